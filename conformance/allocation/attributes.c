@@ -1,0 +1,76 @@
+// soc: all
+/* aclrtPointerGetAttributes and aclrtMemGetAddressRange. */
+#include "../expect.h"
+
+#define SIZE 10000
+
+static uint8_t *device, *pinned, *plain;
+
+static void located(const void *pointer, aclrtMemLocationType type, int line)
+{
+    aclrtPtrAttributes attributes;
+    memset(&attributes, 0xFF, sizeof attributes);
+    expect_code(aclrtPointerGetAttributes(pointer, &attributes), 0, "aclrtPointerGetAttributes", __FILE__, line);
+    expect_true(attributes.location.type == type, "type", __FILE__, line, "type %d, expected %d", (int)attributes.location.type, (int)type);
+    if (type != ACL_MEM_LOCATION_TYPE_UNREGISTERED) { /* there the id means nothing */
+        expect_true(attributes.location.id == 0, "id", __FILE__, line, "id %u", attributes.location.id);
+        expect_true(attributes.pageSize >= 1024 && (attributes.pageSize & (attributes.pageSize - 1)) == 0, "page size", __FILE__, line,
+                    "page size %u", attributes.pageSize);
+    }
+}
+
+static void *anywhere(void *unused)
+{
+    (void)unused;
+    static uint8_t global;
+    uint8_t local = 0;
+    located(device, ACL_MEM_LOCATION_TYPE_DEVICE, __LINE__);
+    located(device + 1, ACL_MEM_LOCATION_TYPE_DEVICE, __LINE__); /* 1.12: interior pointers work */
+    located(device + SIZE - 1, ACL_MEM_LOCATION_TYPE_DEVICE, __LINE__);
+    located(pinned, ACL_MEM_LOCATION_TYPE_HOST, __LINE__);
+    located(pinned + SIZE - 1, ACL_MEM_LOCATION_TYPE_HOST, __LINE__);
+    located(plain, ACL_MEM_LOCATION_TYPE_UNREGISTERED, __LINE__);
+    located(&global, ACL_MEM_LOCATION_TYPE_UNREGISTERED, __LINE__);
+    located(&local, ACL_MEM_LOCATION_TYPE_UNREGISTERED, __LINE__);
+    aclrtPtrAttributes attributes;
+    EXPECT_CODE(aclrtPointerGetAttributes(NULL, &attributes), 100000); /* 1.12: either null */
+    EXPECT_CODE(aclrtPointerGetAttributes(device, NULL), 100000);
+    return NULL;
+}
+
+int main(void)
+{
+    EXPECT_TRUE(sizeof(aclrtPtrAttributes) == 28 && sizeof(aclrtMemLocation) == 8, "layout");
+    REQUIRE_OK(aclrtSetDevice(0));
+    device = (uint8_t *)device_memory(SIZE);
+    pinned = (uint8_t *)pinned_memory(SIZE);
+    plain = (uint8_t *)plain_memory(SIZE);
+    anywhere(NULL);
+    in_new_thread(anywhere, NULL); /* 1.12: no context needed */
+
+    uint32_t devices = 0;
+    REQUIRE_OK(aclrtGetDeviceCount(&devices));
+    if (devices > 1) {
+        REQUIRE_OK(aclrtSetDevice(1));
+        void *remote = device_memory(SIZE);
+        REQUIRE_OK(aclrtSetDevice(0));
+        aclrtPtrAttributes attributes;
+        EXPECT_OK(aclrtPointerGetAttributes(remote, &attributes));
+        EXPECT_TRUE(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE && attributes.location.id == 1, "id %u",
+                    attributes.location.id);
+        EXPECT_OK(aclrtFree(remote)); /* freed from under another device */
+        EXPECT_OK(aclrtResetDevice(1));
+        EXPECT_OK(aclrtResetDevice(0));
+    }
+    void *base = NULL;
+    size_t size = 0;
+    EXPECT_OK(aclrtMemGetAddressRange(device + 5000, &base, &size));
+    EXPECT_TRUE(base == device && size >= SIZE, "base %p size %zu", base, size);
+
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtFreeHost(pinned));
+    located(plain, ACL_MEM_LOCATION_TYPE_UNREGISTERED, __LINE__);
+    free(plain);
+    REQUIRE_OK(aclrtResetDeviceForce(0));
+    return conclude();
+}

@@ -1,0 +1,115 @@
+// soc: all
+/* Host registration: makes plain memory pinned where the product has it, and is refused elsewhere. */
+#include "../expect.h"
+
+#define PAGE 4096
+#define SIZE (4 * PAGE)
+
+static struct gate gate = GATE_INITIALIZER;
+static uint8_t *memory;
+
+static void checks(void)
+{
+    void *mapped = NULL;
+    EXPECT_CODE(aclrtHostRegister(NULL, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 100000); /* 1.13 HostRegister */
+    EXPECT_CODE(aclrtHostRegister(memory, 0, ACL_HOST_REGISTER_MAPPED, &mapped), 100000);
+    EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, NULL), 100000);
+    EXPECT_CODE(aclrtHostRegister(memory, SIZE, (aclrtHostRegisterType)1, &mapped), 207000);
+    EXPECT_CODE(aclrtHostRegister(memory, SIZE, (aclrtHostRegisterType)0x10, &mapped), 207000);
+    EXPECT_CODE(aclrtHostRegisterV2(NULL, SIZE, ACL_HOST_REG_MAPPED), 100000);             /* 1.13 HostRegisterV2 */
+    EXPECT_CODE(aclrtHostRegisterV2(memory, 0, ACL_HOST_REG_MAPPED), 100000);
+    EXPECT_CODE(aclrtHostUnregister(NULL), 100000);                                        /* 1.13 HostUnregister */
+    EXPECT_CODE(aclrtHostGetDevicePointer(NULL, &mapped, 0), 100000);                      /* 1.13 HostGetDevicePointer */
+    EXPECT_CODE(aclrtHostGetDevicePointer(memory, NULL, 0), 100000);
+    EXPECT_CODE(aclrtHostGetDevicePointer(memory, &mapped, 1), 100000);
+
+    aclrtHostMemMapCapability capability;
+    EXPECT_CODE(aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_SDMA, NULL), 100000);       /* 1.13 HostMemMapCapabilities */
+    EXPECT_FAILS(aclrtHostMemMapCapabilities(63, ACL_RT_HAC_TYPE_SDMA, &capability));
+    EXPECT_EITHER(aclrtHostMemMapCapabilities(0, (aclrtHacType)10, &capability), 107000, 207000);
+    EXPECT_EITHER(aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_SDMA, &capability), 0, 207000);
+}
+
+static void *without_context(void *unused)
+{
+    (void)unused;
+    void *mapped = NULL;
+    EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 107002); /* 1.13 HostRegister, no context */
+    return NULL;
+}
+
+static aclrtMemLocationType type_of(const void *pointer)
+{
+    aclrtPtrAttributes attributes;
+    REQUIRE_OK(aclrtPointerGetAttributes(pointer, &attributes));
+    return attributes.location.type;
+}
+
+static void supported(void)
+{
+    void *mapped = NULL;
+    in_new_thread(without_context, NULL);
+    EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, 0), 107000);
+    EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, 0x1), 107000);
+    EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED | 0x100), 107000);
+    EXPECT_CODE(aclrtHostUnregister(memory), 507911);
+    EXPECT_CODE(aclrtHostGetDevicePointer(memory, &mapped, 0), 107000);
+
+    EXPECT_OK(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped));
+    EXPECT_TRUE(mapped != NULL, "the device address");
+    EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 507910);
+    EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED), 507910);
+    EXPECT_CODE(aclrtHostRegisterV2(memory + PAGE, PAGE, ACL_HOST_REG_MAPPED), 507910); /* a part of it */
+    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_HOST && type_of(memory + SIZE - 1) == ACL_MEM_LOCATION_TYPE_HOST, "pinned");
+    EXPECT_TRUE(type_of(memory + SIZE) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "up to its end");
+
+    /* Class H: copies with it are really asynchronous. */
+    aclrtStream stream = new_stream();
+    uint8_t *device = (uint8_t *)device_memory(SIZE);
+    fill_pattern(memory, SIZE, 1);
+    gate_close(&gate, stream);
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, memory, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_DEVICE_VALUE(device, SIZE, 0);
+    EXPECT_CODE(aclrtMemcpyAsync(memory, PAGE, memory + PAGE, PAGE, ACL_MEMCPY_HOST_TO_HOST, stream), 207000);
+    gate_open(&gate);
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_DEVICE_PATTERN(device, SIZE, 1);
+
+    EXPECT_OK(aclrtHostUnregister(memory));
+    EXPECT_CODE(aclrtHostUnregister(memory), 507911);
+    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "plain again");
+    EXPECT_PATTERN(memory, SIZE, 1);
+
+    EXPECT_OK(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED | ACL_HOST_REG_PINNED));
+    EXPECT_OK(aclrtHostGetDevicePointer(memory, &mapped, 0));
+    EXPECT_TRUE(mapped != NULL, "the device address");
+    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_HOST, "pinned");
+    EXPECT_OK(aclrtHostUnregister(memory));
+    EXPECT_OK(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_PINNED));
+    EXPECT_CODE(aclrtHostGetDevicePointer(memory, &mapped, 0), 107000); /* pinned, but not mapped */
+    EXPECT_OK(aclrtHostUnregister(memory));
+
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtDestroyStream(stream));
+}
+
+int main(void)
+{
+    uint8_t *block = (uint8_t *)plain_memory(SIZE + 2 * PAGE);
+    memory = block + (PAGE - (uintptr_t)block % PAGE); /* the start must be a page; SIZE bytes and one more follow */
+    REQUIRE_OK(aclrtSetDevice(0));
+    checks();
+    if (family_is_large()) {
+        supported();
+    } else {
+        void *mapped = NULL;
+        EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 207000); /* 1.13: product */
+        EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED), 207000);
+        EXPECT_CODE(aclrtHostUnregister(memory), 207000);
+        EXPECT_CODE(aclrtHostGetDevicePointer(memory, &mapped, 0), 207000);
+        EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "nothing happened");
+    }
+    free(block);
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

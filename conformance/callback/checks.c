@@ -1,0 +1,61 @@
+// soc: all
+/* Callbacks: arguments, subscriptions, the codes of aclrtProcessReport. */
+#include "../expect.h"
+
+static void *not_subscribed(void *unused)
+{
+    (void)unused;
+    EXPECT_CODE(aclrtProcessReport(10), 107012); /* 4.9: thread not subscribed */
+    return NULL;
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtStream stream = new_stream(), other = new_stream(), mixed = new_stream();
+    static int ran;
+    uint64_t self = (uint64_t)pthread_self();
+
+    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, (aclrtCallbackBlockType)2, stream), 100000); /* 4.9: block type first */
+    EXPECT_CODE(aclrtLaunchCallback(NULL, &ran, (aclrtCallbackBlockType)-1, stream), 100000);
+    EXPECT_CODE(aclrtLaunchCallback(NULL, &ran, ACL_CALLBACK_NO_BLOCK, stream), 107000);         /* 4.9: no function */
+    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, stream), 107015);        /* 4.9: nobody subscribed */
+    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, NULL), 107015);
+    EXPECT_CODE(aclrtProcessReport(0), 100000);                                                  /* 4.9: timeouts */
+    EXPECT_CODE(aclrtProcessReport(-2), 100000);
+    in_new_thread(not_subscribed, NULL);
+
+    EXPECT_OK(aclrtSubscribeReport(self, stream));
+    EXPECT_CODE(aclrtSubscribeReport(self, stream), 107011);          /* 4.9: twice */
+    EXPECT_CODE(aclrtLaunchHostFunc(stream, count_up, &ran), 107011); /* 4.9: mixed */
+    EXPECT_CODE(aclrtProcessReport(5), 507012);                       /* 4.9: nothing arrived */
+    EXPECT_FAILS(aclrtSubscribeReport(self, stale_stream()));
+    EXPECT_FAILS(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, stale_stream()));
+    REQUIRE_OK(aclrtLaunchHostFunc(mixed, count_up, &ran));
+    EXPECT_CODE(aclrtSubscribeReport(self, mixed), 107011);           /* 4.9: mixed, the other way round */
+    EXPECT_OK(aclrtSynchronizeStream(mixed));
+
+    /* One thread may serve several streams, the default one too. */
+    EXPECT_OK(aclrtSubscribeReport(self, other));
+    EXPECT_OK(aclrtSubscribeReport(self, NULL));
+    aclrtStream streams[] = {stream, other, NULL};
+    for (int i = 0; i < 3; i++) {
+        EXPECT_OK(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_NO_BLOCK, streams[i]));
+    }
+    int before = count_of(&ran);
+    while (count_of(&ran) < before + 3 && aclrtProcessReport(10000) == 0) {
+    }
+    EXPECT_TRUE(count_of(&ran) == before + 3, "%d callbacks", count_of(&ran) - before);
+    EXPECT_OK(aclrtUnSubscribeReport(self, other));
+    EXPECT_OK(aclrtUnSubscribeReport(self, NULL));
+    EXPECT_OK(aclrtUnSubscribeReport(self, stream));
+    EXPECT_FAILS(aclrtUnSubscribeReport(self, stream));
+    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_NO_BLOCK, stream), 107015);
+    EXPECT_CODE(aclrtProcessReport(5), 107012);
+
+    EXPECT_OK(aclrtDestroyStream(stream));
+    EXPECT_OK(aclrtDestroyStream(other));
+    EXPECT_OK(aclrtDestroyStream(mixed));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,99 @@
+// soc: Ascend910B Ascend910C Ascend950 Ascend310B
+// softacl-only
+/* Descriptors with wild contents fail their stream with 507013; nothing else is hurt, and later tasks still run. */
+#include "../expect.h"
+
+#define SIZE 256
+#define INNER ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
+
+static size_t size, length_at, source_at, target_at;
+static uint8_t *descriptor;
+
+static void contents(uint64_t source, uint64_t target, uint32_t length)
+{
+    uint8_t bytes[64] = {0};
+    memcpy(bytes + length_at, &length, 4);
+    memcpy(bytes + source_at, &source, 8);
+    memcpy(bytes + target_at, &target, 8);
+    REQUIRE_OK(aclrtMemcpy(descriptor, size, bytes, size, ACL_MEMCPY_HOST_TO_DEVICE));
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    int large = family() == FAMILY_950;
+    size = large ? 64 : 32, length_at = large ? 48 : 12, source_at = large ? 32 : 16, target_at = large ? 40 : 24;
+    aclrtStream stream = new_stream();
+    aclrtStream other = new_stream();
+    descriptor = (uint8_t *)device_memory(size);
+    uint8_t *source = (uint8_t *)device_memory(SIZE);
+    uint8_t *target = (uint8_t *)device_memory(SIZE);
+    uint8_t *neighbour = (uint8_t *)device_memory(SIZE);
+    uint8_t *freed = (uint8_t *)device_memory(SIZE);
+    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
+    REQUIRE_OK(aclrtFree(freed));
+    device_fill(source, SIZE, 1);
+    device_fill(neighbour, SIZE, 9);
+    fill_pattern(pinned, SIZE, 5);
+
+    uint64_t from = (uint64_t)(uintptr_t)source, to = (uint64_t)(uintptr_t)target;
+    const struct { uint64_t source, target; uint32_t length; } wild[] = {
+        {0, to, SIZE},
+        {from, 0, SIZE},
+        {from, 64, SIZE},
+        {0xDEADBEEFDEADBEEFu, to, SIZE},
+        {from, 0xDEADBEEFDEADBEEFu, SIZE},
+        {from, UINT64_MAX - 8, SIZE},
+        {(uint64_t)(uintptr_t)freed, to, SIZE},
+        {from, (uint64_t)(uintptr_t)freed, SIZE},
+        {(uint64_t)(uintptr_t)plain, to, SIZE},
+        {from, (uint64_t)(uintptr_t)plain, SIZE},
+        {from, to, SIZE + 1},
+        {from, to, UINT32_MAX},
+        {from - 1, to, SIZE},
+        {from, to - 1, SIZE},
+        {from + 1, to, SIZE},
+    };
+    for (size_t i = 0; i < sizeof wild / sizeof wild[0]; i++) {
+        REQUIRE_OK(aclrtMemset(target, SIZE, 0, SIZE));
+        contents(wild[i].source, wild[i].target, wild[i].length);
+        EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream));
+        aclError got = aclrtSynchronizeStream(stream);
+        EXPECT_TRUE(got == 507013, "contents %zu: the synchronise gave %d", i, got);
+        EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "contents %zu: there is a message", i);
+        EXPECT_OK(aclrtSynchronizeStream(other));      /* other streams have no part in it */
+        EXPECT_OK(aclrtMemcpyAsync(target, SIZE, source, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+        EXPECT_OK(aclrtSynchronizeStream(stream));     /* reported once; the stream goes on */
+        EXPECT_DEVICE_PATTERN(target, SIZE, 1);
+        EXPECT_DEVICE_PATTERN(source, SIZE, 1);
+        EXPECT_DEVICE_PATTERN(neighbour, SIZE, 9);
+        EXPECT_VALUE(plain, SIZE, 0);
+    }
+
+    /* 4.4: in the default failure mode a later task of the same stream still runs. */
+    contents(from, 64, SIZE);
+    EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream));
+    EXPECT_OK(aclrtMemcpyAsync(target, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_CODE(aclrtSynchronizeStream(stream), 507013);
+    EXPECT_DEVICE_PATTERN(target, SIZE, 5);
+
+    /* 1.2: the error of an earlier task is what a pageable copy on that stream returns. */
+    EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream));
+    EXPECT_CODE(aclrtMemcpyAsync(plain, SIZE, source, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 507013);
+
+    /* The device synchronise reports it too. */
+    EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, other));
+    EXPECT_CODE(aclrtSynchronizeDevice(), 507013);
+
+    free(plain);
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtFree(descriptor));
+    EXPECT_OK(aclrtFree(source));
+    EXPECT_OK(aclrtFree(target));
+    EXPECT_OK(aclrtFree(neighbour));
+    EXPECT_OK(aclrtDestroyStream(other));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

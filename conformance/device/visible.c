@@ -1,0 +1,33 @@
+// soc: Ascend910B Ascend310P
+// env: ASCEND_RT_VISIBLE_DEVICES=1
+/* One visible device: the program sees a single device 0, which is the second one of the machine. */
+#include "../expect.h"
+
+int main(void)
+{
+    uint32_t devices = 0;
+    int32_t id = -1;
+    EXPECT_OK(aclrtGetDeviceCount(&devices));
+    EXPECT_TRUE(devices == 1, "%u devices", devices);
+    EXPECT_CODE(aclrtSetDevice(1), 107001);
+    REQUIRE_OK(aclrtSetDevice(0));
+    EXPECT_OK(aclrtGetDevice(&id));
+    EXPECT_TRUE(id == 0, "device %d", id);
+    EXPECT_OK(aclrtGetLogicDevIdByUserDevId(0, &id));
+    EXPECT_TRUE(id == 1, "logical %d", id);
+    EXPECT_OK(aclrtGetUserDevIdByLogicDevId(1, &id));
+    EXPECT_TRUE(id == 0, "user %d", id);
+
+    /* 1.12: the user's number, after the mapping. */
+    void *device = device_memory(64);
+    aclrtPtrAttributes attributes;
+    EXPECT_OK(aclrtPointerGetAttributes(device, &attributes));
+    EXPECT_TRUE(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE && attributes.location.id == 0, "id %u", attributes.location.id);
+    device_fill(device, 64, 1);
+    EXPECT_DEVICE_PATTERN(device, 64, 1);
+    int32_t can = 0;
+    EXPECT_CODE(aclrtDeviceCanAccessPeer(&can, 0, 1), 107001); /* 5: the conversion fails */
+    EXPECT_OK(aclrtFree(device));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

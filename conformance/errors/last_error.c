@@ -1,0 +1,63 @@
+// soc: all
+/* The last-error cell: what enters it, what does not, per thread, read with and without clearing. */
+#include "../expect.h"
+
+#define SIZE 64
+#define LEVEL ACL_RT_THREAD_LEVEL
+
+static void *other_thread(void *unused)
+{
+    (void)unused;
+    static uint8_t plain[SIZE];
+    EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 0); /* 4.6: its own cell */
+    EXPECT_CODE(aclrtMemcpy(plain, SIZE, plain + 1, SIZE - 1, ACL_MEMCPY_HOST_TO_HOST), 107002);
+    EXPECT_CODE(aclrtGetLastError(LEVEL), 107002);
+    return NULL;
+}
+
+int main(void)
+{
+    static uint8_t plain[SIZE];
+    EXPECT_CODE(aclrtGetLastError(LEVEL), 0);
+    EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 0);
+    EXPECT_CODE(aclrtGetLastError((aclrtLastErrLevel)1), 100000); /* 4.6: other levels */
+    EXPECT_CODE(aclrtPeekAtLastError((aclrtLastErrLevel)7), 100000);
+    REQUIRE_OK(aclrtSetDevice(0));
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
+    void *device = device_memory(SIZE);
+    EXPECT_CODE(aclrtGetLastError(LEVEL), 0);
+
+    /* 4.6: failures of the upper layer never enter. */
+    EXPECT_CODE(aclrtMemcpy(NULL, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_HOST), 100000);
+    EXPECT_CODE(aclrtFree(NULL), 100000);
+    EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 0);
+
+    /* Runtime failures do; peeking keeps, getting clears. */
+    EXPECT_CODE(aclrtMemcpy(device, 1, plain, 2, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+    EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 107000);
+    EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 107000);
+    EXPECT_CODE(aclrtGetLastError(LEVEL), 107000);
+    EXPECT_CODE(aclrtGetLastError(LEVEL), 0);
+
+    /* Success and upper-layer failures do not clear; a newer failure replaces an older one. */
+    EXPECT_CODE(aclrtMemcpy(device, 1, plain, 2, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+    EXPECT_OK(aclrtMemcpy(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE));
+    EXPECT_CODE(aclrtMemcpy(NULL, 1, plain, 1, ACL_MEMCPY_HOST_TO_DEVICE), 100000);
+    EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 107000);
+    EXPECT_CODE(aclrtSynchronizeStream(stale_stream()), 107017);
+    EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 107017);
+    EXPECT_CODE(aclrtSetDevice(64), 107001);
+    EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 107001);
+
+    /* 1.2 row 10: this 207000 leaves the cell alone. */
+    EXPECT_CODE(aclrtMemcpyAsync(pinned, 8, pinned + 8, 8, ACL_MEMCPY_HOST_TO_HOST, NULL), 207000);
+    EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 107001);
+    in_new_thread(other_thread, NULL);
+    EXPECT_CODE(aclrtGetLastError(LEVEL), 107001); /* what the other thread did does not matter here */
+    EXPECT_CODE(aclrtGetLastError(LEVEL), 0);
+
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtFree(device));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,86 @@
+// soc: all
+/* Event flags: which are accepted, alone or together, by the classic and by the Ex call. */
+#include "../expect.h"
+
+static void accepted(aclError (*create)(aclrtEvent *, uint32_t), uint32_t flag, int line)
+{
+    aclrtEvent event = NULL;
+    if (expect_code(create(&event, flag), 0, "create", __FILE__, line)) {
+        EXPECT_OK(aclrtDestroyEvent(event));
+        EXPECT_CODE(aclrtDestroyEvent(event), 107017);
+    }
+}
+
+static void refused(aclError (*create)(aclrtEvent *, uint32_t), uint32_t flag, int line)
+{
+    aclrtEvent event = NULL;
+    expect_code(create(&event, flag), 107000, "create", __FILE__, line);
+}
+
+static void *without_context(void *unused)
+{
+    (void)unused;
+    aclrtEvent event = NULL;
+    EXPECT_CODE(aclrtCreateEvent(NULL), 100000);
+    EXPECT_CODE(aclrtCreateEvent(&event), 107002);
+    EXPECT_CODE(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC), 107002);
+    return NULL;
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    in_new_thread(without_context, NULL);
+    aclrtEvent event = NULL;
+    EXPECT_CODE(aclrtCreateEvent(NULL), 100000);
+    EXPECT_CODE(aclrtDestroyEvent(NULL), 100000);
+    aclError (*both[])(aclrtEvent *, uint32_t) = {aclrtCreateEventWithFlag, aclrtCreateEventExWithFlag};
+    for (int i = 0; i < 2; i++) {
+        EXPECT_CODE(both[i](NULL, ACL_EVENT_SYNC), 100000);
+        refused(both[i], 0, __LINE__);           /* 4.5: no known bit */
+        refused(both[i], 0x4, __LINE__);
+        refused(both[i], 0x80, __LINE__);        /* 4.5: above the mask */
+        refused(both[i], 0x101, __LINE__);
+        refused(both[i], UINT32_MAX, __LINE__);
+        accepted(both[i], ACL_EVENT_SYNC, __LINE__);
+        accepted(both[i], ACL_EVENT_TIME_LINE, __LINE__);
+        accepted(both[i], ACL_EVENT_CAPTURE_STREAM_PROGRESS, __LINE__);
+        accepted(both[i], ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE, __LINE__);
+        accepted(both[i], ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE, __LINE__);
+        /* 4.5: these must be used alone */
+        refused(both[i], ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_SYNC, __LINE__);
+        refused(both[i], ACL_EVENT_EXTERNAL | ACL_EVENT_SYNC, __LINE__);
+        refused(both[i], ACL_EVENT_EXTERNAL | ACL_EVENT_TIME_LINE, __LINE__);
+        refused(both[i], ACL_EVENT_IPC | ACL_EVENT_SYNC, __LINE__);
+        refused(both[i], ACL_EVENT_IPC | ACL_EVENT_EXTERNAL, __LINE__);
+    }
+    EXPECT_FAILS(aclrtCreateEventWithFlag(&event, ACL_EVENT_IPC));               /* 4.5: only with Ex */
+    EXPECT_FAILS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_EXTERNAL));        /* 4.5: only classic */
+    EXPECT_FAILS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_DEVICE_USE_ONLY));
+    aclError got = aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC);            /* 4.5: 207000 where unsupported */
+    if (family_is_large()) {
+        EXPECT_TRUE(got == 0 || (family() == FAMILY_950 && got == 207000), "IPC gave %d", got);
+    } else {
+        EXPECT_CODE(got, 207000);
+    }
+    if (got == 0) {
+        EXPECT_OK(aclrtDestroyEvent(event));
+    }
+    if (family_is_large()) {
+        accepted(aclrtCreateEventWithFlag, ACL_EVENT_DEVICE_USE_ONLY, __LINE__);
+        REQUIRE_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_EXTERNAL));
+        aclrtEventRecordedStatus recorded;
+        EXPECT_CODE(aclrtSynchronizeEvent(event), 207000); /* 4.5: external events are not for the host */
+        EXPECT_CODE(aclrtQueryEventStatus(event, &recorded), 207000);
+        EXPECT_OK(aclrtDestroyEvent(event));
+    }
+
+    /* The record and wait calls with flags exist on the large products; their own check comes first. */
+    REQUIRE_OK(aclrtCreateEvent(&event));
+    EXPECT_CODE(aclrtRecordEventWithFlag(event, NULL, 2), 100000);
+    EXPECT_CODE(aclrtRecordEventWithFlag(event, NULL, ACL_EVENT_RECORD_DEFAULT), family_is_large() ? 0 : 207000);
+    EXPECT_OK(aclrtSynchronizeStream(NULL));
+    EXPECT_OK(aclrtDestroyEvent(event));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

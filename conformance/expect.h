@@ -1,0 +1,309 @@
+/*
+ * The harness of the conformance programs: expectations, patterns, gates.
+ *
+ * A program includes this file first, states what it expects and ends with
+ * `return conclude();`. Everything is static, so that a program is one file.
+ */
+#ifndef CONFORMANCE_EXPECT_H
+#define CONFORMANCE_EXPECT_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "acl/acl.h"
+
+/* ---- expectations ------------------------------------------------------ */
+
+static int expect_total;
+static int expect_failed;
+
+/* "memcpy/checks" out of ".../conformance/memcpy/checks.c" */
+static inline const char *program_name(void)
+{
+    static char name[256];
+    const char *path = __BASE_FILE__;
+    const char *cut = path;
+    int slashes = 0;
+    for (const char *p = path + strlen(path); p != path && slashes < 2; p--) {
+        if (p[-1] == '/') {
+            slashes++;
+        }
+        if (slashes < 2) {
+            cut = p - 1;
+        }
+    }
+    snprintf(name, sizeof name, "%s", cut);
+    char *dot = strrchr(name, '.');
+    if (dot != NULL) {
+        *dot = '\0';
+    }
+    return name;
+}
+
+static inline int conclude(void)
+{
+    int total = __atomic_load_n(&expect_total, __ATOMIC_SEQ_CST);
+    int failed = __atomic_load_n(&expect_failed, __ATOMIC_SEQ_CST);
+    fflush(stderr);
+    if (failed == 0) {
+        printf("PASS %s (%d checks)\n", program_name(), total);
+    } else {
+        printf("FAIL %s (%d of %d checks)\n", program_name(), failed, total);
+    }
+    fflush(stdout);
+    return failed != 0;
+}
+
+/* Counts one check; true when it holds. */
+static inline int expect_count(int holds)
+{
+    __atomic_add_fetch(&expect_total, 1, __ATOMIC_SEQ_CST);
+    if (!holds) {
+        __atomic_add_fetch(&expect_failed, 1, __ATOMIC_SEQ_CST);
+    }
+    return holds;
+}
+
+static inline void expect_message(void)
+{
+    const char *text = aclGetRecentErrMsg();
+    printf("    message: %s\n", text == NULL ? "(none)" : text);
+    fflush(stdout);
+}
+
+static inline int expect_code(aclError got, aclError want, const char *call, const char *file, int line)
+{
+    if (expect_count(got == want)) {
+        return 1;
+    }
+    printf("%s:%d: %s\n    got %d, expected %d\n", file, line, call, got, want);
+    expect_message();
+    return 0;
+}
+
+static inline int expect_either(aclError got, aclError a, aclError b, const char *call, const char *file, int line)
+{
+    if (expect_count(got == a || got == b)) {
+        return 1;
+    }
+    printf("%s:%d: %s\n    got %d, expected %d or %d\n", file, line, call, got, a, b);
+    expect_message();
+    return 0;
+}
+
+static inline int expect_failure(aclError got, const char *call, const char *file, int line)
+{
+    if (expect_count(got != 0)) {
+        return 1;
+    }
+    printf("%s:%d: %s\n    got 0, expected an error\n", file, line, call);
+    fflush(stdout);
+    return 0;
+}
+
+__attribute__((format(printf, 5, 6)))
+static inline int expect_true(int holds, const char *text, const char *file, int line, const char *fmt, ...)
+{
+    if (expect_count(holds)) {
+        return 1;
+    }
+    printf("%s:%d: %s does not hold: ", file, line, text);
+    va_list args;
+    va_start(args, fmt);
+    vprintf(fmt, args);
+    va_end(args);
+    printf("\n");
+    fflush(stdout);
+    return 0;
+}
+
+static inline void require(int holds)
+{
+    if (!holds) {
+        printf("    cannot go on\n");
+        conclude();
+        _exit(1);
+    }
+}
+
+/* Is the library under test softacl? (The runner names the product through the environment.) */
+static inline int on_softacl(void)
+{
+    return getenv("SOFTACL_SOC") != NULL;
+}
+
+static inline int expect_project(aclError got, aclError want, const char *call, const char *file, int line)
+{
+    return on_softacl() ? expect_code(got, want, call, file, line) : expect_failure(got, call, file, line);
+}
+
+#define EXPECT_CODE(call, code) expect_code((call), (code), #call, __FILE__, __LINE__)
+#define EXPECT_OK(call) EXPECT_CODE(call, 0)
+#define EXPECT_EITHER(call, a, b) expect_either((call), (a), (b), #call, __FILE__, __LINE__)
+/* An error whose number nobody documents. */
+#define EXPECT_FAILS(call) expect_failure((call), #call, __FILE__, __LINE__)
+/* An error whose number softacl has chosen; on a card any error will do. */
+#define EXPECT_PROJECT(call, code) expect_project((call), (code), #call, __FILE__, __LINE__)
+#define EXPECT_TRUE(cond, ...) expect_true((cond) != 0, #cond, __FILE__, __LINE__, __VA_ARGS__)
+#define REQUIRE_CODE(call, code) require(EXPECT_CODE(call, code))
+#define REQUIRE_OK(call) require(EXPECT_OK(call))
+#define REQUIRE_TRUE(cond, ...) require(EXPECT_TRUE(cond, __VA_ARGS__))
+
+/* ---- products ---------------------------------------------------------- */
+
+enum family { FAMILY_A2, FAMILY_A3, FAMILY_950, FAMILY_310B, FAMILY_310P, FAMILY_910 };
+
+static inline enum family family(void)
+{
+    static const struct { const char *prefix; enum family family; } names[] = {
+        {"Ascend910_95", FAMILY_950}, {"Ascend950", FAMILY_950},   {"Ascend910_93", FAMILY_A3},
+        {"Ascend910C", FAMILY_A3},    {"Ascend910B", FAMILY_A2},   {"Ascend310B", FAMILY_310B},
+        {"Ascend310P", FAMILY_310P},  {"Ascend910", FAMILY_910},
+    };
+    const char *soc = aclrtGetSocName();
+    REQUIRE_TRUE(soc != NULL, "aclrtGetSocName() returned NULL");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strncmp(soc, names[i].prefix, strlen(names[i].prefix)) == 0) {
+            return names[i].family;
+        }
+    }
+    REQUIRE_TRUE(0, "unknown product %s", soc);
+    return FAMILY_A2;
+}
+
+/* A2, A3 and 950: the products with batch copies, registration, 32-bit memset. */
+static inline int family_is_large(void)
+{
+    enum family f = family();
+    return f == FAMILY_A2 || f == FAMILY_A3 || f == FAMILY_950;
+}
+
+static inline int family_has_descriptors(void)
+{
+    return family_is_large() || family() == FAMILY_310B;
+}
+
+/* ---- memory and patterns ----------------------------------------------- */
+
+static inline uint8_t pattern_byte(size_t i, uint32_t seed)
+{
+    uint64_t x = ((uint64_t)i + 1) * 0x9E3779B97F4A7C15u + (uint64_t)seed * 0xC2B2AE3D27D4EB4Fu;
+    return (uint8_t)((x >> 56) ^ (x >> 24));
+}
+
+static inline void fill_pattern(void *memory, size_t size, uint32_t seed)
+{
+    for (size_t i = 0; i < size; i++) {
+        ((uint8_t *)memory)[i] = pattern_byte(i, seed);
+    }
+}
+
+/* The first index that differs from the pattern, or `size`. */
+static inline size_t verify_pattern(const void *memory, size_t size, uint32_t seed)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (((const uint8_t *)memory)[i] != pattern_byte(i, seed)) {
+            return i;
+        }
+    }
+    return size;
+}
+
+/* The first index that is not `value`, or `size`. */
+static inline size_t verify_value(const void *memory, size_t size, uint8_t value)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (((const uint8_t *)memory)[i] != value) {
+            return i;
+        }
+    }
+    return size;
+}
+
+static inline int expect_pattern(const void *memory, size_t size, uint32_t seed, const char *text, const char *file, int line)
+{
+    size_t at = verify_pattern(memory, size, seed);
+    return expect_true(at == size, text, file, line, "byte %zu of %zu is not that of pattern %u", at, size, seed);
+}
+
+static inline int expect_value(const void *memory, size_t size, uint8_t value, const char *text, const char *file, int line)
+{
+    size_t at = verify_value(memory, size, value);
+    return expect_true(at == size, text, file, line, "byte %zu of %zu is not 0x%02x", at, size, value);
+}
+
+static inline void *plain_memory(size_t size)
+{
+    void *memory = malloc(size);
+    REQUIRE_TRUE(memory != NULL, "malloc(%zu)", size);
+    memset(memory, 0, size);
+    return memory;
+}
+
+static inline void *pinned_memory(size_t size)
+{
+    void *memory = NULL;
+    REQUIRE_OK(aclrtMallocHost(&memory, size));
+    memset(memory, 0, size);
+    return memory;
+}
+
+static inline void *device_memory(size_t size)
+{
+    void *memory = NULL;
+    REQUIRE_OK(aclrtMalloc(&memory, size, ACL_MEM_MALLOC_HUGE_FIRST));
+    REQUIRE_OK(aclrtMemset(memory, size, 0, size));
+    return memory;
+}
+
+/* Blocking read of device memory into plain memory, to be freed by the caller. It waits for no stream. */
+static inline uint8_t *device_bytes(const void *device, size_t size)
+{
+    uint8_t *bytes = (uint8_t *)plain_memory(size);
+    REQUIRE_OK(aclrtMemcpy(bytes, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST));
+    return bytes;
+}
+
+static inline void device_fill(void *device, size_t size, uint32_t seed)
+{
+    uint8_t *bytes = (uint8_t *)plain_memory(size);
+    fill_pattern(bytes, size, seed);
+    REQUIRE_OK(aclrtMemcpy(device, size, bytes, size, ACL_MEMCPY_HOST_TO_DEVICE));
+    free(bytes);
+}
+
+static inline int expect_device_pattern(const void *device, size_t size, uint32_t seed, const char *text, const char *file, int line)
+{
+    uint8_t *bytes = device_bytes(device, size);
+    int holds = expect_pattern(bytes, size, seed, text, file, line);
+    free(bytes);
+    return holds;
+}
+
+static inline int expect_device_value(const void *device, size_t size, uint8_t value, const char *text, const char *file, int line)
+{
+    uint8_t *bytes = device_bytes(device, size);
+    int holds = expect_value(bytes, size, value, text, file, line);
+    free(bytes);
+    return holds;
+}
+
+/* Host memory holds pattern `seed`, or one value; device memory likewise. */
+#define EXPECT_PATTERN(memory, size, seed) expect_pattern((memory), (size), (seed), #memory, __FILE__, __LINE__)
+#define EXPECT_VALUE(memory, size, value) expect_value((memory), (size), (value), #memory, __FILE__, __LINE__)
+#define EXPECT_DEVICE_PATTERN(memory, size, seed) expect_device_pattern((memory), (size), (seed), #memory, __FILE__, __LINE__)
+#define EXPECT_DEVICE_VALUE(memory, size, value) expect_device_value((memory), (size), (value), #memory, __FILE__, __LINE__)
+
+#include "gate.h"
+
+#endif

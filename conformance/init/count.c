@@ -1,0 +1,42 @@
+// soc: all
+/* aclInit counts; aclFinalize ends at once, aclFinalizeReference step by step. */
+#include "../expect.h"
+
+int main(void)
+{
+    /* 4.1: the very first aclFinalize without any aclInit succeeds, the next does not. */
+    EXPECT_OK(aclFinalize());
+    EXPECT_CODE(aclFinalize(), 100037);
+
+    EXPECT_OK(aclInit(NULL));
+    EXPECT_CODE(aclInit(NULL), 100002); /* 4.1, 4.7: harmless */
+    EXPECT_CODE(aclInit(NULL), 100002);
+    EXPECT_OK(aclFinalize()); /* 4.1: resets the count to 0 at once */
+    EXPECT_CODE(aclFinalize(), 100037);
+
+    uint64_t count = 99;
+    EXPECT_OK(aclInit(NULL));
+    EXPECT_CODE(aclInit(NULL), 100002);
+    EXPECT_CODE(aclInit(NULL), 100002);
+    EXPECT_OK(aclFinalizeReference(&count));
+    EXPECT_TRUE(count == 2, "count %lu", (unsigned long)count);
+    EXPECT_OK(aclFinalizeReference(&count));
+    EXPECT_TRUE(count == 1, "count %lu", (unsigned long)count);
+    EXPECT_CODE(aclInit(NULL), 100002); /* still initialised */
+    EXPECT_OK(aclFinalizeReference(&count));
+    EXPECT_OK(aclFinalizeReference(&count));
+    EXPECT_TRUE(count == 0, "count %lu", (unsigned long)count);
+    EXPECT_CODE(aclFinalizeReference(&count), 100037);
+    EXPECT_CODE(aclFinalize(), 100037);
+
+    /* 4.1: aclFinalize frees nothing of the user; 0: nothing needs aclInit. */
+    EXPECT_OK(aclInit(NULL));
+    REQUIRE_OK(aclrtSetDevice(0));
+    void *device = device_memory(64);
+    device_fill(device, 64, 1);
+    EXPECT_OK(aclFinalize());
+    EXPECT_DEVICE_PATTERN(device, 64, 1);
+    EXPECT_OK(aclrtFree(device));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,155 @@
+// soc: all
+// schedules: all
+/*
+ * Key-value cache offload as a serving engine does it: blocks of several layers leave the device on one stream, others
+ * come back on a second one, a third one computes on the cache; events keep them apart, and every byte is checked.
+ * Products without batch copies issue the same transfers one by one.
+ */
+#include "../batch/forms.h"
+
+#define LAYERS 6
+#define BLOCKS 16      /* on the device, for each layer */
+#define HOST_BLOCKS 64 /* on the host, for each layer */
+#define BLOCK 4096
+#define STEPS 12
+#define MOVED 5 /* blocks that change place in one step */
+
+static uint8_t *device_cache[LAYERS];
+static uint8_t *host_cache[LAYERS];
+static uint32_t on_device[BLOCKS]; /* which sequence a slot holds */
+static int64_t on_host[HOST_BLOCKS];
+
+static uint32_t seed_of(int layer, uint32_t sequence)
+{
+    return sequence * LAYERS + (uint32_t)layer + 1;
+}
+
+/* Moves `count` blocks of every layer in one batch; from[] and to[] are slots. */
+static void move(int outward, const int *device_slots, const int *host_slots, int count, aclrtStream stream)
+{
+    static void *dsts[LAYERS * MOVED], *srcs[LAYERS * MOVED];
+    static size_t sizes[LAYERS * MOVED];
+    size_t items = 0;
+    for (int layer = 0; layer < LAYERS; layer++) {
+        for (int i = 0; i < count; i++) {
+            uint8_t *device = device_cache[layer] + device_slots[i] * BLOCK;
+            uint8_t *host = host_cache[layer] + host_slots[i] * BLOCK;
+            dsts[items] = outward ? host : device;
+            srcs[items] = outward ? device : host;
+            sizes[items++] = BLOCK;
+        }
+    }
+    if (family_is_large()) {
+        aclrtMemcpyBatchAttr attribute = outward ? device_to_host() : host_to_device();
+        size_t index = 0, fail = UNTOUCHED;
+        EXPECT_OK(aclrtMemcpyBatchAsync(dsts, sizes, srcs, sizes, items, &attribute, &index, 1, &fail, stream));
+        EXPECT_TRUE(fail == SIZE_MAX, "failIndex %zu", fail);
+    } else {
+        for (size_t i = 0; i < items; i++) {
+            aclrtMemcpyKind kind = outward ? ACL_MEMCPY_DEVICE_TO_HOST : ACL_MEMCPY_HOST_TO_DEVICE;
+            EXPECT_OK(aclrtMemcpyAsync(dsts[i], sizes[i], srcs[i], sizes[i], kind, stream));
+        }
+    }
+}
+
+/* Writes the blocks of a new sequence into a device slot, as the model would. */
+static void generate(int slot, uint32_t sequence, uint8_t *staging, aclrtStream stream)
+{
+    for (int layer = 0; layer < LAYERS; layer++) {
+        fill_pattern(staging, BLOCK, seed_of(layer, sequence));
+        EXPECT_OK(aclrtMemcpyAsync(device_cache[layer] + slot * BLOCK, BLOCK, staging, BLOCK, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
+    }
+    on_device[slot] = sequence;
+}
+
+static void verify_device(int slot)
+{
+    for (int layer = 0; layer < LAYERS; layer++) {
+        EXPECT_DEVICE_PATTERN(device_cache[layer] + slot * BLOCK, BLOCK, seed_of(layer, on_device[slot]));
+    }
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtStream compute = new_stream(), out = new_stream(), in = new_stream();
+    aclrtEvent computed = NULL, saved = NULL, loaded = NULL;
+    REQUIRE_OK(aclrtCreateEventExWithFlag(&computed, ACL_EVENT_SYNC));
+    REQUIRE_OK(aclrtCreateEventExWithFlag(&saved, ACL_EVENT_SYNC));
+    REQUIRE_OK(aclrtCreateEvent(&loaded));
+    for (int layer = 0; layer < LAYERS; layer++) {
+        device_cache[layer] = (uint8_t *)device_memory(BLOCKS * BLOCK);
+        host_cache[layer] = (uint8_t *)pinned_memory(HOST_BLOCKS * BLOCK);
+    }
+    uint8_t *staging = (uint8_t *)plain_memory(BLOCK);
+    uint32_t next_sequence = 0;
+    for (int i = 0; i < HOST_BLOCKS; i++) {
+        on_host[i] = -1;
+    }
+    for (int slot = 0; slot < BLOCKS; slot++) {
+        generate(slot, next_sequence++, staging, compute);
+    }
+    EXPECT_OK(aclrtRecordEvent(computed, compute));
+
+    for (int step = 0; step < STEPS; step++) {
+        int device_slots[MOVED], host_slots[MOVED], back_slots[MOVED];
+        for (int i = 0; i < MOVED; i++) {
+            device_slots[i] = (step * MOVED + i * 3) % BLOCKS;
+            host_slots[i] = step * MOVED + i;
+            on_host[host_slots[i]] = on_device[device_slots[i]];
+        }
+        /* out: only after the model has written, */
+        EXPECT_OK(aclrtStreamWaitEvent(out, computed));
+        move(1, device_slots, host_slots, MOVED, out);
+        EXPECT_OK(aclrtRecordEvent(saved, out));
+        /* new contents: only after the old ones are saved, */
+        EXPECT_OK(aclrtStreamWaitEvent(compute, saved));
+        for (int i = 0; i < MOVED; i++) {
+            generate(device_slots[i], next_sequence++, staging, compute);
+        }
+        EXPECT_OK(aclrtRecordEvent(computed, compute));
+        /* in: two earlier blocks return into slots that are free by then, */
+        if (step > 2) {
+            for (int i = 0; i < 2; i++) {
+                back_slots[i] = device_slots[i];
+                host_slots[i] = (step - 2) * MOVED + i;
+                on_device[back_slots[i]] = (uint32_t)on_host[host_slots[i]];
+            }
+            EXPECT_OK(aclrtStreamWaitEvent(in, saved));
+            EXPECT_OK(aclrtStreamWaitEvent(in, computed));
+            move(0, back_slots, host_slots, 2, in);
+            EXPECT_OK(aclrtRecordEvent(loaded, in));
+            EXPECT_OK(aclrtStreamWaitEvent(compute, loaded));
+            EXPECT_OK(aclrtRecordEvent(computed, compute));
+        }
+        if (step % 4 == 3) { /* now and then the engine looks */
+            EXPECT_OK(aclrtSynchronizeEvent(computed));
+            for (int slot = 0; slot < BLOCKS; slot++) {
+                verify_device(slot);
+            }
+        }
+    }
+    EXPECT_OK(aclrtSynchronizeDevice());
+    for (int slot = 0; slot < BLOCKS; slot++) {
+        verify_device(slot);
+    }
+    for (int slot = 0; slot < STEPS * MOVED; slot++) {
+        for (int layer = 0; layer < LAYERS; layer++) {
+            EXPECT_PATTERN(host_cache[layer] + slot * BLOCK, BLOCK, seed_of(layer, (uint32_t)on_host[slot]));
+        }
+    }
+    free(staging);
+    for (int layer = 0; layer < LAYERS; layer++) {
+        EXPECT_VALUE(host_cache[layer] + STEPS * MOVED * BLOCK, (HOST_BLOCKS - STEPS * MOVED) * BLOCK, 0);
+        EXPECT_OK(aclrtFree(device_cache[layer]));
+        EXPECT_OK(aclrtFreeHost(host_cache[layer]));
+    }
+    EXPECT_OK(aclrtDestroyEvent(computed));
+    EXPECT_OK(aclrtDestroyEvent(saved));
+    EXPECT_OK(aclrtDestroyEvent(loaded));
+    EXPECT_OK(aclrtDestroyStream(compute));
+    EXPECT_OK(aclrtDestroyStream(out));
+    EXPECT_OK(aclrtDestroyStream(in));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,51 @@
+// soc: all
+/* A stream of another context: refused for queued copies, accepted by the pageable branch. */
+#include "../expect.h"
+
+#define SIZE 512
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtContext primary = NULL;
+    REQUIRE_OK(aclrtGetCurrentContext(&primary));
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
+    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *device = (uint8_t *)device_memory(SIZE);
+    uint8_t *second = (uint8_t *)device_memory(SIZE);
+
+    aclrtContext other = NULL;
+    REQUIRE_OK(aclrtCreateContext(&other, 0));
+    aclrtStream foreign = new_stream();
+    REQUIRE_OK(aclrtSetCurrentContext(primary));
+
+    /* 1.2 row 13b */
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, foreign), 107003);
+    EXPECT_CODE(aclrtMemcpyAsync(pinned, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, foreign), 107003);
+    EXPECT_CODE(aclrtMemcpyAsync(second, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, foreign), 107003);
+    EXPECT_CODE(aclrtMemcpyAsyncWithCondition(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, foreign), 107003);
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, plain, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, foreign), 107000); /* row 9 before 13b */
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, foreign));       /* row 11 before 13b */
+
+    /* 4.7: the same with pageable memory succeeds. */
+    fill_pattern(plain, SIZE, 1);
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, foreign));
+    EXPECT_DEVICE_PATTERN(device, SIZE, 1);
+
+    /* In its own context the stream serves memory that was allocated under the other one. */
+    REQUIRE_OK(aclrtSetCurrentContext(other));
+    fill_pattern(pinned, SIZE, 2);
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, foreign));
+    EXPECT_OK(aclrtSynchronizeStream(foreign));
+    EXPECT_DEVICE_PATTERN(device, SIZE, 2);
+    EXPECT_OK(aclrtDestroyStream(foreign));
+    EXPECT_OK(aclrtDestroyContext(other));
+
+    REQUIRE_OK(aclrtSetCurrentContext(primary));
+    free(plain);
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtFree(second));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

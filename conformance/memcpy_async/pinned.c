@@ -1,0 +1,85 @@
+// soc: all
+/* With pinned and device memory the call only queues: proven by holding the stream. Order within the stream is strict. */
+#include "../expect.h"
+
+#define SIZE 8192
+
+typedef aclError (*copy_call)(void *, size_t, const void *, size_t, aclrtMemcpyKind, aclrtStream);
+
+static struct gate gate = GATE_INITIALIZER;
+
+static void queued(copy_call copy, aclrtStream stream)
+{
+    uint8_t *source = (uint8_t *)pinned_memory(SIZE);
+    uint8_t *result = (uint8_t *)pinned_memory(SIZE);
+    uint8_t *first = (uint8_t *)device_memory(SIZE);
+    uint8_t *second = (uint8_t *)device_memory(SIZE);
+    fill_pattern(source, SIZE, 3);
+
+    gate_close(&gate, stream);
+    EXPECT_OK(copy(first, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_OK(copy(second, SIZE, first, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    EXPECT_OK(copy(result, SIZE, second, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    /* the data is read when the task runs, so a change made now is seen */
+    fill_pattern(source, SIZE, 4);
+    gate_await(&gate);
+    EXPECT_TRUE(stream_is_busy(stream), "held by the gate");
+    EXPECT_DEVICE_VALUE(first, SIZE, 0);
+    EXPECT_DEVICE_VALUE(second, SIZE, 0);
+    EXPECT_VALUE(result, SIZE, 0);
+    gate_open(&gate);
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_TRUE(!stream_is_busy(stream), "everything has run");
+    EXPECT_PATTERN(result, SIZE, 4);
+    EXPECT_DEVICE_PATTERN(first, SIZE, 4);
+
+    /* wrong kinds between known memories are repaired and stay asynchronous */
+    memset(result, 0, SIZE);
+    fill_pattern(source, SIZE, 5);
+    gate_close(&gate, stream);
+    EXPECT_OK(copy(first, SIZE, source, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    EXPECT_OK(copy(result, SIZE, first, SIZE, ACL_MEMCPY_HOST_TO_HOST, stream));
+    EXPECT_VALUE(result, SIZE, 0);
+    EXPECT_DEVICE_PATTERN(first, SIZE, 4);
+    gate_open(&gate);
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_PATTERN(result, SIZE, 5);
+
+    EXPECT_OK(aclrtFreeHost(source));
+    EXPECT_OK(aclrtFreeHost(result));
+    EXPECT_OK(aclrtFree(first));
+    EXPECT_OK(aclrtFree(second));
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtStream stream = new_stream();
+    queued(aclrtMemcpyAsync, stream);
+    queued(aclrtMemcpyAsync, NULL);
+    queued(aclrtMemcpyAsyncWithCondition, stream);
+
+    /* The default stream does not wait for others, nor others for it. */
+    uint8_t *source = (uint8_t *)pinned_memory(SIZE);
+    void *device = device_memory(SIZE);
+    fill_pattern(source, SIZE, 6);
+    gate_close(&gate, stream);
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, NULL));
+    EXPECT_OK(aclrtSynchronizeStream(NULL));
+    EXPECT_DEVICE_PATTERN(device, SIZE, 6);
+    gate_open(&gate);
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    fill_pattern(source, SIZE, 7);
+    gate_close(&gate, NULL);
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_DEVICE_PATTERN(device, SIZE, 7);
+    gate_open(&gate);
+    EXPECT_OK(aclrtSynchronizeStream(NULL));
+
+    EXPECT_OK(aclrtFreeHost(source));
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

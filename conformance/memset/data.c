@@ -1,0 +1,69 @@
+// soc: all
+/* What memset sets, and when: device memory in stream order, host memory at once. */
+#include "../expect.h"
+
+#define SIZE 5000
+
+static struct gate gate = GATE_INITIALIZER;
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtStream stream = new_stream();
+    uint8_t *device = (uint8_t *)device_memory(SIZE);
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
+    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+
+    /* The low eight bits count; only `count` bytes are touched, at any address. */
+    static const int32_t values[] = {0, 1, 255, 256 + 0x5A, -1, INT32_MIN + 7, 0x12345678};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        uint8_t byte = (uint8_t)values[i];
+        size_t count = 1 + i * 701 % 4000, at = i * 13;
+        uint8_t *places[] = {device, pinned, plain};
+        for (int p = 0; p < 3; p++) {
+            for (int asynchronous = 0; asynchronous < 2; asynchronous++) {
+                REQUIRE_OK(aclrtMemset(places[p], SIZE, ~byte, SIZE));
+                EXPECT_OK(asynchronous ? aclrtMemsetAsync(places[p] + at, count, values[i], count, stream)
+                                       : aclrtMemset(places[p] + at, SIZE - at, values[i], count));
+                EXPECT_OK(aclrtSynchronizeStream(stream));
+                uint8_t *bytes = (uint8_t *)plain_memory(SIZE);
+                REQUIRE_OK(aclrtMemcpy(bytes, SIZE, places[p], SIZE, ACL_MEMCPY_DEFAULT));
+                EXPECT_VALUE(bytes, at, (uint8_t)~byte);
+                EXPECT_VALUE(bytes + at, count, byte);
+                EXPECT_VALUE(bytes + at + count, SIZE - at - count, (uint8_t)~byte);
+                free(bytes);
+            }
+        }
+    }
+
+    /* Device memory is set in stream order ... */
+    memset(pinned, 0, SIZE);
+    memset(plain, 0, SIZE);
+    REQUIRE_OK(aclrtMemset(device, SIZE, 0, SIZE));
+    gate_close(&gate, stream);
+    EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0x11, SIZE, stream));
+    gate_await(&gate);
+    EXPECT_DEVICE_VALUE(device, SIZE, 0);
+    /* ... host memory at once on the calling thread, ... */
+    EXPECT_OK(aclrtMemsetAsync(pinned, SIZE, 0x22, SIZE, stream));
+    EXPECT_VALUE(pinned, SIZE, 0x22);
+    EXPECT_OK(aclrtMemsetAsync(plain, SIZE, 0x33, SIZE, stream));
+    EXPECT_VALUE(plain, SIZE, 0x33);
+    /* ... and the blocking call waits for no stream. */
+    EXPECT_OK(aclrtMemset(device, SIZE, 0x44, SIZE));
+    EXPECT_DEVICE_VALUE(device, SIZE, 0x44);
+    EXPECT_TRUE(stream_is_busy(stream), "still held");
+    gate_open(&gate);
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_DEVICE_VALUE(device, SIZE, 0x11);
+    EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0x55, SIZE, NULL));
+    EXPECT_OK(aclrtSynchronizeStream(NULL));
+    EXPECT_DEVICE_VALUE(device, SIZE, 0x55);
+
+    free(plain);
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,62 @@
+// soc: Ascend910B Ascend950 Ascend310P
+// softacl-only
+// sanitize: none (the child dies of SIGSEGV on purpose, which the sanitizers would catch)
+/* A program that touches device memory as if it were its own dies of SIGSEGV, and is told why. */
+#include "../expect.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+/* In the child: allocates, touches; nothing after the touch is ever reached. */
+static void touch(int write_it)
+{
+    void *memory = NULL;
+    if (aclrtSetDevice(0) != 0 || aclrtMalloc(&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST) != 0) {
+        _exit(2);
+    }
+    volatile uint8_t *cell = (volatile uint8_t *)memory + 100;
+    if (write_it) {
+        *cell = 1;
+    } else {
+        uint8_t value = *cell;
+        (void)value;
+    }
+    _exit(0);
+}
+
+static void child(int write_it)
+{
+    int ends[2];
+    REQUIRE_TRUE(pipe(ends) == 0, "pipe");
+    fflush(stdout);
+    pid_t pid = fork(); /* before any call of the library in this process */
+    REQUIRE_TRUE(pid >= 0, "fork");
+    if (pid == 0) {
+        struct rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        touch(write_it);
+    }
+    close(ends[1]);
+    char text[4096] = {0};
+    size_t filled = 0;
+    ssize_t got;
+    while ((got = read(ends[0], text + filled, sizeof text - 1 - filled)) > 0) {
+        filled += (size_t)got;
+    }
+    close(ends[0]);
+    int status = 0;
+    REQUIRE_TRUE(waitpid(pid, &status, 0) == pid, "waitpid");
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV, "status 0x%x", status);
+    EXPECT_TRUE(strstr(text, "device") != NULL, "stderr says: %s", text);
+}
+
+int main(void)
+{
+    child(0);
+    child(1);
+    return conclude();
+}

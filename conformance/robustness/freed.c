@@ -1,0 +1,88 @@
+// soc: Ascend910B Ascend310P
+// softacl-only
+/* Freed memory, memory freed twice, memory freed under a pending copy, and pointers that were never allocated. */
+#include "../expect.h"
+
+#define SIZE 1024
+
+static struct gate gate = GATE_INITIALIZER;
+
+static void refused(uint8_t *stray, aclrtStream stream)
+{
+    uint8_t plain[SIZE];
+    memset(plain, 0x44, SIZE);
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
+    EXPECT_CODE(aclrtMemcpy(stray, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+    EXPECT_CODE(aclrtMemcpy(plain, SIZE, stray, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
+    EXPECT_VALUE(plain, SIZE, 0x44);
+    EXPECT_CODE(aclrtMemcpyAsync(stray, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(pinned, SIZE, stray, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(plain, SIZE, stray, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
+    EXPECT_CODE(aclrtMemset(stray, SIZE, 0, SIZE), 107000);
+    EXPECT_CODE(aclrtMemsetAsync(stray, SIZE, 0, SIZE, stream), 107000);
+    EXPECT_CODE(aclrtFree(stray), 107000);
+    EXPECT_FAILS(aclrtFreeHost(stray));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_OK(aclrtFreeHost(pinned));
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtStream stream = new_stream();
+    uint8_t *kept = (uint8_t *)device_memory(SIZE);
+    uint8_t *gone = (uint8_t *)device_memory(SIZE);
+    device_fill(kept, SIZE, 1);
+    REQUIRE_OK(aclrtFree(gone));
+    refused(gone, stream);
+
+    /* A range of the device that was never handed out: far behind everything allocated. */
+    refused(kept + ((size_t)1 << 30), stream);
+
+    /* Only the start of an allocation can be freed. */
+    EXPECT_FAILS(aclrtFree(kept + 64));
+    EXPECT_FAILS(aclrtFree(kept + SIZE - 1));
+    EXPECT_DEVICE_PATTERN(kept, SIZE, 1);
+
+    /* The wrong call for the kind of memory. */
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
+    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    EXPECT_CODE(aclrtFreeHost(kept), 107000); /* 1.14: aclrtFreeHost of a device pointer */
+    EXPECT_FAILS(aclrtFree(pinned));
+    EXPECT_FAILS(aclrtFree(plain));
+    EXPECT_FAILS(aclrtFreeHost(plain));
+    EXPECT_FAILS(aclrtFreeHost(pinned + 1));
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_FAILS(aclrtFreeHost(pinned));
+    EXPECT_FAILS(aclrtFreeWithDevSync(gone));
+    EXPECT_FAILS(aclrtFreeHostWithDevSync(pinned));
+
+    /* Freed while a copy that uses it is still queued: whatever the stream reports, nothing else is hurt. */
+    uint8_t *source = (uint8_t *)pinned_memory(SIZE);
+    uint8_t *victim = (uint8_t *)device_memory(SIZE);
+    gate_close(&gate, stream);
+    REQUIRE_OK(aclrtMemcpyAsync(victim, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_OK(aclrtFree(victim)); /* 1.14: no implicit wait, or this would never return */
+    gate_open(&gate);
+    aclrtSynchronizeStream(stream);
+    EXPECT_DEVICE_PATTERN(kept, SIZE, 1);
+    gate_close(&gate, stream);
+    REQUIRE_OK(aclrtMemcpyAsync(kept, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_OK(aclrtFreeHost(source));
+    gate_open(&gate);
+    aclrtSynchronizeStream(stream);
+
+    /* And all goes on. */
+    device_fill(kept, SIZE, 2);
+    EXPECT_DEVICE_PATTERN(kept, SIZE, 2);
+    for (int i = 0; i < 200; i++) {
+        void *again = device_memory(SIZE);
+        EXPECT_OK(aclrtFree(again));
+        EXPECT_CODE(aclrtFree(again), 107000);
+    }
+    free(plain);
+    EXPECT_OK(aclrtFree(kept));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

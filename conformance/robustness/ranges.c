@@ -1,0 +1,90 @@
+// soc: Ascend910B Ascend950 Ascend310P Ascend310B
+// softacl-only
+/* A range that leaves its allocation, on either side, by one byte or by much, is refused at the call; neighbours stay whole. */
+#include "../batch/forms.h"
+
+#define SIZE 4096
+
+static uint8_t *buffers[3]; /* the one in the middle is abused */
+static uint8_t *pinned, *plain;
+static aclrtStream stream;
+
+static void one_range(uint8_t *start, size_t size)
+{
+    EXPECT_CODE(aclrtMemcpy(start, size, plain, size, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+    EXPECT_CODE(aclrtMemcpy(plain, size, start, size, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(start, size, pinned, size, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(pinned, size, start, size, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(start, size, plain, size, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(plain, size, start, size, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(start, size, plain, size, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream), 107000);
+    EXPECT_CODE(aclrtMemset(start, size, 0xBD, size), 107000);
+    EXPECT_CODE(aclrtMemsetAsync(start, size, 0xBD, size, stream), 107000);
+    EXPECT_FAILS(aclrtMemcpy2d(start, size, plain, size, size, 1, ACL_MEMCPY_HOST_TO_DEVICE));
+    EXPECT_FAILS(aclrtMemcpy2dAsync(start, size, pinned, size, size, 1, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    if (family_is_large()) {
+        void *dsts[1] = {start}, *srcs[1] = {pinned};
+        size_t sizes[1] = {size}, indexes[1] = {0};
+        aclrtMemcpyBatchAttr attrs[1] = {host_to_device()};
+        struct batch b = {dsts, sizes, srcs, sizes, 1, attrs, indexes, 1};
+        for (int f = 0; f < FORMS; f++) {
+            size_t index = 0;
+            EXPECT_CODE(batch_call((enum form)f, b, &index, stream), 107000);
+        }
+    }
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    for (uint32_t i = 0; i < 3; i++) {
+        EXPECT_DEVICE_PATTERN(buffers[i], SIZE, i + 1);
+    }
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    stream = new_stream();
+    pinned = (uint8_t *)pinned_memory(4 * SIZE);
+    plain = (uint8_t *)plain_memory(4 * SIZE);
+    for (uint32_t i = 0; i < 3; i++) {
+        buffers[i] = (uint8_t *)device_memory(SIZE);
+        device_fill(buffers[i], SIZE, i + 1);
+    }
+    memset(pinned, 0xBD, 4 * SIZE);
+    memset(plain, 0xBD, 4 * SIZE);
+
+    uint8_t *middle = buffers[1];
+    one_range(middle, SIZE + 1);
+    one_range(middle + 1, SIZE);
+    one_range(middle + SIZE - 1, 2);
+    one_range(middle, 3 * SIZE);
+    one_range(middle - 1, SIZE);
+    one_range(middle - 1, 1);
+    one_range(middle + SIZE, 1);
+
+    /* One row too many of a two-dimensional copy. */
+    EXPECT_CODE(aclrtMemcpy2d(middle, 64, plain, 64, 32, SIZE / 64 + 1, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+    EXPECT_CODE(aclrtMemcpy2dAsync(middle, 64, pinned, 64, 32, SIZE / 64 + 1, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
+
+    /* Device to device, wrong at the source or at the destination. */
+    EXPECT_CODE(aclrtMemcpyAsync(buffers[0], SIZE_MAX, middle, SIZE + 1, ACL_MEMCPY_DEVICE_TO_DEVICE, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(middle + 8, SIZE_MAX, buffers[0], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream), 107000);
+    EXPECT_CODE(aclrtMemcpy(middle + 8, SIZE_MAX, buffers[0], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 107000);
+
+    /* Pinned host memory has an end, too. */
+    EXPECT_FAILS(aclrtMemcpyAsync(middle, SIZE, pinned + 4 * SIZE - 1, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+
+    /* Up to the very last byte everything is allowed, and overlapping ranges are nobody's error. */
+    EXPECT_OK(aclrtMemcpy(middle + SIZE - 1, 1, buffers[2], 1, ACL_MEMCPY_DEVICE_TO_DEVICE));
+    EXPECT_OK(aclrtMemcpyAsync(middle, SIZE, middle + 16, SIZE - 16, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_DEVICE_PATTERN(buffers[0], SIZE, 1);
+    EXPECT_DEVICE_PATTERN(buffers[2], SIZE, 3);
+
+    for (int i = 0; i < 3; i++) {
+        EXPECT_OK(aclrtFree(buffers[i]));
+    }
+    free(plain);
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,90 @@
+//! C types of the interface, as far as the library reads or writes them.
+//!
+//! Enumerations are plain `i32`: a C caller may pass any value, so a Rust enum would be unsound at
+//! the door. Layouts are checked against `tables/layout.tsv` below.
+#![allow(non_camel_case_types, non_snake_case)]
+
+use std::ffi::{c_char, c_void};
+
+pub type aclError = i32;
+pub type aclrtContext = *mut c_void;
+pub type aclrtStream = *mut c_void;
+pub type aclrtEvent = *mut c_void;
+pub type aclrtCallback = Option<unsafe extern "C" fn(*mut c_void)>;
+pub type aclrtHostFunc = Option<unsafe extern "C" fn(*mut c_void)>;
+
+macro_rules! layouts {
+    ($($(#[$doc:meta])* struct $name:ident { $($field:ident: $kind:ty),* $(,)? })*) => {
+        $($(#[$doc])* #[repr(C)] #[derive(Clone, Copy, Debug)]
+        pub struct $name { $(pub $field: $kind),* })*
+
+        #[cfg(test)]
+        fn measured() -> Vec<(&'static str, &'static str, usize)> {
+            let mut all = Vec::new();
+            $(all.push((stringify!($name), "", size_of::<$name>()));
+            $(all.push((stringify!($name), stringify!($field), std::mem::offset_of!($name, $field)));)*)*
+            all
+        }
+    };
+}
+
+layouts! {
+    /// Where memory is: `type_` is an `aclrtMemLocationType`.
+    struct aclrtMemLocation { id: u32, r#type: i32 }
+    struct aclrtMemcpyBatchAttr { dstLoc: aclrtMemLocation, srcLoc: aclrtMemLocation, rsv: [u8; 16] }
+    struct aclrtPtrAttributes { location: aclrtMemLocation, pageSize: u32, rsv: [u32; 4] }
+    struct aclrtMallocAttribute { attr: i32, value: [u32; 2] }
+    struct aclrtMallocConfig { attrs: *mut aclrtMallocAttribute, numAttrs: usize }
+    struct aclrtUtilizationInfo {
+        cubeUtilization: i32,
+        vectorUtilization: i32,
+        aicpuUtilization: i32,
+        memoryUtilization: i32,
+        utilizationExtend: *mut c_void,
+    }
+    struct aclrtMemUsageInfo { name: [c_char; 32], curMemSize: u64, memPeakSize: u64, reserved: [usize; 8] }
+    struct aclrtMemUceInfo { addr: *mut c_void, len: usize, reserved: [usize; 14] }
+    struct aclrtErrorInfo {
+        tryRepair: u8,
+        hasDetail: u8,
+        reserved: [u8; 2],
+        errorType: i32,
+        detail: [u64; 321],
+    }
+    struct aclrtUuid { bytes: [c_char; 16] }
+    struct aclCANNPackageVersion {
+        version: [c_char; 128],
+        majorVersion: [c_char; 64],
+        minorVersion: [c_char; 64],
+        releaseVersion: [c_char; 64],
+        patchVersion: [c_char; 64],
+        reserved: [c_char; 128],
+    }
+    struct aclrtIpcEventHandle { reserved: [c_char; 64] }
+}
+
+/// Union of u64/u32/u32[4]; the library reads the member that the attribute names.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Debug)]
+pub struct aclrtStreamAttrValue {
+    pub words: [u32; 4],
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn sizes_and_offsets_are_those_of_the_table() {
+        let table = include_str!("../tables/layout.tsv");
+        for (name, field, found) in super::measured() {
+            let field = field.trim_start_matches("r#");
+            let row = table
+                .lines()
+                .map(|line| line.split('\t').collect::<Vec<_>>())
+                .find(|row| row[0] == name && row[1] == field)
+                .unwrap_or_else(|| panic!("{name}.{field} is not in layout.tsv"));
+            let expected = if field.is_empty() { row[4] } else { row[3] };
+            assert_eq!(found.to_string(), expected, "{name}.{field}");
+        }
+        assert_eq!(size_of::<super::aclrtStreamAttrValue>(), 16);
+    }
+}

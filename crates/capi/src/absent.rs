@@ -1,0 +1,19 @@
+//! Functions of the interface that softacl does not implement. They exist, say so once in plain
+//! words, and refuse. None pretends.
+
+use softacl_engine::Error;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+static TOLD: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+
+/// Says once that `function` is not there, and gives the code for it.
+#[cold]
+pub(crate) fn refuse(function: &'static str) -> i32 {
+    if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(function) {
+        eprintln!("softacl: {function} is not implemented; it returns 207000 (ACL_ERROR_RT_FEATURE_NOT_SUPPORT)");
+    }
+    crate::door::refuse(function, &Error::Feature("the function is not implemented by softacl".to_owned()))
+}
+
+include!(concat!(env!("OUT_DIR"), "/absent.rs"));

@@ -1,0 +1,56 @@
+//! Host functions and callbacks.
+
+use crate::door::doors;
+use ascendcl_sys::*;
+use softacl_engine::Error;
+use std::ffi::c_void;
+
+/// A C function and its argument, on the way to another thread. The program vouches for both.
+struct Call {
+    function: unsafe extern "C" fn(*mut c_void),
+    argument: *mut c_void,
+}
+
+// SAFETY: the interface says that the function is called on another thread with this argument.
+unsafe impl Send for Call {}
+
+impl Call {
+    fn boxed(function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) -> Box<dyn FnOnce() + Send> {
+        let call = Call { function, argument };
+        Box::new(move || call.run())
+    }
+
+    fn run(self) {
+        // SAFETY: the program passed this function to be called with this argument.
+        unsafe { (self.function)(self.argument) }
+    }
+}
+
+doors! {
+    fn aclrtSubscribeReport(thread: u64, stream: aclrtStream) |caller| { caller.subscribe(thread, stream as usize) }
+    fn aclrtUnSubscribeReport(thread: u64, stream: aclrtStream) |caller| { caller.unsubscribe(thread, stream as usize) }
+
+    fn aclrtLaunchCallback(function: aclrtCallback, argument: *mut c_void, block_type: i32, stream: aclrtStream) |caller| {
+        let holds_stream = match block_type {
+            ACL_CALLBACK_NO_BLOCK => false,
+            ACL_CALLBACK_BLOCK => true,
+            _ => return Err(Error::Argument(format!("block type {block_type} is neither 0 nor 1"))),
+        };
+        let function = function.ok_or_else(|| Error::Parameter("fn is NULL".to_owned()))?;
+        caller.launch_callback(stream as usize, holds_stream, Call::boxed(function, argument))
+    }
+
+    fn aclrtProcessReport(ms: i32) |caller| {
+        if ms != -1 && ms <= 0 {
+            return Err(Error::Argument(format!("timeout {ms} is neither -1 (for ever) nor a positive number of milliseconds")));
+        }
+        // SAFETY: asking for the identity of this thread has no conditions.
+        let thread = unsafe { libc::pthread_self() };
+        caller.process_reports(thread, ms)
+    }
+
+    fn aclrtLaunchHostFunc(stream: aclrtStream, function: aclrtHostFunc, argument: *mut c_void) |caller| {
+        let function = function.ok_or(Error::Null("fn"))?;
+        caller.launch_host_function(stream as usize, Call::boxed(function, argument))
+    }
+}

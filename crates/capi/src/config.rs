@@ -1,0 +1,142 @@
+//! The configuration of the process, from its environment. Read once, at first use, so that a
+//! program may set the variables itself after it has loaded the library.
+
+use softacl_engine::{Config, Schedule};
+use softacl_profiles::{cann, profile};
+use std::env;
+
+/// One environment variable, for `softacl env`.
+#[derive(Debug, Clone, Copy)]
+pub struct Variable {
+    pub name: &'static str,
+    pub default: &'static str,
+    pub meaning: &'static str,
+}
+
+/// Every variable that softacl reads.
+pub const VARIABLES: &[Variable] = &[
+    Variable {
+        name: "SOFTACL_SOC",
+        default: "Ascend910B",
+        meaning: "the chip: a family (see `softacl chips`) or a full name such as Ascend910B3",
+    },
+    Variable { name: "SOFTACL_FORM", default: "EP", meaning: "how the chip is attached: EP (a host drives it) or RC (the program runs on it)" },
+    Variable { name: "SOFTACL_CANN", default: "9.2.0", meaning: "the CANN version whose behaviour is reproduced: 7.0, 8.0, 8.5, 9.0, 9.1 or 9.2" },
+    Variable { name: "SOFTACL_DEVICES", default: "2", meaning: "number of devices, 1 to 64" },
+    Variable {
+        name: "SOFTACL_MEMORY",
+        default: "that of the chip",
+        meaning: "memory of each device, such as 64GiB or 512MiB; it is virtual and costs nothing until touched",
+    },
+    Variable {
+        name: "SOFTACL_SCHEDULE",
+        default: "threads",
+        meaning: "when queued work runs: threads, early, late, or random:SEED",
+    },
+    Variable { name: "SOFTACL_STRICT", default: "", meaning: "`align` makes the documented 64-byte alignment of asynchronous copies an error" },
+    Variable { name: "SOFTACL_LOG", default: "", meaning: "`1` tells every failing call on standard error, with the reason" },
+    Variable {
+        name: "ASCEND_RT_VISIBLE_DEVICES",
+        default: "all",
+        meaning: "which devices the program sees and in which order, such as 1,0",
+    },
+];
+
+/// Builds the configuration; the error is a sentence that names the variable.
+pub(crate) fn from_environment() -> Result<Config, String> {
+    let profile = profile(var("SOFTACL_SOC").as_deref(), var("SOFTACL_FORM").as_deref())
+        .map_err(|e| format!("SOFTACL_SOC or SOFTACL_FORM: {e}"))?;
+    let cann = cann(var("SOFTACL_CANN").as_deref()).map_err(|e| format!("SOFTACL_CANN: {e}"))?;
+    let count = match var("SOFTACL_DEVICES") {
+        None => 2,
+        Some(text) => match text.parse() {
+            Ok(count @ 1..=64) => count,
+            _ => return Err(format!("SOFTACL_DEVICES: {text:?} is not a number from 1 to 64")),
+        },
+    };
+    let memory = match var("SOFTACL_MEMORY") {
+        None => (profile.chip.memory_gib as usize) << 30,
+        Some(text) => bytes(&text).ok_or_else(|| {
+            format!("SOFTACL_MEMORY: {text:?} is not a size from 2MiB to 1024GiB, such as 64GiB or 512MiB")
+        })?,
+    };
+    let schedule = match var("SOFTACL_SCHEDULE") {
+        None => Schedule::Threads,
+        Some(text) => text.parse().map_err(|e| format!("SOFTACL_SCHEDULE: {e}"))?,
+    };
+    let strict_alignment = match var("SOFTACL_STRICT").as_deref() {
+        None => false,
+        Some("align") => true,
+        Some(other) => return Err(format!("SOFTACL_STRICT: {other:?} is not known; known: align")),
+    };
+    Ok(Config {
+        devices: visible(var("ASCEND_RT_VISIBLE_DEVICES").as_deref(), count),
+        profile,
+        cann,
+        memory,
+        schedule,
+        strict_alignment,
+        ..Config::default()
+    })
+}
+
+/// Whether failing calls are told on standard error.
+pub(crate) fn logs_failures() -> bool {
+    var("SOFTACL_LOG").is_some_and(|value| value != "0")
+}
+
+/// A variable that is set and not empty.
+fn var(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The devices that the list names. As with other vendors' variables, the list ends before the first
+/// entry that is not a device.
+fn visible(list: Option<&str>, count: u32) -> Vec<u32> {
+    let Some(list) = list else { return (0..count).collect() };
+    let mut devices = Vec::new();
+    for entry in list.split(',') {
+        match entry.trim().parse() {
+            Ok(device) if device < count && !devices.contains(&device) => devices.push(device),
+            _ => break,
+        }
+    }
+    devices
+}
+
+fn bytes(text: &str) -> Option<usize> {
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text[digits.len()..].trim() {
+        "" | "B" => 0,
+        "K" | "KiB" | "k" => 10,
+        "M" | "MiB" | "m" => 20,
+        "G" | "GiB" | "g" => 30,
+        _ => return None,
+    };
+    let size = digits.parse::<usize>().ok()?.checked_shl(unit).filter(|size| size >> unit == digits.parse().unwrap_or(0))?;
+    (2 << 20..=1024 << 30).contains(&size).then_some(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("64GiB"), Some(64 << 30));
+        assert_eq!(bytes("512 MiB"), Some(512 << 20));
+        assert_eq!(bytes("4194304"), Some(4 << 20));
+        for wrong in ["", "0", "1KiB", "GiB", "-1GiB", "2000GiB", "18446744073709551615GiB", "1TB"] {
+            assert_eq!(bytes(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_list_of_visible_devices_ends_at_the_first_wrong_entry() {
+        assert_eq!(visible(None, 3), [0, 1, 2]);
+        assert_eq!(visible(Some("2,0"), 3), [2, 0]);
+        assert_eq!(visible(Some("1,7,0"), 3), [1]);
+        assert_eq!(visible(Some("1,1"), 3), [1]);
+        assert_eq!(visible(Some("-1"), 3), [0; 0]);
+    }
+}

@@ -1,0 +1,155 @@
+//! Devices: choosing, resetting, waiting for, asking about.
+
+use crate::door::{doors, out, require, timeout};
+use ascendcl_sys::*;
+use softacl_engine::{Caller, Error};
+use softacl_profiles::Form;
+use std::ffi::{CString, c_char};
+use std::ptr;
+use std::sync::OnceLock;
+
+#[unsafe(no_mangle)]
+pub extern "C" fn aclrtGetSocName() -> *const c_char {
+    static NAME: OnceLock<CString> = OnceLock::new();
+    match crate::process::machine() {
+        Ok(machine) => {
+            let soc = &machine.config().profile.soc;
+            NAME.get_or_init(|| CString::new(soc.as_str()).unwrap_or_default()).as_ptr()
+        }
+        Err(_) => ptr::null(),
+    }
+}
+
+doors! {
+    fn aclrtSetDevice(device: i32) |caller| { caller.set_device(device.into()) }
+    fn aclrtResetDevice(device: i32) |caller| { caller.reset_device(device.into()) }
+    fn aclrtResetDeviceForce(device: i32) |caller| { caller.reset_device_by_force(device.into()) }
+
+    fn aclrtGetDevice(device: *mut i32) |caller| {
+        let device = out(device, "deviceId")?;
+        device.set(caller.device()? as i32)
+    }
+
+    fn aclrtGetDeviceCount(count: *mut u32) |caller| {
+        out(count, "count")?.set(caller.machine().config().devices.len() as u32)
+    }
+
+    fn aclrtGetRunMode(mode: *mut i32) |caller| {
+        let mode = out(mode, "runMode")?;
+        mode.set(match caller.machine().config().profile.form {
+            Form::Endpoint => ACL_HOST,
+            Form::RootComplex => ACL_DEVICE,
+        })
+    }
+
+    fn aclrtSynchronizeDevice() |caller| { caller.synchronize_device(-1) }
+
+    fn aclrtSynchronizeDeviceWithTimeout(ms: i32) |caller| { caller.synchronize_device(timeout(ms)?) }
+
+    fn aclGetDeviceCapability(device: u32, info: i32, value: *mut i64) |caller| {
+        let value = out(value, "value")?;
+        let attribute = match info {
+            ACL_DEVICE_INFO_AI_CORE_NUM => ACL_DEV_ATTR_AICORE_CORE_NUM,
+            ACL_DEVICE_INFO_VECTOR_CORE_NUM => ACL_DEV_ATTR_VECTOR_CORE_NUM,
+            ACL_DEVICE_INFO_L2_SIZE => ACL_DEV_ATTR_L2_CACHE_SIZE,
+            _ => return Err(Error::Argument(format!("device information {info} does not exist"))),
+        };
+        value.set(attribute_value(caller, device.into(), attribute)?)
+    }
+
+    fn aclrtGetDeviceInfo(device: u32, attribute: i32, value: *mut i64) |caller| {
+        let value = out(value, "value")?;
+        value.set(attribute_value(caller, device.into(), attribute)?)
+    }
+
+    fn aclrtQueryDeviceStatus(device: i32, status: *mut i32) |caller| {
+        let status = out(status, "deviceStatus")?;
+        caller.machine().logical_device(device.into())?;
+        status.set(ACL_RT_DEVICE_STATUS_NORMAL)
+    }
+
+    /// There are no cores to be busy: only memory has a figure other than 0.
+    fn aclrtGetDeviceUtilizationRate(device: i32, rates: *mut aclrtUtilizationInfo) |caller| {
+        let rates = out(rates, "utilizationInfo")?;
+        let usage = caller.machine().device_memory(device.into())?;
+        rates.set(aclrtUtilizationInfo {
+            cubeUtilization: 0,
+            vectorUtilization: 0,
+            aicpuUtilization: 0,
+            memoryUtilization: (usage.used as u128 * 100 / usage.capacity as u128) as i32,
+            utilizationExtend: ptr::null_mut(),
+        })
+    }
+
+    fn aclrtDeviceGetBareTgid(pid: *mut i32) |_caller| {
+        out(pid, "pid")?.set(std::process::id() as i32)
+    }
+
+    fn aclrtDeviceTaskAbort(device: i32, ms: u32) |caller| {
+        require(caller, "aclrtDeviceTaskAbort")?;
+        caller.machine().logical_device(device.into())?;
+        let ms = if ms == 0 { -1 } else { i32::try_from(ms).unwrap_or(i32::MAX) };
+        caller.abort_device_tasks(device.into(), ms)
+    }
+
+    /// Stable for a device of a kind of chip, and different for each device.
+    fn aclrtDeviceGetUuid(device: i32, uuid: *mut aclrtUuid) |caller| {
+        let uuid = out(uuid, "uuid")?;
+        require(caller, "aclrtDeviceGetUuid")?;
+        let logical = caller.machine().logical_device(device.into())?;
+        let mut bytes = *b"softacl-\0\0\0\0\0\0\0\0";
+        let soc = &caller.machine().config().profile.soc;
+        for (index, byte) in soc.bytes().enumerate() {
+            bytes[8 + index % 7] = bytes[8 + index % 7].wrapping_mul(31).wrapping_add(byte);
+        }
+        bytes[15] = logical as u8;
+        uuid.set(aclrtUuid { bytes: bytes.map(|byte| byte as c_char) })
+    }
+
+    fn aclrtGetLogicDevIdByUserDevId(user: i32, logical: *mut i32) |caller| {
+        out(logical, "logicDevId")?.set(caller.machine().logical_device(user.into())? as i32)
+    }
+
+    fn aclrtGetUserDevIdByLogicDevId(logical: i32, user: *mut i32) |caller| {
+        out(user, "userDevid")?.set(caller.machine().user_device(logical.into())? as i32)
+    }
+
+    /// Physical and logical numbers are the same here.
+    fn aclrtGetLogicDevIdByPhyDevId(physical: i32, logical: *mut i32) |caller| {
+        caller.machine().user_device(physical.into())?;
+        out(logical, "logicDevId")?.set(physical)
+    }
+
+    fn aclrtGetPhyDevIdByLogicDevId(logical: i32, physical: *mut i32) |caller| {
+        caller.machine().user_device(logical.into())?;
+        out(physical, "phyDevId")?.set(logical)
+    }
+
+    fn aclrtGetUserDevIdByPhyDevId(physical: i32, user: *mut i32) |caller| {
+        out(user, "userDevId")?.set(caller.machine().user_device(physical.into())? as i32)
+    }
+
+    fn aclrtGetPhyDevIdByUserDevId(user: i32, physical: *mut i32) |caller| {
+        out(physical, "phyDevId")?.set(caller.machine().logical_device(user.into())? as i32)
+    }
+}
+
+/// What is known of a device. Numbers without a public source are refused, not invented.
+fn attribute_value(caller: Caller<'_>, device: i64, attribute: i32) -> Result<i64, Error> {
+    let logical = caller.machine().logical_device(device)?;
+    let config = caller.machine().config();
+    let unknown = || Error::Feature(format!("no public figure is known for attribute {attribute} of {}", config.profile.soc));
+    let cores = || config.profile.chip.cores.as_ref().ok_or_else(unknown);
+    Ok(match attribute {
+        ACL_DEV_ATTR_AICPU_CORE_NUM => cores()?.aicpu.into(),
+        ACL_DEV_ATTR_AICORE_CORE_NUM | ACL_DEV_ATTR_CUBE_CORE_NUM => cores()?.cube.into(),
+        ACL_DEV_ATTR_VECTOR_CORE_NUM => cores()?.vector.into(),
+        ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE => config.memory as i64,
+        ACL_DEV_ATTR_SMP_ID => 0,
+        ACL_DEV_ATTR_PHY_CHIP_ID => logical.into(),
+        ACL_DEV_ATTR_HD_CONNECT_TYPE => ACL_HOST_DEVICE_CONNECT_TYPE_PCIE.into(),
+        ACL_DEV_ATTR_IS_VIRTUAL => 0,
+        1..=601 => return Err(unknown()),
+        _ => return Err(Error::Parameter(format!("device attribute {attribute} does not exist"))),
+    })
+}

@@ -1,0 +1,136 @@
+//! The door: what every exported function goes through.
+//!
+//! It catches panics, gives the function its caller, turns an error into a code, and keeps the text
+//! and the last-error cell. It also converts what C hands over: results are written and arrays read
+//! through the engine's guarded routines, so a wild pointer is an error and not a crash.
+
+use crate::{config, message, process};
+use softacl_engine::{Caller, ContextKey, Error, Layer, fault};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
+
+thread_local! {
+    static CURRENT: Cell<Option<ContextKey>> = const { Cell::new(None) };
+}
+
+static LOGS_FAILURES: LazyLock<bool> = LazyLock::new(config::logs_failures);
+
+/// Declares exported functions. The body sees the arguments and returns `Result<(), Error>`; a body
+/// that starts with `|caller|` also sees the calling thread.
+macro_rules! doors {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),* $(,)?) |$caller:ident| $body:block)*) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $kind),*) -> ascendcl_sys::aclError {
+            $crate::door::enter(stringify!($name), |$caller| $body)
+        }
+    )*};
+}
+pub(crate) use doors;
+
+/// Runs the body of an exported function.
+#[inline]
+pub(crate) fn enter(function: &'static str, body: impl FnOnce(Caller<'_>) -> Result<(), Error>) -> i32 {
+    let run = || {
+        let machine = process::machine()?;
+        CURRENT.with(|current| body(Caller::new(machine, current)))
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => refuse(function, &error),
+        Err(_) => refuse(function, &Error::Internal("a panic was caught; this is a defect of softacl".to_owned())),
+    }
+}
+
+/// Notes an error and gives its code.
+#[cold]
+pub(crate) fn refuse(function: &str, error: &Error) -> i32 {
+    let code = error.code();
+    let layer = error.layer();
+    if layer == Layer::Runtime {
+        message::set_last_code(code);
+    }
+    let id = if layer == Layer::Arguments { "EH0001" } else { "EE1001" };
+    let name = ascendcl_sys::code_name(code).unwrap_or("unknown code");
+    let text = format!("[{id}] {function} failed with {code} ({name}): {error}.");
+    if *LOGS_FAILURES {
+        eprintln!("softacl: {text}");
+    }
+    message::add(text);
+    code
+}
+
+/// A place for a result.
+#[derive(Clone, Copy)]
+pub(crate) struct Out<T> {
+    address: usize,
+    name: &'static str,
+    kind: std::marker::PhantomData<T>,
+}
+
+/// A result pointer that must not be NULL.
+pub(crate) fn out<T: Copy>(pointer: *mut T, name: &'static str) -> Result<Out<T>, Error> {
+    if pointer.is_null() {
+        return Err(Error::Null(name));
+    }
+    Ok(Out { address: pointer as usize, name, kind: std::marker::PhantomData })
+}
+
+impl<T: Copy> Out<T> {
+    /// Writes the result.
+    pub(crate) fn set(self, value: T) -> Result<(), Error> {
+        // SAFETY: any initialised plain value may be read as bytes; the C structs written here have
+        // no padding that matters.
+        let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
+        if fault::write_out(self.address, bytes) {
+            return Ok(());
+        }
+        Err(Error::Argument(format!("{} points to {:#x}, which cannot be written", self.name, self.address)))
+    }
+}
+
+/// An array that C hands over, readable in whole. NULL is `None`.
+pub(crate) fn array<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<Option<&'a [T]>, Error> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    let whole = count.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
+    let fine = pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || fault::is_readable(pointer as usize, bytes));
+    if !fine {
+        return Err(Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read")));
+    }
+    // SAFETY: not NULL, aligned and readable as just checked; C promises not to change the arguments
+    // of a call while it runs.
+    Ok(Some(unsafe { std::slice::from_raw_parts(pointer, count) }))
+}
+
+/// A text that C hands over. NULL is `None`.
+pub(crate) fn text(pointer: *const std::ffi::c_char, name: &'static str) -> Result<Option<String>, Error> {
+    const LIMIT: usize = 64 << 10;
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    match fault::read_text(pointer as usize, LIMIT).map(String::from_utf8) {
+        Some(Ok(text)) => Ok(Some(text)),
+        _ => Err(Error::Argument(format!("{name} at {pointer:?} is not a readable text of at most {LIMIT} bytes"))),
+    }
+}
+
+/// Refuses a function that the chip does not have.
+pub(crate) fn require(caller: Caller<'_>, function: &'static str) -> Result<(), Error> {
+    let profile = &caller.machine().config().profile;
+    let known = ascendcl_sys::manifest::function(function).is_none_or(|f| f.products & profile.chip.product_bit() != 0);
+    if known {
+        return Ok(());
+    }
+    Err(Error::Unsupported { what: function, soc: profile.soc.clone() })
+}
+
+/// A timeout of the interface: -1 for ever, or more than 0 milliseconds.
+pub(crate) fn timeout(ms: i32) -> Result<i32, Error> {
+    if ms == -1 || ms > 0 {
+        return Ok(ms);
+    }
+    Err(Error::Parameter(format!("timeout {ms} is neither -1 (for ever) nor a positive number of milliseconds")))
+}

@@ -1,0 +1,89 @@
+//! Events.
+
+use crate::door::{doors, out, timeout};
+use ascendcl_sys::*;
+use softacl_engine::{Caller, Error, EventKind, EventStatus};
+use std::ffi::c_void;
+
+doors! {
+    fn aclrtCreateEvent(event: *mut aclrtEvent) |caller| { create(caller, event, EventKind::Plain) }
+
+    fn aclrtCreateEventWithFlag(event: *mut aclrtEvent, flag: u32) |caller| {
+        create(caller, event, EventKind::Flagged(flag))
+    }
+
+    fn aclrtCreateEventExWithFlag(event: *mut aclrtEvent, flag: u32) |caller| {
+        create(caller, event, EventKind::Extended(flag))
+    }
+
+    fn aclrtDestroyEvent(event: aclrtEvent) |caller| { caller.destroy_event(given(event)?) }
+    fn aclrtRecordEvent(event: aclrtEvent, stream: aclrtStream) |caller| {
+        caller.record_event(given(event)?, stream as usize)
+    }
+    fn aclrtResetEvent(event: aclrtEvent, stream: aclrtStream) |caller| {
+        caller.reset_event(given(event)?, stream as usize)
+    }
+    fn aclrtStreamWaitEvent(stream: aclrtStream, event: aclrtEvent) |caller| {
+        caller.stream_wait_event(stream as usize, given(event)?)
+    }
+
+    fn aclrtSynchronizeEvent(event: aclrtEvent) |caller| { caller.synchronize_event(given(event)?, -1) }
+    fn aclrtSynchronizeEventWithTimeout(event: aclrtEvent, ms: i32) |caller| {
+        caller.synchronize_event(given(event)?, timeout(ms)?)
+    }
+
+    fn aclrtQueryEventStatus(event: aclrtEvent, status: *mut i32) |caller| {
+        let (event, status) = (given(event)?, out(status, "status")?);
+        let complete = match caller.event_status(event)? {
+            (EventStatus::Complete, _) => true,
+            (EventStatus::NeverRecorded, extended) => extended,
+            (EventStatus::Pending, _) => false,
+        };
+        status.set(if complete { ACL_EVENT_RECORDED_STATUS_COMPLETE } else { ACL_EVENT_RECORDED_STATUS_NOT_READY })
+    }
+
+    /// The older query, whose numbers are the other way round.
+    fn aclrtQueryEvent(event: aclrtEvent, status: *mut i32) |caller| {
+        let (event, status) = (given(event)?, out(status, "status")?);
+        match caller.event_status(event)? {
+            (_, true) => Err(Error::Feature("aclrtQueryEvent does not know Ex events; use aclrtQueryEventStatus".to_owned())),
+            (EventStatus::Complete, false) => status.set(ACL_EVENT_STATUS_COMPLETE),
+            (EventStatus::NeverRecorded | EventStatus::Pending, false) => status.set(ACL_EVENT_STATUS_NOT_READY),
+        }
+    }
+
+    fn aclrtQueryEventWaitStatus(event: aclrtEvent, status: *mut i32) |caller| {
+        let (event, status) = (given(event)?, out(status, "status")?);
+        let over = caller.are_event_waits_over(event)?;
+        status.set(if over { ACL_EVENT_WAIT_STATUS_COMPLETE } else { ACL_EVENT_WAIT_STATUS_NOT_READY })
+    }
+
+    fn aclrtEventElapsedTime(ms: *mut f32, start: aclrtEvent, end: aclrtEvent) |caller| {
+        let ms = out(ms, "ms")?;
+        let (start, end) = (given(start)?, given(end)?);
+        ms.set(caller.elapsed_ms(start, end)?)
+    }
+
+    fn aclrtEventGetTimestamp(event: aclrtEvent, timestamp: *mut u64) |caller| {
+        let (event, timestamp) = (given(event)?, out(timestamp, "timestamp")?);
+        timestamp.set(caller.event_time_us(event)?)
+    }
+
+    fn aclrtGetEventId(event: aclrtEvent, id: *mut u32) |caller| {
+        let (event, id) = (given(event)?, out(id, "eventId")?);
+        id.set(caller.event_number(event)?)
+    }
+}
+
+fn create(caller: Caller<'_>, event: *mut aclrtEvent, kind: EventKind) -> Result<(), Error> {
+    let event = out(event, "event")?;
+    let key = caller.create_event(kind)?;
+    event.set(key.raw() as *mut c_void).inspect_err(|_| {
+        // Nobody will ever know the handle.
+        let _ = caller.destroy_event(key.raw());
+    })
+}
+
+fn given(event: aclrtEvent) -> Result<usize, Error> {
+    if event.is_null() { Err(Error::Null("event")) } else { Ok(event as usize) }
+}

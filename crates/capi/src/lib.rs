@@ -1,0 +1,33 @@
+//! `libascendcl.so`: the C interface of AscendCL over the softacl engine.
+//!
+//! The only crate that composes everything and holds process state. Each file is one family of C
+//! functions; each function is a door: it converts arguments, asks the engine, and turns the answer
+//! into a code. Nothing is checked here that the engine checks.
+
+#![allow(non_snake_case)]
+// C programs promise what the headers say; what can be checked is checked, see `door`.
+#![allow(clippy::missing_safety_doc)]
+
+pub mod absent;
+mod config;
+pub mod door;
+mod message;
+mod process;
+
+pub mod buffer;
+pub mod callback;
+pub mod context;
+pub mod copy;
+pub mod device;
+pub mod error;
+pub mod event;
+pub mod extension;
+pub mod init;
+pub mod log;
+pub mod memory;
+pub mod peer;
+pub mod stream;
+pub mod symbol;
+pub mod version;
+
+pub use config::{VARIABLES, Variable};

@@ -1,0 +1,77 @@
+//! aclAppLog, the one variadic function of the interface.
+//!
+//! Messages go to standard error when SOFTACL_LOG is set, and nowhere otherwise.
+
+use std::ffi::{CStr, c_char, c_void};
+
+const LEVELS: [&str; 4] = ["DEBUG", "INFO", "WARNING", "ERROR"];
+
+unsafe extern "C" {
+    fn vsnprintf(buffer: *mut c_char, size: usize, format: *const c_char, arguments: *mut c_void) -> i32;
+}
+
+/// Collects the variable arguments as the x86-64 System V convention stores them, and goes on in
+/// `write` with a `va_list`. Rust cannot define variadic functions.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn aclAppLog() {
+    std::arch::naked_asm!(
+        // va_list at rsp, register save area at rsp + 32; 216 keeps the stack aligned.
+        "sub rsp, 216",
+        "mov [rsp + 32 + 40], r9",
+        "test al, al",
+        "je 2f",
+        "movaps [rsp + 80], xmm0",
+        "movaps [rsp + 96], xmm1",
+        "movaps [rsp + 112], xmm2",
+        "movaps [rsp + 128], xmm3",
+        "movaps [rsp + 144], xmm4",
+        "movaps [rsp + 160], xmm5",
+        "movaps [rsp + 176], xmm6",
+        "movaps [rsp + 192], xmm7",
+        "2:",
+        "mov dword ptr [rsp], 40",     // five named arguments are in registers
+        "mov dword ptr [rsp + 4], 48", // no named one is in a vector register
+        "lea rax, [rsp + 224]",
+        "mov [rsp + 8], rax",
+        "lea rax, [rsp + 32]",
+        "mov [rsp + 16], rax",
+        "mov r9, rsp",
+        "call {write}",
+        "add rsp, 216",
+        "ret",
+        write = sym write,
+    )
+}
+
+/// Elsewhere the format is told as it is.
+#[cfg(not(target_arch = "x86_64"))]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aclAppLog(level: i32, function: *const c_char, file: *const c_char, line: u32, format: *const c_char) {
+    write(level, function, file, line, format, std::ptr::null_mut());
+}
+
+extern "C" fn write(level: i32, function: *const c_char, file: *const c_char, line: u32, format: *const c_char, arguments: *mut c_void) {
+    if !crate::config::logs_failures() || format.is_null() {
+        return;
+    }
+    let mut buffer = [0 as c_char; 1024];
+    let text = if arguments.is_null() {
+        format
+    } else {
+        // SAFETY: the program promises a format that fits its arguments; the buffer has its size.
+        unsafe { vsnprintf(buffer.as_mut_ptr(), buffer.len(), format, arguments) };
+        buffer.as_ptr()
+    };
+    let level = usize::try_from(level).ok().and_then(|level| LEVELS.get(level)).unwrap_or(&"?");
+    eprintln!("[{level}] {}:{line} {}: {}", shown(file), shown(function), shown(text));
+}
+
+fn shown(text: *const c_char) -> String {
+    if text.is_null() {
+        return "?".to_owned();
+    }
+    // SAFETY: the program promises texts that end with a zero.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}

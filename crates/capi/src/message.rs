@@ -1,0 +1,64 @@
+//! The text and the code of the latest errors: what `aclGetRecentErrMsg` and `aclrtGetLastError` read.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::{CString, c_char};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Messages that are kept until they are read; older ones are dropped.
+const KEPT: usize = 8;
+
+static PER_PROCESS: AtomicBool = AtomicBool::new(false);
+static PROCESS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+thread_local! {
+    static THREAD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// The text handed out last: valid until the next call of this thread.
+    static HANDED_OUT: RefCell<Option<CString>> = const { RefCell::new(None) };
+    static LAST_CODE: Cell<i32> = const { Cell::new(0) };
+}
+
+/// Whether messages are kept for the whole process instead of for each thread.
+pub(crate) fn keep_per_process(yes: bool) {
+    PER_PROCESS.store(yes, Ordering::Relaxed);
+}
+
+pub(crate) fn add(text: String) {
+    with_messages(|messages| {
+        if messages.len() == KEPT {
+            messages.remove(0);
+        }
+        messages.push(text);
+    });
+}
+
+/// Hands the messages out, newest first, and forgets them. NULL when there is none.
+pub(crate) fn take() -> *const c_char {
+    let mut messages = with_messages(std::mem::take);
+    if messages.is_empty() {
+        return ptr::null();
+    }
+    messages.reverse();
+    let text = CString::new(messages.join("\n").replace('\0', "")).expect("zeros were removed");
+    HANDED_OUT.with_borrow_mut(|slot| slot.insert(text).as_ptr())
+}
+
+fn with_messages<T>(use_them: impl FnOnce(&mut Vec<String>) -> T) -> T {
+    if PER_PROCESS.load(Ordering::Relaxed) {
+        return use_them(&mut PROCESS.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+    THREAD.with_borrow_mut(use_them)
+}
+
+pub(crate) fn set_last_code(code: i32) {
+    LAST_CODE.set(code);
+}
+
+pub(crate) fn last_code() -> i32 {
+    LAST_CODE.get()
+}
+
+pub(crate) fn take_last_code() -> i32 {
+    LAST_CODE.replace(0)
+}

@@ -1,0 +1,275 @@
+//! Events: recording, waiting, timing.
+
+use super::Caller;
+use crate::error::{Error, Result};
+use crate::event::{
+    EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE, Event,
+    EventKey, EventKind,
+};
+use crate::host::deadline;
+use crate::machine::Machine;
+use crate::stream::StreamPoint;
+use crate::sync::lock;
+use crate::task::{Task, Waited};
+use std::sync::atomic::Ordering;
+
+/// What can be said of an event's newest record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventStatus {
+    NeverRecorded,
+    Pending,
+    Complete,
+}
+
+const ALL: u32 = EVENT_SYNC | EVENT_CAPTURE_STREAM_PROGRESS | EVENT_TIME_LINE | EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
+const ALONE: u32 = EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
+
+impl Caller<'_> {
+    pub fn create_event(&self, kind: EventKind) -> Result<EventKey> {
+        self.check_event_flags(kind)?;
+        let (_, context) = self.context_or_default()?;
+        let number = context.device();
+        let device = &self.machine.devices[number as usize];
+        let limit = self.machine.config.profile.chip.limits.events;
+        if kind.is_counted() && device.events.fetch_add(1, Ordering::AcqRel) >= limit {
+            device.events.fetch_sub(1, Ordering::AcqRel);
+            return Err(Error::NoEvent { device: number, limit, soc: self.machine.config.profile.soc.clone() });
+        }
+        let open = |event: &Event, key| {
+            let mut state = lock(&event.state);
+            // The generation goes on, so that a record of the slot's last event cannot stamp this one.
+            let generation = state.generation + 1;
+            *state = crate::event::EventState { key: Some(key), kind, device: number, generation, ..Default::default() };
+            event.waits.store(0, Ordering::Relaxed);
+        };
+        self.machine.events.insert(open).ok_or_else(|| Error::Feature("no event handle left".to_owned()))
+    }
+
+    fn check_event_flags(&self, kind: EventKind) -> Result<()> {
+        let (flags, wrong) = match kind {
+            EventKind::Plain => return Ok(()),
+            EventKind::Flagged(flags) => (flags, EVENT_IPC),
+            EventKind::Extended(flags) => (flags, EVENT_EXTERNAL | EVENT_DEVICE_USE_ONLY),
+        };
+        let refuse = |why: &str| Err(Error::Parameter(format!("event flags {flags:#x}: {why}")));
+        if flags & ALL == 0 || flags & !ALL != 0 {
+            return refuse("they must be made of the known bits 0x1, 0x2, 0x8, 0x10, 0x20 and 0x40, and not empty");
+        }
+        if flags & ALONE != 0 && flags.count_ones() > 1 {
+            return refuse("DEVICE_USE_ONLY, EXTERNAL and IPC must be used alone");
+        }
+        if flags & wrong != 0 {
+            return refuse("IPC needs the Ex call; EXTERNAL and DEVICE_USE_ONLY need the other one");
+        }
+        if flags & EVENT_IPC != 0 {
+            return Err(Error::Feature("events that other processes can open are not implemented yet".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Ends an event. Records and waits that are queued stay what they are.
+    pub fn destroy_event(&self, raw: usize) -> Result<()> {
+        let (key, event) = self.event(raw)?;
+        let (kind, device) = {
+            let mut state = lock(&event.state);
+            state.record = None;
+            (state.kind, state.device)
+        };
+        if !self.machine.events.remove(key) {
+            return Err(Error::Handle { what: "event", handle: raw });
+        }
+        if kind.is_counted() {
+            self.machine.devices[device as usize].events.fetch_sub(1, Ordering::AcqRel);
+        }
+        Ok(())
+    }
+
+    pub fn record_event(&self, raw: usize, stream: usize) -> Result<()> {
+        let (key, event) = self.event(raw)?;
+        let explicit = self.explicit_stream(stream)?;
+        let (context_key, context) = self.context()?;
+        let (stream_key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        if stream.context() != Some(context_key) {
+            return Err(self.machine.other_context("stream", stream, context_key));
+        }
+        context.check()?;
+        let generation = {
+            let mut state = lock(&event.state);
+            state.generation += 1;
+            state.reached_ns = None;
+            state.generation
+        };
+        // The event's lock is not held here: the task may run at once, and stamps the event.
+        let sequence = match self.machine.pass(stream) {
+            Some(sequence) => {
+                self.machine.stamp(key, generation);
+                sequence
+            }
+            None => self.machine.submit(stream_key, stream, context_key, Task::Record { event: key, generation })?,
+        };
+        let mut state = lock(&event.state);
+        let mut watchers = Vec::new();
+        if state.generation == generation {
+            state.record = Some(StreamPoint { stream: stream_key, sequence });
+            watchers = std::mem::take(&mut state.watchers);
+        }
+        drop(state);
+        for watcher in watchers {
+            self.machine.list(watcher);
+        }
+        Ok(())
+    }
+
+    /// Makes a stream wait for the newest record made so far.
+    pub fn stream_wait_event(&self, stream: usize, raw: usize) -> Result<()> {
+        let explicit = self.explicit_stream(stream)?;
+        let (key, event) = self.event(raw)?;
+        let (context_key, _) = self.context()?;
+        let (stream_key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        if stream.context() != Some(context_key) {
+            return Err(self.machine.other_context("stream", stream, context_key));
+        }
+        let (kind, record) = {
+            let state = lock(&event.state);
+            (state.kind, state.record)
+        };
+        if !kind.can_order() {
+            return Err(Error::Feature("the event was created without the SYNC flag, so no stream can wait for it".to_owned()));
+        }
+        let after = match (record, kind) {
+            (Some(point), _) if self.machine.streams.slot(point.stream).completion.done() >= point.sequence => return Ok(()),
+            (Some(point), _) => Waited::Point(point),
+            (None, EventKind::Extended(_)) => return Ok(()),
+            (None, EventKind::Plain) => {
+                return Err(Error::Parameter("the event was never recorded: record it before a stream waits for it".to_owned()));
+            }
+            (None, EventKind::Flagged(_)) => {
+                lock(&event.state).watchers.push(stream_key);
+                Waited::NextRecord
+            }
+        };
+        event.waits.fetch_add(1, Ordering::Relaxed);
+        self.machine
+            .submit(stream_key, stream, context_key, Task::Wait { after, event: key })
+            .map(|_| ())
+            .inspect_err(|_| {
+                event.waits.fetch_sub(1, Ordering::Relaxed);
+            })
+    }
+
+    /// Forgets the record of a classic event, so that it can be waited for anew.
+    pub fn reset_event(&self, raw: usize, stream: usize) -> Result<()> {
+        let (_, event) = self.event(raw)?;
+        let (_, stream) = self.stream(stream)?;
+        let (context_key, _) = self.context()?;
+        if stream.context() != Some(context_key) {
+            return Err(self.machine.other_context("stream", stream, context_key));
+        }
+        let mut state = lock(&event.state);
+        if state.kind.is_extended() || !state.kind.can_order() {
+            return Err(Error::Feature("only classic events with the SYNC flag can be reset".to_owned()));
+        }
+        state.record = None;
+        state.generation += 1;
+        state.reached_ns = None;
+        Ok(())
+    }
+
+    pub fn synchronize_event(&self, raw: usize, timeout_ms: i32) -> Result<()> {
+        let (_, event) = self.event(raw)?;
+        self.check_host_visible(event)?;
+        let Some(point) = lock(&event.state).record else { return Ok(()) };
+        if self.machine.wait(point, deadline(timeout_ms)) { Ok(()) } else { Err(Error::EventTimeout(timeout_ms)) }
+    }
+
+    /// The status, and whether the event is of the extended kind.
+    pub fn event_status(&self, raw: usize) -> Result<(EventStatus, bool)> {
+        let (_, event) = self.event(raw)?;
+        self.check_host_visible(event)?;
+        let (record, extended) = {
+            let state = lock(&event.state);
+            (state.record, state.kind.is_extended())
+        };
+        let status = match record {
+            None => EventStatus::NeverRecorded,
+            Some(point) if self.machine.reached(point) => EventStatus::Complete,
+            Some(_) => EventStatus::Pending,
+        };
+        Ok((status, extended))
+    }
+
+    /// Whether all waits for the event have been passed.
+    pub fn are_event_waits_over(&self, raw: usize) -> Result<bool> {
+        let (_, event) = self.event(raw)?;
+        if lock(&event.state).kind.is_extended() {
+            return Err(Error::Feature("the wait status of an Ex event cannot be queried".to_owned()));
+        }
+        let record = lock(&event.state).record;
+        if let Some(point) = record {
+            self.machine.reached(point);
+        }
+        Ok(event.waits.load(Ordering::Relaxed) == 0)
+    }
+
+    /// Milliseconds from one record to another; negative when they were reached the other way round.
+    pub fn elapsed_ms(&self, start: usize, end: usize) -> Result<f32> {
+        let (_, start) = self.event(start)?;
+        let (_, end) = self.event(end)?;
+        let start = self.reached_ns(start, "start")?;
+        let end = self.reached_ns(end, "end")?;
+        Ok((end as f64 - start as f64) as f32 / 1e6)
+    }
+
+    /// Microseconds at which the event was reached.
+    pub fn event_time_us(&self, raw: usize) -> Result<u64> {
+        let (_, event) = self.event(raw)?;
+        Ok(self.reached_ns(event, "asked for")? / 1000)
+    }
+
+    pub fn event_number(&self, raw: usize) -> Result<u32> {
+        Ok(self.event(raw)?.0.index() as u32)
+    }
+
+    fn reached_ns(&self, event: &Event, which: &'static str) -> Result<u64> {
+        let state = lock(&event.state);
+        let point = state.record.ok_or(Error::NotRecorded(which))?;
+        if !state.kind.has_time() {
+            return Err(Error::NoTimestamp(which, "it was created without the TIME_LINE flag"));
+        }
+        let done = self.machine.streams.slot(point.stream).completion.done() >= point.sequence;
+        state.reached_ns.filter(|_| done).ok_or(Error::NoTimestamp(which, "its record has not been reached"))
+    }
+
+    fn check_host_visible(&self, event: &Event) -> Result<()> {
+        if lock(&event.state).kind.is_host_visible() {
+            return Ok(());
+        }
+        Err(Error::Feature("the host cannot ask about an EXTERNAL event".to_owned()))
+    }
+
+    fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {
+        let unknown = || Error::Handle { what: "event", handle: raw };
+        let key = EventKey::from_raw(raw).ok_or_else(unknown)?;
+        let event = self.machine.events.get(key).ok_or_else(unknown)?;
+        Ok((key, event))
+    }
+}
+
+impl Machine {
+    /// A record was reached.
+    pub(crate) fn stamp(&self, key: EventKey, generation: u64) {
+        let mut state = lock(&self.events.slot(key).state);
+        if state.key == Some(key) && state.generation == generation {
+            state.reached_ns = Some(self.now_ns());
+        }
+    }
+
+    /// The record that a wait for "the next record" waits for, once it is made. An event that is
+    /// gone releases its waiters.
+    pub(crate) fn next_record(&self, key: EventKey) -> Option<StreamPoint> {
+        match self.events.get(key) {
+            Some(event) => lock(&event.state).record,
+            None => Some(StreamPoint { stream: crate::stream::StreamKey::first(), sequence: 0 }),
+        }
+    }
+}

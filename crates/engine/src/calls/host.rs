@@ -1,0 +1,49 @@
+//! Host functions and callbacks.
+
+use super::Caller;
+use crate::error::{Error, Result};
+use crate::host::{Delivery, HostCall};
+use crate::sync::lock;
+use crate::task::Task;
+
+impl Caller<'_> {
+    /// Runs `function` in stream order on a thread of the context; the stream waits for it.
+    pub fn launch_host_function(&self, stream: usize, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+        let (key, stream) = self.stream(stream)?;
+        let (context, _) = self.context()?;
+        if self.machine.subscriptions.subscriber(key).is_some() {
+            return Err(Error::AlreadySubscribed);
+        }
+        let call = Box::new(HostCall { function, delivery: Delivery::ContextThread });
+        self.machine.submit(key, stream, context, Task::Host(call))?;
+        lock(&stream.settings).host_functions = true;
+        Ok(())
+    }
+
+    /// Runs `function` in stream order in the thread that subscribed to the stream.
+    pub fn launch_callback(&self, stream: usize, holds_stream: bool, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+        let (key, stream) = self.stream(stream)?;
+        let (context, _) = self.context()?;
+        let thread = self.machine.subscriptions.subscriber(key).ok_or(Error::NoCallbackThread)?;
+        let call = Box::new(HostCall { function, delivery: Delivery::Subscriber { thread, holds_stream } });
+        self.machine.submit(key, stream, context, Task::Host(call)).map(|_| ())
+    }
+
+    pub fn subscribe(&self, thread: u64, stream: usize) -> Result<()> {
+        let (key, stream) = self.stream(stream)?;
+        if lock(&stream.settings).host_functions {
+            return Err(Error::AlreadySubscribed);
+        }
+        self.machine.subscriptions.subscribe(thread, key)
+    }
+
+    pub fn unsubscribe(&self, thread: u64, stream: usize) -> Result<()> {
+        let (key, _) = self.stream(stream)?;
+        self.machine.subscriptions.unsubscribe(thread, key)
+    }
+
+    /// Waits for callbacks to `thread`, the calling one, and runs those that have arrived.
+    pub fn process_reports(&self, thread: u64, timeout_ms: i32) -> Result<()> {
+        self.machine.subscriptions.process(self.machine, thread, timeout_ms)
+    }
+}

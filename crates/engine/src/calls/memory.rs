@@ -1,0 +1,126 @@
+//! Memory: allocating, freeing, registering, asking.
+
+use super::Caller;
+use crate::error::{Error, Result};
+use crate::machine::Machine;
+use crate::memory::{Place, Usage};
+use crate::stream::StreamPoint;
+
+/// How full a device is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceUsage {
+    pub free: usize,
+    pub total: usize,
+}
+
+impl Caller<'_> {
+    /// Memory of the current device.
+    pub fn allocate(&self, size: usize) -> Result<usize> {
+        let (_, context) = self.context_or_default()?;
+        let device = context.device();
+        let heap = self.machine.memory.device(device);
+        heap.allocate(size).ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))
+    }
+
+    pub fn free(&self, address: usize) -> Result<()> {
+        let memory = &self.machine.memory;
+        let Some(device) = memory.device_of(address) else {
+            return Err(Error::NotAStart(format!("{address:#x} is not in device memory, and")));
+        };
+        if !memory.device(device).free(address, || self.machine.quarantine()) {
+            return Err(Error::NotAStart(format!("{address:#x} in the memory of device {device}")));
+        }
+        memory.trim(device);
+        Ok(())
+    }
+
+    /// Pinned host memory.
+    pub fn allocate_host(&self, size: usize) -> Result<usize> {
+        self.context_or_default()?;
+        let heap = self.machine.memory.pinned();
+        heap.allocate(size).ok_or_else(|| out_of_memory("the host (pinned)".to_owned(), size, heap.usage()))
+    }
+
+    pub fn free_host(&self, address: usize) -> Result<()> {
+        let memory = &self.machine.memory;
+        if !memory.pinned().free(address, || self.machine.quarantine()) {
+            return Err(Error::NotAStart(format!("{address:#x} as pinned host memory")));
+        }
+        memory.trim_pinned();
+        Ok(())
+    }
+
+    /// Makes ordinary host memory count as pinned.
+    pub fn register_host(&self, address: usize, size: usize, mapped: bool) -> Result<()> {
+        if self.machine.memory.device_of(address).is_some() {
+            return Err(Error::Parameter(format!("{address:#x} is device memory; only host memory can be registered")));
+        }
+        self.machine.memory.registered.insert(address, size, mapped)
+    }
+
+    pub fn unregister_host(&self, address: usize) -> Result<()> {
+        self.machine.memory.registered.remove(address)
+    }
+
+    /// The address by which devices reach registered host memory. It is the same one.
+    pub fn mapped_address(&self, address: usize) -> Result<usize> {
+        if self.machine.memory.registered.mapped(address) {
+            return Ok(address);
+        }
+        Err(Error::Parameter(format!("{address:#x} is not in host memory that was registered as mapped")))
+    }
+
+    pub fn place(&self, address: usize) -> Result<Place> {
+        Ok(self.machine.memory.finder().find("queried", address)?.place)
+    }
+
+    pub fn usage(&self) -> Result<DeviceUsage> {
+        let (_, context) = self.context_or_default()?;
+        let usage = self.machine.memory.device(context.device()).usage();
+        Ok(DeviceUsage { free: usage.capacity - usage.used, total: usage.capacity })
+    }
+
+    /// Where host code that plays the part of a kernel can touch device memory.
+    pub fn host_view(&self, address: usize, size: usize) -> Result<usize> {
+        let spot = self.machine.memory.finder().find("viewed", address)?;
+        if !spot.place.is_device() {
+            return Err(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
+        }
+        spot.covers("viewed", size)?;
+        Ok(spot.reach)
+    }
+}
+
+impl Machine {
+    pub fn device_memory(&self, device: i64) -> Result<Usage> {
+        self.device(device)?;
+        Ok(self.memory.device(device as u32).usage())
+    }
+
+    /// Live device and pinned allocations, for reports: device (or none), start and size.
+    pub fn live_allocations(&self) -> Vec<(Option<u32>, usize, usize)> {
+        let devices = (0..self.devices.len() as u32).map(Some);
+        let heaps = devices.map(|device| (device, self.memory.device(device.unwrap_or(0))));
+        heaps
+            .chain([(None, self.memory.pinned())])
+            .flat_map(|(device, heap)| heap.live().into_iter().map(move |e| (device, e.start, e.size)))
+            .collect()
+    }
+
+    /// Until when freed memory must not be reused; `None` when nothing is queued that could touch it.
+    fn quarantine(&self) -> Option<Box<dyn Fn() -> bool + Send>> {
+        let points: Vec<StreamPoint> = self.unfinished();
+        if points.is_empty() {
+            return None;
+        }
+        let machine = self.weak();
+        Some(Box::new(move || {
+            let Some(machine) = machine.upgrade() else { return true };
+            points.iter().all(|point| machine.streams.slot(point.stream).completion.done() >= point.sequence)
+        }))
+    }
+}
+
+fn out_of_memory(place: String, asked: usize, usage: Usage) -> Error {
+    Error::OutOfMemory { place, asked, free: usage.capacity - usage.used, total: usage.capacity }
+}

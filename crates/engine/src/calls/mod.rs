@@ -1,0 +1,83 @@
+//! What a thread of the program can ask for.
+//!
+//! A `Caller` is one thread: the machine it talks to and the context it has current. Copies are in
+//! `copy`; everything else is here, one file per noun.
+
+mod device;
+mod event;
+mod host;
+mod memory;
+mod stream;
+
+pub use device::PeerStatus;
+pub use event::EventStatus;
+pub use memory::DeviceUsage;
+
+use crate::context::{Context, ContextKey};
+use crate::error::{Error, Result};
+use crate::machine::Machine;
+use crate::stream::{Stream, StreamKey};
+use crate::sync::lock;
+use std::cell::Cell;
+
+/// One thread of the program.
+#[derive(Clone, Copy)]
+pub struct Caller<'a> {
+    pub(crate) machine: &'a Machine,
+    current: &'a Cell<Option<ContextKey>>,
+}
+
+impl<'a> Caller<'a> {
+    pub fn new(machine: &'a Machine, current: &'a Cell<Option<ContextKey>>) -> Self {
+        Caller { machine, current }
+    }
+
+    pub fn machine(&self) -> &'a Machine {
+        self.machine
+    }
+
+    /// The context that this thread made current.
+    #[inline]
+    pub(crate) fn context(&self) -> Result<(ContextKey, &'a Context)> {
+        let key = self.current.get().ok_or(Error::NoContext)?;
+        let context = self.machine.contexts.get(key).ok_or(Error::NoContext)?;
+        Ok((key, context))
+    }
+
+    /// The same, or the context of the configured default device, which it makes current.
+    pub(crate) fn context_or_default(&self) -> Result<(ContextKey, &'a Context)> {
+        match (self.context(), self.machine.default_device()) {
+            (Err(Error::NoContext), Some(device)) => {
+                self.set_device(i64::from(device))?;
+                self.context()
+            }
+            (context, _) => context,
+        }
+    }
+
+    /// Reads a stream handle; 0 is the default stream, which needs a context.
+    #[inline]
+    pub(crate) fn stream(&self, raw: usize) -> Result<(StreamKey, &'a Stream)> {
+        match self.explicit_stream(raw)? {
+            Some(found) => Ok(found),
+            None => self.default_stream(),
+        }
+    }
+
+    /// Reads a stream handle; `None` is the default stream of whatever context there will be.
+    #[inline]
+    pub(crate) fn explicit_stream(&self, raw: usize) -> Result<Option<(StreamKey, &'a Stream)>> {
+        if raw == 0 {
+            return Ok(None);
+        }
+        let key = StreamKey::from_raw(raw).ok_or(Error::Handle { what: "stream", handle: raw })?;
+        let stream = self.machine.streams.get(key).ok_or(Error::Handle { what: "stream", handle: raw })?;
+        Ok(Some((key, stream)))
+    }
+
+    fn default_stream(&self) -> Result<(StreamKey, &'a Stream)> {
+        let (_, context) = self.context()?;
+        let key = lock(&context.state).default_stream.ok_or(Error::ContextGone)?;
+        Ok((key, self.machine.streams.slot(key)))
+    }
+}

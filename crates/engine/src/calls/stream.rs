@@ -1,0 +1,201 @@
+//! Streams: making, waiting for, asking about, ending.
+
+use super::Caller;
+use crate::context::{Context, ContextKey};
+use crate::error::{Error, Result};
+use crate::host::deadline;
+use crate::machine::Machine;
+use crate::stream::{Stream, StreamKey, StreamPoint, StreamSettings, StreamTraits};
+use crate::sync::lock;
+use std::sync::atomic::Ordering;
+
+impl Caller<'_> {
+    pub fn create_stream(&self, traits: StreamTraits) -> Result<StreamKey> {
+        let (key, context) = self.context_or_default()?;
+        let device = &self.machine.devices[context.device() as usize];
+        let limit = self.machine.config.profile.chip.limits.streams;
+        if device.streams.fetch_add(1, Ordering::AcqRel) >= limit {
+            device.streams.fetch_sub(1, Ordering::AcqRel);
+            let soc = self.machine.config.profile.soc.clone();
+            return Err(Error::NoStream { device: context.device(), limit, soc });
+        }
+        self.machine.make_stream(key, context, traits).inspect_err(|_| {
+            device.streams.fetch_sub(1, Ordering::AcqRel);
+        })
+    }
+
+    /// Waits for the stream's tasks and ends it.
+    pub fn destroy_stream(&self, raw: usize) -> Result<()> {
+        let key = self.own_stream(raw)?;
+        self.machine.end_stream(key);
+        Ok(())
+    }
+
+    /// Ends the stream and drops what has not started, without waiting.
+    pub fn destroy_stream_by_force(&self, raw: usize) -> Result<()> {
+        let key = self.own_stream(raw)?;
+        let stream = self.machine.streams.slot(key);
+        if !self.machine.streams.retire(key) {
+            return Err(Error::Handle { what: "stream", handle: raw });
+        }
+        self.machine.drop_pending(stream);
+        self.machine.unlink(key, stream);
+        lock(&self.machine.limbo).push(key);
+        Ok(())
+    }
+
+    /// A stream that this thread may end.
+    fn own_stream(&self, raw: usize) -> Result<StreamKey> {
+        let (key, stream) = self.explicit_stream(raw)?.ok_or(Error::Null("stream"))?;
+        let (context_key, context) = self.context()?;
+        if stream.context() != Some(context_key) {
+            return Err(self.machine.other_context("stream", stream, context_key));
+        }
+        if lock(&context.state).default_stream == Some(key) {
+            return Err(Error::Parameter("the default stream of a context cannot be destroyed".to_owned()));
+        }
+        Ok(key)
+    }
+
+    /// Waits for everything submitted so far, and returns the first failure since the last wait.
+    pub fn synchronize_stream(&self, raw: usize, timeout_ms: i32) -> Result<()> {
+        let explicit = self.explicit_stream(raw)?;
+        self.context()?;
+        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        if !stream.is_waited_for() {
+            return Ok(());
+        }
+        self.drain(key, stream, timeout_ms)
+    }
+
+    pub(crate) fn drain(&self, key: StreamKey, stream: &Stream, timeout_ms: i32) -> Result<()> {
+        let point = StreamPoint { stream: key, sequence: stream.newest() };
+        if !self.machine.wait(point, deadline(timeout_ms)) {
+            return Err(Error::StreamTimeout(timeout_ms));
+        }
+        if let Some(error) = stream.take_failure() {
+            return Err(error);
+        }
+        match stream.context() {
+            Some(context) => self.machine.contexts.slot(context).check(),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether everything submitted so far is finished.
+    pub fn is_stream_finished(&self, raw: usize) -> Result<bool> {
+        let explicit = self.explicit_stream(raw)?;
+        self.context()?;
+        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        let point = StreamPoint { stream: key, sequence: stream.newest() };
+        Ok(!stream.is_waited_for() || self.machine.reached(point))
+    }
+
+    /// Drops what has not started and waits for what has.
+    pub fn abort_stream(&self, raw: usize) -> Result<()> {
+        let (key, stream) = self.stream(raw)?;
+        self.machine.drop_pending(stream);
+        let point = StreamPoint { stream: key, sequence: stream.newest() };
+        self.machine.wait(point, None);
+        Ok(())
+    }
+
+    /// The number of a stream: stable while it lives, small, unique in the process.
+    pub fn stream_number(&self, raw: usize) -> Result<i32> {
+        Ok(self.stream(raw)?.0.index() as i32)
+    }
+
+    pub fn stream_traits(&self, raw: usize) -> Result<StreamTraits> {
+        Ok(self.stream(raw)?.1.traits())
+    }
+
+    pub fn stream_settings(&self, raw: usize) -> Result<StreamSettings> {
+        Ok(*lock(&self.stream(raw)?.1.settings))
+    }
+
+    pub fn change_stream_settings(&self, raw: usize, change: impl FnOnce(&mut StreamSettings)) -> Result<()> {
+        change(&mut lock(&self.stream(raw)?.1.settings));
+        Ok(())
+    }
+
+    pub fn set_stream_priority(&self, raw: usize, priority: u32) -> Result<()> {
+        self.stream(raw)?.1.set_priority(priority);
+        Ok(())
+    }
+
+    /// Whether a failed task stops the context of the stream.
+    pub fn stops_on_failure(&self, raw: usize) -> Result<bool> {
+        let (_, stream) = self.stream(raw)?;
+        Ok(self.context_of(stream)?.stops_on_failure())
+    }
+
+    /// Makes a failed task stop the context of the stream. It cannot be taken back.
+    pub fn set_stop_on_failure(&self, raw: usize, stop: bool) -> Result<()> {
+        let (_, stream) = self.stream(raw)?;
+        let context = self.context_of(stream)?;
+        match (context.stops_on_failure(), stop) {
+            (true, false) => Err(Error::Feature("the failure mode cannot be switched back to CONTINUE".to_owned())),
+            (false, true) => {
+                context.stop_on_failure();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn context_of(&self, stream: &Stream) -> Result<&Context> {
+        let key = stream.context().ok_or(Error::ContextGone)?;
+        self.machine.contexts.get(key).ok_or(Error::ContextGone)
+    }
+}
+
+impl Machine {
+    pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, traits: StreamTraits) -> Result<StreamKey> {
+        self.sweep_limbo();
+        let open = |stream: &Stream, _| stream.open(key, context.device(), traits);
+        let stream = self.streams.insert(open).ok_or_else(|| Error::Feature("no stream handle left".to_owned()))?;
+        lock(&context.state).streams.push(stream);
+        Ok(stream)
+    }
+
+    /// Waits for a stream's tasks and ends it.
+    pub(crate) fn end_stream(&self, key: StreamKey) {
+        let stream = self.streams.slot(key);
+        if !self.streams.retire(key) {
+            return;
+        }
+        self.wait(StreamPoint { stream: key, sequence: stream.newest() }, None);
+        self.unlink(key, stream);
+        self.streams.recycle(key);
+    }
+
+    /// Takes an ended stream out of its context and out of the count of its device.
+    fn unlink(&self, key: StreamKey, stream: &Stream) {
+        self.subscriptions.forget(key);
+        let Some(context) = stream.context().map(|context| self.contexts.slot(context)) else { return };
+        let mut state = lock(&context.state);
+        state.streams.retain(|other| *other != key);
+        if state.default_stream != Some(key) {
+            self.devices[context.device() as usize].streams.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    fn sweep_limbo(&self) {
+        lock(&self.limbo).retain(|key| {
+            let busy = !lock(&self.streams.slot(*key).lane).is_idle();
+            if !busy {
+                self.streams.recycle(*key);
+            }
+            busy
+        });
+    }
+
+    /// Every stream with unfinished tasks, and how far it must come until they are.
+    pub(crate) fn unfinished(&self) -> Vec<StreamPoint> {
+        self.streams
+            .all()
+            .filter(|(_, stream)| stream.completion.done() < stream.newest())
+            .map(|(key, stream)| StreamPoint { stream: key, sequence: stream.newest() })
+            .collect()
+    }
+}

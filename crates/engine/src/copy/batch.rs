@@ -1,0 +1,308 @@
+//! Many ranges in one call, in any order.
+//!
+//! The asynchronous call goes entry by entry on chips that queue as they check: when entry i is
+//! refused, the entries before it are on their way. Chips with UB links check everything first.
+//! Which one it is, the profile says.
+
+use super::Submission;
+use crate::bytes::Span;
+use crate::calls::Caller;
+use crate::error::{Error, Result};
+use crate::memory::{Finder, Place, Spot};
+use crate::task::{Batch, Task};
+
+/// Entries of a synchronous batch at most (specification 1.5).
+const MAX_SYNC: usize = 4096;
+
+/// A declared location: numbers of the interface, untrusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Location {
+    pub kind: i32,
+    pub device: u32,
+}
+
+const HOST: i32 = 0;
+const DEVICE: i32 = 1;
+const HOST_NUMA: i32 = 4;
+
+/// What the program declares for a run of entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchAttribute {
+    pub target: Location,
+    pub source: Location,
+    pub reserved_is_zero: bool,
+}
+
+/// A batch, as the program asked for it. `None` is a NULL array.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchRequest<'a> {
+    pub targets: Option<&'a [usize]>,
+    pub capacities: Option<&'a [usize]>,
+    pub sources: Option<&'a [usize]>,
+    pub sizes: Option<&'a [usize]>,
+    pub attributes: Option<&'a [BatchAttribute]>,
+    /// First entry of each attribute.
+    pub starts: Option<&'a [usize]>,
+}
+
+/// Why a batch was refused, and what the program learns about the entry.
+#[derive(Debug)]
+pub struct BatchFailure {
+    pub error: Error,
+    pub index: FailIndex,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailIndex {
+    /// The output is not written at all.
+    Untouched,
+    /// No entry is to blame.
+    None,
+    Entry(usize),
+}
+
+/// A batch whose arrays are there and agree.
+struct Entries<'a> {
+    targets: &'a [usize],
+    sources: &'a [usize],
+    sizes: &'a [usize],
+    attributes: &'a [BatchAttribute],
+    starts: &'a [usize],
+}
+
+fn untouched(error: Error) -> BatchFailure {
+    BatchFailure { error, index: FailIndex::Untouched }
+}
+
+fn blameless(error: Error) -> BatchFailure {
+    BatchFailure { error, index: FailIndex::None }
+}
+
+type BatchResult<T> = std::result::Result<T, BatchFailure>;
+
+impl Caller<'_> {
+    pub fn copy_batch(&self, request: &BatchRequest<'_>) -> BatchResult<()> {
+        let Some(entries) = self.check_arrays(request).map_err(untouched)? else { return Ok(()) };
+        entries.check_attributes().map_err(blameless)?;
+        if entries.sizes.len() > MAX_SYNC {
+            let text = format!("a synchronous batch has at most {MAX_SYNC} entries, not {}", entries.sizes.len());
+            return Err(blameless(Error::Parameter(text)));
+        }
+        entries.check_starts().map_err(blameless)?;
+        let mut spans = Vec::with_capacity(entries.sizes.len());
+        let finder = self.machine.memory.finder();
+        for (index, attribute) in entries.with_attributes() {
+            let entry = |error| BatchFailure { error, index: FailIndex::Entry(index) };
+            if entries.sizes[index] == 0 {
+                continue;
+            }
+            spans.push(self.check_entry(&finder, &entries, index, attribute).map_err(entry)?.0);
+        }
+        drop(finder);
+        crate::fault::ensure_installed();
+        self.machine.copy_batch(batch(spans)).map_err(blameless)
+    }
+
+    pub fn copy_batch_async(&self, request: &BatchRequest<'_>, stream: usize) -> BatchResult<()> {
+        let Some(entries) = self.check_arrays(request).map_err(untouched)? else { return Ok(()) };
+        let explicit = self.explicit_stream(stream).map_err(untouched)?;
+        entries.check_attributes().map_err(blameless)?;
+        entries.check_starts().map_err(blameless)?;
+        let at = self.submission(explicit).map_err(blameless)?;
+        if self.machine.config.profile.chip.copy.batch_validates_first {
+            self.batch_checked_first(&entries, at)
+        } else {
+            self.batch_entry_by_entry(&entries, at)
+        }
+    }
+
+    /// Checks an entry, queues it, goes on with the next. What is queued is one task as long as no
+    /// pageable entry comes between.
+    fn batch_entry_by_entry(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
+        let mut spans = Vec::with_capacity(entries.sizes.len());
+        let mut finder = self.machine.memory.finder();
+        for (index, attribute) in entries.with_attributes() {
+            let checked = entries
+                .check_async_entry(index)
+                .and_then(|()| self.check_entry(&finder, entries, index, attribute));
+            let (span, pageable) = match checked {
+                Ok(checked) => checked,
+                Err(error) => {
+                    self.queue_batch(&mut spans, at)?;
+                    return Err(BatchFailure { error, index: FailIndex::Entry(index) });
+                }
+            };
+            if !pageable {
+                if spans.is_empty() && at.stream.context() != Some(at.context) {
+                    return Err(blameless(self.machine.other_context("stream", at.stream, at.context)));
+                }
+                spans.push(span);
+                continue;
+            }
+            drop(finder);
+            self.queue_batch(&mut spans, at)?;
+            self.drain(at.key, at.stream, -1).map_err(blameless)?;
+            self.copy_now(span).map_err(blameless)?;
+            finder = self.machine.memory.finder();
+        }
+        drop(finder);
+        self.queue_batch(&mut spans, at)
+    }
+
+    fn batch_checked_first(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
+        let mut spans = Vec::with_capacity(entries.sizes.len());
+        let mut any_pageable = false;
+        let finder = self.machine.memory.finder();
+        for (index, attribute) in entries.with_attributes() {
+            let (span, pageable) = entries
+                .check_async_entry(index)
+                .and_then(|()| self.check_entry(&finder, entries, index, attribute))
+                .map_err(|error| BatchFailure { error, index: FailIndex::Entry(index) })?;
+            any_pageable |= pageable;
+            spans.push(span);
+        }
+        drop(finder);
+        if !any_pageable {
+            return self.queue_batch(&mut spans, at);
+        }
+        self.drain(at.key, at.stream, -1).map_err(blameless)?;
+        crate::fault::ensure_installed();
+        self.machine.copy_batch(batch(spans)).map_err(blameless)
+    }
+
+    fn queue_batch(&self, spans: &mut Vec<Span>, at: Submission<'_>) -> BatchResult<()> {
+        if spans.is_empty() {
+            return Ok(());
+        }
+        let task = Task::Batch(Box::new(batch(std::mem::take(spans))));
+        self.queue(at, task).map_err(blameless)
+    }
+
+    /// The checks that leave the fail index alone. `None`: there is nothing to copy.
+    fn check_arrays<'r>(&self, request: &BatchRequest<'r>) -> Result<Option<Entries<'r>>> {
+        let sizes = request.sizes.ok_or(Error::Null("sizes"))?;
+        if sizes.is_empty() {
+            return Err(Error::Argument("the batch has no entries (numBatches is 0)".to_owned()));
+        }
+        if sizes.iter().all(|size| *size == 0) {
+            return Ok(None);
+        }
+        let entries = Entries {
+            targets: request.targets.ok_or(Error::Null("dsts"))?,
+            sources: {
+                request.capacities.ok_or(Error::Null("destMaxs"))?;
+                request.sources.ok_or(Error::Null("srcs"))?
+            },
+            sizes,
+            attributes: request.attributes.ok_or(Error::Null("attrs"))?,
+            starts: request.starts.ok_or(Error::Null("attrsIndexes"))?,
+        };
+        let capacities = request.capacities.unwrap_or_default();
+        if let Some(index) = sizes.iter().zip(capacities).position(|(size, capacity)| capacity < size) {
+            return Err(Error::Argument(format!(
+                "entry {index} has {} bytes but its destination was declared to hold {} (destMaxs)",
+                sizes[index], capacities[index]
+            )));
+        }
+        if let Some(index) = entries.attributes.iter().position(|attribute| !attribute.reserved_is_zero) {
+            return Err(Error::Argument(format!("the reserved bytes of attrs[{index}] are not zero")));
+        }
+        if !self.machine.config.profile.chip.copy.batch {
+            return Err(self.machine.unsupported("a batch copy"));
+        }
+        Ok(Some(entries))
+    }
+
+    /// The span of one entry, and whether pageable memory is involved.
+    #[inline]
+    fn check_entry(&self, finder: &Finder<'_>, entries: &Entries<'_>, index: usize, attribute: &BatchAttribute) -> Result<(Span, bool)> {
+        let target = finder.find("destination", entries.targets[index])?;
+        check_location("destination", target, attribute.target)?;
+        let source = finder.find("source", entries.sources[index])?;
+        check_location("source", source, attribute.source)?;
+        if target.place.is_device() == source.place.is_device() {
+            return Err(Error::Parameter(format!(
+                "entry {index} goes from {} to {}; a batch copies between host and device only",
+                source.place.describe(),
+                target.place.describe()
+            )));
+        }
+        let span = self.span(target, source, entries.sizes[index])?;
+        Ok((span, target.place == Place::Pageable || source.place == Place::Pageable))
+    }
+}
+
+#[inline]
+fn check_location(side: &'static str, spot: Spot, declared: Location) -> Result<()> {
+    let fits = match spot.place {
+        Place::Device(device) => declared.kind == DEVICE && declared.device == device,
+        Place::Pinned | Place::Pageable => declared.kind == HOST || declared.kind == HOST_NUMA,
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(Error::Parameter(format!(
+        "the {side} at {:#x} is {}, but was declared with location type {} and id {}{}",
+        spot.address,
+        spot.place.describe(),
+        declared.kind,
+        declared.device,
+        if declared.kind == 2 { " (UNREGISTERED never matches: declare ordinary host memory as HOST)" } else { "" }
+    )))
+}
+
+impl<'a> Entries<'a> {
+    fn check_attributes(&self) -> Result<()> {
+        let (attributes, entries) = (self.attributes.len(), self.sizes.len());
+        if attributes == 0 || attributes > entries {
+            return Err(Error::Parameter(format!("{attributes} attributes (numAttrs) for {entries} entries: there must be 1 to {entries}")));
+        }
+        Ok(())
+    }
+
+    fn check_starts(&self) -> Result<()> {
+        let first = self.starts[0];
+        if first != 0 {
+            return Err(Error::Parameter(format!("attrsIndexes[0] is {first}, and must be 0")));
+        }
+        if let Some(k) = self.starts.windows(2).position(|pair| pair[0] >= pair[1]) {
+            return Err(Error::Parameter(format!(
+                "attrsIndexes must increase: element {} is {}, after {}",
+                k + 1,
+                self.starts[k + 1],
+                self.starts[k]
+            )));
+        }
+        let last = self.starts[self.starts.len() - 1];
+        if last >= self.sizes.len() {
+            return Err(Error::Parameter(format!("attrsIndexes ends with {last}, but there are only {} entries", self.sizes.len())));
+        }
+        Ok(())
+    }
+
+    /// Each entry with its attribute.
+    fn with_attributes(&self) -> impl Iterator<Item = (usize, &'a BatchAttribute)> + use<'a> {
+        let ends = self.starts[1..].iter().copied().chain([self.sizes.len()]);
+        let runs = self.starts.iter().copied().zip(ends).zip(self.attributes);
+        runs.flat_map(|((start, end), attribute)| (start..end).map(move |index| (index, attribute)))
+    }
+
+    /// What the asynchronous call refuses in an entry before it looks at memory.
+    #[inline]
+    fn check_async_entry(&self, index: usize) -> Result<()> {
+        if self.sizes[index] == 0 {
+            return Err(Error::Parameter(format!("entry {index} has no bytes, while others have")));
+        }
+        for (name, address) in [("destination", self.targets[index]), ("source", self.sources[index])] {
+            if address == 0 {
+                return Err(Error::Parameter(format!("the {name} of entry {index} is NULL")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn batch(spans: Vec<Span>) -> Batch {
+    let bytes = spans.iter().map(|span| span.len).sum();
+    Batch { spans: spans.into_boxed_slice(), bytes }
+}

@@ -1,0 +1,178 @@
+//! Copies whose addresses are in device memory and are read when the task runs: by descriptor, and
+//! by address cells with offsets.
+
+use super::{kinds, not_null};
+use crate::bytes::{self, Fault};
+use crate::calls::Caller;
+use crate::error::{Error, Result};
+use crate::task::{DescriptorForm, Indirect, Task};
+
+/// Specification 1.6 and 1.7.
+const MAX_COUNT: usize = 4 << 30;
+const MAX_OFFSET: usize = 0xffff_ffff_ffff;
+const ALIGNMENT: usize = 64;
+/// Kinds are numbered below this.
+const KINDS: u32 = 8;
+
+/// What a program puts into a descriptor.
+#[derive(Debug, Clone, Copy)]
+pub struct DescriptorRequest {
+    pub descriptor: usize,
+    pub kind: i32,
+    pub source: usize,
+    pub target: usize,
+    pub count: usize,
+    pub config: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct OffsetRequest {
+    pub target_cell: usize,
+    pub capacity: usize,
+    pub target_offset: usize,
+    pub source_cell: usize,
+    pub count: usize,
+    pub source_offset: usize,
+    pub kind: i32,
+}
+
+impl Caller<'_> {
+    /// Bytes of a descriptor on this chip.
+    pub fn descriptor_size(&self, kind: i32) -> Result<usize> {
+        check_kind_range(kind)?;
+        self.descriptor_form()?;
+        check_inner(kind)?;
+        Ok(self.machine.config.profile.chip.copy.descriptor_bytes as usize)
+    }
+
+    /// Writes a descriptor into device memory, now.
+    pub fn set_descriptor(&self, request: DescriptorRequest) -> Result<()> {
+        let DescriptorRequest { descriptor, kind, source, target, count, config } = request;
+        not_null(descriptor, "desc")?;
+        check_kind_range(kind)?;
+        not_null(source, "srcAddr")?;
+        not_null(target, "dstAddr")?;
+        if count == 0 {
+            return Err(Error::Argument("the copy has no bytes (count is 0)".to_owned()));
+        }
+        if config != 0 {
+            return Err(Error::Argument("config must be NULL".to_owned()));
+        }
+        let form = self.descriptor_form()?;
+        check_inner(kind)?;
+        if count > MAX_COUNT {
+            return Err(Error::Parameter(format!("{count} bytes are more than the 4 GiB of a descriptor copy")));
+        }
+        check_alignment(descriptor)?;
+        let size = self.machine.config.profile.chip.copy.descriptor_bytes as usize;
+        let reach = self.descriptor_reach(descriptor, size)?;
+        let finder = self.machine.memory.finder();
+        let (from, to) = (finder.find("source", source)?, finder.find("destination", target)?);
+        if !from.place.is_device() || from.place != to.place {
+            return Err(Error::Parameter(format!(
+                "a descriptor copies within one device, not from {} to {}",
+                from.place.describe(),
+                to.place.describe()
+            )));
+        }
+        self.context()?;
+        // The length field has 32 bits: exactly 4 GiB is stored as 0, as on the device.
+        let (length_at, source_at, target_at) = form.offsets();
+        let mut image = [0; 64];
+        image[length_at..length_at + 4].copy_from_slice(&(count as u32).to_le_bytes());
+        image[source_at..source_at + 8].copy_from_slice(&source.to_le_bytes());
+        image[target_at..target_at + 8].copy_from_slice(&target.to_le_bytes());
+        let gone = |Fault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
+        bytes::write(reach, &image[..size]).map_err(gone)
+    }
+
+    /// Queues the copy that the descriptor will describe when the task runs.
+    pub fn copy_described(&self, descriptor: usize, kind: i32, stream: usize) -> Result<()> {
+        not_null(descriptor, "desc")?;
+        check_kind_range(kind)?;
+        not_null(stream, "stream")?;
+        let form = self.descriptor_form()?;
+        let explicit = self.explicit_stream(stream)?;
+        check_inner(kind)?;
+        let size = self.machine.config.profile.chip.copy.descriptor_bytes as usize;
+        self.descriptor_reach(descriptor, size)?;
+        check_alignment(descriptor)?;
+        let at = self.submission(explicit)?;
+        self.queue(at, Task::Described { descriptor, form })
+    }
+
+    /// Queues a copy between addresses that device memory will hold when the task runs.
+    pub fn copy_with_offset(&self, request: OffsetRequest, stream: usize) -> Result<()> {
+        let OffsetRequest { target_cell, capacity, target_offset, source_cell, count, source_offset, kind } = request;
+        if count == 0 {
+            return Ok(());
+        }
+        if kind != kinds::INNER_DEVICE_TO_DEVICE {
+            return Err(Error::Parameter(format!("copy kind {kind} is not allowed here; only 6 is")));
+        }
+        if !self.machine.config.profile.chip.copy.offset {
+            return Err(self.machine.unsupported("a copy with offsets"));
+        }
+        let explicit = self.explicit_stream(stream)?;
+        for (name, cell) in [("dst", target_cell), ("src", source_cell)] {
+            if cell == 0 {
+                return Err(Error::Parameter(format!("{name} is NULL")));
+            }
+        }
+        if count > capacity {
+            return Err(Error::Capacity { count, capacity });
+        }
+        if count > MAX_COUNT {
+            return Err(Error::Parameter(format!("{count} bytes are more than 4 GiB")));
+        }
+        for (name, offset) in [("dstDataOffset", target_offset), ("srcDataOffset", source_offset)] {
+            if offset > MAX_OFFSET {
+                return Err(Error::Parameter(format!("{name} {offset:#x} has more than 48 bits")));
+            }
+        }
+        if target_offset >= capacity || count > capacity - target_offset {
+            return Err(Error::Capacity { count: target_offset.saturating_add(count), capacity });
+        }
+        let at = self.submission(explicit)?;
+        let indirect = Indirect { target_cell, target_offset, source_cell, source_offset, len: count };
+        self.queue(at, Task::Indirect(Box::new(indirect)))
+    }
+
+    fn descriptor_form(&self) -> Result<DescriptorForm> {
+        match self.machine.config.profile.chip.copy.descriptor_bytes {
+            32 => Ok(DescriptorForm::Short),
+            64 => Ok(DescriptorForm::Long),
+            _ => Err(self.machine.unsupported("a copy by descriptor")),
+        }
+    }
+
+    fn descriptor_reach(&self, descriptor: usize, size: usize) -> Result<usize> {
+        let spot = self.machine.memory.finder().find("descriptor", descriptor)?;
+        if !spot.place.is_device() {
+            return Err(Error::Parameter(format!("the descriptor at {descriptor:#x} is {}, and must be in device memory", spot.place.describe())));
+        }
+        spot.covers("descriptor", size)?;
+        Ok(spot.reach)
+    }
+}
+
+fn check_kind_range(kind: i32) -> Result<()> {
+    if (kind as u32) < KINDS {
+        return Ok(());
+    }
+    Err(Error::Argument(format!("copy kind {kind} does not exist; kinds are 0 to {}", KINDS - 1)))
+}
+
+fn check_inner(kind: i32) -> Result<()> {
+    if kind == kinds::INNER_DEVICE_TO_DEVICE {
+        return Ok(());
+    }
+    Err(Error::Feature(format!("descriptors exist for copy kind 6 (within a device) only, not for kind {kind}")))
+}
+
+fn check_alignment(descriptor: usize) -> Result<()> {
+    if descriptor % ALIGNMENT == 0 {
+        return Ok(());
+    }
+    Err(Error::Parameter(format!("the descriptor at {descriptor:#x} is not aligned to {ALIGNMENT} bytes")))
+}

@@ -1,0 +1,86 @@
+//! The direction of an asynchronous copy: what the program declared against where the memory is.
+//!
+//! Between memories that the runtime knows a wrong kind is repaired silently; with pageable memory
+//! some declarations are refused (specification 1.2).
+
+use super::kinds;
+use crate::error::{Error, Result};
+use crate::memory::Place;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    HostToHost,
+    HostToDevice,
+    DeviceToHost,
+    DeviceToDevice,
+}
+
+use Direction::*;
+
+/// The effective direction. `kind` is 0 to 4.
+#[inline]
+pub(super) fn direction(source: Place, target: Place, kind: i32) -> Result<Direction> {
+    use Place::{Device, Pageable, Pinned};
+    let (default, allowed): (Direction, &[Direction]) = match (source, target) {
+        (Pinned, Device(_)) => return Ok(HostToDevice),
+        (Device(_), Pinned) => return Ok(DeviceToHost),
+        (Pinned, Pinned) => return Ok(HostToHost),
+        (Device(_), Device(_)) => return Ok(DeviceToDevice),
+        (Pageable, Device(_)) => (HostToDevice, &[HostToDevice, DeviceToDevice]),
+        (Device(_), Pageable) => (DeviceToHost, &[DeviceToHost, DeviceToDevice]),
+        (Pinned, Pageable) => (HostToHost, &[HostToHost, HostToDevice]),
+        (Pageable, Pinned) => (HostToHost, &[HostToHost, DeviceToHost]),
+        (Pageable, Pageable) => (HostToHost, &[HostToHost, HostToDevice, DeviceToHost, DeviceToDevice]),
+    };
+    let declared = match kind {
+        kinds::HOST_TO_HOST => HostToHost,
+        kinds::HOST_TO_DEVICE => HostToDevice,
+        kinds::DEVICE_TO_HOST => DeviceToHost,
+        kinds::DEVICE_TO_DEVICE => DeviceToDevice,
+        _ => return Ok(default),
+    };
+    if allowed.contains(&declared) {
+        return Ok(declared);
+    }
+    Err(Error::Parameter(format!(
+        "copy kind {kind} ({declared:?}) does not fit a copy from {} to {}",
+        source.describe(),
+        target.describe()
+    )))
+}
+
+/// Whether such a copy drains its stream and is done when the call returns.
+pub(super) fn blocks(direction: Direction, source: Place, target: Place) -> bool {
+    let pageable = source == Place::Pageable || target == Place::Pageable;
+    pageable && matches!(direction, HostToDevice | DeviceToHost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Place::{Device, Pageable, Pinned};
+
+    #[test]
+    fn the_table_of_the_specification() {
+        let code = |source, target, kind| match direction(source, target, kind) {
+            Ok(HostToHost) => 'h',
+            Ok(HostToDevice) => '>',
+            Ok(DeviceToHost) => '<',
+            Ok(DeviceToDevice) => 'd',
+            Err(error) => {
+                assert_eq!(error.code(), 107000);
+                '!'
+            }
+        };
+        let row = |source, target| (0..5).map(|kind| code(source, target, kind)).collect::<String>();
+        assert_eq!(row(Pinned, Device(0)), ">>>>>");
+        assert_eq!(row(Device(0), Pinned), "<<<<<");
+        assert_eq!(row(Pinned, Pinned), "hhhhh");
+        assert_eq!(row(Device(0), Device(1)), "ddddd");
+        assert_eq!(row(Pageable, Device(0)), "!>!d>");
+        assert_eq!(row(Device(0), Pageable), "!!<d<");
+        assert_eq!(row(Pinned, Pageable), "h>!!h");
+        assert_eq!(row(Pageable, Pinned), "h!<!h");
+        assert_eq!(row(Pageable, Pageable), "h><dh");
+    }
+}

@@ -1,0 +1,117 @@
+//! Setting memory: bytes and 32-bit words.
+//!
+//! On host memory the asynchronous calls fill at once, on the calling thread, and are not ordered
+//! after earlier work of the stream (specification 1.8).
+
+use super::not_null;
+use crate::bytes;
+use crate::calls::Caller;
+use crate::error::{Error, Result};
+use crate::memory::{Place, Spot};
+use crate::task::Task;
+
+#[derive(Debug, Clone, Copy)]
+pub struct FillRequest {
+    pub target: usize,
+    pub capacity: usize,
+    pub byte: u8,
+    pub count: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct WordFillRequest {
+    pub target: usize,
+    /// Bytes at the destination.
+    pub capacity: usize,
+    pub word: u32,
+    /// Words to set.
+    pub count: usize,
+}
+
+impl Caller<'_> {
+    pub fn fill(&self, request: FillRequest) -> Result<()> {
+        let FillRequest { target, capacity, byte, count } = request;
+        if count == 0 {
+            return Ok(());
+        }
+        not_null(target, "devPtr")?;
+        self.blocking_context()?;
+        if count > capacity {
+            return Err(Error::Capacity { count, capacity });
+        }
+        let spot = self.fill_spot(target, count)?;
+        fill_now(spot, count, |reach| bytes::fill(reach, byte, count))
+    }
+
+    pub fn fill_async(&self, request: FillRequest, stream: usize) -> Result<()> {
+        let FillRequest { target, capacity, byte, count } = request;
+        if count == 0 {
+            return Ok(());
+        }
+        not_null(target, "devPtr")?;
+        let explicit = self.explicit_stream(stream)?;
+        if count > capacity {
+            return Err(Error::Capacity { count, capacity });
+        }
+        let at = self.submission(explicit)?;
+        let spot = self.fill_spot(target, count)?;
+        if !spot.place.is_device() {
+            return fill_now(spot, count, |reach| bytes::fill(reach, byte, count));
+        }
+        self.queue(at, Task::Fill { target: spot.reach, byte, len: count })
+    }
+
+    pub fn fill_words(&self, request: WordFillRequest) -> Result<()> {
+        let Some(spot) = self.check_words(request)? else { return Ok(()) };
+        self.blocking_context()?;
+        let WordFillRequest { word, count, .. } = request;
+        fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count))
+    }
+
+    pub fn fill_words_async(&self, request: WordFillRequest, stream: usize) -> Result<()> {
+        let Some(spot) = self.check_words(request)? else { return Ok(()) };
+        let explicit = self.explicit_stream(stream)?;
+        let at = self.submission(explicit)?;
+        let WordFillRequest { word, count, .. } = request;
+        if !spot.place.is_device() {
+            return fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count));
+        }
+        self.queue(at, Task::FillWords { target: spot.reach, word, count })
+    }
+
+    /// `None`: nothing to do, which on chips without the feature includes everything.
+    fn check_words(&self, request: WordFillRequest) -> Result<Option<Spot>> {
+        let WordFillRequest { target, capacity, count, .. } = request;
+        if count == 0 {
+            return Ok(None);
+        }
+        not_null(target, "ptr")?;
+        if target % 4 != 0 {
+            return Err(Error::Argument(format!("{target:#x} is not aligned to 4 bytes")));
+        }
+        let bytes = count.checked_mul(4).filter(|bytes| *bytes <= capacity);
+        let Some(bytes) = bytes else {
+            return Err(Error::Argument(format!("{count} words do not fit {capacity} bytes (memSize)")));
+        };
+        let spot = self.machine.memory.finder().find("destination", target)?;
+        if spot.place == Place::Pageable {
+            return Err(Error::Argument(format!("{target:#x} was not allocated or registered through the runtime")));
+        }
+        if !self.machine.config.profile.chip.copy.memset_d32 {
+            return Ok(None);
+        }
+        spot.covers("destination", bytes)?;
+        Ok(Some(spot))
+    }
+
+    fn fill_spot(&self, target: usize, count: usize) -> Result<Spot> {
+        let spot = self.machine.memory.finder().find("destination", target)?;
+        spot.covers("destination", count)?;
+        Ok(spot)
+    }
+}
+
+fn fill_now(spot: Spot, len: usize, fill: impl FnOnce(usize) -> std::result::Result<(), bytes::Fault>) -> Result<()> {
+    crate::fault::ensure_installed();
+    fill(spot.reach).map_err(|bytes::Fault| Error::Inaccessible { side: "destination", address: spot.address, len })
+}

@@ -1,0 +1,139 @@
+//! One contiguous range: the synchronous copy and the asynchronous one.
+
+use super::direction::{Direction, blocks, direction};
+use super::{kind_in, kinds, not_null};
+use crate::bytes::{self, Fault};
+use crate::calls::Caller;
+use crate::error::{Error, Result};
+use crate::memory::Spot;
+use crate::task::Task;
+use softacl_profiles::AsyncHostToHost;
+
+const KINDS: [i32; 6] = [
+    kinds::HOST_TO_HOST,
+    kinds::HOST_TO_DEVICE,
+    kinds::DEVICE_TO_HOST,
+    kinds::DEVICE_TO_DEVICE,
+    kinds::DEFAULT,
+    kinds::HOST_TO_BUFFER_TO_DEVICE,
+];
+/// The alignment that the documents ask for and the strict mode enforces.
+const ALIGNMENT: usize = 64;
+
+/// A copy of one range, as the program asked for it.
+#[derive(Debug, Clone, Copy)]
+pub struct CopyRequest {
+    pub target: usize,
+    /// Bytes that the program says there are at the destination.
+    pub capacity: usize,
+    pub source: usize,
+    pub count: usize,
+    pub kind: i32,
+}
+
+impl Caller<'_> {
+    /// Copies now and returns when the bytes are in place. Not ordered with any stream.
+    pub fn copy(&self, request: CopyRequest) -> Result<()> {
+        let CopyRequest { target, capacity, source, count, kind } = request;
+        if count == 0 && self.zero_count_is_success() {
+            return Ok(());
+        }
+        not_null(target, "dst")?;
+        not_null(source, "src")?;
+        kind_in(kind, &KINDS)?;
+        check_count(count, capacity)?;
+        if target == source {
+            return Ok(());
+        }
+        self.blocking_context()?;
+        let finder = self.machine.memory.finder();
+        let target = finder.find("destination", target)?;
+        let source = finder.find("source", source)?;
+        drop(finder);
+        self.copy_now(self.span(target, source, count)?)
+    }
+
+    /// Queues a copy on a stream, or drains the stream and copies when host memory is pageable.
+    pub fn copy_async(&self, request: CopyRequest, stream: usize) -> Result<()> {
+        let CopyRequest { target, capacity, source, count, kind } = request;
+        if count == 0 && self.zero_count_is_success() {
+            return Ok(());
+        }
+        not_null(target, "dst")?;
+        not_null(source, "src")?;
+        kind_in(kind, &KINDS)?;
+        let explicit = self.explicit_stream(stream)?;
+        check_count(count, capacity)?;
+        if self.machine.config.strict_alignment {
+            check_alignment(target, source)?;
+        }
+        let at = self.submission(explicit)?;
+        let finder = self.machine.memory.finder();
+        let target = finder.find("destination", target)?;
+        let source = finder.find("source", source)?;
+        drop(finder);
+        if kind == kinds::HOST_TO_BUFFER_TO_DEVICE {
+            return self.copy_staged(target, source, count, at);
+        }
+        let mut blocking = false;
+        if !self.machine.is_root_complex() {
+            let direction = direction(source.place, target.place, kind)?;
+            if direction == Direction::HostToHost {
+                return match self.machine.config.cann.async_h2h {
+                    AsyncHostToHost::Refused => Err(Error::HostToHost),
+                    AsyncHostToHost::FailsLate => {
+                        let doom = Error::DeviceCopy(Error::HostToHost.to_string());
+                        self.queue(at, Task::Doomed(Box::new(doom)))
+                    }
+                };
+            }
+            blocking = blocks(direction, source.place, target.place);
+        }
+        if target.address == source.address {
+            return Ok(());
+        }
+        let span = self.span(target, source, count)?;
+        if blocking {
+            self.drain(at.key, at.stream, -1)?;
+            return self.copy_now(span);
+        }
+        self.queue(at, Task::Copy(span))
+    }
+
+    /// Takes the bytes during the call, so that the source may change at once.
+    fn copy_staged(&self, target: Spot, source: Spot, count: usize, at: super::Submission<'_>) -> Result<()> {
+        if source.place.is_device() || !target.place.is_device() {
+            return Err(Error::Parameter(format!(
+                "copy kind 5 goes from host to device memory, not from {} to {}",
+                source.place.describe(),
+                target.place.describe()
+            )));
+        }
+        let span = self.span(target, source, count)?;
+        crate::fault::ensure_installed();
+        let gone = |Fault| Error::Inaccessible { side: "source", address: source.address, len: count };
+        let buffer = bytes::snapshot(span.source, count).map_err(gone)?;
+        self.queue(at, Task::Staged { buffer, target: span.target })
+    }
+}
+
+fn check_count(count: usize, capacity: usize) -> Result<()> {
+    if count == 0 {
+        return Err(Error::Parameter("the copy has no bytes (count is 0)".to_owned()));
+    }
+    if count > capacity {
+        return Err(Error::Capacity { count, capacity });
+    }
+    Ok(())
+}
+
+fn check_alignment(target: usize, source: usize) -> Result<()> {
+    for (name, address) in [("destination", target), ("source", source)] {
+        if address % ALIGNMENT != 0 {
+            return Err(Error::Parameter(format!(
+                "{name} address {address:#x} is not aligned to {ALIGNMENT} bytes, which strict mode asks for"
+            )));
+        }
+    }
+    Ok(())
+}

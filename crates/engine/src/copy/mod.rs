@@ -1,0 +1,104 @@
+//! Copies: every call of the family as a request, checked here and nowhere else.
+//!
+//! A request holds what the program passed, untrusted. Its check goes through the conditions in the
+//! order of the specification, because the first one decides the code that the program sees; it ends
+//! in a task that the rest of the engine trusts. One file per group of calls.
+
+mod batch;
+mod descriptor;
+mod direction;
+mod fill;
+mod linear;
+mod plane;
+mod reduce;
+
+pub use batch::{BatchAttribute, BatchFailure, BatchRequest, FailIndex, Location};
+pub use descriptor::{DescriptorRequest, OffsetRequest};
+pub use fill::{FillRequest, WordFillRequest};
+pub use linear::CopyRequest;
+pub use plane::PlaneRequest;
+pub use reduce::ReduceRequest;
+
+use crate::bytes::Span;
+use crate::calls::Caller;
+use crate::context::ContextKey;
+use crate::error::{Error, Result};
+use crate::memory::{Place, Spot};
+use crate::stream::{Stream, StreamKey};
+use crate::task::Task;
+use std::sync::atomic::Ordering;
+
+/// Copy kinds, as the interface numbers them.
+pub mod kinds {
+    pub const HOST_TO_HOST: i32 = 0;
+    pub const HOST_TO_DEVICE: i32 = 1;
+    pub const DEVICE_TO_HOST: i32 = 2;
+    pub const DEVICE_TO_DEVICE: i32 = 3;
+    pub const DEFAULT: i32 = 4;
+    pub const HOST_TO_BUFFER_TO_DEVICE: i32 = 5;
+    pub const INNER_DEVICE_TO_DEVICE: i32 = 6;
+    pub const INTER_DEVICE_TO_DEVICE: i32 = 7;
+}
+
+/// The stream of an asynchronous copy and the context that submits it.
+#[derive(Clone, Copy)]
+struct Submission<'a> {
+    key: StreamKey,
+    stream: &'a Stream,
+    context: ContextKey,
+}
+
+impl<'a> Caller<'a> {
+    /// Resolves the stream of an asynchronous call, in the order of the specification: a bad handle
+    /// was found before, then the context must exist.
+    fn submission(&self, explicit: Option<(StreamKey, &'a Stream)>) -> Result<Submission<'a>> {
+        let (context, _) = self.context()?;
+        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        Ok(Submission { key, stream, context })
+    }
+
+    fn queue(&self, at: Submission<'_>, task: Task) -> Result<()> {
+        self.machine.submit(at.key, at.stream, at.context, task).map(|_| ())
+    }
+
+    /// Refuses a range that leaves its allocation and a pair of devices that may not reach each other.
+    #[inline]
+    fn span(&self, target: Spot, source: Spot, len: usize) -> Result<Span> {
+        target.covers("destination", len)?;
+        source.covers("source", len)?;
+        if let (Place::Device(from), Place::Device(to)) = (source.place, target.place) {
+            self.machine.check_peers(from, to)?;
+        }
+        Ok(Span { target: target.reach, source: source.reach, len })
+    }
+
+    /// Copies on the calling thread, now. Ordered with nothing.
+    fn copy_now(&self, span: Span) -> Result<()> {
+        crate::fault::ensure_installed();
+        self.machine.copy_span(span)
+    }
+
+    /// What a blocking copy needs: a context, on a device whose tasks are not being aborted.
+    fn blocking_context(&self) -> Result<()> {
+        let (_, context) = self.context_or_default()?;
+        if self.machine.devices[context.device() as usize].aborting.load(Ordering::Acquire) {
+            return Err(Error::Aborting(context.device()));
+        }
+        Ok(())
+    }
+
+    fn zero_count_is_success(&self) -> bool {
+        self.machine.config.cann.zero_count == softacl_profiles::ZeroCount::Success
+    }
+}
+
+fn not_null(address: usize, name: &'static str) -> Result<()> {
+    if address == 0 { Err(Error::Null(name)) } else { Ok(()) }
+}
+
+fn kind_in(kind: i32, allowed: &[i32]) -> Result<()> {
+    if allowed.contains(&kind) {
+        return Ok(());
+    }
+    Err(Error::Argument(format!("copy kind {kind} is not allowed here; allowed: {allowed:?}")))
+}

@@ -1,0 +1,424 @@
+//! Drivers: what makes the streams go.
+//!
+//! The lanes say what may start; a driver decides when and on which thread. `workers` runs tasks on
+//! worker threads and on the threads that wait; `stepper` runs them one at a time where a schedule
+//! wants them. Both use the same three steps below: submit, run, finish.
+
+mod job;
+mod stepper;
+mod workers;
+
+pub use stepper::Schedule;
+pub(crate) use stepper::Stepper;
+pub(crate) use workers::Workers;
+
+use crate::bytes::{self, Span};
+use crate::context::ContextKey;
+use crate::error::{Error, Result};
+use crate::host::Delivery;
+use crate::machine::Machine;
+use crate::stream::lane::{Readiness, Rest};
+use crate::stream::{Stream, StreamKey, StreamPoint};
+use crate::sync::lock;
+use crate::task::{self, Batch, Task, Waited};
+use job::Job;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+pub(crate) enum Driver {
+    Threads(Workers),
+    Stepped(Arc<Stepper>),
+}
+
+/// Copies up to this size may be done by the submitting thread when its stream is idle: cheaper
+/// than telling anyone about them. Measured: a hand-over costs as much as copying about 16 KiB.
+const ON_THE_SPOT: usize = 16 << 10;
+/// Bytes that a thread copies on the spot between two waits before it starts to queue, so that a
+/// program that submits much is not turned into its own copy engine.
+const ON_THE_SPOT_BUDGET: usize = 256 << 10;
+/// Small copies that are run under one claim.
+const GROUP: usize = 32;
+const GROUP_BYTES: usize = 64 << 10;
+/// From this size on a task is shared between threads.
+pub(crate) const SHARED: usize = 1 << 20;
+
+/// How much of a stream to run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    /// Stop once this task is finished.
+    pub(crate) until: u64,
+    pub(crate) tasks: usize,
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl Limit {
+    pub(crate) const ONE: Limit = Limit { until: u64::MAX, tasks: 1, deadline: None };
+}
+
+/// Why `run` stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// As far as the limit asked.
+    Limit,
+    Empty,
+    /// Somebody else runs the stream, or a host function holds it.
+    Busy,
+    Blocked(Readiness<StreamKey>),
+}
+
+/// What became of a task.
+enum Outcome {
+    Finished(Result<()>),
+    /// A host function has it and finishes it.
+    Held,
+}
+
+impl Machine {
+    /// Queues a checked task on a stream of the context; returns its number.
+    pub(crate) fn submit(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
+        if stream.context() != Some(context) {
+            return Err(self.other_context("stream", stream, context));
+        }
+        self.contexts.slot(context).check()?;
+        let mut lane = lock(&stream.lane);
+        if self.streams.get(key).is_none() {
+            return Err(Error::Handle { what: "stream", handle: key.raw() });
+        }
+        if let (Driver::Threads(_), Task::Copy(span)) = (&self.driver, &task)
+            && span.len <= ON_THE_SPOT
+            && lane.is_idle()
+            && spend(stream, span.len)
+        {
+            let sequence = lane.pass();
+            stream.set_newest(sequence);
+            let result = bytes::copy(*span).map_err(task::inaccessible(*span));
+            if let Err(error) = result {
+                self.fail(stream, sequence, task.name(), error);
+            }
+            stream.completion.advance(sequence);
+            return Ok(sequence);
+        }
+        let sequence = lane.push(task);
+        stream.set_newest(sequence);
+        let news = lane.list();
+        drop(lane);
+        if news {
+            self.announce(key);
+        }
+        self.step_after_submit();
+        Ok(sequence)
+    }
+
+    /// Passes a point of an idle stream at once; `None` when the stream has work.
+    pub(crate) fn pass(&self, stream: &Stream) -> Option<u64> {
+        let Driver::Threads(_) = &self.driver else { return None };
+        let mut lane = lock(&stream.lane);
+        lane.is_idle().then(|| {
+            let sequence = lane.pass();
+            stream.set_newest(sequence);
+            stream.completion.advance(sequence);
+            sequence
+        })
+    }
+
+    /// Tells the driver that a stream has work it was not told of.
+    fn announce(&self, key: StreamKey) {
+        match &self.driver {
+            Driver::Threads(workers) => workers.announce(self, key),
+            Driver::Stepped(stepper) => stepper.announce(self, key),
+        }
+    }
+
+    /// Lists a stream whose front may have become ready.
+    pub(crate) fn list(&self, key: StreamKey) {
+        let news = lock(&self.streams.slot(key).lane).list();
+        if news {
+            self.announce(key);
+        }
+    }
+
+    /// Runs tasks of one stream, in order, on this thread.
+    pub(crate) fn run(&self, key: StreamKey, limit: Limit) -> Stop {
+        let stream = self.streams.slot(key);
+        let mut left = limit.tasks;
+        let mut group = Vec::new();
+        loop {
+            let mut lane = lock(&stream.lane);
+            let (first, mut sequence) = match lane.claim(|task| self.readiness(task)) {
+                Ok(claimed) => claimed,
+                Err(Rest::Empty) => return Stop::Empty,
+                Err(Rest::Claimed) => return Stop::Busy,
+                Err(Rest::Blocked(blocked)) => {
+                    if let Readiness::After(point) = blocked
+                        && lane.watches(point)
+                    {
+                        drop(lane);
+                        if !self.watch(point, key) {
+                            continue;
+                        }
+                    }
+                    return Stop::Blocked(blocked);
+                }
+            };
+            left -= 1;
+            if let Task::Copy(span) = first {
+                let mut bytes = span.len;
+                group.push(span);
+                while left > 0 && sequence < limit.until && group.len() < GROUP && bytes <= GROUP_BYTES {
+                    let Some((Task::Copy(span), number)) = lane.extend(|task| matches!(task, Task::Copy(_))) else { break };
+                    bytes += span.len;
+                    group.push(span);
+                    sequence = number;
+                    left -= 1;
+                }
+                drop(lane);
+                let first = sequence + 1 - group.len() as u64;
+                for (number, span) in (first..).zip(group.drain(..)) {
+                    if let Err(error) = self.guarded(stream, || self.copy_span(span)) {
+                        self.fail(stream, number, "copy", error);
+                    }
+                }
+            } else {
+                drop(lane);
+                let name = first.name();
+                match self.execute(key, stream, sequence, first) {
+                    Outcome::Held => return Stop::Busy,
+                    Outcome::Finished(Ok(())) => {}
+                    Outcome::Finished(Err(error)) => self.fail(stream, sequence, name, error),
+                }
+            }
+            self.finish(stream, sequence);
+            let expired = limit.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+            if sequence >= limit.until || left == 0 || expired {
+                self.list(key);
+                return Stop::Limit;
+            }
+        }
+    }
+
+    /// Publishes a finished task and lets go of the claim.
+    fn finish(&self, stream: &Stream, sequence: u64) {
+        stream.completion.publish(sequence);
+        let mut lane = lock(&stream.lane);
+        lane.release();
+        if lane.is_idle() && lane.submitted() > sequence {
+            // Tasks behind this one were dropped: there is nothing left to wait for.
+            stream.completion.publish(lane.submitted());
+        }
+        let watchers = lane.take_watchers(stream.completion.done());
+        drop(lane);
+        for watcher in watchers {
+            self.list(watcher);
+        }
+        if let Driver::Stepped(stepper) = &self.driver {
+            stepper.changed();
+        }
+    }
+
+    /// A host function has returned: its task is finished, and the stream goes on.
+    pub(crate) fn finish_held(&self, key: StreamKey, sequence: u64) {
+        self.finish(self.streams.slot(key), sequence);
+        self.list(key);
+    }
+
+    /// Drops what has not started. The running task, if any, still finishes.
+    pub(crate) fn drop_pending(&self, stream: &Stream) {
+        let mut lane = lock(&stream.lane);
+        let dropped = lane.clear();
+        if lane.is_idle() {
+            stream.completion.publish(lane.submitted());
+        }
+        let watchers = lane.take_watchers(stream.completion.done());
+        drop(lane);
+        drop(dropped);
+        for watcher in watchers {
+            self.list(watcher);
+        }
+    }
+
+    /// Waits until a stream has come to a point; `false` when `deadline` came first.
+    pub(crate) fn wait(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
+        let stream = self.streams.slot(point.stream);
+        stream.spent.store(0, Ordering::Relaxed);
+        if stream.completion.done() >= point.sequence {
+            return true;
+        }
+        match &self.driver {
+            Driver::Threads(workers) => workers.wait(self, point, deadline, 0),
+            Driver::Stepped(stepper) => stepper.wait(self, point, deadline),
+        }
+    }
+
+    /// Whether a stream has come to a point. A program that polls gives the stepper its chance.
+    pub(crate) fn reached(&self, point: StreamPoint) -> bool {
+        if let Driver::Stepped(stepper) = &self.driver {
+            stepper.poll(self, point);
+        }
+        self.streams.slot(point.stream).completion.done() >= point.sequence
+    }
+
+    fn readiness(&self, task: &Task) -> Readiness<StreamKey> {
+        let Task::Wait { after, event } = task else { return Readiness::Ready };
+        let point = match after {
+            Waited::Point(point) => *point,
+            Waited::NextRecord => match self.next_record(*event) {
+                Some(point) => point,
+                None => return Readiness::Unknown,
+            },
+        };
+        if self.streams.slot(point.stream).completion.done() >= point.sequence {
+            Readiness::Ready
+        } else {
+            Readiness::After(point)
+        }
+    }
+
+    /// Asks a stream to list another one later. `false` when it has already come that far.
+    fn watch(&self, point: StreamPoint, watcher: StreamKey) -> bool {
+        let stream = self.streams.slot(point.stream);
+        let mut lane = lock(&stream.lane);
+        // Completion is published before the lane is locked to collect watchers, so either we see
+        // it here or the watcher is seen there.
+        if stream.completion.done() >= point.sequence {
+            return false;
+        }
+        lane.add_watcher(point.sequence, watcher);
+        true
+    }
+
+    fn step_after_submit(&self) {
+        if let Driver::Stepped(stepper) = &self.driver {
+            stepper.after_submit(self);
+        }
+    }
+
+    /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.
+    fn guarded(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let stopped = stream.context().is_some_and(|context| self.contexts.slot(context).is_stopped());
+        if stopped { Ok(()) } else { work() }
+    }
+
+    fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Outcome {
+        let result = match task {
+            Task::Host(call) => return self.deliver(key, stream, sequence, call),
+            Task::Record { event, generation } => {
+                self.stamp(event, generation);
+                Ok(())
+            }
+            Task::Wait { event, .. } => {
+                self.events.slot(event).waits.fetch_sub(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Task::Doomed(error) => Err(*error),
+            moving => self.guarded(stream, || self.move_bytes(moving)),
+        };
+        Outcome::Finished(result)
+    }
+
+    fn move_bytes(&self, task: Task) -> Result<()> {
+        match task {
+            Task::Copy(span) => self.copy_span(span),
+            Task::Batch(batch) => self.copy_batch(*batch),
+            Task::Plane(plane) => self.copy_batch(plane.rows()),
+            Task::Staged { buffer, target } => {
+                self.copy_span(Span { target, source: buffer.as_ptr() as usize, len: buffer.len() })
+            }
+            Task::Fill { target, byte, len } => {
+                let span = Span { target, source: target, len };
+                bytes::fill(target, byte, len).map_err(task::inaccessible(span))
+            }
+            Task::FillWords { target, word, count } => {
+                let span = Span { target, source: target, len: 4 * count };
+                bytes::fill_words(target, word, count).map_err(task::inaccessible(span))
+            }
+            Task::Reduce(reduction) => reduction.run(),
+            Task::Described { descriptor, form } => {
+                self.copy_span(task::described(&self.memory, descriptor, form)?)
+            }
+            Task::Indirect(indirect) => self.copy_span(indirect.resolve(&self.memory)?),
+            Task::Record { .. } | Task::Wait { .. } | Task::Host(_) | Task::Doomed(_) => {
+                unreachable!("execute handles tasks that move no bytes")
+            }
+        }
+    }
+
+    /// Copies one range, with the help of other threads when it is large.
+    pub(crate) fn copy_span(&self, span: Span) -> Result<()> {
+        if span.len >= SHARED
+            && let Driver::Threads(workers) = &self.driver
+        {
+            return workers.share(self, Job::one(span)).map_err(task::inaccessible(span));
+        }
+        bytes::copy(span).map_err(task::inaccessible(span))
+    }
+
+    /// Copies many ranges, in any order.
+    pub(crate) fn copy_batch(&self, mut batch: Batch) -> Result<()> {
+        match &self.driver {
+            Driver::Threads(workers) if batch.bytes >= SHARED => {
+                let span = batch.spans[0];
+                workers.share(self, Job::many(batch)).map_err(task::inaccessible(span))
+            }
+            Driver::Threads(_) => copy_all(&batch.spans),
+            Driver::Stepped(stepper) => {
+                stepper.shuffle(&mut batch.spans);
+                copy_all(&batch.spans)
+            }
+        }
+    }
+
+    /// Hands a call to the thread that runs it.
+    fn deliver(&self, key: StreamKey, stream: &Stream, sequence: u64, call: Box<crate::host::HostCall>) -> Outcome {
+        match call.delivery {
+            Delivery::Subscriber { thread, holds_stream } => {
+                let held = holds_stream.then_some((key, sequence));
+                if !self.subscriptions.post(thread, call, held) {
+                    return Outcome::Finished(Err(Error::NoCallbackThread));
+                }
+                if holds_stream { Outcome::Held } else { Outcome::Finished(Ok(())) }
+            }
+            Delivery::ContextThread => {
+                let Some(context) = stream.context() else {
+                    return Outcome::Finished(Err(Error::ContextGone));
+                };
+                let mut host = lock(&self.contexts.slot(context).host);
+                if host.is_none() {
+                    match crate::host::HostThread::start(self.weak()) {
+                        Ok(thread) => *host = Some(thread),
+                        Err(error) => return Outcome::Finished(Err(error)),
+                    }
+                }
+                let posted = host.as_ref().is_some_and(|thread| thread.post(call, key, sequence));
+                if posted { Outcome::Held } else { Outcome::Finished(Err(Error::ContextGone)) }
+            }
+        }
+    }
+
+    /// Notes the failure of a task with the stream, and with the context where that stops it.
+    fn fail(&self, stream: &Stream, sequence: u64, name: &str, error: Error) {
+        let error = error.of_task(name, sequence);
+        if let Some(context) = stream.context() {
+            let context = self.contexts.slot(context);
+            if context.stops_on_failure() {
+                context.stop(&error);
+            }
+        }
+        stream.fail(error);
+    }
+}
+
+/// Takes a copy out of the stream's budget for work on the spot.
+#[inline]
+fn spend(stream: &Stream, len: usize) -> bool {
+    let spent = stream.spent.load(Ordering::Relaxed) + len;
+    let affordable = spent <= ON_THE_SPOT_BUDGET;
+    if affordable {
+        stream.spent.store(spent, Ordering::Relaxed);
+    }
+    affordable
+}
+
+fn copy_all(spans: &[Span]) -> Result<()> {
+    spans.iter().try_for_each(|span| bytes::copy(*span).map_err(task::inaccessible(*span)))
+}

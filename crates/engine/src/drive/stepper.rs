@@ -1,0 +1,255 @@
+//! The stepped driver: one task at a time, where a schedule wants it.
+//!
+//! No worker runs anything. Work happens inside the calls of the program: after a submit, in a
+//! poll, in a wait. So the same program with the same seed does the same thing every time, and a
+//! schedule can be as unkind as the documented semantics allow.
+//!
+//! - `early`: everything as soon as it may run.
+//! - `late`: nothing until a wait needs it, and then only what that wait needs. A program that polls
+//!   is put off a bounded number of times.
+//! - `random:SEED`: legal choices drawn from the seed; entries of a batch in random order.
+//!
+//! A program may rely on progress without calling us (it waits for a host function, say). A
+//! caretaker thread notices that nothing was called for `PATIENCE` while work is ready, and runs it.
+
+use super::{Limit, Stop};
+use crate::bytes::Span;
+use crate::machine::Machine;
+use crate::stream::bell::Bell;
+use crate::stream::lane::Readiness;
+use crate::stream::{StreamKey, StreamPoint};
+use crate::sync::lock;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, Once};
+use std::time::{Duration, Instant};
+
+/// Polls that find a stream busy before `late` gives way.
+const POLLS: u32 = 16;
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// When tasks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedule {
+    /// On worker threads, as fast as possible.
+    #[default]
+    Threads,
+    Early,
+    Late,
+    Random(u64),
+}
+
+impl FromStr for Schedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("random:")) {
+            ("threads", _) => Ok(Schedule::Threads),
+            ("early", _) => Ok(Schedule::Early),
+            ("late", _) => Ok(Schedule::Late),
+            (_, Some(seed)) => seed
+                .parse()
+                .map(Schedule::Random)
+                .map_err(|e| format!("the seed {seed:?} of the schedule is not a number from 0 to {}: {e}", u64::MAX)),
+            _ => Err(format!("unknown schedule {text:?}; known: threads, early, late, random:SEED")),
+        }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Schedule::Threads => f.write_str("threads"),
+            Schedule::Early => f.write_str("early"),
+            Schedule::Late => f.write_str("late"),
+            Schedule::Random(seed) => write!(f, "random:{seed}"),
+        }
+    }
+}
+
+pub(crate) struct Stepper {
+    schedule: Schedule,
+    choices: Mutex<Choices>,
+    bell: Bell,
+    /// Counts everything that may let a waiting thread go on.
+    changes: AtomicU64,
+    /// Counts calls of the program that reach this driver.
+    calls: AtomicU64,
+    caretaker: Once,
+    stop: AtomicBool,
+}
+
+struct Choices {
+    random: fastrand::Rng,
+    /// Streams that were announced and not taken up yet.
+    ready: Vec<StreamKey>,
+}
+
+impl Stepper {
+    pub(crate) fn new(schedule: Schedule) -> Stepper {
+        let seed = match schedule {
+            Schedule::Random(seed) => seed,
+            _ => 0,
+        };
+        Stepper {
+            schedule,
+            choices: Mutex::new(Choices { random: fastrand::Rng::with_seed(seed), ready: Vec::new() }),
+            bell: Bell::default(),
+            changes: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            caretaker: Once::new(),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn announce(self: &Arc<Self>, machine: &Machine, key: StreamKey) {
+        lock(&self.choices).ready.push(key);
+        self.changed();
+        self.caretaker.call_once(|| self.start_caretaker(machine));
+    }
+
+    /// Something happened that a waiting thread may have waited for.
+    pub(crate) fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
+        self.bell.ring();
+    }
+
+    /// The machine goes away.
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+        self.changed();
+    }
+
+    pub(crate) fn after_submit(&self, machine: &Machine) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        match self.schedule {
+            Schedule::Early => while self.step_any(machine) {},
+            Schedule::Random(_) => {
+                while self.coin() && self.step_any(machine) {}
+            }
+            Schedule::Late | Schedule::Threads => {}
+        }
+    }
+
+    /// The program asks whether a stream has come to a point.
+    pub(crate) fn poll(&self, machine: &Machine, point: StreamPoint) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let stream = machine.streams.slot(point.stream);
+        if stream.completion.done() >= point.sequence {
+            stream.polls.store(0, Ordering::Relaxed);
+            return;
+        }
+        let polls = stream.polls.fetch_add(1, Ordering::Relaxed);
+        match self.schedule {
+            Schedule::Late if polls < POLLS => {}
+            Schedule::Late => {
+                self.step_towards(machine, point);
+            }
+            Schedule::Random(_) if polls < POLLS => {
+                if self.coin() {
+                    self.step_any(machine);
+                }
+            }
+            _ => {
+                self.step_any(machine);
+            }
+        }
+    }
+
+    pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        let completion = &machine.streams.slot(point.stream).completion;
+        loop {
+            let seen = self.changes.load(Ordering::Acquire);
+            if completion.done() >= point.sequence {
+                return true;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return false;
+            }
+            let moved = match self.schedule {
+                Schedule::Late => self.step_towards(machine, point),
+                _ => self.step_any(machine),
+            };
+            if !moved {
+                self.bell.sleep_until(deadline, || self.changes.load(Ordering::Acquire) != seen);
+            }
+        }
+    }
+
+    /// Puts batch entries in the order of the schedule.
+    pub(crate) fn shuffle(&self, spans: &mut [Span]) {
+        match self.schedule {
+            Schedule::Random(_) => lock(&self.choices).random.shuffle(spans),
+            Schedule::Late => spans.reverse(),
+            Schedule::Early | Schedule::Threads => {}
+        }
+    }
+
+    fn coin(&self) -> bool {
+        lock(&self.choices).random.bool()
+    }
+
+    /// Runs one task of some stream that has news. `false` when there is none.
+    fn step_any(&self, machine: &Machine) -> bool {
+        loop {
+            let mut choices = lock(&self.choices);
+            if choices.ready.is_empty() {
+                return false;
+            }
+            let index = match self.schedule {
+                Schedule::Random(_) => {
+                    let count = choices.ready.len();
+                    choices.random.usize(..count)
+                }
+                _ => 0,
+            };
+            let key = choices.ready.remove(index);
+            drop(choices);
+            lock(&machine.streams.slot(key).lane).unlist();
+            if machine.run(key, Limit::ONE) == Stop::Limit {
+                return true;
+            }
+        }
+    }
+
+    /// Runs one task that is needed to come to `point`. `false` when none can run now.
+    fn step_towards(&self, machine: &Machine, point: StreamPoint) -> bool {
+        let mut stream = point.stream;
+        loop {
+            match machine.run(stream, Limit::ONE) {
+                Stop::Limit => return true,
+                Stop::Blocked(Readiness::After(earlier)) => stream = earlier.stream,
+                // A stream that is empty by now was finished by another thread: look again.
+                Stop::Empty if stream != point.stream => stream = point.stream,
+                Stop::Empty | Stop::Busy | Stop::Blocked(_) => return false,
+            }
+        }
+    }
+
+    fn start_caretaker(self: &Arc<Self>, machine: &Machine) {
+        let (stepper, weak) = (Arc::clone(self), machine.weak());
+        let run = move || {
+            loop {
+                let (calls, changes) = (stepper.calls.load(Ordering::Relaxed), stepper.changes.load(Ordering::Acquire));
+                // Asleep for good while nothing is ready, for `PATIENCE` while something is.
+                let idle = lock(&stepper.choices).ready.is_empty();
+                let deadline = (!idle).then(|| Instant::now() + PATIENCE);
+                stepper.bell.sleep_until(deadline, || {
+                    stepper.stop.load(Ordering::Acquire) || stepper.changes.load(Ordering::Acquire) != changes
+                });
+                if stepper.stop.load(Ordering::Acquire) {
+                    return;
+                }
+                let Some(machine) = weak.upgrade() else { return };
+                if !idle && calls == stepper.calls.load(Ordering::Relaxed) && changes == stepper.changes.load(Ordering::Acquire) {
+                    while stepper.step_any(&machine) {}
+                }
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("softacl-caretaker".to_owned()).spawn(run) {
+            eprintln!("softacl: could not start the caretaker of the schedule: {error}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Every way a call can fail: one variant per cause, with the facts; one match to the code.
+//!
+//! The text is a sentence for the caller, with the numbers. It does not say which function failed:
+//! the door knows that and says it.
+
+use std::fmt;
+
+/// Codes of the interface that the engine returns. The door hands them to C unchanged.
+pub type Code = i32;
+
+/// Which of the two layers of the interface refused. Clients can tell: only failures of the
+/// runtime layer enter the last-error cell of the thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layer {
+    Arguments,
+    Runtime,
+    /// A refusal of the runtime layer that leaves the last-error cell alone.
+    RuntimeSilent,
+}
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Error {
+    // Arguments, refused before anything is looked at.
+    #[error("{0} is NULL")]
+    Null(&'static str),
+    #[error("{0}")]
+    Argument(String),
+    #[error("peer access flags must be 0, not {0}")]
+    PeerFlags(u32),
+
+    // The runtime's own checks.
+    #[error("{0}")]
+    Parameter(String),
+    #[error("the copy has {count} bytes but the destination was declared to hold {capacity} (destMax)")]
+    Capacity { count: usize, capacity: usize },
+    #[error("{0}")]
+    Range(RangeFault),
+    #[error("{side} address {address:#x} is in the memory of device {device} but belongs to no live allocation; was it freed?")]
+    NotAllocated { side: &'static str, address: usize, device: u32 },
+    #[error("{side} address {address:#x} is in pinned host memory but belongs to no live allocation; was it freed?")]
+    PinnedNotAllocated { side: &'static str, address: usize },
+    #[error("{0} is not the start of a live allocation")]
+    NotAStart(String),
+    #[error("device {given} does not exist: there {} (0 to {})", devices(*.count), .count.saturating_sub(1))]
+    Device { given: i64, count: u32 },
+    #[error("this thread has no current context: call aclrtSetDevice (or aclrtSetCurrentContext) in every thread that uses the device")]
+    NoContext,
+    #[error("the {what} belongs to another context: it was created in a context of device {theirs}, the current context of this thread is {ours}")]
+    OtherContext { what: &'static str, theirs: u32, ours: String },
+    #[error("address {address:#x} of the {side} is not aligned to {alignment} bytes")]
+    Unaligned { side: &'static str, address: usize, alignment: usize },
+    #[error("{handle:#x} is not a live {what}: it was never created, is already destroyed, or is a handle of another kind")]
+    Handle { what: &'static str, handle: usize },
+    #[error("memory attribute {0} is not known")]
+    MemoryAttribute(i32),
+    #[error("the tasks of device {0} are being aborted")]
+    Aborting(u32),
+    #[error("event {0} has no usable timestamp: {1}")]
+    NoTimestamp(&'static str, &'static str),
+    #[error("event {0} was never recorded")]
+    NotRecorded(&'static str),
+    #[error("the stream already has a subscribed callback thread, or uses host functions")]
+    AlreadySubscribed,
+    #[error("thread {0:#x} is not subscribed to a stream")]
+    ThreadNotSubscribed(u64),
+    #[error("no thread is subscribed to the stream: call aclrtSubscribeReport first")]
+    NoCallbackThread,
+
+    // Not supported.
+    #[error("{what} is not supported on {soc}")]
+    Unsupported { what: &'static str, soc: String },
+    #[error("an asynchronous copy from host to host is not supported: use aclrtMemcpy or memcpy")]
+    HostToHost,
+    #[error("{0}")]
+    Feature(String),
+
+    // Resources.
+    #[error("out of memory on {place}: {asked} bytes asked, {free} of {total} free")]
+    OutOfMemory { place: String, asked: usize, free: usize, total: usize },
+    #[error("no stream left on device {device}: {limit} exist, the limit of {soc}")]
+    NoStream { device: u32, limit: u32, soc: String },
+    #[error("no event left on device {device}: {limit} exist, the limit of {soc}")]
+    NoEvent { device: u32, limit: u32, soc: String },
+
+    // State and execution.
+    #[error("device {0} is not set, or was reset as often as it was set")]
+    NotRetained(u32),
+    #[error("the context is being destroyed")]
+    ContextGone,
+    #[error("the stream was not finished after {0} ms")]
+    StreamTimeout(i32),
+    #[error("the event was not finished after {0} ms")]
+    EventTimeout(i32),
+    #[error("no callback arrived within {0} ms")]
+    ReportTimeout(i32),
+    #[error("host range {start:#x} with {size} bytes overlaps a range that is already registered")]
+    AlreadyRegistered { start: usize, size: usize },
+    #[error("host address {0:#x} is not the start of a registered range")]
+    NotRegistered(usize),
+    #[error("device {from} may not access device {to}: call aclrtDeviceEnablePeerAccess on both devices first ({missing})")]
+    NoPeerAccess { from: u32, to: u32, missing: String },
+    #[error("{side} memory is not accessible: touching {len} bytes at {address:#x} faulted")]
+    Inaccessible { side: &'static str, address: usize, len: usize },
+    #[error("the device could not execute the copy: {0}")]
+    DeviceCopy(String),
+    #[error("the runtime could not be set up: {0}")]
+    Setup(String),
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// The code that C sees.
+    pub fn code(&self) -> Code {
+        use Error::*;
+        match self {
+            Null(_) | Argument(_) => 100000,
+            PeerFlags(_) => 200006,
+            Parameter(_) | Capacity { .. } | Range(_) | NotAllocated { .. }
+            | PinnedNotAllocated { .. } | NotAStart(_) => 107000,
+            Device { .. } => 107001,
+            NoContext => 107002,
+            OtherContext { .. } => 107003,
+            NoTimestamp(..) => 107006,
+            Unaligned { .. } => 107008,
+            AlreadySubscribed => 107011,
+            ThreadNotSubscribed(_) => 107012,
+            NoCallbackThread => 107015,
+            MemoryAttribute(_) => 107016,
+            Handle { .. } => 107017,
+            Aborting(_) => 107022,
+            Unsupported { .. } | HostToHost | Feature(_) => 207000,
+            OutOfMemory { .. } => 207001,
+            NoEvent { .. } => 207007,
+            NoStream { .. } => 207008,
+            NotRecorded(_) => 507000,
+            NotRetained(_) | ContextGone => 507007,
+            ReportTimeout(_) => 507012,
+            DeviceCopy(_) => 507013,
+            Setup(_) => 507033,
+            StreamTimeout(_) => 507046,
+            EventTimeout(_) => 507047,
+            NoPeerAccess { .. } | Inaccessible { .. } => 507899,
+            AlreadyRegistered { .. } => 507910,
+            NotRegistered(_) => 507911,
+            Internal(_) => 500000,
+        }
+    }
+
+    /// Says which task failed, where the variant has room for a sentence.
+    pub(crate) fn of_task(self, name: &str, sequence: u64) -> Error {
+        match self {
+            Error::DeviceCopy(text) => Error::DeviceCopy(format!("{text} ({name}, task {sequence} of its stream)")),
+            other => other,
+        }
+    }
+
+    pub fn layer(&self) -> Layer {
+        match self {
+            Error::Null(_) | Error::Argument(_) | Error::PeerFlags(_) | Error::Internal(_) => Layer::Arguments,
+            Error::HostToHost => Layer::RuntimeSilent,
+            _ => Layer::Runtime,
+        }
+    }
+}
+
+/// A range that leaves its allocation, told so that the mistake can be seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RangeFault {
+    pub side: &'static str,
+    pub place: String,
+    pub address: usize,
+    pub len: usize,
+    pub start: usize,
+    pub size: usize,
+}
+
+impl fmt::Display for RangeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let offset = self.address - self.start;
+        write!(
+            f,
+            "the {} range leaves its allocation: {} bytes at offset {offset} of the {} bytes at {:#x} ({}), {} too many",
+            self.side,
+            self.len,
+            self.size,
+            self.start,
+            self.place,
+            self.len - (self.size - offset),
+        )
+    }
+}
+
+fn devices(count: u32) -> String {
+    match count {
+        1 => "is 1 device".to_owned(),
+        n => format!("are {n} devices"),
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,215 @@
+//! Accesses that no memory answers, handled where the kernel reports them.
+//!
+//! Two cases are ours. A fault inside the byte routines becomes an error of the copy: some range of
+//! the program was not accessible. A touch of a device address by host code is told on standard
+//! error, with the allocation, and then takes its course as on hardware. Everything else goes to
+//! whoever handled it before.
+//!
+//! The handler allocates nothing and takes no lock.
+
+use crate::bytes;
+use crate::machine::Machine;
+use crate::memory::Memory;
+use std::fmt::{self, Write as _};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+static WATCHED: AtomicPtr<Memory> = AtomicPtr::new(ptr::null_mut());
+/// What handled each signal before us: address of the handler and whether it takes the details.
+static PREVIOUS: [Previous; 2] = [const { Previous::new() }; 2];
+static INSTALL: Mutex<()> = Mutex::new(());
+const SIGNALS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+struct Previous {
+    handler: AtomicUsize,
+    flags: AtomicUsize,
+}
+
+impl Previous {
+    const fn new() -> Self {
+        Previous { handler: AtomicUsize::new(libc::SIG_DFL), flags: AtomicUsize::new(0) }
+    }
+}
+
+/// Makes touches of this machine's device addresses speak. The newest machine is the watched one.
+pub fn watch(machine: &Machine) {
+    WATCHED.store(ptr::from_ref(&machine.memory).cast_mut(), Ordering::Release);
+    ensure_installed();
+}
+
+/// Writes a value to an address that the program gave for a result. `false`: it is not writable.
+pub fn write_out(address: usize, value: &[u8]) -> bool {
+    bytes::write(address, value).is_ok()
+}
+
+/// Whether an array that the program gave can be read: one byte of every page is tried.
+pub fn is_readable(address: usize, len: usize) -> bool {
+    let Some(last) = address.checked_add(len.max(1) - 1) else { return false };
+    let mut at = address;
+    loop {
+        if bytes::read::<1>(at).is_err() {
+            return false;
+        }
+        let next = (at | (PAGE - 1)).wrapping_add(1);
+        if next == 0 || next > last {
+            return true;
+        }
+        at = next;
+    }
+}
+
+/// Reads a text that the program gave, without its terminating zero. `None`: it is not readable, or
+/// longer than `limit`.
+pub fn read_text(address: usize, limit: usize) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    while text.len() <= limit {
+        match bytes::read::<1>(address.checked_add(text.len())?) {
+            Ok([0]) => return Some(text),
+            Ok([byte]) => text.push(byte),
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// The smallest page of any system.
+const PAGE: usize = 4096;
+
+/// The memory goes away.
+pub(crate) fn forget(memory: &Memory) {
+    let ours = ptr::from_ref(memory).cast_mut();
+    let _ = WATCHED.compare_exchange(ours, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
+}
+
+/// Puts the handler in place, above one that the program may have installed since.
+pub(crate) fn ensure_installed() {
+    if SIGNALS.iter().all(|signal| current(*signal).sa_sigaction == handle as *const () as usize) {
+        return;
+    }
+    let _guard = INSTALL.lock();
+    for (signal, previous) in SIGNALS.iter().zip(&PREVIOUS) {
+        let there = current(*signal);
+        if there.sa_sigaction == handle as *const () as usize {
+            continue;
+        }
+        previous.handler.store(there.sa_sigaction, Ordering::Relaxed);
+        previous.flags.store(there.sa_flags as usize, Ordering::Relaxed);
+        let mut ours = there;
+        ours.sa_sigaction = handle as *const () as usize;
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | (there.sa_flags & libc::SA_NODEFER);
+        // SAFETY: `ours` is a complete action whose handler has the signature that SA_SIGINFO asks for.
+        unsafe { libc::sigaction(*signal, &ours, ptr::null_mut()) };
+    }
+}
+
+fn current(signal: i32) -> libc::sigaction {
+    let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: asking fills the action and changes nothing; zeroes are a valid action in any case.
+    unsafe {
+        libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
+        action.assume_init()
+    }
+}
+
+extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void) {
+    if recover(details) {
+        return;
+    }
+    // SAFETY: the kernel passes valid information with SA_SIGINFO.
+    let address = unsafe { (*info).si_addr() } as usize;
+    explain(address);
+    pass_on(signal, info, details);
+}
+
+/// Lets a byte routine return an error instead.
+#[cfg(target_arch = "x86_64")]
+fn recover(details: *mut libc::c_void) -> bool {
+    let (begin, end, resume) = bytes::code_range();
+    let context = details.cast::<libc::ucontext_t>();
+    // SAFETY: the kernel passes a valid context with SA_SIGINFO, which is ours to change.
+    let registers = unsafe { &mut (*context).uc_mcontext.gregs };
+    let at = &mut registers[libc::REG_RIP as usize];
+    if !(begin..end).contains(&(*at as usize)) {
+        return false;
+    }
+    // The routines are leaf code without a stack, so their return address is on top.
+    *at = resume as i64;
+    true
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn recover(_details: *mut libc::c_void) -> bool {
+    let _ = bytes::code_range();
+    false
+}
+
+/// Says which device memory the host touched.
+fn explain(address: usize) {
+    // SAFETY: the pointer is of a living machine: `forget` clears it before the memory goes.
+    let Some(memory) = (unsafe { WATCHED.load(Ordering::Acquire).as_ref() }) else { return };
+    let Some(device) = memory.device_of(address) else { return };
+    let mut line = Line::default();
+    let _ = match memory.device_extent(address) {
+        Some(extent) => writeln!(
+            line,
+            "softacl: the host touched device memory: address {address:#x} is byte {} of the {} bytes at {:#x} on device {device}. \
+             Device pointers can only be passed to the runtime; copy the data with aclrtMemcpy.",
+            address - extent.start,
+            extent.size,
+            extent.start
+        ),
+        None => writeln!(
+            line,
+            "softacl: the host touched device memory: address {address:#x} of device {device} belongs to no live allocation."
+        ),
+    };
+    // SAFETY: writes bytes that we own; the result does not matter on the way down.
+    unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.len) };
+}
+
+fn pass_on(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void) {
+    let index = usize::from(signal != SIGNALS[0]);
+    let handler = PREVIOUS[index].handler.load(Ordering::Relaxed);
+    let flags = PREVIOUS[index].flags.load(Ordering::Relaxed) as i32;
+    match handler {
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // The access is repeated after we return, and then ends the process as it should.
+            // SAFETY: restores the default action.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        handler if flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: an action with SA_SIGINFO has this signature.
+            let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = unsafe { std::mem::transmute(handler) };
+            handler(signal, info, details);
+        }
+        handler => {
+            // SAFETY: an action without SA_SIGINFO has this signature.
+            let handler: extern "C" fn(i32) = unsafe { std::mem::transmute(handler) };
+            handler(signal);
+        }
+    }
+}
+
+/// A line of text without allocation.
+struct Line {
+    bytes: [u8; 512],
+    len: usize,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Line { bytes: [0; 512], len: 0 }
+    }
+}
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = &mut self.bytes[self.len..];
+        let part = text.len().min(room.len());
+        room[..part].copy_from_slice(&text.as_bytes()[..part]);
+        self.len += part;
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! Host functions and callbacks: code of the program that runs in stream order.
+//!
+//! They run on threads of their own under every driver, as on the real runtime: a function may wait
+//! for the main thread, and then its stream is simply not ready yet. A host function runs on one
+//! thread per context; a callback runs in the thread that subscribed, inside its process-report call.
+
+use crate::error::{Error, Result};
+use crate::machine::Machine;
+use crate::stream::StreamKey;
+use crate::stream::bell::Bell;
+use crate::sync::lock;
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
+
+/// Subscribed threads at most (specification 4.9).
+const MAX_SUBSCRIBERS: usize = 1024;
+
+/// A call into the program.
+pub(crate) struct HostCall {
+    pub(crate) function: Box<dyn FnOnce() + Send>,
+    pub(crate) delivery: Delivery,
+}
+
+/// Which thread runs the call, and whether the stream waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    ContextThread,
+    Subscriber { thread: u64, holds_stream: bool },
+}
+
+impl fmt::Debug for HostCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HostCall").field(&self.delivery).finish()
+    }
+}
+
+/// A call on its way, and the task that is finished when it returns.
+struct Posted {
+    function: Box<dyn FnOnce() + Send>,
+    held: Option<(StreamKey, u64)>,
+}
+
+impl Posted {
+    fn run(self, machine: &Machine) {
+        (self.function)();
+        if let Some((stream, sequence)) = self.held {
+            machine.finish_held(stream, sequence);
+        }
+    }
+}
+
+/// The thread of one context that runs its host functions. It ends when this value is dropped.
+pub(crate) struct HostThread {
+    calls: Sender<Posted>,
+}
+
+impl HostThread {
+    pub(crate) fn start(machine: Weak<Machine>) -> Result<HostThread> {
+        let (calls, inbox) = mpsc::channel::<Posted>();
+        let run = move || {
+            for posted in inbox {
+                match machine.upgrade() {
+                    Some(machine) => posted.run(&machine),
+                    None => break,
+                }
+            }
+        };
+        std::thread::Builder::new()
+            .name("softacl-host".to_owned())
+            .spawn(run)
+            .map_err(|e| Error::Setup(format!("could not start the thread for host functions: {e}")))?;
+        Ok(HostThread { calls })
+    }
+
+    /// `false` when the thread is gone.
+    pub(crate) fn post(&self, call: Box<HostCall>, stream: StreamKey, sequence: u64) -> bool {
+        self.calls.send(Posted { function: call.function, held: Some((stream, sequence)) }).is_ok()
+    }
+}
+
+/// Calls waiting for one subscribed thread.
+#[derive(Default)]
+struct Inbox {
+    calls: Mutex<VecDeque<Posted>>,
+    bell: Bell,
+}
+
+/// Who is subscribed to what.
+#[derive(Default)]
+pub(crate) struct Subscriptions {
+    streams: Mutex<HashMap<usize, u64>>,
+    inboxes: Mutex<HashMap<u64, Arc<Inbox>>>,
+}
+
+impl Subscriptions {
+    pub(crate) fn subscribe(&self, thread: u64, stream: StreamKey) -> Result<()> {
+        let mut streams = lock(&self.streams);
+        if streams.contains_key(&stream.raw()) {
+            return Err(Error::AlreadySubscribed);
+        }
+        let mut inboxes = lock(&self.inboxes);
+        if !inboxes.contains_key(&thread) && inboxes.len() >= MAX_SUBSCRIBERS {
+            return Err(Error::Parameter(format!("{MAX_SUBSCRIBERS} threads are subscribed, the limit")));
+        }
+        inboxes.entry(thread).or_default();
+        streams.insert(stream.raw(), thread);
+        Ok(())
+    }
+
+    pub(crate) fn unsubscribe(&self, thread: u64, stream: StreamKey) -> Result<()> {
+        let mut streams = lock(&self.streams);
+        if streams.get(&stream.raw()) != Some(&thread) {
+            return Err(Error::ThreadNotSubscribed(thread));
+        }
+        streams.remove(&stream.raw());
+        if !streams.values().any(|other| *other == thread) {
+            lock(&self.inboxes).remove(&thread);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn subscriber(&self, stream: StreamKey) -> Option<u64> {
+        lock(&self.streams).get(&stream.raw()).copied()
+    }
+
+    /// Forgets a stream that is destroyed.
+    pub(crate) fn forget(&self, stream: StreamKey) {
+        lock(&self.streams).remove(&stream.raw());
+    }
+
+    /// Hands a call to its thread. `false` when that thread is no longer subscribed.
+    pub(crate) fn post(&self, thread: u64, call: Box<HostCall>, held: Option<(StreamKey, u64)>) -> bool {
+        let Some(inbox) = lock(&self.inboxes).get(&thread).cloned() else { return false };
+        lock(&inbox.calls).push_back(Posted { function: call.function, held });
+        inbox.bell.ring();
+        true
+    }
+
+    /// Waits for calls to `thread`, which is the calling one, and runs those that are there.
+    pub(crate) fn process(&self, machine: &Machine, thread: u64, timeout_ms: i32) -> Result<()> {
+        let inbox = lock(&self.inboxes).get(&thread).cloned().ok_or(Error::ThreadNotSubscribed(thread))?;
+        let deadline = deadline(timeout_ms);
+        if !inbox.bell.sleep_until(deadline, || !lock(&inbox.calls).is_empty()) {
+            return Err(Error::ReportTimeout(timeout_ms));
+        }
+        loop {
+            let Some(posted) = lock(&inbox.calls).pop_front() else { return Ok(()) };
+            posted.run(machine);
+        }
+    }
+}
+
+/// The moment that a timeout in milliseconds means; -1 is never.
+pub(crate) fn deadline(timeout_ms: i32) -> Option<Instant> {
+    let ms = u64::try_from(timeout_ms).ok()?;
+    Instant::now().checked_add(std::time::Duration::from_millis(ms))
+}

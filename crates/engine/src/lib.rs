@@ -1,0 +1,63 @@
+//! The machine behind the interface: devices, contexts, streams, events, memory and copies.
+//!
+//! It knows no C, no Python, no environment variables and no files. A `Machine` is made from a
+//! `Config`; each thread of the program speaks to it as a `Caller`.
+//!
+//! | room | what is there |
+//! | --- | --- |
+//! | `machine`, `context`, `stream`, `event`, `host` | the nouns |
+//! | `memory` | addresses, allocations, registration |
+//! | `copy` | requests of every copy call: checked here and nowhere else |
+//! | `task` | what a stream does |
+//! | `drive` | when tasks run: worker threads, or a schedule step by step |
+//! | `bytes` | the only module that touches memory of the program or of a device |
+//! | `calls` | what a thread can ask for |
+//! | `fault` | accesses that no memory answers |
+
+#[cfg(not(loom))]
+mod bytes;
+#[cfg(not(loom))]
+mod calls;
+#[cfg(not(loom))]
+mod context;
+#[cfg(not(loom))]
+mod copy;
+#[cfg(not(loom))]
+mod drive;
+#[cfg(not(loom))]
+mod error;
+#[cfg(not(loom))]
+mod event;
+#[cfg(not(loom))]
+pub mod fault;
+pub mod handle;
+#[cfg(not(loom))]
+mod host;
+#[cfg(not(loom))]
+mod machine;
+#[cfg(not(loom))]
+mod memory;
+mod stream;
+mod sync;
+#[cfg(not(loom))]
+mod task;
+
+#[cfg(all(test, loom))]
+mod interleavings;
+
+#[cfg(not(loom))]
+pub use {
+    bytes::reduce::{Element, Operation, float_to_half, half_to_float},
+    calls::{Caller, DeviceUsage, EventStatus, PeerStatus},
+    context::ContextKey,
+    copy::{
+        BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, FailIndex, FillRequest, Location,
+        OffsetRequest, PlaneRequest, ReduceRequest, WordFillRequest, kinds,
+    },
+    drive::Schedule,
+    error::{Code, Error, Layer, RangeFault, Result},
+    event::{EventKey, EventKind},
+    machine::{Config, Machine},
+    memory::{Place, Usage},
+    stream::{StreamKey, StreamSettings, StreamTraits},
+};

@@ -1,0 +1,164 @@
+//! The machine: everything that the process has one of.
+
+use crate::context::{Context, ContextKey, Device};
+use crate::drive::{Driver, Schedule, Stepper, Workers};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::handle::Slots;
+use crate::host::Subscriptions;
+use crate::memory::Memory;
+use crate::stream::{Stream, StreamKey};
+use softacl_profiles::{Cann, Form, Profile, cann, profile};
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Instant;
+
+/// What a machine is made of.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub profile: Profile,
+    pub cann: &'static Cann,
+    /// Numbers of the devices that the program sees, in its order: element 0 is its device 0.
+    pub devices: Vec<u32>,
+    /// Bytes of memory of each device.
+    pub memory: usize,
+    pub schedule: Schedule,
+    /// Copies whose addresses are not aligned to 64 bytes are refused, as the documents ask.
+    pub strict_alignment: bool,
+    /// Threads that may run at once.
+    pub cores: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let profile = profile(None, None).expect("the default chip exists");
+        Config {
+            memory: (profile.chip.memory_gib as usize) << 30,
+            profile,
+            cann: cann(None).expect("a default version exists"),
+            devices: vec![0, 1],
+            schedule: Schedule::Threads,
+            strict_alignment: false,
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+pub struct Machine {
+    pub(crate) config: Config,
+    pub(crate) memory: Memory,
+    pub(crate) devices: Vec<Device>,
+    pub(crate) contexts: Slots<Context>,
+    pub(crate) streams: Slots<Stream>,
+    /// Streams destroyed by force whose last task still runs; their slots are not free yet.
+    pub(crate) limbo: Mutex<Vec<StreamKey>>,
+    pub(crate) events: Slots<Event>,
+    pub(crate) subscriptions: Subscriptions,
+    pub(crate) driver: Driver,
+    /// The device that calls without a context use; -1 is none.
+    default_device: AtomicI32,
+    started: Instant,
+    this: Weak<Machine>,
+}
+
+/// Devices at most (specification 4.2).
+pub(crate) const MAX_DEVICES: usize = 64;
+
+impl Machine {
+    pub fn new(config: Config) -> Result<Arc<Machine>> {
+        if config.devices.len() > MAX_DEVICES {
+            return Err(Error::Setup(format!("{} devices were asked for, {MAX_DEVICES} are the most", config.devices.len())));
+        }
+        let memory = Memory::new(config.devices.len() as u32, config.memory, config.profile.form == Form::RootComplex)?;
+        let driver = match config.schedule {
+            Schedule::Threads => Driver::Threads(Workers::new(config.cores)),
+            schedule => Driver::Stepped(Arc::new(Stepper::new(schedule))),
+        };
+        Ok(Arc::new_cyclic(|this| Machine {
+            devices: config.devices.iter().map(|_| Device::default()).collect(),
+            config,
+            memory,
+            contexts: Slots::default(),
+            streams: Slots::default(),
+            limbo: Mutex::new(Vec::new()),
+            events: Slots::default(),
+            subscriptions: Subscriptions::default(),
+            driver,
+            default_device: AtomicI32::new(-1),
+            started: Instant::now(),
+            this: this.clone(),
+        }))
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The device that calls without a context use from now on.
+    pub fn set_default_device(&self, device: u32) -> Result<()> {
+        self.device(i64::from(device))?;
+        self.default_device.store(device as i32, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub fn default_device(&self) -> Option<u32> {
+        u32::try_from(self.default_device.load(Ordering::Relaxed)).ok()
+    }
+
+    /// Where the program's devices are in the whole machine, and back.
+    pub fn logical_device(&self, user: i64) -> Result<u32> {
+        self.device(user)?;
+        Ok(self.config.devices[user as usize])
+    }
+
+    pub fn user_device(&self, logical: i64) -> Result<u32> {
+        let position = self.config.devices.iter().position(|device| i64::from(*device) == logical);
+        position.map(|user| user as u32).ok_or_else(|| self.no_device(logical))
+    }
+
+    /// Checks a device number of the program.
+    pub(crate) fn device(&self, given: i64) -> Result<&Device> {
+        usize::try_from(given)
+            .ok()
+            .and_then(|index| self.devices.get(index))
+            .ok_or_else(|| self.no_device(given))
+    }
+
+    pub(crate) fn no_device(&self, given: i64) -> Error {
+        Error::Device { given, count: self.devices.len() as u32 }
+    }
+
+    pub(crate) fn unsupported(&self, what: &'static str) -> Error {
+        Error::Unsupported { what, soc: self.config.profile.soc.clone() }
+    }
+
+    pub(crate) fn is_root_complex(&self) -> bool {
+        self.config.profile.form == Form::RootComplex
+    }
+
+    pub(crate) fn other_context(&self, what: &'static str, stream: &Stream, ours: ContextKey) -> Error {
+        let ours = match self.contexts.get(ours) {
+            Some(context) => format!("of device {}", context.device()),
+            None => "gone".to_owned(),
+        };
+        Error::OtherContext { what, theirs: stream.device(), ours }
+    }
+
+    pub(crate) fn weak(&self) -> Weak<Machine> {
+        self.this.clone()
+    }
+
+    /// Nanoseconds since the machine was made.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.started.elapsed().as_nanos() as u64
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if let Driver::Stepped(stepper) = &self.driver {
+            stepper.stop();
+        }
+        crate::fault::forget(&self.memory);
+    }
+}

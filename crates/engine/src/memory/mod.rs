@@ -1,0 +1,206 @@
+//! The memories of the machine: one per device, pinned host memory, and registered host ranges.
+//! Everything else is pageable and belongs to the program.
+//!
+//! Device memory exists twice in the address space: at the addresses that the program sees, where
+//! nothing is mapped and every touch faults, and at `shift` from there, where the engine reads and
+//! writes it. In root-complex form both are the same, as on the chip.
+
+pub(crate) mod heap;
+mod region;
+pub(crate) mod registration;
+
+use crate::error::{Error, RangeFault, Result};
+use heap::{Extent, Heap};
+pub use heap::Usage;
+use region::{Access, HUGE_PAGE, Region};
+use registration::{Registered, Registrations};
+
+/// Where an address is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Device(u32),
+    /// Host memory that copies can use directly: allocated or registered through the interface.
+    Pinned,
+    /// Any other host memory.
+    Pageable,
+}
+
+impl Place {
+    pub fn is_device(self) -> bool {
+        matches!(self, Place::Device(_))
+    }
+
+    pub fn describe(self) -> String {
+        match self {
+            Place::Device(device) => format!("memory of device {device}"),
+            Place::Pinned => "pinned host memory".to_owned(),
+            Place::Pageable => "pageable host memory".to_owned(),
+        }
+    }
+}
+
+/// An address and what is known about it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spot {
+    pub(crate) address: usize,
+    pub(crate) place: Place,
+    /// Bounds of the allocation; pageable memory has none that we know.
+    pub(crate) extent: Option<Extent>,
+    /// Where the engine reaches it.
+    pub(crate) reach: usize,
+}
+
+impl Spot {
+    /// Refuses a range that leaves its allocation.
+    #[inline]
+    pub(crate) fn covers(&self, side: &'static str, len: usize) -> Result<()> {
+        let room = match self.extent {
+            Some(extent) => extent.size - (self.address - extent.start),
+            None => usize::MAX - self.address,
+        };
+        if len <= room { Ok(()) } else { Err(self.fault(side, len)) }
+    }
+
+    #[cold]
+    fn fault(&self, side: &'static str, len: usize) -> Error {
+        let Some(Extent { start, size }) = self.extent else {
+            return Error::Parameter(format!("{len} bytes at {side} address {:#x} wrap around", self.address));
+        };
+        let place = self.place.describe();
+        Error::Range(RangeFault { side, place, address: self.address, len, start, size })
+    }
+}
+
+pub(crate) struct Memory {
+    /// Addresses that the program sees; absent where they are the backing itself.
+    public: Option<Region>,
+    backing: Region,
+    shift: isize,
+    /// Each device owns `1 << stride_bits` bytes of addresses.
+    stride_bits: u32,
+    devices: Vec<Heap>,
+    pinned_region: Region,
+    pinned: Heap,
+    pub(crate) registered: Registrations,
+}
+
+impl Memory {
+    /// `unified`: the host may touch device memory, as in root-complex form.
+    pub(crate) fn new(devices: u32, capacity: usize, unified: bool) -> Result<Memory> {
+        let reserve = |len, access| {
+            Region::reserve(len, access).map_err(|e| {
+                Error::Setup(format!("could not reserve {} GiB of addresses: {e}; lower SOFTACL_MEMORY or SOFTACL_DEVICES, or raise the limit (ulimit -v)", len >> 30))
+            })
+        };
+        let heap = |base, len, capacity| {
+            Heap::new(base, len, capacity).map_err(|e| Error::Setup(format!("could not make a heap index: {e}")))
+        };
+        // Twice the capacity, so that fragmented addresses never look like missing memory.
+        let stride = (2 * capacity.max(HUGE_PAGE)).next_power_of_two();
+        let len = stride * devices as usize;
+        let backing = reserve(len, Access::ReadWrite)?;
+        let public = if unified { None } else { Some(reserve(len, Access::None)?) };
+        let base = public.as_ref().map_or(backing.start(), Region::start);
+        let host = region::physical_memory().max(1 << 30);
+        let pinned_region = reserve((2 * host).next_power_of_two(), Access::ReadWrite)?;
+        Ok(Memory {
+            shift: backing.start().wrapping_sub(base) as isize,
+            stride_bits: stride.trailing_zeros(),
+            devices: (0..devices as usize)
+                .map(|device| heap(base + device * stride, stride, capacity))
+                .collect::<Result<_>>()?,
+            pinned: heap(pinned_region.start(), pinned_region.len(), host)?,
+            public,
+            backing,
+            pinned_region,
+            registered: Registrations::default(),
+        })
+    }
+
+    pub(crate) fn device(&self, device: u32) -> &Heap {
+        &self.devices[device as usize]
+    }
+
+    pub(crate) fn pinned(&self) -> &Heap {
+        &self.pinned
+    }
+
+    /// Gives committed memory of a device that is no longer used back, when it is much.
+    pub(crate) fn trim(&self, device: u32) {
+        self.devices[device as usize].trim(&self.backing, self.shift);
+    }
+
+    pub(crate) fn trim_pinned(&self) {
+        self.pinned.trim(&self.pinned_region, 0);
+    }
+
+    /// The device whose addresses include `address`, live or not.
+    #[inline]
+    pub(crate) fn device_of(&self, address: usize) -> Option<u32> {
+        let base = self.public.as_ref().unwrap_or(&self.backing);
+        let offset = address.wrapping_sub(base.start());
+        (offset < base.len()).then_some((offset >> self.stride_bits) as u32)
+    }
+
+    /// The allocation at a device address, for reports. Takes no lock.
+    pub(crate) fn device_extent(&self, address: usize) -> Option<Extent> {
+        self.devices[self.device_of(address)? as usize].find(address)
+    }
+
+    /// Holds the registered ranges still and finds addresses.
+    #[inline]
+    pub(crate) fn finder(&self) -> Finder<'_> {
+        Finder { memory: self, registered: self.registered.hold() }
+    }
+}
+
+/// Classifies addresses for the length of one request.
+pub(crate) struct Finder<'a> {
+    memory: &'a Memory,
+    registered: Registered<'a>,
+}
+
+impl Finder<'_> {
+    #[inline]
+    pub(crate) fn find(&self, side: &'static str, address: usize) -> Result<Spot> {
+        if let Some(device) = self.memory.device_of(address) {
+            let Some(extent) = self.memory.devices[device as usize].find(address) else {
+                return Err(Error::NotAllocated { side, address, device });
+            };
+            let reach = address.wrapping_add_signed(self.memory.shift);
+            return Ok(Spot { address, place: Place::Device(device), extent: Some(extent), reach });
+        }
+        if self.memory.pinned.contains(address) {
+            let Some(extent) = self.memory.pinned.find(address) else {
+                return Err(Error::PinnedNotAllocated { side, address });
+            };
+            return Ok(Spot { address, place: Place::Pinned, extent: Some(extent), reach: address });
+        }
+        match self.registered.find(address) {
+            extent @ Some(_) => Ok(Spot { address, place: Place::Pinned, extent, reach: address }),
+            None => Ok(Spot { address, place: Place::Pageable, extent: None, reach: address }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_told_apart() {
+        let memory = Memory::new(2, 64 << 20, false).unwrap();
+        let device = memory.device(1).allocate(100).unwrap();
+        let pinned = memory.pinned().allocate(100).unwrap();
+        let local = 0u8;
+        let place = |address| memory.finder().find("source", address).unwrap().place;
+        assert_eq!(place(device + 99), Place::Device(1));
+        assert_eq!(place(pinned), Place::Pinned);
+        assert_eq!(place(&raw const local as usize), Place::Pageable);
+        assert_eq!(memory.finder().find("source", device + 100).unwrap_err().code(), 107000);
+        let spot = memory.finder().find("source", device + 50).unwrap();
+        assert!(spot.covers("source", 50).is_ok());
+        let text = spot.covers("source", 60).unwrap_err().to_string();
+        assert!(text.contains("60 bytes at offset 50 of the 100 bytes") && text.contains("10 too many"), "{text}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Address ranges from the operating system. The only file that maps memory.
+//!
+//! A region reserves addresses; memory is committed by the kernel on first touch. It never forms a
+//! reference to bytes that programs may touch: it hands out addresses.
+
+use std::sync::atomic::AtomicU32;
+use std::io;
+use std::ptr;
+
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
+
+/// What the host program may do with the addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Reserved: every touch faults.
+    None,
+    /// Ordinary memory, committed on first touch.
+    ReadWrite,
+}
+
+/// A reserved address range, given back on drop.
+#[derive(Debug)]
+pub(crate) struct Region {
+    /// Aligned to huge pages.
+    start: usize,
+    len: usize,
+    mapped: (usize, usize),
+}
+
+impl Region {
+    pub(crate) fn reserve(len: usize, access: Access) -> io::Result<Region> {
+        let whole = len + HUGE_PAGE;
+        let protection = match access {
+            Access::None => libc::PROT_NONE,
+            Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+        };
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing of ours.
+        let mapped = unsafe { libc::mmap(ptr::null_mut(), whole, protection, flags, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = (mapped as usize).next_multiple_of(HUGE_PAGE);
+        if access == Access::ReadWrite {
+            // SAFETY: the range was mapped just above. Huge pages are a wish: failure changes nothing.
+            unsafe { libc::madvise(start as *mut _, len, libc::MADV_HUGEPAGE) };
+        }
+        Ok(Region { start, len, mapped: (mapped as usize, whole) })
+    }
+
+    pub(crate) fn start(&self) -> usize {
+        self.start
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Gives the memory behind a part of the region back; it reads as zero afterwards.
+    pub(crate) fn release(&self, start: usize, len: usize) {
+        assert!(start >= self.start && start - self.start + len <= self.len);
+        // SAFETY: the range is inside our own anonymous mapping, and the caller owns its contents.
+        unsafe { libc::madvise(start as *mut _, len, libc::MADV_DONTNEED) };
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: this is exactly the mapping made in `reserve`; the region is its only owner.
+        unsafe { libc::munmap(self.mapped.0 as *mut _, self.mapped.1) };
+    }
+}
+
+/// A large array of zeroed counters that costs memory only where it is touched.
+pub(crate) struct Index {
+    region: Region,
+    len: usize,
+}
+
+impl Index {
+    pub(crate) fn new(len: usize) -> io::Result<Index> {
+        let bytes = (len * size_of::<AtomicU32>()).next_multiple_of(HUGE_PAGE);
+        Ok(Index { region: Region::reserve(bytes, Access::ReadWrite)?, len })
+    }
+
+    #[inline]
+    pub(crate) fn at(&self, index: usize) -> &AtomicU32 {
+        assert!(index < self.len);
+        let address = self.region.start + index * size_of::<AtomicU32>();
+        // SAFETY: inside the region (asserted), aligned, zero-initialised by the kernel, private to
+        // this type, and only ever accessed atomically.
+        unsafe { &*(address as *const AtomicU32) }
+    }
+}
+
+/// Bytes of physical memory of this machine.
+pub(crate) fn physical_memory() -> usize {
+    // SAFETY: sysconf only reads its argument.
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    usize::try_from(pages).unwrap_or(0) * usize::try_from(size).unwrap_or(0)
+}

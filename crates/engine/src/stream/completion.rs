@@ -1,0 +1,51 @@
+//! Completion: how far a stream has come. The one place where it is published.
+//!
+//! Tasks of a stream finish in order, so one number says everything. It is written only by the
+//! holder of the stream's claim, or under the lane's lock for work that was done on the spot.
+
+use super::bell::Bell;
+use crate::sync::{AtomicU64, Ordering};
+
+pub(crate) struct Completion {
+    done: AtomicU64,
+    bell: Bell,
+}
+
+impl Default for Completion {
+    fn default() -> Self {
+        Completion { done: AtomicU64::new(0), bell: Bell::default() }
+    }
+}
+
+impl Completion {
+    /// The number of the newest finished task. Everything that task wrote is visible to the caller.
+    #[inline]
+    pub(crate) fn done(&self) -> u64 {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// Publishes a task that nobody can be waiting for yet, because its number was given just now.
+    #[inline]
+    pub(crate) fn advance(&self, sequence: u64) {
+        self.done.store(sequence, Ordering::Release);
+    }
+
+    /// Publishes a task and wakes those who wait for it: one store, one wake.
+    #[inline]
+    pub(crate) fn publish(&self, sequence: u64) {
+        self.done.store(sequence, Ordering::Release);
+        self.bell.ring();
+    }
+
+    /// Sleeps until the task is finished.
+    #[cfg(loom)]
+    pub(crate) fn sleep(&self, sequence: u64) {
+        self.bell.sleep(|| self.done() >= sequence);
+    }
+
+    /// Sleeps until the task is finished; `false` when `deadline` came first.
+    #[cfg(not(loom))]
+    pub(crate) fn sleep_until(&self, sequence: u64, deadline: Option<std::time::Instant>) -> bool {
+        self.bell.sleep_until(deadline, || self.done() >= sequence)
+    }
+}

@@ -1,0 +1,243 @@
+//! The lane of a stream: what is queued and what may start now. A pure state machine.
+//!
+//! No threads, no clock, no locks, no memory: the stream keeps its lane behind a mutex, and a driver
+//! asks. At most one executor holds the claim; it alone runs tasks, strictly in order.
+
+use std::collections::VecDeque;
+
+/// A place in a stream: everything up to and including task `sequence`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Point<K> {
+    pub(crate) stream: K,
+    pub(crate) sequence: u64,
+}
+
+/// What the front of the lane needs before it may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readiness<K> {
+    Ready,
+    /// Another stream must come this far first.
+    After(Point<K>),
+    /// Something outside the streams must happen first, and will say so.
+    Unknown,
+}
+
+/// Why nothing was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest<K> {
+    Empty,
+    /// Another executor holds the claim.
+    Claimed,
+    Blocked(Readiness<K>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Lane<T, K> {
+    queue: VecDeque<T>,
+    submitted: u64,
+    claimed: bool,
+    listed: bool,
+    /// What the front was last seen to wait for, so that it is watched for once only.
+    watched: Option<Point<K>>,
+    /// Streams to list again when this one has come far enough.
+    watchers: Vec<(u64, K)>,
+}
+
+impl<T, K> Default for Lane<T, K> {
+    fn default() -> Self {
+        Lane {
+            queue: VecDeque::new(),
+            submitted: 0,
+            claimed: false,
+            listed: false,
+            watched: None,
+            watchers: Vec::new(),
+        }
+    }
+}
+
+impl<T, K: Copy + PartialEq> Lane<T, K> {
+    /// The number of the newest task.
+    pub(crate) fn submitted(&self) -> u64 {
+        self.submitted
+    }
+
+    /// Nothing queued and nothing running.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && !self.claimed
+    }
+
+    /// Appends a task and gives it its number.
+    pub(crate) fn push(&mut self, task: T) -> u64 {
+        self.queue.push_back(task);
+        self.submitted += 1;
+        self.submitted
+    }
+
+    /// Numbers a task that is done on the spot. Only while idle.
+    pub(crate) fn pass(&mut self) -> u64 {
+        debug_assert!(self.is_idle());
+        self.submitted += 1;
+        self.submitted
+    }
+
+    /// Claims the lane for the task at its front.
+    pub(crate) fn claim(&mut self, readiness: impl FnOnce(&T) -> Readiness<K>) -> Result<(T, u64), Rest<K>> {
+        if self.claimed {
+            return Err(Rest::Claimed);
+        }
+        let front = self.queue.front().ok_or(Rest::Empty)?;
+        match readiness(front) {
+            Readiness::Ready => {
+                self.claimed = true;
+                self.watched = None;
+                Ok(self.pop())
+            }
+            blocked => Err(Rest::Blocked(blocked)),
+        }
+    }
+
+    /// Takes one more task under the claim, if `fits` accepts it.
+    pub(crate) fn extend(&mut self, fits: impl FnOnce(&T) -> bool) -> Option<(T, u64)> {
+        debug_assert!(self.claimed);
+        fits(self.queue.front()?).then(|| self.pop())
+    }
+
+    /// Gives the claim back.
+    pub(crate) fn release(&mut self) {
+        debug_assert!(self.claimed);
+        self.claimed = false;
+    }
+
+    /// Whether a driver must be told about this lane now. It is told once, until it takes the lane up.
+    pub(crate) fn list(&mut self) -> bool {
+        let news = !self.queue.is_empty() && !self.claimed && !self.listed;
+        self.listed |= news;
+        news
+    }
+
+    /// A driver takes the lane up.
+    pub(crate) fn unlist(&mut self) {
+        self.listed = false;
+    }
+
+    /// Whether the front has to be watched for at `point`, and was not before.
+    pub(crate) fn watches(&mut self, point: Point<K>) -> bool {
+        let news = self.watched != Some(point);
+        self.watched = Some(point);
+        news
+    }
+
+    /// Another stream wants to be listed when this one has finished `sequence`.
+    pub(crate) fn add_watcher(&mut self, sequence: u64, stream: K) {
+        self.watchers.push((sequence, stream));
+    }
+
+    /// Watchers whose wait is over.
+    pub(crate) fn take_watchers(&mut self, done: u64) -> Vec<K> {
+        if self.watchers.is_empty() {
+            return Vec::new();
+        }
+        let mut over = Vec::new();
+        self.watchers.retain(|(sequence, stream)| {
+            let keep = *sequence > done;
+            if !keep {
+                over.push(*stream);
+            }
+            keep
+        });
+        over
+    }
+
+    /// Drops everything that has not started. Their numbers count as finished once the running
+    /// task is.
+    pub(crate) fn clear(&mut self) -> Vec<T> {
+        self.queue.drain(..).collect()
+    }
+
+    fn pop(&mut self) -> (T, u64) {
+        let sequence = self.submitted + 1 - self.queue.len() as u64;
+        (self.queue.pop_front().expect("the front was just looked at"), sequence)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    type TestLane = Lane<&'static str, u32>;
+    fn ready(_: &&'static str) -> Readiness<u32> {
+        Readiness::Ready
+    }
+
+    #[test]
+    fn tasks_start_in_order_and_one_at_a_time() {
+        let mut lane = TestLane::default();
+        assert_eq!(lane.claim(ready), Err(Rest::Empty));
+        assert_eq!((lane.push("a"), lane.push("b"), lane.push("c")), (1, 2, 3));
+        assert_eq!(lane.claim(ready), Ok(("a", 1)));
+        assert_eq!(lane.claim(ready), Err(Rest::Claimed));
+        assert_eq!(lane.extend(|task| *task == "b"), Some(("b", 2)));
+        assert_eq!(lane.extend(|task| *task == "b"), None);
+        assert!(!lane.is_idle());
+        lane.release();
+        assert_eq!(lane.claim(ready), Ok(("c", 3)));
+        lane.release();
+        assert!(lane.is_idle());
+        assert_eq!(lane.pass(), 4);
+    }
+
+    #[test]
+    fn a_blocked_front_blocks_the_lane_and_is_watched_once() {
+        let mut lane = TestLane::default();
+        lane.push("wait");
+        lane.push("after");
+        let point = Point { stream: 7, sequence: 9 };
+        let blocked = lane.claim(|_| Readiness::After(point));
+        assert_eq!(blocked, Err(Rest::Blocked(Readiness::After(point))));
+        assert!(lane.watches(point));
+        assert!(!lane.watches(point));
+        assert_eq!(lane.claim(ready), Ok(("wait", 1)));
+        assert!(lane.watches(point), "a new task may wait for the same point again");
+    }
+
+    #[test]
+    fn a_lane_is_listed_once_until_it_is_taken_up() {
+        let mut lane = TestLane::default();
+        assert!(!lane.list());
+        lane.push("a");
+        assert!(lane.list());
+        assert!(!lane.list());
+        lane.unlist();
+        assert!(lane.list());
+        lane.unlist();
+        lane.claim(ready).unwrap();
+        lane.push("b");
+        assert!(!lane.list(), "the executor goes on by itself");
+        lane.release();
+        assert!(lane.list());
+    }
+
+    #[test]
+    fn watchers_are_told_when_their_task_is_done() {
+        let mut lane = TestLane::default();
+        lane.add_watcher(2, 20);
+        lane.add_watcher(1, 10);
+        lane.add_watcher(3, 30);
+        assert_eq!(lane.take_watchers(2), [20, 10]);
+        assert_eq!(lane.take_watchers(2), []);
+        assert_eq!(lane.take_watchers(3), [30]);
+    }
+
+    #[test]
+    fn cleared_tasks_keep_their_numbers() {
+        let mut lane = TestLane::default();
+        lane.push("a");
+        lane.claim(ready).unwrap();
+        lane.push("b");
+        assert_eq!(lane.clear(), ["b"]);
+        lane.release();
+        assert_eq!(lane.push("c"), 3);
+        assert_eq!(lane.claim(ready), Ok(("c", 3)));
+    }
+}

@@ -1,0 +1,132 @@
+//! Streams: a queue of tasks with an identity, a completion and a memory of its first failure.
+//!
+//! A stream's slot outlives the stream and its numbering goes on in the next one, so "task 17 of
+//! this slot" is a fact that stays true: once finished, finished for ever.
+//!
+//! Who may touch what: identity is written while the slot is taken and before the handle is known
+//! to anyone; the lane is behind its mutex; completion is described in its file.
+
+pub(crate) mod bell;
+pub(crate) mod completion;
+pub(crate) mod lane;
+
+#[cfg(not(loom))]
+pub(crate) use live::StreamPoint;
+#[cfg(not(loom))]
+pub use live::{Stream, StreamKey, StreamSettings, StreamTraits};
+
+#[cfg(not(loom))]
+mod live {
+    use super::completion::Completion;
+    use super::lane::{Lane, Point};
+    use crate::context::ContextKey;
+    use crate::error::Error;
+    use crate::handle::{Key, Kind};
+    use crate::sync::lock;
+    use crate::task::Task;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+    pub type StreamKey = Key<Stream>;
+    pub(crate) type StreamPoint = Point<StreamKey>;
+
+    /// How a stream was created.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub struct StreamTraits {
+        pub priority: u32,
+        pub flags: u32,
+    }
+
+    /// Streams with one of these flags are not waited for: persistent, CPU-scheduled, device-only.
+    const UNWAITED: u32 = 0x4 | 0x10 | 0x20;
+
+    #[derive(Default)]
+    pub struct Stream {
+        pub(crate) lane: Mutex<Lane<Task, StreamKey>>,
+        pub(crate) completion: Completion,
+        /// The number of the newest task, for those who must not take the lane's lock.
+        newest: AtomicU64,
+        context: AtomicUsize,
+        device: AtomicU32,
+        priority: AtomicU32,
+        flags: AtomicU32,
+        /// Bytes copied on the spot since the last wait; see `drive`.
+        pub(crate) spent: AtomicUsize,
+        /// Polls in a row that found the stream busy; see the stepped driver.
+        pub(crate) polls: AtomicU32,
+        failure: Mutex<Option<Error>>,
+        pub(crate) settings: Mutex<StreamSettings>,
+    }
+
+    /// Attributes that the interface lets programs set and read back.
+    #[derive(Debug, Clone, Copy, Default)]
+    pub struct StreamSettings {
+        pub overflow_check: u32,
+        pub custom_tag: u32,
+        pub cache_op_info: u32,
+        /// Whether host functions were launched, which excludes subscribed callbacks.
+        pub(crate) host_functions: bool,
+    }
+
+    impl Kind for Stream {
+        const NUMBER: u8 = 1;
+    }
+
+    impl Stream {
+        /// Gives the slot a new identity. Called while it is being taken.
+        pub(crate) fn open(&self, context: ContextKey, device: u32, traits: StreamTraits) {
+            self.context.store(context.raw(), Ordering::Relaxed);
+            self.device.store(device, Ordering::Relaxed);
+            self.priority.store(traits.priority, Ordering::Relaxed);
+            self.flags.store(traits.flags, Ordering::Relaxed);
+            self.spent.store(0, Ordering::Relaxed);
+            *lock(&self.failure) = None;
+            *lock(&self.settings) = StreamSettings::default();
+        }
+
+        #[inline]
+        pub(crate) fn context(&self) -> Option<ContextKey> {
+            ContextKey::from_raw(self.context.load(Ordering::Relaxed))
+        }
+
+        pub(crate) fn device(&self) -> u32 {
+            self.device.load(Ordering::Relaxed)
+        }
+
+        pub(crate) fn traits(&self) -> StreamTraits {
+            StreamTraits {
+                priority: self.priority.load(Ordering::Relaxed),
+                flags: self.flags.load(Ordering::Relaxed),
+            }
+        }
+
+        pub(crate) fn set_priority(&self, priority: u32) {
+            self.priority.store(priority, Ordering::Relaxed);
+        }
+
+        pub(crate) fn is_waited_for(&self) -> bool {
+            self.flags.load(Ordering::Relaxed) & UNWAITED == 0
+        }
+
+        /// The number of the newest task.
+        #[inline]
+        pub(crate) fn newest(&self) -> u64 {
+            self.newest.load(Ordering::Acquire)
+        }
+
+        /// Announces a task's number; under the lane's lock, before the task can touch anything.
+        #[inline]
+        pub(crate) fn set_newest(&self, sequence: u64) {
+            self.newest.store(sequence, Ordering::Release);
+        }
+
+        /// Remembers the first failure until somebody asks.
+        pub(crate) fn fail(&self, error: Error) {
+            lock(&self.failure).get_or_insert(error);
+        }
+
+        pub(crate) fn take_failure(&self) -> Option<Error> {
+            lock(&self.failure).take()
+        }
+    }
+}

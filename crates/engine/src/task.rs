@@ -1,0 +1,204 @@
+//! Tasks: what a stream does, one after the other.
+//!
+//! A task is checked before it is made, so executing it cannot meet bad arguments; what can still
+//! fail is what the device finds when the task runs: descriptor contents, pages that are gone.
+
+use crate::bytes::reduce::{Element, Operation};
+use crate::bytes::{self, Fault, Span};
+use crate::error::Error;
+use crate::event::EventKey;
+use crate::host::HostCall;
+use crate::memory::Memory;
+use crate::stream::StreamPoint;
+
+#[derive(Debug)]
+pub(crate) enum Task {
+    Copy(Span),
+    /// Entries in no particular order.
+    Batch(Box<Batch>),
+    Plane(Box<Plane>),
+    /// A copy out of a buffer that was filled when the task was made.
+    Staged { buffer: Box<[u8]>, target: usize },
+    Fill { target: usize, byte: u8, len: usize },
+    FillWords { target: usize, word: u32, count: usize },
+    Reduce(Box<Reduction>),
+    /// A copy whose descriptor is read when it runs.
+    Described { descriptor: usize, form: DescriptorForm },
+    /// A copy whose addresses are read from device memory when it runs.
+    Indirect(Box<Indirect>),
+    Record { event: EventKey, generation: u64 },
+    Wait { after: Waited, event: EventKey },
+    Host(Box<HostCall>),
+    /// Accepted, and fails when it runs.
+    Doomed(Box<Error>),
+}
+
+/// What a wait task waits for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Waited {
+    Point(StreamPoint),
+    /// The first record after the wait was made.
+    NextRecord,
+}
+
+/// Many copies that count as one task.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) spans: Box<[Span]>,
+    pub(crate) bytes: usize,
+}
+
+/// Rows of equal width.
+#[derive(Debug)]
+pub(crate) struct Plane {
+    pub(crate) target: usize,
+    pub(crate) target_pitch: usize,
+    pub(crate) source: usize,
+    pub(crate) source_pitch: usize,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Reduction {
+    pub(crate) target: usize,
+    pub(crate) source: usize,
+    pub(crate) len: usize,
+    pub(crate) element: Element,
+    pub(crate) operation: Operation,
+}
+
+/// Where the fields of a descriptor are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DescriptorForm {
+    Short,
+    Long,
+}
+
+#[derive(Debug)]
+pub(crate) struct Indirect {
+    pub(crate) target_cell: usize,
+    pub(crate) target_offset: usize,
+    pub(crate) source_cell: usize,
+    pub(crate) source_offset: usize,
+    pub(crate) len: usize,
+}
+
+impl Task {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Task::Copy(_) | Task::Staged { .. } => "copy",
+            Task::Batch(_) => "batch copy",
+            Task::Plane(_) => "2D copy",
+            Task::Fill { .. } | Task::FillWords { .. } => "memory set",
+            Task::Reduce(_) => "reduction",
+            Task::Described { .. } => "copy by descriptor",
+            Task::Indirect(_) => "copy by address cells",
+            Task::Record { .. } => "event record",
+            Task::Wait { .. } => "event wait",
+            Task::Host(_) => "host function",
+            Task::Doomed(_) => "host to host copy",
+        }
+    }
+}
+
+/// Names what could not be touched.
+pub(crate) fn inaccessible(span: Span) -> impl FnOnce(Fault) -> Error {
+    move |Fault| Error::Inaccessible { side: "source or destination", address: span.source, len: span.len }
+}
+
+impl Plane {
+    pub(crate) fn row(&self, index: usize) -> Span {
+        Span {
+            target: self.target + index * self.target_pitch,
+            source: self.source + index * self.source_pitch,
+            len: self.width,
+        }
+    }
+
+    /// The rows as a batch.
+    pub(crate) fn rows(&self) -> Batch {
+        let spans = (0..self.height).map(|index| self.row(index)).collect();
+        Batch { spans, bytes: self.width * self.height }
+    }
+}
+
+impl Reduction {
+    pub(crate) fn run(&self) -> Result<(), Error> {
+        let Reduction { target, source, len, element, operation } = *self;
+        let span = Span { target, source, len };
+        bytes::reduce::reduce(target, source, len, element, operation).map_err(inaccessible(span))
+    }
+}
+
+/// Reads a descriptor as the device does: the copy that it describes now.
+pub(crate) fn described(memory: &Memory, descriptor: usize, form: DescriptorForm) -> Result<Span, Error> {
+    let bytes: [u8; 64] = match form {
+        DescriptorForm::Long => read(memory, "descriptor", descriptor)?,
+        DescriptorForm::Short => {
+            let short: [u8; 32] = read(memory, "descriptor", descriptor)?;
+            let mut padded = [0; 64];
+            padded[..32].copy_from_slice(&short);
+            padded
+        }
+    };
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let (len, source, target) = form.offsets();
+    let len = u32::from_le_bytes(bytes[len..len + 4].try_into().expect("four bytes"));
+    on_device(memory, word(target) as usize, word(source) as usize, len as usize)
+}
+
+impl DescriptorForm {
+    /// Offsets of length, source and destination.
+    pub(crate) fn offsets(self) -> (usize, usize, usize) {
+        match self {
+            DescriptorForm::Short => (12, 16, 24),
+            DescriptorForm::Long => (48, 32, 40),
+        }
+    }
+}
+
+impl Indirect {
+    pub(crate) fn resolve(&self, memory: &Memory) -> Result<Span, Error> {
+        let target = usize::from_le_bytes(read(memory, "destination cell", self.target_cell)?);
+        let source = usize::from_le_bytes(read(memory, "source cell", self.source_cell)?);
+        on_device(
+            memory,
+            target.wrapping_add(self.target_offset),
+            source.wrapping_add(self.source_offset),
+            self.len,
+        )
+    }
+}
+
+fn read<const N: usize>(memory: &Memory, what: &'static str, address: usize) -> Result<[u8; N], Error> {
+    let spot = memory.finder().find(what, address).map_err(device_copy)?;
+    if !spot.place.is_device() {
+        return Err(Error::DeviceCopy(format!("the {what} at {address:#x} is not in device memory")));
+    }
+    spot.covers(what, N).map_err(device_copy)?;
+    bytes::read(spot.reach).map_err(|Fault| Error::DeviceCopy(format!("the {what} at {address:#x} is gone")))
+}
+
+/// Checks what the device found in its memory: both ranges live, whole and on one device.
+fn on_device(memory: &Memory, target: usize, source: usize, len: usize) -> Result<Span, Error> {
+    let finder = memory.finder();
+    let target = finder.find("destination", target).map_err(device_copy)?;
+    let source = finder.find("source", source).map_err(device_copy)?;
+    if !target.place.is_device() || target.place != source.place {
+        return Err(Error::DeviceCopy(format!(
+            "it goes from {} at {:#x} to {} at {:#x}, and must stay on one device",
+            source.place.describe(),
+            source.address,
+            target.place.describe(),
+            target.address,
+        )));
+    }
+    target.covers("destination", len).map_err(device_copy)?;
+    source.covers("source", len).map_err(device_copy)?;
+    Ok(Span { target: target.reach, source: source.reach, len })
+}
+
+fn device_copy(error: Error) -> Error {
+    Error::DeviceCopy(error.to_string())
+}

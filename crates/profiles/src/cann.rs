@@ -1,0 +1,72 @@
+//! CANN versions: the few behaviours that changed and that a client can tell.
+
+use crate::ProfileError;
+use serde::Deserialize;
+use std::sync::LazyLock;
+
+/// A zero-length copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ZeroCount {
+    Success,
+    Invalid,
+}
+
+/// An asynchronous copy whose both ends are host memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AsyncHostToHost {
+    Refused,
+    FailsLate,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cann {
+    pub version: String,
+    pub zero_count: ZeroCount,
+    pub async_h2h: AsyncHostToHost,
+}
+
+#[derive(Deserialize)]
+struct Table {
+    versions: Vec<Cann>,
+}
+
+static VERSIONS: LazyLock<Vec<Cann>> = LazyLock::new(|| {
+    let table: Table = toml::from_str(include_str!("../cann.toml")).expect("cann.toml is valid");
+    table.versions
+});
+
+/// All known versions, newest first.
+pub fn cann_versions() -> &'static [Cann] {
+    &VERSIONS
+}
+
+/// The version that `given` names: exact, or by its leading parts ("9", "8.5"). `None` is the newest.
+pub fn cann(given: Option<&str>) -> Result<&'static Cann, ProfileError> {
+    let Some(given) = given else { return Ok(&VERSIONS[0]) };
+    let wanted: Vec<&str> = given.split('.').collect();
+    VERSIONS
+        .iter()
+        .find(|known| known.version.split('.').zip(&wanted).all(|(a, b)| a == *b) && wanted.len() <= 3)
+        .filter(|_| !given.is_empty())
+        .ok_or_else(|| ProfileError::UnknownCann {
+            given: given.to_owned(),
+            known: VERSIONS.iter().map(|v| v.version.as_str()).collect::<Vec<_>>().join(", "),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_by_prefix() {
+        assert_eq!(cann(None).unwrap().version, "9.2.0");
+        assert_eq!(cann(Some("9.0")).unwrap().zero_count, ZeroCount::Invalid);
+        assert_eq!(cann(Some("8.5.0")).unwrap().version, "8.5.0");
+        assert!(cann(Some("6.0")).is_err());
+        assert!(cann(Some("")).is_err());
+    }
+}

@@ -1,0 +1,200 @@
+//! Chips: one TOML file per product family, and the choice of one by name.
+
+use crate::ProfileError;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// How the chip is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub enum Form {
+    /// Endpoint: a host drives the device over a link.
+    #[serde(rename = "EP")]
+    Endpoint,
+    /// Root complex: the program runs on the chip's own processor; host and device memory are one.
+    #[serde(rename = "RC")]
+    RootComplex,
+}
+
+impl Form {
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Endpoint => "EP",
+            Form::RootComplex => "RC",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Streams per device.
+    pub streams: u32,
+    /// Events per device.
+    pub events: u32,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CopyTraits {
+    pub batch: bool,
+    /// All entries of an asynchronous batch are checked before the first is queued.
+    pub batch_validates_first: bool,
+    /// Size of a copy descriptor; 0 where descriptor copies do not exist.
+    pub descriptor_bytes: u32,
+    pub offset: bool,
+    pub memset_d32: bool,
+    /// Whether host memory can be registered.
+    pub host_registration: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Features {
+    /// Overflowing floats become infinity instead of saturating.
+    pub inf_nan: bool,
+    pub bf16: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PeerTraits {
+    pub supported: bool,
+    /// Whether both devices must enable access before a copy between them works.
+    pub enable_required: bool,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cores {
+    pub cube: u32,
+    pub vector: u32,
+    pub aicpu: u32,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    pub path: String,
+    /// Lowest and highest published figure.
+    pub gigabytes_per_second: [f64; 2],
+    pub source: String,
+}
+
+/// One product family.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chip {
+    pub family: String,
+    /// Column of the product table: 950, A3, A2, 310B, 310P or 910.
+    pub product: String,
+    pub default_soc: String,
+    pub socs: Vec<String>,
+    prefixes: Vec<String>,
+    pub forms: Vec<Form>,
+    pub memory_gib: u64,
+    pub limits: Limits,
+    pub copy: CopyTraits,
+    pub features: Features,
+    pub peer: PeerTraits,
+    /// Absent where no public figure was found.
+    pub cores: Option<Cores>,
+    /// Where the numbers come from, by section.
+    pub sources: BTreeMap<String, String>,
+    #[serde(default)]
+    pub links: Vec<Link>,
+}
+
+impl Chip {
+    /// The bit of this product in `ascendcl_sys::Function::products`.
+    pub fn product_bit(&self) -> u8 {
+        const ORDER: [&str; 6] = ["950", "A3", "A2", "310B", "310P", "910"];
+        let index = ORDER.iter().position(|p| *p == self.product).expect("a known product");
+        1 << index
+    }
+}
+
+/// A chip in one form under one full SoC name: what a machine is made of.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    pub chip: &'static Chip,
+    pub soc: String,
+    pub form: Form,
+}
+
+static CHIPS: LazyLock<Vec<Chip>> = LazyLock::new(|| {
+    [
+        include_str!("../chips/ascend910b.toml"),
+        include_str!("../chips/ascend910c.toml"),
+        include_str!("../chips/ascend950.toml"),
+        include_str!("../chips/ascend310p.toml"),
+        include_str!("../chips/ascend310b.toml"),
+        include_str!("../chips/ascend910a.toml"),
+    ]
+    .iter()
+    .map(|text| toml::from_str(text).expect("the chip files are valid"))
+    .collect()
+});
+
+/// All chips, the default first.
+pub fn chips() -> &'static [Chip] {
+    &CHIPS
+}
+
+/// Chooses a chip by family or full SoC name, and its form. `None` takes the defaults.
+pub fn profile(name: Option<&str>, form: Option<&str>) -> Result<Profile, ProfileError> {
+    let name = name.unwrap_or(&CHIPS[0].family);
+    let by_family = CHIPS.iter().find(|chip| chip.family == name);
+    let by_soc = || CHIPS.iter().find(|chip| chip.socs.iter().any(|soc| soc == name));
+    let by_prefix = || {
+        CHIPS.iter().find(|chip| {
+            chip.prefixes.iter().any(|p| name.len() > p.len() && name.starts_with(p.as_str()))
+        })
+    };
+    let chip = by_family.or_else(by_soc).or_else(by_prefix).ok_or_else(|| ProfileError::UnknownChip {
+        given: name.to_owned(),
+        known: CHIPS.iter().map(|c| c.family.as_str()).collect::<Vec<_>>().join(", "),
+    })?;
+    let soc = if name == chip.family { &chip.default_soc } else { name };
+    let form = match form {
+        None => chip.forms[0],
+        Some(given) => *chip.forms.iter().find(|f| f.name() == given).ok_or_else(|| {
+            ProfileError::UnknownForm {
+                family: chip.family.clone(),
+                form: given.to_owned(),
+                known: chip.forms.iter().map(|f| f.name()).collect::<Vec<_>>().join(", "),
+            }
+        })?,
+    };
+    Ok(Profile { chip, soc: soc.to_owned(), form })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chips_are_found_by_family_and_by_soc() {
+        assert_eq!(profile(None, None).unwrap().soc, "Ascend910B3");
+        assert_eq!(profile(Some("Ascend910C"), None).unwrap().soc, "Ascend910_9392");
+        assert_eq!(profile(Some("Ascend910B4"), None).unwrap().chip.family, "Ascend910B");
+        assert_eq!(profile(Some("Ascend910_9361"), None).unwrap().chip.family, "Ascend910C");
+        assert_eq!(profile(Some("Ascend310B"), Some("RC")).unwrap().form, Form::RootComplex);
+        assert!(profile(Some("Ascend910B"), Some("RC")).is_err());
+        let text = profile(Some("H100"), None).unwrap_err().to_string();
+        assert!(text.contains("\"H100\"") && text.contains("Ascend310P"), "{text}");
+    }
+
+    #[test]
+    fn every_chip_has_its_own_product_and_a_source_for_its_numbers() {
+        let bits = CHIPS.iter().fold(0, |all, chip| all | chip.product_bit());
+        assert_eq!(bits, 0b11_1111);
+        for chip in chips() {
+            assert!(chip.socs.contains(&chip.default_soc), "{}", chip.family);
+            for section in ["limits", "copy", "peer", "memory"] {
+                assert!(chip.sources.contains_key(section), "{} {section}", chip.family);
+            }
+            assert_eq!(chip.cores.is_some(), chip.sources.contains_key("cores"), "{}", chip.family);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+/**
+ * @file acl_base.h
+ * Everything the other headers build on: base types, all error codes. No runtime calls; those are
+ * in acl_rt.h.
+ */
+#ifndef ACL_ACL_BASE_H_
+#define ACL_ACL_BASE_H_
+
+#include "acl/acl_base_rt.h"
+#include "acl/acl_base_mdl.h"
+#include "acl/error_codes/rt_error_codes.h"
+#include "acl/error_codes/ge_error_codes.h"
+
+#endif /* ACL_ACL_BASE_H_ */

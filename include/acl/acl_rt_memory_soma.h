@@ -1,0 +1,88 @@
+/**
+ * @file acl_rt_memory_soma.h
+ * Memory pools with allocation and release in stream order (A2). acl.h does not include this file.
+ * Ordinary allocation is in rt/memory.h.
+ *
+ * Memory from aclrtMemPoolMallocAsync may be used by tasks queued later in the same stream; for
+ * other streams use an event. Memory given back stays in the pool for reuse. What is unused above
+ * the release threshold (default 0) goes back to the device when somebody waits for a stream, an
+ * event or the device.
+ */
+#ifndef ACL_ACL_RT_MEMORY_SOMA_H_
+#define ACL_ACL_RT_MEMORY_SOMA_H_
+
+#include "acl/acl_base.h"
+#include "acl/acl_rt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef void *aclrtMemPool; /**< a memory pool */
+
+/** What kind of pool to create. Zero the whole struct first. */
+typedef struct aclrtMemPoolProps {
+    aclrtMemAllocationType allocType; /**< ACL_MEM_ALLOCATION_TYPE_PINNED */
+    aclrtMemHandleType handleType;    /**< ACL_MEM_HANDLE_TYPE_NONE */
+    aclrtMemLocation location;        /**< the device */
+    size_t maxSize;                   /**< upper limit in bytes, 0 = that of the device */
+    unsigned char reserved[32];       /**< must be 0 */
+} aclrtMemPoolProps;
+
+/** Attribute of a pool. */
+typedef enum aclrtMemPoolAttr {
+    /** uint32_t, 1: reuse memory of another stream if an event orders the two */
+    ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
+    /** uint32_t, 1: reuse memory of another stream if its release happens to be done */
+    ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC = 2,
+    /** uint32_t, 1: reuse memory of another stream and make the new user wait for it */
+    ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
+    /** uint64_t, bytes: how much unused memory to keep */
+    ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD = 4,
+    /** uint64_t, read only: bytes held by the pool now */
+    ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT = 5,
+    /** uint64_t: most bytes held so far; may be set to 0 only */
+    ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH = 6,
+    /** uint64_t, read only: bytes in use now */
+    ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT = 7,
+    /** uint64_t: most bytes in use so far; may be set to 0 only */
+    ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH = 8
+} aclrtMemPoolAttr;
+
+/**
+ * Creates a pool. NULL, an allocType other than PINNED, a location other than DEVICE, or a reserved
+ * byte that is not 0 -> 100000; chip without pools -> 207000.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolCreate(aclrtMemPool *memPool,
+                                                const aclrtMemPoolProps *poolProps);
+
+/** Destroys a pool; memory still in use goes when it is given back. NULL -> 100000. */
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolDestroy(const aclrtMemPool memPool);
+
+/** Sets an attribute; read-only ones, and values other than 0 for the "high" ones -> 107000. */
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr,
+                                                 void *value);
+
+/** Reads an attribute; value points to the type named at the attribute. */
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr,
+                                                 void *value);
+
+/**
+ * Allocates in stream order: *ptr is known at once, and valid for tasks queued after this call.
+ * ptr, memPool or stream NULL -> 100000 (the default stream does not work here); size 0 -> 0; out
+ * of memory -> 207001.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool,
+                                                     aclrtStream stream);
+
+/** Gives memory back in stream order. NULL for ptr or stream -> 100000. aclrtFree works as well. */
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream);
+
+/** Returns unused memory to the device until at most minBytesToKeep are held. */
+ACL_FUNC_VISIBILITY aclError aclrtMemPoolTrimTo(aclrtMemPool memPool, size_t minBytesToKeep);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_ACL_RT_MEMORY_SOMA_H_ */

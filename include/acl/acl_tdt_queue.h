@@ -1,0 +1,169 @@
+/**
+ * @file acl_tdt_queue.h
+ * Queues of shared buffers, and routes between queues. Channels for tensors are in acl_tdt.h, the
+ * same kind of buffer without queues is in rt/mbuf.h.
+ */
+#ifndef ACL_ACL_TDT_QUEUE_H_
+#define ACL_ACL_TDT_QUEUE_H_
+
+#include "acl/acl_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A shared buffer. Taken to be a bare pointer like aclrtMbuf, since it is passed by value. */
+typedef void *acltdtBuf;
+
+/* These four are only ever used through pointers, so they are opaque. */
+typedef struct acltdtQueueAttr acltdtQueueAttr;                     /**< settings of a queue */
+typedef struct acltdtQueueRoute acltdtQueueRoute;                   /**< from one queue to another */
+typedef struct acltdtQueueRouteList acltdtQueueRouteList;           /**< list of routes */
+typedef struct acltdtQueueRouteQueryInfo acltdtQueueRouteQueryInfo; /**< which routes to look for */
+
+/* The values of these three are not part of this header: plain ints, of the size of an enum. */
+typedef int acltdtQueueAttrType;                /**< field of acltdtQueueAttr */
+typedef int acltdtQueueRouteParamType;          /**< field of acltdtQueueRoute */
+typedef int acltdtQueueRouteQueryInfoParamType; /**< field of acltdtQueueRouteQueryInfo */
+
+/* -------------------------------------------------------------------- queues */
+
+/** Creates a queue. */
+ACL_FUNC_VISIBILITY aclError acltdtCreateQueue(const acltdtQueueAttr *attr, uint32_t *qid);
+
+/** Destroys a queue. */
+ACL_FUNC_VISIBILITY aclError acltdtDestroyQueue(uint32_t qid);
+
+/** Puts a buffer into a queue; timeout in milliseconds, -1 for ever. */
+ACL_FUNC_VISIBILITY aclError acltdtEnqueue(uint32_t qid, acltdtBuf buf, int32_t timeout);
+
+/** Takes a buffer out of a queue; timeout in milliseconds, -1 for ever. */
+ACL_FUNC_VISIBILITY aclError acltdtDequeue(uint32_t qid, acltdtBuf *buf, int32_t timeout);
+
+/** Puts a copy of plain data into a queue. */
+ACL_FUNC_VISIBILITY aclError acltdtEnqueueData(uint32_t qid, const void *data, size_t dataSize,
+                                               const void *userData, size_t userDataSize,
+                                               int32_t timeout, uint32_t rsv);
+
+/** Takes plain data out of a queue. */
+ACL_FUNC_VISIBILITY aclError acltdtDequeueData(uint32_t qid, void *data, size_t dataSize,
+                                               size_t *retDataSize, void *userData,
+                                               size_t userDataSize, int32_t timeout);
+
+/** Gives another process rights on a queue. */
+ACL_FUNC_VISIBILITY aclError acltdtGrantQueue(uint32_t qid, int32_t pid, uint32_t permission,
+                                              int32_t timeout);
+
+/** Attaches to a queue of another process and tells the rights on it. */
+ACL_FUNC_VISIBILITY aclError acltdtAttachQueue(uint32_t qid, int32_t timeout, uint32_t *permission);
+
+/** Makes queue settings with default values; NULL on failure. */
+ACL_FUNC_VISIBILITY acltdtQueueAttr *acltdtCreateQueueAttr(void);
+
+/** Destroys queue settings. */
+ACL_FUNC_VISIBILITY aclError acltdtDestroyQueueAttr(const acltdtQueueAttr *attr);
+
+/** Changes one field of queue settings. */
+ACL_FUNC_VISIBILITY aclError acltdtSetQueueAttr(acltdtQueueAttr *attr, acltdtQueueAttrType type,
+                                                size_t len, const void *param);
+
+/** Reads one field of queue settings. */
+ACL_FUNC_VISIBILITY aclError acltdtGetQueueAttr(const acltdtQueueAttr *attr,
+                                                acltdtQueueAttrType type, size_t len,
+                                                size_t *paramRetSize, void *param);
+
+/* -------------------------------------------------------------------- routes */
+
+/** Puts routes in force. */
+ACL_FUNC_VISIBILITY aclError acltdtBindQueueRoutes(acltdtQueueRouteList *qRouteList);
+
+/** Ends routes. */
+ACL_FUNC_VISIBILITY aclError acltdtUnbindQueueRoutes(acltdtQueueRouteList *qRouteList);
+
+/** Lists the routes that match. */
+ACL_FUNC_VISIBILITY aclError acltdtQueryQueueRoutes(const acltdtQueueRouteQueryInfo *queryInfo,
+                                                    acltdtQueueRouteList *qRouteList);
+
+/** Makes a route; NULL on failure. */
+ACL_FUNC_VISIBILITY acltdtQueueRoute *acltdtCreateQueueRoute(uint32_t srcId, uint32_t dstId);
+
+/** Destroys a route object. */
+ACL_FUNC_VISIBILITY aclError acltdtDestroyQueueRoute(const acltdtQueueRoute *route);
+
+/** Reads one field of a route. */
+ACL_FUNC_VISIBILITY aclError acltdtGetQueueRouteParam(const acltdtQueueRoute *route,
+                                                      acltdtQueueRouteParamType type, size_t len,
+                                                      size_t *paramRetSize, void *param);
+
+/** Makes an empty list of routes; NULL on failure. */
+ACL_FUNC_VISIBILITY acltdtQueueRouteList *acltdtCreateQueueRouteList(void);
+
+/** Destroys a list of routes. */
+ACL_FUNC_VISIBILITY aclError acltdtDestroyQueueRouteList(const acltdtQueueRouteList *routeList);
+
+/** Adds a route to a list. */
+ACL_FUNC_VISIBILITY aclError acltdtAddQueueRoute(acltdtQueueRouteList *routeList,
+                                                 const acltdtQueueRoute *route);
+
+/** Copies one route of a list. */
+ACL_FUNC_VISIBILITY aclError acltdtGetQueueRoute(const acltdtQueueRouteList *routeList,
+                                                 size_t index, acltdtQueueRoute *route);
+
+/** Number of routes in a list. */
+ACL_FUNC_VISIBILITY size_t acltdtGetQueueRouteNum(const acltdtQueueRouteList *routeList);
+
+/** Makes an empty query; NULL on failure. */
+ACL_FUNC_VISIBILITY acltdtQueueRouteQueryInfo *acltdtCreateQueueRouteQueryInfo(void);
+
+/** Destroys a query. */
+ACL_FUNC_VISIBILITY aclError
+acltdtDestroyQueueRouteQueryInfo(const acltdtQueueRouteQueryInfo *info);
+
+/** Changes one field of a query. */
+ACL_FUNC_VISIBILITY aclError acltdtSetQueueRouteQueryInfo(acltdtQueueRouteQueryInfo *param,
+                                                          acltdtQueueRouteQueryInfoParamType type,
+                                                          size_t len, const void *value);
+
+/* ------------------------------------------------------------------- buffers */
+
+/** Allocates a buffer with room for size bytes. */
+ACL_FUNC_VISIBILITY aclError acltdtAllocBuf(size_t size, uint32_t type, acltdtBuf *buf);
+
+/** Drops a reference; the last one frees the buffer. */
+ACL_FUNC_VISIBILITY aclError acltdtFreeBuf(acltdtBuf buf);
+
+/** Address and room of the data. */
+ACL_FUNC_VISIBILITY aclError acltdtGetBufData(const acltdtBuf buf, void **dataPtr, size_t *size);
+
+/** Sets how many bytes of the room are in use. */
+ACL_FUNC_VISIBILITY aclError acltdtSetBufDataLen(acltdtBuf buf, size_t len);
+
+/** How many bytes of the room are in use. */
+ACL_FUNC_VISIBILITY aclError acltdtGetBufDataLen(acltdtBuf buf, size_t *len);
+
+/** Adds a buffer to the end of a chain. */
+ACL_FUNC_VISIBILITY aclError acltdtAppendBufChain(acltdtBuf headBuf, acltdtBuf buf);
+
+/** Number of buffers in a chain. */
+ACL_FUNC_VISIBILITY aclError acltdtGetBufChainNum(acltdtBuf headBuf, uint32_t *num);
+
+/** One buffer of a chain. */
+ACL_FUNC_VISIBILITY aclError acltdtGetBufFromChain(acltdtBuf headBuf, uint32_t index,
+                                                   acltdtBuf *buf);
+
+/** Reads the small user area of a buffer. */
+ACL_FUNC_VISIBILITY aclError acltdtGetBufUserData(const acltdtBuf buf, void *dataPtr, size_t size,
+                                                  size_t offset);
+
+/** Writes to the small user area of a buffer. */
+ACL_FUNC_VISIBILITY aclError acltdtSetBufUserData(acltdtBuf buf, const void *dataPtr, size_t size,
+                                                  size_t offset);
+
+/** Makes another reference to the same data. */
+ACL_FUNC_VISIBILITY aclError acltdtCopyBufRef(const acltdtBuf buf, acltdtBuf *newBuf);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_ACL_TDT_QUEUE_H_ */

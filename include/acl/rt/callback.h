@@ -1,0 +1,125 @@
+/**
+ * @file rt/callback.h
+ * Host functions as tasks of a stream, and hooks for changes of streams and devices. Callbacks
+ * after a failed task are in rt/error.h.
+ *
+ * Two ways to run host code in a stream; one stream uses only one of them:
+ *   aclrtLaunchHostFunc    a thread of the runtime calls the function; nothing to set up.
+ *   aclrtLaunchCallback    a thread of yours calls it: subscribe the thread for the stream, and let
+ *                          it sit in aclrtProcessReport.
+ * Inside such a function, do not call anything that waits for the stream it runs in.
+ */
+#ifndef ACL_RT_CALLBACK_H_
+#define ACL_RT_CALLBACK_H_
+
+#include "acl/rt/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Function for aclrtLaunchHostFunc. */
+typedef void (*aclrtHostFunc)(void *args);
+
+/** Whether the stream goes on while an aclrtLaunchCallback function runs. */
+typedef enum aclrtCallbackBlockType {
+    ACL_CALLBACK_NO_BLOCK = 0, /**< the stream goes on at once */
+    ACL_CALLBACK_BLOCK = 1     /**< the next task starts after the function has returned */
+} aclrtCallbackBlockType;
+
+/** What happened to a stream. */
+typedef enum aclrtStreamState {
+    ACL_RT_STREAM_STATE_CREATE_POST = 1, /**< was created */
+    ACL_RT_STREAM_STATE_DESTROY_PRE = 2  /**< is about to be destroyed */
+} aclrtStreamState;
+
+/** What happens to a device. */
+typedef enum aclrtDeviceState {
+    ACL_RT_DEVICE_STATE_SET_PRE = 0,   /**< about to be set up */
+    ACL_RT_DEVICE_STATE_SET_POST = 1,  /**< was set up */
+    ACL_RT_DEVICE_STATE_RESET_PRE = 2, /**< about to be torn down */
+    ACL_RT_DEVICE_STATE_RESET_POST = 3 /**< was torn down */
+} aclrtDeviceState;
+
+/** Phase of aclrtDeviceTaskAbort. */
+typedef enum aclrtDeviceTaskAbortStage {
+    ACL_RT_DEVICE_TASK_ABORT_PRE = 0, /**< before tasks are dropped */
+    ACL_RT_DEVICE_TASK_ABORT_POST = 1 /**< after they were dropped */
+} aclrtDeviceTaskAbortStage;
+
+/** Hook for streams. */
+typedef void (*aclrtStreamStateCallback)(aclrtStream stm, aclrtStreamState state, void *args);
+
+/** Hook for devices. */
+typedef void (*aclrtDeviceStateCallback)(int32_t deviceId, aclrtDeviceState state, void *args);
+
+/** Hook for aclrtDeviceTaskAbort; returns 0 if it succeeded within `timeout` milliseconds. */
+typedef int32_t (*aclrtDeviceTaskAbortCallback)(int32_t deviceId, aclrtDeviceTaskAbortStage stage,
+                                                uint32_t timeout, void *args);
+
+/* ----------------------------------------------------------- host functions */
+
+/**
+ * Queues fn(args); a thread of the runtime calls it when the stream gets there, and the stream goes
+ * on when it has returned. A stream with a subscribed thread -> 107011.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
+
+/**
+ * Makes the thread (its pthread_self) the one that runs the callbacks of the stream. One thread may
+ * serve several streams, at most 1024 threads can be subscribed. Stream already subscribed, or used
+ * with aclrtLaunchHostFunc -> 107011.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
+
+/** Undoes aclrtSubscribeReport. Thread not subscribed -> 107012. */
+ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
+
+/**
+ * Queues fn(userData), to be called by the thread that is subscribed for the stream. Unknown
+ * blockType -> 100000, fn NULL -> 107000, no subscribed thread -> 107015.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtLaunchCallback(aclrtCallback fn, void *userData,
+                                                 aclrtCallbackBlockType blockType,
+                                                 aclrtStream stream);
+
+/**
+ * Waits for callbacks of the calling thread's streams and runs them; call it in a loop. timeout in
+ * milliseconds, -1 for ever, 0 and other negative values -> 100000. Thread not subscribed ->
+ * 107012, nothing came -> 507012.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtProcessReport(int32_t timeout);
+
+/** aclrtSubscribeReport for host functions; small embedded chips only. */
+ACL_FUNC_VISIBILITY aclError aclrtSubscribeHostFunc(uint64_t hostFuncThreadId,
+                                                    aclrtStream exeStream);
+
+/** aclrtProcessReport for host functions; small embedded chips only. */
+ACL_FUNC_VISIBILITY aclError aclrtProcessHostFunc(int32_t timeout);
+
+/** aclrtUnSubscribeReport for host functions; small embedded chips only. */
+ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId,
+                                                      aclrtStream exeStream);
+
+/* -------------------------------------------------------------------- hooks */
+
+/** Calls back when streams come and go, under a name; callback NULL removes that name. */
+ACL_FUNC_VISIBILITY aclError aclrtRegStreamStateCallback(const char *regName,
+                                                         aclrtStreamStateCallback callback,
+                                                         void *args);
+
+/** Calls back when devices are set and reset, under a name; callback NULL removes that name. */
+ACL_FUNC_VISIBILITY aclError aclrtRegDeviceStateCallback(const char *regName,
+                                                         aclrtDeviceStateCallback callback,
+                                                         void *args);
+
+/** Calls back around aclrtDeviceTaskAbort, under a name; callback NULL removes that name. */
+ACL_FUNC_VISIBILITY aclError aclrtSetDeviceTaskAbortCallback(const char *regName,
+                                                             aclrtDeviceTaskAbortCallback callback,
+                                                             void *args);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_RT_CALLBACK_H_ */

@@ -1,0 +1,311 @@
+/**
+ * @file rt/device.h
+ * Choosing, counting, describing and waiting for devices. Access between devices is in rt/peer.h,
+ * core limits and timeouts are in rt/exec_params.h, the context behind a device in rt/context.h.
+ *
+ * Three ways to number a device: the user id (what most calls take; ASCEND_RT_VISIBLE_DEVICES can
+ * renumber it), the logical id (without that renumbering) and the physical id (of the machine, even
+ * inside a container).
+ */
+#ifndef ACL_RT_DEVICE_H_
+#define ACL_RT_DEVICE_H_
+
+#include "acl/rt/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Where the program runs, seen from the device. */
+typedef enum aclrtRunMode {
+    ACL_DEVICE = 0, /**< on the device's own processor: host and device memory are one */
+    ACL_HOST = 1    /**< on a host with the device attached; the usual case */
+} aclrtRunMode;
+
+/** Task scheduler of a device. */
+typedef enum aclrtTsId {
+    ACL_TS_ID_AICORE = 0,
+    ACL_TS_ID_AIVECTOR = 1,
+    ACL_TS_ID_RESERVED = 2
+} aclrtTsId;
+
+/** Health of a device. */
+typedef enum aclrtDeviceStatus {
+    ACL_RT_DEVICE_STATUS_NORMAL = 0,   /**< usable */
+    ACL_RT_DEVICE_STATUS_ABNORMAL = 1, /**< broken */
+    ACL_RT_DEVICE_STATUS_END = 0xFFFF  /**< not a status */
+} aclrtDeviceStatus;
+
+/** Numbers about a device, for aclrtGetDeviceInfo. */
+typedef enum aclrtDevAttr {
+    ACL_DEV_ATTR_AICPU_CORE_NUM = 1,
+    ACL_DEV_ATTR_AICORE_CORE_NUM = 101,
+    ACL_DEV_ATTR_CUBE_CORE_NUM = 102,
+    ACL_DEV_ATTR_VECTOR_CORE_NUM = 201,
+    ACL_DEV_ATTR_WARP_SIZE = 202,
+    ACL_DEV_ATTR_MAX_THREAD_PER_VECTOR_CORE = 203,
+    ACL_DEV_ATTR_LOCAL_MEM_PER_VECTOR_CORE = 204, /**< former name of the next one */
+    ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE = 204,      /**< bytes of unified buffer */
+    ACL_DEV_ATTR_MAX_GRID_DIM_X = 205,
+    ACL_DEV_ATTR_MAX_GRID_DIM_Y = 206,
+    ACL_DEV_ATTR_MAX_GRID_DIM_Z = 207,
+    ACL_DEV_ATTR_MAX_BLOCK_PER_GRID = 208,
+    ACL_DEV_ATTR_MAX_THREADS_PER_BLOCK = 209,
+    ACL_DEV_ATTR_MAX_BLOCK_DIM_X = 210,
+    ACL_DEV_ATTR_MAX_BLOCK_DIM_Y = 211,
+    ACL_DEV_ATTR_MAX_BLOCK_DIM_Z = 212,
+    ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE = 301, /**< bytes of device memory */
+    ACL_DEV_ATTR_L2_CACHE_SIZE = 302,         /**< bytes */
+    ACL_DEV_ATTR_SMP_ID = 401,                /**< equal ids share one operating system */
+    ACL_DEV_ATTR_PHY_CHIP_ID = 402,
+    ACL_DEV_ATTR_SUPER_POD_DEVIDE_ID = 403, /**< misspelt form of the next one */
+    ACL_DEV_ATTR_SUPER_POD_DEVICE_ID = 403,
+    ACL_DEV_ATTR_SUPER_POD_SERVER_ID = 404,
+    ACL_DEV_ATTR_SUPER_POD_ID = 405,
+    ACL_DEV_ATTR_CUST_OP_PRIVILEGE = 406,
+    ACL_DEV_ATTR_MAINBOARD_ID = 407,
+    ACL_DEV_ATTR_HD_CONNECT_TYPE = 408,    /**< an ACL_HOST_DEVICE_CONNECT_TYPE_* */
+    ACL_DEV_ATTR_DEVICE_FORM_FACTOR = 409, /**< an ACL_DEVICE_FORM_FACTOR_* */
+    ACL_DEV_ATTR_IS_VIRTUAL = 501,         /**< 1: a slice of a device */
+    ACL_DEV_ATTR_NPU_ARCH = 601
+} aclrtDevAttr;
+
+/* Values of ACL_DEV_ATTR_HD_CONNECT_TYPE: how host and device are connected. */
+#define ACL_HOST_DEVICE_CONNECT_TYPE_PCIE 0
+#define ACL_HOST_DEVICE_CONNECT_TYPE_HCCS 1
+#define ACL_HOST_DEVICE_CONNECT_TYPE_UB 2
+
+/* Values of ACL_DEV_ATTR_DEVICE_FORM_FACTOR. */
+#define ACL_DEVICE_FORM_FACTOR_POD 0
+#define ACL_DEVICE_FORM_FACTOR_A_K 1
+#define ACL_DEVICE_FORM_FACTOR_A_X 2
+#define ACL_DEVICE_FORM_FACTOR_PCIE_CARD 3
+
+/** Yes-or-no features, for aclrtGetDeviceCapability. */
+typedef enum aclrtDevFeatureType {
+    ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV = 1,
+    ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV = 21
+} aclrtDevFeatureType;
+
+/* Answers of aclrtGetDeviceCapability. */
+#define ACL_DEV_FEATURE_SUPPORT 1
+#define ACL_DEV_FEATURE_NOT_SUPPORT 0
+
+/** Sizes that aclrtDeviceSetLimit adjusts. */
+typedef enum aclrtDeviceLimit {
+    ACL_RT_DEV_LIMIT_SIMT_STACK_SIZE = 0,
+    ACL_RT_DEV_LIMIT_SIMT_DVG_WARP_STACK_SIZE = 1,
+    ACL_RT_DEV_LIMIT_SIMD_STACK_SIZE = 2,
+    ACL_RT_DEV_LIMIT_SIMD_PRINTF_FIFO_SIZE_PER_CORE = 3,
+    ACL_RT_DEV_LIMIT_SIMT_PRINTF_FIFO_SIZE = 4
+} aclrtDeviceLimit;
+
+/* Bits of aclrtGetDevicesTopo: the kinds of link between two devices. */
+#define ACL_RT_DEVS_TOPOLOGY_HCCS 0x01    /**< direct link */
+#define ACL_RT_DEVS_TOPOLOGY_PIX 0x02     /**< one PCIe switch */
+#define ACL_RT_DEVS_TOPOLOGY_PIB 0x04     /**< several PCIe switches */
+#define ACL_RT_DEVS_TOPOLOGY_PHB 0x08     /**< one host bridge */
+#define ACL_RT_DEVS_TOPOLOGY_SYS 0x10     /**< across processor sockets */
+#define ACL_RT_DEVS_TOPOLOGY_SIO 0x20     /**< dies of one package */
+#define ACL_RT_DEVS_TOPOLOGY_HCCS_SW 0x40 /**< link through a switch */
+
+/** Atomic operations to ask about. */
+typedef enum aclrtAtomicOperation {
+    ACL_RT_ATOMIC_OPERATION_INTEGER_ADD = 0,
+    ACL_RT_ATOMIC_OPERATION_INTEGER_MIN = 1,
+    ACL_RT_ATOMIC_OPERATION_INTEGER_MAX = 2,
+    ACL_RT_ATOMIC_OPERATION_INTEGER_INCREMENT = 3,
+    ACL_RT_ATOMIC_OPERATION_INTEGER_DECREMENT = 4,
+    ACL_RT_ATOMIC_OPERATION_AND = 5,
+    ACL_RT_ATOMIC_OPERATION_OR = 6,
+    ACL_RT_ATOMIC_OPERATION_XOR = 7,
+    ACL_RT_ATOMIC_OPERATION_EXCHANGE = 8,
+    ACL_RT_ATOMIC_OPERATION_CAS = 9,
+    ACL_RT_ATOMIC_OPERATION_FLOAT_ADD = 10,
+    ACL_RT_ATOMIC_OPERATION_FLOAT_MIN = 11,
+    ACL_RT_ATOMIC_OPERATION_FLOAT_MAX = 12,
+    ACL_RT_ATOMIC_OPERATION_DMA_ADD = 30,
+    ACL_RT_ATOMIC_OPERATION_DMA_MIN = 31,
+    ACL_RT_ATOMIC_OPERATION_DMA_MAX = 32,
+    ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_ADD = 40,
+    ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_MIN = 41,
+    ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_MAX = 42,
+    ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_CAS = 43,
+    ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_EXCH = 44
+} aclrtAtomicOperation;
+
+/** Bits of the answer: for which operands an atomic operation works. */
+typedef enum aclrtAtomicOperationCapability {
+    ACL_RT_ATOMIC_CAPABILITY_SIGNED = 1,
+    ACL_RT_ATOMIC_CAPABILITY_UNSIGNED = 2,
+    ACL_RT_ATOMIC_CAPABILITY_REDUCATION = 4, /**< misspelt form of the next one */
+    ACL_RT_ATOMIC_CAPABILITY_REDUCTION = 4,
+    ACL_RT_ATOMIC_CAPABILITY_SCALAR8 = 8,
+    ACL_RT_ATOMIC_CAPABILITY_SCALAR16 = 16,
+    ACL_RT_ATOMIC_CAPABILITY_SCALAR32 = 32,
+    ACL_RT_ATOMIC_CAPABILITY_SCALAR64 = 64,
+    ACL_RT_ATOMIC_CAPABILITY_SCALAR128 = 128,
+    ACL_RT_ATOMIC_CAPABILITY_VECTOR32X4 = 256
+} aclrtAtomicOperationCapability;
+
+/** More detail about the load of a device; opaque, reserved. */
+typedef struct aclrtUtilizationExtendInfo aclrtUtilizationExtendInfo;
+
+/** Load of a device in percent. */
+typedef struct aclrtUtilizationInfo {
+    int32_t cubeUtilization;
+    int32_t vectorUtilization;
+    int32_t aicpuUtilization;
+    int32_t memoryUtilization;
+    aclrtUtilizationExtendInfo *utilizationExtend; /**< reserved, NULL */
+} aclrtUtilizationInfo;
+
+/** Identity of a device that survives renumbering. */
+typedef struct aclrtUuid {
+    char bytes[16];
+} aclrtUuid;
+
+/* ---------------------------------------------------------------- lifetime */
+
+/**
+ * Makes a device current in the calling thread. The first call in the process creates the device's
+ * primary context with its default stream; every call takes one reference to it, and drops whatever
+ * other context the thread had made current. Cheap to repeat. Bad id -> 107001.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
+
+/**
+ * Gives one reference back. With the last one the call waits for outstanding work and destroys the
+ * primary context, its streams and the memory of the device; threads that still have that context
+ * current get 107002 from then on. Without a matching aclrtSetDevice -> 507007.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
+
+/** Destroys the primary context whatever the count says. A second time in a row -> 507007. */
+ACL_FUNC_VISIBILITY aclError aclrtResetDeviceForce(int32_t deviceId);
+
+/**
+ * The device of the current context. With none: the default device of the aclInit configuration if
+ * there is one, else 107002.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtGetDevice(int32_t *deviceId);
+
+/** Number of devices this process can see. Needs no context. */
+ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCount(uint32_t *count);
+
+/** Where the program runs; ACL_HOST here. Needs no context. */
+ACL_FUNC_VISIBILITY aclError aclrtGetRunMode(aclrtRunMode *runMode);
+
+/** Chooses a task scheduler of the current device. */
+ACL_FUNC_VISIBILITY aclError aclrtSetTsDevice(aclrtTsId tsId);
+
+/* ----------------------------------------------------------------- waiting */
+
+/**
+ * Waits for all streams of the current context; other contexts on the same device are not waited
+ * for. An error of a task comes out here: in "continue" mode all streams are waited for and the
+ * first error is returned, in "stop" mode the call returns with the first error. A capturing stream
+ * among them -> 107027. Streams that never end by themselves (persistent, CPU-scheduled,
+ * device-only) are skipped.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtSynchronizeDevice(void);
+
+/**
+ * The same with a limit in milliseconds; -1 waits for ever, 0 and other negative values -> 107000.
+ * Time over -> 507046; the work goes on.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
+
+/**
+ * Drops all tasks of the device, waiting at most `timeout` milliseconds. Until it is done, calls
+ * that use the device return 107022. For recovery after a fault.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
+
+/* ----------------------------------------------------------------- queries */
+
+/** One number about a device. */
+ACL_FUNC_VISIBILITY aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr,
+                                                int64_t *value);
+
+/** Load of a device in percent. */
+ACL_FUNC_VISIBILITY aclError aclrtGetDeviceUtilizationRate(int32_t deviceId,
+                                                           aclrtUtilizationInfo *utilizationInfo);
+
+/** Whether a device is healthy. */
+ACL_FUNC_VISIBILITY aclError aclrtQueryDeviceStatus(int32_t deviceId,
+                                                    aclrtDeviceStatus *deviceStatus);
+
+/** The 16 bytes that identify a device. */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
+
+/**
+ * Process id as the machine sees it, not as a container does. Hand it to the process that exports
+ * memory or a notify to you (aclrtIpcMemSetImportPid and friends).
+ */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetBareTgid(int32_t *pid);
+
+/** User id -> logical id. Unknown id -> 107001. */
+ACL_FUNC_VISIBILITY aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid,
+                                                           int32_t *const logicDevId);
+
+/** Logical id -> user id. Unknown or not visible -> 107001. */
+ACL_FUNC_VISIBILITY aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId,
+                                                           int32_t *const userDevid);
+
+/** Physical id -> logical id. Unknown id -> 107001. */
+ACL_FUNC_VISIBILITY aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId,
+                                                          int32_t *const logicDevId);
+
+/** Logical id -> physical id. Unknown id -> 107001. */
+ACL_FUNC_VISIBILITY aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId,
+                                                          int32_t *const phyDevId);
+
+/** Physical id -> user id. Unknown or not visible -> 107001. */
+ACL_FUNC_VISIBILITY aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId,
+                                                         int32_t *const userDevId);
+
+/** User id -> physical id. Unknown id -> 107001. */
+ACL_FUNC_VISIBILITY aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId,
+                                                         int32_t *const phyDevId);
+
+/** *value says whether a feature is there: ACL_DEV_FEATURE_SUPPORT or _NOT_SUPPORT. */
+ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCapability(int32_t deviceId,
+                                                      aclrtDevFeatureType devFeatureType,
+                                                      int32_t *value);
+
+/** Sets a stack or buffer size for the kernels of the current device. */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value);
+
+/** Reads such a size. */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value);
+
+/** PCI address of a device as text, at most len bytes with the closing 0. */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len);
+
+/** The device with this PCI address. */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId);
+
+/** For each operation, the operands for which a device can do it atomically on host memory. */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetHostAtomicCapabilities(
+    uint32_t *capabilities, const aclrtAtomicOperation *operations, const uint32_t count,
+    int32_t deviceId);
+
+/** The same for memory of another device. */
+ACL_FUNC_VISIBILITY aclError aclrtDeviceGetP2PAtomicCapabilities(
+    uint32_t *capabilities, const aclrtAtomicOperation *operations, const uint32_t count,
+    int32_t srcDeviceId, int32_t dstDeviceId);
+
+/** Kinds of link between two devices, as ACL_RT_DEVS_TOPOLOGY_* bits. */
+ACL_FUNC_VISIBILITY aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId,
+                                                 uint64_t *value);
+
+/** *canCompatible becomes 1 if kernels built for socVersion run on this chip. */
+ACL_FUNC_VISIBILITY aclError aclrtCheckArchCompatibility(const char *socVersion,
+                                                         int32_t *canCompatible);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_RT_DEVICE_H_ */

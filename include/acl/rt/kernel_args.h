@@ -1,0 +1,60 @@
+/**
+ * @file rt/kernel_args.h
+ * Building the argument list of a kernel piece by piece: init, append, finalize, then
+ * aclrtLaunchKernelWithConfig (rt/kernel.h).
+ */
+#ifndef ACL_RT_KERNEL_ARGS_H_
+#define ACL_RT_KERNEL_ARGS_H_
+
+#include "acl/rt/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Starts a list; its memory belongs to the library. */
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsInit(aclrtFuncHandle funcHandle,
+                                                 aclrtArgsHandle *argsHandle);
+
+/** Starts a list in memory of yours; the next two functions tell the sizes. */
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsInitByUserMem(aclrtFuncHandle funcHandle,
+                                                          aclrtArgsHandle argsHandle,
+                                                          void *userHostMem,
+                                                          size_t actualArgsSize);
+
+/** Bytes for the list object itself. */
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetHandleMemSize(aclrtFuncHandle funcHandle,
+                                                             size_t *memSize);
+
+/** Bytes for the arguments, given the sum of their sizes. */
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetMemSize(aclrtFuncHandle funcHandle,
+                                                       size_t userArgsSize,
+                                                       size_t *actualArgsSize);
+
+/** Adds an argument by value. */
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsAppend(aclrtArgsHandle argsHandle, void *param,
+                                                   size_t paramSize, aclrtParamHandle *paramHandle);
+
+/** Adds a pointer argument whose data will be stored with the list. */
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle argsHandle,
+                                                              aclrtParamHandle *paramHandle);
+
+/** Where to write the data of such an argument. */
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle argsHandle,
+                                                                 aclrtParamHandle paramHandle,
+                                                                 size_t dataSize,
+                                                                 void **bufferAddr);
+
+/** Changes an argument that was added before. */
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsParaUpdate(aclrtArgsHandle argsHandle,
+                                                       aclrtParamHandle paramHandle, void *param,
+                                                       size_t paramSize);
+
+/** Ends the list. */
+ACL_FUNC_VISIBILITY aclError aclrtKernelArgsFinalize(aclrtArgsHandle argsHandle);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_RT_KERNEL_ARGS_H_ */

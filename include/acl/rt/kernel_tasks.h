@@ -1,0 +1,136 @@
+/**
+ * @file rt/kernel_tasks.h
+ * Tasks around kernels: random numbers, updating queued tasks, notes for tools. Launching is in
+ * rt/kernel.h.
+ */
+#ifndef ACL_RT_KERNEL_TASKS_H_
+#define ACL_RT_KERNEL_TASKS_H_
+
+#include "acl/rt/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Distribution of random numbers. */
+typedef enum aclrtRandomNumFuncType {
+    ACL_RT_RANDOM_NUM_FUNC_TYPE_DROPOUT_BITMASK = 0,
+    ACL_RT_RANDOM_NUM_FUNC_TYPE_UNIFORM_DIS = 1,
+    ACL_RT_RANDOM_NUM_FUNC_TYPE_NORMAL_DIS = 2,
+    ACL_RT_RANDOM_NUM_FUNC_TYPE_TRUNCATED_NORMAL_DIS = 3
+} aclrtRandomNumFuncType;
+
+/** Parameter of a distribution: a value, or the device address of one. */
+typedef struct aclrtRandomParaInfo {
+    uint8_t isAddr;         /**< 1: valueOrAddr holds an address */
+    uint8_t valueOrAddr[8]; /**< unaligned */
+    uint8_t size;           /**< bytes of the value */
+    uint8_t rsv[6];
+} aclrtRandomParaInfo;
+
+/** Parameter of the dropout mask. */
+typedef struct aclrtDropoutBitmaskInfo {
+    aclrtRandomParaInfo dropoutRation;
+} aclrtDropoutBitmaskInfo;
+
+/** Parameters of the uniform distribution. */
+typedef struct aclrtUniformDisInfo {
+    aclrtRandomParaInfo min;
+    aclrtRandomParaInfo max;
+} aclrtUniformDisInfo;
+
+/** Parameters of the normal distribution, truncated or not. */
+typedef struct aclrtNormalDisInfo {
+    aclrtRandomParaInfo mean;
+    aclrtRandomParaInfo stddev;
+} aclrtNormalDisInfo;
+
+/** A distribution with its parameters. */
+typedef struct aclrtRandomNumFuncParaInfo {
+    aclrtRandomNumFuncType funcType;
+    union {
+        aclrtDropoutBitmaskInfo dropoutBitmaskInfo;
+        aclrtUniformDisInfo uniformDisInfo;
+        aclrtNormalDisInfo normalDisInfo;
+    } paramInfo;
+} aclrtRandomNumFuncParaInfo;
+
+/** Argument of aclrtRandomNumAsync. */
+typedef struct aclrtRandomNumTaskInfo {
+    aclDataType dataType;
+    aclrtRandomNumFuncParaInfo randomNumFuncParaInfo;
+    void *randomParaAddr;
+    void *randomResultAddr;
+    void *randomCounterAddr;
+    aclrtRandomParaInfo randomSeed;
+    aclrtRandomParaInfo randomNum;
+    uint8_t rsv[8];
+} aclrtRandomNumTaskInfo;
+
+/** Kind of task that aclrtTaskUpdateAsync changes. */
+typedef enum aclrtUpdateTaskAttrId {
+    ACL_RT_UPDATE_RANDOM_TASK = 1,
+    ACL_RT_UPDATE_AIC_AIV_TASK = 2
+} aclrtUpdateTaskAttrId;
+
+/** New parameters of a random-number task. */
+typedef struct aclrtRandomTaskUpdateAttr {
+    void *srcAddr;
+    size_t size;
+    uint32_t rsv[4];
+} aclrtRandomTaskUpdateAttr;
+
+/** New function of a kernel task; all addresses are of the device. */
+typedef struct aclrtAicAivTaskUpdateAttr {
+    void *binHandle;
+    void *funcEntryAddr;
+    void *blockDimAddr;
+    uint32_t rsv[4];
+} aclrtAicAivTaskUpdateAttr;
+
+/** New parameters of a task. */
+typedef union aclrtUpdateTaskAttrVal {
+    aclrtRandomTaskUpdateAttr randomTaskAttr;
+    aclrtAicAivTaskUpdateAttr aicAivTaskAttr;
+} aclrtUpdateTaskAttrVal;
+
+/** Argument of aclrtTaskUpdateAsync. */
+typedef struct aclrtTaskUpdateInfo {
+    aclrtUpdateTaskAttrId id;
+    aclrtUpdateTaskAttrVal val;
+} aclrtTaskUpdateInfo;
+
+/** Queues making random numbers; reserve is NULL. */
+ACL_FUNC_VISIBILITY aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo *taskInfo,
+                                                 const aclrtStream stream, void *reserve);
+
+/** Queues in execStream a change of a task that waits in taskStream. */
+ACL_FUNC_VISIBILITY aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId,
+                                                  aclrtTaskUpdateInfo *info,
+                                                  aclrtStream execStream);
+
+/** Removes the tasks kept in a persistent stream. */
+ACL_FUNC_VISIBILITY aclError aclrtPersistentTaskClean(aclrtStream stream);
+
+/** Number of the task that this thread queued last. */
+ACL_FUNC_VISIBILITY aclError aclrtGetThreadLastTaskId(uint32_t *taskId);
+
+/** Device address that kernels use to synchronise their cores. */
+ACL_FUNC_VISIBILITY aclError aclrtGetHardwareSyncAddr(void **addr);
+
+/** Queues a mark for the profiler that carries `length` bytes of yours. */
+ACL_FUNC_VISIBILITY aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream);
+
+/** Attaches operator data to the task that this thread captured last. */
+ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskOpInfo(const void *const infoPtr,
+                                                      const size_t infoSize);
+
+/** Attaches text to the task that this thread captured last. */
+ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskExtendInfo(const char *const extendInfoPtr,
+                                                          const size_t infoSize);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_RT_KERNEL_TASKS_H_ */

@@ -1,0 +1,55 @@
+/**
+ * @file rt/mbuf.h
+ * Reference-counted shared buffers that can be chained. The queues that carry such buffers are in
+ * acl_tdt_queue.h.
+ */
+#ifndef ACL_RT_MBUF_H_
+#define ACL_RT_MBUF_H_
+
+#include "acl/rt/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Allocates a buffer with room for size bytes. */
+ACL_FUNC_VISIBILITY aclError aclrtAllocBuf(aclrtMbuf *buf, size_t size);
+
+/** Drops a reference; the last one frees the buffer. */
+ACL_FUNC_VISIBILITY aclError aclrtFreeBuf(aclrtMbuf buf);
+
+/** Makes another reference to the same data. */
+ACL_FUNC_VISIBILITY aclError aclrtCopyBufRef(const aclrtMbuf buf, aclrtMbuf *newBuf);
+
+/** Address and room of the data. */
+ACL_FUNC_VISIBILITY aclError aclrtGetBufData(const aclrtMbuf buf, void **dataPtr, size_t *size);
+
+/** Sets how many bytes of the room are in use. */
+ACL_FUNC_VISIBILITY aclError aclrtSetBufDataLen(aclrtMbuf buf, size_t len);
+
+/** How many bytes of the room are in use. */
+ACL_FUNC_VISIBILITY aclError aclrtGetBufDataLen(aclrtMbuf buf, size_t *len);
+
+/** Writes to the small user area of the buffer. */
+ACL_FUNC_VISIBILITY aclError aclrtSetBufUserData(aclrtMbuf buf, const void *dataPtr, size_t size,
+                                                 size_t offset);
+
+/** Reads the small user area of the buffer. */
+ACL_FUNC_VISIBILITY aclError aclrtGetBufUserData(const aclrtMbuf buf, void *dataPtr, size_t size,
+                                                 size_t offset);
+
+/** Adds a buffer to the end of a chain. */
+ACL_FUNC_VISIBILITY aclError aclrtAppendBufChain(aclrtMbuf headBuf, aclrtMbuf buf);
+
+/** Number of buffers in a chain. */
+ACL_FUNC_VISIBILITY aclError aclrtGetBufChainNum(aclrtMbuf headBuf, uint32_t *num);
+
+/** One buffer of a chain. */
+ACL_FUNC_VISIBILITY aclError aclrtGetBufFromChain(aclrtMbuf headBuf, uint32_t index,
+                                                  aclrtMbuf *buf);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_RT_MBUF_H_ */

@@ -1,0 +1,119 @@
+/**
+ * @file rt/notify.h
+ * Notifies: one-shot signals between streams, also across devices and processes, and counting
+ * notifies. The host cannot wait for them; for that there are events (rt/event.h).
+ */
+#ifndef ACL_RT_NOTIFY_H_
+#define ACL_RT_NOTIFY_H_
+
+#include "acl/rt/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Flags of aclrtCreateNotify. */
+#define ACL_NOTIFY_DEFAULT 0x0U
+#define ACL_NOTIFY_DEVICE_USE_ONLY 0x1U /**< waited for on the device only */
+
+/* Flags of aclrtNotifyGetExportKey. */
+#define ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT 0x0UL
+#define ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION 0x2UL /**< any process may import it */
+
+/* Flags of aclrtNotifyImportByKey. */
+#define ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT 0x0UL
+#define ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS 0x2UL /**< also from another device */
+
+/** What aclrtCntNotifyRecord does to the counter. */
+typedef enum aclrtCntNotifyRecordMode {
+    ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE = 0, /**< counter = value */
+    ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE = 1,       /**< counter += value */
+    ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE = 2,    /**< counter |= value */
+    ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE = 4    /**< counter &= value */
+} aclrtCntNotifyRecordMode;
+
+/** When aclrtCntNotifyWaitWithTimeout lets the stream pass. */
+typedef enum aclrtCntNotifyWaitMode {
+    ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE = 0,              /**< counter < value */
+    ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE = 1,             /**< counter == value */
+    ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE = 2,            /**< counter > value */
+    ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE = 3,   /**< counter >= value */
+    ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE = 4 /**< (counter & value) == value */
+} aclrtCntNotifyWaitMode;
+
+/** Argument of aclrtCntNotifyRecord. */
+typedef struct aclrtCntNotifyRecordInfo {
+    aclrtCntNotifyRecordMode mode;
+    uint32_t value;
+} aclrtCntNotifyRecordInfo;
+
+/** Argument of aclrtCntNotifyWaitWithTimeout. */
+typedef struct aclrtCntNotifyWaitInfo {
+    aclrtCntNotifyWaitMode mode;
+    uint32_t value;
+    uint32_t timeout; /**< seconds, 0 = for ever */
+    uint8_t isClear;  /**< 1: counter becomes 0 when the stream passes */
+    uint8_t rsv[3];
+} aclrtCntNotifyWaitInfo;
+
+/** Creates a notify on the current device; flag is an ACL_NOTIFY_* value. */
+ACL_FUNC_VISIBILITY aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
+
+/** Destroys a notify. */
+ACL_FUNC_VISIBILITY aclError aclrtDestroyNotify(aclrtNotify notify);
+
+/** Queues setting the notify. */
+ACL_FUNC_VISIBILITY aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
+
+/** Queues waiting for the notify and clearing it; timeout in seconds, 0 = for ever. */
+ACL_FUNC_VISIBILITY aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream,
+                                                     uint32_t timeout);
+
+/** The number of the notify on its device. */
+ACL_FUNC_VISIBILITY aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId);
+
+/** Clears several notifies at once. */
+ACL_FUNC_VISIBILITY aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num);
+
+/** Makes a key (65 bytes) by which another process can open the notify. */
+ACL_FUNC_VISIBILITY aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len,
+                                                     uint64_t flags);
+
+/** Opens the notify behind a key. */
+ACL_FUNC_VISIBILITY aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key,
+                                                    uint64_t flags);
+
+/** Admits processes that may open the notify. */
+ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num);
+
+/** Admits processes on other servers of the pod. */
+ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify,
+                                                                aclrtServerPid *serverPids,
+                                                                size_t num);
+
+/** Creates a counting notify (950 only). */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyCreate(aclrtCntNotify *cntNotify, uint64_t flag);
+
+/** Destroys a counting notify. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify);
+
+/** Queues a change of the counter. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream,
+                                                  aclrtCntNotifyRecordInfo *info);
+
+/** Queues waiting for a value of the counter. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify,
+                                                           aclrtStream stream,
+                                                           aclrtCntNotifyWaitInfo *info);
+
+/** Queues setting the counter to 0. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream);
+
+/** The number of the counting notify on its device. */
+ACL_FUNC_VISIBILITY aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_RT_NOTIFY_H_ */

@@ -1,0 +1,39 @@
+/**
+ * @file rt/value.h
+ * Streams that write a 64-bit value to memory, or wait until one is there. No host side; for that
+ * there are events (rt/event.h).
+ */
+#ifndef ACL_RT_VALUE_H_
+#define ACL_RT_VALUE_H_
+
+#include "acl/rt/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* When aclrtValueWait lets the stream pass; x is the value in memory. */
+#define ACL_STREAM_WAIT_VALUE_GEQ 0x00000000U /**< x >= value */
+#define ACL_STREAM_WAIT_VALUE_EQ 0x00000001U  /**< x == value */
+#define ACL_STREAM_WAIT_VALUE_AND 0x00000002U /**< (x & value) != 0 */
+#define ACL_STREAM_WAIT_VALUE_NOR 0x00000003U /**< ~(x | value) != 0 */
+
+/**
+ * Queues writing `value` to devAddr. devAddr NULL -> 100000; flag not 0, or not device memory ->
+ * 107000; chip without it (310B, 310P, 910) -> 207000.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag,
+                                             aclrtStream stream);
+
+/**
+ * Queues waiting until the 64-bit value at devAddr meets the condition in flag
+ * (ACL_STREAM_WAIT_VALUE_*; others -> 107000). Places and chips as in aclrtValueWrite.
+ */
+ACL_FUNC_VISIBILITY aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag,
+                                            aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* ACL_RT_VALUE_H_ */
