@@ -76,8 +76,8 @@ static inline int expect_count(int holds)
 
 static inline void expect_message(void)
 {
-    const char *text = aclGetRecentErrMsg();
-    printf("    message: %s\n", text == NULL ? "(none)" : text);
+    const char *text = aclGetRecentErrMsg(); /* the newest comes first */
+    printf("    message: %.*s\n", text == NULL ? 6 : (int)strcspn(text, "\n"), text == NULL ? "(none)" : text);
     fflush(stdout);
 }
 

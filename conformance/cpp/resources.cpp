@@ -44,8 +44,11 @@ class Stream {
 public:
     Stream() { CHECK(aclrtCreateStream(&handle_)); }
     Stream(Stream &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-    Stream(const Stream &) = delete;
-    Stream &operator=(const Stream &) = delete;
+    Stream &operator=(Stream &&other) noexcept
+    {
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
     ~Stream()
     {
         if (handle_ != nullptr) {

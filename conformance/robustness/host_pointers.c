@@ -69,7 +69,7 @@ int main(void)
         (uint8_t *)(uintptr_t)0x10,           /* the null page */
         (uint8_t *)(uintptr_t)0xDEADBEEF000u, /* nowhere */
         (uint8_t *)(uintptr_t)0x8000000000000000u, /* not even an address */
-        (uint8_t *)(uintptr_t)0xFFFFFFFFFFFFF000u,
+        (uint8_t *)(uintptr_t)0xFFFFFFFFFFFFE000u,      /* the last ones */
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         printf("case %zu\n", i);

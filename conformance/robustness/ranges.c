@@ -56,9 +56,8 @@ int main(void)
     one_range(middle + 1, SIZE);
     one_range(middle + SIZE - 1, 2);
     one_range(middle, 3 * SIZE);
-    one_range(middle - 1, SIZE);
-    one_range(middle - 1, 1);
-    one_range(middle + SIZE, 1);
+    one_range(middle - 1, SIZE); /* wherever that is, it does not hold SIZE bytes from there */
+    one_range(middle - 1, 2);
 
     /* One row too many of a two-dimensional copy. */
     EXPECT_CODE(aclrtMemcpy2d(middle, 64, plain, 64, 32, SIZE / 64 + 1, ACL_MEMCPY_HOST_TO_DEVICE), 107000);

@@ -56,7 +56,7 @@ pub(crate) fn from_environment() -> Result<Config, String> {
     };
     let memory = match var("SOFTACL_MEMORY") {
         None => (profile.chip.memory_gib as usize) << 30,
-        Some(text) => bytes(&text).ok_or_else(|| {
+        Some(text) => memory_size(&text).ok_or_else(|| {
             format!("SOFTACL_MEMORY: {text:?} is not a size from 2MiB to 1024GiB, such as 64GiB or 512MiB")
         })?,
     };
@@ -104,7 +104,8 @@ fn visible(list: Option<&str>, count: u32) -> Vec<u32> {
     devices
 }
 
-fn bytes(text: &str) -> Option<usize> {
+/// Reads a size of device memory, such as 64GiB.
+pub fn memory_size(text: &str) -> Option<usize> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text[digits.len()..].trim() {
         "" | "B" => 0,
@@ -123,11 +124,11 @@ mod tests {
 
     #[test]
     fn sizes_have_units() {
-        assert_eq!(bytes("64GiB"), Some(64 << 30));
-        assert_eq!(bytes("512 MiB"), Some(512 << 20));
-        assert_eq!(bytes("4194304"), Some(4 << 20));
+        assert_eq!(memory_size("64GiB"), Some(64 << 30));
+        assert_eq!(memory_size("512 MiB"), Some(512 << 20));
+        assert_eq!(memory_size("4194304"), Some(4 << 20));
         for wrong in ["", "0", "1KiB", "GiB", "-1GiB", "2000GiB", "18446744073709551615GiB", "1TB"] {
-            assert_eq!(bytes(wrong), None, "{wrong}");
+            assert_eq!(memory_size(wrong), None, "{wrong}");
         }
     }
 

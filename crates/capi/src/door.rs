@@ -46,14 +46,23 @@ pub(crate) fn enter(function: &'static str, body: impl FnOnce(Caller<'_>) -> Res
 /// Notes an error and gives its code.
 #[cold]
 pub(crate) fn refuse(function: &str, error: &Error) -> i32 {
-    let code = error.code();
-    let layer = error.layer();
+    let (code, layer) = (error.code(), error.layer());
     if layer == Layer::Runtime {
         message::set_last_code(code);
     }
     let id = if layer == Layer::Arguments { "EH0001" } else { "EE1001" };
+    tell(id, function, code, &error.to_string())
+}
+
+/// Notes a refusal whose cause is not the engine's.
+#[cold]
+pub(crate) fn refuse_with(function: &str, code: i32, why: &str) -> i32 {
+    tell("EH0001", function, code, why)
+}
+
+fn tell(id: &str, function: &str, code: i32, why: &str) -> i32 {
     let name = ascendcl_sys::code_name(code).unwrap_or("unknown code");
-    let text = format!("[{id}] {function} failed with {code} ({name}): {error}.");
+    let text = format!("[{id}] {function} failed with {code} ({name}): {why}.");
     if *LOGS_FAILURES {
         eprintln!("softacl: {text}");
     }

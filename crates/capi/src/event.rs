@@ -1,6 +1,6 @@
 //! Events.
 
-use crate::door::{doors, out, timeout};
+use crate::door::{doors, out, require, timeout};
 use ascendcl_sys::*;
 use softacl_engine::{Caller, Error, EventKind, EventStatus};
 use std::ffi::c_void;
@@ -13,6 +13,9 @@ doors! {
     }
 
     fn aclrtCreateEventExWithFlag(event: *mut aclrtEvent, flag: u32) |caller| {
+        if flag == ACL_EVENT_IPC as u32 {
+            require(caller, "aclrtIpcGetEventHandle")?;
+        }
         create(caller, event, EventKind::Extended(flag))
     }
 
@@ -25,6 +28,29 @@ doors! {
     }
     fn aclrtStreamWaitEvent(stream: aclrtStream, event: aclrtEvent) |caller| {
         caller.stream_wait_event(stream as usize, given(event)?)
+    }
+
+    /// The timeout has no effect: nothing here waits on behalf of hardware that could hang.
+    fn aclrtStreamWaitEventWithTimeout(stream: aclrtStream, event: aclrtEvent, timeout: i32) |caller| {
+        let event = given(event)?;
+        if timeout < 0 {
+            return Err(Error::Parameter(format!("timeout {timeout} is negative")));
+        }
+        caller.stream_wait_event(stream as usize, event)
+    }
+
+    fn aclrtStreamWaitEventWithFlag(stream: aclrtStream, event: aclrtEvent, _timeout: u32, flag: u32) |caller| {
+        let event = given(event)?;
+        check_flag(flag)?;
+        require(caller, "aclrtStreamWaitEventWithFlag")?;
+        caller.stream_wait_event(stream as usize, event)
+    }
+
+    fn aclrtRecordEventWithFlag(event: aclrtEvent, stream: aclrtStream, flag: u32) |caller| {
+        let event = given(event)?;
+        check_flag(flag)?;
+        require(caller, "aclrtRecordEventWithFlag")?;
+        caller.record_event(event, stream as usize)
     }
 
     fn aclrtSynchronizeEvent(event: aclrtEvent) |caller| { caller.synchronize_event(given(event)?, -1) }
@@ -82,6 +108,11 @@ fn create(caller: Caller<'_>, event: *mut aclrtEvent, kind: EventKind) -> Result
         // Nobody will ever know the handle.
         let _ = caller.destroy_event(key.raw());
     })
+}
+
+/// 0 or 1 (EXTERNAL), which makes a difference only in a captured graph.
+fn check_flag(flag: u32) -> Result<(), Error> {
+    if flag <= 1 { Ok(()) } else { Err(Error::Argument(format!("flag {flag} is neither 0 nor 1"))) }
 }
 
 fn given(event: aclrtEvent) -> Result<usize, Error> {

@@ -29,9 +29,7 @@ fn coded(function: &'static str, run: impl FnOnce() -> Result<(), (i32, String)>
         Ok(Err(refused)) => refused,
         Err(_) => (ACL_ERROR_INTERNAL_ERROR, "a panic was caught; this is a defect of softacl".to_owned()),
     };
-    let name = code_name(code).unwrap_or("unknown code");
-    message::add(format!("[EH0001] {function} failed with {code} ({name}): {text}."));
-    code
+    crate::door::refuse_with(function, code, &text)
 }
 
 #[unsafe(no_mangle)]

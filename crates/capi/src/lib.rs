@@ -30,4 +30,4 @@ pub mod stream;
 pub mod symbol;
 pub mod version;
 
-pub use config::{VARIABLES, Variable};
+pub use config::{VARIABLES, Variable, memory_size};

@@ -85,6 +85,19 @@ doors! {
         written.set(1)
     }
 
+    /// The allocation that contains an address.
+    fn aclrtMemGetAddressRange(pointer: *mut c_void, base: *mut *mut c_void, size: *mut usize) |caller| {
+        let address = given(pointer, "ptr")?;
+        let (start, len) = caller.extent(address)?;
+        if !base.is_null() {
+            out(base, "pbase")?.set(start as *mut c_void)?;
+        }
+        if !size.is_null() {
+            out(size, "psize")?.set(len)?;
+        }
+        Ok(())
+    }
+
     fn aclrtPointerGetAttributes(pointer: *const c_void, attributes: *mut aclrtPtrAttributes) |caller| {
         let address = given(pointer.cast_mut(), "ptr")?;
         let attributes = out(attributes, "attributes")?;

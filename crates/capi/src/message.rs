@@ -41,12 +41,15 @@ pub(crate) fn take() -> *const c_char {
     }
     messages.reverse();
     let text = CString::new(messages.join("\n").replace('\0', "")).expect("zeros were removed");
-    HANDED_OUT.with_borrow_mut(|slot| slot.insert(text).as_ptr())
+    HANDED_OUT.try_with(|slot| slot.borrow_mut().insert(text).as_ptr()).unwrap_or(ptr::null())
 }
 
+/// The messages of this thread or of the process. A thread that is ending, as in an exit handler, has
+/// none left of its own and uses those of the process.
 fn with_messages<T>(use_them: impl FnOnce(&mut Vec<String>) -> T) -> T {
-    if PER_PROCESS.load(Ordering::Relaxed) {
-        return use_them(&mut PROCESS.lock().unwrap_or_else(PoisonError::into_inner));
+    let of_process = || PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
+    if PER_PROCESS.load(Ordering::Relaxed) || THREAD.try_with(|_| ()).is_err() {
+        return use_them(&mut of_process());
     }
     THREAD.with_borrow_mut(use_them)
 }

@@ -1,18 +1,15 @@
-//! Version queries. The answer is the CANN version that the process reproduces.
+//! Version queries. An installation that ASCEND_HOME_PATH names may answer for itself; otherwise the
+//! answer is the CANN version that the process reproduces.
 
-use crate::door::{doors, out, text};
+use crate::door::{doors, enter, out, refuse_with, text};
 use ascendcl_sys::*;
 use softacl_engine::{Caller, Error};
 use std::ffi::c_char;
+use std::path::Path;
+use std::{env, fs};
 
+/// Packages that softacl stands for, in the order of the enumeration.
 const NAMES: [&str; 8] = ["cann", "runtime", "compiler", "hccl", "toolkit", "opp", "opp_kernel", "driver"];
-
-/// A failure with a code that belongs to files, which the engine has none of.
-fn not_found(function: &str, what: &str) -> aclError {
-    let text = format!("[EH0001] {function} failed with {ACL_ERROR_INVALID_FILE} (ACL_ERROR_INVALID_FILE): no package {what:?}; known: {NAMES:?}.");
-    crate::message::add(text);
-    ACL_ERROR_INVALID_FILE
-}
 
 doors! {
     fn aclrtGetVersion(major: *mut i32, minor: *mut i32, patch: *mut i32) |_caller| {
@@ -24,17 +21,18 @@ doors! {
 
     fn aclsysGetCANNVersion(package: i32, version: *mut aclCANNPackageVersion) |caller| {
         let version = out(version, "version")?;
-        if usize::try_from(package).ok().and_then(|index| NAMES.get(index)).is_none() {
+        let name = usize::try_from(package).ok().and_then(|index| NAMES.get(index));
+        let Some(name) = name else {
             return Err(Error::Argument(format!("package {package} is not in 0 to {}", NAMES.len() - 1)));
-        }
-        let whole = this_version(caller);
+        };
+        let whole = find(caller, name).unwrap_or_default();
         let part = |index| whole.split('.').nth(index).unwrap_or("");
         version.set(aclCANNPackageVersion {
             version: chars(&whole),
             majorVersion: chars(part(0)),
             minorVersion: chars(part(1)),
             releaseVersion: chars(part(2)),
-            patchVersion: chars(""),
+            patchVersion: chars(part(3)),
             reserved: [0; 128],
         })
     }
@@ -42,40 +40,90 @@ doors! {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclsysGetVersionStr(package: *mut c_char, version: *mut c_char) -> aclError {
-    let mut known = true;
-    let code = crate::door::enter("aclsysGetVersionStr", |caller| {
-        let name = text(package, "pkgName")?.ok_or(Error::Null("pkgName"))?;
+    answer("aclsysGetVersionStr", package, |found| {
         let version = out(version.cast::<[c_char; 128]>(), "versionStr")?;
-        known = is_known(&name);
-        if known { version.set(chars(&this_version(caller))) } else { Ok(()) }
-    });
-    if known { code } else { not_found("aclsysGetVersionStr", "given") }
+        found.map_or(Ok(()), |found| version.set(chars(found)))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclsysGetVersionNum(package: *mut c_char, number: *mut i32) -> aclError {
-    let mut known = true;
-    let code = crate::door::enter("aclsysGetVersionNum", |caller| {
-        let name = text(package, "pkgName")?.ok_or(Error::Null("pkgName"))?;
+    let mut unreadable = None;
+    let code = answer("aclsysGetVersionNum", package, |found| {
         let number = out(number, "versionNum")?;
-        known = is_known(&name);
-        if !known {
-            return Ok(());
+        let Some(found) = found else { return Ok(()) };
+        match version_number(found) {
+            Some(value) => number.set(value),
+            None => {
+                unreadable = Some(found.to_owned());
+                Ok(())
+            }
         }
-        let weights = [10_000_000, 100_000, 1_000];
-        let parts = this_version(caller);
-        let parts = parts.split('.').map(|part| part.parse::<i32>().unwrap_or(0));
-        number.set(parts.zip(weights).map(|(part, weight)| part * weight).sum())
     });
-    if known { code } else { not_found("aclsysGetVersionNum", "given") }
+    match unreadable {
+        Some(found) => refuse_with("aclsysGetVersionNum", ACL_ERROR_INTERNAL_ERROR, &format!("version {found:?} is not a number")),
+        None => code,
+    }
 }
 
-fn is_known(name: &str) -> bool {
-    NAMES.contains(&name.replace('-', "_").as_str())
+/// Finds the package and lets `write` use its version; an unknown package has a code of its own.
+fn answer(function: &'static str, package: *mut c_char, write: impl FnOnce(Option<&str>) -> Result<(), Error>) -> aclError {
+    let mut unknown = None;
+    let code = enter(function, |caller| {
+        let name = text(package, "pkgName")?.ok_or(Error::Null("pkgName"))?;
+        let found = find(caller, &name);
+        write(found.as_deref())?;
+        if found.is_none() {
+            unknown = Some(name);
+        }
+        Ok(())
+    });
+    match unknown {
+        Some(name) => refuse_with(function, ACL_ERROR_INVALID_FILE, &format!("there is no package {name:?}")),
+        None => code,
+    }
 }
 
-fn this_version(caller: Caller<'_>) -> String {
-    caller.machine().config().cann.version.clone()
+/// The version of a package. Both spellings, with `-` and with `_`, are tried.
+fn find(caller: Caller<'_>, name: &str) -> Option<String> {
+    let spellings = [name.to_owned(), name.replace('-', "_"), name.replace('_', "-")];
+    let installed = env::var_os("ASCEND_HOME_PATH").and_then(|home| {
+        let info = Path::new(&home).join("share/info");
+        // A name must stay a name: no way out of the directory.
+        let plain = spellings.iter().filter(|name| !name.contains(['/', '\0']) && *name != "..");
+        plain.into_iter().find_map(|name| fs::read_to_string(info.join(name).join("version.info")).ok())
+    });
+    let of_file = installed.as_deref().and_then(|info| info.lines().find_map(|line| line.trim().strip_prefix("Version=")));
+    match of_file {
+        Some(version) => Some(version.trim().to_owned()),
+        None => NAMES.contains(&spellings[1].as_str()).then(|| caller.machine().config().cann.version.clone()),
+    }
+}
+
+/// major * 10,000,000 + minor * 100,000 + patch * 1,000, less 300, 200 or 100 (plus n) for an alpha,
+/// beta or release candidate n.
+fn version_number(version: &str) -> Option<i32> {
+    let lower = version.to_ascii_lowercase();
+    let mut total = 0;
+    let (numbers, stage) = match ["alpha", "beta", "rc"].iter().find_map(|stage| lower.find(stage).map(|at| (at, *stage))) {
+        Some((at, stage)) => (lower[..at].trim_end_matches(['.', '-', '_']), Some((&lower[at + stage.len()..], stage))),
+        None => (lower.as_str(), None),
+    };
+    let mut parts = numbers.split('.');
+    for weight in [10_000_000, 100_000, 1_000] {
+        let Some(part) = parts.next() else { break };
+        total += part.parse::<i32>().ok()? * weight;
+    }
+    if let Some((rest, stage)) = stage {
+        let digits: String = rest.trim_start_matches(['.', '-', '_']).chars().take_while(char::is_ascii_digit).collect();
+        let n: i32 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
+        total += n - match stage {
+            "alpha" => 300,
+            "beta" => 200,
+            _ => 100,
+        };
+    }
+    Some(total)
 }
 
 /// A text in a C array, cut to fit and ended by a zero.
@@ -85,4 +133,18 @@ pub(crate) fn chars<const N: usize>(text: &str) -> [c_char; N] {
         *cell = byte as c_char;
     }
     array
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version_number;
+
+    #[test]
+    fn versions_become_numbers() {
+        assert_eq!(version_number("8.5.0"), Some(80_500_000));
+        assert_eq!(version_number("9.1.0-beta.2"), Some(90_100_000 - 200 + 2));
+        assert_eq!(version_number("8.0.RC3"), Some(80_000_000 - 100 + 3));
+        assert_eq!(version_number("7.0.0.alpha001"), Some(70_000_000 - 300 + 1));
+        assert_eq!(version_number("new"), None);
+    }
 }

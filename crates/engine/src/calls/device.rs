@@ -1,7 +1,7 @@
 //! Devices and contexts: which one a thread uses, how often a device was set, who may reach whom.
 
 use super::Caller;
-use crate::context::{Context, ContextKey};
+use crate::context::{Context, ContextKey, Primary};
 use crate::error::{Error, Result};
 use crate::host::deadline;
 use crate::machine::{MAX_DEVICES, Machine};
@@ -21,14 +21,7 @@ impl Caller<'_> {
     pub fn set_device(&self, given: i64) -> Result<()> {
         let device = self.machine.device(given)?;
         let mut primary = lock(&device.primary);
-        let context = match primary.context {
-            Some(context) => context,
-            None => {
-                let context = self.machine.make_context(given as u32, true)?;
-                primary.context = Some(context);
-                context
-            }
-        };
+        let context = self.machine.primary_context(&mut primary, given as u32)?;
         primary.count += 1;
         self.current.set(Some(context));
         Ok(())
@@ -223,6 +216,16 @@ impl Machine {
             (true, false) => format!("device {to} has not enabled device {from}"),
         };
         Err(Error::NoPeerAccess { from, to, missing })
+    }
+
+    /// The default context of a device, made when it is first needed.
+    pub(crate) fn primary_context(&self, primary: &mut Primary, device: u32) -> Result<ContextKey> {
+        if let Some(context) = primary.context {
+            return Ok(context);
+        }
+        let context = self.make_context(device, true)?;
+        primary.context = Some(context);
+        Ok(context)
     }
 
     fn make_context(&self, device: u32, is_primary: bool) -> Result<ContextKey> {

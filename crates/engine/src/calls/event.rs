@@ -61,9 +61,6 @@ impl Caller<'_> {
         if flags & wrong != 0 {
             return refuse("IPC needs the Ex call; EXTERNAL and DEVICE_USE_ONLY need the other one");
         }
-        if flags & EVENT_IPC != 0 {
-            return Err(Error::Feature("events that other processes can open are not implemented yet".to_owned()));
-        }
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use super::Caller;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::memory::{Place, Usage};
+use crate::memory::{Memory, Place, Usage};
 use crate::stream::StreamPoint;
 
 /// How full a device is.
@@ -55,6 +55,9 @@ impl Caller<'_> {
         if self.machine.memory.device_of(address).is_some() {
             return Err(Error::Parameter(format!("{address:#x} is device memory; only host memory can be registered")));
         }
+        if !Memory::is_mapped(address, size) {
+            return Err(Error::Parameter(format!("not all of the {size} bytes at {address:#x} are mapped")));
+        }
         self.machine.memory.registered.insert(address, size, mapped)
     }
 
@@ -72,6 +75,15 @@ impl Caller<'_> {
 
     pub fn place(&self, address: usize) -> Result<Place> {
         Ok(self.machine.memory.finder().find("queried", address)?.place)
+    }
+
+    /// Start and size of the allocation that contains an address.
+    pub fn extent(&self, address: usize) -> Result<(usize, usize)> {
+        let spot = self.machine.memory.finder().find("queried", address)?;
+        match (spot.place.is_device(), spot.extent) {
+            (true, Some(extent)) => Ok((extent.start, extent.size)),
+            _ => Err(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe()))),
+        }
     }
 
     pub fn usage(&self) -> Result<DeviceUsage> {

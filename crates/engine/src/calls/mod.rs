@@ -44,12 +44,13 @@ impl<'a> Caller<'a> {
         Ok((key, context))
     }
 
-    /// The same, or the context of the configured default device, which it makes current.
+    /// The same, or the default context of the configured default device. That one does not become
+    /// current: the asynchronous copies ask for an explicit context (specification 4.3).
     pub(crate) fn context_or_default(&self) -> Result<(ContextKey, &'a Context)> {
         match (self.context(), self.machine.default_device()) {
             (Err(Error::NoContext), Some(device)) => {
-                self.set_device(i64::from(device))?;
-                self.context()
+                let key = self.machine.primary_context(&mut lock(&self.machine.devices[device as usize].primary), device)?;
+                Ok((key, self.machine.contexts.slot(key)))
             }
             (context, _) => context,
         }

@@ -96,6 +96,9 @@ impl Caller<'_> {
             if entries.sizes[index] == 0 {
                 continue;
             }
+            entries.check_elements(index).map_err(|(side, address)| {
+                entry(Error::Inaccessible { side, address, len: entries.sizes[index] })
+            })?;
             spans.push(self.check_entry(&finder, &entries, index, attribute).map_err(entry)?.0);
         }
         drop(finder);
@@ -293,9 +296,16 @@ impl<'a> Entries<'a> {
         if self.sizes[index] == 0 {
             return Err(Error::Parameter(format!("entry {index} has no bytes, while others have")));
         }
-        for (name, address) in [("destination", self.targets[index]), ("source", self.sources[index])] {
+        self.check_elements(index)
+            .map_err(|(side, _)| Error::Parameter(format!("the {side} of entry {index} is NULL")))
+    }
+
+    /// Names the element that is NULL.
+    #[inline]
+    fn check_elements(&self, index: usize) -> std::result::Result<(), (&'static str, usize)> {
+        for (side, address) in [("destination", self.targets[index]), ("source", self.sources[index])] {
             if address == 0 {
-                return Err(Error::Parameter(format!("the {name} of entry {index} is NULL")));
+                return Err((side, address));
             }
         }
         Ok(())

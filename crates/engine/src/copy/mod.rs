@@ -64,8 +64,17 @@ impl<'a> Caller<'a> {
     /// Refuses a range that leaves its allocation and a pair of devices that may not reach each other.
     #[inline]
     fn span(&self, target: Spot, source: Spot, len: usize) -> Result<Span> {
-        target.covers("destination", len)?;
-        source.covers("source", len)?;
+        // Allocations first: what is known to be wrong is worth more than what would wrap around.
+        match source.extent {
+            Some(_) => {
+                source.covers("source", len)?;
+                target.covers("destination", len)?;
+            }
+            None => {
+                target.covers("destination", len)?;
+                source.covers("source", len)?;
+            }
+        }
         if let (Place::Device(from), Place::Device(to)) = (source.place, target.place) {
             self.machine.check_peers(from, to)?;
         }

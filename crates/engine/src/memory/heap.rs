@@ -18,6 +18,9 @@ use std::sync::{Mutex, OnceLock};
 /// Allocations start on pages of this size. The interface promises 64 bytes; a page costs only
 /// addresses and keeps the index small.
 pub(crate) const PAGE: usize = 4096;
+/// Addresses behind every allocation that belong to nobody, so that one byte too far is not the
+/// first byte of a neighbour.
+const GUARD: usize = PAGE;
 /// Freed memory that is kept committed for the next allocation before it goes back to the system.
 const KEEP_COMMITTED: usize = 512 << 20;
 const CHUNK: usize = 1024;
@@ -124,8 +127,8 @@ impl Heap {
         if span > self.capacity - state.used.min(self.capacity) {
             return None;
         }
-        let &(room, start) = state.by_size.range((span, 0)..).next()?;
-        state.take(start, room, span);
+        let &(room, start) = state.by_size.range((span.checked_add(GUARD)?, 0)..).next()?;
+        state.take(start, room, span + GUARD);
         let number = match state.vacant.pop() {
             Some(number) => number,
             None if (state.next as usize) < CHUNK * CHUNKS => {
@@ -133,7 +136,7 @@ impl Heap {
                 state.next - 1
             }
             None => {
-                state.give(start, span);
+                state.give(start, span + GUARD);
                 return None;
             }
         };
@@ -163,7 +166,7 @@ impl Heap {
         state.stale += extent.size;
         match idle() {
             Some(idle) => state.quarantine.push_back((extent, idle)),
-            None => state.give(extent.start, extent.size),
+            None => state.give(extent.start, extent.size + GUARD),
         }
         true
     }
@@ -177,7 +180,7 @@ impl Heap {
             state.vacant.push(*number);
             state.used -= size;
             state.stale += size;
-            state.give(*start, size);
+            state.give(*start, size + GUARD);
         }
         live.len()
     }
@@ -228,7 +231,7 @@ impl State {
         let mut waiting = VecDeque::new();
         while let Some((extent, idle)) = self.quarantine.pop_front() {
             if idle() {
-                self.give(extent.start, extent.size);
+                self.give(extent.start, extent.size + GUARD);
             } else {
                 waiting.push_back((extent, idle));
             }
@@ -267,7 +270,7 @@ mod tests {
     use super::*;
 
     fn heap() -> Heap {
-        Heap::new(0x10_0000, 64 * PAGE, 32 * PAGE).unwrap()
+        Heap::new(0x10_0000, 128 * PAGE, 32 * PAGE).unwrap()
     }
 
     #[test]
@@ -284,6 +287,14 @@ mod tests {
         assert_eq!(heap.find(a), None);
         assert!(!heap.free(a, || None));
         assert!(!heap.free(b + 1, || None));
+    }
+
+    #[test]
+    fn neighbours_do_not_touch() {
+        let heap = heap();
+        let a = heap.allocate(PAGE).unwrap();
+        let b = heap.allocate(PAGE).unwrap();
+        assert_eq!((heap.find(a + PAGE), heap.find(b - 1)), (None, None));
     }
 
     #[test]
@@ -304,7 +315,7 @@ mod tests {
     fn a_range_in_quarantine_is_not_handed_out() {
         use std::sync::Arc;
         use std::sync::atomic::AtomicBool;
-        let heap = Heap::new(0x10_0000, 4 * PAGE, 4 * PAGE).unwrap();
+        let heap = Heap::new(0x10_0000, 5 * PAGE, 5 * PAGE).unwrap();
         let start = heap.allocate(4 * PAGE).unwrap();
         let done = Arc::new(AtomicBool::new(false));
         let idle = Arc::clone(&done);

@@ -64,7 +64,7 @@ impl Spot {
     #[cold]
     fn fault(&self, side: &'static str, len: usize) -> Error {
         let Some(Extent { start, size }) = self.extent else {
-            return Error::Parameter(format!("{len} bytes at {side} address {:#x} wrap around", self.address));
+            return Error::Inaccessible { side, address: self.address, len };
         };
         let place = self.place.describe();
         Error::Range(RangeFault { side, place, address: self.address, len, start, size })
@@ -145,6 +145,11 @@ impl Memory {
     /// The allocation at a device address, for reports. Takes no lock.
     pub(crate) fn device_extent(&self, address: usize) -> Option<Extent> {
         self.devices[self.device_of(address)? as usize].find(address)
+    }
+
+    /// Whether all of a host range is mapped.
+    pub(crate) fn is_mapped(address: usize, len: usize) -> bool {
+        region::is_mapped(address, len)
     }
 
     /// Holds the registered ranges still and finds addresses.

@@ -93,6 +93,15 @@ impl Index {
     }
 }
 
+/// Whether all pages of a range are mapped, whatever may be done with them.
+pub(crate) fn is_mapped(address: usize, len: usize) -> bool {
+    let start = address - address % super::heap::PAGE;
+    let Some(end) = address.checked_add(len) else { return false };
+    // SAFETY: an asynchronous sync of a private or anonymous range does nothing, and says so when a
+    // page of it does not exist.
+    unsafe { libc::msync(start as *mut _, end - start, libc::MS_ASYNC) == 0 }
+}
+
 /// Bytes of physical memory of this machine.
 pub(crate) fn physical_memory() -> usize {
     // SAFETY: sysconf only reads its argument.

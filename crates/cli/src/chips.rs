@@ -1,0 +1,120 @@
+//! `softacl chips`: the chips that can be chosen, with their numbers and where those come from.
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+use softacl_profiles::{Chip, cann_versions, chips, profile};
+
+/// List the chips and CANN versions, or everything known about one chip.
+#[derive(Args)]
+pub struct Arguments {
+    /// A family or a full SoC name; all when left out
+    name: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn main(arguments: &Arguments) -> Result<()> {
+    let chosen: Vec<&Chip> = match &arguments.name {
+        Some(name) => vec![profile(Some(name), None)?.chip],
+        None => chips().iter().collect(),
+    };
+    if arguments.json {
+        let chips: Vec<Value> = chosen.iter().map(|chip| as_json(chip)).collect();
+        println!("{}", serde_json::to_string_pretty(&chips)?);
+        return Ok(());
+    }
+    if arguments.name.is_some() {
+        describe(chosen[0]);
+        return Ok(());
+    }
+    println!("{:<12} {:<8} {:<18} {:<7} {:>6} {:>8} {:>8}  copies", "family", "product", "SoC name", "forms", "memory", "streams", "events");
+    for chip in chosen {
+        println!(
+            "{:<12} {:<8} {:<18} {:<7} {:>4} G {:>8} {:>8}  {}",
+            chip.family,
+            chip.product,
+            chip.default_soc,
+            forms(chip),
+            chip.memory_gib,
+            chip.limits.streams,
+            chip.limits.events,
+            copies(chip),
+        );
+    }
+    let versions: Vec<&str> = cann_versions().iter().map(|cann| cann.version.as_str()).collect();
+    println!("\nCANN versions (SOFTACL_CANN): {}", versions.join(", "));
+    println!("Choose with SOFTACL_SOC or `softacl run --soc`; `softacl chips Ascend910B` says everything about one.");
+    Ok(())
+}
+
+fn describe(chip: &Chip) {
+    println!("{} ({})\n", chip.family, chip.product);
+    println!("SoC names      {}", chip.socs.join(", "));
+    println!("forms          {}", forms(chip));
+    println!("memory         {} GiB per device", chip.memory_gib);
+    println!("limits         {} streams, {} events per device", chip.limits.streams, chip.limits.events);
+    println!("copies         {}", copies(chip));
+    let peer = match (chip.peer.supported, chip.peer.enable_required) {
+        (false, _) => "no",
+        (true, true) => "yes, once both devices enable it",
+        (true, false) => "yes, without enabling",
+    };
+    println!("peer access    {peer}");
+    if let Some(cores) = &chip.cores {
+        println!("cores          {} cube, {} vector, {} AI CPU", cores.cube, cores.vector, cores.aicpu);
+    }
+    for link in &chip.links {
+        let [low, high] = link.gigabytes_per_second;
+        println!("link           {}: {low} to {high} GB/s ({})", link.path, link.source);
+    }
+    println!("\nSources");
+    for (section, source) in &chip.sources {
+        println!("  {section:<12} {source}");
+    }
+}
+
+fn forms(chip: &Chip) -> String {
+    chip.forms.iter().map(|form| form.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn copies(chip: &Chip) -> String {
+    let mut kinds = vec!["plain, 2D".to_owned()];
+    if chip.copy.batch {
+        kinds.push("batch".to_owned());
+    }
+    if chip.copy.descriptor_bytes > 0 {
+        kinds.push(format!("descriptor ({} B)", chip.copy.descriptor_bytes));
+    }
+    if chip.copy.offset {
+        kinds.push("offset".to_owned());
+    }
+    kinds.join(", ")
+}
+
+fn as_json(chip: &Chip) -> Value {
+    json!({
+        "family": chip.family,
+        "product": chip.product,
+        "socs": chip.socs,
+        "default_soc": chip.default_soc,
+        "forms": chip.forms.iter().map(|form| form.name()).collect::<Vec<_>>(),
+        "memory_gib": chip.memory_gib,
+        "limits": { "streams": chip.limits.streams, "events": chip.limits.events },
+        "copy": {
+            "batch": chip.copy.batch,
+            "batch_validates_first": chip.copy.batch_validates_first,
+            "descriptor_bytes": chip.copy.descriptor_bytes,
+            "offset": chip.copy.offset,
+            "memset_d32": chip.copy.memset_d32,
+            "host_registration": chip.copy.host_registration,
+        },
+        "peer": { "supported": chip.peer.supported, "enable_required": chip.peer.enable_required },
+        "cores": chip.cores.as_ref().map(|cores| json!({ "cube": cores.cube, "vector": cores.vector, "aicpu": cores.aicpu })),
+        "links": chip.links.iter().map(|link| json!({
+            "path": link.path, "gigabytes_per_second": link.gigabytes_per_second, "source": link.source,
+        })).collect::<Vec<_>>(),
+        "sources": chip.sources,
+    })
+}

@@ -1,0 +1,35 @@
+//! `softacl env`: every variable that softacl reads.
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+use std::env;
+
+/// List every environment variable that softacl reads, its value now and its meaning.
+#[derive(Args)]
+pub struct Arguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn main(arguments: &Arguments) -> Result<()> {
+    let now = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    if arguments.json {
+        let all: Vec<_> = ascendcl::VARIABLES
+            .iter()
+            .map(|v| json!({ "name": v.name, "value": now(v.name), "default": v.default, "meaning": v.meaning }))
+            .collect();
+        println!("{}", serde_json::to_string_pretty(&all)?);
+        return Ok(());
+    }
+    for variable in ascendcl::VARIABLES {
+        let value = match now(variable.name) {
+            Some(value) => format!("{value} (set)"),
+            None if variable.default.is_empty() => "not set".to_owned(),
+            None => format!("{} (default)", variable.default),
+        };
+        println!("{} = {value}\n    {}", variable.name, variable.meaning);
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! `softacl explain`: what an error code means.
+
+use anyhow::{Result, bail};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+/// Say what an error code means, what usually causes it and what to check.
+#[derive(Args)]
+pub struct Arguments {
+    /// A code such as 107003, or its name such as ACL_ERROR_RT_STREAM_CONTEXT
+    code: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Code {
+    value: i32,
+    name: String,
+    meaning: String,
+    causes: Vec<String>,
+    checks: Vec<String>,
+    returned_by: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Codes {
+    code: Vec<Code>,
+}
+
+fn codes() -> Vec<Code> {
+    let codes: Codes = toml::from_str(include_str!("../data/codes.toml")).expect("codes.toml is valid");
+    codes.code
+}
+
+pub fn main(arguments: &Arguments) -> Result<()> {
+    let codes = codes();
+    let wanted = arguments.code.trim();
+    let found = match wanted.parse::<i32>() {
+        Ok(value) => codes.iter().find(|code| code.value == value),
+        Err(_) => codes.iter().find(|code| code.name.eq_ignore_ascii_case(wanted)),
+    };
+    let Some(code) = found else { bail!("{}", unknown(wanted, &codes)) };
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(code)?);
+        return Ok(());
+    }
+    println!("{} {}\n\n{}\n", code.value, code.name, code.meaning);
+    section("Likely causes", &code.causes);
+    section("What to check", &code.checks);
+    section("Returned by", &code.returned_by);
+    Ok(())
+}
+
+fn section(title: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    println!("{title}:");
+    for line in lines {
+        println!("  - {line}");
+    }
+    println!();
+}
+
+/// Says what is near, so that a mistyped code is found.
+fn unknown(wanted: &str, codes: &[Code]) -> String {
+    let near: Vec<String> = match wanted.parse::<i64>() {
+        Ok(value) => {
+            let mut sorted: Vec<&Code> = codes.iter().collect();
+            sorted.sort_by_key(|code| (i64::from(code.value) - value).abs());
+            sorted.iter().take(3).map(|code| format!("{} {}", code.value, code.name)).collect()
+        }
+        Err(_) => {
+            let wanted = wanted.to_ascii_uppercase();
+            codes.iter().filter(|code| code.name.contains(&wanted)).take(5).map(|code| format!("{} {}", code.value, code.name)).collect()
+        }
+    };
+    if near.is_empty() {
+        return format!("{wanted:?} is neither a code nor a name of the interface, which has {} of them", codes.len());
+    }
+    format!("{wanted:?} is not a code of the interface; near it: {}", near.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_of_the_interface_is_explained() {
+        let codes = codes();
+        for (value, name) in ascendcl_sys::CODES {
+            let code = codes.iter().find(|code| code.value == *value).unwrap_or_else(|| panic!("{value} {name}"));
+            assert_eq!(code.name, *name);
+            assert!(!code.meaning.is_empty() && !code.causes.is_empty() && !code.checks.is_empty(), "{name}");
+        }
+        assert_eq!(codes.len(), ascendcl_sys::CODES.len() + 1);
+    }
+
+    #[test]
+    fn only_functions_that_exist_are_named() {
+        for code in codes() {
+            for function in code.returned_by {
+                assert!(ascendcl_sys::manifest::function(&function).is_some(), "{}: {function}", code.value);
+            }
+        }
+    }
+
+    #[test]
+    fn a_mistyped_code_finds_its_neighbours() {
+        assert!(unknown("107004444", &codes()).contains("near it"));
+        assert!(unknown("STREAM_CONTEXT", &codes()).contains("107003"));
+    }
+}

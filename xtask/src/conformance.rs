@@ -1,0 +1,272 @@
+//! The conformance runner: builds the C and C++ programs under `conformance/` and runs each of them against a
+//! `libascendcl.so`, once for every product and schedule that the program asks for.
+
+mod build;
+mod directives;
+mod execute;
+mod probe;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+use directives::{Directives, Form};
+use execute::{Outcome, Run};
+
+/// What to test, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where `libascendcl.so` is.
+    pub library_dir: PathBuf,
+    /// Where `acl/acl.h` is.
+    pub include_dir: PathBuf,
+    /// The programs: one directory per topic.
+    pub source_dir: PathBuf,
+    /// Where binaries and the output of runs go.
+    pub build_dir: PathBuf,
+    /// Build the programs (not the library) with a sanitizer.
+    pub sanitizer: Option<Sanitizer>,
+    /// Only programs whose `topic/name` contains this.
+    pub filter: Option<String>,
+    /// The library drives a card: no `SOFTACL_*` variables, no programs that need them.
+    pub real_hardware: bool,
+    /// Only this product.
+    pub soc: Option<String>,
+}
+
+/// The sanitizers that the programs can be built with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sanitizer {
+    Address,
+    Thread,
+}
+
+/// How many runs passed, failed and were left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub passed: usize,
+    pub failed: usize,
+    pub skipped: usize,
+}
+
+/// One source file and what its first lines ask for.
+#[derive(Debug)]
+struct Program {
+    topic: String,
+    name: String,
+    source: PathBuf,
+    directives: Directives,
+}
+
+impl Program {
+    fn label(&self) -> String {
+        format!("{}/{}", self.topic, self.name)
+    }
+}
+
+/// Builds and runs everything that `options` select. Failures are printed and counted; an error means that the
+/// runner itself could not do its work.
+pub fn run(options: &Options) -> Result<Summary> {
+    ensure!(
+        options.library_dir.join("libascendcl.so").is_file(),
+        "there is no libascendcl.so in {}",
+        options.library_dir.display()
+    );
+    let started = Instant::now();
+    let directory = options.build_dir.join(match options.sanitizer {
+        None => "plain",
+        Some(Sanitizer::Address) => "address",
+        Some(Sanitizer::Thread) => "thread",
+    });
+    fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
+    let toolchain = build::Toolchain::new(options, &directory);
+    if let Some(sanitizer) = options.sanitizer {
+        probe::sanitizer_reports(&toolchain, sanitizer)?;
+    }
+    let card = if options.real_hardware && options.soc.is_none() {
+        Some(probe::soc_of_card(&toolchain)?)
+    } else {
+        None
+    };
+
+    let programs = collect(&options.source_dir, options.filter.as_deref())?;
+    ensure!(!programs.is_empty(), "no program matches");
+    let mut summary = Summary::default();
+    let mut topics: BTreeMap<&str, Topic> = BTreeMap::new();
+    let mut runs = Vec::new();
+    for program in &programs {
+        let planned = plan(program, options, card.as_deref());
+        let topic = topics.entry(&program.topic).or_default();
+        topic.programs += 1;
+        topic.left += planned.len();
+        if planned.is_empty() {
+            topic.skipped += 1;
+            summary.skipped += 1;
+        }
+        runs.extend(planned);
+    }
+
+    let wanted: Vec<&Program> = programs.iter().filter(|p| runs.iter().any(|r| std::ptr::eq(r.program, *p))).collect();
+    let built = in_parallel(&wanted, |program| toolchain.compile(program));
+    let mut broken = BTreeMap::new();
+    for (program, result) in wanted.iter().zip(built) {
+        if let Some(text) = result? {
+            broken.insert(program.label(), text);
+        }
+    }
+    for (label, text) in &broken {
+        println!("{label}: does not compile\n{text}");
+        summary.failed += 1;
+    }
+    for run in runs.iter().filter(|run| broken.contains_key(&run.program.label())) {
+        let topic = topics.get_mut(run.program.topic.as_str()).context("a run without a topic")?;
+        topic.left -= 1;
+        topic.failed += 1;
+    }
+    runs.retain(|run| !broken.contains_key(&run.program.label()));
+
+    let topics = Mutex::new(topics);
+    let outcomes = in_parallel(&runs, |run| {
+        let outcome = run.execute(&toolchain)?;
+        let mut topics = topics.lock().expect("no run panics while it holds the lock");
+        let topic = topics.get_mut(run.program.topic.as_str()).context("a run without a topic")?;
+        topic.record(&outcome);
+        if let Some(report) = outcome.report() {
+            println!("{}\n{report}", run.title());
+        }
+        if topic.left == 0 {
+            println!("{}", topic.line(&run.program.topic));
+        }
+        Ok::<_, anyhow::Error>(outcome)
+    });
+    for outcome in outcomes {
+        match outcome? {
+            Outcome::Passed => summary.passed += 1,
+            Outcome::Failed { .. } => summary.failed += 1,
+        }
+    }
+    println!(
+        "conformance: {} passed, {} failed, {} programs skipped, {:.1} s",
+        summary.passed,
+        summary.failed,
+        summary.skipped,
+        started.elapsed().as_secs_f64()
+    );
+    Ok(summary)
+}
+
+/// The programs below `source_dir`, sorted by topic and name.
+fn collect(source_dir: &Path, filter: Option<&str>) -> Result<Vec<Program>> {
+    let mut programs = Vec::new();
+    for topic in entries(source_dir)? {
+        if !topic.is_dir() {
+            continue;
+        }
+        for source in entries(&topic)? {
+            let Some("c" | "cpp") = source.extension().and_then(|e| e.to_str()) else {
+                continue;
+            };
+            let text = fs::read_to_string(&source).with_context(|| format!("reading {}", source.display()))?;
+            let directives = directives::parse(&text).with_context(|| format!("directives of {}", source.display()))?;
+            let program = Program { topic: last_part(&topic), name: stem(&source), source, directives };
+            if filter.is_none_or(|f| program.label().contains(f)) {
+                programs.push(program);
+            }
+        }
+    }
+    Ok(programs)
+}
+
+/// The runs of one program; none when it has to be skipped.
+fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<Run<'p>> {
+    let directives = &program.directives;
+    if options.real_hardware && (directives.softacl_only || directives.form == Form::Rc) {
+        return Vec::new();
+    }
+    if options.sanitizer.is_some() && directives.no_sanitizer {
+        return Vec::new();
+    }
+    let only = options.soc.as_deref().or(card);
+    let socs = directives.socs.iter().filter(|soc| only.is_none_or(|o| o == soc.as_str()));
+    let mut runs = Vec::new();
+    for soc in socs {
+        if options.real_hardware {
+            runs.push(Run { program, soc: None, schedule: None });
+            continue;
+        }
+        for schedule in directives.schedules() {
+            runs.push(Run { program, soc: Some(soc.clone()), schedule });
+        }
+    }
+    runs
+}
+
+/// The state of one topic while its runs come in.
+#[derive(Debug, Default)]
+struct Topic {
+    programs: usize,
+    skipped: usize,
+    left: usize,
+    passed: usize,
+    failed: usize,
+}
+
+impl Topic {
+    fn record(&mut self, outcome: &Outcome) {
+        self.left -= 1;
+        match outcome {
+            Outcome::Passed => self.passed += 1,
+            Outcome::Failed { .. } => self.failed += 1,
+        }
+    }
+
+    fn line(&self, name: &str) -> String {
+        let verdict = if self.failed == 0 { "ok".to_string() } else { format!("{} FAILED", self.failed) };
+        format!("{name:14} {:2} programs, {:3} runs, {verdict}", self.programs - self.skipped, self.passed + self.failed)
+    }
+}
+
+/// Applies `work` to every item on all cores; the results come in the order of the items.
+fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    std::thread::scope(|scope| {
+        for _ in 0..cores.min(items.len()) {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
+                    let result = work(item);
+                    *results[index].lock().expect("written once") = Some(result);
+                }
+            });
+        }
+    });
+    results
+        .into_iter()
+        .map(|slot| slot.into_inner().expect("written once").expect("every item was worked on"))
+        .collect()
+}
+
+fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
+        paths.push(entry?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn last_part(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}

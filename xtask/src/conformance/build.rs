@@ -1,0 +1,114 @@
+//! Compiling the conformance programs.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result};
+
+use super::{Options, Program, Sanitizer, entries};
+
+/// Compilers, flags and places of one invocation of the runner.
+#[derive(Debug)]
+pub struct Toolchain<'o> {
+    pub options: &'o Options,
+    /// Binaries and outputs of this sanitizer setting.
+    pub directory: PathBuf,
+}
+
+impl<'o> Toolchain<'o> {
+    pub fn new(options: &'o Options, directory: &Path) -> Self {
+        Toolchain { options, directory: directory.to_path_buf() }
+    }
+
+    /// Where the binary of a program is.
+    pub fn binary(&self, program: &Program) -> PathBuf {
+        self.directory.join(format!("{}-{}", program.topic, program.name))
+    }
+
+    /// Compiles a program unless its binary is up to date. `Some(text)` is what the compiler said when it refused.
+    pub fn compile(&self, program: &Program) -> Result<Option<String>> {
+        let binary = self.binary(program);
+        if self.is_current(program, &binary)? {
+            return Ok(None);
+        }
+        self.compile_file(&program.source, &binary, true)
+    }
+
+    /// Compiles one source file; with the library when it is a client of it.
+    pub fn compile_file(&self, source: &Path, binary: &Path, with_library: bool) -> Result<Option<String>> {
+        let cpp = source.extension().is_some_and(|e| e == "cpp");
+        let mut command = Command::new(if cpp { "g++" } else { "gcc" });
+        command.arg(if cpp { "-std=c++17" } else { "-std=c99" });
+        command.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-pthread"]);
+        match self.options.sanitizer {
+            Some(Sanitizer::Address) => {
+                command.args(["-fsanitize=address", "-fno-omit-frame-pointer"]);
+            }
+            Some(Sanitizer::Thread) => {
+                command.arg("-fsanitize=thread");
+            }
+            None => {}
+        }
+        command.arg("-I").arg(&self.options.include_dir);
+        command.arg(source).arg("-o").arg(binary);
+        if with_library {
+            command.arg("-L").arg(&self.options.library_dir).arg("-lascendcl");
+            // What the library itself needs is found beside it or by the loader, not by the linker.
+            command.arg("-Wl,--allow-shlib-undefined");
+        }
+        let output = command.output().with_context(|| format!("starting {:?}", command.get_program()))?;
+        if output.status.success() {
+            return Ok(None);
+        }
+        Ok(Some(format!("{}\n{}", command_line(&command), String::from_utf8_lossy(&output.stderr))))
+    }
+
+    /// Is the binary newer than its source and every header it could see?
+    fn is_current(&self, program: &Program, binary: &Path) -> Result<bool> {
+        if !binary.exists() {
+            return Ok(false);
+        }
+        let built = modified(binary)?;
+        let mut newest = modified(&program.source)?;
+        for directory in [&self.options.source_dir, &self.options.include_dir] {
+            newest = newest.max(newest_header(directory)?);
+        }
+        Ok(built > newest)
+    }
+}
+
+/// A command as one would type it.
+pub fn command_line(command: &Command) -> String {
+    let mut words = vec![command.get_program().to_os_string()];
+    words.extend(command.get_args().map(OsString::from));
+    words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+}
+
+/// A word for the shell.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+fn modified(path: &Path) -> Result<SystemTime> {
+    fs::metadata(path).and_then(|data| data.modified()).with_context(|| format!("the time of {}", path.display()))
+}
+
+fn newest_header(directory: &Path) -> Result<SystemTime> {
+    let mut newest = SystemTime::UNIX_EPOCH;
+    for path in entries(directory)? {
+        if path.is_dir() {
+            newest = newest.max(newest_header(&path)?);
+        } else if path.extension().is_some_and(|e| e == "h") {
+            newest = newest.max(modified(&path)?);
+        }
+    }
+    Ok(newest)
+}

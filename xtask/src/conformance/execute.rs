@@ -1,0 +1,207 @@
+//! Running one conformance program once.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::build::{Toolchain, command_line, quoted};
+use super::directives::Form;
+use super::{Program, Sanitizer};
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A program with a product and a schedule.
+#[derive(Debug)]
+pub struct Run<'p> {
+    pub program: &'p Program,
+    /// `None` on a card, which knows what it is.
+    pub soc: Option<String>,
+    pub schedule: Option<&'static str>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum Outcome {
+    Passed,
+    Failed { reason: String, output: String, repeat: String },
+}
+
+impl Outcome {
+    /// Everything there is to say about a failure.
+    pub fn report(&self) -> Option<String> {
+        match self {
+            Outcome::Passed => None,
+            Outcome::Failed { reason, output, repeat } => {
+                Some(format!("  {reason}\n{}\n  repeat: {repeat}", output.trim_end()))
+            }
+        }
+    }
+}
+
+impl Run<'_> {
+    pub fn title(&self) -> String {
+        let mut title = format!("FAILED {}", self.program.label());
+        for part in [self.soc.as_deref(), self.schedule].into_iter().flatten() {
+            title.push(' ');
+            title.push_str(part);
+        }
+        title
+    }
+
+    pub fn execute(&self, toolchain: &Toolchain) -> Result<Outcome> {
+        let output = toolchain.directory.join("output");
+        fs::create_dir_all(&output).with_context(|| format!("creating {}", output.display()))?;
+        let name = format!(
+            "{}-{}-{}-{}.txt",
+            self.program.topic,
+            self.program.name,
+            self.soc.as_deref().unwrap_or("card"),
+            self.schedule.unwrap_or("threads").replace(':', "-")
+        );
+        let output = output.join(name);
+        let variables = self.variables(toolchain);
+        let mut command = launcher(toolchain, &toolchain.binary(self.program));
+        let repeat = repeat_line(&variables, &command);
+        clean_environment(&mut command, toolchain.options.real_hardware);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+
+        let end = run_into(&mut command, &output)?;
+        let text = String::from_utf8_lossy(&fs::read(&output).with_context(|| format!("reading {}", output.display()))?)
+            .into_owned();
+        let verdict = format!("PASS {} (", self.program.label());
+        let reason = match end {
+            End::TimedOut => format!("still running after {} s", TIMEOUT.as_secs()),
+            End::Exited(status) if status.success() && text.lines().any(|line| line.starts_with(&verdict)) => {
+                return Ok(Outcome::Passed);
+            }
+            End::Exited(status) => describe(status),
+        };
+        Ok(Outcome::Failed { reason, output: text, repeat })
+    }
+
+    fn variables(&self, toolchain: &Toolchain) -> Vec<(String, OsString)> {
+        let mut variables = vec![("LD_LIBRARY_PATH".to_string(), library_path(toolchain))];
+        if let Some(soc) = &self.soc {
+            variables.push(("SOFTACL_SOC".into(), soc.into()));
+        }
+        if self.program.directives.form == Form::Rc {
+            variables.push(("SOFTACL_FORM".into(), "RC".into()));
+        }
+        if let Some(schedule) = self.schedule {
+            variables.push(("SOFTACL_SCHEDULE".into(), schedule.into()));
+        }
+        for (name, value) in &self.program.directives.environment {
+            if !toolchain.options.real_hardware || !name.starts_with("SOFTACL_") {
+                variables.push((name.clone(), value.into()));
+            }
+        }
+        variables.extend(sanitizer_variables(toolchain.options.sanitizer));
+        variables
+    }
+}
+
+/// The options of the sanitizer runtimes.
+pub fn sanitizer_variables(sanitizer: Option<Sanitizer>) -> Vec<(String, OsString)> {
+    match sanitizer {
+        None => Vec::new(),
+        Some(Sanitizer::Address) => vec![("ASAN_OPTIONS".into(), "detect_leaks=1".into())],
+        // The library is not instrumented, and its own synchronisation is invisible to the tool: memory that only the
+        // library touches must not count. Races between the threads of a program are still found.
+        Some(Sanitizer::Thread) => {
+            vec![("TSAN_OPTIONS".into(), "halt_on_error=0,exitcode=66,ignore_noninstrumented_modules=1".into())]
+        }
+    }
+}
+
+/// The command that starts a binary. The thread sanitizer cannot live with a randomised address space.
+pub fn launcher(toolchain: &Toolchain, binary: &Path) -> Command {
+    if toolchain.options.sanitizer == Some(Sanitizer::Thread) {
+        let mut command = Command::new("setarch");
+        command.arg("-R").arg(binary);
+        command
+    } else {
+        Command::new(binary)
+    }
+}
+
+/// Directories to find the library and, on a card, what it needs.
+pub fn library_path(toolchain: &Toolchain) -> OsString {
+    let mut path = toolchain.options.library_dir.clone().into_os_string();
+    if let Some(inherited) = env::var_os("LD_LIBRARY_PATH").filter(|value| !value.is_empty()) {
+        path.push(":");
+        path.push(inherited);
+    }
+    path
+}
+
+/// Removes what would change the behaviour of the library. A card keeps the variables of its installation.
+pub fn clean_environment(command: &mut Command, real_hardware: bool) {
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        let installation = name.starts_with("ASCEND_") && name != "ASCEND_RT_VISIBLE_DEVICES";
+        if name.starts_with("SOFTACL_") || (name.starts_with("ASCEND_") && !(real_hardware && installation)) {
+            command.env_remove(name);
+        }
+    }
+}
+
+/// How a process ended.
+pub enum End {
+    Exited(ExitStatus),
+    TimedOut,
+}
+
+/// Runs a command with its output in a file, and ends it when it takes too long.
+pub fn run_into(command: &mut Command, output: &Path) -> Result<End> {
+    let file = File::create(output).with_context(|| format!("creating {}", output.display()))?;
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    let mut child = command.process_group(0).spawn().with_context(|| format!("starting {}", command_line(command)))?;
+    let deadline = Instant::now() + TIMEOUT;
+    let mut pause = Duration::from_micros(500);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(End::Exited(status));
+        }
+        if Instant::now() >= deadline {
+            end_group(&mut child)?;
+            return Ok(End::TimedOut);
+        }
+        thread::park_timeout(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+}
+
+/// Ends a process with the children it may have.
+fn end_group(child: &mut Child) -> Result<()> {
+    let group = format!("-{}", child.id());
+    let status = Command::new("kill").args(["-KILL", "--", &group]).status().context("starting kill")?;
+    if !status.success() {
+        child.kill().context("ending a run that took too long")?;
+    }
+    child.wait().context("waiting for a run that was ended")?;
+    Ok(())
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "exit code 0, but no PASS line".to_string(),
+        (Some(66), _) => "exit code 66: the thread sanitizer has reported something".to_string(),
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "ended in an unknown way".to_string(),
+    }
+}
+
+fn repeat_line(variables: &[(String, OsString)], command: &Command) -> String {
+    let mut words: Vec<String> =
+        variables.iter().map(|(name, value)| format!("{name}={}", quoted(&value.to_string_lossy()))).collect();
+    words.push(command_line(command));
+    words.join(" ")
+}
