@@ -123,6 +123,7 @@ int main()
     }
 
     static Completion completion;
+    completion.wait_for(0); /* takes the lock once: whoever takes it next sees the object whole */
     for (int i = 0; i < 100; i++) {
         EXPECT_OK(aclrtLaunchHostFunc(stream, Completion::done, &completion));
     }

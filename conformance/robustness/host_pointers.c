@@ -67,7 +67,7 @@ int main(void)
         pages + 100,                          /* begins well, ends in the page without access */
         pages + 2 * PAGE + 100,               /* begins readable, ends unmapped */
         (uint8_t *)(uintptr_t)0x10,           /* the null page */
-        (uint8_t *)(uintptr_t)0xDEADBEEF000u, /* nowhere */
+        (uint8_t *)(uintptr_t)0x900000000000u, /* above all that a process has */
         (uint8_t *)(uintptr_t)0x8000000000000000u, /* not even an address */
         (uint8_t *)(uintptr_t)0xFFFFFFFFFFFFE000u,      /* the last ones */
     };

@@ -37,7 +37,9 @@ int main(void)
         if (family_is_large()) {
             EXPECT_FAILS(aclrtMemsetD32(device, huge, 0, huge / 4));
             EXPECT_FAILS(aclrtMemsetD32(device, SIZE, 0, huge));
-            EXPECT_FAILS(aclrtHostRegisterV2(plain, huge, ACL_HOST_REG_MAPPED));
+            if (huge >= (size_t)1 << 48) {
+                EXPECT_FAILS(aclrtHostRegisterV2(plain, huge, ACL_HOST_REG_MAPPED));
+            }
             void *dsts[2] = {device, device + 64}, *srcs[2] = {pinned, pinned + 64};
             size_t many[2] = {64, huge}, indexes[1] = {0};
             aclrtMemcpyBatchAttr attrs[1] = {host_to_device()};

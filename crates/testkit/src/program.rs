@@ -1,0 +1,117 @@
+//! Programs: operations with abstract numbers, which the world reduces to what exists when they run.
+//! So any part of a program is a program, which is what shrinking needs.
+
+use fastrand::Rng;
+
+/// One call. The numbers choose streams, buffers, offsets and sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    AllocateDevice { size: u32 },
+    AllocatePinned { size: u32 },
+    AllocatePageable { size: u32 },
+    Free { buffer: u32, wait: bool },
+    CreateStream,
+    DestroyStream { stream: u32 },
+    Copy { target: u32, source: u32, at: u32, len: u32 },
+    CopyAsync { target: u32, source: u32, at: u32, len: u32, stream: u32 },
+    /// Copy kind 5, and the source changes right after the call.
+    CopyStaged { target: u32, source: u32, at: u32, len: u32, stream: u32 },
+    CopyPlane { target: u32, source: u32, at: u32, width: u32, height: u32, stream: u32 },
+    CopyBatch { target: u32, source: u32, at: u32, entries: u32, len: u32, stream: u32, blocking: bool },
+    CopyDescribed { target: u32, source: u32, at: u32, len: u32, stream: u32 },
+    CopyWithOffset { target: u32, source: u32, at: u32, len: u32, stream: u32 },
+    Fill { target: u32, at: u32, len: u32, byte: u8 },
+    FillAsync { target: u32, at: u32, len: u32, byte: u8, stream: u32 },
+    FillWords { target: u32, at: u32, len: u32, word: u32, stream: u32 },
+    Reduce { target: u32, source: u32, at: u32, len: u32, kind: u32, stream: u32 },
+    /// A host function that adds 1 to every byte of a range of host memory.
+    HostFunction { target: u32, at: u32, len: u32, stream: u32 },
+    /// The program itself writes host memory.
+    HostWrite { target: u32, at: u32, len: u32, byte: u8 },
+    Record { event: u32, stream: u32 },
+    Wait { event: u32, stream: u32 },
+    Synchronize { stream: u32 },
+    SynchronizeEvent { event: u32 },
+    SynchronizeDevice,
+    Query { stream: u32 },
+    /// A call with a mistake in it: it must be refused with this mistake's code and change nothing.
+    Mistake { which: u32, target: u32, source: u32, stream: u32 },
+    /// Changes a byte that the model does not know of; never drawn, for testing the tests.
+    Corrupt { target: u32 },
+    Verify,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    pub operations: Vec<Operation>,
+}
+
+impl Program {
+    /// A program drawn from a seed.
+    pub fn random(seed: u64, length: usize) -> Program {
+        let mut rng = Rng::with_seed(seed);
+        let mut operations = vec![
+            Operation::AllocateDevice { size: 5000 },
+            Operation::AllocatePinned { size: 5000 },
+            Operation::AllocatePageable { size: 5000 },
+            Operation::CreateStream,
+            Operation::CreateStream,
+        ];
+        operations.extend((0..length).map(|_| operation(&mut rng)));
+        operations.push(Operation::Verify);
+        Program { operations }
+    }
+}
+
+fn operation(rng: &mut Rng) -> Operation {
+    use Operation::*;
+    let (target, source, stream, event) = (rng.u32(..), rng.u32(..), rng.u32(..), rng.u32(..));
+    let (at, byte) = (rng.u32(..), rng.u8(..));
+    let len = length(rng);
+    match rng.u32(0..100) {
+        0..=3 => AllocateDevice { size: size(rng) },
+        4..=6 => AllocatePinned { size: size(rng) },
+        7 => AllocatePageable { size: size(rng) },
+        8..=10 => Free { buffer: target, wait: rng.bool() },
+        11..=12 => CreateStream,
+        13 => DestroyStream { stream },
+        14..=18 => Copy { target, source, at, len },
+        19..=38 => CopyAsync { target, source, at, len, stream },
+        39..=42 => CopyStaged { target, source, at, len, stream },
+        43..=46 => CopyPlane { target, source, at, width: len % 300 + 1, height: rng.u32(1..20), stream },
+        47..=53 => CopyBatch { target, source, at, entries: rng.u32(1..40), len: len % 500 + 1, stream, blocking: rng.u8(..) < 50 },
+        54..=57 => CopyDescribed { target, source, at, len, stream },
+        58..=59 => CopyWithOffset { target, source, at, len, stream },
+        60 => Fill { target, at, len, byte },
+        61..=63 => FillAsync { target, at, len, byte, stream },
+        64..=65 => FillWords { target, at, len, word: rng.u32(..), stream },
+        66..=69 => Reduce { target, source, at, len, kind: rng.u32(..), stream },
+        70..=73 => HostFunction { target, at, len, stream },
+        74..=77 => HostWrite { target, at, len, byte },
+        78..=82 => Record { event, stream },
+        83..=87 => Wait { event, stream },
+        88..=90 => Synchronize { stream },
+        91 => SynchronizeEvent { event },
+        92 => SynchronizeDevice,
+        93..=94 => Query { stream },
+        95..=98 => Mistake { which: rng.u32(..), target, source, stream },
+        _ => Verify,
+    }
+}
+
+/// Sizes of buffers: mostly small, sometimes large enough to be shared between threads.
+fn size(rng: &mut Rng) -> u32 {
+    match rng.u32(0..20) {
+        0 => 3 << 20,
+        1..=3 => rng.u32(60_000..300_000),
+        _ => rng.u32(1..20_000),
+    }
+}
+
+fn length(rng: &mut Rng) -> u32 {
+    match rng.u32(0..10) {
+        0 => u32::MAX,
+        1..=3 => rng.u32(1..200_000),
+        _ => rng.u32(1..4000),
+    }
+}

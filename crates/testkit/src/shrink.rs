@@ -1,0 +1,39 @@
+//! Makes a failing program small: parts are left out as long as it still fails.
+
+use crate::program::Program;
+
+/// The smallest program found that still fails. `fails` runs a candidate.
+pub fn shrink(program: &Program, fails: impl Fn(&Program) -> bool) -> Program {
+    let mut best = program.clone();
+    let mut chunk = best.operations.len() / 2;
+    while chunk > 0 {
+        let mut start = 0;
+        while start < best.operations.len() {
+            let mut candidate = best.clone();
+            let end = (start + chunk).min(candidate.operations.len());
+            candidate.operations.drain(start..end);
+            if fails(&candidate) {
+                best = candidate;
+            } else {
+                start += chunk;
+            }
+        }
+        chunk /= 2;
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::Operation;
+
+    #[test]
+    fn only_what_matters_is_left() {
+        let program = Program::random(1, 200);
+        let matters = |program: &Program| program.operations.contains(&Operation::SynchronizeDevice);
+        assert!(matters(&program), "the seed draws one");
+        let small = shrink(&program, matters);
+        assert_eq!(small.operations, [Operation::SynchronizeDevice]);
+    }
+}
