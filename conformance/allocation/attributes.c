@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtPointerGetAttributes and aclrtMemGetAddressRange. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Allocation and release: arguments, contexts, alignment. */
 #include "../expect.h"
 

@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend310P
 // softacl-only
 // env: SOFTACL_MEMORY=64MiB
+// schedules: all
 /* A device runs out of memory with 207001, and recovers when something is freed. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtGetMemInfo follows allocation and release. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Host registration: makes plain memory pinned where the product has it, and is refused elsewhere. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Batch copies, the checks that precede the runtime: rows 1 to 9 of the table, and what they do to failIndex. */
 #include "forms.h"
 

@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950
+// schedules: all
 /* 4096 items are the most of a blocking batch; the asynchronous one has no such limit. */
 #include "forms.h"
 

@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950
+// schedules: all
 /* The asynchronous batch is only queued when all its host memory is pinned, and drains the stream when it is not. */
 #include "forms.h"
 

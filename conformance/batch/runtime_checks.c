@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950
+// schedules: all
 /* Batch copies, the checks of the runtime: rows 10 to 14 and 16, with failIndex at SIZE_MAX. */
 #include "forms.h"
 

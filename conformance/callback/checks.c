@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Callbacks: arguments, subscriptions, the codes of aclrtProcessReport. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Host functions run in stream order between copies, block their stream, and see its data. */
 #include "../expect.h"
 

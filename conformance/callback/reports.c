@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Callbacks run in the thread that processes reports; a blocking one holds its stream, the other kind does not. */
 #include "../expect.h"
 

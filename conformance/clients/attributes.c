@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950
+// schedules: all
 /* Seen in clients: batches with one attribute for all entries, and with as many attributes as entries. */
 #include "../batch/forms.h"
 

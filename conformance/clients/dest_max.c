@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Seen in a client: an address passed as destMax. Only a count above it is an error of that argument. */
 #include "../expect.h"
 

@@ -1,6 +1,7 @@
 // soc: Ascend910B
 // env: SOFTACL_MEMORY=10GiB
 // sanitize: none (a copy of 4 GiB takes too long there)
+// schedules: all
 /* Seen in clients: single copies of 4 GiB and a little more. The source is mostly untouched memory. */
 #include "../expect.h"
 

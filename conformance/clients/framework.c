@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* The calls of a tensor framework over its life: stream pool, failure mode, short-lived events, exit. */
 #include "../expect.h"
 

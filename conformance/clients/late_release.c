@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Seen in clients: destructors that destroy and free at exit, after aclrtResetDevice and aclFinalize. Errors, never a crash. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Seen in clients: results written into the buffer behind an object of a script language, in the middle of a heap block. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Seen in clients: aclrtSubscribeReport with the pthread_t of a thread that already loops in aclrtProcessReport. */
 #include "../expect.h"
 

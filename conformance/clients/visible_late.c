@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend310P
+// schedules: all
 /* Seen in clients: ASCEND_RT_VISIBLE_DEVICES set by the program itself, after the library was loaded. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Seen in clients: device calls before or without aclInit, and aclInit called several times. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Every context has its own default stream: the one a null stream means, and a real handle for it. */
 #include "../expect.h"
 

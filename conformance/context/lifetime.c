@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Contexts: creation, the current one, destruction, and what each call refuses. */
 #include "../expect.h"
 

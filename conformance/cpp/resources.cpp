@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* A C++ client: resources with owners, errors as exceptions, release in the right order while unwinding. */
 #include "../expect.h"
 

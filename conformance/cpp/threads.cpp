@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Many C++ threads on one device: own streams, shared streams, shared memory, host functions that notify. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
+// schedules: all
 /* Descriptor copies: the checks of the three calls and their order. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
+// schedules: all
 /* The descriptor is read when the task runs: changes made while the stream is held are effective. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
+// schedules: all
 /* The bytes of a descriptor: what aclrtSetMemcpyDesc writes, and that bytes written by hand serve as well. */
 #include "../expect.h"
 

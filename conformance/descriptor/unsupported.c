@@ -1,4 +1,5 @@
 // soc: Ascend310P Ascend910A
+// schedules: all
 /* Descriptor copies on products without them: the checks of the upper layer, then 207000. */
 #include "../expect.h"
 

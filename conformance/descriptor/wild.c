@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // softacl-only
+// schedules: all
 /* Descriptors with wild contents fail their stream with 507013; nothing else is hurt, and later tasks still run. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtSetDevice and aclrtResetDevice: identifiers, reference counts, what a reset does. Nothing here calls aclInit. */
 #include "../expect.h"
 

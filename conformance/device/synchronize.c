@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtSynchronizeDevice waits for the streams of the current context, and only for those. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* The device is set per thread, counted per process; after the last reset other threads find no context. */
 #include "../expect.h"
 

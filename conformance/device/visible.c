@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend310P
 // env: ASCEND_RT_VISIBLE_DEVICES=1
+// schedules: all
 /* One visible device: the program sees a single device 0, which is the second one of the machine. */
 #include "../expect.h"
 

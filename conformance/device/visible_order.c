@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend310P
 // env: ASCEND_RT_VISIBLE_DEVICES=1,0
+// schedules: all
 /* Visible devices in another order: numbers are exchanged everywhere. */
 #include "../expect.h"
 

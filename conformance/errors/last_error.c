@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* The last-error cell: what enters it, what does not, per thread, read with and without clearing. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclGetRecentErrMsg: text after an error, gone after it was read, one for each thread. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: Ascend910B
+// schedules: all
 /* With err_msg_mode "1" the text of the latest error belongs to the process: another thread reads it. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Event flags: which are accepted, alone or together, by the classic and by the Ex call. */
 #include "../expect.h"
 

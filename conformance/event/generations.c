@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* A wait belongs to the record that was made before it; later records of the same event change nothing for it. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: Ascend310P Ascend910B
+// schedules: all
 /* Events with a resource of their own run out with 207007; those that take it when recorded do not. */
 #include "../expect.h"
 

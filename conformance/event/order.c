@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Order between streams through events: held back until the record, then right; destroyed events keep their effect. */
 #include "../expect.h"
 

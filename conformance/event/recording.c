@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Recording, querying, synchronising, resetting. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Elapsed time and time stamps. */
 #include "../expect.h"
 

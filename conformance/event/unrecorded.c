@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* An event before its first record: classic and Ex differ. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend310P
+// schedules: all
 /* The configuration file of aclInit: missing, broken, empty, known keys, and another one later. */
 #include "../expect.h"
 

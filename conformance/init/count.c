@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclInit counts; aclFinalize ends at once, aclFinalizeReference step by step. */
 #include "../expect.h"
 

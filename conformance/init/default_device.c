@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* A default device in the configuration: some calls then need no aclrtSetDevice, aclrtMemcpyAsync does. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Version and name queries; none of them needs aclInit or a device. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtMemcpy: every row of its check table, and which row wins when two apply. */
 #include "../expect.h"
 

@@ -1,6 +1,7 @@
 // soc: Ascend910B
 // softacl-only
 // env: SOFTACL_CANN=9.0
+// schedules: all
 /* Up to 9.0 a count of zero was an error of the copy calls, found after the pointer checks. */
 #include "../expect.h"
 

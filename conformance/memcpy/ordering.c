@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtMemcpy waits for no stream: it finishes while streams are held, and does not see what they have queued. */
 #include "../expect.h"
 

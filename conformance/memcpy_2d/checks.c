@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Two-dimensional copies: the check table and its order, blocking and asynchronous. */
 #include "../expect.h"
 

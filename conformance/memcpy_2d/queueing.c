@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtMemcpy2dAsync with pinned memory is queued; with pageable memory it waits for the stream and is done on return. */
 #include "../expect.h"
 

@@ -1,6 +1,7 @@
 // soc: Ascend910B
 // softacl-only
 // env: SOFTACL_STRICT=align
+// schedules: all
 /* With SOFTACL_STRICT=align the documented 64-byte rule of aclrtMemcpyAsync is enforced. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtMemcpyAsync and aclrtMemcpyAsyncWithCondition: the check table and its order. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend950 Ascend310P
+// schedules: all
 /* Copies above the 64 MiB of one transfer task, with odd sizes and addresses, arrive whole and leave their neighbours alone. */
 #include "../expect.h"
 

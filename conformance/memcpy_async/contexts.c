@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* A stream of another context: refused for queued copies, accepted by the pageable branch. */
 #include "../expect.h"
 

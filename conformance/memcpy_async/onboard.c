@@ -1,6 +1,7 @@
 // soc: Ascend310B Ascend310P
 // form: RC
 // softacl-only
+// schedules: all
 /* The RC form: one memory for the processor and the device, no correction of kinds, host to host accepted. */
 #include "../expect.h"
 

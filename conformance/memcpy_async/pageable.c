@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* A pageable address: the call waits for the whole stream, copies, and returns with the data in place. */
 #include "../expect.h"
 

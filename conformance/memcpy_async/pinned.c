@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* With pinned and device memory the call only queues: proven by holding the stream. Order within the stream is strict. */
 #include "../expect.h"
 

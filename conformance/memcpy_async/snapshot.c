@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Kind 5, host to buffer to device: the source is taken during the call, the copy itself stays asynchronous. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtMemset and aclrtMemsetAsync: checks and their order. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* What memset sets, and when: device memory in stream order, host memory at once. */
 #include "../expect.h"
 

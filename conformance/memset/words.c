@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtMemsetD32 and its asynchronous form; where the product has none, they return 0 and set nothing. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtMemcpyAsyncWithOffset: its checks in their order. The upper layer has none of its own. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend910A
+// schedules: all
 /* aclrtMemcpyAsyncWithOffset follows the cells when the task runs, and adds the offsets. */
 #include "../expect.h"
 

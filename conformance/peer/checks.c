@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Peer access: arguments and their order, and the products without it. Needs two devices. */
 #include "../expect.h"
 

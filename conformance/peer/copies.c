@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Copies between devices: refused until both directions are enabled (A3 needs no enabling), right afterwards. */
 #include "../expect.h"
 

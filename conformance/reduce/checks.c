@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtReduceAsync: its checks. The count is in bytes. */
 #include "../expect.h"
 

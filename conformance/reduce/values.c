@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Sum, maximum and minimum of every type, with values computed by hand. A product may lack a combination (207000). */
 #include "../expect.h"
 

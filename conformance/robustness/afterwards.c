@@ -1,5 +1,6 @@
 // soc: all
 // softacl-only
+// schedules: all
 /* Everything again after the device was reset, and again after aclFinalize: errors, no harm, and a fresh start works. */
 #include "../expect.h"
 

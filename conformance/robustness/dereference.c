@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend950 Ascend310P
 // softacl-only
 // sanitize: none (the child dies of SIGSEGV on purpose, which the sanitizers would catch)
+// schedules: all
 /* A program that touches device memory as if it were its own dies of SIGSEGV, and is told why. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend310P
 // softacl-only
+// schedules: all
 /* Freed memory, memory freed twice, memory freed under a pending copy, and pointers that were never allocated. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend950 Ascend310P
 // softacl-only
+// schedules: all
 /* Host addresses that are not there: the copy fails, the process lives. */
 #include "../batch/forms.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Null pointers everywhere: an error, mostly 100000, and nothing more. Run with and without a device. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend950 Ascend310P Ascend310B
 // softacl-only
+// schedules: all
 /* A range that leaves its allocation, on either side, by one byte or by much, is refused at the call; neighbours stay whole. */
 #include "../batch/forms.h"
 

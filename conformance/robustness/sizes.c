@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend950 Ascend310P
 // softacl-only
+// schedules: all
 /* Sizes beyond all reason: an error without harm, also where a sum or a product would wrap around. */
 #include "../batch/forms.h"
 

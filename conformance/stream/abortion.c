@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* aclrtStreamAbort and aclrtStreamStop clear what is queued on the large products; the others do not have them. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Creating and destroying streams: arguments, configuration, waiting, forcing. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // softacl-only
+// schedules: all
 /* Failure modes: CONTINUE reports once and goes on, STOP keeps the error for the whole context. */
 #include "../expect.h"
 

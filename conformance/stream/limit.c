@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* As many streams as the product has, each of them working; then 207008; then all over again. */
 #include "../expect.h"
 

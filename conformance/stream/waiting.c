@@ -1,4 +1,5 @@
 // soc: all
+// schedules: all
 /* Synchronise and query: timeouts, contexts, the default stream. */
 #include "../expect.h"
 

@@ -15,10 +15,7 @@ fn main() {
 
 fn rows(table: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(table).unwrap_or_else(|e| panic!("{table}: {e}"));
-    text.lines()
-        .skip(1)
-        .map(|line| line.split('\t').map(str::to_owned).collect())
-        .collect()
+    text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
 fn constants() -> String {

@@ -21,13 +21,13 @@ fn absent() -> String {
         let name = function.name;
         let result = function.prototype[..function.prototype.find(name).expect("its own name")].trim();
         let (kind, value) = match result {
-            "aclError" => ("i32", "crate::absent::refuse(NAME)"),
-            "void" => ("()", "{ crate::absent::refuse(NAME); }"),
-            _ => ("usize", "{ crate::absent::refuse(NAME); 0 }"),
+            "aclError" => ("-> i32", "crate::absent::refuse(NAME)"),
+            "void" => ("", "crate::absent::refuse(NAME);"),
+            _ => ("-> usize", "{ crate::absent::refuse(NAME); 0 }"),
         };
         writeln!(
             source,
-            "#[unsafe(no_mangle)]\npub extern \"C\" fn {name}() -> {kind} {{ const NAME: &str = {name:?}; {value} }}"
+            "#[unsafe(no_mangle)]\npub extern \"C\" fn {name}() {kind} {{ const NAME: &str = {name:?}; {value} }}"
         )
         .unwrap();
     }

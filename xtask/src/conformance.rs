@@ -88,11 +88,8 @@ pub fn run(options: &Options) -> Result<Summary> {
     if let Some(sanitizer) = options.sanitizer {
         probe::sanitizer_reports(&toolchain, sanitizer)?;
     }
-    let card = if options.real_hardware && options.soc.is_none() {
-        Some(probe::soc_of_card(&toolchain)?)
-    } else {
-        None
-    };
+    let card =
+        if options.real_hardware && options.soc.is_none() { Some(probe::soc_of_card(&toolchain)?) } else { None };
 
     let programs = collect(&options.source_dir, options.filter.as_deref())?;
     ensure!(!programs.is_empty(), "no program matches");
@@ -111,10 +108,7 @@ pub fn run(options: &Options) -> Result<Summary> {
         runs.extend(planned);
     }
 
-    let wanted: Vec<&Program> = programs
-        .iter()
-        .filter(|p| runs.iter().any(|r| std::ptr::eq(r.program, *p)))
-        .collect();
+    let wanted: Vec<&Program> = programs.iter().filter(|p| runs.iter().any(|r| std::ptr::eq(r.program, *p))).collect();
     let built = in_parallel(&wanted, |program| toolchain.compile(program));
     let mut broken = BTreeMap::new();
     for (program, result) in wanted.iter().zip(built) {
@@ -126,13 +120,8 @@ pub fn run(options: &Options) -> Result<Summary> {
         println!("{label}: does not compile\n{text}");
         summary.failed += 1;
     }
-    for run in runs
-        .iter()
-        .filter(|run| broken.contains_key(&run.program.label()))
-    {
-        let topic = topics
-            .get_mut(run.program.topic.as_str())
-            .context("a run without a topic")?;
+    for run in runs.iter().filter(|run| broken.contains_key(&run.program.label())) {
+        let topic = topics.get_mut(run.program.topic.as_str()).context("a run without a topic")?;
         topic.left -= 1;
         topic.failed += 1;
     }
@@ -141,12 +130,8 @@ pub fn run(options: &Options) -> Result<Summary> {
     let topics = Mutex::new(topics);
     let outcomes = in_parallel(&runs, |run| {
         let outcome = run.execute(&toolchain)?;
-        let mut topics = topics
-            .lock()
-            .expect("no run panics while it holds the lock");
-        let topic = topics
-            .get_mut(run.program.topic.as_str())
-            .context("a run without a topic")?;
+        let mut topics = topics.lock().expect("no run panics while it holds the lock");
+        let topic = topics.get_mut(run.program.topic.as_str()).context("a run without a topic")?;
         topic.record(&outcome);
         if let Some(report) = outcome.report() {
             println!("{}\n{report}", run.title());
@@ -183,16 +168,9 @@ fn collect(source_dir: &Path, filter: Option<&str>) -> Result<Vec<Program>> {
             let Some("c" | "cpp") = source.extension().and_then(|e| e.to_str()) else {
                 continue;
             };
-            let text = fs::read_to_string(&source)
-                .with_context(|| format!("reading {}", source.display()))?;
-            let directives = directives::parse(&text)
-                .with_context(|| format!("directives of {}", source.display()))?;
-            let program = Program {
-                topic: last_part(&topic),
-                name: stem(&source),
-                source,
-                directives,
-            };
+            let text = fs::read_to_string(&source).with_context(|| format!("reading {}", source.display()))?;
+            let directives = directives::parse(&text).with_context(|| format!("directives of {}", source.display()))?;
+            let program = Program { topic: last_part(&topic), name: stem(&source), source, directives };
             if filter.is_none_or(|f| program.label().contains(f)) {
                 programs.push(program);
             }
@@ -207,31 +185,24 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
     if options.real_hardware && (directives.softacl_only || directives.form == Form::Rc) {
         return Vec::new();
     }
+    if let (false, Some(missing)) = (options.real_hardware, &directives.awaits) {
+        println!("{}: left out, awaits {missing}", program.label());
+        return Vec::new();
+    }
     if options.sanitizer.is_some() && directives.no_sanitizer {
         return Vec::new();
     }
     let only = options.soc.as_deref().or(card);
-    let socs = directives
-        .socs
-        .iter()
-        .filter(|soc| only.is_none_or(|o| o == soc.as_str()));
+    let socs = directives.socs.iter().filter(|soc| only.is_none_or(|o| o == soc.as_str()));
     let mut runs = Vec::new();
-    for soc in socs {
+    for (index, soc) in socs.enumerate() {
         if options.real_hardware {
-            runs.push(Run {
-                program,
-                soc: None,
-                schedule: None,
-            });
+            runs.push(Run { program, soc: None, schedule: None });
             continue;
         }
-        for schedule in directives.schedules() {
-            runs.push(Run {
-                program,
-                soc: Some(soc.clone()),
-                schedule,
-            });
-        }
+        // Products differ in their data, schedules in the engine: one product has all schedules.
+        let schedules = if index == 0 && options.sanitizer.is_none() { directives.schedules() } else { vec![None] };
+        runs.extend(schedules.into_iter().map(|schedule| Run { program, soc: Some(soc.clone()), schedule }));
     }
     runs
 }
@@ -256,11 +227,7 @@ impl Topic {
     }
 
     fn line(&self, name: &str) -> String {
-        let verdict = if self.failed == 0 {
-            "ok".to_string()
-        } else {
-            format!("{} FAILED", self.failed)
-        };
+        let verdict = if self.failed == 0 { "ok".to_string() } else { format!("{} FAILED", self.failed) };
         format!(
             "{name:14} {:2} programs, {:3} runs, {verdict}",
             self.programs - self.skipped,
@@ -288,19 +255,13 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
     });
     results
         .into_iter()
-        .map(|slot| {
-            slot.into_inner()
-                .expect("written once")
-                .expect("every item was worked on")
-        })
+        .map(|slot| slot.into_inner().expect("written once").expect("every item was worked on"))
         .collect()
 }
 
 fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
-    for entry in
-        fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))?
-    {
+    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
         paths.push(entry?.path());
     }
     paths.sort();
@@ -308,13 +269,9 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
 }
 
 fn last_part(path: &Path) -> String {
-    path.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 fn stem(path: &Path) -> String {
-    path.file_stem()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -1,1 +1,91 @@
-fn main() {}
+//! The project's own commands: everything a newcomer or CI has to run, with nothing to set up by hand.
+
+mod conformance;
+mod install;
+mod support;
+mod test;
+mod tree;
+
+use anyhow::{Result, ensure};
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Test, install and document softacl")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run all tests: formatting, lints, units, model, loom, headers, conformance (plain, ASan, TSan), soak
+    Test {
+        /// Only the steps whose name contains this
+        #[arg(long)]
+        only: Option<String>,
+    },
+    /// Install a CANN-like tree: include, lib64, bin, set_env.sh, pkg-config and CMake files
+    Install {
+        #[arg(long, value_name = "DIR")]
+        prefix: PathBuf,
+    },
+    /// Run the C and C++ conformance programs
+    Conformance {
+        /// Only programs whose topic/name contains this
+        #[arg(long)]
+        filter: Option<String>,
+        /// Only this product
+        #[arg(long)]
+        soc: Option<String>,
+        /// Build the programs with a sanitizer: address or thread
+        #[arg(long)]
+        sanitizer: Option<String>,
+        /// Test the libascendcl.so in this directory on a machine with a card, instead of softacl
+        #[arg(long, value_name = "DIR")]
+        library: Option<PathBuf>,
+    },
+    /// Random traffic on 8 threads and 200 streams, every byte verified
+    Soak {
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
+    /// Write docs/support.md from the function manifest
+    Support {
+        /// Only say whether the file is up to date
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().command {
+        Command::Test { only } => test::all(only.as_deref()),
+        Command::Install { prefix } => install::install(&prefix),
+        Command::Conformance { filter, soc, sanitizer, library } => {
+            let sanitizer = match sanitizer.as_deref() {
+                None => None,
+                Some("address") => Some(conformance::Sanitizer::Address),
+                Some("thread") => Some(conformance::Sanitizer::Thread),
+                Some(other) => anyhow::bail!("--sanitizer: {other:?} is neither address nor thread"),
+            };
+            let real_hardware = library.is_some();
+            let library_dir = match library {
+                Some(directory) => directory,
+                None => tree::build_library()?,
+            };
+            let options = conformance::Options {
+                filter,
+                soc,
+                sanitizer,
+                real_hardware,
+                ..tree::conformance_options(library_dir)
+            };
+            let summary = conformance::run(&options)?;
+            ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
+            Ok(())
+        }
+        Command::Soak { seconds } => test::soak(seconds),
+        Command::Support { check } => support::write(check),
+    }
+}

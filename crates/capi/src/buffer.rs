@@ -23,7 +23,8 @@ fn with<T>(buffer: *const c_void, use_it: impl FnOnce(&mut (usize, usize)) -> T)
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclCreateDataBuffer(data: *mut c_void, size: usize) -> *mut c_void {
-    let fill = |buffer: &DataBuffer, _| *buffer.0.lock().unwrap_or_else(PoisonError::into_inner) = (data as usize, size);
+    let fill =
+        |buffer: &DataBuffer, _| *buffer.0.lock().unwrap_or_else(PoisonError::into_inner) = (data as usize, size);
     BUFFERS.insert(fill).map_or(ptr::null_mut(), |key| key.raw() as *mut c_void)
 }
 

@@ -4,6 +4,7 @@
 use softacl_engine::{Config, Schedule};
 use softacl_profiles::{cann, profile};
 use std::env;
+use std::time::Duration;
 
 /// One environment variable, for `softacl env`.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +21,16 @@ pub const VARIABLES: &[Variable] = &[
         default: "Ascend910B",
         meaning: "the chip: a family (see `softacl chips`) or a full name such as Ascend910B3",
     },
-    Variable { name: "SOFTACL_FORM", default: "EP", meaning: "how the chip is attached: EP (a host drives it) or RC (the program runs on it)" },
-    Variable { name: "SOFTACL_CANN", default: "9.2.0", meaning: "the CANN version whose behaviour is reproduced: 7.0, 8.0, 8.5, 9.0, 9.1 or 9.2" },
+    Variable {
+        name: "SOFTACL_FORM",
+        default: "EP",
+        meaning: "how the chip is attached: EP (a host drives it) or RC (the program runs on it)",
+    },
+    Variable {
+        name: "SOFTACL_CANN",
+        default: "9.2.0",
+        meaning: "the CANN version whose behaviour is reproduced: 7.0, 8.0, 8.5, 9.0, 9.1 or 9.2",
+    },
     Variable { name: "SOFTACL_DEVICES", default: "2", meaning: "number of devices, 1 to 64" },
     Variable {
         name: "SOFTACL_MEMORY",
@@ -33,8 +42,21 @@ pub const VARIABLES: &[Variable] = &[
         default: "threads",
         meaning: "when queued work runs: threads, early, late, or random:SEED",
     },
-    Variable { name: "SOFTACL_STRICT", default: "", meaning: "`align` makes the documented 64-byte alignment of asynchronous copies an error" },
-    Variable { name: "SOFTACL_LOG", default: "", meaning: "`1` tells every failing call on standard error, with the reason" },
+    Variable {
+        name: "SOFTACL_PATIENCE",
+        default: "250",
+        meaning: "milliseconds without a call after which early, late and random schedules run what is ready all the same",
+    },
+    Variable {
+        name: "SOFTACL_STRICT",
+        default: "",
+        meaning: "`align` makes the documented 64-byte alignment of asynchronous copies an error",
+    },
+    Variable {
+        name: "SOFTACL_LOG",
+        default: "",
+        meaning: "`1` tells every failing call on standard error, with the reason",
+    },
     Variable {
         name: "ASCEND_RT_VISIBLE_DEVICES",
         default: "all",
@@ -64,6 +86,13 @@ pub(crate) fn from_environment() -> Result<Config, String> {
         None => Schedule::Threads,
         Some(text) => text.parse().map_err(|e| format!("SOFTACL_SCHEDULE: {e}"))?,
     };
+    let patience = match var("SOFTACL_PATIENCE") {
+        None => Duration::from_millis(250),
+        Some(text) => match text.parse() {
+            Ok(ms @ 1..=3_600_000) => Duration::from_millis(ms),
+            _ => return Err(format!("SOFTACL_PATIENCE: {text:?} is not a number of milliseconds from 1 to 3600000")),
+        },
+    };
     let strict_alignment = match var("SOFTACL_STRICT").as_deref() {
         None => false,
         Some("align") => true,
@@ -75,6 +104,7 @@ pub(crate) fn from_environment() -> Result<Config, String> {
         cann,
         memory,
         schedule,
+        patience,
         strict_alignment,
         ..Config::default()
     })
@@ -114,7 +144,8 @@ pub fn memory_size(text: &str) -> Option<usize> {
         "G" | "GiB" | "g" => 30,
         _ => return None,
     };
-    let size = digits.parse::<usize>().ok()?.checked_shl(unit).filter(|size| size >> unit == digits.parse().unwrap_or(0))?;
+    let size =
+        digits.parse::<usize>().ok()?.checked_shl(unit).filter(|size| size >> unit == digits.parse().unwrap_or(0))?;
     (2 << 20..=1024 << 30).contains(&size).then_some(size)
 }
 

@@ -67,7 +67,12 @@ fn set(owner: usize, option: i32, value: i64) -> Result<(), Error> {
 }
 
 /// Reads a parameter; one that was never set has a code of its own.
-fn get(function: &'static str, owner: impl FnOnce(softacl_engine::Caller<'_>) -> Result<usize, Error>, option: i32, value: *mut i64) -> aclError {
+fn get(
+    function: &'static str,
+    owner: impl FnOnce(softacl_engine::Caller<'_>) -> Result<usize, Error>,
+    option: i32,
+    value: *mut i64,
+) -> aclError {
     let mut unset = false;
     let code = crate::door::enter(function, |caller| {
         let value = out(value, "value")?;

@@ -3,8 +3,8 @@
 use crate::door::{array, doors, enter, out};
 use ascendcl_sys::*;
 use softacl_engine::{
-    BatchAttribute, BatchFailure, BatchRequest, Caller, CopyRequest, DescriptorRequest, Error, FailIndex, FillRequest, Location,
-    OffsetRequest, PlaneRequest, ReduceRequest, WordFillRequest,
+    BatchAttribute, BatchFailure, BatchRequest, Caller, CopyRequest, DescriptorRequest, Error, FailIndex, FillRequest,
+    Location, OffsetRequest, PlaneRequest, ReduceRequest, WordFillRequest,
 };
 use std::ffi::c_void;
 
@@ -86,8 +86,24 @@ doors! {
 }
 
 #[allow(clippy::too_many_arguments, reason = "the shape of the C call")]
-fn plane(dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: i32) -> PlaneRequest {
-    PlaneRequest { target: dst as usize, target_pitch: dpitch, source: src as usize, source_pitch: spitch, width, height, kind }
+fn plane(
+    dst: *mut c_void,
+    dpitch: usize,
+    src: *const c_void,
+    spitch: usize,
+    width: usize,
+    height: usize,
+    kind: i32,
+) -> PlaneRequest {
+    PlaneRequest {
+        target: dst as usize,
+        target_pitch: dpitch,
+        source: src as usize,
+        source_pitch: spitch,
+        width,
+        height,
+        kind,
+    }
 }
 
 /// The arguments that all batch calls share.
@@ -130,7 +146,12 @@ batches! {
     fn aclrtMemcpyBatchAsyncV2(; stream: aclrtStream);
 }
 
-fn copy_batch(caller: Caller<'_>, arguments: BatchArguments, fail_index: Option<*mut usize>, stream: Option<usize>) -> Result<(), Error> {
+fn copy_batch(
+    caller: Caller<'_>,
+    arguments: BatchArguments,
+    fail_index: Option<*mut usize>,
+    stream: Option<usize>,
+) -> Result<(), Error> {
     let fail_index = fail_index.map(|pointer| out(pointer, "failIndex")).transpose()?;
     let BatchArguments { count, attr_count, .. } = arguments;
     // A batch of which every size is 0 succeeds whatever the other arguments are, so they are looked
@@ -138,7 +159,8 @@ fn copy_batch(caller: Caller<'_>, arguments: BatchArguments, fail_index: Option<
     let sizes = array(arguments.sizes.cast_const(), count, "sizes")?;
     let empty = sizes.is_none_or(|sizes| sizes.iter().all(|size| *size == 0));
     let mut attributes = Vec::new();
-    let mut request = BatchRequest { targets: None, capacities: None, sources: None, sizes, attributes: None, starts: None };
+    let mut request =
+        BatchRequest { targets: None, capacities: None, sources: None, sizes, attributes: None, starts: None };
     if !empty {
         request.targets = array(arguments.dsts.cast::<usize>().cast_const(), count, "dsts")?;
         request.capacities = array(arguments.dest_maxs.cast_const(), count, "destMaxs")?;

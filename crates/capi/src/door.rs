@@ -105,7 +105,8 @@ pub(crate) fn array<'a, T>(pointer: *const T, count: usize, name: &'static str) 
         return Ok(None);
     }
     let whole = count.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
-    let fine = pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || fault::is_readable(pointer as usize, bytes));
+    let fine =
+        pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || fault::is_readable(pointer as usize, bytes));
     if !fine {
         return Err(Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read")));
     }

@@ -46,7 +46,10 @@ pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> aclError {
                 return Err((ACL_ERROR_INVALID_PARAM, "already initialised with another configuration".to_owned()));
             }
             state.count += 1;
-            return Err((ACL_ERROR_REPEAT_INITIALIZE, format!("already initialised; this is call {}; harmless", state.count)));
+            return Err((
+                ACL_ERROR_REPEAT_INITIALIZE,
+                format!("already initialised; this is call {}; harmless", state.count),
+            ));
         }
         apply(&config, path.as_deref().unwrap_or_default())?;
         *state = State { count: 1, finalized: false, config: Some(config) };
@@ -68,12 +71,19 @@ fn apply(config: &str, path: &str) -> Result<(), (i32, String)> {
     if let Some(mode) = json.get("err_msg_mode") {
         match number(mode) {
             Some(mode @ 0..=1) => message::keep_per_process(mode == 1),
-            _ => return Err((ACL_ERROR_INVALID_PARAM, format!("{path}: err_msg_mode is {mode}, and must be \"0\" or \"1\""))),
+            _ => {
+                return Err((
+                    ACL_ERROR_INVALID_PARAM,
+                    format!("{path}: err_msg_mode is {mode}, and must be \"0\" or \"1\""),
+                ));
+            }
         }
     }
     if let Some(device) = json.pointer("/defaultDevice/default_device") {
         let wrong = |why: String| (ACL_ERROR_INVALID_PARAM, format!("{path}: default_device {device}: {why}"));
-        let number = number(device).and_then(|n| u32::try_from(n).ok()).ok_or_else(|| wrong("not a device number".to_owned()))?;
+        let number = number(device)
+            .and_then(|n| u32::try_from(n).ok())
+            .ok_or_else(|| wrong("not a device number".to_owned()))?;
         let machine = crate::process::machine().map_err(|e| (e.code(), e.to_string()))?;
         machine.set_default_device(number).map_err(|e| wrong(e.to_string()))?;
     }

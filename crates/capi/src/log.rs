@@ -48,11 +48,24 @@ pub unsafe extern "C" fn aclAppLog() {
 /// Elsewhere the format is told as it is.
 #[cfg(not(target_arch = "x86_64"))]
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn aclAppLog(level: i32, function: *const c_char, file: *const c_char, line: u32, format: *const c_char) {
+pub unsafe extern "C" fn aclAppLog(
+    level: i32,
+    function: *const c_char,
+    file: *const c_char,
+    line: u32,
+    format: *const c_char,
+) {
     write(level, function, file, line, format, std::ptr::null_mut());
 }
 
-extern "C" fn write(level: i32, function: *const c_char, file: *const c_char, line: u32, format: *const c_char, arguments: *mut c_void) {
+extern "C" fn write(
+    level: i32,
+    function: *const c_char,
+    file: *const c_char,
+    line: u32,
+    format: *const c_char,
+    arguments: *mut c_void,
+) {
     if !crate::config::logs_failures() || format.is_null() {
         return;
     }

@@ -206,11 +206,14 @@ fn check_config(caller: Caller<'_>, config: *mut aclrtMallocConfig) -> Result<()
     if config[0].numAttrs == 0 {
         return Ok(());
     }
-    let attributes = array(config[0].attrs.cast_const(), config[0].numAttrs, "cfg->attrs")?.ok_or(Error::Null("cfg->attrs"))?;
+    let attributes =
+        array(config[0].attrs.cast_const(), config[0].numAttrs, "cfg->attrs")?.ok_or(Error::Null("cfg->attrs"))?;
     for attribute in attributes.iter().filter(|a| a.attr == ACL_RT_MEM_ATTR_DEVICE_ID) {
         let (asked, current) = (attribute.value[0], caller.device()?);
         if asked != current {
-            return Err(Error::Parameter(format!("the configuration names device {asked}, but device {current} is current")));
+            return Err(Error::Parameter(format!(
+                "the configuration names device {asked}, but device {current} is current"
+            )));
         }
     }
     Ok(())

@@ -23,20 +23,36 @@ const TO: [i32; 2] = [ACL_MEMCPY_HOST_TO_DEVICE, ACL_MEMCPY_DEFAULT];
 const FROM: [i32; 2] = [ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_DEFAULT];
 
 #[unsafe(no_mangle)]
-pub extern "C" fn aclrtMemcpyToSymbol(symbol: *const c_void, src: *const c_void, count: usize, _offset: usize, kind: i32) -> aclError {
+pub extern "C" fn aclrtMemcpyToSymbol(
+    symbol: *const c_void,
+    src: *const c_void,
+    count: usize,
+    _offset: usize,
+    kind: i32,
+) -> aclError {
     refuse("aclrtMemcpyToSymbol", count, !symbol.is_null() && !src.is_null() && TO.contains(&kind))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtMemcpyToSymbolAsync(
-    symbol: *const c_void, src: *const c_void, count: usize, _offset: usize, kind: i32, _stream: aclrtStream,
+    symbol: *const c_void,
+    src: *const c_void,
+    count: usize,
+    _offset: usize,
+    kind: i32,
+    _stream: aclrtStream,
 ) -> aclError {
     refuse("aclrtMemcpyToSymbolAsync", count, !symbol.is_null() && !src.is_null() && TO.contains(&kind))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtMemcpyFromSymbol(
-    dst: *mut c_void, dst_max: usize, symbol: *const c_void, count: usize, _offset: usize, kind: i32,
+    dst: *mut c_void,
+    dst_max: usize,
+    symbol: *const c_void,
+    count: usize,
+    _offset: usize,
+    kind: i32,
 ) -> aclError {
     let fine = !dst.is_null() && !symbol.is_null() && count <= dst_max && FROM.contains(&kind);
     refuse("aclrtMemcpyFromSymbol", count, fine)
@@ -44,7 +60,13 @@ pub extern "C" fn aclrtMemcpyFromSymbol(
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtMemcpyFromSymbolAsync(
-    dst: *mut c_void, dst_max: usize, symbol: *const c_void, count: usize, _offset: usize, kind: i32, _stream: aclrtStream,
+    dst: *mut c_void,
+    dst_max: usize,
+    symbol: *const c_void,
+    count: usize,
+    _offset: usize,
+    kind: i32,
+    _stream: aclrtStream,
 ) -> aclError {
     let fine = !dst.is_null() && !symbol.is_null() && count <= dst_max && FROM.contains(&kind);
     refuse("aclrtMemcpyFromSymbolAsync", count, fine)

@@ -61,13 +61,19 @@ pub unsafe extern "C" fn aclsysGetVersionNum(package: *mut c_char, number: *mut 
         }
     });
     match unreadable {
-        Some(found) => refuse_with("aclsysGetVersionNum", ACL_ERROR_INTERNAL_ERROR, &format!("version {found:?} is not a number")),
+        Some(found) => {
+            refuse_with("aclsysGetVersionNum", ACL_ERROR_INTERNAL_ERROR, &format!("version {found:?} is not a number"))
+        }
         None => code,
     }
 }
 
 /// Finds the package and lets `write` use its version; an unknown package has a code of its own.
-fn answer(function: &'static str, package: *mut c_char, write: impl FnOnce(Option<&str>) -> Result<(), Error>) -> aclError {
+fn answer(
+    function: &'static str,
+    package: *mut c_char,
+    write: impl FnOnce(Option<&str>) -> Result<(), Error>,
+) -> aclError {
     let mut unknown = None;
     let code = enter(function, |caller| {
         let name = text(package, "pkgName")?.ok_or(Error::Null("pkgName"))?;
@@ -93,7 +99,8 @@ fn find(caller: Caller<'_>, name: &str) -> Option<String> {
         let plain = spellings.iter().filter(|name| !name.contains(['/', '\0']) && *name != "..");
         plain.into_iter().find_map(|name| fs::read_to_string(info.join(name).join("version.info")).ok())
     });
-    let of_file = installed.as_deref().and_then(|info| info.lines().find_map(|line| line.trim().strip_prefix("Version=")));
+    let of_file =
+        installed.as_deref().and_then(|info| info.lines().find_map(|line| line.trim().strip_prefix("Version=")));
     match of_file {
         Some(version) => Some(version.trim().to_owned()),
         None => NAMES.contains(&spellings[1].as_str()).then(|| caller.machine().config().cann.version.clone()),
@@ -105,7 +112,10 @@ fn find(caller: Caller<'_>, name: &str) -> Option<String> {
 fn version_number(version: &str) -> Option<i32> {
     let lower = version.to_ascii_lowercase();
     let mut total = 0;
-    let (numbers, stage) = match ["alpha", "beta", "rc"].iter().find_map(|stage| lower.find(stage).map(|at| (at, *stage))) {
+    let (numbers, stage) = match ["alpha", "beta", "rc"]
+        .iter()
+        .find_map(|stage| lower.find(stage).map(|at| (at, *stage)))
+    {
         Some((at, stage)) => (lower[..at].trim_end_matches(['.', '-', '_']), Some((&lower[at + stage.len()..], stage))),
         None => (lower.as_str(), None),
     };
@@ -115,7 +125,8 @@ fn version_number(version: &str) -> Option<i32> {
         total += part.parse::<i32>().ok()? * weight;
     }
     if let Some((rest, stage)) = stage {
-        let digits: String = rest.trim_start_matches(['.', '-', '_']).chars().take_while(char::is_ascii_digit).collect();
+        let digits: String =
+            rest.trim_start_matches(['.', '-', '_']).chars().take_while(char::is_ascii_digit).collect();
         let n: i32 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
         total += n - match stage {
             "alpha" => 300,

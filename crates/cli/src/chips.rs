@@ -29,7 +29,10 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         describe(chosen[0]);
         return Ok(());
     }
-    println!("{:<12} {:<8} {:<18} {:<7} {:>6} {:>8} {:>8}  copies", "family", "product", "SoC name", "forms", "memory", "streams", "events");
+    println!(
+        "{:<12} {:<8} {:<18} {:<7} {:>6} {:>8} {:>8}  copies",
+        "family", "product", "SoC name", "forms", "memory", "streams", "events"
+    );
     for chip in chosen {
         println!(
             "{:<12} {:<8} {:<18} {:<7} {:>4} G {:>8} {:>8}  {}",

@@ -74,7 +74,12 @@ fn unknown(wanted: &str, codes: &[Code]) -> String {
         }
         Err(_) => {
             let wanted = wanted.to_ascii_uppercase();
-            codes.iter().filter(|code| code.name.contains(&wanted)).take(5).map(|code| format!("{} {}", code.value, code.name)).collect()
+            codes
+                .iter()
+                .filter(|code| code.name.contains(&wanted))
+                .take(5)
+                .map(|code| format!("{} {}", code.value, code.name))
+                .collect()
         }
     };
     if near.is_empty() {

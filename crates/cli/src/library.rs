@@ -46,7 +46,9 @@ fn link(found: &Path) -> Result<PathBuf> {
         }
         // Another run may do the same at this moment: the link appears whole or not at all.
         let fresh = links.join(format!(".{name}.{}", std::process::id()));
-        symlink(&library, &fresh).and_then(|()| fs::rename(&fresh, &path)).with_context(|| format!("could not link {}", path.display()))?;
+        symlink(&library, &fresh)
+            .and_then(|()| fs::rename(&fresh, &path))
+            .with_context(|| format!("could not link {}", path.display()))?;
     }
     Ok(links)
 }

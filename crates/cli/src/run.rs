@@ -94,7 +94,8 @@ fn check(arguments: &Arguments) -> Result<()> {
         bail!("--strict: {strict:?} is not known; known: align");
     }
     if let Some(memory) = &arguments.memory {
-        ascendcl::memory_size(memory).ok_or_else(|| anyhow!("--memory: {memory:?} is not a size from 2MiB to 1024GiB, such as 64GiB"))?;
+        ascendcl::memory_size(memory)
+            .ok_or_else(|| anyhow!("--memory: {memory:?} is not a size from 2MiB to 1024GiB, such as 64GiB"))?;
     }
     Ok(())
 }

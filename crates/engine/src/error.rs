@@ -35,7 +35,9 @@ pub enum Error {
     Capacity { count: usize, capacity: usize },
     #[error("{0}")]
     Range(RangeFault),
-    #[error("{side} address {address:#x} is in the memory of device {device} but belongs to no live allocation; was it freed?")]
+    #[error(
+        "{side} address {address:#x} is in the memory of device {device} but belongs to no live allocation; was it freed?"
+    )]
     NotAllocated { side: &'static str, address: usize, device: u32 },
     #[error("{side} address {address:#x} is in pinned host memory but belongs to no live allocation; was it freed?")]
     PinnedNotAllocated { side: &'static str, address: usize },
@@ -43,13 +45,19 @@ pub enum Error {
     NotAStart(String),
     #[error("device {given} does not exist: there {} (0 to {})", devices(*.count), .count.saturating_sub(1))]
     Device { given: i64, count: u32 },
-    #[error("this thread has no current context: call aclrtSetDevice (or aclrtSetCurrentContext) in every thread that uses the device")]
+    #[error(
+        "this thread has no current context: call aclrtSetDevice (or aclrtSetCurrentContext) in every thread that uses the device"
+    )]
     NoContext,
-    #[error("the {what} belongs to another context: it was created in a context of device {theirs}, the current context of this thread is {ours}")]
+    #[error(
+        "the {what} belongs to another context: it was created in a context of device {theirs}, the current context of this thread is {ours}"
+    )]
     OtherContext { what: &'static str, theirs: u32, ours: String },
     #[error("address {address:#x} of the {side} is not aligned to {alignment} bytes")]
     Unaligned { side: &'static str, address: usize, alignment: usize },
-    #[error("{handle:#x} is not a live {what}: it was never created, is already destroyed, or is a handle of another kind")]
+    #[error(
+        "{handle:#x} is not a live {what}: it was never created, is already destroyed, or is a handle of another kind"
+    )]
     Handle { what: &'static str, handle: usize },
     #[error("memory attribute {0} is not known")]
     MemoryAttribute(i32),
@@ -97,7 +105,9 @@ pub enum Error {
     AlreadyRegistered { start: usize, size: usize },
     #[error("host address {0:#x} is not the start of a registered range")]
     NotRegistered(usize),
-    #[error("device {from} may not access device {to}: call aclrtDeviceEnablePeerAccess on both devices first ({missing})")]
+    #[error(
+        "device {from} may not access device {to}: call aclrtDeviceEnablePeerAccess on both devices first ({missing})"
+    )]
     NoPeerAccess { from: u32, to: u32, missing: String },
     #[error("{side} memory is not accessible: touching {len} bytes at {address:#x} faulted")]
     Inaccessible { side: &'static str, address: usize, len: usize },
@@ -116,8 +126,12 @@ impl Error {
         match self {
             Null(_) | Argument(_) => 100000,
             PeerFlags(_) => 200006,
-            Parameter(_) | Capacity { .. } | Range(_) | NotAllocated { .. }
-            | PinnedNotAllocated { .. } | NotAStart(_) => 107000,
+            Parameter(_)
+            | Capacity { .. }
+            | Range(_)
+            | NotAllocated { .. }
+            | PinnedNotAllocated { .. }
+            | NotAStart(_) => 107000,
             Device { .. } => 107001,
             NoContext => 107002,
             OtherContext { .. } => 107003,

@@ -181,7 +181,8 @@ fn pass_on(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void) 
         }
         handler if flags & libc::SA_SIGINFO != 0 => {
             // SAFETY: an action with SA_SIGINFO has this signature.
-            let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) = unsafe { std::mem::transmute(handler) };
+            let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) =
+                unsafe { std::mem::transmute(handler) };
             handler(signal, info, details);
         }
         handler => {

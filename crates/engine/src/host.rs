@@ -76,7 +76,7 @@ impl HostThread {
     }
 
     /// `false` when the thread is gone.
-    pub(crate) fn post(&self, call: Box<HostCall>, stream: StreamKey, sequence: u64) -> bool {
+    pub(crate) fn post(&self, call: HostCall, stream: StreamKey, sequence: u64) -> bool {
         self.calls.send(Posted { function: call.function, held: Some((stream, sequence)) }).is_ok()
     }
 }
@@ -132,7 +132,7 @@ impl Subscriptions {
     }
 
     /// Hands a call to its thread. `false` when that thread is no longer subscribed.
-    pub(crate) fn post(&self, thread: u64, call: Box<HostCall>, held: Option<(StreamKey, u64)>) -> bool {
+    pub(crate) fn post(&self, thread: u64, call: HostCall, held: Option<(StreamKey, u64)>) -> bool {
         let Some(inbox) = lock(&self.inboxes).get(&thread).cloned() else { return false };
         lock(&inbox.calls).push_back(Posted { function: call.function, held });
         inbox.bell.ring();

@@ -14,6 +14,9 @@
 //! | `calls` | what a thread can ask for |
 //! | `fault` | accesses that no memory answers |
 
+// loom explores the primitives alone; what only the rest uses looks unused to it.
+#![cfg_attr(loom, allow(dead_code))]
+
 #[cfg(not(loom))]
 mod bytes;
 #[cfg(not(loom))]

@@ -11,7 +11,7 @@ use crate::stream::{Stream, StreamKey};
 use softacl_profiles::{Cann, Form, Profile, cann, profile};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What a machine is made of.
 #[derive(Debug, Clone)]
@@ -23,6 +23,8 @@ pub struct Config {
     /// Bytes of memory of each device.
     pub memory: usize,
     pub schedule: Schedule,
+    /// How long a schedule puts off work of a program that relies on progress without calling us.
+    pub patience: Duration,
     /// Copies whose addresses are not aligned to 64 bytes are refused, as the documents ask.
     pub strict_alignment: bool,
     /// Threads that may run at once.
@@ -38,6 +40,7 @@ impl Default for Config {
             cann: cann(None).expect("a default version exists"),
             devices: vec![0, 1],
             schedule: Schedule::Threads,
+            patience: Duration::from_millis(250),
             strict_alignment: false,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
         }
@@ -67,12 +70,15 @@ pub(crate) const MAX_DEVICES: usize = 64;
 impl Machine {
     pub fn new(config: Config) -> Result<Arc<Machine>> {
         if config.devices.len() > MAX_DEVICES {
-            return Err(Error::Setup(format!("{} devices were asked for, {MAX_DEVICES} are the most", config.devices.len())));
+            return Err(Error::Setup(format!(
+                "{} devices were asked for, {MAX_DEVICES} are the most",
+                config.devices.len()
+            )));
         }
         let memory = Memory::new(config.devices.len() as u32, config.memory, config.profile.form == Form::RootComplex)?;
         let driver = match config.schedule {
             Schedule::Threads => Driver::Threads(Workers::new(config.cores)),
-            schedule => Driver::Stepped(Arc::new(Stepper::new(schedule))),
+            schedule => Driver::Stepped(Arc::new(Stepper::new(schedule, config.patience))),
         };
         Ok(Arc::new_cyclic(|this| Machine {
             devices: config.devices.iter().map(|_| Device::default()).collect(),
@@ -118,10 +124,7 @@ impl Machine {
 
     /// Checks a device number of the program.
     pub(crate) fn device(&self, given: i64) -> Result<&Device> {
-        usize::try_from(given)
-            .ok()
-            .and_then(|index| self.devices.get(index))
-            .ok_or_else(|| self.no_device(given))
+        usize::try_from(given).ok().and_then(|index| self.devices.get(index)).ok_or_else(|| self.no_device(given))
     }
 
     pub(crate) fn no_device(&self, given: i64) -> Error {

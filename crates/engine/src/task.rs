@@ -18,16 +18,36 @@ pub(crate) enum Task {
     Batch(Box<Batch>),
     Plane(Box<Plane>),
     /// A copy out of a buffer that was filled when the task was made.
-    Staged { buffer: Box<[u8]>, target: usize },
-    Fill { target: usize, byte: u8, len: usize },
-    FillWords { target: usize, word: u32, count: usize },
+    Staged {
+        buffer: Box<[u8]>,
+        target: usize,
+    },
+    Fill {
+        target: usize,
+        byte: u8,
+        len: usize,
+    },
+    FillWords {
+        target: usize,
+        word: u32,
+        count: usize,
+    },
     Reduce(Box<Reduction>),
     /// A copy whose descriptor is read when it runs.
-    Described { descriptor: usize, form: DescriptorForm },
+    Described {
+        descriptor: usize,
+        form: DescriptorForm,
+    },
     /// A copy whose addresses are read from device memory when it runs.
     Indirect(Box<Indirect>),
-    Record { event: EventKey, generation: u64 },
-    Wait { after: Waited, event: EventKey },
+    Record {
+        event: EventKey,
+        generation: u64,
+    },
+    Wait {
+        after: Waited,
+        event: EventKey,
+    },
     Host(Box<HostCall>),
     /// Accepted, and fails when it runs.
     Doomed(Box<Error>),
@@ -162,12 +182,7 @@ impl Indirect {
     pub(crate) fn resolve(&self, memory: &Memory) -> Result<Span, Error> {
         let target = usize::from_le_bytes(read(memory, "destination cell", self.target_cell)?);
         let source = usize::from_le_bytes(read(memory, "source cell", self.source_cell)?);
-        on_device(
-            memory,
-            target.wrapping_add(self.target_offset),
-            source.wrapping_add(self.source_offset),
-            self.len,
-        )
+        on_device(memory, target.wrapping_add(self.target_offset), source.wrapping_add(self.source_offset), self.len)
     }
 }
 

@@ -146,11 +146,8 @@ pub fn profile(name: Option<&str>, form: Option<&str>) -> Result<Profile, Profil
     let name = name.unwrap_or(&CHIPS[0].family);
     let by_family = CHIPS.iter().find(|chip| chip.family == name);
     let by_soc = || CHIPS.iter().find(|chip| chip.socs.iter().any(|soc| soc == name));
-    let by_prefix = || {
-        CHIPS.iter().find(|chip| {
-            chip.prefixes.iter().any(|p| name.len() > p.len() && name.starts_with(p.as_str()))
-        })
-    };
+    let by_prefix =
+        || CHIPS.iter().find(|chip| chip.prefixes.iter().any(|p| name.len() > p.len() && name.starts_with(p.as_str())));
     let chip = by_family.or_else(by_soc).or_else(by_prefix).ok_or_else(|| ProfileError::UnknownChip {
         given: name.to_owned(),
         known: CHIPS.iter().map(|c| c.family.as_str()).collect::<Vec<_>>().join(", "),
@@ -158,12 +155,10 @@ pub fn profile(name: Option<&str>, form: Option<&str>) -> Result<Profile, Profil
     let soc = if name == chip.family { &chip.default_soc } else { name };
     let form = match form {
         None => chip.forms[0],
-        Some(given) => *chip.forms.iter().find(|f| f.name() == given).ok_or_else(|| {
-            ProfileError::UnknownForm {
-                family: chip.family.clone(),
-                form: given.to_owned(),
-                known: chip.forms.iter().map(|f| f.name()).collect::<Vec<_>>().join(", "),
-            }
+        Some(given) => *chip.forms.iter().find(|f| f.name() == given).ok_or_else(|| ProfileError::UnknownForm {
+            family: chip.family.clone(),
+            form: given.to_owned(),
+            known: chip.forms.iter().map(|f| f.name()).collect::<Vec<_>>().join(", "),
         })?,
     };
     Ok(Profile { chip, soc: soc.to_owned(), form })

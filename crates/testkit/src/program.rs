@@ -6,38 +6,146 @@ use fastrand::Rng;
 /// One call. The numbers choose streams, buffers, offsets and sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    AllocateDevice { size: u32 },
-    AllocatePinned { size: u32 },
-    AllocatePageable { size: u32 },
-    Free { buffer: u32, wait: bool },
+    AllocateDevice {
+        size: u32,
+    },
+    AllocatePinned {
+        size: u32,
+    },
+    AllocatePageable {
+        size: u32,
+    },
+    Free {
+        buffer: u32,
+        wait: bool,
+    },
     CreateStream,
-    DestroyStream { stream: u32 },
-    Copy { target: u32, source: u32, at: u32, len: u32 },
-    CopyAsync { target: u32, source: u32, at: u32, len: u32, stream: u32 },
+    DestroyStream {
+        stream: u32,
+    },
+    Copy {
+        target: u32,
+        source: u32,
+        at: u32,
+        len: u32,
+    },
+    CopyAsync {
+        target: u32,
+        source: u32,
+        at: u32,
+        len: u32,
+        stream: u32,
+    },
     /// Copy kind 5, and the source changes right after the call.
-    CopyStaged { target: u32, source: u32, at: u32, len: u32, stream: u32 },
-    CopyPlane { target: u32, source: u32, at: u32, width: u32, height: u32, stream: u32 },
-    CopyBatch { target: u32, source: u32, at: u32, entries: u32, len: u32, stream: u32, blocking: bool },
-    CopyDescribed { target: u32, source: u32, at: u32, len: u32, stream: u32 },
-    CopyWithOffset { target: u32, source: u32, at: u32, len: u32, stream: u32 },
-    Fill { target: u32, at: u32, len: u32, byte: u8 },
-    FillAsync { target: u32, at: u32, len: u32, byte: u8, stream: u32 },
-    FillWords { target: u32, at: u32, len: u32, word: u32, stream: u32 },
-    Reduce { target: u32, source: u32, at: u32, len: u32, kind: u32, stream: u32 },
+    CopyStaged {
+        target: u32,
+        source: u32,
+        at: u32,
+        len: u32,
+        stream: u32,
+    },
+    CopyPlane {
+        target: u32,
+        source: u32,
+        at: u32,
+        width: u32,
+        height: u32,
+        stream: u32,
+    },
+    CopyBatch {
+        target: u32,
+        source: u32,
+        at: u32,
+        entries: u32,
+        len: u32,
+        stream: u32,
+        blocking: bool,
+    },
+    CopyDescribed {
+        target: u32,
+        source: u32,
+        at: u32,
+        len: u32,
+        stream: u32,
+    },
+    CopyWithOffset {
+        target: u32,
+        source: u32,
+        at: u32,
+        len: u32,
+        stream: u32,
+    },
+    Fill {
+        target: u32,
+        at: u32,
+        len: u32,
+        byte: u8,
+    },
+    FillAsync {
+        target: u32,
+        at: u32,
+        len: u32,
+        byte: u8,
+        stream: u32,
+    },
+    FillWords {
+        target: u32,
+        at: u32,
+        len: u32,
+        word: u32,
+        stream: u32,
+    },
+    Reduce {
+        target: u32,
+        source: u32,
+        at: u32,
+        len: u32,
+        kind: u32,
+        stream: u32,
+    },
     /// A host function that adds 1 to every byte of a range of host memory.
-    HostFunction { target: u32, at: u32, len: u32, stream: u32 },
+    HostFunction {
+        target: u32,
+        at: u32,
+        len: u32,
+        stream: u32,
+    },
     /// The program itself writes host memory.
-    HostWrite { target: u32, at: u32, len: u32, byte: u8 },
-    Record { event: u32, stream: u32 },
-    Wait { event: u32, stream: u32 },
-    Synchronize { stream: u32 },
-    SynchronizeEvent { event: u32 },
+    HostWrite {
+        target: u32,
+        at: u32,
+        len: u32,
+        byte: u8,
+    },
+    Record {
+        event: u32,
+        stream: u32,
+    },
+    Wait {
+        event: u32,
+        stream: u32,
+    },
+    Synchronize {
+        stream: u32,
+    },
+    SynchronizeEvent {
+        event: u32,
+    },
     SynchronizeDevice,
-    Query { stream: u32 },
+    Query {
+        stream: u32,
+    },
     /// A call with a mistake in it: it must be refused with this mistake's code and change nothing.
-    Mistake { which: u32, target: u32, source: u32, stream: u32 },
+    Mistake {
+        which: u32,
+        target: u32,
+        source: u32,
+        stream: u32,
+    },
     /// Changes a byte that the model does not know of; never drawn, for testing the tests.
-    Corrupt { target: u32 },
+    Corrupt {
+        target: u32,
+    },
     Verify,
 }
 
@@ -49,14 +157,18 @@ pub struct Program {
 impl Program {
     /// A program drawn from a seed.
     pub fn random(seed: u64, length: usize) -> Program {
+        Program::with_streams(seed, length, 2)
+    }
+
+    /// The same, with this many streams from the start.
+    pub fn with_streams(seed: u64, length: usize, streams: usize) -> Program {
         let mut rng = Rng::with_seed(seed);
         let mut operations = vec![
             Operation::AllocateDevice { size: 5000 },
             Operation::AllocatePinned { size: 5000 },
             Operation::AllocatePageable { size: 5000 },
-            Operation::CreateStream,
-            Operation::CreateStream,
         ];
+        operations.extend(std::iter::repeat_n(Operation::CreateStream, streams));
         operations.extend((0..length).map(|_| operation(&mut rng)));
         operations.push(Operation::Verify);
         Program { operations }
@@ -79,7 +191,15 @@ fn operation(rng: &mut Rng) -> Operation {
         19..=38 => CopyAsync { target, source, at, len, stream },
         39..=42 => CopyStaged { target, source, at, len, stream },
         43..=46 => CopyPlane { target, source, at, width: len % 300 + 1, height: rng.u32(1..20), stream },
-        47..=53 => CopyBatch { target, source, at, entries: rng.u32(1..40), len: len % 500 + 1, stream, blocking: rng.u8(..) < 50 },
+        47..=53 => CopyBatch {
+            target,
+            source,
+            at,
+            entries: rng.u32(1..40),
+            len: len % 500 + 1,
+            stream,
+            blocking: rng.u8(..) < 50,
+        },
         54..=57 => CopyDescribed { target, source, at, len, stream },
         58..=59 => CopyWithOffset { target, source, at, len, stream },
         60 => Fill { target, at, len, byte },

@@ -10,7 +10,7 @@ use std::result::Result;
 
 /// Buffers and streams at most; more only make programs slow.
 const MAX_BUFFERS: usize = 24;
-const MAX_STREAMS: usize = 12;
+const MAX_STREAMS: usize = 25;
 const EVENTS: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,16 +103,22 @@ impl World<'_> {
             Copy { target, source, at, len } => self.copy(target, source, at, len),
             CopyAsync { target, source, at, len, stream } => self.copy_async(target, source, at, len, stream),
             CopyStaged { target, source, at, len, stream } => self.copy_staged(target, source, at, len, stream),
-            CopyPlane { target, source, at, width, height, stream } => self.copy_plane(target, source, at, width as usize, height as usize, stream),
+            CopyPlane { target, source, at, width, height, stream } => {
+                self.copy_plane(target, source, at, width as usize, height as usize, stream)
+            }
             CopyBatch { target, source, at, entries, len, stream, blocking } => {
                 self.copy_batch(target, source, at, entries as usize, len as usize, stream, blocking)
             }
             CopyDescribed { target, source, at, len, stream } => self.copy_described(target, source, at, len, stream),
-            CopyWithOffset { target, source, at, len, stream } => self.copy_with_offset(target, source, at, len, stream),
+            CopyWithOffset { target, source, at, len, stream } => {
+                self.copy_with_offset(target, source, at, len, stream)
+            }
             Fill { target, at, len, byte } => self.fill(target, at, len, byte),
             FillAsync { target, at, len, byte, stream } => self.fill_async(target, at, len, byte, stream),
             FillWords { target, at, len, word, stream } => self.fill_words(target, at, len, word, stream),
-            Reduce { target, source, at, len, kind, stream } => self.reduce(target, source, at, len, 10 + (kind % 4) as i32, stream),
+            Reduce { target, source, at, len, kind, stream } => {
+                self.reduce(target, source, at, len, 10 + (kind % 4) as i32, stream)
+            }
             HostFunction { target, at, len, stream } => self.host_function(target, at, len, stream),
             HostWrite { target, at, len, byte } => self.host_write(target, at, len, byte),
             Record { event, stream } => self.record(event, stream),
@@ -133,7 +139,8 @@ impl World<'_> {
     // Choosing.
 
     fn buffer(&self, number: u32, allowed: &[Where]) -> Option<usize> {
-        let fitting: Vec<usize> = (0..self.buffers.len()).filter(|index| allowed.contains(&self.buffers[*index].place)).collect();
+        let fitting: Vec<usize> =
+            (0..self.buffers.len()).filter(|index| allowed.contains(&self.buffers[*index].place)).collect();
         (!fitting.is_empty()).then(|| fitting[number as usize % fitting.len()])
     }
 
@@ -143,7 +150,14 @@ impl World<'_> {
     }
 
     /// Equal parts of two different buffers.
-    fn pair(&self, target: Option<usize>, source: Option<usize>, at: u32, len: u32, unit: usize) -> Option<(Part, Part)> {
+    fn pair(
+        &self,
+        target: Option<usize>,
+        source: Option<usize>,
+        at: u32,
+        len: u32,
+        unit: usize,
+    ) -> Option<(Part, Part)> {
         let (target, source) = (target?, source?);
         if target == source {
             return None;
@@ -178,10 +192,14 @@ impl World<'_> {
 
     /// Makes sure that everything `part` conflicts with happens before the stream's next task.
     fn order_stream(&mut self, stream: usize, part: &Part, writes: bool) -> Result<(), Failure> {
-        let others: Vec<usize> = self.conflicts(part, writes).filter(|access| access.stream != stream && self.streams[stream].clock.of(access.stream) < access.time).map(|access| access.stream).collect();
+        let others: Vec<usize> = self
+            .conflicts(part, writes)
+            .filter(|access| access.stream != stream && self.streams[stream].clock.of(access.stream) < access.time)
+            .map(|access| access.stream)
+            .collect();
         for other in others {
             self.counter += 1;
-            if self.counter % 3 == 0 || !self.streams[other].live {
+            if self.counter.is_multiple_of(3) || !self.streams[other].live {
                 self.synchronize(other)?;
             } else {
                 let event = (self.counter as usize) % EVENTS;
@@ -241,7 +259,13 @@ impl World<'_> {
             Where::Pageable => pageable.insert(vec![0u8; size].into_boxed_slice()).as_mut_ptr() as usize,
         };
         ok(self.caller.fill(FillRequest { target: address, capacity: size, byte: 0x5a, count: size }))?;
-        self.buffers.push(Buffer { place, address, _pageable: pageable, model: vec![0x5a; size], accesses: Vec::new() });
+        self.buffers.push(Buffer {
+            place,
+            address,
+            _pageable: pageable,
+            model: vec![0x5a; size],
+            accesses: Vec::new(),
+        });
         Ok(())
     }
 
@@ -279,7 +303,9 @@ impl World<'_> {
 
     fn copy(&mut self, target: u32, source: u32, at: u32, len: u32) -> Result<(), Failure> {
         let all = [Where::Device, Where::Pinned, Where::Pageable];
-        let Some((to, from)) = self.pair(self.buffer(target, &all), self.buffer(source, &all), at, len, 1) else { return Ok(()) };
+        let Some((to, from)) = self.pair(self.buffer(target, &all), self.buffer(source, &all), at, len, 1) else {
+            return Ok(());
+        };
         self.order_host(&to, true)?;
         self.order_host(&from, false)?;
         ok(self.caller.copy(self.request(&to, &from, kinds::DEFAULT)))?;
@@ -291,7 +317,8 @@ impl World<'_> {
         let all = [Where::Device, Where::Pinned, Where::Pageable];
         let to = self.buffer(target, &all);
         // One side at least is on the device: host to host is refused.
-        let partner: &[Where] = if to.is_some_and(|to| self.buffers[to].place == Where::Device) { &all } else { &all[..1] };
+        let partner: &[Where] =
+            if to.is_some_and(|to| self.buffers[to].place == Where::Device) { &all } else { &all[..1] };
         let Some((to, from)) = self.pair(to, self.buffer(source, partner), at, len, 1) else { return Ok(()) };
         let Some(stream) = self.stream(stream) else { return Ok(()) };
         self.order_stream(stream, &to, true)?;
@@ -309,7 +336,13 @@ impl World<'_> {
     }
 
     fn copy_staged(&mut self, target: u32, source: u32, at: u32, len: u32, stream: u32) -> Result<(), Failure> {
-        let pair = self.pair(self.buffer(target, &[Where::Device]), self.buffer(source, &[Where::Pinned, Where::Pageable]), at, len, 1);
+        let pair = self.pair(
+            self.buffer(target, &[Where::Device]),
+            self.buffer(source, &[Where::Pinned, Where::Pageable]),
+            at,
+            len,
+            1,
+        );
         let (Some((to, from)), Some(stream)) = (pair, self.stream(stream)) else { return Ok(()) };
         self.order_stream(stream, &to, true)?;
         self.order_host(&from, true)?;
@@ -321,8 +354,22 @@ impl World<'_> {
         self.write_host(&from, 0xc3)
     }
 
-    fn copy_plane(&mut self, target: u32, source: u32, at: u32, width: usize, height: usize, stream: u32) -> Result<(), Failure> {
-        let pair = self.pair(self.buffer(target, &[Where::Device]), self.buffer(source, &[Where::Device, Where::Pinned]), at, u32::MAX, 1);
+    fn copy_plane(
+        &mut self,
+        target: u32,
+        source: u32,
+        at: u32,
+        width: usize,
+        height: usize,
+        stream: u32,
+    ) -> Result<(), Failure> {
+        let pair = self.pair(
+            self.buffer(target, &[Where::Device]),
+            self.buffer(source, &[Where::Device, Where::Pinned]),
+            at,
+            u32::MAX,
+            1,
+        );
         let (Some((to, from)), Some(stream)) = (pair, self.stream(stream)) else { return Ok(()) };
         let (target_pitch, source_pitch) = (width + 3, width + 11);
         let room = to.range.len();
@@ -351,14 +398,25 @@ impl World<'_> {
     }
 
     #[allow(clippy::too_many_arguments, reason = "the numbers of one operation")]
-    fn copy_batch(&mut self, target: u32, source: u32, at: u32, entries: usize, len: usize, stream: u32, blocking: bool) -> Result<(), Failure> {
+    fn copy_batch(
+        &mut self,
+        target: u32,
+        source: u32,
+        at: u32,
+        entries: usize,
+        len: usize,
+        stream: u32,
+        blocking: bool,
+    ) -> Result<(), Failure> {
         let host = [Where::Pinned, Where::Pageable];
-        let (to, from) = if at % 2 == 0 {
+        let (to, from) = if at.is_multiple_of(2) {
             (self.buffer(target, &[Where::Device]), self.buffer(source, &host))
         } else {
             (self.buffer(target, &host), self.buffer(source, &[Where::Device]))
         };
-        let (Some((to, from)), Some(stream)) = (self.pair(to, from, at, u32::MAX, 1), self.stream(stream)) else { return Ok(()) };
+        let (Some((to, from)), Some(stream)) = (self.pair(to, from, at, u32::MAX, 1), self.stream(stream)) else {
+            return Ok(());
+        };
         let entries = entries.min(to.range.len() / len);
         if entries == 0 {
             return Ok(());
@@ -434,7 +492,13 @@ impl World<'_> {
         let (Some((to, from)), Some(stream)) = (pair, self.stream(stream)) else { return Ok(()) };
         let cells = ok(self.caller.allocate(16))?;
         let addresses = [self.buffers[to.buffer].address, self.buffers[from.buffer].address];
-        let cell_copy = CopyRequest { target: cells, capacity: 16, source: addresses.as_ptr() as usize, count: 16, kind: kinds::DEFAULT };
+        let cell_copy = CopyRequest {
+            target: cells,
+            capacity: 16,
+            source: addresses.as_ptr() as usize,
+            count: 16,
+            kind: kinds::DEFAULT,
+        };
         ok(self.caller.copy(cell_copy))?;
         self.order_stream(stream, &to, true)?;
         self.order_stream(stream, &from, false)?;
@@ -458,9 +522,19 @@ impl World<'_> {
     }
 
     fn fill(&mut self, target: u32, at: u32, len: u32, byte: u8) -> Result<(), Failure> {
-        let Some(part) = self.buffer(target, &[Where::Device, Where::Pinned, Where::Pageable]).and_then(|buffer| self.part(buffer, at, len, 1)) else { return Ok(()) };
+        let Some(part) = self
+            .buffer(target, &[Where::Device, Where::Pinned, Where::Pageable])
+            .and_then(|buffer| self.part(buffer, at, len, 1))
+        else {
+            return Ok(());
+        };
         self.order_host(&part, true)?;
-        ok(self.caller.fill(FillRequest { target: self.address(&part), capacity: part.range.len(), byte, count: part.range.len() }))?;
+        ok(self.caller.fill(FillRequest {
+            target: self.address(&part),
+            capacity: part.range.len(),
+            byte,
+            count: part.range.len(),
+        }))?;
         memory::fill(&mut self.buffers[part.buffer].model, part.range.clone(), byte);
         Ok(())
     }
@@ -469,7 +543,8 @@ impl World<'_> {
         let part = self.buffer(target, &[Where::Device]).and_then(|buffer| self.part(buffer, at, len, 1));
         let (Some(part), Some(stream)) = (part, self.stream(stream)) else { return Ok(()) };
         self.order_stream(stream, &part, true)?;
-        let request = FillRequest { target: self.address(&part), capacity: part.range.len(), byte, count: part.range.len() };
+        let request =
+            FillRequest { target: self.address(&part), capacity: part.range.len(), byte, count: part.range.len() };
         ok(self.caller.fill_async(request, self.streams[stream].handle))?;
         self.task(stream, &[(&part, true)]);
         memory::fill(&mut self.buffers[part.buffer].model, part.range.clone(), byte);
@@ -483,7 +558,12 @@ impl World<'_> {
         let part = self.buffer(target, &[Where::Device]).and_then(|buffer| self.part(buffer, at, len, 4));
         let (Some(part), Some(stream)) = (part, self.stream(stream)) else { return Ok(()) };
         self.order_stream(stream, &part, true)?;
-        let request = WordFillRequest { target: self.address(&part), capacity: part.range.len(), word, count: part.range.len() / 4 };
+        let request = WordFillRequest {
+            target: self.address(&part),
+            capacity: part.range.len(),
+            word,
+            count: part.range.len() / 4,
+        };
         ok(self.caller.fill_words_async(request, self.streams[stream].handle))?;
         self.task(stream, &[(&part, true)]);
         memory::fill_words(&mut self.buffers[part.buffer].model, part.range.clone(), word);
@@ -495,7 +575,14 @@ impl World<'_> {
         let (Some((to, from)), Some(stream)) = (pair, self.stream(stream)) else { return Ok(()) };
         self.order_stream(stream, &to, true)?;
         self.order_stream(stream, &from, false)?;
-        let request = ReduceRequest { target: self.address(&to), source: self.address(&from), count: to.range.len(), kind, element: 3, reserved: 0 };
+        let request = ReduceRequest {
+            target: self.address(&to),
+            source: self.address(&from),
+            count: to.range.len(),
+            kind,
+            element: 3,
+            reserved: 0,
+        };
         ok(self.caller.reduce_async(request, self.streams[stream].handle))?;
         self.task(stream, &[(&to, true), (&from, false)]);
         let bytes = self.buffers[from.buffer].model[from.range.clone()].to_vec();
@@ -524,7 +611,11 @@ impl World<'_> {
     }
 
     fn host_write(&mut self, target: u32, at: u32, len: u32, byte: u8) -> Result<(), Failure> {
-        let Some(part) = self.buffer(target, &[Where::Pinned, Where::Pageable]).and_then(|buffer| self.part(buffer, at, len, 1)) else { return Ok(()) };
+        let Some(part) =
+            self.buffer(target, &[Where::Pinned, Where::Pageable]).and_then(|buffer| self.part(buffer, at, len, 1))
+        else {
+            return Ok(());
+        };
         self.order_host(&part, true)?;
         self.write_host(&part, byte)
     }
@@ -593,12 +684,15 @@ impl World<'_> {
 
     /// Calls that must be refused, with their codes.
     fn mistake(&mut self, which: u32, target: u32, source: u32, stream: u32) -> Result<(), Failure> {
-        let (Some(device), Some(pinned), Some(stream)) = (self.buffer(target, &[Where::Device]), self.buffer(source, &[Where::Pinned]), self.stream(stream)) else {
+        let (Some(device), Some(pinned), Some(stream)) =
+            (self.buffer(target, &[Where::Device]), self.buffer(source, &[Where::Pinned]), self.stream(stream))
+        else {
             return Ok(());
         };
         let (device, pinned) = (&self.buffers[device], &self.buffers[pinned]);
         let handle = self.streams[stream].handle;
-        let copy = |target, source, count, capacity| CopyRequest { target, capacity, source, count, kind: kinds::DEFAULT };
+        let copy =
+            |target, source, count, capacity| CopyRequest { target, capacity, source, count, kind: kinds::DEFAULT };
         let caller = self.caller;
         let size = device.model.len();
         let (expected, result) = match which % 9 {
@@ -668,7 +762,13 @@ impl World<'_> {
     // Both sides.
 
     fn request(&self, to: &Part, from: &Part, kind: i32) -> CopyRequest {
-        CopyRequest { target: self.address(to), capacity: to.range.len(), source: self.address(from), count: to.range.len(), kind }
+        CopyRequest {
+            target: self.address(to),
+            capacity: to.range.len(),
+            source: self.address(from),
+            count: to.range.len(),
+            kind,
+        }
     }
 
     fn model_copy(&mut self, to: &Part, from: &Part) {

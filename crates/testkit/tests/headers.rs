@@ -46,8 +46,7 @@ fn include_dir() -> PathBuf {
 /// Rows of a table, without its header line.
 fn table(name: &str) -> Vec<Vec<String>> {
     let path = root().join("crates/ascendcl-sys/tables").join(name);
-    let text = fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
+    let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
     let split = |line: &str| line.split('\t').map(str::to_owned).collect();
     let rows: Vec<Vec<String>> = text.lines().skip(1).map(split).collect();
     assert!(!rows.is_empty(), "{name} is empty");
@@ -109,9 +108,7 @@ fn headers() -> Vec<String> {
 
 /// Source that takes the address of every function, so that each must be declared before.
 fn addresses<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    let lines: String = names
-        .map(|name| format!("    (void (*)(void)){name},\n"))
-        .collect();
+    let lines: String = names.map(|name| format!("    (void (*)(void)){name},\n")).collect();
     format!("void (*declared[])(void) = {{\n{lines}}};\n")
 }
 
@@ -120,10 +117,7 @@ fn functions() -> BTreeMap<String, Vec<(String, String)>> {
     let mut by_header: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for row in table("manifest.tsv") {
         let prototype = row[7].replace("()", "(void)");
-        by_header
-            .entry(row[1].clone())
-            .or_default()
-            .push((row[0].clone(), prototype));
+        by_header.entry(row[1].clone()).or_default().push((row[0].clone(), prototype));
     }
     by_header
 }
@@ -134,12 +128,7 @@ fn every_header_compiles_alone_and_twice() {
         let source = format!("#include \"{header}\"\n#include \"{header}\"\ntypedef int used;\n");
         for lang in BOTH {
             must_compile(lang, &header, &source, &[]);
-            must_compile(
-                lang,
-                &format!("library {header}"),
-                &source,
-                &["-DFUNC_VISIBILITY"],
-            );
+            must_compile(lang, &format!("library {header}"), &source, &["-DFUNC_VISIBILITY"]);
         }
     }
 }
@@ -148,18 +137,14 @@ fn every_header_compiles_alone_and_twice() {
 fn every_constant_has_its_value_and_type() {
     let mut by_header: BTreeMap<String, Vec<[String; 3]>> = BTreeMap::new();
     for row in table("constants.tsv") {
-        let header = row[0]
-            .strip_prefix("constant ")
-            .unwrap_or(ALL_TYPES)
-            .to_owned();
+        let header = row[0].strip_prefix("constant ").unwrap_or(ALL_TYPES).to_owned();
         let columns = [row[0].clone(), row[1].clone(), row[2].clone()];
         by_header.entry(header).or_default().push(columns);
     }
     for (header, constants) in by_header {
         let include = format!("#include \"acl/{header}\"\n");
         let mut checks = format!("{PRELUDE}{include}");
-        let mut program =
-            format!("{include}#include <stdio.h>\nint main(void)\n{{\nint bad = 0;\n");
+        let mut program = format!("{include}#include <stdio.h>\nint main(void)\n{{\nint bad = 0;\n");
         for [group, name, value] in &constants {
             let kind = match (group.strip_prefix("enum "), header.as_str()) {
                 (Some(kind), _) => kind,
@@ -169,14 +154,10 @@ fn every_constant_has_its_value_and_type() {
             };
             checks += &match kind {
                 "" => format!("#ifndef {name}\n#error {name} is no macro\n#endif\n"),
-                kind => format!(
-                    "CHECK({name}_type, (std::is_same<decltype({name}), {kind}>::value));\n"
-                ),
+                kind => format!("CHECK({name}_type, (std::is_same<decltype({name}), {kind}>::value));\n"),
             };
             checks += &format!("CHECK({name}_value, {name} == {value});\n");
-            program += &format!(
-                "if ((long long){name} != {value}LL) bad |= puts(\"{name} is not {value}\") | 1;\n"
-            );
+            program += &format!("if ((long long){name} != {value}LL) bad |= puts(\"{name} is not {value}\") | 1;\n");
         }
         program += "return bad != 0;\n}\n";
         must_compile(Lang::Cpp, &format!("constants {header}"), &checks, &[]);
@@ -200,11 +181,7 @@ fn every_struct_has_its_layout() {
             continue;
         }
         let member = format!("((({kind} *)0)->{field})");
-        writeln!(
-            source,
-            "CHECK({kind}_{field}_size, sizeof({member}) == {size});"
-        )
-        .unwrap();
+        writeln!(source, "CHECK({kind}_{field}_size, sizeof({member}) == {size});").unwrap();
         let at = format!("offsetof({kind}, {field}) == {offset}");
         writeln!(source, "CHECK({kind}_{field}_offset, {at});").unwrap();
         // Two declarations of one variable must agree: this compares the type of the field.
@@ -256,16 +233,9 @@ fn no_other_function_is_declared() {
     let mut declared = 0;
     for header in headers().iter().filter(|header| header.starts_with("acl/")) {
         let text = fs::read_to_string(include_dir().join(header)).expect("header is readable");
-        declared += text
-            .lines()
-            .filter(|l| l.starts_with("ACL_FUNC_VISIBILITY "))
-            .count();
+        declared += text.lines().filter(|l| l.starts_with("ACL_FUNC_VISIBILITY ")).count();
     }
-    assert_eq!(
-        declared,
-        table("manifest.tsv").len(),
-        "functions in include/acl"
-    );
+    assert_eq!(declared, table("manifest.tsv").len(), "functions in include/acl");
 }
 
 #[test]
@@ -281,8 +251,6 @@ fn exactly_the_deprecated_functions_warn() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let warnings = said.lines().filter(|line| line.contains("' is deprecated"));
-    let warned: BTreeSet<&str> = warnings
-        .filter_map(|line| line.split('\'').nth(1))
-        .collect();
+    let warned: BTreeSet<&str> = warnings.filter_map(|line| line.split('\'').nth(1)).collect();
     assert_eq!(warned, expected, "{said}");
 }

@@ -22,7 +22,10 @@ fn programs() -> u64 {
 
 fn kept_seeds() -> Vec<u64> {
     let lines = include_str!("seeds.txt").lines();
-    lines.filter(|line| !line.starts_with('#') && !line.is_empty()).map(|line| line.parse().expect("a seed per line")).collect()
+    lines
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .map(|line| line.parse().expect("a seed per line"))
+        .collect()
 }
 
 fn check(seed: u64, schedule: Schedule, soc: &str) {
@@ -99,7 +102,9 @@ fn threads_with_contexts_of_their_own_do_not_disturb_each_other() {
 fn a_wrong_byte_is_noticed() {
     use softacl_testkit::Operation::*;
     let machine = machine(Schedule::Threads, "Ascend910B");
-    let mut program = Program { operations: vec![AllocateDevice { size: 100 }, FillAsync { target: 0, at: 0, len: 99, byte: 7, stream: 0 }] };
+    let mut program = Program {
+        operations: vec![AllocateDevice { size: 100 }, FillAsync { target: 0, at: 0, len: 99, byte: 7, stream: 0 }],
+    };
     run(&machine, 0, &program).unwrap();
     assert_eq!(machine.live_allocations(), []);
     program.operations.extend([Corrupt { target: 0 }, Verify]);

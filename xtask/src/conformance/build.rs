@@ -20,16 +20,12 @@ pub struct Toolchain<'o> {
 
 impl<'o> Toolchain<'o> {
     pub fn new(options: &'o Options, directory: &Path) -> Self {
-        Toolchain {
-            options,
-            directory: directory.to_path_buf(),
-        }
+        Toolchain { options, directory: directory.to_path_buf() }
     }
 
     /// Where the binary of a program is.
     pub fn binary(&self, program: &Program) -> PathBuf {
-        self.directory
-            .join(format!("{}-{}", program.topic, program.name))
+        self.directory.join(format!("{}-{}", program.topic, program.name))
     }
 
     /// Compiles a program unless its binary is up to date. `Some(text)` is what the compiler said when it refused.
@@ -42,24 +38,11 @@ impl<'o> Toolchain<'o> {
     }
 
     /// Compiles one source file; with the library when it is a client of it.
-    pub fn compile_file(
-        &self,
-        source: &Path,
-        binary: &Path,
-        with_library: bool,
-    ) -> Result<Option<String>> {
+    pub fn compile_file(&self, source: &Path, binary: &Path, with_library: bool) -> Result<Option<String>> {
         let cpp = source.extension().is_some_and(|e| e == "cpp");
         let mut command = Command::new(if cpp { "g++" } else { "gcc" });
         command.arg(if cpp { "-std=c++17" } else { "-std=c99" });
-        command.args([
-            "-O1",
-            "-g",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-Wno-deprecated-declarations",
-            "-pthread",
-        ]);
+        command.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-pthread"]);
         match self.options.sanitizer {
             Some(Sanitizer::Address) => {
                 command.args(["-fsanitize=address", "-fno-omit-frame-pointer"]);
@@ -72,24 +55,15 @@ impl<'o> Toolchain<'o> {
         command.arg("-I").arg(&self.options.include_dir);
         command.arg(source).arg("-o").arg(binary);
         if with_library {
-            command
-                .arg("-L")
-                .arg(&self.options.library_dir)
-                .arg("-lascendcl");
+            command.arg("-L").arg(&self.options.library_dir).arg("-lascendcl");
             // What the library itself needs is found beside it or by the loader, not by the linker.
             command.arg("-Wl,--allow-shlib-undefined");
         }
-        let output = command
-            .output()
-            .with_context(|| format!("starting {:?}", command.get_program()))?;
+        let output = command.output().with_context(|| format!("starting {:?}", command.get_program()))?;
         if output.status.success() {
             return Ok(None);
         }
-        Ok(Some(format!(
-            "{}\n{}",
-            command_line(&command),
-            String::from_utf8_lossy(&output.stderr)
-        )))
+        Ok(Some(format!("{}\n{}", command_line(&command), String::from_utf8_lossy(&output.stderr))))
     }
 
     /// Is the binary newer than its source and every header it could see?
@@ -110,11 +84,7 @@ impl<'o> Toolchain<'o> {
 pub fn command_line(command: &Command) -> String {
     let mut words = vec![command.get_program().to_os_string()];
     words.extend(command.get_args().map(OsString::from));
-    words
-        .iter()
-        .map(|word| quoted(&word.to_string_lossy()))
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
 /// A word for the shell.
@@ -128,9 +98,7 @@ pub fn quoted(word: &str) -> String {
 }
 
 fn modified(path: &Path) -> Result<SystemTime> {
-    fs::metadata(path)
-        .and_then(|data| data.modified())
-        .with_context(|| format!("the time of {}", path.display()))
+    fs::metadata(path).and_then(|data| data.modified()).with_context(|| format!("the time of {}", path.display()))
 }
 
 fn newest_header(directory: &Path) -> Result<SystemTime> {

@@ -30,11 +30,7 @@ pub struct Run<'p> {
 #[derive(Debug)]
 pub enum Outcome {
     Passed,
-    Failed {
-        reason: String,
-        output: String,
-        repeat: String,
-    },
+    Failed { reason: String, output: String, repeat: String },
 }
 
 impl Outcome {
@@ -42,14 +38,9 @@ impl Outcome {
     pub fn report(&self) -> Option<String> {
         match self {
             Outcome::Passed => None,
-            Outcome::Failed {
-                reason,
-                output,
-                repeat,
-            } => Some(format!(
-                "  {reason}\n{}\n  repeat: {repeat}",
-                output.trim_end()
-            )),
+            Outcome::Failed { reason, output, repeat } => {
+                Some(format!("  {reason}\n{}\n  repeat: {repeat}", output.trim_end()))
+            }
         }
     }
 }
@@ -82,25 +73,18 @@ impl Run<'_> {
         command.envs(variables.iter().map(|(name, value)| (name, value)));
 
         let end = run_into(&mut command, &output)?;
-        let text = String::from_utf8_lossy(
-            &fs::read(&output).with_context(|| format!("reading {}", output.display()))?,
-        )
-        .into_owned();
+        let text =
+            String::from_utf8_lossy(&fs::read(&output).with_context(|| format!("reading {}", output.display()))?)
+                .into_owned();
         let verdict = format!("PASS {} (", self.program.label());
         let reason = match end {
             End::TimedOut => format!("still running after {} s", TIMEOUT.as_secs()),
-            End::Exited(status)
-                if status.success() && text.lines().any(|line| line.starts_with(&verdict)) =>
-            {
+            End::Exited(status) if status.success() && text.lines().any(|line| line.starts_with(&verdict)) => {
                 return Ok(Outcome::Passed);
             }
             End::Exited(status) => describe(status),
         };
-        Ok(Outcome::Failed {
-            reason,
-            output: text,
-            repeat,
-        })
+        Ok(Outcome::Failed { reason, output: text, repeat })
     }
 
     fn variables(&self, toolchain: &Toolchain) -> Vec<(String, OsString)> {
@@ -113,6 +97,8 @@ impl Run<'_> {
         }
         if let Some(schedule) = self.schedule {
             variables.push(("SOFTACL_SCHEDULE".into(), schedule.into()));
+            // Programs that wait for a host function without a call are not put off for long.
+            variables.push(("SOFTACL_PATIENCE".into(), "20".into()));
         }
         for (name, value) in &self.program.directives.environment {
             if !toolchain.options.real_hardware || !name.starts_with("SOFTACL_") {
@@ -134,8 +120,7 @@ pub fn sanitizer_variables(sanitizer: Option<Sanitizer>) -> Vec<(String, OsStrin
         Some(Sanitizer::Thread) => {
             vec![(
                 "TSAN_OPTIONS".into(),
-                "halt_on_error=0,exitcode=66,ignore_noninstrumented_modules=1,atexit_sleep_ms=0"
-                    .into(),
+                "halt_on_error=0,exitcode=66,ignore_noninstrumented_modules=1,atexit_sleep_ms=0".into(),
             )]
         }
     }
@@ -167,9 +152,7 @@ pub fn clean_environment(command: &mut Command, real_hardware: bool) {
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         let installation = name.starts_with("ASCEND_") && name != "ASCEND_RT_VISIBLE_DEVICES";
-        if name.starts_with("SOFTACL_")
-            || (name.starts_with("ASCEND_") && !(real_hardware && installation))
-        {
+        if name.starts_with("SOFTACL_") || (name.starts_with("ASCEND_") && !(real_hardware && installation)) {
             command.env_remove(name);
         }
     }
@@ -184,14 +167,8 @@ pub enum End {
 /// Runs a command with its output in a file, and ends it when it takes too long.
 pub fn run_into(command: &mut Command, output: &Path) -> Result<End> {
     let file = File::create(output).with_context(|| format!("creating {}", output.display()))?;
-    command
-        .stdin(Stdio::null())
-        .stdout(file.try_clone()?)
-        .stderr(file);
-    let mut child = command
-        .process_group(0)
-        .spawn()
-        .with_context(|| format!("starting {}", command_line(command)))?;
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    let mut child = command.process_group(0).spawn().with_context(|| format!("starting {}", command_line(command)))?;
     let deadline = Instant::now() + TIMEOUT;
     let mut pause = Duration::from_micros(500);
     loop {
@@ -210,10 +187,7 @@ pub fn run_into(command: &mut Command, output: &Path) -> Result<End> {
 /// Ends a process with the children it may have.
 fn end_group(child: &mut Child) -> Result<()> {
     let group = format!("-{}", child.id());
-    let status = Command::new("kill")
-        .args(["-KILL", "--", &group])
-        .status()
-        .context("starting kill")?;
+    let status = Command::new("kill").args(["-KILL", "--", &group]).status().context("starting kill")?;
     if !status.success() {
         child.kill().context("ending a run that took too long")?;
     }
@@ -232,10 +206,8 @@ fn describe(status: ExitStatus) -> String {
 }
 
 fn repeat_line(variables: &[(String, OsString)], command: &Command) -> String {
-    let mut words: Vec<String> = variables
-        .iter()
-        .map(|(name, value)| format!("{name}={}", quoted(&value.to_string_lossy())))
-        .collect();
+    let mut words: Vec<String> =
+        variables.iter().map(|(name, value)| format!("{name}={}", quoted(&value.to_string_lossy()))).collect();
     words.push(command_line(command));
     words.join(" ")
 }

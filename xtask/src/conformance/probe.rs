@@ -7,9 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::Sanitizer;
 use super::build::Toolchain;
-use super::execute::{
-    End, clean_environment, launcher, library_path, run_into, sanitizer_variables,
-};
+use super::execute::{End, clean_environment, launcher, library_path, run_into, sanitizer_variables};
 
 const OVERFLOW: &str = r#"
 #include <stdlib.h>
@@ -76,10 +74,9 @@ int main(void)
 /// Requires that known mistakes are reported, so that a silent sanitizer cannot pass for a clean one.
 pub fn sanitizer_reports(toolchain: &Toolchain, sanitizer: Sanitizer) -> Result<()> {
     let cases: &[(&str, &str, &str)] = match sanitizer {
-        Sanitizer::Address => &[
-            ("overflow", OVERFLOW, "heap-buffer-overflow"),
-            ("leak", LEAK, "LeakSanitizer: detected memory leaks"),
-        ],
+        Sanitizer::Address => {
+            &[("overflow", OVERFLOW, "heap-buffer-overflow"), ("leak", LEAK, "LeakSanitizer: detected memory leaks")]
+        }
         Sanitizer::Thread => &[("race", RACE, "ThreadSanitizer: data race")],
     };
     for (name, source, report) in cases {
@@ -114,15 +111,8 @@ pub fn soc_of_card(toolchain: &Toolchain) -> Result<String> {
 }
 
 /// Compiles and runs a source text: did it succeed, and what did it say?
-fn run_source(
-    toolchain: &Toolchain,
-    name: &str,
-    source: &str,
-    with_library: bool,
-) -> Result<(bool, String)> {
-    let place = |extension: &str| -> PathBuf {
-        toolchain.directory.join(format!("probe-{name}{extension}"))
-    };
+fn run_source(toolchain: &Toolchain, name: &str, source: &str, with_library: bool) -> Result<(bool, String)> {
+    let place = |extension: &str| -> PathBuf { toolchain.directory.join(format!("probe-{name}{extension}")) };
     fs::write(place(".c"), source).with_context(|| format!("writing {}", place(".c").display()))?;
     if let Some(text) = toolchain.compile_file(&place(".c"), &place(""), with_library)? {
         bail!("the probe {name} does not compile:\n{text}");
@@ -132,8 +122,7 @@ fn run_source(
     command.env("LD_LIBRARY_PATH", library_path(toolchain));
     command.envs(sanitizer_variables(toolchain.options.sanitizer));
     let end = run_into(&mut command, &place(".txt"))?;
-    let text =
-        fs::read(place(".txt")).with_context(|| format!("reading {}", place(".txt").display()))?;
+    let text = fs::read(place(".txt")).with_context(|| format!("reading {}", place(".txt").display()))?;
     let text = String::from_utf8_lossy(&text).into_owned();
     match end {
         End::Exited(status) => Ok((status.success(), text)),

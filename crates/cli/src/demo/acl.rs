@@ -123,7 +123,15 @@ pub fn copy(target: usize, source: usize, bytes: usize) -> Result<()> {
 }
 
 pub fn copy_async(target: usize, source: usize, bytes: usize, stream: &Stream) -> Result<()> {
-    call!(copy::aclrtMemcpyAsync, target as *mut c_void, bytes, source as *const c_void, bytes, ACL_MEMCPY_DEFAULT, stream.0)
+    call!(
+        copy::aclrtMemcpyAsync,
+        target as *mut c_void,
+        bytes,
+        source as *const c_void,
+        bytes,
+        ACL_MEMCPY_DEFAULT,
+        stream.0
+    )
 }
 
 /// One batch of equal blocks in one direction.

@@ -155,7 +155,12 @@ impl Demo {
         let arrived = Event::new()?;
         arrived.record(&self.reload)?;
         self.compute.wait(&arrived)?;
-        acl::copy_async(self.cache.at(target * self.block), self.cache.at(source * self.block), self.block, &self.compute)?;
+        acl::copy_async(
+            self.cache.at(target * self.block),
+            self.cache.at(source * self.block),
+            self.block,
+            &self.compute,
+        )?;
         self.compute.synchronize()?;
         let mut forked = vec![0u8; self.block];
         acl::copy(forked.as_mut_ptr() as usize, self.cache.at(target * self.block), self.block)?;
@@ -188,7 +193,13 @@ impl Demo {
     }
 
     /// Times a step and, in turns with it, a plain memcpy loop over as many bytes in as many pieces.
-    fn measure(&self, name: &'static str, bytes: usize, pieces: usize, mut step: impl FnMut() -> Result<()>) -> Result<Step> {
+    fn measure(
+        &self,
+        name: &'static str,
+        bytes: usize,
+        pieces: usize,
+        mut step: impl FnMut() -> Result<()>,
+    ) -> Result<Step> {
         let reference = acl::Reference::new(bytes, pieces)?;
         step()?;
         reference.run();

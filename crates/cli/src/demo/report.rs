@@ -39,7 +39,12 @@ impl Overlap {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "softacl {} as {}: KV-cache offload through the C interface", env!("CARGO_PKG_VERSION"), acl::soc_name())?;
+        writeln!(
+            f,
+            "softacl {} as {}: KV-cache offload through the C interface",
+            env!("CARGO_PKG_VERSION"),
+            acl::soc_name()
+        )?;
         writeln!(
             f,
             "cache of {} blocks of {} ({}), moved in scattered order between device and pinned memory\n",
@@ -69,9 +74,15 @@ impl fmt::Display for Report {
             reload_ms[1],
             self.overlap.common_ms()
         )?;
-        writeln!(f, "order     the compute stream waited for an event of the reload stream and saw the reloaded block")?;
+        writeln!(
+            f,
+            "order     the compute stream waited for an event of the reload stream and saw the reloaded block"
+        )?;
         writeln!(f, "verified  {} bytes of cache and offload pool, all as expected", self.verified_bytes)?;
-        writeln!(f, "\n\"of memcpy\" is the time of the step divided by that of a memcpy loop over the same bytes, measured in turns.")
+        writeln!(
+            f,
+            "\n\"of memcpy\" is the time of the step divided by that of a memcpy loop over the same bytes, measured in turns."
+        )
     }
 }
 

@@ -119,7 +119,8 @@ mod tests {
     fn large_copies_use_the_streaming_routine_and_agree() {
         let source: Vec<u8> = (0..STREAMING + 77).map(|i| (i * 31 + i / 4099) as u8).collect();
         let mut target = vec![0; source.len()];
-        copy(Span { target: target.as_mut_ptr() as usize, source: source.as_ptr() as usize, len: source.len() }).unwrap();
+        copy(Span { target: target.as_mut_ptr() as usize, source: source.as_ptr() as usize, len: source.len() })
+            .unwrap();
         assert!(source == target);
     }
 
@@ -132,7 +133,7 @@ mod tests {
             assert!(bytes[8..8 + len].iter().all(|b| *b == 9));
             assert_eq!(bytes[8 + len..], [1; 8]);
         }
-        let mut words = vec![1u32; 20];
+        let mut words = [1u32; 20];
         fill_words(words[2..].as_mut_ptr() as usize, 0xdead_beef, 16).unwrap();
         assert!(words[2..18].iter().all(|w| *w == 0xdead_beef));
         assert_eq!((words[1], words[18]), (1, 1));

@@ -40,7 +40,13 @@ impl Element {
 }
 
 /// Reduces `len` bytes; a tail shorter than one element is left alone.
-pub(crate) fn reduce(target: usize, source: usize, len: usize, element: Element, operation: Operation) -> Result<(), Fault> {
+pub(crate) fn reduce(
+    target: usize,
+    source: usize,
+    len: usize,
+    element: Element,
+    operation: Operation,
+) -> Result<(), Fault> {
     // Through a buffer of the engine, so that the bytes routines remain the only ones that touch
     // device memory.
     const BLOCK: usize = 4096;
@@ -89,9 +95,9 @@ fn block(ours: &mut [u8], theirs: &[u8], element: Element, operation: Operation)
         Element::Uint8 => integers!(u8),
         Element::Uint16 => integers!(u16),
         Element::Uint32 => integers!(u32),
-        Element::Float32 => each(ours, theirs, |a, b| {
-            float(f32::from_le_bytes(a), f32::from_le_bytes(b)).to_le_bytes()
-        }),
+        Element::Float32 => {
+            each(ours, theirs, |a, b| float(f32::from_le_bytes(a), f32::from_le_bytes(b)).to_le_bytes())
+        }
         Element::Float16 => each(ours, theirs, |a, b| {
             let value = float(half_to_float(u16::from_le_bytes(a)), half_to_float(u16::from_le_bytes(b)));
             float_to_half(value).to_le_bytes()

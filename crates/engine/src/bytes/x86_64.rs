@@ -36,7 +36,6 @@ global_asm!(
     ".hidden softacl_bytes_begin",
     ".globl softacl_bytes_begin",
     "softacl_bytes_begin:",
-
     // copy(rdi target, rsi source, rdx len): short lengths with two overlapping moves.
     ".hidden softacl_bytes_copy",
     ".globl softacl_bytes_copy",
@@ -130,7 +129,6 @@ global_asm!(
     "    rep movsb",
     "    xor eax, eax",
     "    ret",
-
     // copy_streaming: non-temporal stores to an aligned target, two pages in flight, so that two
     // streams of lines travel at once.
     ".p2align 6",
@@ -181,7 +179,6 @@ global_asm!(
     "    sfence",
     "    xor eax, eax",
     "    ret",
-
     ".p2align 4",
     ".hidden softacl_bytes_fill",
     ".globl softacl_bytes_fill",
@@ -191,7 +188,6 @@ global_asm!(
     "    rep stosb",
     "    xor eax, eax",
     "    ret",
-
     ".p2align 4",
     ".hidden softacl_bytes_fill_words",
     ".globl softacl_bytes_fill_words",
@@ -201,11 +197,9 @@ global_asm!(
     "    rep stosd",
     "    xor eax, eax",
     "    ret",
-
     ".hidden softacl_bytes_end",
     ".globl softacl_bytes_end",
     "softacl_bytes_end:",
-
     ".p2align 4",
     ".hidden softacl_bytes_fault",
     ".globl softacl_bytes_fault",

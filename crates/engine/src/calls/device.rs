@@ -165,7 +165,11 @@ impl Caller<'_> {
         let device = self.peer_of_current(peer)?;
         let before = self.machine.devices[device as usize].peers.fetch_and(!(1 << peer), Ordering::AcqRel);
         if before & 1 << peer == 0 {
-            return Err(Error::NoPeerAccess { from: device, to: peer as u32, missing: "it was not enabled".to_owned() });
+            return Err(Error::NoPeerAccess {
+                from: device,
+                to: peer as u32,
+                missing: "it was not enabled".to_owned(),
+            });
         }
         Ok(())
     }
@@ -177,9 +181,10 @@ impl Caller<'_> {
             return Err(Error::Parameter(format!("peer device {peer} is not in 0 to {}", MAX_DEVICES - 1)));
         }
         self.context()?;
-        let usable = self.machine.user_device(peer).is_ok_and(|peer| {
-            i64::from(peer) != device && self.machine.check_peers(device as u32, peer).is_ok()
-        });
+        let usable = self
+            .machine
+            .user_device(peer)
+            .is_ok_and(|peer| i64::from(peer) != device && self.machine.check_peers(device as u32, peer).is_ok());
         Ok(if usable { PeerStatus::Usable } else { PeerStatus::NotUsable })
     }
 

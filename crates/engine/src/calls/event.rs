@@ -3,8 +3,8 @@
 use super::Caller;
 use crate::error::{Error, Result};
 use crate::event::{
-    EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE, Event,
-    EventKey, EventKind,
+    EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
+    Event, EventKey, EventKind,
 };
 use crate::host::deadline;
 use crate::machine::Machine;
@@ -21,7 +21,8 @@ pub enum EventStatus {
     Complete,
 }
 
-const ALL: u32 = EVENT_SYNC | EVENT_CAPTURE_STREAM_PROGRESS | EVENT_TIME_LINE | EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
+const ALL: u32 =
+    EVENT_SYNC | EVENT_CAPTURE_STREAM_PROGRESS | EVENT_TIME_LINE | EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
 const ALONE: u32 = EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
 
 impl Caller<'_> {
@@ -39,7 +40,8 @@ impl Caller<'_> {
             let mut state = lock(&event.state);
             // The generation goes on, so that a record of the slot's last event cannot stamp this one.
             let generation = state.generation + 1;
-            *state = crate::event::EventState { key: Some(key), kind, device: number, generation, ..Default::default() };
+            *state =
+                crate::event::EventState { key: Some(key), kind, device: number, generation, ..Default::default() };
             event.waits.store(0, Ordering::Relaxed);
         };
         self.machine.events.insert(open).ok_or_else(|| Error::Feature("no event handle left".to_owned()))
@@ -131,14 +133,20 @@ impl Caller<'_> {
             (state.kind, state.record)
         };
         if !kind.can_order() {
-            return Err(Error::Feature("the event was created without the SYNC flag, so no stream can wait for it".to_owned()));
+            return Err(Error::Feature(
+                "the event was created without the SYNC flag, so no stream can wait for it".to_owned(),
+            ));
         }
         let after = match (record, kind) {
-            (Some(point), _) if self.machine.streams.slot(point.stream).completion.done() >= point.sequence => return Ok(()),
+            (Some(point), _) if self.machine.streams.slot(point.stream).track.completion.done() >= point.sequence => {
+                return Ok(());
+            }
             (Some(point), _) => Waited::Point(point),
             (None, EventKind::Extended(_)) => return Ok(()),
             (None, EventKind::Plain) => {
-                return Err(Error::Parameter("the event was never recorded: record it before a stream waits for it".to_owned()));
+                return Err(Error::Parameter(
+                    "the event was never recorded: record it before a stream waits for it".to_owned(),
+                ));
             }
             (None, EventKind::Flagged(_)) => {
                 lock(&event.state).watchers.push(stream_key);
@@ -146,12 +154,11 @@ impl Caller<'_> {
             }
         };
         event.waits.fetch_add(1, Ordering::Relaxed);
-        self.machine
-            .submit(stream_key, stream, context_key, Task::Wait { after, event: key })
-            .map(|_| ())
-            .inspect_err(|_| {
+        self.machine.submit(stream_key, stream, context_key, Task::Wait { after, event: key }).map(|_| ()).inspect_err(
+            |_| {
                 event.waits.fetch_sub(1, Ordering::Relaxed);
-            })
+            },
+        )
     }
 
     /// Forgets the record of a classic event, so that it can be waited for anew.
@@ -233,7 +240,7 @@ impl Caller<'_> {
         if !state.kind.has_time() {
             return Err(Error::NoTimestamp(which, "it was created without the TIME_LINE flag"));
         }
-        let done = self.machine.streams.slot(point.stream).completion.done() >= point.sequence;
+        let done = self.machine.streams.slot(point.stream).track.completion.done() >= point.sequence;
         state.reached_ns.filter(|_| done).ok_or(Error::NoTimestamp(which, "its record has not been reached"))
     }
 

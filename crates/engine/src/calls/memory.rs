@@ -128,7 +128,7 @@ impl Machine {
         let machine = self.weak();
         Some(Box::new(move || {
             let Some(machine) = machine.upgrade() else { return true };
-            points.iter().all(|point| machine.streams.slot(point.stream).completion.done() >= point.sequence)
+            points.iter().all(|point| machine.streams.slot(point.stream).track.completion.done() >= point.sequence)
         }))
     }
 }

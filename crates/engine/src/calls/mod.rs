@@ -49,7 +49,8 @@ impl<'a> Caller<'a> {
     pub(crate) fn context_or_default(&self) -> Result<(ContextKey, &'a Context)> {
         match (self.context(), self.machine.default_device()) {
             (Err(Error::NoContext), Some(device)) => {
-                let key = self.machine.primary_context(&mut lock(&self.machine.devices[device as usize].primary), device)?;
+                let key =
+                    self.machine.primary_context(&mut lock(&self.machine.devices[device as usize].primary), device)?;
                 Ok((key, self.machine.contexts.slot(key)))
             }
             (context, _) => context,

@@ -182,7 +182,7 @@ impl Machine {
 
     fn sweep_limbo(&self) {
         lock(&self.limbo).retain(|key| {
-            let busy = !lock(&self.streams.slot(*key).lane).is_idle();
+            let busy = !lock(&self.streams.slot(*key).track.lane).is_idle();
             if !busy {
                 self.streams.recycle(*key);
             }
@@ -194,7 +194,7 @@ impl Machine {
     pub(crate) fn unfinished(&self) -> Vec<StreamPoint> {
         self.streams
             .all()
-            .filter(|(_, stream)| stream.completion.done() < stream.newest())
+            .filter(|(_, stream)| stream.track.completion.done() < stream.newest())
             .map(|(key, stream)| StreamPoint { stream: key, sequence: stream.newest() })
             .collect()
     }

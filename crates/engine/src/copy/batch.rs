@@ -96,9 +96,9 @@ impl Caller<'_> {
             if entries.sizes[index] == 0 {
                 continue;
             }
-            entries.check_elements(index).map_err(|(side, address)| {
-                entry(Error::Inaccessible { side, address, len: entries.sizes[index] })
-            })?;
+            entries
+                .check_elements(index)
+                .map_err(|(side, address)| entry(Error::Inaccessible { side, address, len: entries.sizes[index] }))?;
             spans.push(self.check_entry(&finder, &entries, index, attribute).map_err(entry)?.0);
         }
         drop(finder);
@@ -125,9 +125,8 @@ impl Caller<'_> {
         let mut spans = Vec::with_capacity(entries.sizes.len());
         let mut finder = self.machine.memory.finder();
         for (index, attribute) in entries.with_attributes() {
-            let checked = entries
-                .check_async_entry(index)
-                .and_then(|()| self.check_entry(&finder, entries, index, attribute));
+            let checked =
+                entries.check_async_entry(index).and_then(|()| self.check_entry(&finder, entries, index, attribute));
             let (span, pageable) = match checked {
                 Ok(checked) => checked,
                 Err(error) => {
@@ -218,7 +217,13 @@ impl Caller<'_> {
 
     /// The span of one entry, and whether pageable memory is involved.
     #[inline]
-    fn check_entry(&self, finder: &Finder<'_>, entries: &Entries<'_>, index: usize, attribute: &BatchAttribute) -> Result<(Span, bool)> {
+    fn check_entry(
+        &self,
+        finder: &Finder<'_>,
+        entries: &Entries<'_>,
+        index: usize,
+        attribute: &BatchAttribute,
+    ) -> Result<(Span, bool)> {
         let target = finder.find("destination", entries.targets[index])?;
         check_location("destination", target, attribute.target)?;
         let source = finder.find("source", entries.sources[index])?;
@@ -258,7 +263,9 @@ impl<'a> Entries<'a> {
     fn check_attributes(&self) -> Result<()> {
         let (attributes, entries) = (self.attributes.len(), self.sizes.len());
         if attributes == 0 || attributes > entries {
-            return Err(Error::Parameter(format!("{attributes} attributes (numAttrs) for {entries} entries: there must be 1 to {entries}")));
+            return Err(Error::Parameter(format!(
+                "{attributes} attributes (numAttrs) for {entries} entries: there must be 1 to {entries}"
+            )));
         }
         Ok(())
     }
@@ -278,7 +285,10 @@ impl<'a> Entries<'a> {
         }
         let last = self.starts[self.starts.len() - 1];
         if last >= self.sizes.len() {
-            return Err(Error::Parameter(format!("attrsIndexes ends with {last}, but there are only {} entries", self.sizes.len())));
+            return Err(Error::Parameter(format!(
+                "attrsIndexes ends with {last}, but there are only {} entries",
+                self.sizes.len()
+            )));
         }
         Ok(())
     }
@@ -296,8 +306,7 @@ impl<'a> Entries<'a> {
         if self.sizes[index] == 0 {
             return Err(Error::Parameter(format!("entry {index} has no bytes, while others have")));
         }
-        self.check_elements(index)
-            .map_err(|(side, _)| Error::Parameter(format!("the {side} of entry {index} is NULL")))
+        self.check_elements(index).map_err(|(side, _)| Error::Parameter(format!("the {side} of entry {index} is NULL")))
     }
 
     /// Names the element that is NULL.

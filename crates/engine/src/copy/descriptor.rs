@@ -149,7 +149,10 @@ impl Caller<'_> {
     fn descriptor_reach(&self, descriptor: usize, size: usize) -> Result<usize> {
         let spot = self.machine.memory.finder().find("descriptor", descriptor)?;
         if !spot.place.is_device() {
-            return Err(Error::Parameter(format!("the descriptor at {descriptor:#x} is {}, and must be in device memory", spot.place.describe())));
+            return Err(Error::Parameter(format!(
+                "the descriptor at {descriptor:#x} is {}, and must be in device memory",
+                spot.place.describe()
+            )));
         }
         spot.covers("descriptor", size)?;
         Ok(spot.reach)
@@ -171,7 +174,7 @@ fn check_inner(kind: i32) -> Result<()> {
 }
 
 fn check_alignment(descriptor: usize) -> Result<()> {
-    if descriptor % ALIGNMENT == 0 {
+    if descriptor.is_multiple_of(ALIGNMENT) {
         return Ok(());
     }
     Err(Error::Parameter(format!("the descriptor at {descriptor:#x} is not aligned to {ALIGNMENT} bytes")))

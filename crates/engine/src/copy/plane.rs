@@ -32,7 +32,10 @@ impl PlaneRequest {
         not_null(self.source, "src")?;
         for (name, pitch) in [("source", self.source_pitch), ("destination", self.target_pitch)] {
             if self.width > pitch {
-                return Err(Error::Argument(format!("rows of {} bytes do not fit the {name} pitch of {pitch}", self.width)));
+                return Err(Error::Argument(format!(
+                    "rows of {} bytes do not fit the {name} pitch of {pitch}",
+                    self.width
+                )));
             }
         }
         kind_in(self.kind, &KINDS)
@@ -65,7 +68,9 @@ impl Caller<'_> {
         request.check_arguments()?;
         request.check_size()?;
         if request.kind == kinds::DEVICE_TO_DEVICE {
-            return Err(Error::Feature("the synchronous 2D copy does not copy within devices; use aclrtMemcpy2dAsync".to_owned()));
+            return Err(Error::Feature(
+                "the synchronous 2D copy does not copy within devices; use aclrtMemcpy2dAsync".to_owned(),
+            ));
         }
         let (plane, _) = self.check_plane(request, &[Direction::HostToDevice, Direction::DeviceToHost])?;
         self.blocking_context()?;
@@ -83,7 +88,9 @@ impl Caller<'_> {
         let (plane, blocking) = self.check_plane(request, &all)?;
         let at = match self.submission(explicit) {
             Err(Error::NoContext) if explicit.is_none() => {
-                return Err(Error::Parameter("there is no default stream: this thread has no current context".to_owned()));
+                return Err(Error::Parameter(
+                    "there is no default stream: this thread has no current context".to_owned(),
+                ));
             }
             other => other?,
         };

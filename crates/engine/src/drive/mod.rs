@@ -15,7 +15,7 @@ pub(crate) use workers::Workers;
 use crate::bytes::{self, Span};
 use crate::context::ContextKey;
 use crate::error::{Error, Result};
-use crate::host::Delivery;
+use crate::host::{Delivery, HostCall, HostThread};
 use crate::machine::Machine;
 use crate::stream::lane::{Readiness, Rest};
 use crate::stream::{Stream, StreamKey, StreamPoint};
@@ -81,7 +81,7 @@ impl Machine {
             return Err(self.other_context("stream", stream, context));
         }
         self.contexts.slot(context).check()?;
-        let mut lane = lock(&stream.lane);
+        let mut lane = lock(&stream.track.lane);
         if self.streams.get(key).is_none() {
             return Err(Error::Handle { what: "stream", handle: key.raw() });
         }
@@ -96,7 +96,7 @@ impl Machine {
             if let Err(error) = result {
                 self.fail(stream, sequence, task.name(), error);
             }
-            stream.completion.advance(sequence);
+            stream.track.completion.advance(sequence);
             return Ok(sequence);
         }
         let sequence = lane.push(task);
@@ -113,11 +113,11 @@ impl Machine {
     /// Passes a point of an idle stream at once; `None` when the stream has work.
     pub(crate) fn pass(&self, stream: &Stream) -> Option<u64> {
         let Driver::Threads(_) = &self.driver else { return None };
-        let mut lane = lock(&stream.lane);
+        let mut lane = lock(&stream.track.lane);
         lane.is_idle().then(|| {
             let sequence = lane.pass();
             stream.set_newest(sequence);
-            stream.completion.advance(sequence);
+            stream.track.completion.advance(sequence);
             sequence
         })
     }
@@ -132,7 +132,7 @@ impl Machine {
 
     /// Lists a stream whose front may have become ready.
     pub(crate) fn list(&self, key: StreamKey) {
-        let news = lock(&self.streams.slot(key).lane).list();
+        let news = lock(&self.streams.slot(key).track.lane).list();
         if news {
             self.announce(key);
         }
@@ -144,7 +144,7 @@ impl Machine {
         let mut left = limit.tasks;
         let mut group = Vec::new();
         loop {
-            let mut lane = lock(&stream.lane);
+            let mut lane = lock(&stream.track.lane);
             let (first, mut sequence) = match lane.claim(|task| self.readiness(task)) {
                 Ok(claimed) => claimed,
                 Err(Rest::Empty) => return Stop::Empty,
@@ -154,7 +154,7 @@ impl Machine {
                         && lane.watches(point)
                     {
                         drop(lane);
-                        if !self.watch(point, key) {
+                        if !self.streams.slot(point.stream).track.watch(point.sequence, key) {
                             continue;
                         }
                     }
@@ -166,7 +166,9 @@ impl Machine {
                 let mut bytes = span.len;
                 group.push(span);
                 while left > 0 && sequence < limit.until && group.len() < GROUP && bytes <= GROUP_BYTES {
-                    let Some((Task::Copy(span), number)) = lane.extend(|task| matches!(task, Task::Copy(_))) else { break };
+                    let Some((Task::Copy(span), number)) = lane.extend(|task| matches!(task, Task::Copy(_))) else {
+                        break;
+                    };
                     bytes += span.len;
                     group.push(span);
                     sequence = number;
@@ -199,16 +201,7 @@ impl Machine {
 
     /// Publishes a finished task and lets go of the claim.
     fn finish(&self, stream: &Stream, sequence: u64) {
-        stream.completion.publish(sequence);
-        let mut lane = lock(&stream.lane);
-        lane.release();
-        if lane.is_idle() && lane.submitted() > sequence {
-            // Tasks behind this one were dropped: there is nothing left to wait for.
-            stream.completion.publish(lane.submitted());
-        }
-        let watchers = lane.take_watchers(stream.completion.done());
-        drop(lane);
-        for watcher in watchers {
+        for watcher in stream.track.finish(sequence) {
             self.list(watcher);
         }
         if let Driver::Stepped(stepper) = &self.driver {
@@ -224,13 +217,7 @@ impl Machine {
 
     /// Drops what has not started. The running task, if any, still finishes.
     pub(crate) fn drop_pending(&self, stream: &Stream) {
-        let mut lane = lock(&stream.lane);
-        let dropped = lane.clear();
-        if lane.is_idle() {
-            stream.completion.publish(lane.submitted());
-        }
-        let watchers = lane.take_watchers(stream.completion.done());
-        drop(lane);
+        let (dropped, watchers) = stream.track.clear();
         drop(dropped);
         for watcher in watchers {
             self.list(watcher);
@@ -241,7 +228,7 @@ impl Machine {
     pub(crate) fn wait(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let stream = self.streams.slot(point.stream);
         stream.spent.store(0, Ordering::Relaxed);
-        if stream.completion.done() >= point.sequence {
+        if stream.track.completion.done() >= point.sequence {
             return true;
         }
         match &self.driver {
@@ -255,7 +242,7 @@ impl Machine {
         if let Driver::Stepped(stepper) = &self.driver {
             stepper.poll(self, point);
         }
-        self.streams.slot(point.stream).completion.done() >= point.sequence
+        self.streams.slot(point.stream).track.completion.done() >= point.sequence
     }
 
     fn readiness(&self, task: &Task) -> Readiness<StreamKey> {
@@ -267,24 +254,11 @@ impl Machine {
                 None => return Readiness::Unknown,
             },
         };
-        if self.streams.slot(point.stream).completion.done() >= point.sequence {
+        if self.streams.slot(point.stream).track.completion.done() >= point.sequence {
             Readiness::Ready
         } else {
             Readiness::After(point)
         }
-    }
-
-    /// Asks a stream to list another one later. `false` when it has already come that far.
-    fn watch(&self, point: StreamPoint, watcher: StreamKey) -> bool {
-        let stream = self.streams.slot(point.stream);
-        let mut lane = lock(&stream.lane);
-        // Completion is published before the lane is locked to collect watchers, so either we see
-        // it here or the watcher is seen there.
-        if stream.completion.done() >= point.sequence {
-            return false;
-        }
-        lane.add_watcher(point.sequence, watcher);
-        true
     }
 
     fn step_after_submit(&self) {
@@ -301,7 +275,7 @@ impl Machine {
 
     fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Outcome {
         let result = match task {
-            Task::Host(call) => return self.deliver(key, stream, sequence, call),
+            Task::Host(call) => return self.deliver(key, stream, sequence, *call),
             Task::Record { event, generation } => {
                 self.stamp(event, generation);
                 Ok(())
@@ -333,9 +307,7 @@ impl Machine {
                 bytes::fill_words(target, word, count).map_err(task::inaccessible(span))
             }
             Task::Reduce(reduction) => reduction.run(),
-            Task::Described { descriptor, form } => {
-                self.copy_span(task::described(&self.memory, descriptor, form)?)
-            }
+            Task::Described { descriptor, form } => self.copy_span(task::described(&self.memory, descriptor, form)?),
             Task::Indirect(indirect) => self.copy_span(indirect.resolve(&self.memory)?),
             Task::Record { .. } | Task::Wait { .. } | Task::Host(_) | Task::Doomed(_) => {
                 unreachable!("execute handles tasks that move no bytes")
@@ -369,7 +341,7 @@ impl Machine {
     }
 
     /// Hands a call to the thread that runs it.
-    fn deliver(&self, key: StreamKey, stream: &Stream, sequence: u64, call: Box<crate::host::HostCall>) -> Outcome {
+    fn deliver(&self, key: StreamKey, stream: &Stream, sequence: u64, call: HostCall) -> Outcome {
         match call.delivery {
             Delivery::Subscriber { thread, holds_stream } => {
                 let held = holds_stream.then_some((key, sequence));
@@ -384,7 +356,7 @@ impl Machine {
                 };
                 let mut host = lock(&self.contexts.slot(context).host);
                 if host.is_none() {
-                    match crate::host::HostThread::start(self.weak()) {
+                    match HostThread::start(self.weak()) {
                         Ok(thread) => *host = Some(thread),
                         Err(error) => return Outcome::Finished(Err(error)),
                     }

@@ -10,7 +10,7 @@
 //! - `random:SEED`: legal choices drawn from the seed; entries of a batch in random order.
 //!
 //! A program may rely on progress without calling us (it waits for a host function, say). A
-//! caretaker thread notices that nothing was called for `PATIENCE` while work is ready, and runs it.
+//! caretaker thread notices that nothing was called for a while although work is ready, and runs it.
 
 use super::{Limit, Stop};
 use crate::bytes::Span;
@@ -27,7 +27,6 @@ use std::time::{Duration, Instant};
 
 /// Polls that find a stream busy before `late` gives way.
 const POLLS: u32 = 16;
-const PATIENCE: Duration = Duration::from_millis(250);
 
 /// When tasks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,6 +69,8 @@ impl fmt::Display for Schedule {
 
 pub(crate) struct Stepper {
     schedule: Schedule,
+    /// How long the program may do without us before the caretaker steps in.
+    patience: Duration,
     choices: Mutex<Choices>,
     bell: Bell,
     /// Counts everything that may let a waiting thread go on.
@@ -87,13 +88,14 @@ struct Choices {
 }
 
 impl Stepper {
-    pub(crate) fn new(schedule: Schedule) -> Stepper {
+    pub(crate) fn new(schedule: Schedule, patience: Duration) -> Stepper {
         let seed = match schedule {
             Schedule::Random(seed) => seed,
             _ => 0,
         };
         Stepper {
             schedule,
+            patience,
             choices: Mutex::new(Choices { random: fastrand::Rng::with_seed(seed), ready: Vec::new() }),
             bell: Bell::default(),
             changes: AtomicU64::new(0),
@@ -125,9 +127,7 @@ impl Stepper {
         self.calls.fetch_add(1, Ordering::Relaxed);
         match self.schedule {
             Schedule::Early => while self.step_any(machine) {},
-            Schedule::Random(_) => {
-                while self.coin() && self.step_any(machine) {}
-            }
+            Schedule::Random(_) => while self.coin() && self.step_any(machine) {},
             Schedule::Late | Schedule::Threads => {}
         }
     }
@@ -136,7 +136,7 @@ impl Stepper {
     pub(crate) fn poll(&self, machine: &Machine, point: StreamPoint) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let stream = machine.streams.slot(point.stream);
-        if stream.completion.done() >= point.sequence {
+        if stream.track.completion.done() >= point.sequence {
             stream.polls.store(0, Ordering::Relaxed);
             return;
         }
@@ -159,7 +159,7 @@ impl Stepper {
 
     pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        let completion = &machine.streams.slot(point.stream).completion;
+        let completion = &machine.streams.slot(point.stream).track.completion;
         loop {
             let seen = self.changes.load(Ordering::Acquire);
             if completion.done() >= point.sequence {
@@ -207,7 +207,7 @@ impl Stepper {
             };
             let key = choices.ready.remove(index);
             drop(choices);
-            lock(&machine.streams.slot(key).lane).unlist();
+            lock(&machine.streams.slot(key).track.lane).unlist();
             if machine.run(key, Limit::ONE) == Stop::Limit {
                 return true;
             }
@@ -233,9 +233,9 @@ impl Stepper {
         let run = move || {
             loop {
                 let (calls, changes) = (stepper.calls.load(Ordering::Relaxed), stepper.changes.load(Ordering::Acquire));
-                // Asleep for good while nothing is ready, for `PATIENCE` while something is.
+                // Asleep for good while nothing is ready, with patience while something is.
                 let idle = lock(&stepper.choices).ready.is_empty();
-                let deadline = (!idle).then(|| Instant::now() + PATIENCE);
+                let deadline = (!idle).then(|| Instant::now() + stepper.patience);
                 stepper.bell.sleep_until(deadline, || {
                     stepper.stop.load(Ordering::Acquire) || stepper.changes.load(Ordering::Acquire) != changes
                 });
@@ -243,7 +243,10 @@ impl Stepper {
                     return;
                 }
                 let Some(machine) = weak.upgrade() else { return };
-                if !idle && calls == stepper.calls.load(Ordering::Relaxed) && changes == stepper.changes.load(Ordering::Acquire) {
+                if !idle
+                    && calls == stepper.calls.load(Ordering::Relaxed)
+                    && changes == stepper.changes.load(Ordering::Acquire)
+                {
                     while stepper.step_any(&machine) {}
                 }
             }

@@ -9,9 +9,9 @@ use super::job::Job;
 use super::{Limit, Stop};
 use crate::bytes::Fault;
 use crate::machine::Machine;
+use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
 use crate::stream::{StreamKey, StreamPoint};
-use crate::stream::bell::Bell;
 use crate::sync::lock;
 use crossbeam_queue::ArrayQueue;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,7 +81,7 @@ impl Workers {
     }
 
     pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>, depth: usize) -> bool {
-        let completion = &machine.streams.slot(point.stream).completion;
+        let completion = &machine.streams.slot(point.stream).track.completion;
         loop {
             if completion.done() >= point.sequence {
                 return true;
@@ -169,7 +169,7 @@ impl Shared {
 }
 
 fn take_up(machine: &Machine, key: StreamKey) {
-    lock(&machine.streams.slot(key).lane).unlist();
+    lock(&machine.streams.slot(key).track.lane).unlist();
     machine.run(key, Limit { until: u64::MAX, tasks: TURN, deadline: None });
 }
 

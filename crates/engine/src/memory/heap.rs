@@ -219,8 +219,7 @@ impl Heap {
 
     fn record(&self, number: u32) -> &Record {
         let number = number as usize;
-        let chunk = self.records[number / CHUNK]
-            .get_or_init(|| (0..CHUNK).map(|_| Record::default()).collect());
+        let chunk = self.records[number / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Record::default()).collect());
         &chunk[number % CHUNK]
     }
 }

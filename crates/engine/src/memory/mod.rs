@@ -10,8 +10,8 @@ mod region;
 pub(crate) mod registration;
 
 use crate::error::{Error, RangeFault, Result};
-use heap::{Extent, Heap};
 pub use heap::Usage;
+use heap::{Extent, Heap};
 use region::{Access, HUGE_PAGE, Region};
 use registration::{Registered, Registrations};
 
@@ -102,7 +102,8 @@ impl Memory {
         let public = if unified { None } else { Some(reserve(len, Access::None)?) };
         let base = public.as_ref().map_or(backing.start(), Region::start);
         let host = region::physical_memory().max(1 << 30);
-        let pinned_region = reserve((2 * host).next_power_of_two(), Access::ReadWrite)?;
+        let pinned_region = reserve_pinned(host)?;
+        let host = host.min(pinned_region.len());
         Ok(Memory {
             shift: backing.start().wrapping_sub(base) as isize,
             stride_bits: stride.trailing_zeros(),
@@ -156,6 +157,24 @@ impl Memory {
     #[inline]
     pub(crate) fn finder(&self) -> Finder<'_> {
         Finder { memory: self, registered: self.registered.hold() }
+    }
+}
+
+/// Addresses for pinned memory: twice what the host has, or as much as the process may reserve. A
+/// process with few addresses, as under valgrind or `ulimit -v`, has less pinned memory.
+fn reserve_pinned(host: usize) -> Result<Region> {
+    let mut len = (2 * host).next_power_of_two();
+    loop {
+        match Region::reserve(len, Access::ReadWrite) {
+            Ok(region) => return Ok(region),
+            Err(_) if len > 64 << 20 => len /= 2,
+            Err(error) => {
+                return Err(Error::Setup(format!(
+                    "could not reserve {} MiB of addresses for pinned memory: {error}",
+                    len >> 20
+                )));
+            }
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 //! A region reserves addresses; memory is committed by the kernel on first touch. It never forms a
 //! reference to bytes that programs may touch: it hands out addresses.
 
-use std::sync::atomic::AtomicU32;
 use std::io;
 use std::ptr;
+use std::sync::atomic::AtomicU32;
 
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 

@@ -46,10 +46,7 @@ impl Registrations {
     /// Whether `address` lies in a range that is mapped for devices.
     pub(crate) fn mapped(&self, address: usize) -> bool {
         let ranges = self.ranges.read().unwrap_or_else(PoisonError::into_inner);
-        ranges
-            .range(..=address)
-            .next_back()
-            .is_some_and(|(&start, &(size, mapped))| mapped && address - start < size)
+        ranges.range(..=address).next_back().is_some_and(|(&start, &(size, mapped))| mapped && address - start < size)
     }
 
     #[inline]

@@ -65,9 +65,7 @@ impl Bell {
             gate = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
                 None => self.wake.wait(gate).unwrap_or_else(std::sync::PoisonError::into_inner),
                 Some(left) if left.is_zero() => break,
-                Some(left) => {
-                    self.wake.wait_timeout(gate, left).unwrap_or_else(std::sync::PoisonError::into_inner).0
-                }
+                Some(left) => self.wake.wait_timeout(gate, left).unwrap_or_else(std::sync::PoisonError::into_inner).0,
             };
             met = condition();
         }

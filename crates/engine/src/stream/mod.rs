@@ -4,11 +4,12 @@
 //! this slot" is a fact that stays true: once finished, finished for ever.
 //!
 //! Who may touch what: identity is written while the slot is taken and before the handle is known
-//! to anyone; the lane is behind its mutex; completion is described in its file.
+//! to anyone; the track looks after itself.
 
 pub(crate) mod bell;
 pub(crate) mod completion;
 pub(crate) mod lane;
+pub(crate) mod track;
 
 #[cfg(not(loom))]
 pub(crate) use live::StreamPoint;
@@ -17,8 +18,8 @@ pub use live::{Stream, StreamKey, StreamSettings, StreamTraits};
 
 #[cfg(not(loom))]
 mod live {
-    use super::completion::Completion;
-    use super::lane::{Lane, Point};
+    use super::lane::Point;
+    use super::track::Track;
     use crate::context::ContextKey;
     use crate::error::Error;
     use crate::handle::{Key, Kind};
@@ -42,8 +43,7 @@ mod live {
 
     #[derive(Default)]
     pub struct Stream {
-        pub(crate) lane: Mutex<Lane<Task, StreamKey>>,
-        pub(crate) completion: Completion,
+        pub(crate) track: Track<Task, StreamKey>,
         /// The number of the newest task, for those who must not take the lane's lock.
         newest: AtomicU64,
         context: AtomicUsize,
@@ -94,10 +94,7 @@ mod live {
         }
 
         pub(crate) fn traits(&self) -> StreamTraits {
-            StreamTraits {
-                priority: self.priority.load(Ordering::Relaxed),
-                flags: self.flags.load(Ordering::Relaxed),
-            }
+            StreamTraits { priority: self.priority.load(Ordering::Relaxed), flags: self.flags.load(Ordering::Relaxed) }
         }
 
         pub(crate) fn set_priority(&self, priority: u32) {

@@ -1,0 +1,148 @@
+//! `cargo xtask install --prefix DIR`: a tree that stands where a CANN installation would.
+
+use crate::tree;
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+pub fn install(prefix: &Path) -> Result<()> {
+    let built = tree::build_library()?;
+    fs::create_dir_all(prefix).with_context(|| format!("could not create {}", prefix.display()))?;
+    let prefix = fs::canonicalize(prefix)?;
+    copy_headers(&tree::root().join("include"), &prefix.join("include"))?;
+    place(&built.join("libascendcl.so"), &prefix.join("lib64/libascendcl.so"), 0o755)?;
+    let second_name = prefix.join("lib64/libacl_rt.so");
+    if second_name.symlink_metadata().is_ok() {
+        fs::remove_file(&second_name)?;
+    }
+    symlink("libascendcl.so", &second_name)?;
+    place(&built.join("softacl"), &prefix.join("bin/softacl"), 0o755)?;
+    fs::create_dir_all(prefix.join("python/site-packages"))?;
+    write(&prefix.join("set_env.sh"), SET_ENV)?;
+    write(&prefix.join("lib64/pkgconfig/ascendcl.pc"), &PKG_CONFIG.replace("@VERSION@", VERSION))?;
+    write(&prefix.join("lib64/cmake/ascendcl/ascendcl-config.cmake"), CMAKE)?;
+    println!("installed softacl {VERSION} in {}", prefix.display());
+    println!("use it with: source {}/set_env.sh", prefix.display());
+    Ok(())
+}
+
+/// Finds its own place, so that the tree can be moved. Works in bash and zsh.
+const SET_ENV: &str = r#"# Makes this softacl the Ascend toolkit of the shell: source it.
+_softacl_home="$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)"
+export ASCEND_HOME_PATH="$_softacl_home"
+export ASCEND_TOOLKIT_HOME="$_softacl_home"
+export LD_LIBRARY_PATH="$_softacl_home/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export PYTHONPATH="$_softacl_home/python/site-packages${PYTHONPATH:+:$PYTHONPATH}"
+export PATH="$_softacl_home/bin${PATH:+:$PATH}"
+unset _softacl_home
+"#;
+
+const PKG_CONFIG: &str = "prefix=${pcfiledir}/../..
+Name: ascendcl
+Description: AscendCL runtime interface, implemented by softacl
+Version: @VERSION@
+Cflags: -I${prefix}/include
+Libs: -L${prefix}/lib64 -lascendcl
+";
+
+const CMAKE: &str = r#"# find_package(ascendcl CONFIG) gives the target ascendcl::ascendcl.
+get_filename_component(_ascendcl_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+if(NOT TARGET ascendcl::ascendcl)
+  add_library(ascendcl::ascendcl SHARED IMPORTED)
+  set_target_properties(ascendcl::ascendcl PROPERTIES
+    IMPORTED_LOCATION "${_ascendcl_prefix}/lib64/libascendcl.so"
+    IMPORTED_SONAME "libascendcl.so"
+    INTERFACE_INCLUDE_DIRECTORIES "${_ascendcl_prefix}/include")
+endif()
+unset(_ascendcl_prefix)
+"#;
+
+fn copy_headers(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("could not read {}", from.display()))? {
+        let path = entry?.path();
+        let target = to.join(path.file_name().context("an entry has a name")?);
+        if path.is_dir() {
+            copy_headers(&path, &target)?;
+        } else {
+            place(&path, &target, 0o644)?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts a file in place as a whole: a program that runs from the old one keeps it.
+fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
+    let parent = to.parent().context("a file lies in a directory")?;
+    fs::create_dir_all(parent)?;
+    let fresh = parent.join(".softacl-new");
+    fs::copy(from, &fresh).with_context(|| format!("could not copy {}", from.display()))?;
+    fs::set_permissions(&fresh, fs::Permissions::from_mode(mode))?;
+    fs::rename(&fresh, to).with_context(|| format!("could not write {}", to.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::create_dir_all(path.parent().context("a file lies in a directory")?)?;
+    fs::write(path, text).with_context(|| format!("could not write {}", path.display()))
+}
+
+/// Installs into an empty directory and uses the result as a stranger would: through `set_env.sh`,
+/// with the compiler, with `dlopen` of both names, and with `softacl run`.
+pub fn check() -> Result<()> {
+    let place = tree::target().join("install-check");
+    if place.exists() {
+        fs::remove_dir_all(&place)?;
+    }
+    let prefix = place.join("softacl");
+    install(&prefix)?;
+    let source = tree::root().join("conformance/kvcache/offload.c");
+    let expect = tree::root().join("conformance");
+    let linked = place.join("linked");
+    let opened = place.join("opened");
+    let opener = place.join("opener.c");
+    fs::write(&opener, OPENER)?;
+    shell(
+        &prefix,
+        &format!(
+            "gcc -std=gnu99 -pthread -I$ASCEND_HOME_PATH/include -I{} {} -o {} -L$ASCEND_HOME_PATH/lib64 -lascendcl && \
+             {linked} && softacl run --soc Ascend910C -- {linked} && \
+             gcc {} -o {opened} -ldl && {opened} libascendcl.so && {opened} libacl_rt.so && softacl explain 107003 >/dev/null",
+            expect.display(),
+            source.display(),
+            linked.display(),
+            opener.display(),
+            linked = linked.display(),
+            opened = opened.display(),
+        ),
+    )
+}
+
+/// Loads the library by a name and makes one call.
+const OPENER: &str = r#"#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    void *library = dlopen(argv[argc - 1], RTLD_NOW);
+    if (library == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return 1;
+    }
+    const char *(*name)(void) = (const char *(*)(void))dlsym(library, "aclrtGetSocName");
+    printf("%s is %s\n", argv[argc - 1], name == NULL ? "broken" : name());
+    return name == NULL || dlclose(library) != 0;
+}
+"#;
+
+fn shell(prefix: &Path, script: &str) -> Result<()> {
+    let script = format!("set -e; source {}/set_env.sh; {script}", prefix.display());
+    let mut command = Command::new("bash");
+    command.args(["-c", &script]);
+    let outputs: PathBuf = prefix.to_owned();
+    let status = command.status().context("could not start bash")?;
+    ensure!(status.success(), "the installation in {} does not work: {script}", outputs.display());
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
+
+use crate::conformance::{self, Options, Sanitizer};
+use crate::{install, support, tree};
+use anyhow::{Context, Result, ensure};
+use std::process::Command;
+use std::time::Instant;
+
+type Step = (&'static str, fn() -> Result<()>);
+
+const STEPS: &[Step] = &[
+    ("format", || tree::run(tree::cargo().args(["fmt", "--all", "--check"]))),
+    ("lints", || {
+        tree::run(tree::cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
+    }),
+    ("units and model", || tree::run(tree::cargo().args(["test", "--workspace", "--locked"]))),
+    ("interleavings", interleavings),
+    ("support table", || support::write(true)),
+    ("conformance", || conform(None)),
+    ("conformance, ASan", || conform(Some(Sanitizer::Address))),
+    ("conformance, TSan", || conform(Some(Sanitizer::Thread))),
+    ("installation", install::check),
+    ("demo", demo),
+    ("soak", || soak(60)),
+];
+
+/// Runs the steps in order and stops at the first that fails.
+pub fn all(only: Option<&str>) -> Result<()> {
+    check_tools()?;
+    let mut done = Vec::new();
+    for (name, step) in STEPS.iter().filter(|(name, _)| only.is_none_or(|only| name.contains(only))) {
+        println!("== {name}");
+        let start = Instant::now();
+        step().with_context(|| format!("step {name:?} failed"))?;
+        done.push((name, start.elapsed()));
+    }
+    ensure!(!done.is_empty(), "no step matches");
+    println!("== all steps passed");
+    for (name, took) in &done {
+        println!("{name:<20} {:>7.1} s", took.as_secs_f64());
+    }
+    println!("{} passed, 0 failed", done.len());
+    Ok(())
+}
+
+fn check_tools() -> Result<()> {
+    for tool in ["gcc", "g++"] {
+        let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+        ensure!(found, "{tool} is needed and was not found; on Debian and Ubuntu: apt-get install gcc g++");
+    }
+    Ok(())
+}
+
+fn interleavings() -> Result<()> {
+    // A target directory of its own: the flag would otherwise rebuild everything twice.
+    tree::run(
+        tree::cargo()
+            .args(["test", "--package", "softacl-engine", "--release", "--lib", "--locked"])
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("CARGO_TARGET_DIR", tree::target().join("loom")),
+    )
+}
+
+fn conform(sanitizer: Option<Sanitizer>) -> Result<()> {
+    let options = Options { sanitizer, ..tree::conformance_options(tree::build_library()?) };
+    let summary = conformance::run(&options)?;
+    ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
+    Ok(())
+}
+
+fn demo() -> Result<()> {
+    tree::run(tree::cargo().args(["run", "--release", "--locked", "--", "demo", "--blocks", "512"]))
+}
+
+pub fn soak(seconds: u32) -> Result<()> {
+    tree::run(tree::cargo().args([
+        "run",
+        "--release",
+        "--locked",
+        "--package",
+        "softacl-testkit",
+        "--bin",
+        "soak",
+        "--",
+        &seconds.to_string(),
+    ]))
+}

@@ -1,0 +1,48 @@
+//! Where things are in the source tree, and how its parts are built.
+
+use crate::conformance::Options;
+use anyhow::{Context, Result, ensure};
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the tree").to_owned()
+}
+
+/// Where cargo puts what it builds.
+pub fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+pub fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Runs a command and fails with its name when it does.
+pub fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("could not start {command:?}"))?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
+}
+
+/// Builds the command line and the library; returns the directory that holds `libascendcl.so`.
+pub fn build_library() -> Result<PathBuf> {
+    run(cargo().args(["build", "--release", "--package", "softacl", "--package", "ascendcl-capi", "--locked"]))?;
+    Ok(target().join("release"))
+}
+
+pub fn conformance_options(library_dir: PathBuf) -> Options {
+    Options {
+        library_dir,
+        include_dir: root().join("include"),
+        source_dir: root().join("conformance"),
+        build_dir: target().join("conformance"),
+        sanitizer: None,
+        filter: None,
+        real_hardware: false,
+        soc: None,
+    }
+}
