@@ -34,8 +34,10 @@ pub(crate) enum Driver {
 /// Copies up to this size may be done by the submitting thread when its stream is idle: cheaper
 /// than telling anyone about them. Measured: a hand-over costs as much as copying about 16 KiB.
 const ON_THE_SPOT: usize = 16 << 10;
-/// Bytes that a thread copies on the spot between two waits before it starts to queue, so that a
-/// program that submits much is not turned into its own copy engine.
+/// Copies up to this size are always done on the spot on an idle stream: queueing costs more.
+const ALWAYS_ON_THE_SPOT: usize = 4 << 10;
+/// Bytes that a thread copies on the spot in larger pieces between two waits before it starts to
+/// queue, so that a program that submits much is not turned into its own copy engine.
 const ON_THE_SPOT_BUDGET: usize = 256 << 10;
 /// Small copies that are run under one claim.
 const GROUP: usize = 32;
@@ -383,6 +385,9 @@ impl Machine {
 /// Takes a copy out of the stream's budget for work on the spot.
 #[inline]
 fn spend(stream: &Stream, len: usize) -> bool {
+    if len <= ALWAYS_ON_THE_SPOT {
+        return true;
+    }
     let spent = stream.spent.load(Ordering::Relaxed) + len;
     let affordable = spent <= ON_THE_SPOT_BUDGET;
     if affordable {

@@ -1,0 +1,59 @@
+//! Callbacks into Python: `launch_callback` and the exception callback.
+//!
+//! The Python function travels as a boxed pair behind the C argument. It runs inside the subscriber's
+//! `process_report`, which has released the interpreter and takes it back here. An exception in it is
+//! told through `sys.unraisablehook`, and the stream goes on.
+
+use crate::arguments::{Kind, exactly, given};
+use crate::function::add as define;
+use crate::library;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyModule;
+use std::ffi::c_void;
+
+struct Call {
+    function: Py<PyAny>,
+    argument: Py<PyAny>,
+}
+
+extern "C" fn run(call: *mut c_void) {
+    // SAFETY: the pointer is the box that `launch_callback` gave away; the library calls once.
+    let call = unsafe { Box::from_raw(call.cast::<Call>()) };
+    Python::attach(|py| {
+        if let Err(error) = call.function.call1(py, (&call.argument,)) {
+            error.write_unraisable(py, Some(call.function.bind(py)));
+        }
+        drop(call);
+    });
+}
+
+pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
+    let launch = library::function(c"aclrtLaunchCallback");
+    define(rt, "launch_callback", "launch_callback(fn, user_data, block_type, stream) -> ret", move |arguments| {
+        const NAME: &str = "acl.rt.launch_callback";
+        let [function, argument, block, stream] = exactly(NAME, arguments)?;
+        let (block, stream) = (given(NAME, Kind::Int, &block)?, given(NAME, Kind::Word, &stream)?);
+        if !function.is_callable() {
+            return Err(PyTypeError::new_err("parameter must be callable"));
+        }
+        let call = Box::into_raw(Box::new(Call { function: function.unbind(), argument: argument.unbind() })) as u64;
+        let words = [run as *const () as u64, call, block, stream];
+        let code = arguments.py().detach(|| launch.code(&words));
+        if code != 0 {
+            // SAFETY: the library refused the call, so the box is still ours.
+            drop(unsafe { Box::from_raw(call as *mut Call) });
+        }
+        Ok(code.into_pyobject(arguments.py())?.into_any())
+    })?;
+
+    let set = library::function(c"aclrtSetExceptionInfoCallback");
+    define(rt, "set_exception_info_callback", "set_exception_info_callback([fn]) -> ret", move |arguments| {
+        let function = arguments.get_item(0).ok().filter(|function| !function.is_none());
+        if function.is_some_and(|function| !function.is_callable()) {
+            return Err(PyTypeError::new_err("parameter must be callable"));
+        }
+        // The C function does not exist in softacl and answers so; nothing is kept.
+        Ok(set.code(&[0]).into_pyobject(arguments.py())?.into_any())
+    })
+}

@@ -1,0 +1,47 @@
+//! The Python module `acl`, compatible with pyACL.
+//!
+//! It stands on the C interface: every function is looked up in `libascendcl.so` at import, so Python
+//! and a C++ extension in one process meet one engine. Most functions are rows of `table`; those
+//! with dictionaries, callbacks or buffers have a file each.
+//!
+//! Positional only, integers as pointers and handles, failures as codes and not as exceptions, no
+//! constants: as pyACL has it. What is ours and not pyACL's is in `batch`.
+
+mod arguments;
+mod batch;
+mod callback;
+mod function;
+mod library;
+mod records;
+mod table;
+mod top;
+mod util;
+
+use pyo3::prelude::*;
+use pyo3::types::PyModule;
+
+#[pymodule]
+fn acl(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    library::load()?;
+    table::add(module, "acl", table::TOP)?;
+    top::add(module)?;
+    let rt = submodule(module, "rt")?;
+    table::add(&rt, "acl.rt", table::RT)?;
+    records::add(&rt)?;
+    callback::add(&rt)?;
+    batch::add(&rt)?;
+    util::add(&submodule(module, "util")?)?;
+    table::add(&submodule(module, "media")?, "acl.media", table::MEDIA)?;
+    py.import("sys")?.getattr("modules")?.set_item("acl", module)
+}
+
+/// A submodule that can be imported by its dotted name although `acl` is no package.
+fn submodule<'py>(parent: &Bound<'py, PyModule>, name: &str) -> PyResult<Bound<'py, PyModule>> {
+    let py = parent.py();
+    let dotted = format!("acl.{name}");
+    let module = PyModule::new(py, &dotted)?;
+    parent.add(name, &module)?;
+    py.import("sys")?.getattr("modules")?.set_item(dotted, &module)?;
+    Ok(module)
+}
