@@ -6,8 +6,8 @@
  *
  * What goes wrong without the waits: `down` is read while the copy into it is still queued, and the
  * program sees old bytes; or `up` is refilled while the copy out of it is still queued, and the
- * device gets the bytes of the next round. Both work nearly always on an idle machine. Remove the
- * line marked (1) and run with SOFTACL_SCHEDULE=late to see the first one fail every time.
+ * device gets the bytes of the next round. Whether anybody notices is luck. Remove the line marked
+ * (1) and run with SOFTACL_SCHEDULE=late: it fails every time. With `early` it never does.
  */
 #include "common.h"
 
@@ -42,7 +42,7 @@ int main(void)
         }
         /* From here until the waits return, up[] and down[] belong to the device. */
         for (int s = 0; s < STREAMS; s++) {
-            CHECK(aclrtSynchronizeStream(stream[s])); /* (1) errors of queued copies come out here */
+            CHECK(aclrtSynchronizeStream(stream[s])); /* (1) reports errors of queued copies too */
             VERIFY(has_pattern(down[s], SIZE, round * STREAMS + (unsigned)s));
         }
     }

@@ -1,8 +1,8 @@
 /*
  * A producer stream and a consumer stream, ordered by events; and the time between two events.
  *
- * The producer uploads blocks into one device buffer, the consumer downloads them. `filled` lets the
- * consumer wait for the producer, `drained` lets the producer wait for the consumer before it
+ * The producer uploads blocks into one device buffer, the consumer downloads them. `filled` makes
+ * the consumer wait for the producer, `drained` makes the producer wait for the consumer before it
  * overwrites the buffer. The host queues everything without waiting and looks at the end.
  *
  * Ex events (aclrtCreateEventExWithFlag) may be recorded again and again, and waiting for one that

@@ -75,12 +75,14 @@ int main(void)
     /* A mistake in one item: its destination is on the host, although `in` says device. */
     size_t sizes[3] = {BLOCK, BLOCK, BLOCK}, first = 0, fail = 77;
     void *dst[3] = {slot[0], slot[1], pool};
-    aclError code = aclrtMemcpyBatchAsync(dst, sizes, saved, sizes, 3, &in, &first, 1, &fail, stream);
+    aclError code =
+        aclrtMemcpyBatchAsync(dst, sizes, saved, sizes, 3, &in, &first, 1, &fail, stream);
     if (code == ACL_ERROR_RT_FEATURE_NOT_SUPPORT) {
         printf("04_batch: this chip has no batch copies, single copies did the work\n");
     } else {
         VERIFY(code == ACL_ERROR_RT_PARAM_INVALID && fail == 2);
-        printf("04_batch: %d blocks out and back; item %zu of a bad batch was refused\n", MOVED, fail);
+        printf("04_batch: %d blocks out and back; item %zu of a bad batch was refused\n", MOVED,
+               fail);
         /* Items 0 and 1 may be queued already (not on the 950, which checks all items first). */
         CHECK(aclrtSynchronizeStream(stream));
     }

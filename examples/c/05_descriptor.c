@@ -71,7 +71,7 @@ int main(void)
     CHECK(aclrtMemset(first, SIZE, 0, SIZE));
     CHECK(aclrtLaunchHostFunc(stream, wait_for_gate, NULL));
     CHECK(aclrtMemcpyAsyncWithDesc(desc, INNER, stream));
-    CHECK(aclrtSetMemcpyDesc(desc, INNER, source, second, SIZE, NULL)); /* blocking: it is there now */
+    CHECK(aclrtSetMemcpyDesc(desc, INNER, source, second, SIZE, NULL)); /* it blocks until done */
     pthread_mutex_lock(&lock);
     open_gate = 1;
     pthread_cond_signal(&changed);

@@ -3,8 +3,8 @@
  *
  *   aclrtLaunchHostFunc   a thread of the runtime calls the function. Nothing to set up.
  *   aclrtLaunchCallback   a thread of yours calls it: the thread is subscribed for the stream and
- *                         sits in aclrtProcessReport. Useful when the code must run in a thread that
- *                         you own, for example one that holds a lock or an interpreter.
+ *                         sits in aclrtProcessReport. Useful when the code must run in a thread
+ *                         of your own, for example one that belongs to an interpreter.
  *
  * A stream takes one form or the other; mixing them gives 107011. Inside such a function never wait
  * for the stream it runs in: that would wait for itself.

@@ -1,9 +1,9 @@
 /*
  * Copies from one device to the other, in both directions.
  *
- * Peer access is a matter of direction: the current device is allowed to reach the peer. Enable it on
- * both devices before the first copy. On the A3 (910C) no enabling is needed, and it does no harm.
- * The 310B has no peer access; there data takes the way through the host.
+ * Peer access has a direction: the current device is allowed to reach the peer. Enable it on both
+ * devices before the first copy. On the A3 (910C) that is not needed and does no harm. The 310B has
+ * no peer access; there data takes the way through the host.
  *
  * A stream belongs to the device that was current when it was created. Work is queued with that
  * device current, else the call gives 107003.
@@ -64,7 +64,8 @@ int main(void)
     VERIFY(has_pattern(host, SIZE, 1));
     CHECK(aclrtResetDevice(0));
     printf(can ? "07_two_devices: %d bytes from device 0 to device 1 and back\n"
-               : "07_two_devices: no peer access on this chip, %d bytes stayed on device 0\n", SIZE);
+               : "07_two_devices: no peer access here, %d bytes stayed on device 0\n",
+           SIZE);
 
     for (int32_t d = 0; d < 2; d++) {
         CHECK(aclrtSetDevice(d)); /* a stream is destroyed with its device current */

@@ -33,6 +33,16 @@ extern "C" {
  */
 ACL_FUNC_VISIBILITY aclError softaclHostView(void *devPtr, size_t size, void **hostPtr);
 
+/**
+ * Tells about failed tasks whose error no wait ever returned, of streams that live and of streams that
+ * were destroyed meanwhile. A test can ask this at its end.
+ *
+ * @param text  receives one line per error, ended by a zero and cut to `size`; may be NULL
+ * @param size  bytes at `text`
+ * @return the number of such errors
+ */
+size_t softaclUnobservedErrors(char *text, size_t size);
+
 /** Version of softacl, for example "0.1.0". A constant string; do not free it. */
 ACL_FUNC_VISIBILITY const char *softaclVersion(void);
 

@@ -1,7 +1,7 @@
 //! Functions of softacl's own, declared in `softacl/softacl.h`.
 
 use crate::door::{doors, out};
-use softacl_engine::Error;
+use softacl_engine::{Error, fault};
 use std::ffi::{c_char, c_void};
 
 doors! {
@@ -13,6 +13,23 @@ doors! {
         let view = out(view, "hostPtr")?;
         view.set(caller.host_view(pointer as usize, size)? as *mut c_void)
     }
+}
+
+/// Tells about failed tasks whose error no wait ever returned: their number, and a line for each in `text`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn softaclUnobservedErrors(text: *mut c_char, size: usize) -> usize {
+    let Ok(machine) = crate::process::machine() else { return 0 };
+    let failures = machine.unobserved_failures();
+    if !text.is_null() && size > 0 {
+        let lines: Vec<String> = failures.iter().map(|error| format!("{}: {error}", error.code())).collect();
+        let mut bytes = lines.join("\n").into_bytes();
+        bytes.truncate(size - 1);
+        bytes.push(0);
+        if !fault::write_out(text as usize, &bytes) {
+            return 0;
+        }
+    }
+    failures.len()
 }
 
 #[unsafe(no_mangle)]

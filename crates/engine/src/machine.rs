@@ -8,6 +8,7 @@ use crate::handle::Slots;
 use crate::host::Subscriptions;
 use crate::memory::Memory;
 use crate::stream::{Stream, StreamKey};
+use crate::sync::lock;
 use softacl_profiles::{Cann, Form, Profile, cann, profile};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -55,6 +56,8 @@ pub struct Machine {
     pub(crate) streams: Slots<Stream>,
     /// Streams destroyed by force whose last task still runs; their slots are not free yet.
     pub(crate) limbo: Mutex<Vec<StreamKey>>,
+    /// Failures of streams that were ended before any wait returned them.
+    pub(crate) unobserved: Mutex<Vec<Error>>,
     pub(crate) events: Slots<Event>,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) driver: Driver,
@@ -87,6 +90,7 @@ impl Machine {
             contexts: Slots::default(),
             streams: Slots::default(),
             limbo: Mutex::new(Vec::new()),
+            unobserved: Mutex::new(Vec::new()),
             events: Slots::default(),
             subscriptions: Subscriptions::default(),
             driver,
@@ -145,6 +149,13 @@ impl Machine {
             None => "gone".to_owned(),
         };
         Error::OtherContext { what, theirs: stream.device(), ours }
+    }
+
+    /// Failures of tasks that no wait has returned, of streams that live and of streams that ended.
+    pub fn unobserved_failures(&self) -> Vec<Error> {
+        let mut all = lock(&self.unobserved).clone();
+        all.extend(self.streams.live().filter_map(|(_, stream)| stream.failure()));
+        all
     }
 
     pub(crate) fn weak(&self) -> Weak<Machine> {

@@ -9,6 +9,9 @@ use crate::stream::{Stream, StreamKey, StreamPoint, StreamSettings, StreamTraits
 use crate::sync::lock;
 use std::sync::atomic::Ordering;
 
+/// Failures of ended streams that are kept.
+const MAX_UNOBSERVED: usize = 16;
+
 impl Caller<'_> {
     pub fn create_stream(&self, traits: StreamTraits) -> Result<StreamKey> {
         let (key, context) = self.context_or_default()?;
@@ -172,6 +175,12 @@ impl Machine {
     /// Takes an ended stream out of its context and out of the count of its device.
     fn unlink(&self, key: StreamKey, stream: &Stream) {
         self.subscriptions.forget(key);
+        if let Some(failure) = stream.take_failure() {
+            let mut unobserved = lock(&self.unobserved);
+            if unobserved.len() < MAX_UNOBSERVED {
+                unobserved.push(failure);
+            }
+        }
         let Some(context) = stream.context().map(|context| self.contexts.slot(context)) else { return };
         let mut state = lock(&context.state);
         state.streams.retain(|other| *other != key);

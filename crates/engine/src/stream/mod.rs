@@ -122,6 +122,11 @@ mod live {
             lock(&self.failure).get_or_insert(error);
         }
 
+        /// The failure that nobody has asked for yet.
+        pub(crate) fn failure(&self) -> Option<Error> {
+            lock(&self.failure).clone()
+        }
+
         pub(crate) fn take_failure(&self) -> Option<Error> {
             lock(&self.failure).take()
         }

@@ -1,0 +1,177 @@
+"""The pytest plugin: each marked test runs in a process of its own, with fresh devices.
+
+    def test_copy(softacl):                                  # fresh devices, `softacl` is the module acl
+
+    @pytest.mark.softacl(soc="Ascend310P", devices=1)        # another machine
+    def test_other_chip(softacl): ...
+
+    @pytest.mark.softacl(schedules=["early", "late"], seeds=5)   # seven runs: two schedules, five seeds
+    def test_every_order(softacl): ...
+
+A test fails when a task of one of its streams failed and no wait ever returned that error.
+"""
+
+import ctypes
+import os
+import pickle
+import signal
+import traceback
+from typing import Any, Iterator, List, Optional
+
+import pytest
+from _pytest.reports import TestReport
+from _pytest.runner import runtestprotocol
+
+__all__ = [
+    "pytest_addoption",
+    "pytest_configure",
+    "pytest_generate_tests",
+    "pytest_runtest_protocol",
+    "softacl",
+    "softacl_schedule",
+]
+
+# Keyword of the marker to environment variable.
+_VARIABLES = {
+    "soc": "SOFTACL_SOC",
+    "form": "SOFTACL_FORM",
+    "cann": "SOFTACL_CANN",
+    "devices": "SOFTACL_DEVICES",
+    "memory": "SOFTACL_MEMORY",
+    "strict": "SOFTACL_STRICT",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("softacl")
+    group.addoption("--softacl-soc", default=None, help="chip for tests that do not choose one")
+    group.addoption("--softacl-schedule", default=None, help="schedule for tests that do not choose one: threads, early, late or random:SEED")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "softacl(soc, form, cann, devices, memory, strict, schedules, seeds): run the test in a process with fresh devices",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marker = metafunc.definition.get_closest_marker("softacl")
+    if marker is None:
+        return
+    unknown = set(marker.kwargs) - set(_VARIABLES) - {"schedules", "seeds"}
+    if unknown or marker.args:
+        raise pytest.UsageError(f"pytest.mark.softacl: unknown {sorted(unknown) or marker.args}; known: {sorted(_VARIABLES)}, schedules, seeds")
+    schedules: List[str] = list(marker.kwargs.get("schedules", []))
+    schedules += [f"random:{seed}" for seed in range(marker.kwargs.get("seeds", 0))]
+    if schedules:
+        if "softacl_schedule" not in metafunc.fixturenames:
+            metafunc.fixturenames.append("softacl_schedule")
+        metafunc.parametrize("softacl_schedule", schedules, indirect=True)
+
+
+@pytest.fixture
+def softacl_schedule(request: pytest.FixtureRequest) -> Optional[str]:
+    """The schedule of this run, or None for the default one."""
+    return getattr(request, "param", None)
+
+
+@pytest.fixture
+def softacl() -> Iterator[Any]:
+    """The module acl, initialised, with device 0 set."""
+    import acl  # type: ignore[import-not-found,unused-ignore]
+
+    assert acl.init() == 0
+    assert acl.rt.set_device(0) == 0
+    yield acl
+    acl.rt.reset_device(0)
+    acl.finalize()
+
+
+def _is_ours(item: pytest.Item) -> bool:
+    return item.get_closest_marker("softacl") is not None or "softacl" in getattr(item, "fixturenames", ())
+
+
+def _environment(item: pytest.Item) -> "dict[str, str]":
+    marker = item.get_closest_marker("softacl")
+    options = {} if marker is None else marker.kwargs
+    chosen = {_VARIABLES[name]: str(value) for name, value in options.items() if name in _VARIABLES}
+    if "SOFTACL_SOC" not in chosen and item.config.getoption("--softacl-soc"):
+        chosen["SOFTACL_SOC"] = item.config.getoption("--softacl-soc")
+    schedule = getattr(item, "callspec").params.get("softacl_schedule") if hasattr(item, "callspec") else None
+    schedule = schedule or item.config.getoption("--softacl-schedule")
+    if schedule:
+        chosen["SOFTACL_SCHEDULE"] = schedule
+    return chosen
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: Optional[pytest.Item]) -> Optional[bool]:
+    if not _is_ours(item):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in _in_child(item):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _in_child(item: pytest.Item) -> List[TestReport]:
+    """Runs the test in a forked process and returns its reports."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(reading)
+            os.environ.update(_environment(item))
+            reports = runtestprotocol(item, log=False, nextitem=None)
+            _add_unobserved(item, reports)
+            with os.fdopen(writing, "wb") as pipe:
+                pickle.dump(reports, pipe)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        data = pipe.read()
+    _, status = os.waitpid(child, 0)
+    if data:
+        reports = pickle.loads(data)
+        assert isinstance(reports, list)
+        return reports
+    if os.WIFSIGNALED(status):
+        how = f"was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+    else:
+        how = f"ended with code {os.WEXITSTATUS(status)} before the test was done"
+    return [_failed(item, f"the process of the test {how}")]
+
+
+def _failed(item: pytest.Item, text: str) -> TestReport:
+    return TestReport(item.nodeid, item.location, {}, "failed", text, "call")
+
+
+def _add_unobserved(item: pytest.Item, reports: List[TestReport]) -> None:
+    """Turns a passed test into a failed one when an asynchronous error was never observed."""
+    text = _unobserved()
+    if not text:
+        return
+    for index, report in enumerate(reports):
+        if report.when == "call" and report.passed:
+            reports[index] = _failed(item, f"asynchronous errors that no wait returned:\n{text}")
+
+
+def _unobserved() -> str:
+    try:
+        library = ctypes.CDLL("libascendcl.so", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return ""  # the test never loaded the library
+    try:
+        ask = library.softaclUnobservedErrors
+    except AttributeError:
+        return ""  # a real library, which does not tell
+    ask.restype = ctypes.c_size_t
+    ask.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    buffer = ctypes.create_string_buffer(4096)
+    return buffer.value.decode(errors="replace") if ask(buffer, len(buffer)) else ""
