@@ -15,7 +15,13 @@ const OPTIONS: std::ops::RangeInclusive<i32> = 0..=3;
 doors! {
     fn aclrtCreateContext(context: *mut aclrtContext, device: i32) |caller| {
         let context = out(context, "context")?;
-        context.set(caller.create_context(device.into())?.raw() as *mut c_void)
+        let before = caller.current_context().ok();
+        let made = caller.create_context(device.into())?;
+        context.set(made.raw() as *mut c_void).inspect_err(|_| {
+            // Nobody will ever know the handle.
+            let _ = caller.destroy_context(made.raw());
+            let _ = before.map(|before| caller.set_current_context(before.raw()));
+        })
     }
 
     fn aclrtDestroyContext(context: aclrtContext) |caller| {

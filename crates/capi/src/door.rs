@@ -104,6 +104,7 @@ pub(crate) fn array<'a, T>(pointer: *const T, count: usize, name: &'static str) 
     if pointer.is_null() {
         return Ok(None);
     }
+    fault::ensure();
     let whole = count.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
     let fine =
         pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || fault::is_readable(pointer as usize, bytes));
@@ -121,6 +122,7 @@ pub(crate) fn text(pointer: *const std::ffi::c_char, name: &'static str) -> Resu
     if pointer.is_null() {
         return Ok(None);
     }
+    fault::ensure();
     match fault::read_text(pointer as usize, LIMIT).map(String::from_utf8) {
         Some(Ok(text)) => Ok(Some(text)),
         _ => Err(Error::Argument(format!("{name} at {pointer:?} is not a readable text of at most {LIMIT} bytes"))),

@@ -126,6 +126,9 @@ impl State {
     fn finish(&mut self) {
         *self = State { count: 0, finalized: true, config: None };
         message::keep_per_process(false);
+        if let Ok(machine) = crate::process::machine() {
+            machine.clear_default_device();
+        }
     }
 }
 

@@ -118,7 +118,9 @@ doors! {
         caller.current_context()?;
         require_registration(caller)?;
         caller.register_host(address, size as usize, true)?;
-        device_pointer.set(pointer)
+        device_pointer.set(pointer).inspect_err(|_| {
+            let _ = caller.unregister_host(address);
+        })
     }
 
     fn aclrtHostRegisterV2(pointer: *mut c_void, size: u64, flag: u32) |caller| {

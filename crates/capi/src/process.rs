@@ -1,25 +1,46 @@
 //! The machine of this process, made at first use.
 
 use softacl_engine::{Error, Machine, fault};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+/// Set in a child that was forked after the machine was made.
+static FORKED: AtomicBool = AtomicBool::new(false);
 static MACHINE: OnceLock<Result<Arc<Machine>, Error>> = OnceLock::new();
 
 /// The machine, or why there is none. The reason is told once on standard error: a program that
 /// ignores codes would otherwise fail without a word.
 #[inline]
 pub(crate) fn machine() -> Result<&'static Machine, Error> {
+    if FORKED.load(Ordering::Relaxed) {
+        return Err(after_fork());
+    }
     match MACHINE.get_or_init(make) {
         Ok(machine) => Ok(machine),
         Err(error) => Err(error.clone()),
     }
 }
 
+/// The threads of the machine stay behind in the parent, and its locks are in whatever state they were.
+#[cold]
+fn after_fork() -> Error {
+    let why = "this process was forked from one that had already used the runtime; fork before the first call, or start a new program";
+    Error::Setup(why.to_owned())
+}
+
+extern "C" fn in_child() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
 #[cold]
 fn make() -> Result<Arc<Machine>, Error> {
     let made = crate::config::from_environment().map_err(Error::Setup).and_then(Machine::new);
     match &made {
-        Ok(machine) => fault::watch(machine),
+        Ok(machine) => {
+            fault::watch(machine);
+            // SAFETY: the handler is a function of this library, which is never unloaded.
+            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        }
         Err(error) => eprintln!("softacl: {error}"),
     }
     made

@@ -24,6 +24,8 @@ pub struct Context {
 pub(crate) struct ContextState {
     /// The default context of its device, made by the first set.
     pub(crate) is_primary: bool,
+    /// Being taken down: no new streams.
+    pub(crate) is_ending: bool,
     pub(crate) default_stream: Option<StreamKey>,
     /// All streams, the default one first.
     pub(crate) streams: Vec<StreamKey>,

@@ -8,8 +8,8 @@
 
 use crate::handle::{Key, Kind};
 use crate::stream::{StreamKey, StreamPoint};
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, OnceLock};
 
 pub type EventKey = Key<Event>;
 
@@ -82,8 +82,8 @@ pub(crate) struct EventState {
     pub(crate) generation: u64,
     /// When the newest record was reached, in nanoseconds since the machine started.
     pub(crate) reached_ns: Option<u64>,
-    /// Streams that wait for the next record.
-    pub(crate) watchers: Vec<StreamKey>,
+    /// Streams that wait for the next record, and where they look for it.
+    pub(crate) expecting: Vec<(StreamKey, Arc<OnceLock<StreamPoint>>)>,
 }
 
 impl Kind for Event {

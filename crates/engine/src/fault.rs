@@ -20,6 +20,9 @@ static WATCHED: AtomicPtr<Memory> = AtomicPtr::new(ptr::null_mut());
 /// What handled each signal before us: address of the handler and whether it takes the details.
 static PREVIOUS: [Previous; 2] = [const { Previous::new() }; 2];
 static INSTALL: Mutex<()> = Mutex::new(());
+/// The fault that was passed on last: thread and place. Seeing it again means that whoever handles it
+/// came back to us.
+static PASSED_ON: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 const SIGNALS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
 struct Previous {
@@ -83,6 +86,11 @@ pub(crate) fn forget(memory: &Memory) {
     let _ = WATCHED.compare_exchange(ours, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
 }
 
+/// Puts the handler in place when the program may have put one of its own above ours.
+pub fn ensure() {
+    ensure_installed();
+}
+
 /// Puts the handler in place, above one that the program may have installed since.
 pub(crate) fn ensure_installed() {
     if SIGNALS.iter().all(|signal| current(*signal).sa_sigaction == handle as *const () as usize) {
@@ -119,8 +127,22 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, details: *mut libc
     }
     // SAFETY: the kernel passes valid information with SA_SIGINFO.
     let address = unsafe { (*info).si_addr() } as usize;
-    explain(address);
-    pass_on(signal, info, details);
+    // SAFETY: as above.
+    let is_sent = unsafe { (*info).si_code } <= 0;
+    // SAFETY: asking for the identity of this thread has no conditions.
+    let visit = [unsafe { libc::syscall(libc::SYS_gettid) } as usize, if is_sent { 0 } else { address }];
+    let again = !is_sent && PASSED_ON.iter().zip(visit).all(|(cell, value)| cell.load(Ordering::Relaxed) == value);
+    for (cell, value) in PASSED_ON.iter().zip(visit) {
+        cell.store(value, Ordering::Relaxed);
+    }
+    if again {
+        give_up(signal, is_sent);
+        return;
+    }
+    if !is_sent {
+        explain(address);
+    }
+    pass_on(signal, info, details, is_sent);
 }
 
 /// Lets a byte routine return an error instead.
@@ -169,16 +191,24 @@ fn explain(address: usize) {
     unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.len) };
 }
 
-fn pass_on(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void) {
+/// Lets the default action end the process: the access is repeated after we return, and a signal that
+/// was sent is sent once more.
+fn give_up(signal: i32, is_sent: bool) {
+    // SAFETY: restores the default action, and sends to this very thread.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        if is_sent {
+            libc::raise(signal);
+        }
+    }
+}
+
+fn pass_on(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void, is_sent: bool) {
     let index = usize::from(signal != SIGNALS[0]);
     let handler = PREVIOUS[index].handler.load(Ordering::Relaxed);
     let flags = PREVIOUS[index].flags.load(Ordering::Relaxed) as i32;
     match handler {
-        libc::SIG_DFL | libc::SIG_IGN => {
-            // The access is repeated after we return, and then ends the process as it should.
-            // SAFETY: restores the default action.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
+        libc::SIG_DFL | libc::SIG_IGN => give_up(signal, is_sent),
         handler if flags & libc::SA_SIGINFO != 0 => {
             // SAFETY: an action with SA_SIGINFO has this signature.
             let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) =

@@ -11,6 +11,7 @@ use crate::stream::bell::Bell;
 use crate::sync::lock;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Instant;
@@ -68,9 +69,7 @@ impl HostThread {
                 }
             }
         };
-        std::thread::Builder::new()
-            .name("softacl-host".to_owned())
-            .spawn(run)
+        crate::thread::start("softacl-host".to_owned(), run)
             .map_err(|e| Error::Setup(format!("could not start the thread for host functions: {e}")))?;
         Ok(HostThread { calls })
     }
@@ -85,7 +84,24 @@ impl HostThread {
 #[derive(Default)]
 struct Inbox {
     calls: Mutex<VecDeque<Posted>>,
+    /// The thread is no longer subscribed.
+    is_closed: AtomicBool,
     bell: Bell,
+}
+
+impl Inbox {
+    /// Nobody will run what is here: streams that wait for it go on, with an error.
+    fn close(&self, machine: &Machine) {
+        self.is_closed.store(true, Ordering::Release);
+        self.bell.ring();
+        loop {
+            let Some(posted) = lock(&self.calls).pop_front() else { return };
+            if let Some((stream, sequence)) = posted.held {
+                machine.streams.slot(stream).fail(Error::NoCallbackThread);
+                machine.finish_held(stream, sequence);
+            }
+        }
+    }
 }
 
 /// Who is subscribed to what.
@@ -110,15 +126,11 @@ impl Subscriptions {
         Ok(())
     }
 
-    pub(crate) fn unsubscribe(&self, thread: u64, stream: StreamKey) -> Result<()> {
-        let mut streams = lock(&self.streams);
-        if streams.get(&stream.raw()) != Some(&thread) {
+    pub(crate) fn unsubscribe(&self, machine: &Machine, thread: u64, stream: StreamKey) -> Result<()> {
+        if self.subscriber(stream) != Some(thread) {
             return Err(Error::ThreadNotSubscribed(thread));
         }
-        streams.remove(&stream.raw());
-        if !streams.values().any(|other| *other == thread) {
-            lock(&self.inboxes).remove(&thread);
-        }
+        self.forget(machine, stream);
         Ok(())
     }
 
@@ -126,9 +138,17 @@ impl Subscriptions {
         lock(&self.streams).get(&stream.raw()).copied()
     }
 
-    /// Forgets a stream that is destroyed.
-    pub(crate) fn forget(&self, stream: StreamKey) {
-        lock(&self.streams).remove(&stream.raw());
+    /// Ends the subscription of a stream, and that of its thread when it was the last.
+    pub(crate) fn forget(&self, machine: &Machine, stream: StreamKey) {
+        let closed = {
+            let mut streams = lock(&self.streams);
+            let Some(thread) = streams.remove(&stream.raw()) else { return };
+            let last = !streams.values().any(|other| *other == thread);
+            last.then(|| lock(&self.inboxes).remove(&thread)).flatten()
+        };
+        if let Some(inbox) = closed {
+            inbox.close(machine);
+        }
     }
 
     /// Hands a call to its thread. `false` when that thread is no longer subscribed.
@@ -143,8 +163,12 @@ impl Subscriptions {
     pub(crate) fn process(&self, machine: &Machine, thread: u64, timeout_ms: i32) -> Result<()> {
         let inbox = lock(&self.inboxes).get(&thread).cloned().ok_or(Error::ThreadNotSubscribed(thread))?;
         let deadline = deadline(timeout_ms);
-        if !inbox.bell.sleep_until(deadline, || !lock(&inbox.calls).is_empty()) {
+        let closed = || inbox.is_closed.load(Ordering::Acquire);
+        if !inbox.bell.sleep_until(deadline, || closed() || !lock(&inbox.calls).is_empty()) {
             return Err(Error::ReportTimeout(timeout_ms));
+        }
+        if closed() {
+            return Err(Error::ThreadNotSubscribed(thread));
         }
         loop {
             let Some(posted) = lock(&inbox.calls).pop_front() else { return Ok(()) };

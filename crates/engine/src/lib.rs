@@ -44,6 +44,8 @@ mod stream;
 mod sync;
 #[cfg(not(loom))]
 mod task;
+#[cfg(not(loom))]
+mod thread;
 
 #[cfg(all(test, loom))]
 mod interleavings;

@@ -111,6 +111,11 @@ impl Machine {
         Ok(())
     }
 
+    /// Calls without a context have none from now on.
+    pub fn clear_default_device(&self) {
+        self.default_device.store(-1, Ordering::Relaxed);
+    }
+
     pub fn default_device(&self) -> Option<u32> {
         u32::try_from(self.default_device.load(Ordering::Relaxed)).ok()
     }

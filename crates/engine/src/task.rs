@@ -10,6 +10,7 @@ use crate::event::EventKey;
 use crate::host::HostCall;
 use crate::memory::Memory;
 use crate::stream::StreamPoint;
+use std::sync::{Arc, OnceLock};
 
 #[derive(Debug)]
 pub(crate) enum Task {
@@ -54,11 +55,11 @@ pub(crate) enum Task {
 }
 
 /// What a wait task waits for.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Waited {
     Point(StreamPoint),
-    /// The first record after the wait was made.
-    NextRecord,
+    /// The first record after the wait was made, once it is.
+    Next(Arc<OnceLock<StreamPoint>>),
 }
 
 /// Many copies that count as one task.
@@ -105,6 +106,32 @@ pub(crate) struct Indirect {
 }
 
 impl Task {
+    /// Whether the task will touch one of the `len` bytes that the engine reaches at `start`. Copies
+    /// that read their addresses when they run check them then.
+    pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
+        let meets = |at: usize, size: usize| at < start + len && start < at + size;
+        let span = |span: &Span| meets(span.target, span.len) || meets(span.source, span.len);
+        match self {
+            Task::Copy(copy) => span(copy),
+            Task::Batch(batch) => batch.spans.iter().any(span),
+            Task::Plane(plane) => {
+                let rows = plane.height - 1;
+                meets(plane.target, rows * plane.target_pitch + plane.width)
+                    || meets(plane.source, rows * plane.source_pitch + plane.width)
+            }
+            Task::Staged { buffer, target } => meets(*target, buffer.len()),
+            Task::Fill { target, len, .. } => meets(*target, *len),
+            Task::FillWords { target, count, .. } => meets(*target, 4 * count),
+            Task::Reduce(reduction) => meets(reduction.target, reduction.len) || meets(reduction.source, reduction.len),
+            Task::Described { .. }
+            | Task::Indirect(_)
+            | Task::Record { .. }
+            | Task::Wait { .. }
+            | Task::Host(_)
+            | Task::Doomed(_) => false,
+        }
+    }
+
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Task::Copy(_) | Task::Staged { .. } => "copy",

@@ -35,9 +35,16 @@ impl Words<'_> {
 }
 
 fn words<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Words<'py>> {
-    let wrong = |why: &str| PyTypeError::new_err(format!("{name} must be a list of integers or a contiguous buffer of 64-bit integers: {why}"));
+    let wrong = |why: &str| {
+        PyTypeError::new_err(format!(
+            "{name} must be a list of integers or a contiguous buffer of 64-bit integers: {why}"
+        ))
+    };
     if let Ok(list) = value.cast::<PyList>() {
-        let collected = list.iter().map(|item| word(&item).ok_or_else(|| wrong("an element is not an int"))).collect::<PyResult<_>>()?;
+        let collected = list
+            .iter()
+            .map(|item| word(&item).ok_or_else(|| wrong("an element is not an int")))
+            .collect::<PyResult<_>>()?;
         return Ok(Words::Collected(collected));
     }
     if let Ok(interface) = value.getattr("__array_interface__") {
@@ -53,9 +60,13 @@ fn words<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Words<'py>> {
         return Ok(Words::InPlace { address, count: shape[0], _owner: value.clone() });
     }
     // Any other buffer, such as array.array: through a memoryview, collected.
-    let view = value.py().import("builtins")?.getattr("memoryview")?.call1((value,)).map_err(|_| wrong("it is neither"))?;
+    let view =
+        value.py().import("builtins")?.getattr("memoryview")?.call1((value,)).map_err(|_| wrong("it is neither"))?;
     let numbers = view.call_method0("tolist")?.cast_into::<PyList>().map_err(|_| wrong("it is neither"))?;
-    let collected = numbers.iter().map(|item| word(&item).ok_or_else(|| wrong("an element is not an int"))).collect::<PyResult<_>>()?;
+    let collected = numbers
+        .iter()
+        .map(|item| word(&item).ok_or_else(|| wrong("an element is not an int")))
+        .collect::<PyResult<_>>()?;
     Ok(Words::Collected(collected))
 }
 
@@ -67,8 +78,11 @@ fn attributes(value: &Bound<'_, PyAny>) -> PyResult<Vec<[u32; 8]>> {
             let dict = item.cast_into::<PyDict>().map_err(|_| PyTypeError::new_err("an attribute must be a dict"))?;
             let mut words = [0u32; 8];
             for (start, key) in [(0, "dstLoc"), (2, "srcLoc")] {
-                let location = dict.get_item(key)?.ok_or_else(|| PyValueError::new_err(format!("an attribute lacks {key}")))?;
-                let location = location.cast_into::<PyDict>().map_err(|_| PyTypeError::new_err(format!("{key} must be a dict")))?;
+                let location =
+                    dict.get_item(key)?.ok_or_else(|| PyValueError::new_err(format!("an attribute lacks {key}")))?;
+                let location = location
+                    .cast_into::<PyDict>()
+                    .map_err(|_| PyTypeError::new_err(format!("{key} must be a dict")))?;
                 for (offset, field) in ["id", "type"].iter().enumerate() {
                     words[start + offset] = match location.get_item(field)? {
                         Some(number) => number.extract()?,
@@ -81,10 +95,20 @@ fn attributes(value: &Bound<'_, PyAny>) -> PyResult<Vec<[u32; 8]>> {
         .collect()
 }
 
-fn copy<'py>(function: Function, name: &str, arguments: &Bound<'py, PyTuple>, stream: Option<u64>) -> PyResult<Bound<'py, PyAny>> {
+fn copy<'py>(
+    function: Function,
+    name: &str,
+    arguments: &Bound<'py, PyTuple>,
+    stream: Option<u64>,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = arguments.py();
     let item = |index| arguments.get_item(index);
-    let lists = [words("dsts", &item(0)?)?, words("dest_maxs", &item(1)?)?, words("srcs", &item(2)?)?, words("sizes", &item(3)?)?];
+    let lists = [
+        words("dsts", &item(0)?)?,
+        words("dest_maxs", &item(1)?)?,
+        words("srcs", &item(2)?)?,
+        words("sizes", &item(3)?)?,
+    ];
     let attributes = attributes(&item(4)?)?;
     let starts = words("attrs_indexes", &item(5)?)?;
     let count = lists[3].count();

@@ -17,7 +17,8 @@ where
         body(arguments).map(Bound::unbind)
     };
     // A function lives as long as its module, which is never unloaded: neither are its texts.
-    let leak = |text: &str| -> &'static std::ffi::CStr { Box::leak(CString::new(text).expect("no zeros").into_boxed_c_str()) };
+    let leak =
+        |text: &str| -> &'static std::ffi::CStr { Box::leak(CString::new(text).expect("no zeros").into_boxed_c_str()) };
     let function = PyCFunction::new_closure(module.py(), Some(leak(name)), Some(leak(doc)), closure)?;
     module.add(name, function)
 }

@@ -83,7 +83,9 @@ pub fn function(name: &CStr) -> Function {
     }
     // SAFETY: a C function that takes up to ten words; further ones are ignored by the callee.
     Function(Some(unsafe {
-        std::mem::transmute::<*mut c_void, extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> u64>(address)
+        std::mem::transmute::<*mut c_void, extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> u64>(
+            address,
+        )
     }))
 }
 
@@ -109,7 +111,9 @@ impl Function {
 pub fn float_to_half(value: f32) -> u16 {
     match function(c"aclFloatToFloat16").0 {
         // SAFETY: the C signature is `uint16_t(float)`.
-        Some(f) => unsafe { std::mem::transmute::<*const c_void, extern "C" fn(f32) -> u16>(f as *const c_void)(value) },
+        Some(f) => unsafe {
+            std::mem::transmute::<*const c_void, extern "C" fn(f32) -> u16>(f as *const c_void)(value)
+        },
         None => 0,
     }
 }
@@ -118,7 +122,9 @@ pub fn float_to_half(value: f32) -> u16 {
 pub fn half_to_float(value: u16) -> f32 {
     match function(c"aclFloat16ToFloat").0 {
         // SAFETY: the C signature is `float(uint16_t)`.
-        Some(f) => unsafe { std::mem::transmute::<*const c_void, extern "C" fn(u16) -> f32>(f as *const c_void)(value) },
+        Some(f) => unsafe {
+            std::mem::transmute::<*const c_void, extern "C" fn(u16) -> f32>(f as *const c_void)(value)
+        },
         None => 0.0,
     }
 }

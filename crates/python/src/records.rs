@@ -19,19 +19,26 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
 
 fn device(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     let function = library::function(c"aclrtGetDeviceUtilizationRate");
-    define(rt, "get_device_utilization_rate", "get_device_utilization_rate(device) -> (dict, ret)", move |arguments| {
-        let py = arguments.py();
-        const NAME: &str = "acl.rt.get_device_utilization_rate";
-        let [device] = exactly(NAME, arguments)?;
-        let mut info = [0u32; 6];
-        let code = function.code(&[given(NAME, Kind::Int, &device)?, info.as_mut_ptr() as u64]);
-        let dict = PyDict::new(py);
-        for (index, key) in ["cube_utilization", "vector_utilization", "aicpu_utilization", "memory_utilization"].iter().enumerate() {
-            dict.set_item(key, info[index] as i32)?;
-        }
-        dict.set_item("utilization_extend", 0)?;
-        Ok((dict, code).into_pyobject(py)?.into_any())
-    })?;
+    define(
+        rt,
+        "get_device_utilization_rate",
+        "get_device_utilization_rate(device) -> (dict, ret)",
+        move |arguments| {
+            let py = arguments.py();
+            const NAME: &str = "acl.rt.get_device_utilization_rate";
+            let [device] = exactly(NAME, arguments)?;
+            let mut info = [0u32; 6];
+            let code = function.code(&[given(NAME, Kind::Int, &device)?, info.as_mut_ptr() as u64]);
+            let dict = PyDict::new(py);
+            for (index, key) in
+                ["cube_utilization", "vector_utilization", "aicpu_utilization", "memory_utilization"].iter().enumerate()
+            {
+                dict.set_item(key, info[index] as i32)?;
+            }
+            dict.set_item("utilization_extend", 0)?;
+            Ok((dict, code).into_pyobject(py)?.into_any())
+        },
+    )?;
 
     let function = library::function(c"aclrtDeviceGetUuid");
     define(rt, "device_get_uuid", "device_get_uuid(device) -> ({'bytes': [16 ints]}, ret)", move |arguments| {
@@ -111,7 +118,10 @@ fn stream(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         match attribute_key(attribute as i32) {
             Some("failureMode") => dict.set_item("failureMode", pair[0])?,
             Some(key) => dict.set_item(key, pair[0] as u32)?,
-            None => dict.set_item("reserved", [pair[0] as u32, (pair[0] >> 32) as u32, pair[1] as u32, (pair[1] >> 32) as u32])?,
+            None => dict.set_item(
+                "reserved",
+                [pair[0] as u32, (pair[0] >> 32) as u32, pair[1] as u32, (pair[1] >> 32) as u32],
+            )?,
         }
         Ok((dict, code).into_pyobject(py)?.into_any())
     })
@@ -153,7 +163,9 @@ fn allocation_attributes(config: &Bound<'_, PyAny>) -> PyResult<Vec<[u32; 3]>> {
 }
 
 fn memory(rt: &Bound<'_, PyModule>) -> PyResult<()> {
-    for (name, c_name) in [("malloc_with_cfg", c"aclrtMallocWithCfg"), ("malloc_for_task_scheduler", c"aclrtMallocForTaskScheduler")] {
+    for (name, c_name) in
+        [("malloc_with_cfg", c"aclrtMallocWithCfg"), ("malloc_for_task_scheduler", c"aclrtMallocForTaskScheduler")]
+    {
         let function = library::function(c_name);
         define(rt, name, &format!("{name}(size, policy, cfg: dict) -> (pointer, ret)"), move |arguments| {
             let dotted = format!("acl.rt.{name}");
@@ -186,7 +198,8 @@ fn memory(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = arguments.py();
         let [pointer] = exactly("acl.rt.pointer_get_attributes", arguments)?;
         let mut words = [0u32; 7];
-        let code = function.code(&[given("acl.rt.pointer_get_attributes", Kind::Word, &pointer)?, words.as_mut_ptr() as u64]);
+        let code =
+            function.code(&[given("acl.rt.pointer_get_attributes", Kind::Word, &pointer)?, words.as_mut_ptr() as u64]);
         let location = PyDict::new(py);
         location.set_item("id", words[0])?;
         location.set_item("type", words[1])?;
@@ -198,21 +211,26 @@ fn memory(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     })?;
 
     let function = library::function(c"aclrtSetMemcpyDesc");
-    define(rt, "set_memcpy_desc", "set_memcpy_desc(desc, kind, src, dst, count, config) -> (desc, ret)", move |arguments| {
-        const NAME: &str = "acl.rt.set_memcpy_desc";
-        let [desc, kind, source, target, count, config] = exactly(NAME, arguments)?;
-        let desc = given(NAME, Kind::Word, &desc)?;
-        let words = [
-            desc,
-            given(NAME, Kind::Int, &kind)?,
-            given(NAME, Kind::Word, &source)?,
-            given(NAME, Kind::Word, &target)?,
-            given(NAME, Kind::Word, &count)?,
-            given(NAME, Kind::Word, &config)?,
-        ];
-        let code = arguments.py().detach(|| function.code(&words));
-        Ok((desc, code).into_pyobject(arguments.py())?.into_any())
-    })
+    define(
+        rt,
+        "set_memcpy_desc",
+        "set_memcpy_desc(desc, kind, src, dst, count, config) -> (desc, ret)",
+        move |arguments| {
+            const NAME: &str = "acl.rt.set_memcpy_desc";
+            let [desc, kind, source, target, count, config] = exactly(NAME, arguments)?;
+            let desc = given(NAME, Kind::Word, &desc)?;
+            let words = [
+                desc,
+                given(NAME, Kind::Int, &kind)?,
+                given(NAME, Kind::Word, &source)?,
+                given(NAME, Kind::Word, &target)?,
+                given(NAME, Kind::Word, &count)?,
+                given(NAME, Kind::Word, &config)?,
+            ];
+            let code = arguments.py().detach(|| function.code(&words));
+            Ok((desc, code).into_pyobject(arguments.py())?.into_any())
+        },
+    )
 }
 
 /// A list of integers, with pyACL's errors.
@@ -229,9 +247,10 @@ const MAX_KEY: u64 = 1024;
 
 fn sharing(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     // Python name, C name, words before the key buffer.
-    for (name, c_name, before) in
-        [("ipc_mem_get_export_key", c"aclrtIpcMemGetExportKey", 2), ("notify_get_export_key", c"aclrtNotifyGetExportKey", 1)]
-    {
+    for (name, c_name, before) in [
+        ("ipc_mem_get_export_key", c"aclrtIpcMemGetExportKey", 2),
+        ("notify_get_export_key", c"aclrtNotifyGetExportKey", 1),
+    ] {
         let function = library::function(c_name);
         define(rt, name, &format!("{name}(..., len, flag) -> (key, ret)"), move |arguments| {
             let dotted = format!("acl.rt.{name}");
@@ -254,7 +273,9 @@ fn sharing(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         })?;
     }
 
-    for (name, c_name) in [("ipc_mem_import_by_key", c"aclrtIpcMemImportByKey"), ("notify_import_by_key", c"aclrtNotifyImportByKey")] {
+    for (name, c_name) in
+        [("ipc_mem_import_by_key", c"aclrtIpcMemImportByKey"), ("notify_import_by_key", c"aclrtNotifyImportByKey")]
+    {
         let function = library::function(c_name);
         define(rt, name, &format!("{name}(key, flag) -> (handle, ret)"), move |arguments| {
             let dotted = format!("acl.rt.{name}");
@@ -287,9 +308,10 @@ fn sharing(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         Ok(code.into_pyobject(arguments.py())?.into_any())
     })?;
 
-    for (name, c_name) in
-        [("notify_set_import_pid", c"aclrtNotifySetImportPid"), ("mem_set_pid_to_shareable_handle", c"aclrtMemSetPidToShareableHandle")]
-    {
+    for (name, c_name) in [
+        ("notify_set_import_pid", c"aclrtNotifySetImportPid"),
+        ("mem_set_pid_to_shareable_handle", c"aclrtMemSetPidToShareableHandle"),
+    ] {
         let function = library::function(c_name);
         define(rt, name, &format!("{name}(handle, pids) -> ret"), move |arguments| {
             let dotted = format!("acl.rt.{name}");
@@ -356,13 +378,18 @@ fn physical(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     })?;
 
     let function = library::function(c"aclrtMemGetAllocationGranularity");
-    define(rt, "mem_get_allocation_granularity", "mem_get_allocation_granularity(prop: dict, option) -> (size, ret)", move |arguments| {
-        const NAME: &str = "acl.rt.mem_get_allocation_granularity";
-        let [prop, option] = exactly(NAME, arguments)?;
-        let option = given(NAME, Kind::Int, &option)?;
-        let prop = properties(&prop)?;
-        let mut granularity = 0u64;
-        let code = function.code(&[prop.as_ptr() as u64, option, &raw mut granularity as u64]);
-        Ok((granularity, code).into_pyobject(arguments.py())?.into_any())
-    })
+    define(
+        rt,
+        "mem_get_allocation_granularity",
+        "mem_get_allocation_granularity(prop: dict, option) -> (size, ret)",
+        move |arguments| {
+            const NAME: &str = "acl.rt.mem_get_allocation_granularity";
+            let [prop, option] = exactly(NAME, arguments)?;
+            let option = given(NAME, Kind::Int, &option)?;
+            let prop = properties(&prop)?;
+            let mut granularity = 0u64;
+            let code = function.code(&[prop.as_ptr() as u64, option, &raw mut granularity as u64]);
+            Ok((granularity, code).into_pyobject(arguments.py())?.into_any())
+        },
+    )
 }

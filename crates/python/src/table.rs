@@ -247,7 +247,12 @@ fn usage(parts: &[Part]) -> String {
     format!("({}, /) -> {result}", names.join(", "))
 }
 
-fn call<'py>(function: Function, name: &str, parts: &[Part], arguments: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+fn call<'py>(
+    function: Function,
+    name: &str,
+    parts: &[Part],
+    arguments: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = arguments.py();
     let inputs = parts.iter().filter(|part| matches!(part, Part::Input(_))).count();
     if inputs > 0 && arguments.len() != inputs {

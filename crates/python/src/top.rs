@@ -74,7 +74,14 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let [level, message] = exactly("acl.app_log", arguments)?;
         let level = given("acl.app_log", Kind::Int, &level)?;
         let message = CString::new(text(&message).ok_or_else(|| failed("acl.app_log"))?).expect("checked for zeros");
-        let words = [level, c"app_log".as_ptr() as u64, c"python".as_ptr() as u64, 0, c"%s".as_ptr() as u64, message.as_ptr() as u64];
+        let words = [
+            level,
+            c"app_log".as_ptr() as u64,
+            c"python".as_ptr() as u64,
+            0,
+            c"%s".as_ptr() as u64,
+            message.as_ptr() as u64,
+        ];
         log.code(&words);
         Ok(py.None().into_bound(py))
     })?;

@@ -79,9 +79,17 @@ pub(crate) fn write(target: usize, value: &[u8]) -> Result<(), Fault> {
     copy(Span { target, source: value.as_ptr() as usize, len: value.len() })
 }
 
+/// A buffer of the engine, or `None` when the host has not that much memory.
+pub(crate) fn buffer(len: usize) -> Option<Box<[u8]>> {
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(len).ok()?;
+    buffer.resize(len, 0);
+    Some(buffer.into_boxed_slice())
+}
+
 /// Takes bytes into a buffer of the engine.
-pub(crate) fn snapshot(source: usize, len: usize) -> Result<Box<[u8]>, Fault> {
-    let mut buffer = vec![0; len].into_boxed_slice();
+pub(crate) fn take(mut buffer: Box<[u8]>, source: usize) -> Result<Box<[u8]>, Fault> {
+    let len = buffer.len();
     copy(Span { target: buffer.as_mut_ptr() as usize, source, len })?;
     Ok(buffer)
 }

@@ -49,11 +49,14 @@ impl Caller<'_> {
         }
         let context = primary.context.take().expect("a device that is set has a context");
         drop(primary);
-        self.machine.end_context(context);
+        self.machine.end_context(context)?;
+        // Under the lock: a thread that sets the device meanwhile has a new context, and keeps its memory.
+        let primary = lock(&device.primary);
         let elsewhere = self.machine.contexts.live().any(|(_, context)| context.device() == given as u32);
-        if !elsewhere {
-            self.machine.memory.device(given as u32).clear();
-            self.machine.memory.trim(given as u32);
+        if primary.context.is_none() && !elsewhere {
+            let memory = &self.machine.memory;
+            memory.device(given as u32).clear(|start, len| self.machine.quarantine(memory.reach(start), len));
+            memory.trim(given as u32);
         }
         Ok(())
     }
@@ -79,8 +82,7 @@ impl Caller<'_> {
         if lock(&context.state).is_primary {
             return Err(Error::NoContext);
         }
-        self.machine.end_context(key);
-        Ok(())
+        self.machine.end_context(key)
     }
 
     pub fn set_current_context(&self, raw: usize) -> Result<()> {
@@ -250,13 +252,21 @@ impl Machine {
     }
 
     /// Ends a context: waits for its streams, then takes them away.
-    fn end_context(&self, key: ContextKey) {
+    fn end_context(&self, key: ContextKey) -> Result<()> {
         let context: &Context = self.contexts.slot(key);
-        let streams = std::mem::take(&mut lock(&context.state).streams);
+        let streams = {
+            let mut state = lock(&context.state);
+            if state.is_ending {
+                return Err(Error::ContextGone);
+            }
+            state.is_ending = true;
+            std::mem::take(&mut state.streams)
+        };
         for stream in streams {
             self.end_stream(stream);
         }
         self.contexts.remove(key);
         drop(lock(&context.host).take());
+        Ok(())
     }
 }

@@ -8,10 +8,11 @@ use crate::event::{
 };
 use crate::host::deadline;
 use crate::machine::Machine;
-use crate::stream::StreamPoint;
+use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::lock;
 use crate::task::{Task, Waited};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 /// What can be said of an event's newest record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,11 +70,13 @@ impl Caller<'_> {
     /// Ends an event. Records and waits that are queued stay what they are.
     pub fn destroy_event(&self, raw: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
-        let (kind, device) = {
+        let (kind, device, expecting) = {
             let mut state = lock(&event.state);
             state.record = None;
-            (state.kind, state.device)
+            (state.kind, state.device, std::mem::take(&mut state.expecting))
         };
+        // Streams that wait for a record that will never come go on.
+        self.machine.tell(expecting, StreamPoint { stream: StreamKey::first(), sequence: 0 });
         if !self.machine.events.remove(key) {
             return Err(Error::Handle { what: "event", handle: raw });
         }
@@ -106,16 +109,15 @@ impl Caller<'_> {
             }
             None => self.machine.submit(stream_key, stream, context_key, Task::Record { event: key, generation })?,
         };
-        let mut state = lock(&event.state);
-        let mut watchers = Vec::new();
-        if state.generation == generation {
-            state.record = Some(StreamPoint { stream: stream_key, sequence });
-            watchers = std::mem::take(&mut state.watchers);
-        }
-        drop(state);
-        for watcher in watchers {
-            self.machine.list(watcher);
-        }
+        let point = StreamPoint { stream: stream_key, sequence };
+        let expecting = {
+            let mut state = lock(&event.state);
+            if state.generation == generation {
+                state.record = Some(point);
+            }
+            std::mem::take(&mut state.expecting)
+        };
+        self.machine.tell(expecting, point);
         Ok(())
     }
 
@@ -149,8 +151,9 @@ impl Caller<'_> {
                 ));
             }
             (None, EventKind::Flagged(_)) => {
-                lock(&event.state).watchers.push(stream_key);
-                Waited::NextRecord
+                let cell = Arc::new(OnceLock::new());
+                lock(&event.state).expecting.push((stream_key, Arc::clone(&cell)));
+                Waited::Next(cell)
             }
         };
         event.waits.fetch_add(1, Ordering::Relaxed);
@@ -268,12 +271,19 @@ impl Machine {
         }
     }
 
-    /// The record that a wait for "the next record" waits for, once it is made. An event that is
-    /// gone releases its waiters.
-    pub(crate) fn next_record(&self, key: EventKey) -> Option<StreamPoint> {
-        match self.events.get(key) {
-            Some(event) => lock(&event.state).record,
-            None => Some(StreamPoint { stream: crate::stream::StreamKey::first(), sequence: 0 }),
+    /// Binds waits for "the next record" to the one that was made.
+    fn tell(&self, expecting: Vec<(StreamKey, Arc<OnceLock<StreamPoint>>)>, point: StreamPoint) {
+        for (stream, cell) in expecting {
+            // A wait is bound once; a record that comes at the same moment changes nothing.
+            let _ = cell.set(point);
+            self.list(stream);
+        }
+    }
+
+    /// A wait has been passed or dropped.
+    pub(crate) fn wait_is_over(&self, key: EventKey) {
+        if let Some(event) = self.events.get(key) {
+            event.waits.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

@@ -39,7 +39,7 @@ impl Caller<'_> {
 
     pub fn unsubscribe(&self, thread: u64, stream: usize) -> Result<()> {
         let (key, _) = self.stream(stream)?;
-        self.machine.subscriptions.unsubscribe(thread, key)
+        self.machine.subscriptions.unsubscribe(self.machine, thread, key)
     }
 
     /// Waits for callbacks to `thread`, the calling one, and runs those that have arrived.

@@ -3,8 +3,8 @@
 use super::Caller;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
+use crate::memory::heap::Idle;
 use crate::memory::{Memory, Place, Usage};
-use crate::stream::StreamPoint;
 
 /// How full a device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,8 @@ impl Caller<'_> {
         let Some(device) = memory.device_of(address) else {
             return Err(Error::NotAStart(format!("{address:#x} is not in device memory, and")));
         };
-        if !memory.device(device).free(address, || self.machine.quarantine()) {
+        let reach = memory.reach(address);
+        if !memory.device(device).free(address, |len| self.machine.quarantine(reach, len)) {
             return Err(Error::NotAStart(format!("{address:#x} in the memory of device {device}")));
         }
         memory.trim(device);
@@ -43,7 +44,7 @@ impl Caller<'_> {
 
     pub fn free_host(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
-        if !memory.pinned().free(address, || self.machine.quarantine()) {
+        if !memory.pinned().free(address, |len| self.machine.quarantine(address, len)) {
             return Err(Error::NotAStart(format!("{address:#x} as pinned host memory")));
         }
         memory.trim_pinned();
@@ -119,16 +120,17 @@ impl Machine {
             .collect()
     }
 
-    /// Until when freed memory must not be reused; `None` when nothing is queued that could touch it.
-    fn quarantine(&self) -> Option<Box<dyn Fn() -> bool + Send>> {
-        let points: Vec<StreamPoint> = self.unfinished();
-        if points.is_empty() {
+    /// Until when the freed bytes that the engine reaches at `start` must not be reused; `None` when
+    /// nothing that is queued or running can touch them.
+    pub(crate) fn quarantine(&self, start: usize, len: usize) -> Option<Idle> {
+        let users = self.users_of(start, len);
+        if users.is_empty() {
             return None;
         }
         let machine = self.weak();
         Some(Box::new(move || {
             let Some(machine) = machine.upgrade() else { return true };
-            points.iter().all(|point| machine.streams.slot(point.stream).track.completion.done() >= point.sequence)
+            users.iter().all(|point| machine.streams.slot(point.stream).track.completion.done() >= point.sequence)
         }))
     }
 }

@@ -155,9 +155,13 @@ impl Caller<'_> {
 impl Machine {
     pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, traits: StreamTraits) -> Result<StreamKey> {
         self.sweep_limbo();
+        let mut state = lock(&context.state);
+        if state.is_ending {
+            return Err(Error::ContextGone);
+        }
         let open = |stream: &Stream, _| stream.open(key, context.device(), traits);
         let stream = self.streams.insert(open).ok_or_else(|| Error::Feature("no stream handle left".to_owned()))?;
-        lock(&context.state).streams.push(stream);
+        state.streams.push(stream);
         Ok(stream)
     }
 
@@ -167,14 +171,16 @@ impl Machine {
         if !self.streams.retire(key) {
             return;
         }
-        self.wait(StreamPoint { stream: key, sequence: stream.newest() }, None);
+        // A submit that saw the handle alive has pushed its task once the lock is ours.
+        let last = lock(&stream.track.lane).submitted();
+        self.wait(StreamPoint { stream: key, sequence: last }, None);
         self.unlink(key, stream);
         self.streams.recycle(key);
     }
 
     /// Takes an ended stream out of its context and out of the count of its device.
     fn unlink(&self, key: StreamKey, stream: &Stream) {
-        self.subscriptions.forget(key);
+        self.subscriptions.forget(self, key);
         if let Some(failure) = stream.take_failure() {
             let mut unobserved = lock(&self.unobserved);
             if unobserved.len() < MAX_UNOBSERVED {
@@ -199,11 +205,18 @@ impl Machine {
         });
     }
 
-    /// Every stream with unfinished tasks, and how far it must come until they are.
-    pub(crate) fn unfinished(&self) -> Vec<StreamPoint> {
+    /// Streams with a queued or running task that may touch bytes that the engine reaches at `start`,
+    /// and how far they must come until it is done.
+    pub(crate) fn users_of(&self, start: usize, len: usize) -> Vec<StreamPoint> {
         self.streams
             .all()
             .filter(|(_, stream)| stream.track.completion.done() < stream.newest())
+            .filter(|(_, stream)| {
+                let lane = lock(&stream.track.lane);
+                // What a running task touches is not known here; a host function touches nothing.
+                let running = lane.is_claimed() && !stream.is_held.load(Ordering::Acquire);
+                running || lane.any(|task| task.touches(start, len))
+            })
             .map(|(key, stream)| StreamPoint { stream: key, sequence: stream.newest() })
             .collect()
     }

@@ -54,6 +54,9 @@ impl Caller<'_> {
             return Err(Error::Capacity { count, capacity });
         }
         let at = self.submission(explicit)?;
+        if at.stream.context() != Some(at.context) {
+            return Err(self.machine.other_context("stream", at.stream, at.context));
+        }
         let spot = self.fill_spot(target, count)?;
         if !spot.place.is_device() {
             return fill_now(spot, count, |reach| bytes::fill(reach, byte, count));

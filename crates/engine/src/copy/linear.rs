@@ -112,7 +112,8 @@ impl Caller<'_> {
         let span = self.span(target, source, count)?;
         crate::fault::ensure_installed();
         let gone = |Fault| Error::Inaccessible { side: "source", address: source.address, len: count };
-        let buffer = bytes::snapshot(span.source, count).map_err(gone)?;
+        let none = || Error::OutOfMemory { place: "the host (staging)".to_owned(), asked: count, free: 0, total: 0 };
+        let buffer = bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source).map_err(gone)?;
         self.queue(at, Task::Staged { buffer, target: span.target })
     }
 }

@@ -53,18 +53,26 @@ impl Job {
 
     /// Takes units until there are none left.
     pub(crate) fn help(&self) {
-        loop {
-            let unit = self.next.fetch_add(1, Ordering::Relaxed);
-            if unit >= self.units {
-                return;
-            }
-            if self.run(unit) == Err(Fault) {
-                self.faulted.store(true, Ordering::Relaxed);
-            }
-            if self.done.fetch_add(1, Ordering::AcqRel) + 1 == self.units {
-                self.bell.ring();
-            }
+        while self.help_once() {}
+    }
+
+    /// Takes one unit. `false` when there are none left.
+    pub(crate) fn help_once(&self) -> bool {
+        let unit = self.next.fetch_add(1, Ordering::Relaxed);
+        if unit >= self.units {
+            return false;
         }
+        let mut done = 1;
+        if self.run(unit) == Err(Fault) {
+            self.faulted.store(true, Ordering::Relaxed);
+            // The rest would only fault again: nobody needs to try.
+            let taken = self.next.swap(self.units, Ordering::Relaxed);
+            done += self.units.saturating_sub(taken);
+        }
+        if self.done.fetch_add(done, Ordering::AcqRel) + done == self.units {
+            self.bell.ring();
+        }
+        true
     }
 
     /// Helps, then waits for the other helpers.

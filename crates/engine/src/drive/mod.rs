@@ -83,6 +83,9 @@ impl Machine {
             return Err(self.other_context("stream", stream, context));
         }
         self.contexts.slot(context).check()?;
+        if self.devices[stream.device() as usize].aborting.load(Ordering::Acquire) {
+            return Err(Error::Aborting(stream.device()));
+        }
         let mut lane = lock(&stream.track.lane);
         if self.streams.get(key).is_none() {
             return Err(Error::Handle { what: "stream", handle: key.raw() });
@@ -213,6 +216,7 @@ impl Machine {
 
     /// A host function has returned: its task is finished, and the stream goes on.
     pub(crate) fn finish_held(&self, key: StreamKey, sequence: u64) {
+        self.streams.slot(key).is_held.store(false, Ordering::Release);
         self.finish(self.streams.slot(key), sequence);
         self.list(key);
     }
@@ -220,7 +224,11 @@ impl Machine {
     /// Drops what has not started. The running task, if any, still finishes.
     pub(crate) fn drop_pending(&self, stream: &Stream) {
         let (dropped, watchers) = stream.track.clear();
-        drop(dropped);
+        for task in dropped {
+            if let Task::Wait { event, .. } = task {
+                self.wait_is_over(event);
+            }
+        }
         for watcher in watchers {
             self.list(watcher);
         }
@@ -234,7 +242,7 @@ impl Machine {
             return true;
         }
         match &self.driver {
-            Driver::Threads(workers) => workers.wait(self, point, deadline, 0),
+            Driver::Threads(workers) => workers.wait(self, point, deadline),
             Driver::Stepped(stepper) => stepper.wait(self, point, deadline),
         }
     }
@@ -248,11 +256,11 @@ impl Machine {
     }
 
     fn readiness(&self, task: &Task) -> Readiness<StreamKey> {
-        let Task::Wait { after, event } = task else { return Readiness::Ready };
+        let Task::Wait { after, .. } = task else { return Readiness::Ready };
         let point = match after {
             Waited::Point(point) => *point,
-            Waited::NextRecord => match self.next_record(*event) {
-                Some(point) => point,
+            Waited::Next(cell) => match cell.get() {
+                Some(point) => *point,
                 None => return Readiness::Unknown,
             },
         };
@@ -277,13 +285,21 @@ impl Machine {
 
     fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Outcome {
         let result = match task {
-            Task::Host(call) => return self.deliver(key, stream, sequence, *call),
+            Task::Host(call) => {
+                // Said before the call is on its way: it may be over before we are back.
+                stream.is_held.store(true, Ordering::Release);
+                let outcome = self.deliver(key, stream, sequence, *call);
+                if let Outcome::Finished(_) = outcome {
+                    stream.is_held.store(false, Ordering::Release);
+                }
+                return outcome;
+            }
             Task::Record { event, generation } => {
                 self.stamp(event, generation);
                 Ok(())
             }
             Task::Wait { event, .. } => {
-                self.events.slot(event).waits.fetch_sub(1, Ordering::Relaxed);
+                self.wait_is_over(event);
                 Ok(())
             }
             Task::Doomed(error) => Err(*error),

@@ -134,17 +134,21 @@ impl Stepper {
 
     /// The program asks whether a stream has come to a point.
     pub(crate) fn poll(&self, machine: &Machine, point: StreamPoint) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
         let stream = machine.streams.slot(point.stream);
         if stream.track.completion.done() >= point.sequence {
+            // Not counted as a call: the program may be waiting for something else by asking this.
             stream.polls.store(0, Ordering::Relaxed);
             return;
         }
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let polls = stream.polls.fetch_add(1, Ordering::Relaxed);
         match self.schedule {
             Schedule::Late if polls < POLLS => {}
             Schedule::Late => {
-                self.step_towards(machine, point);
+                // What this stream waits for may itself wait for another one.
+                if !self.step_towards(machine, point) {
+                    self.step_any(machine);
+                }
             }
             Schedule::Random(_) if polls < POLLS => {
                 if self.coin() {
@@ -173,7 +177,13 @@ impl Stepper {
                 _ => self.step_any(machine),
             };
             if !moved {
-                self.bell.sleep_until(deadline, || self.changes.load(Ordering::Acquire) != seen);
+                let changed = || self.changes.load(Ordering::Acquire) != seen;
+                let patience = Instant::now() + self.patience;
+                let until = deadline.map_or(patience, |deadline| deadline.min(patience));
+                if !self.bell.sleep_until(Some(until), changed) {
+                    // A host function that holds this stream may wait for another one.
+                    self.step_any(machine);
+                }
             }
         }
     }
@@ -251,7 +261,7 @@ impl Stepper {
                 }
             }
         };
-        if let Err(error) = std::thread::Builder::new().name("softacl-caretaker".to_owned()).spawn(run) {
+        if let Err(error) = crate::thread::start("softacl-caretaker".to_owned(), run) {
             eprintln!("softacl: could not start the caretaker of the schedule: {error}");
         }
     }

@@ -80,34 +80,46 @@ impl Workers {
         job.complete()
     }
 
-    pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>, depth: usize) -> bool {
+    pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let completion = &machine.streams.slot(point.stream).track.completion;
+        if deadline.is_some() {
+            // A thread that must be back in time cannot start work of unknown length.
+            return completion.sleep_until(point.sequence, deadline);
+        }
         loop {
             if completion.done() >= point.sequence {
                 return true;
             }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return false;
+            let Err(aim) = self.help(machine, point) else { continue };
+            if let Some(job) = self.shared.jobs.pop() {
+                if job.help_once() {
+                    // There may be more of it: leave it to others too, and look at our own point first.
+                    let _ = self.shared.jobs.push(job);
+                }
+                continue;
             }
-            let limit = Limit { until: point.sequence, tasks: usize::MAX, deadline };
-            match machine.run(point.stream, limit) {
-                Stop::Limit | Stop::Empty => {}
-                Stop::Blocked(Readiness::After(earlier)) if depth < MAX_DEPTH => {
-                    if !self.wait(machine, earlier, deadline, depth + 1) {
-                        return false;
-                    }
-                }
-                Stop::Busy | Stop::Blocked(_) => {
-                    if let Some(job) = self.shared.jobs.pop() {
-                        job.help();
-                        continue;
-                    }
-                    if !self.spin(|| completion.done() >= point.sequence || !self.shared.jobs.is_empty()) {
-                        return completion.sleep_until(point.sequence, deadline);
-                    }
-                }
+            let aimed = &machine.streams.slot(aim.stream).track.completion;
+            let met =
+                || completion.done() >= point.sequence || aimed.done() >= aim.sequence || !self.shared.jobs.is_empty();
+            if !self.spin(met) {
+                return completion.sleep_until(point.sequence, None);
             }
         }
+    }
+
+    /// Runs what stands before a point, following event waits into other streams. The error is the
+    /// point that somebody else is working on.
+    fn help(&self, machine: &Machine, point: StreamPoint) -> Result<(), StreamPoint> {
+        let mut aim = point;
+        for _ in 0..MAX_DEPTH {
+            let limit = Limit { until: aim.sequence, tasks: usize::MAX, deadline: None };
+            match machine.run(aim.stream, limit) {
+                Stop::Limit | Stop::Empty => return Ok(()),
+                Stop::Blocked(Readiness::After(earlier)) => aim = earlier,
+                Stop::Busy | Stop::Blocked(_) => return Err(aim),
+            }
+        }
+        Err(aim)
     }
 
     fn spin(&self, met: impl Fn() -> bool) -> bool {
@@ -125,8 +137,7 @@ impl Workers {
                     }
                 };
                 // Without a worker the waiting threads still do all the work, only later.
-                let spawned = std::thread::Builder::new().name(format!("softacl-{number}")).spawn(run);
-                if let Err(error) = spawned {
+                if let Err(error) = crate::thread::start(format!("softacl-{number}"), run) {
                     eprintln!("softacl: could not start worker thread {number}: {error}");
                 }
             }

@@ -46,11 +46,18 @@ impl Extent {
     }
 }
 
+/// Says whether nothing can touch a freed range any more.
+pub(crate) type Idle = Box<dyn Fn() -> bool + Send>;
+
+/// Ranges in quarantine that one allocation looks at.
+const LOOKED_AT: usize = 8;
+
 struct State {
     /// Free ranges by start and by size, in bytes, multiples of `PAGE`.
     by_start: BTreeMap<usize, usize>,
     by_size: BTreeSet<(usize, usize)>,
-    quarantine: VecDeque<(Extent, Box<dyn Fn() -> bool + Send>)>,
+    /// Freed ranges that queued work may still touch, and when that is over.
+    quarantine: VecDeque<(Extent, Idle)>,
     vacant: Vec<u32>,
     next: u32,
     /// Allocations that are live, by start: for release and for leak reports.
@@ -123,11 +130,16 @@ impl Heap {
     pub(crate) fn allocate(&self, size: usize) -> Option<usize> {
         let span = size.checked_next_multiple_of(PAGE)?;
         let mut state = lock(&self.state);
-        state.settle();
+        state.settle(LOOKED_AT);
         if span > self.capacity - state.used.min(self.capacity) {
             return None;
         }
-        let &(room, start) = state.by_size.range((span.checked_add(GUARD)?, 0)..).next()?;
+        let needed = span.checked_add(GUARD)?;
+        if state.by_size.range((needed, 0)..).next().is_none() {
+            let all = state.quarantine.len();
+            state.settle(all);
+        }
+        let &(room, start) = state.by_size.range((needed, 0)..).next()?;
         state.take(start, room, span + GUARD);
         let number = match state.vacant.pop() {
             Some(number) => number,
@@ -156,7 +168,7 @@ impl Heap {
 
     /// Ends the allocation that starts at `start`. Its range is reused once `idle` says that nothing
     /// queued can touch it any more; `None` when that is already so. `false`: no such allocation.
-    pub(crate) fn free(&self, start: usize, idle: impl FnOnce() -> Option<Box<dyn Fn() -> bool + Send>>) -> bool {
+    pub(crate) fn free(&self, start: usize, idle: impl FnOnce(usize) -> Option<Idle>) -> bool {
         let mut state = lock(&self.state);
         let Some(number) = state.live.remove(&start) else { return false };
         let record = self.record(number);
@@ -164,15 +176,15 @@ impl Heap {
         state.vacant.push(number);
         state.used -= extent.size;
         state.stale += extent.size;
-        match idle() {
+        match idle(extent.size) {
             Some(idle) => state.quarantine.push_back((extent, idle)),
             None => state.give(extent.start, extent.size + GUARD),
         }
         true
     }
 
-    /// Ends every allocation, as a device reset does. Nothing queued may use them any more.
-    pub(crate) fn clear(&self) -> usize {
+    /// Ends every allocation, as a device reset does.
+    pub(crate) fn clear(&self, idle: impl Fn(usize, usize) -> Option<Idle>) {
         let mut state = lock(&self.state);
         let live = std::mem::take(&mut state.live);
         for (start, number) in &live {
@@ -180,9 +192,11 @@ impl Heap {
             state.vacant.push(*number);
             state.used -= size;
             state.stale += size;
-            state.give(*start, size + GUARD);
+            match idle(*start, size) {
+                Some(idle) => state.quarantine.push_back((Extent { start: *start, size }, idle)),
+                None => state.give(*start, size + GUARD),
+            }
         }
-        live.len()
     }
 
     /// Returns committed memory of free ranges to the system when much has piled up. `backing`
@@ -225,17 +239,17 @@ impl Heap {
 }
 
 impl State {
-    /// Moves ranges that nothing can touch any more from the quarantine to the free ranges.
-    fn settle(&mut self) {
-        let mut waiting = VecDeque::new();
-        while let Some((extent, idle)) = self.quarantine.pop_front() {
+    /// Moves ranges that nothing can touch any more from the quarantine to the free ranges. Looks at
+    /// the oldest `most`; those that must wait go to the end, so that all get their turn.
+    fn settle(&mut self, most: usize) {
+        for _ in 0..most.min(self.quarantine.len()) {
+            let Some((extent, idle)) = self.quarantine.pop_front() else { return };
             if idle() {
                 self.give(extent.start, extent.size + GUARD);
             } else {
-                waiting.push_back((extent, idle));
+                self.quarantine.push_back((extent, idle));
             }
         }
-        self.quarantine = waiting;
     }
 
     fn take(&mut self, start: usize, room: usize, span: usize) {
@@ -282,10 +296,10 @@ mod tests {
         assert_eq!(heap.find(b), Some(Extent { start: b, size: 1 }));
         assert_eq!(heap.find(b + 1), None);
         assert_eq!(heap.find(0), None);
-        assert!(heap.free(a, || None));
+        assert!(heap.free(a, |_| None));
         assert_eq!(heap.find(a), None);
-        assert!(!heap.free(a, || None));
-        assert!(!heap.free(b + 1, || None));
+        assert!(!heap.free(a, |_| None));
+        assert!(!heap.free(b + 1, |_| None));
     }
 
     #[test]
@@ -304,7 +318,7 @@ mod tests {
         let all: Vec<_> = (0..32).map(|_| heap.allocate(PAGE).unwrap()).collect();
         assert_eq!(heap.allocate(1), None);
         all.iter().step_by(2).chain(all.iter().skip(1).step_by(2)).for_each(|a| {
-            assert!(heap.free(*a, || None));
+            assert!(heap.free(*a, |_| None));
         });
         assert_eq!(heap.usage(), Usage { used: 0, peak: 32 * PAGE, capacity: 32 * PAGE });
         assert!(heap.allocate(32 * PAGE).is_some());
@@ -318,7 +332,7 @@ mod tests {
         let start = heap.allocate(4 * PAGE).unwrap();
         let done = Arc::new(AtomicBool::new(false));
         let idle = Arc::clone(&done);
-        assert!(heap.free(start, || Some(Box::new(move || idle.load(Ordering::Relaxed)))));
+        assert!(heap.free(start, |_| Some(Box::new(move || idle.load(Ordering::Relaxed)))));
         assert_eq!(heap.usage().used, 0);
         assert_eq!(heap.allocate(PAGE), None);
         done.store(true, Ordering::Relaxed);

@@ -143,6 +143,11 @@ impl Memory {
         (offset < base.len()).then_some((offset >> self.stride_bits) as u32)
     }
 
+    /// Where the engine reaches a device address.
+    pub(crate) fn reach(&self, address: usize) -> usize {
+        address.wrapping_add_signed(self.shift)
+    }
+
     /// The allocation at a device address, for reports. Takes no lock.
     pub(crate) fn device_extent(&self, address: usize) -> Option<Extent> {
         self.devices[self.device_of(address)? as usize].find(address)
@@ -191,7 +196,7 @@ impl Finder<'_> {
             let Some(extent) = self.memory.devices[device as usize].find(address) else {
                 return Err(Error::NotAllocated { side, address, device });
             };
-            let reach = address.wrapping_add_signed(self.memory.shift);
+            let reach = self.memory.reach(address);
             return Ok(Spot { address, place: Place::Device(device), extent: Some(extent), reach });
         }
         if self.memory.pinned.contains(address) {

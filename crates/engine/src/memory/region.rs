@@ -29,20 +29,25 @@ pub(crate) struct Region {
 
 impl Region {
     pub(crate) fn reserve(len: usize, access: Access) -> io::Result<Region> {
-        let whole = len + HUGE_PAGE;
-        let protection = match access {
-            Access::None => libc::PROT_NONE,
-            Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
-        };
+        // Huge pages are aligned, and nothing is mapped right before and behind the region.
+        let whole = len + 3 * HUGE_PAGE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing of ours.
-        let mapped = unsafe { libc::mmap(ptr::null_mut(), whole, protection, flags, -1, 0) };
+        let mapped = unsafe { libc::mmap(ptr::null_mut(), whole, libc::PROT_NONE, flags, -1, 0) };
         if mapped == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let start = (mapped as usize).next_multiple_of(HUGE_PAGE);
+        let start = (mapped as usize + HUGE_PAGE).next_multiple_of(HUGE_PAGE);
         if access == Access::ReadWrite {
-            // SAFETY: the range was mapped just above. Huge pages are a wish: failure changes nothing.
+            // SAFETY: the range lies in the mapping made just above.
+            let opened = unsafe { libc::mprotect(start as *mut _, len, libc::PROT_READ | libc::PROT_WRITE) };
+            if opened != 0 {
+                let error = io::Error::last_os_error();
+                // SAFETY: exactly the mapping made above, which nobody knows yet.
+                unsafe { libc::munmap(mapped, whole) };
+                return Err(error);
+            }
+            // SAFETY: as above. Huge pages are a wish: failure changes nothing.
             unsafe { libc::madvise(start as *mut _, len, libc::MADV_HUGEPAGE) };
         }
         Ok(Region { start, len, mapped: (mapped as usize, whole) })

@@ -35,6 +35,8 @@ pub(crate) enum Rest<K> {
 pub(crate) struct Lane<T, K> {
     queue: VecDeque<T>,
     submitted: u64,
+    /// Numbers up to here belong to tasks that were dropped, or that came before those.
+    dropped: u64,
     claimed: bool,
     listed: bool,
     /// What the front was last seen to wait for, so that it is watched for once only.
@@ -48,6 +50,7 @@ impl<T, K> Default for Lane<T, K> {
         Lane {
             queue: VecDeque::new(),
             submitted: 0,
+            dropped: 0,
             claimed: false,
             listed: false,
             watched: None,
@@ -60,6 +63,20 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
     /// The number of the newest task.
     pub(crate) fn submitted(&self) -> u64 {
         self.submitted
+    }
+
+    /// The number of the newest dropped task.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.claimed
+    }
+
+    /// Whether a queued task is like that.
+    pub(crate) fn any(&self, like: impl FnMut(&T) -> bool) -> bool {
+        self.queue.iter().any(like)
     }
 
     /// Nothing queued and nothing running.
@@ -152,6 +169,7 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
     /// Drops everything that has not started. Their numbers count as finished once the running
     /// task is.
     pub(crate) fn clear(&mut self) -> Vec<T> {
+        self.dropped = self.submitted;
         self.queue.drain(..).collect()
     }
 

@@ -26,7 +26,7 @@ mod live {
     use crate::sync::lock;
     use crate::task::Task;
     use std::sync::Mutex;
-    use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
     pub type StreamKey = Key<Stream>;
     pub(crate) type StreamPoint = Point<StreamKey>;
@@ -50,6 +50,8 @@ mod live {
         device: AtomicU32,
         priority: AtomicU32,
         flags: AtomicU32,
+        /// Whether a host function holds the claim, which touches no memory of ours.
+        pub(crate) is_held: AtomicBool,
         /// Bytes copied on the spot since the last wait; see `drive`.
         pub(crate) spent: AtomicUsize,
         /// Polls in a row that found the stream busy; see the stepped driver.

@@ -46,10 +46,10 @@ impl<T, K: Copy + PartialEq> Track<T, K> {
         (dropped, self.settle(&mut lane))
     }
 
-    /// A lane that has nothing left has finished everything it ever numbered, dropped tasks included.
+    /// Dropped tasks count as finished as soon as nothing runs in front of them.
     fn settle(&self, lane: &mut Lane<T, K>) -> Vec<K> {
-        if lane.is_idle() && lane.submitted() > self.completion.done() {
-            self.completion.publish(lane.submitted());
+        if !lane.is_claimed() && lane.dropped() > self.completion.done() {
+            self.completion.publish(lane.dropped());
         }
         lane.take_watchers(self.completion.done())
     }

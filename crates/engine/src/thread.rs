@@ -1,0 +1,27 @@
+//! Threads of the engine: named, and deaf to the signals of the program.
+//!
+//! A program that waits for SIGTERM with `sigwait` must not find it delivered to one of ours. Faults
+//! stay open: they are ours to handle.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
+
+/// Starts a thread that receives no signal but faults.
+pub(crate) fn start(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // The new thread inherits the mask; ours is restored right after.
+    // SAFETY: the set is made and filled here, and the calls only read and write these two sets.
+    unsafe {
+        let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
+        libc::sigfillset(all.as_mut_ptr());
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP] {
+            libc::sigdelset(all.as_mut_ptr(), fault);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+    }
+    let started = std::thread::Builder::new().name(name).spawn(run);
+    // SAFETY: `before` was filled by the call above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    started.map(|_| ())
+}
