@@ -1,6 +1,6 @@
 //! `cargo xtask install --prefix DIR`: a tree that stands where a CANN installation would.
 
-use crate::tree;
+use crate::{python, tree};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -13,7 +13,7 @@ pub fn install(prefix: &Path) -> Result<()> {
     let built = tree::build_library()?;
     fs::create_dir_all(prefix).with_context(|| format!("could not create {}", prefix.display()))?;
     let prefix = fs::canonicalize(prefix)?;
-    copy_headers(&tree::root().join("include"), &prefix.join("include"))?;
+    copy_tree(&tree::root().join("include"), &prefix.join("include"))?;
     place(&built.join("libascendcl.so"), &prefix.join("lib64/libascendcl.so"), 0o755)?;
     let second_name = prefix.join("lib64/libacl_rt.so");
     if second_name.symlink_metadata().is_ok() {
@@ -21,7 +21,7 @@ pub fn install(prefix: &Path) -> Result<()> {
     }
     symlink("libascendcl.so", &second_name)?;
     place(&built.join("softacl"), &prefix.join("bin/softacl"), 0o755)?;
-    fs::create_dir_all(prefix.join("python/site-packages"))?;
+    python::stage_module(&prefix.join("python/site-packages"))?;
     write(&prefix.join("set_env.sh"), SET_ENV)?;
     write(&prefix.join("lib64/pkgconfig/ascendcl.pc"), &PKG_CONFIG.replace("@VERSION@", VERSION))?;
     write(&prefix.join("lib64/cmake/ascendcl/ascendcl-config.cmake"), CMAKE)?;
@@ -61,13 +61,14 @@ endif()
 unset(_ascendcl_prefix)
 "#;
 
-fn copy_headers(from: &Path, to: &Path) -> Result<()> {
+/// Copies a directory with everything in it.
+pub fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from).with_context(|| format!("could not read {}", from.display()))? {
         let path = entry?.path();
         let target = to.join(path.file_name().context("an entry has a name")?);
         if path.is_dir() {
-            copy_headers(&path, &target)?;
+            copy_tree(&path, &target)?;
         } else {
             place(&path, &target, 0o644)?;
         }
@@ -76,7 +77,7 @@ fn copy_headers(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// Puts a file in place as a whole: a program that runs from the old one keeps it.
-fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
+pub fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
     let parent = to.parent().context("a file lies in a directory")?;
     fs::create_dir_all(parent)?;
     let fresh = parent.join(".softacl-new");
@@ -110,7 +111,7 @@ pub fn check() -> Result<()> {
         &format!(
             "gcc -std=gnu99 -pthread -I$ASCEND_HOME_PATH/include -I{} {} -o {} -L$ASCEND_HOME_PATH/lib64 -lascendcl && \
              {linked} && softacl run --soc Ascend910C -- {linked} && \
-             gcc {} -o {opened} -ldl && {opened} libascendcl.so && {opened} libacl_rt.so && softacl explain 107003 >/dev/null",
+             gcc {} -o {opened} -ldl && {opened} libascendcl.so && {opened} libacl_rt.so && softacl explain 107003 >/dev/null && python3 -c 'import acl; assert acl.rt.set_device(0) == 0'",
             expect.display(),
             source.display(),
             linked.display(),

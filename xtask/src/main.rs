@@ -2,6 +2,7 @@
 
 mod conformance;
 mod install;
+mod python;
 mod support;
 mod test;
 mod tree;
@@ -45,6 +46,11 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         library: Option<PathBuf>,
     },
+    /// Build the Python wheel into a directory
+    Wheel {
+        #[arg(long, value_name = "DIR", default_value = "target/wheels")]
+        output: PathBuf,
+    },
     /// Random traffic on 8 threads and 200 streams, every byte verified
     Soak {
         #[arg(long, default_value_t = 60)]
@@ -85,6 +91,7 @@ fn main() -> Result<()> {
             ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
             Ok(())
         }
+        Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
         Command::Soak { seconds } => test::soak(seconds),
         Command::Support { check } => support::write(check),
     }

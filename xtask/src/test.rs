@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
 
 use crate::conformance::{self, Options, Sanitizer};
-use crate::{install, support, tree};
+use crate::{install, python, support, tree};
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
 use std::time::Instant;
@@ -20,6 +20,8 @@ const STEPS: &[Step] = &[
     ("conformance, ASan", || conform(Some(Sanitizer::Address))),
     ("conformance, TSan", || conform(Some(Sanitizer::Thread))),
     ("installation", install::check),
+    ("python", python::test),
+    ("examples", examples),
     ("demo", demo),
     ("soak", || soak(60)),
 ];
@@ -66,6 +68,16 @@ fn conform(sanitizer: Option<Sanitizer>) -> Result<()> {
     let summary = conformance::run(&options)?;
     ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
     Ok(())
+}
+
+/// The C examples as a user builds them: with make, against an installation, in a copy.
+fn examples() -> Result<()> {
+    let prefix = tree::target().join("install-check/softacl");
+    install::install(&prefix)?;
+    let copy = tree::target().join("examples-check");
+    install::copy_tree(&tree::root().join("examples/c"), &copy)?;
+    let script = format!("source {}/set_env.sh && make -s -C {} run", prefix.display(), copy.display());
+    tree::run(Command::new("bash").args(["-c", &script]))
 }
 
 fn demo() -> Result<()> {

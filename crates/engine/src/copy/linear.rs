@@ -5,7 +5,7 @@ use super::{kind_in, kinds, not_null};
 use crate::bytes::{self, Fault};
 use crate::calls::Caller;
 use crate::error::{Error, Result};
-use crate::memory::Spot;
+use crate::memory::{Place, Spot};
 use crate::task::Task;
 use softacl_profiles::AsyncHostToHost;
 
@@ -96,6 +96,9 @@ impl Caller<'_> {
         if blocking {
             self.drain(at.key, at.stream, -1)?;
             return self.copy_now(span);
+        }
+        if source.place == Place::Pageable || target.place == Place::Pageable {
+            crate::fault::ensure_installed();
         }
         self.queue(at, Task::Copy(span))
     }

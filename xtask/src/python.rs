@@ -1,0 +1,114 @@
+//! The Python side: the module for an installation, the wheel, and its tests in an environment of its own.
+
+use crate::{install, tree};
+use anyhow::{Context, Result, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Interpreters that the module is tried on when they are there; the first is the one of the tests.
+const INTERPRETERS: [&str; 6] = ["python3", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13"];
+
+/// Puts the module, its stubs and the package into a site-packages directory.
+pub fn stage_module(site: &Path) -> Result<()> {
+    tree::run(tree::cargo().args(["build", "--release", "--package", "softacl-python", "--locked"]))?;
+    install::place(&tree::target().join("release/libacl.so"), &site.join("acl.abi3.so"), 0o755)?;
+    for package in ["acl-stubs", "softacl"] {
+        copy_sources(&tree::root().join("python").join(package), &site.join(package))?;
+    }
+    Ok(())
+}
+
+/// Builds the wheel, which carries the library and the headers as well.
+pub fn wheel(output: &Path) -> Result<PathBuf> {
+    let stage = tree::target().join("wheel-stage");
+    if stage.exists() {
+        fs::remove_dir_all(&stage)?;
+    }
+    let built = tree::build_library()?;
+    stage_module(&stage)?;
+    install::place(&built.join("libascendcl.so"), &stage.join("softacl/lib64/libascendcl.so"), 0o755)?;
+    install::copy_tree(&tree::root().join("include"), &stage.join("softacl/include"))?;
+    let script = tree::root().join("python/wheel.py");
+    let done = Command::new("python3").arg(script).arg("--stage").arg(&stage).arg("--output").arg(output).output();
+    let done = done.context("could not start python3")?;
+    ensure!(done.status.success(), "the wheel could not be built: {}", String::from_utf8_lossy(&done.stderr));
+    Ok(PathBuf::from(String::from_utf8(done.stdout)?.trim()))
+}
+
+/// Installs the wheel with pip into a fresh environment and runs the tests there; then runs the
+/// examples on every interpreter of this machine.
+pub fn test() -> Result<()> {
+    let wheel = wheel(&tree::target().join("wheels"))?;
+    let environment = tree::target().join("python-environment");
+    let python = environment.join("bin/python");
+    let requirements = tree::root().join("python/requirements.txt");
+    if !python.exists() {
+        tree::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+    }
+    let pip = |arguments: &[&str]| {
+        tree::run(
+            Command::new(&python)
+                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+                .args(arguments),
+        )
+    };
+    pip(&["--requirement", &requirements.display().to_string()])?;
+    pip(&["--force-reinstall", "--no-deps", &wheel.display().to_string()])?;
+    let mut tests = clean(&python);
+    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(tree::root().join("python/tests"));
+    tree::run(&mut tests)?;
+    let mut stubs = clean(&python);
+    stubs.args(["-m", "mypy.stubtest", "acl", "--allowlist"]).arg(tree::root().join("python/stubtest-allowlist.txt"));
+    tree::run(stubs.current_dir(&environment))?;
+    other_interpreters(&tree::target().join("wheel-stage"))
+}
+
+/// One build serves all versions: the examples run on each that is here.
+fn other_interpreters(stage: &Path) -> Result<()> {
+    for name in INTERPRETERS {
+        let there = Command::new(name).args(["-c", "import sys; assert sys.version_info >= (3, 9)"]).output();
+        if !there.is_ok_and(|output| output.status.success()) {
+            println!("{name}: not here");
+            continue;
+        }
+        for example in
+            ["01_copy.py", "02_batch.py", "03_descriptor.py", "04_events.py", "05_callbacks.py", "06_two_devices.py"]
+        {
+            let mut run = clean(Path::new(name));
+            run.arg(tree::root().join("examples/python").join(example))
+                .env("PYTHONPATH", stage)
+                .stdout(std::process::Stdio::null());
+            tree::run(&mut run).with_context(|| format!("{example} on {name}"))?;
+        }
+        println!("{name}: examples passed");
+    }
+    Ok(())
+}
+
+/// An interpreter without what the surrounding shell may have set.
+fn clean(python: &Path) -> Command {
+    let mut command = Command::new(python);
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("SOFTACL_")
+            || text.starts_with("ASCEND_")
+            || text.starts_with("PYTHON")
+            || text == "LD_LIBRARY_PATH"
+        {
+            command.env_remove(&name);
+        }
+    }
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+fn copy_sources(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from).with_context(|| format!("could not read {}", from.display()))? {
+        let path = entry?.path();
+        if path.is_file() {
+            install::place(&path, &to.join(path.file_name().context("a file has a name")?), 0o644)?;
+        }
+    }
+    Ok(())
+}
