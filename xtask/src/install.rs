@@ -24,7 +24,10 @@ pub fn install(prefix: &Path) -> Result<()> {
     python::stage_module(&prefix.join("python/site-packages"))?;
     write(&prefix.join("set_env.sh"), SET_ENV)?;
     write(&prefix.join("lib64/pkgconfig/ascendcl.pc"), &PKG_CONFIG.replace("@VERSION@", VERSION))?;
-    write(&prefix.join("lib64/cmake/ascendcl/ascendcl-config.cmake"), CMAKE)?;
+    // CMake looks below lib64 on some systems and below lib on others.
+    for directory in ["lib64", "lib"] {
+        write(&prefix.join(directory).join("cmake/ascendcl/ascendcl-config.cmake"), CMAKE)?;
+    }
     println!("installed softacl {VERSION} in {}", prefix.display());
     println!("use it with: source {}/set_env.sh", prefix.display());
     Ok(())

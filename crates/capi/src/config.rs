@@ -142,6 +142,7 @@ pub fn memory_size(text: &str) -> Option<usize> {
         "K" | "KiB" | "k" => 10,
         "M" | "MiB" | "m" => 20,
         "G" | "GiB" | "g" => 30,
+        "T" | "TiB" | "t" => 40,
         _ => return None,
     };
     let size =

@@ -62,7 +62,8 @@ pub(crate) fn refuse_with(function: &str, code: i32, why: &str) -> i32 {
 
 fn tell(id: &str, function: &str, code: i32, why: &str) -> i32 {
     let name = ascendcl_sys::code_name(code).unwrap_or("unknown code");
-    let text = format!("[{id}] {function} failed with {code} ({name}): {why}.");
+    let stop = if why.ends_with(['.', '?', '!']) { "" } else { "." };
+    let text = format!("[{id}] {function} failed with {code} ({name}): {why}{stop}");
     if *LOGS_FAILURES {
         eprintln!("softacl: {text}");
     }

@@ -35,6 +35,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // A reader that has seen enough ends us quietly, as it does other commands.
+    // SAFETY: restores the default action of a signal, before there are threads.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let result = match Arguments::parse().command {
         Command::Run(arguments) => run::main(&arguments),
         Command::Explain(arguments) => explain::main(&arguments),

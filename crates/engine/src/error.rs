@@ -50,7 +50,7 @@ pub enum Error {
     )]
     NoContext,
     #[error(
-        "the {what} belongs to another context: it was created in a context of device {theirs}, the current context of this thread is {ours}"
+        "the {what} belongs to another context, one of device {theirs}, than the current one of this thread, which is {ours}"
     )]
     OtherContext { what: &'static str, theirs: u32, ours: String },
     #[error("address {address:#x} of the {side} is not aligned to {alignment} bytes")]

@@ -7,8 +7,8 @@
  * True for all of them
  *   - Addresses need no alignment, except for descriptors (64 bytes), reductions (element size) and
  *     aclrtMemsetD32* (4 bytes).
- *   - Nobody checks that source and destination do not overlap, or that a range lies within one
- *     allocation.
+ *   - Nobody checks that source and destination do not overlap. A range that leaves its allocation is
+ *     refused by softacl (107000); a card may not notice.
  *   - A count of 0 is success, before any other check. (A batch checks a little more.)
  *   - No copy waits for work in other streams. Ordering is your job: one stream, or events.
  */

@@ -100,11 +100,11 @@ ACL_FUNC_VISIBILITY aclError aclrtRecordEventWithFlag(aclrtEvent event, aclrtStr
  */
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 
-/** aclrtStreamWaitEvent with an ACL_EVENT_WAIT_* flag and a limit in seconds. */
+/** aclrtStreamWaitEvent with an ACL_EVENT_WAIT_* flag; the limit has no effect in softacl. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEventWithFlag(aclrtStream stream, aclrtEvent event,
                                                           uint32_t timeout, uint32_t flag);
 
-/** aclrtStreamWaitEvent with a limit in seconds; negative -> 107000. */
+/** aclrtStreamWaitEvent with a limit, which has no effect in softacl; negative -> 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event,
                                                              int32_t timeout);
 

@@ -237,7 +237,7 @@ ACL_FUNC_VISIBILITY aclError aclrtPointerGetAttributes(const void *ptr,
 
 /**
  * Free and total bytes of one kind of memory on the current device. ACL_HBM_MEM is the one to ask
- * for. NULL -> 100000, a kind that the device does not have -> 107016.
+ * for. NULL -> 100000, a number that is no kind of memory -> 107016.
  */
 ACL_FUNC_VISIBILITY aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 

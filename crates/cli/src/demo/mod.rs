@@ -32,6 +32,12 @@ const REPEATS: usize = 5;
 const PAGEABLE: usize = 16 << 20;
 
 pub fn main(arguments: &Arguments) -> Result<()> {
+    let soc = acl::soc_name();
+    let has_batches = softacl_profiles::profile(Some(&soc), None).is_ok_and(|profile| profile.chip.copy.batch);
+    ensure!(
+        has_batches,
+        "the demo moves its blocks in batches, which {soc} does not have; choose another chip with SOFTACL_SOC"
+    );
     acl::set_device(0)?;
     let report = Demo::new(arguments.blocks as usize, arguments.block_size as usize)?.run()?;
     if arguments.json {
@@ -125,6 +131,7 @@ impl Demo {
             marks[2].record(&self.reload)?;
             self.batch(second, Direction::ToDevice, &self.reload)?;
             marks[3].record(&self.reload)?;
+            self.compute.synchronize()?;
             self.offload.synchronize()?;
             self.reload.synchronize()
         })?;

@@ -50,7 +50,7 @@ impl Caller<'_> {
         let target = finder.find("destination", target)?;
         let source = finder.find("source", source)?;
         drop(finder);
-        self.copy_now(self.span(target, source, count)?)
+        self.copy_now(self.span(target, source, count)?, target, source)
     }
 
     /// Queues a copy on a stream, or drains the stream and copies when host memory is pageable.
@@ -95,7 +95,7 @@ impl Caller<'_> {
         let span = self.span(target, source, count)?;
         if blocking {
             self.drain(at.key, at.stream, -1)?;
-            return self.copy_now(span);
+            return self.copy_now(span, target, source);
         }
         if source.place == Place::Pageable || target.place == Place::Pageable {
             crate::fault::ensure_installed();

@@ -82,9 +82,18 @@ impl<'a> Caller<'a> {
     }
 
     /// Copies on the calling thread, now. Ordered with nothing.
-    fn copy_now(&self, span: Span) -> Result<()> {
+    fn copy_now(&self, span: Span, target: Spot, source: Spot) -> Result<()> {
         crate::fault::ensure_installed();
-        self.machine.copy_span(span)
+        self.machine.copy_span(span).map_err(|error| match (error, target.place, source.place) {
+            // Only ordinary memory can be missing, so it is known which side it was.
+            (Error::Inaccessible { len, .. }, Place::Pageable, place) if place != Place::Pageable => {
+                Error::Inaccessible { side: "destination", address: target.address, len }
+            }
+            (Error::Inaccessible { len, .. }, place, Place::Pageable) if place != Place::Pageable => {
+                Error::Inaccessible { side: "source", address: source.address, len }
+            }
+            (error, ..) => error,
+        })
     }
 
     /// What a blocking copy needs: a context, on a device whose tasks are not being aborted.
