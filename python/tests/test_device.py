@@ -36,10 +36,10 @@ def test_set_device_makes_it_current() -> None:
     assert rt.get_device() == (0, SUCCESS)
 
 
-@pytest.mark.parametrize("device", [-1, 64, 2**31 - 1, -(2**31)])
-def test_devices_that_do_not_exist_are_codes(device: int) -> None:
-    assert rt.set_device(device) == INVALID_DEVICEID
-    assert rt.reset_device(device) == INVALID_DEVICEID
+@pytest.mark.parametrize("number", [-1, 64, 2**31 - 1, -(2**31)])
+def test_devices_that_do_not_exist_are_codes(number: int) -> None:
+    assert rt.set_device(number) == INVALID_DEVICEID
+    assert rt.reset_device(number) == INVALID_DEVICEID
     assert rt.get_device() == (0, SUCCESS)
 
 

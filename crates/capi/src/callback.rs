@@ -2,7 +2,7 @@
 
 use crate::door::doors;
 use ascendcl_sys::*;
-use softacl_engine::Error;
+use softacl_engine::{Error, fail};
 use std::ffi::c_void;
 
 /// A C function and its argument, on the way to another thread. The program vouches for both.
@@ -34,7 +34,7 @@ doors! {
         let holds_stream = match block_type {
             ACL_CALLBACK_NO_BLOCK => false,
             ACL_CALLBACK_BLOCK => true,
-            _ => return Err(Error::Argument(format!("block type {block_type} is neither 0 nor 1"))),
+            _ => return fail(Error::Argument(format!("block type {block_type} is neither 0 nor 1"))),
         };
         let function = function.ok_or_else(|| Error::Parameter("fn is NULL".to_owned()))?;
         caller.launch_callback(stream as usize, holds_stream, Call::boxed(function, argument))
@@ -42,7 +42,7 @@ doors! {
 
     fn aclrtProcessReport(ms: i32) |caller| {
         if ms != -1 && ms <= 0 {
-            return Err(Error::Argument(format!("timeout {ms} is neither -1 (for ever) nor a positive number of milliseconds")));
+            return fail(Error::Argument(format!("timeout {ms} is neither -1 (for ever) nor a positive number of milliseconds")));
         }
         // SAFETY: asking for the identity of this thread has no conditions.
         let thread = unsafe { libc::pthread_self() };

@@ -2,7 +2,7 @@
 
 use crate::door::{doors, out};
 use ascendcl_sys::*;
-use softacl_engine::{ContextKey, Error};
+use softacl_engine::{ContextKey, Error, Result, fail};
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -26,14 +26,14 @@ doors! {
 
     fn aclrtDestroyContext(context: aclrtContext) |caller| {
         if context.is_null() {
-            return Err(Error::Null("context"));
+            return fail(Error::Null("context"));
         }
         caller.destroy_context(context as usize)
     }
 
     fn aclrtSetCurrentContext(context: aclrtContext) |caller| {
         if context.is_null() {
-            return Err(Error::Null("context"));
+            return fail(Error::Null("context"));
         }
         caller.set_current_context(context as usize)
     }
@@ -64,9 +64,9 @@ doors! {
     fn aclrtSetSysParamOpt(option: i32, value: i64) |_caller| { set(0, option, value) }
 }
 
-fn set(owner: usize, option: i32, value: i64) -> Result<(), Error> {
+fn set(owner: usize, option: i32, value: i64) -> Result<()> {
     if !OPTIONS.contains(&option) {
-        return Err(Error::Argument(format!("system parameter {option} is not in 0 to 3")));
+        return fail(Error::Argument(format!("system parameter {option} is not in 0 to 3")));
     }
     PARAMETERS.lock().unwrap_or_else(PoisonError::into_inner).insert((owner, option), value);
     Ok(())
@@ -75,7 +75,7 @@ fn set(owner: usize, option: i32, value: i64) -> Result<(), Error> {
 /// Reads a parameter; one that was never set has a code of its own.
 fn get(
     function: &'static str,
-    owner: impl FnOnce(softacl_engine::Caller<'_>) -> Result<usize, Error>,
+    owner: impl FnOnce(softacl_engine::Caller<'_>) -> Result<usize>,
     option: i32,
     value: *mut i64,
 ) -> aclError {
@@ -83,7 +83,7 @@ fn get(
     let code = crate::door::enter(function, |caller| {
         let value = out(value, "value")?;
         if !OPTIONS.contains(&option) {
-            return Err(Error::Argument(format!("system parameter {option} is not in 0 to 3")));
+            return fail(Error::Argument(format!("system parameter {option} is not in 0 to 3")));
         }
         let owner = owner(caller)?;
         match PARAMETERS.lock().unwrap_or_else(PoisonError::into_inner).get(&(owner, option)) {

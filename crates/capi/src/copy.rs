@@ -3,8 +3,8 @@
 use crate::door::{array, doors, enter, out};
 use ascendcl_sys::*;
 use softacl_engine::{
-    BatchAttribute, BatchFailure, BatchRequest, Caller, CopyRequest, DescriptorRequest, Error, FailIndex, FillRequest,
-    Location, OffsetRequest, PlaneRequest, ReduceRequest, WordFillRequest,
+    BatchAttribute, BatchFailure, BatchRequest, Caller, CopyRequest, DescriptorRequest, FailIndex, FillRequest,
+    Location, OffsetRequest, PlaneRequest, ReduceRequest, Result, WordFillRequest,
 };
 use std::ffi::c_void;
 
@@ -151,7 +151,7 @@ fn copy_batch(
     arguments: BatchArguments,
     fail_index: Option<*mut usize>,
     stream: Option<usize>,
-) -> Result<(), Error> {
+) -> Result<()> {
     let fail_index = fail_index.map(|pointer| out(pointer, "failIndex")).transpose()?;
     let BatchArguments { count, attr_count, .. } = arguments;
     // A batch of which every size is 0 succeeds whatever the other arguments are, so they are looked

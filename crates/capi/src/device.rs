@@ -2,7 +2,7 @@
 
 use crate::door::{doors, out, require, timeout};
 use ascendcl_sys::*;
-use softacl_engine::{Caller, Error};
+use softacl_engine::{Caller, Error, Result, fail};
 use softacl_profiles::Form;
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -52,7 +52,7 @@ doors! {
             ACL_DEVICE_INFO_AI_CORE_NUM => ACL_DEV_ATTR_AICORE_CORE_NUM,
             ACL_DEVICE_INFO_VECTOR_CORE_NUM => ACL_DEV_ATTR_VECTOR_CORE_NUM,
             ACL_DEVICE_INFO_L2_SIZE => ACL_DEV_ATTR_L2_CACHE_SIZE,
-            _ => return Err(Error::Argument(format!("device information {info} does not exist"))),
+            _ => return fail(Error::Argument(format!("device information {info} does not exist"))),
         };
         value.set(attribute_value(caller, device.into(), attribute)?)
     }
@@ -138,7 +138,7 @@ doors! {
 const ATTRIBUTES: std::ops::RangeInclusive<i32> = ACL_DEV_ATTR_AICPU_CORE_NUM..=ACL_DEV_ATTR_NPU_ARCH;
 
 /// What is known of a device. Numbers without a public source are refused, not invented.
-fn attribute_value(caller: Caller<'_>, device: i64, attribute: i32) -> Result<i64, Error> {
+fn attribute_value(caller: Caller<'_>, device: i64, attribute: i32) -> Result<i64> {
     let logical = caller.machine().logical_device(device)?;
     let config = caller.machine().config();
     let unknown =
@@ -153,7 +153,7 @@ fn attribute_value(caller: Caller<'_>, device: i64, attribute: i32) -> Result<i6
         ACL_DEV_ATTR_PHY_CHIP_ID => logical.into(),
         ACL_DEV_ATTR_HD_CONNECT_TYPE => ACL_HOST_DEVICE_CONNECT_TYPE_PCIE.into(),
         ACL_DEV_ATTR_IS_VIRTUAL => 0,
-        known if ATTRIBUTES.contains(&known) => return Err(unknown()),
-        _ => return Err(Error::Parameter(format!("device attribute {attribute} does not exist"))),
+        known if ATTRIBUTES.contains(&known) => return fail(unknown()),
+        _ => return fail(Error::Parameter(format!("device attribute {attribute} does not exist"))),
     })
 }

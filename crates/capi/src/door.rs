@@ -5,7 +5,7 @@
 //! through the engine's guarded routines, so a wild pointer is an error and not a crash.
 
 use crate::{config, message, process};
-use softacl_engine::{Caller, ContextKey, Error, Layer, fault};
+use softacl_engine::{Caller, ContextKey, Error, Layer, Result, fail, fault};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
@@ -16,7 +16,7 @@ thread_local! {
 
 static LOGS_FAILURES: LazyLock<bool> = LazyLock::new(config::logs_failures);
 
-/// Declares exported functions. The body sees the arguments and returns `Result<(), Error>`; a body
+/// Declares exported functions. The body sees the arguments and returns `Result<()>`; a body
 /// that starts with `|caller|` also sees the calling thread.
 macro_rules! doors {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),* $(,)?) |$caller:ident| $body:block)*) => {$(
@@ -31,7 +31,7 @@ pub(crate) use doors;
 
 /// Runs the body of an exported function.
 #[inline]
-pub(crate) fn enter(function: &'static str, body: impl FnOnce(Caller<'_>) -> Result<(), Error>) -> i32 {
+pub(crate) fn enter(function: &'static str, body: impl FnOnce(Caller<'_>) -> Result<()>) -> i32 {
     let run = || {
         let machine = process::machine()?;
         CURRENT.with(|current| body(Caller::new(machine, current)))
@@ -80,28 +80,28 @@ pub(crate) struct Out<T> {
 }
 
 /// A result pointer that must not be NULL.
-pub(crate) fn out<T: Copy>(pointer: *mut T, name: &'static str) -> Result<Out<T>, Error> {
+pub(crate) fn out<T: Copy>(pointer: *mut T, name: &'static str) -> Result<Out<T>> {
     if pointer.is_null() {
-        return Err(Error::Null(name));
+        return fail(Error::Null(name));
     }
     Ok(Out { address: pointer as usize, name, kind: std::marker::PhantomData })
 }
 
 impl<T: Copy> Out<T> {
     /// Writes the result.
-    pub(crate) fn set(self, value: T) -> Result<(), Error> {
+    pub(crate) fn set(self, value: T) -> Result<()> {
         // SAFETY: any initialised plain value may be read as bytes; the C structs written here have
         // no padding that matters.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
         if fault::write_out(self.address, bytes) {
             return Ok(());
         }
-        Err(Error::Argument(format!("{} points to {:#x}, which cannot be written", self.name, self.address)))
+        fail(Error::Argument(format!("{} points to {:#x}, which cannot be written", self.name, self.address)))
     }
 }
 
 /// An array that C hands over, readable in whole. NULL is `None`.
-pub(crate) fn array<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<Option<&'a [T]>, Error> {
+pub(crate) fn array<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<Option<&'a [T]>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -110,7 +110,7 @@ pub(crate) fn array<'a, T>(pointer: *const T, count: usize, name: &'static str) 
     let fine =
         pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || fault::is_readable(pointer as usize, bytes));
     if !fine {
-        return Err(Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read")));
+        return fail(Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read")));
     }
     // SAFETY: not NULL, aligned and readable as just checked; C promises not to change the arguments
     // of a call while it runs.
@@ -118,7 +118,7 @@ pub(crate) fn array<'a, T>(pointer: *const T, count: usize, name: &'static str) 
 }
 
 /// A text that C hands over. NULL is `None`.
-pub(crate) fn text(pointer: *const std::ffi::c_char, name: &'static str) -> Result<Option<String>, Error> {
+pub(crate) fn text(pointer: *const std::ffi::c_char, name: &'static str) -> Result<Option<String>> {
     const LIMIT: usize = 64 << 10;
     if pointer.is_null() {
         return Ok(None);
@@ -126,24 +126,24 @@ pub(crate) fn text(pointer: *const std::ffi::c_char, name: &'static str) -> Resu
     fault::ensure();
     match fault::read_text(pointer as usize, LIMIT).map(String::from_utf8) {
         Some(Ok(text)) => Ok(Some(text)),
-        _ => Err(Error::Argument(format!("{name} at {pointer:?} is not a readable text of at most {LIMIT} bytes"))),
+        _ => fail(Error::Argument(format!("{name} at {pointer:?} is not a readable text of at most {LIMIT} bytes"))),
     }
 }
 
 /// Refuses a function that the chip does not have.
-pub(crate) fn require(caller: Caller<'_>, function: &'static str) -> Result<(), Error> {
+pub(crate) fn require(caller: Caller<'_>, function: &'static str) -> Result<()> {
     let profile = &caller.machine().config().profile;
     let known = ascendcl_sys::manifest::function(function).is_none_or(|f| f.products & profile.chip.product_bit() != 0);
     if known {
         return Ok(());
     }
-    Err(Error::Unsupported { what: function, soc: profile.soc.clone() })
+    fail(Error::Unsupported { what: function, soc: profile.soc.clone() })
 }
 
 /// A timeout of the interface: -1 for ever, or more than 0 milliseconds.
-pub(crate) fn timeout(ms: i32) -> Result<i32, Error> {
+pub(crate) fn timeout(ms: i32) -> Result<i32> {
     if ms == -1 || ms > 0 {
         return Ok(ms);
     }
-    Err(Error::Parameter(format!("timeout {ms} is neither -1 (for ever) nor a positive number of milliseconds")))
+    fail(Error::Parameter(format!("timeout {ms} is neither -1 (for ever) nor a positive number of milliseconds")))
 }

@@ -3,7 +3,7 @@
 use crate::door::{array, doors, out, require};
 use crate::message;
 use ascendcl_sys::*;
-use softacl_engine::Error;
+use softacl_engine::{Error, fail};
 use std::ffi::c_char;
 
 #[unsafe(no_mangle)]
@@ -25,7 +25,7 @@ doors! {
     fn aclrtGetMemUceInfo(device: i32, infos: *mut aclrtMemUceInfo, count: usize, found: *mut usize) |caller| {
         let (_, found) = (out(infos, "memUceInfoArray")?, out(found, "retSize")?);
         if count == 0 {
-            return Err(Error::Argument("arraySize is 0".to_owned()));
+            return fail(Error::Argument("arraySize is 0".to_owned()));
         }
         require(caller, "aclrtGetMemUceInfo")?;
         caller.machine().logical_device(device.into())?;
@@ -35,7 +35,7 @@ doors! {
     fn aclrtMemUceRepair(device: i32, infos: *mut aclrtMemUceInfo, count: usize) |caller| {
         array(infos.cast_const(), count, "memUceInfoArray")?.ok_or(Error::Null("memUceInfoArray"))?;
         if count == 0 {
-            return Err(Error::Argument("arraySize is 0".to_owned()));
+            return fail(Error::Argument("arraySize is 0".to_owned()));
         }
         require(caller, "aclrtMemUceRepair")?;
         caller.machine().logical_device(device.into()).map(|_| ())

@@ -2,7 +2,7 @@
 
 use crate::door::{doors, out, require, timeout};
 use ascendcl_sys::*;
-use softacl_engine::{Caller, Error, EventKind, EventStatus};
+use softacl_engine::{Caller, Error, EventKind, EventStatus, Result, fail};
 use std::ffi::c_void;
 
 doors! {
@@ -34,7 +34,7 @@ doors! {
     fn aclrtStreamWaitEventWithTimeout(stream: aclrtStream, event: aclrtEvent, timeout: i32) |caller| {
         let event = given(event)?;
         if timeout < 0 {
-            return Err(Error::Parameter(format!("timeout {timeout} is negative")));
+            return fail(Error::Parameter(format!("timeout {timeout} is negative")));
         }
         caller.stream_wait_event(stream as usize, event)
     }
@@ -72,7 +72,7 @@ doors! {
     fn aclrtQueryEvent(event: aclrtEvent, status: *mut i32) |caller| {
         let (event, status) = (given(event)?, out(status, "status")?);
         match caller.event_status(event)? {
-            (_, true) => Err(Error::Feature("aclrtQueryEvent does not know Ex events; use aclrtQueryEventStatus".to_owned())),
+            (_, true) => fail(Error::Feature("aclrtQueryEvent does not know Ex events; use aclrtQueryEventStatus".to_owned())),
             (EventStatus::Complete, false) => status.set(ACL_EVENT_STATUS_COMPLETE),
             (EventStatus::NeverRecorded | EventStatus::Pending, false) => status.set(ACL_EVENT_STATUS_NOT_READY),
         }
@@ -101,7 +101,7 @@ doors! {
     }
 }
 
-fn create(caller: Caller<'_>, event: *mut aclrtEvent, kind: EventKind) -> Result<(), Error> {
+fn create(caller: Caller<'_>, event: *mut aclrtEvent, kind: EventKind) -> Result<()> {
     let event = out(event, "event")?;
     let key = caller.create_event(kind)?;
     event.set(key.raw() as *mut c_void).inspect_err(|_| {
@@ -111,10 +111,10 @@ fn create(caller: Caller<'_>, event: *mut aclrtEvent, kind: EventKind) -> Result
 }
 
 /// 0 or 1 (EXTERNAL), which makes a difference only in a captured graph.
-fn check_flag(flag: u32) -> Result<(), Error> {
-    if flag <= 1 { Ok(()) } else { Err(Error::Argument(format!("flag {flag} is neither 0 nor 1"))) }
+fn check_flag(flag: u32) -> Result<()> {
+    if flag <= 1 { Ok(()) } else { fail(Error::Argument(format!("flag {flag} is neither 0 nor 1"))) }
 }
 
-fn given(event: aclrtEvent) -> Result<usize, Error> {
-    if event.is_null() { Err(Error::Null("event")) } else { Ok(event as usize) }
+fn given(event: aclrtEvent) -> Result<usize> {
+    if event.is_null() { fail(Error::Null("event")) } else { Ok(event as usize) }
 }

@@ -148,13 +148,15 @@ doors! {
 
 static ATTRIBUTES: [i32; 3] = [ACL_CANN_ATTR_INF_NAN, ACL_CANN_ATTR_BF16, ACL_CANN_ATTR_JIT_COMPILE];
 
-fn has_attribute(caller: Caller<'_>, attribute: i32) -> Result<bool, softacl_engine::Error> {
+fn has_attribute(caller: Caller<'_>, attribute: i32) -> softacl_engine::Result<bool> {
     let features = &caller.machine().config().profile.chip.features;
     match attribute {
         ACL_CANN_ATTR_INF_NAN => Ok(features.inf_nan),
         ACL_CANN_ATTR_BF16 => Ok(features.bf16),
         // There is no operator compiler.
         ACL_CANN_ATTR_JIT_COMPILE => Ok(false),
-        _ => Err(softacl_engine::Error::Argument(format!("attribute {attribute} is not one of {ATTRIBUTES:?}"))),
+        _ => softacl_engine::fail(softacl_engine::Error::Argument(format!(
+            "attribute {attribute} is not one of {ATTRIBUTES:?}"
+        ))),
     }
 }

@@ -3,7 +3,7 @@
 use crate::door::{array, doors, out, require};
 use crate::version::chars;
 use ascendcl_sys::*;
-use softacl_engine::{Caller, Error, Place};
+use softacl_engine::{Caller, Error, Place, Result, fail};
 use softacl_profiles::Form;
 use std::ffi::c_void;
 
@@ -62,7 +62,7 @@ doors! {
     fn aclrtGetMemInfo(attribute: i32, free: *mut usize, total: *mut usize) |caller| {
         let (free, total) = (out(free, "free")?, out(total, "total")?);
         if !MEMORY_ATTRIBUTES.contains(&attribute) {
-            return Err(Error::MemoryAttribute(attribute));
+            return fail(Error::MemoryAttribute(attribute));
         }
         let usage = caller.usage()?;
         free.set(usage.free)?;
@@ -74,7 +74,7 @@ doors! {
         require(caller, "aclrtGetMemUsageInfo")?;
         let usage = caller.machine().device_memory(device.into())?;
         if count == 0 {
-            return Err(Error::Argument("inputNum is 0".to_owned()));
+            return fail(Error::Argument("inputNum is 0".to_owned()));
         }
         infos.set(aclrtMemUsageInfo {
             name: chars("application"),
@@ -113,7 +113,7 @@ doors! {
         let address = check_registration(pointer, size)?;
         let device_pointer = out(device_pointer, "devPtr")?;
         if kind & !REGISTER_TYPES != 0 {
-            return Err(Error::Feature(format!("registration type {kind:#x} is not supported")));
+            return fail(Error::Feature(format!("registration type {kind:#x} is not supported")));
         }
         caller.current_context()?;
         require_registration(caller)?;
@@ -127,7 +127,7 @@ doors! {
         let address = check_registration(pointer, size)?;
         require_registration(caller)?;
         if flag == 0 || flag & !REGISTER_FLAGS != 0 {
-            return Err(Error::Parameter(format!("registration flags {flag:#x} are not made of {REGISTER_FLAGS:#x}")));
+            return fail(Error::Parameter(format!("registration flags {flag:#x} are not made of {REGISTER_FLAGS:#x}")));
         }
         caller.register_host(address, size as usize, flag & REGISTER_MAPPED != 0)
     }
@@ -142,7 +142,7 @@ doors! {
         let address = given(host, "pHost")?;
         let device = out(device, "pDevice")?;
         if flag != 0 {
-            return Err(Error::Argument(format!("flag is {flag}, and must be 0")));
+            return fail(Error::Argument(format!("flag is {flag}, and must be 0")));
         }
         require_registration(caller)?;
         device.set(caller.mapped_address(address)? as *mut c_void)
@@ -152,7 +152,7 @@ doors! {
         let capability = out(capability, "capabilities")?;
         caller.machine().logical_device(device.into())?;
         if !(0..10).contains(&engine) {
-            return Err(Error::Parameter(format!("engine type {engine} is not in 0 to 9")));
+            return fail(Error::Parameter(format!("engine type {engine} is not in 0 to 9")));
         }
         require_registration(caller)?;
         capability.set(ACL_RT_HOST_MEM_MAP_SUPPORTED)
@@ -162,7 +162,7 @@ doors! {
     fn aclrtMemP2PMap(pointer: *mut c_void, size: usize, device: i32, flags: u64) |caller| {
         let address = given(pointer, "devPtr")?;
         if size == 0 || flags != 0 {
-            return Err(Error::Argument(format!("size is {size} and flags are {flags}: size must not be 0, flags must")));
+            return fail(Error::Argument(format!("size is {size} and flags are {flags}: size must not be 0, flags must")));
         }
         require(caller, "aclrtMemP2PMap")?;
         caller.machine().logical_device(device.into())?;
@@ -171,18 +171,18 @@ doors! {
     }
 }
 
-fn given(pointer: *mut c_void, name: &'static str) -> Result<usize, Error> {
-    if pointer.is_null() { Err(Error::Null(name)) } else { Ok(pointer as usize) }
+fn given(pointer: *mut c_void, name: &'static str) -> Result<usize> {
+    if pointer.is_null() { fail(Error::Null(name)) } else { Ok(pointer as usize) }
 }
 
-fn check_size(size: usize) -> Result<(), Error> {
+fn check_size(size: usize) -> Result<()> {
     if size == 0 || size.checked_add(PADDING).is_none() {
-        return Err(Error::Argument(format!("{size} bytes cannot be allocated")));
+        return fail(Error::Argument(format!("{size} bytes cannot be allocated")));
     }
     Ok(())
 }
 
-fn allocate(caller: Caller<'_>, pointer: *mut *mut c_void, size: usize) -> Result<(), Error> {
+fn allocate(caller: Caller<'_>, pointer: *mut *mut c_void, size: usize) -> Result<()> {
     let pointer = out(pointer, "devPtr")?;
     check_size(size)?;
     let address = caller.allocate(size)?;
@@ -192,7 +192,7 @@ fn allocate(caller: Caller<'_>, pointer: *mut *mut c_void, size: usize) -> Resul
     })
 }
 
-fn allocate_host(caller: Caller<'_>, pointer: *mut *mut c_void, size: usize) -> Result<(), Error> {
+fn allocate_host(caller: Caller<'_>, pointer: *mut *mut c_void, size: usize) -> Result<()> {
     let pointer = out(pointer, "hostPtr")?;
     check_size(size)?;
     let address = caller.allocate_host(size)?;
@@ -203,7 +203,7 @@ fn allocate_host(caller: Caller<'_>, pointer: *mut *mut c_void, size: usize) -> 
 }
 
 /// A configuration may name the device, which must be the current one; nothing else has an effect.
-fn check_config(caller: Caller<'_>, config: *mut aclrtMallocConfig) -> Result<(), Error> {
+fn check_config(caller: Caller<'_>, config: *mut aclrtMallocConfig) -> Result<()> {
     let Some(config) = array(config.cast_const(), 1, "cfg")? else { return Ok(()) };
     if config[0].numAttrs == 0 {
         return Ok(());
@@ -213,7 +213,7 @@ fn check_config(caller: Caller<'_>, config: *mut aclrtMallocConfig) -> Result<()
     for attribute in attributes.iter().filter(|a| a.attr == ACL_RT_MEM_ATTR_DEVICE_ID) {
         let (asked, current) = (attribute.value[0], caller.device()?);
         if asked != current {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "the configuration names device {asked}, but device {current} is current"
             )));
         }
@@ -221,20 +221,20 @@ fn check_config(caller: Caller<'_>, config: *mut aclrtMallocConfig) -> Result<()
     Ok(())
 }
 
-fn check_cache_range(pointer: *mut c_void, size: usize) -> Result<(), Error> {
+fn check_cache_range(pointer: *mut c_void, size: usize) -> Result<()> {
     given(pointer, "devPtr")?;
-    if size == 0 { Err(Error::Argument("size is 0".to_owned())) } else { Ok(()) }
+    if size == 0 { fail(Error::Argument("size is 0".to_owned())) } else { Ok(()) }
 }
 
-fn check_registration(pointer: *mut c_void, size: u64) -> Result<usize, Error> {
+fn check_registration(pointer: *mut c_void, size: u64) -> Result<usize> {
     let address = given(pointer, "ptr")?;
-    if size == 0 { Err(Error::Argument("size is 0".to_owned())) } else { Ok(address) }
+    if size == 0 { fail(Error::Argument("size is 0".to_owned())) } else { Ok(address) }
 }
 
-fn require_registration(caller: Caller<'_>) -> Result<(), Error> {
+fn require_registration(caller: Caller<'_>) -> Result<()> {
     let profile = &caller.machine().config().profile;
     if profile.chip.copy.host_registration && profile.form == Form::Endpoint {
         return Ok(());
     }
-    Err(Error::Unsupported { what: "registering host memory", soc: profile.soc.clone() })
+    fail(Error::Unsupported { what: "registering host memory", soc: profile.soc.clone() })
 }

@@ -1,17 +1,17 @@
 //! Access between devices.
 
 use crate::door::{doors, out, require};
-use softacl_engine::{Error, PeerStatus};
+use softacl_engine::{Error, PeerStatus, fail};
 
 doors! {
     fn aclrtDeviceCanAccessPeer(can_access: *mut i32, device: i32, peer: i32) |caller| {
         if device == peer {
-            return Err(Error::Argument(format!("device and peer are the same device, {device}")));
+            return fail(Error::Argument(format!("device and peer are the same device, {device}")));
         }
         caller.machine().logical_device(device.into())?;
         caller.machine().logical_device(peer.into())?;
         if can_access.is_null() {
-            return Err(Error::Parameter("canAccessPeer is NULL".to_owned()));
+            return fail(Error::Parameter("canAccessPeer is NULL".to_owned()));
         }
         let possible = caller.can_access_peer(device.into(), peer.into())?;
         out(can_access, "canAccessPeer")?.set(i32::from(possible))
@@ -19,7 +19,7 @@ doors! {
 
     fn aclrtDeviceEnablePeerAccess(peer: i32, flags: u32) |caller| {
         if flags != 0 {
-            return Err(Error::PeerFlags(flags));
+            return fail(Error::PeerFlags(flags));
         }
         caller.enable_peer_access(peer.into())
     }

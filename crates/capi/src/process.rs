@@ -1,19 +1,19 @@
 //! The machine of this process, made at first use.
 
-use softacl_engine::{Error, Machine, fault};
+use softacl_engine::{Error, Machine, Result, fail, fault};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Set in a child that was forked after the machine was made.
 static FORKED: AtomicBool = AtomicBool::new(false);
-static MACHINE: OnceLock<Result<Arc<Machine>, Error>> = OnceLock::new();
+static MACHINE: OnceLock<Result<Arc<Machine>>> = OnceLock::new();
 
 /// The machine, or why there is none. The reason is told once on standard error: a program that
 /// ignores codes would otherwise fail without a word.
 #[inline]
-pub(crate) fn machine() -> Result<&'static Machine, Error> {
+pub(crate) fn machine() -> Result<&'static Machine> {
     if FORKED.load(Ordering::Relaxed) {
-        return Err(after_fork());
+        return fail(after_fork());
     }
     match MACHINE.get_or_init(make) {
         Ok(machine) => Ok(machine),
@@ -33,8 +33,8 @@ extern "C" fn in_child() {
 }
 
 #[cold]
-fn make() -> Result<Arc<Machine>, Error> {
-    let made = crate::config::from_environment().map_err(Error::Setup).and_then(Machine::new);
+fn make() -> Result<Arc<Machine>> {
+    let made = crate::config::from_environment().map_err(|why| Box::new(Error::Setup(why))).and_then(Machine::new);
     match &made {
         Ok(machine) => {
             fault::watch(machine);

@@ -2,7 +2,7 @@
 
 use crate::door::{doors, out, require, timeout};
 use ascendcl_sys::*;
-use softacl_engine::{Caller, Error, StreamTraits};
+use softacl_engine::{Caller, Error, Result, StreamTraits, fail};
 use std::ffi::c_void;
 
 /// Flags that exist; unknown bits are ignored, as the runtime does.
@@ -52,7 +52,7 @@ doors! {
 
     fn aclrtStreamAbort(stream: aclrtStream) |caller| {
         if stream.is_null() {
-            return Err(Error::Null("stream"));
+            return fail(Error::Null("stream"));
         }
         require(caller, "aclrtStreamAbort")?;
         caller.abort_stream(stream as usize)
@@ -60,7 +60,7 @@ doors! {
 
     fn aclrtStreamStop(stream: aclrtStream) |caller| {
         if stream.is_null() {
-            return Err(Error::Null("stream"));
+            return fail(Error::Null("stream"));
         }
         require(caller, "aclrtStreamStop")?;
         caller.abort_stream(stream as usize)
@@ -75,7 +75,7 @@ doors! {
             ACL_STREAM_ATTR_USER_CUSTOM_TAG => caller.change_stream_settings(raw, |s| s.custom_tag = value[0]),
             ACL_STREAM_ATTR_CACHE_OP_INFO => caller.change_stream_settings(raw, |s| s.cache_op_info = value[0]),
             ACL_STREAM_ATTR_PRIORITY => caller.set_stream_priority(raw, value[0].min(LOWEST_PRIORITY)),
-            _ => Err(Error::Argument(format!("stream attribute {attribute} does not exist"))),
+            _ => fail(Error::Argument(format!("stream attribute {attribute} does not exist"))),
         }
     }
 
@@ -89,7 +89,7 @@ doors! {
             ACL_STREAM_ATTR_USER_CUSTOM_TAG => settings.custom_tag,
             ACL_STREAM_ATTR_CACHE_OP_INFO => settings.cache_op_info,
             ACL_STREAM_ATTR_PRIORITY => caller.stream_traits(raw)?.priority,
-            _ => return Err(Error::Argument(format!("stream attribute {attribute} does not exist"))),
+            _ => return fail(Error::Argument(format!("stream attribute {attribute} does not exist"))),
         };
         value.set(aclrtStreamAttrValue { words: [word, 0, 0, 0] })
     }
@@ -101,7 +101,7 @@ doors! {
     }
 }
 
-fn create(caller: Caller<'_>, stream: *mut aclrtStream, traits: StreamTraits) -> Result<(), Error> {
+fn create(caller: Caller<'_>, stream: *mut aclrtStream, traits: StreamTraits) -> Result<()> {
     let stream = out(stream, "stream")?;
     let key = caller.create_stream(traits)?;
     stream.set(key.raw() as *mut c_void).inspect_err(|_| {
@@ -110,10 +110,10 @@ fn create(caller: Caller<'_>, stream: *mut aclrtStream, traits: StreamTraits) ->
     })
 }
 
-fn set_failure_mode(caller: Caller<'_>, stream: aclrtStream, mode: u64) -> Result<(), Error> {
+fn set_failure_mode(caller: Caller<'_>, stream: aclrtStream, mode: u64) -> Result<()> {
     match i32::try_from(mode) {
         Ok(ACL_CONTINUE_ON_FAILURE) => caller.set_stop_on_failure(stream as usize, false),
         Ok(ACL_STOP_ON_FAILURE) => caller.set_stop_on_failure(stream as usize, true),
-        _ => Err(Error::Parameter(format!("failure mode {mode} is neither 0 (continue) nor 1 (stop)"))),
+        _ => fail(Error::Parameter(format!("failure mode {mode} is neither 0 (continue) nor 1 (stop)"))),
     }
 }

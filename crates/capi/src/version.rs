@@ -3,7 +3,7 @@
 
 use crate::door::{doors, enter, out, refuse_with, text};
 use ascendcl_sys::*;
-use softacl_engine::{Caller, Error};
+use softacl_engine::{Caller, Error, Result, fail};
 use std::ffi::c_char;
 use std::path::Path;
 use std::{env, fs};
@@ -23,7 +23,7 @@ doors! {
         let version = out(version, "version")?;
         let name = usize::try_from(package).ok().and_then(|index| NAMES.get(index));
         let Some(name) = name else {
-            return Err(Error::Argument(format!("package {package} is not in 0 to {}", NAMES.len() - 1)));
+            return fail(Error::Argument(format!("package {package} is not in 0 to {}", NAMES.len() - 1)));
         };
         let whole = find(caller, name).unwrap_or_default();
         let part = |index| whole.split('.').nth(index).unwrap_or("");
@@ -69,11 +69,7 @@ pub unsafe extern "C" fn aclsysGetVersionNum(package: *mut c_char, number: *mut 
 }
 
 /// Finds the package and lets `write` use its version; an unknown package has a code of its own.
-fn answer(
-    function: &'static str,
-    package: *mut c_char,
-    write: impl FnOnce(Option<&str>) -> Result<(), Error>,
-) -> aclError {
+fn answer(function: &'static str, package: *mut c_char, write: impl FnOnce(Option<&str>) -> Result<()>) -> aclError {
     let mut unknown = None;
     let code = enter(function, |caller| {
         let name = text(package, "pkgName")?.ok_or(Error::Null("pkgName"))?;

@@ -1,6 +1,6 @@
 //! Contexts and devices: what streams belong to and what threads have current.
 
-use crate::error::Error;
+use crate::error::{Error, Result, fail};
 use crate::handle::{Key, Kind};
 use crate::host::HostThread;
 use crate::stream::StreamKey;
@@ -70,11 +70,11 @@ impl Context {
     }
 
     #[inline]
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<()> {
         if !self.is_stopped() {
             return Ok(());
         }
-        Err(lock(&self.sticky).clone().unwrap_or(Error::ContextGone))
+        fail(lock(&self.sticky).clone().unwrap_or(Error::ContextGone))
     }
 }
 

@@ -212,4 +212,11 @@ fn devices(count: u32) -> String {
     }
 }
 
-pub type Result<T> = std::result::Result<T, Error>;
+/// Errors travel boxed: a result then fits the registers, and the path of every copy stays short.
+pub type Result<T> = std::result::Result<T, Box<Error>>;
+
+/// Fails with an error.
+#[cold]
+pub fn fail<T>(error: Error) -> Result<T> {
+    Err(Box::new(error))
+}

@@ -4,7 +4,7 @@
 //! for the main thread, and then its stream is simply not ready yet. A host function runs on one
 //! thread per context; a callback runs in the thread that subscribed, inside its process-report call.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
 use crate::stream::StreamKey;
 use crate::stream::bell::Bell;
@@ -115,11 +115,11 @@ impl Subscriptions {
     pub(crate) fn subscribe(&self, thread: u64, stream: StreamKey) -> Result<()> {
         let mut streams = lock(&self.streams);
         if streams.contains_key(&stream.raw()) {
-            return Err(Error::AlreadySubscribed);
+            return fail(Error::AlreadySubscribed);
         }
         let mut inboxes = lock(&self.inboxes);
         if !inboxes.contains_key(&thread) && inboxes.len() >= MAX_SUBSCRIBERS {
-            return Err(Error::Parameter(format!("{MAX_SUBSCRIBERS} threads are subscribed, the limit")));
+            return fail(Error::Parameter(format!("{MAX_SUBSCRIBERS} threads are subscribed, the limit")));
         }
         inboxes.entry(thread).or_default();
         streams.insert(stream.raw(), thread);
@@ -128,7 +128,7 @@ impl Subscriptions {
 
     pub(crate) fn unsubscribe(&self, machine: &Machine, thread: u64, stream: StreamKey) -> Result<()> {
         if self.subscriber(stream) != Some(thread) {
-            return Err(Error::ThreadNotSubscribed(thread));
+            return fail(Error::ThreadNotSubscribed(thread));
         }
         self.forget(machine, stream);
         Ok(())
@@ -165,10 +165,10 @@ impl Subscriptions {
         let deadline = deadline(timeout_ms);
         let closed = || inbox.is_closed.load(Ordering::Acquire);
         if !inbox.bell.sleep_until(deadline, || closed() || !lock(&inbox.calls).is_empty()) {
-            return Err(Error::ReportTimeout(timeout_ms));
+            return fail(Error::ReportTimeout(timeout_ms));
         }
         if closed() {
-            return Err(Error::ThreadNotSubscribed(thread));
+            return fail(Error::ThreadNotSubscribed(thread));
         }
         loop {
             let Some(posted) = lock(&inbox.calls).pop_front() else { return Ok(()) };

@@ -60,7 +60,7 @@ pub use {
         OffsetRequest, PlaneRequest, ReduceRequest, WordFillRequest, kinds,
     },
     drive::Schedule,
-    error::{Code, Error, Layer, RangeFault, Result},
+    error::{Code, Error, Layer, RangeFault, Result, fail},
     event::{EventKey, EventKind},
     machine::{Config, Machine},
     memory::{Place, Usage},

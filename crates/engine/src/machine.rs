@@ -2,7 +2,7 @@
 
 use crate::context::{Context, ContextKey, Device};
 use crate::drive::{Driver, Schedule, Stepper, Workers};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::event::Event;
 use crate::handle::Slots;
 use crate::host::Subscriptions;
@@ -73,7 +73,7 @@ pub(crate) const MAX_DEVICES: usize = 64;
 impl Machine {
     pub fn new(config: Config) -> Result<Arc<Machine>> {
         if config.devices.len() > MAX_DEVICES {
-            return Err(Error::Setup(format!(
+            return fail(Error::Setup(format!(
                 "{} devices were asked for, {MAX_DEVICES} are the most",
                 config.devices.len()
             )));
@@ -128,12 +128,15 @@ impl Machine {
 
     pub fn user_device(&self, logical: i64) -> Result<u32> {
         let position = self.config.devices.iter().position(|device| i64::from(*device) == logical);
-        position.map(|user| user as u32).ok_or_else(|| self.no_device(logical))
+        position.map(|user| user as u32).ok_or_else(|| Box::new(self.no_device(logical)))
     }
 
     /// Checks a device number of the program.
     pub(crate) fn device(&self, given: i64) -> Result<&Device> {
-        usize::try_from(given).ok().and_then(|index| self.devices.get(index)).ok_or_else(|| self.no_device(given))
+        usize::try_from(given)
+            .ok()
+            .and_then(|index| self.devices.get(index))
+            .ok_or_else(|| Box::new(self.no_device(given)))
     }
 
     pub(crate) fn no_device(&self, given: i64) -> Error {

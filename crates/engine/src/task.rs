@@ -5,7 +5,7 @@
 
 use crate::bytes::reduce::{Element, Operation};
 use crate::bytes::{self, Fault, Span};
-use crate::error::Error;
+use crate::error::{Error, Result, fail};
 use crate::event::EventKey;
 use crate::host::HostCall;
 use crate::memory::Memory;
@@ -171,15 +171,15 @@ impl Plane {
 }
 
 impl Reduction {
-    pub(crate) fn run(&self) -> Result<(), Error> {
+    pub(crate) fn run(&self) -> Result<()> {
         let Reduction { target, source, len, element, operation } = *self;
         let span = Span { target, source, len };
-        bytes::reduce::reduce(target, source, len, element, operation).map_err(inaccessible(span))
+        Ok(bytes::reduce::reduce(target, source, len, element, operation).map_err(inaccessible(span))?)
     }
 }
 
 /// Reads a descriptor as the device does: the copy that it describes now.
-pub(crate) fn described(memory: &Memory, descriptor: usize, form: DescriptorForm) -> Result<Span, Error> {
+pub(crate) fn described(memory: &Memory, descriptor: usize, form: DescriptorForm) -> Result<Span> {
     let bytes: [u8; 64] = match form {
         DescriptorForm::Long => read(memory, "descriptor", descriptor)?,
         DescriptorForm::Short => {
@@ -206,29 +206,30 @@ impl DescriptorForm {
 }
 
 impl Indirect {
-    pub(crate) fn resolve(&self, memory: &Memory) -> Result<Span, Error> {
+    pub(crate) fn resolve(&self, memory: &Memory) -> Result<Span> {
         let target = usize::from_le_bytes(read(memory, "destination cell", self.target_cell)?);
         let source = usize::from_le_bytes(read(memory, "source cell", self.source_cell)?);
         on_device(memory, target.wrapping_add(self.target_offset), source.wrapping_add(self.source_offset), self.len)
     }
 }
 
-fn read<const N: usize>(memory: &Memory, what: &'static str, address: usize) -> Result<[u8; N], Error> {
+fn read<const N: usize>(memory: &Memory, what: &'static str, address: usize) -> Result<[u8; N]> {
     let spot = memory.finder().find(what, address).map_err(device_copy)?;
     if !spot.place.is_device() {
-        return Err(Error::DeviceCopy(format!("the {what} at {address:#x} is not in device memory")));
+        return fail(Error::DeviceCopy(format!("the {what} at {address:#x} is not in device memory")));
     }
     spot.covers(what, N).map_err(device_copy)?;
-    bytes::read(spot.reach).map_err(|Fault| Error::DeviceCopy(format!("the {what} at {address:#x} is gone")))
+    let gone = |Fault| Error::DeviceCopy(format!("the {what} at {address:#x} is gone"));
+    Ok(bytes::read(spot.reach).map_err(gone)?)
 }
 
 /// Checks what the device found in its memory: both ranges live, whole and on one device.
-fn on_device(memory: &Memory, target: usize, source: usize, len: usize) -> Result<Span, Error> {
+fn on_device(memory: &Memory, target: usize, source: usize, len: usize) -> Result<Span> {
     let finder = memory.finder();
     let target = finder.find("destination", target).map_err(device_copy)?;
     let source = finder.find("source", source).map_err(device_copy)?;
     if !target.place.is_device() || target.place != source.place {
-        return Err(Error::DeviceCopy(format!(
+        return fail(Error::DeviceCopy(format!(
             "it goes from {} at {:#x} to {} at {:#x}, and must stay on one device",
             source.place.describe(),
             source.address,
@@ -241,6 +242,6 @@ fn on_device(memory: &Memory, target: usize, source: usize, len: usize) -> Resul
     Ok(Span { target: target.reach, source: source.reach, len })
 }
 
-fn device_copy(error: Error) -> Error {
-    Error::DeviceCopy(error.to_string())
+fn device_copy(error: Box<Error>) -> Box<Error> {
+    Box::new(Error::DeviceCopy(error.to_string()))
 }

@@ -61,7 +61,7 @@ pub type Failure = String;
 pub fn run(machine: &Machine, device: u32, program: &Program) -> Result<(), Failure> {
     let current = Cell::new(None);
     let caller = Caller::new(machine, &current);
-    let set_up = |error: Error| format!("set-up: {error}");
+    let set_up = |error: Box<Error>| format!("set-up: {error}");
     let context = caller.create_context(device.into()).map_err(set_up)?;
     let mut world = World {
         caller,

@@ -2,7 +2,7 @@
 
 use super::Caller;
 use crate::context::{Context, ContextKey, Primary};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::host::deadline;
 use crate::machine::{MAX_DEVICES, Machine};
 use crate::stream::{StreamPoint, StreamTraits};
@@ -41,7 +41,7 @@ impl Caller<'_> {
         let device = self.machine.device(given)?;
         let mut primary = lock(&device.primary);
         if primary.count == 0 {
-            return Err(Error::NotRetained(given as u32));
+            return fail(Error::NotRetained(given as u32));
         }
         primary.count = left(primary.count);
         if primary.count > 0 {
@@ -80,7 +80,7 @@ impl Caller<'_> {
         let key = ContextKey::from_raw(raw).ok_or(Error::NoContext)?;
         let context = self.machine.contexts.get(key).ok_or(Error::NoContext)?;
         if lock(&context.state).is_primary {
-            return Err(Error::NoContext);
+            return fail(Error::NoContext);
         }
         self.machine.end_context(key)
     }
@@ -114,12 +114,12 @@ impl Caller<'_> {
             }
             let point = StreamPoint { stream: key, sequence: stream.newest() };
             if !self.machine.wait(point, deadline) {
-                return Err(Error::StreamTimeout(timeout_ms));
+                return fail(Error::StreamTimeout(timeout_ms));
             }
             first = first.or(stream.take_failure());
         }
         context.check()?;
-        first.map_or(Ok(()), Err)
+        first.map_or(Ok(()), fail)
     }
 
     /// Whether the default context of a device exists.
@@ -140,7 +140,7 @@ impl Caller<'_> {
             self.machine.drop_pending(stream);
             let point = StreamPoint { stream: key, sequence: stream.newest() };
             if !self.machine.wait(point, deadline) {
-                result = Err(Error::StreamTimeout(timeout_ms));
+                result = fail(Error::StreamTimeout(timeout_ms));
             }
         }
         aborted.aborting.store(false, Ordering::SeqCst);
@@ -150,7 +150,7 @@ impl Caller<'_> {
     pub fn can_access_peer(&self, device: i64, peer: i64) -> Result<bool> {
         self.peer_ids(device, peer)?;
         if !self.machine.config.profile.chip.peer.supported || self.machine.is_root_complex() {
-            return Err(self.machine.unsupported("peer access between devices"));
+            return fail(self.machine.unsupported("peer access between devices"));
         }
         self.context()?;
         Ok(true)
@@ -167,7 +167,7 @@ impl Caller<'_> {
         let device = self.peer_of_current(peer)?;
         let before = self.machine.devices[device as usize].peers.fetch_and(!(1 << peer), Ordering::AcqRel);
         if before & 1 << peer == 0 {
-            return Err(Error::NoPeerAccess {
+            return fail(Error::NoPeerAccess {
                 from: device,
                 to: peer as u32,
                 missing: "it was not enabled".to_owned(),
@@ -180,7 +180,7 @@ impl Caller<'_> {
     pub fn peer_status(&self, device: i64, peer: i64) -> Result<PeerStatus> {
         self.machine.device(device)?;
         if !(0..MAX_DEVICES as i64).contains(&peer) {
-            return Err(Error::Parameter(format!("peer device {peer} is not in 0 to {}", MAX_DEVICES - 1)));
+            return fail(Error::Parameter(format!("peer device {peer} is not in 0 to {}", MAX_DEVICES - 1)));
         }
         self.context()?;
         let usable = self
@@ -192,7 +192,7 @@ impl Caller<'_> {
 
     fn peer_ids(&self, device: i64, peer: i64) -> Result<()> {
         if device == peer {
-            return Err(Error::Argument(format!("device and peer are the same device, {device}")));
+            return fail(Error::Argument(format!("device and peer are the same device, {device}")));
         }
         self.machine.device(device)?;
         self.machine.device(peer)?;
@@ -203,7 +203,7 @@ impl Caller<'_> {
         let (_, context) = self.context_or_default()?;
         self.peer_ids(i64::from(context.device()), peer)?;
         if !self.machine.config.profile.chip.peer.supported {
-            return Err(self.machine.unsupported("peer access between devices"));
+            return fail(self.machine.unsupported("peer access between devices"));
         }
         Ok(context.device())
     }
@@ -222,7 +222,7 @@ impl Machine {
             (false, true) => format!("device {from} has not enabled device {to}"),
             (true, false) => format!("device {to} has not enabled device {from}"),
         };
-        Err(Error::NoPeerAccess { from, to, missing })
+        fail(Error::NoPeerAccess { from, to, missing })
     }
 
     /// The default context of a device, made when it is first needed.
@@ -257,7 +257,7 @@ impl Machine {
         let streams = {
             let mut state = lock(&context.state);
             if state.is_ending {
-                return Err(Error::ContextGone);
+                return fail(Error::ContextGone);
             }
             state.is_ending = true;
             std::mem::take(&mut state.streams)

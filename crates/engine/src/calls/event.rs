@@ -1,7 +1,7 @@
 //! Events: recording, waiting, timing.
 
 use super::Caller;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
     Event, EventKey, EventKind,
@@ -35,7 +35,7 @@ impl Caller<'_> {
         let limit = self.machine.config.profile.chip.limits.events;
         if kind.is_counted() && device.events.fetch_add(1, Ordering::AcqRel) >= limit {
             device.events.fetch_sub(1, Ordering::AcqRel);
-            return Err(Error::NoEvent { device: number, limit, soc: self.machine.config.profile.soc.clone() });
+            return fail(Error::NoEvent { device: number, limit, soc: self.machine.config.profile.soc.clone() });
         }
         let open = |event: &Event, key| {
             let mut state = lock(&event.state);
@@ -45,7 +45,7 @@ impl Caller<'_> {
                 crate::event::EventState { key: Some(key), kind, device: number, generation, ..Default::default() };
             event.waits.store(0, Ordering::Relaxed);
         };
-        self.machine.events.insert(open).ok_or_else(|| Error::Feature("no event handle left".to_owned()))
+        self.machine.events.insert(open).ok_or_else(|| Box::new(Error::Feature("no event handle left".to_owned())))
     }
 
     fn check_event_flags(&self, kind: EventKind) -> Result<()> {
@@ -54,7 +54,7 @@ impl Caller<'_> {
             EventKind::Flagged(flags) => (flags, EVENT_IPC),
             EventKind::Extended(flags) => (flags, EVENT_EXTERNAL | EVENT_DEVICE_USE_ONLY),
         };
-        let refuse = |why: &str| Err(Error::Parameter(format!("event flags {flags:#x}: {why}")));
+        let refuse = |why: &str| fail(Error::Parameter(format!("event flags {flags:#x}: {why}")));
         if flags & ALL == 0 || flags & !ALL != 0 {
             return refuse("they must be made of the known bits 0x1, 0x2, 0x8, 0x10, 0x20 and 0x40, and not empty");
         }
@@ -78,7 +78,7 @@ impl Caller<'_> {
         // Streams that wait for a record that will never come go on.
         self.machine.tell(expecting, StreamPoint { stream: StreamKey::first(), sequence: 0 });
         if !self.machine.events.remove(key) {
-            return Err(Error::Handle { what: "event", handle: raw });
+            return fail(Error::Handle { what: "event", handle: raw });
         }
         if kind.is_counted() {
             self.machine.devices[device as usize].events.fetch_sub(1, Ordering::AcqRel);
@@ -92,7 +92,7 @@ impl Caller<'_> {
         let (context_key, context) = self.context()?;
         let (stream_key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
         if stream.context() != Some(context_key) {
-            return Err(self.machine.other_context("stream", stream, context_key));
+            return fail(self.machine.other_context("stream", stream, context_key));
         }
         context.check()?;
         let generation = {
@@ -128,14 +128,14 @@ impl Caller<'_> {
         let (context_key, _) = self.context()?;
         let (stream_key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
         if stream.context() != Some(context_key) {
-            return Err(self.machine.other_context("stream", stream, context_key));
+            return fail(self.machine.other_context("stream", stream, context_key));
         }
         let (kind, record) = {
             let state = lock(&event.state);
             (state.kind, state.record)
         };
         if !kind.can_order() {
-            return Err(Error::Feature(
+            return fail(Error::Feature(
                 "the event was created without the SYNC flag, so no stream can wait for it".to_owned(),
             ));
         }
@@ -146,7 +146,7 @@ impl Caller<'_> {
             (Some(point), _) => Waited::Point(point),
             (None, EventKind::Extended(_)) => return Ok(()),
             (None, EventKind::Plain) => {
-                return Err(Error::Parameter(
+                return fail(Error::Parameter(
                     "the event was never recorded: record it before a stream waits for it".to_owned(),
                 ));
             }
@@ -170,11 +170,11 @@ impl Caller<'_> {
         let (_, stream) = self.stream(stream)?;
         let (context_key, _) = self.context()?;
         if stream.context() != Some(context_key) {
-            return Err(self.machine.other_context("stream", stream, context_key));
+            return fail(self.machine.other_context("stream", stream, context_key));
         }
         let mut state = lock(&event.state);
         if state.kind.is_extended() || !state.kind.can_order() {
-            return Err(Error::Feature("only classic events with the SYNC flag can be reset".to_owned()));
+            return fail(Error::Feature("only classic events with the SYNC flag can be reset".to_owned()));
         }
         state.record = None;
         state.generation += 1;
@@ -186,7 +186,7 @@ impl Caller<'_> {
         let (_, event) = self.event(raw)?;
         self.check_host_visible(event)?;
         let Some(point) = lock(&event.state).record else { return Ok(()) };
-        if self.machine.wait(point, deadline(timeout_ms)) { Ok(()) } else { Err(Error::EventTimeout(timeout_ms)) }
+        if self.machine.wait(point, deadline(timeout_ms)) { Ok(()) } else { fail(Error::EventTimeout(timeout_ms)) }
     }
 
     /// The status, and whether the event is of the extended kind.
@@ -209,7 +209,7 @@ impl Caller<'_> {
     pub fn are_event_waits_over(&self, raw: usize) -> Result<bool> {
         let (_, event) = self.event(raw)?;
         if lock(&event.state).kind.is_extended() {
-            return Err(Error::Feature("the wait status of an Ex event cannot be queried".to_owned()));
+            return fail(Error::Feature("the wait status of an Ex event cannot be queried".to_owned()));
         }
         let record = lock(&event.state).record;
         if let Some(point) = record {
@@ -241,17 +241,20 @@ impl Caller<'_> {
         let state = lock(&event.state);
         let point = state.record.ok_or(Error::NotRecorded(which))?;
         if !state.kind.has_time() {
-            return Err(Error::NoTimestamp(which, "it was created without the TIME_LINE flag"));
+            return fail(Error::NoTimestamp(which, "it was created without the TIME_LINE flag"));
         }
         let done = self.machine.streams.slot(point.stream).track.completion.done() >= point.sequence;
-        state.reached_ns.filter(|_| done).ok_or(Error::NoTimestamp(which, "its record has not been reached"))
+        state
+            .reached_ns
+            .filter(|_| done)
+            .ok_or_else(|| Box::new(Error::NoTimestamp(which, "its record has not been reached")))
     }
 
     fn check_host_visible(&self, event: &Event) -> Result<()> {
         if lock(&event.state).kind.is_host_visible() {
             return Ok(());
         }
-        Err(Error::Feature("the host cannot ask about an EXTERNAL event".to_owned()))
+        fail(Error::Feature("the host cannot ask about an EXTERNAL event".to_owned()))
     }
 
     fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {

@@ -1,7 +1,7 @@
 //! Host functions and callbacks.
 
 use super::Caller;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::host::{Delivery, HostCall};
 use crate::sync::lock;
 use crate::task::Task;
@@ -12,7 +12,7 @@ impl Caller<'_> {
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;
         if self.machine.subscriptions.subscriber(key).is_some() {
-            return Err(Error::AlreadySubscribed);
+            return fail(Error::AlreadySubscribed);
         }
         let call = Box::new(HostCall { function, delivery: Delivery::ContextThread });
         self.machine.submit(key, stream, context, Task::Host(call))?;
@@ -32,7 +32,7 @@ impl Caller<'_> {
     pub fn subscribe(&self, thread: u64, stream: usize) -> Result<()> {
         let (key, stream) = self.stream(stream)?;
         if lock(&stream.settings).host_functions {
-            return Err(Error::AlreadySubscribed);
+            return fail(Error::AlreadySubscribed);
         }
         self.machine.subscriptions.subscribe(thread, key)
     }

@@ -1,7 +1,7 @@
 //! Memory: allocating, freeing, registering, asking.
 
 use super::Caller;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
 use crate::memory::heap::Idle;
 use crate::memory::{Memory, Place, Usage};
@@ -25,11 +25,11 @@ impl Caller<'_> {
     pub fn free(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
         let Some(device) = memory.device_of(address) else {
-            return Err(Error::NotAStart(format!("{address:#x} is not in device memory, and")));
+            return fail(Error::NotAStart(format!("{address:#x} is not in device memory, and")));
         };
         let reach = memory.reach(address);
         if !memory.device(device).free(address, |len| self.machine.quarantine(reach, len)) {
-            return Err(Error::NotAStart(format!("{address:#x} in the memory of device {device}")));
+            return fail(Error::NotAStart(format!("{address:#x} in the memory of device {device}")));
         }
         memory.trim(device);
         Ok(())
@@ -45,7 +45,7 @@ impl Caller<'_> {
     pub fn free_host(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
         if !memory.pinned().free(address, |len| self.machine.quarantine(address, len)) {
-            return Err(Error::NotAStart(format!("{address:#x} as pinned host memory")));
+            return fail(Error::NotAStart(format!("{address:#x} as pinned host memory")));
         }
         memory.trim_pinned();
         Ok(())
@@ -54,10 +54,12 @@ impl Caller<'_> {
     /// Makes ordinary host memory count as pinned.
     pub fn register_host(&self, address: usize, size: usize, mapped: bool) -> Result<()> {
         if self.machine.memory.device_of(address).is_some() {
-            return Err(Error::Parameter(format!("{address:#x} is device memory; only host memory can be registered")));
+            return fail(Error::Parameter(format!(
+                "{address:#x} is device memory; only host memory can be registered"
+            )));
         }
         if !Memory::is_mapped(address, size) {
-            return Err(Error::Parameter(format!("not all of the {size} bytes at {address:#x} are mapped")));
+            return fail(Error::Parameter(format!("not all of the {size} bytes at {address:#x} are mapped")));
         }
         self.machine.memory.registered.insert(address, size, mapped)
     }
@@ -71,7 +73,7 @@ impl Caller<'_> {
         if self.machine.memory.registered.mapped(address) {
             return Ok(address);
         }
-        Err(Error::Parameter(format!("{address:#x} is not in host memory that was registered as mapped")))
+        fail(Error::Parameter(format!("{address:#x} is not in host memory that was registered as mapped")))
     }
 
     pub fn place(&self, address: usize) -> Result<Place> {
@@ -83,7 +85,7 @@ impl Caller<'_> {
         let spot = self.machine.memory.finder().find("queried", address)?;
         match (spot.place.is_device(), spot.extent) {
             (true, Some(extent)) => Ok((extent.start, extent.size)),
-            _ => Err(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe()))),
+            _ => fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe()))),
         }
     }
 
@@ -97,7 +99,7 @@ impl Caller<'_> {
     pub fn host_view(&self, address: usize, size: usize) -> Result<usize> {
         let spot = self.machine.memory.finder().find("viewed", address)?;
         if !spot.place.is_device() {
-            return Err(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
+            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
         }
         spot.covers("viewed", size)?;
         Ok(spot.reach)
@@ -135,6 +137,6 @@ impl Machine {
     }
 }
 
-fn out_of_memory(place: String, asked: usize, usage: Usage) -> Error {
-    Error::OutOfMemory { place, asked, free: usage.capacity - usage.used, total: usage.capacity }
+fn out_of_memory(place: String, asked: usize, usage: Usage) -> Box<Error> {
+    Box::new(Error::OutOfMemory { place, asked, free: usage.capacity - usage.used, total: usage.capacity })
 }

@@ -48,7 +48,7 @@ impl<'a> Caller<'a> {
     /// current: the asynchronous copies ask for an explicit context (specification 4.3).
     pub(crate) fn context_or_default(&self) -> Result<(ContextKey, &'a Context)> {
         match (self.context(), self.machine.default_device()) {
-            (Err(Error::NoContext), Some(device)) => {
+            (Err(error), Some(device)) if *error == Error::NoContext => {
                 let key =
                     self.machine.primary_context(&mut lock(&self.machine.devices[device as usize].primary), device)?;
                 Ok((key, self.machine.contexts.slot(key)))

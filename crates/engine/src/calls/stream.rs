@@ -2,7 +2,7 @@
 
 use super::Caller;
 use crate::context::{Context, ContextKey};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::host::deadline;
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey, StreamPoint, StreamSettings, StreamTraits};
@@ -20,7 +20,7 @@ impl Caller<'_> {
         if device.streams.fetch_add(1, Ordering::AcqRel) >= limit {
             device.streams.fetch_sub(1, Ordering::AcqRel);
             let soc = self.machine.config.profile.soc.clone();
-            return Err(Error::NoStream { device: context.device(), limit, soc });
+            return fail(Error::NoStream { device: context.device(), limit, soc });
         }
         self.machine.make_stream(key, context, traits).inspect_err(|_| {
             device.streams.fetch_sub(1, Ordering::AcqRel);
@@ -39,7 +39,7 @@ impl Caller<'_> {
         let key = self.own_stream(raw)?;
         let stream = self.machine.streams.slot(key);
         if !self.machine.streams.retire(key) {
-            return Err(Error::Handle { what: "stream", handle: raw });
+            return fail(Error::Handle { what: "stream", handle: raw });
         }
         self.machine.drop_pending(stream);
         self.machine.unlink(key, stream);
@@ -52,10 +52,10 @@ impl Caller<'_> {
         let (key, stream) = self.explicit_stream(raw)?.ok_or(Error::Null("stream"))?;
         let (context_key, context) = self.context()?;
         if stream.context() != Some(context_key) {
-            return Err(self.machine.other_context("stream", stream, context_key));
+            return fail(self.machine.other_context("stream", stream, context_key));
         }
         if lock(&context.state).default_stream == Some(key) {
-            return Err(Error::Parameter("the default stream of a context cannot be destroyed".to_owned()));
+            return fail(Error::Parameter("the default stream of a context cannot be destroyed".to_owned()));
         }
         Ok(key)
     }
@@ -74,10 +74,10 @@ impl Caller<'_> {
     pub(crate) fn drain(&self, key: StreamKey, stream: &Stream, timeout_ms: i32) -> Result<()> {
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         if !self.machine.wait(point, deadline(timeout_ms)) {
-            return Err(Error::StreamTimeout(timeout_ms));
+            return fail(Error::StreamTimeout(timeout_ms));
         }
         if let Some(error) = stream.take_failure() {
-            return Err(error);
+            return fail(error);
         }
         match stream.context() {
             Some(context) => self.machine.contexts.slot(context).check(),
@@ -137,7 +137,7 @@ impl Caller<'_> {
         let (_, stream) = self.stream(raw)?;
         let context = self.context_of(stream)?;
         match (context.stops_on_failure(), stop) {
-            (true, false) => Err(Error::Feature("the failure mode cannot be switched back to CONTINUE".to_owned())),
+            (true, false) => fail(Error::Feature("the failure mode cannot be switched back to CONTINUE".to_owned())),
             (false, true) => {
                 context.stop_on_failure();
                 Ok(())
@@ -148,7 +148,7 @@ impl Caller<'_> {
 
     fn context_of(&self, stream: &Stream) -> Result<&Context> {
         let key = stream.context().ok_or(Error::ContextGone)?;
-        self.machine.contexts.get(key).ok_or(Error::ContextGone)
+        self.machine.contexts.get(key).ok_or_else(|| Box::new(Error::ContextGone))
     }
 }
 
@@ -157,7 +157,7 @@ impl Machine {
         self.sweep_limbo();
         let mut state = lock(&context.state);
         if state.is_ending {
-            return Err(Error::ContextGone);
+            return fail(Error::ContextGone);
         }
         let open = |stream: &Stream, _| stream.open(key, context.device(), traits);
         let stream = self.streams.insert(open).ok_or_else(|| Error::Feature("no stream handle left".to_owned()))?;

@@ -7,7 +7,7 @@
 use super::Submission;
 use crate::bytes::Span;
 use crate::calls::Caller;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::memory::{Finder, Place, Spot};
 use crate::task::{Batch, Task};
 
@@ -48,7 +48,7 @@ pub struct BatchRequest<'a> {
 /// Why a batch was refused, and what the program learns about the entry.
 #[derive(Debug)]
 pub struct BatchFailure {
-    pub error: Error,
+    pub error: Box<Error>,
     pub index: FailIndex,
 }
 
@@ -70,11 +70,11 @@ struct Entries<'a> {
     starts: &'a [usize],
 }
 
-fn untouched(error: Error) -> BatchFailure {
+fn untouched(error: Box<Error>) -> BatchFailure {
     BatchFailure { error, index: FailIndex::Untouched }
 }
 
-fn blameless(error: Error) -> BatchFailure {
+fn blameless(error: Box<Error>) -> BatchFailure {
     BatchFailure { error, index: FailIndex::None }
 }
 
@@ -86,7 +86,7 @@ impl Caller<'_> {
         entries.check_attributes().map_err(blameless)?;
         if entries.sizes.len() > MAX_SYNC {
             let text = format!("a synchronous batch has at most {MAX_SYNC} entries, not {}", entries.sizes.len());
-            return Err(blameless(Error::Parameter(text)));
+            return Err(blameless(Box::new(Error::Parameter(text))));
         }
         entries.check_starts().map_err(blameless)?;
         let mut spans = Vec::with_capacity(entries.sizes.len());
@@ -96,9 +96,9 @@ impl Caller<'_> {
             if entries.sizes[index] == 0 {
                 continue;
             }
-            entries
-                .check_elements(index)
-                .map_err(|(side, address)| entry(Error::Inaccessible { side, address, len: entries.sizes[index] }))?;
+            entries.check_elements(index).map_err(|(side, address)| {
+                entry(Box::new(Error::Inaccessible { side, address, len: entries.sizes[index] }))
+            })?;
             spans.push(self.check_entry(&finder, &entries, index, attribute).map_err(entry)?.0);
         }
         drop(finder);
@@ -136,7 +136,7 @@ impl Caller<'_> {
             };
             if !pageable {
                 if spans.is_empty() && at.stream.context() != Some(at.context) {
-                    return Err(blameless(self.machine.other_context("stream", at.stream, at.context)));
+                    return Err(blameless(Box::new(self.machine.other_context("stream", at.stream, at.context))));
                 }
                 spans.push(span);
                 continue;
@@ -185,7 +185,7 @@ impl Caller<'_> {
     fn check_arrays<'r>(&self, request: &BatchRequest<'r>) -> Result<Option<Entries<'r>>> {
         let sizes = request.sizes.ok_or(Error::Null("sizes"))?;
         if sizes.is_empty() {
-            return Err(Error::Argument("the batch has no entries (numBatches is 0)".to_owned()));
+            return fail(Error::Argument("the batch has no entries (numBatches is 0)".to_owned()));
         }
         if sizes.iter().all(|size| *size == 0) {
             return Ok(None);
@@ -202,16 +202,16 @@ impl Caller<'_> {
         };
         let capacities = request.capacities.unwrap_or_default();
         if let Some(index) = sizes.iter().zip(capacities).position(|(size, capacity)| capacity < size) {
-            return Err(Error::Argument(format!(
+            return fail(Error::Argument(format!(
                 "entry {index} has {} bytes but its destination was declared to hold {} (destMaxs)",
                 sizes[index], capacities[index]
             )));
         }
         if let Some(index) = entries.attributes.iter().position(|attribute| !attribute.reserved_is_zero) {
-            return Err(Error::Argument(format!("the reserved bytes of attrs[{index}] are not zero")));
+            return fail(Error::Argument(format!("the reserved bytes of attrs[{index}] are not zero")));
         }
         if !self.machine.config.profile.chip.copy.batch {
-            return Err(self.machine.unsupported("a batch copy"));
+            return fail(self.machine.unsupported("a batch copy"));
         }
         Ok(Some(entries))
     }
@@ -230,7 +230,7 @@ impl Caller<'_> {
         let source = finder.find("source", entries.sources[index])?;
         check_location("source", source, attribute.source)?;
         if target.place.is_device() == source.place.is_device() {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "entry {index} goes from {} to {}; a batch copies between host and device only",
                 source.place.describe(),
                 target.place.describe()
@@ -250,7 +250,7 @@ fn check_location(side: &'static str, spot: Spot, declared: Location) -> Result<
     if fits {
         return Ok(());
     }
-    Err(Error::Parameter(format!(
+    fail(Error::Parameter(format!(
         "the {side} at {:#x} is {}, but was declared with location type {} and id {}{}",
         spot.address,
         spot.place.describe(),
@@ -264,7 +264,7 @@ impl<'a> Entries<'a> {
     fn check_attributes(&self) -> Result<()> {
         let (attributes, entries) = (self.attributes.len(), self.sizes.len());
         if attributes == 0 || attributes > entries {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "{attributes} attributes (numAttrs) for {entries} entries: there must be 1 to {entries}"
             )));
         }
@@ -274,10 +274,10 @@ impl<'a> Entries<'a> {
     fn check_starts(&self) -> Result<()> {
         let first = self.starts[0];
         if first != 0 {
-            return Err(Error::Parameter(format!("attrsIndexes[0] is {first}, and must be 0")));
+            return fail(Error::Parameter(format!("attrsIndexes[0] is {first}, and must be 0")));
         }
         if let Some(k) = self.starts.windows(2).position(|pair| pair[0] >= pair[1]) {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "attrsIndexes must increase: element {} is {}, after {}",
                 k + 1,
                 self.starts[k + 1],
@@ -286,7 +286,7 @@ impl<'a> Entries<'a> {
         }
         let last = self.starts[self.starts.len() - 1];
         if last >= self.sizes.len() {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "attrsIndexes ends with {last}, but there are only {} entries",
                 self.sizes.len()
             )));
@@ -305,9 +305,10 @@ impl<'a> Entries<'a> {
     #[inline]
     fn check_async_entry(&self, index: usize) -> Result<()> {
         if self.sizes[index] == 0 {
-            return Err(Error::Parameter(format!("entry {index} has no bytes, while others have")));
+            return fail(Error::Parameter(format!("entry {index} has no bytes, while others have")));
         }
-        self.check_elements(index).map_err(|(side, _)| Error::Parameter(format!("the {side} of entry {index} is NULL")))
+        self.check_elements(index)
+            .map_err(|(side, _)| Box::new(Error::Parameter(format!("the {side} of entry {index} is NULL"))))
     }
 
     /// Names the element that is NULL.

@@ -4,7 +4,7 @@
 use super::{kinds, not_null};
 use crate::bytes::{self, Fault};
 use crate::calls::Caller;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::task::{DescriptorForm, Indirect, Task};
 
 /// Specification 1.6 and 1.7.
@@ -53,15 +53,15 @@ impl Caller<'_> {
         not_null(source, "srcAddr")?;
         not_null(target, "dstAddr")?;
         if count == 0 {
-            return Err(Error::Argument("the copy has no bytes (count is 0)".to_owned()));
+            return fail(Error::Argument("the copy has no bytes (count is 0)".to_owned()));
         }
         if config != 0 {
-            return Err(Error::Argument("config must be NULL".to_owned()));
+            return fail(Error::Argument("config must be NULL".to_owned()));
         }
         let form = self.descriptor_form()?;
         check_inner(kind)?;
         if count > MAX_COUNT {
-            return Err(Error::Parameter(format!("{count} bytes are more than the 4 GiB of a descriptor copy")));
+            return fail(Error::Parameter(format!("{count} bytes are more than the 4 GiB of a descriptor copy")));
         }
         check_alignment(descriptor)?;
         let size = self.machine.config.profile.chip.copy.descriptor_bytes as usize;
@@ -69,7 +69,7 @@ impl Caller<'_> {
         let finder = self.machine.memory.finder();
         let (from, to) = (finder.find("source", source)?, finder.find("destination", target)?);
         if !from.place.is_device() || from.place != to.place {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "a descriptor copies within one device, not from {} to {}",
                 from.place.describe(),
                 to.place.describe()
@@ -83,7 +83,7 @@ impl Caller<'_> {
         image[source_at..source_at + 8].copy_from_slice(&source.to_le_bytes());
         image[target_at..target_at + 8].copy_from_slice(&target.to_le_bytes());
         let gone = |Fault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
-        bytes::write(reach, &image[..size]).map_err(gone)
+        Ok(bytes::write(reach, &image[..size]).map_err(gone)?)
     }
 
     /// Queues the copy that the descriptor will describe when the task runs.
@@ -108,30 +108,30 @@ impl Caller<'_> {
             return Ok(());
         }
         if kind != kinds::INNER_DEVICE_TO_DEVICE {
-            return Err(Error::Parameter(format!("copy kind {kind} is not allowed here; only 6 is")));
+            return fail(Error::Parameter(format!("copy kind {kind} is not allowed here; only 6 is")));
         }
         if !self.machine.config.profile.chip.copy.offset {
-            return Err(self.machine.unsupported("a copy with offsets"));
+            return fail(self.machine.unsupported("a copy with offsets"));
         }
         let explicit = self.explicit_stream(stream)?;
         for (name, cell) in [("dst", target_cell), ("src", source_cell)] {
             if cell == 0 {
-                return Err(Error::Parameter(format!("{name} is NULL")));
+                return fail(Error::Parameter(format!("{name} is NULL")));
             }
         }
         if count > capacity {
-            return Err(Error::Capacity { count, capacity });
+            return fail(Error::Capacity { count, capacity });
         }
         if count > MAX_COUNT {
-            return Err(Error::Parameter(format!("{count} bytes are more than 4 GiB")));
+            return fail(Error::Parameter(format!("{count} bytes are more than 4 GiB")));
         }
         for (name, offset) in [("dstDataOffset", target_offset), ("srcDataOffset", source_offset)] {
             if offset > MAX_OFFSET {
-                return Err(Error::Parameter(format!("{name} {offset:#x} has more than 48 bits")));
+                return fail(Error::Parameter(format!("{name} {offset:#x} has more than 48 bits")));
             }
         }
         if target_offset >= capacity || count > capacity - target_offset {
-            return Err(Error::Capacity { count: target_offset.saturating_add(count), capacity });
+            return fail(Error::Capacity { count: target_offset.saturating_add(count), capacity });
         }
         let at = self.submission(explicit)?;
         let indirect = Indirect { target_cell, target_offset, source_cell, source_offset, len: count };
@@ -142,14 +142,14 @@ impl Caller<'_> {
         match self.machine.config.profile.chip.copy.descriptor_bytes {
             32 => Ok(DescriptorForm::Short),
             64 => Ok(DescriptorForm::Long),
-            _ => Err(self.machine.unsupported("a copy by descriptor")),
+            _ => fail(self.machine.unsupported("a copy by descriptor")),
         }
     }
 
     fn descriptor_reach(&self, descriptor: usize, size: usize) -> Result<usize> {
         let spot = self.machine.memory.finder().find("descriptor", descriptor)?;
         if !spot.place.is_device() {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "the descriptor at {descriptor:#x} is {}, and must be in device memory",
                 spot.place.describe()
             )));
@@ -163,19 +163,19 @@ fn check_kind_range(kind: i32) -> Result<()> {
     if (kind as u32) < KINDS {
         return Ok(());
     }
-    Err(Error::Argument(format!("copy kind {kind} does not exist; kinds are 0 to {}", KINDS - 1)))
+    fail(Error::Argument(format!("copy kind {kind} does not exist; kinds are 0 to {}", KINDS - 1)))
 }
 
 fn check_inner(kind: i32) -> Result<()> {
     if kind == kinds::INNER_DEVICE_TO_DEVICE {
         return Ok(());
     }
-    Err(Error::Feature(format!("descriptors exist for copy kind 6 (within a device) only, not for kind {kind}")))
+    fail(Error::Feature(format!("descriptors exist for copy kind 6 (within a device) only, not for kind {kind}")))
 }
 
 fn check_alignment(descriptor: usize) -> Result<()> {
     if descriptor.is_multiple_of(ALIGNMENT) {
         return Ok(());
     }
-    Err(Error::Parameter(format!("the descriptor at {descriptor:#x} is not aligned to {ALIGNMENT} bytes")))
+    fail(Error::Parameter(format!("the descriptor at {descriptor:#x} is not aligned to {ALIGNMENT} bytes")))
 }

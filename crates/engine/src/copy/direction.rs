@@ -4,7 +4,7 @@
 //! some declarations are refused (specification 1.2).
 
 use super::kinds;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::memory::Place;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) fn direction(source: Place, target: Place, kind: i32) -> Result<Direc
     if allowed.contains(&declared) {
         return Ok(declared);
     }
-    Err(Error::Parameter(format!(
+    fail(Error::Parameter(format!(
         "copy kind {kind} ({declared:?}) does not fit a copy from {} to {}",
         source.describe(),
         target.describe()

@@ -6,7 +6,7 @@
 use super::not_null;
 use crate::bytes;
 use crate::calls::Caller;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::memory::{Place, Spot};
 use crate::task::Task;
 
@@ -37,7 +37,7 @@ impl Caller<'_> {
         not_null(target, "devPtr")?;
         self.blocking_context()?;
         if count > capacity {
-            return Err(Error::Capacity { count, capacity });
+            return fail(Error::Capacity { count, capacity });
         }
         let spot = self.fill_spot(target, count)?;
         fill_now(spot, count, |reach| bytes::fill(reach, byte, count))
@@ -51,11 +51,11 @@ impl Caller<'_> {
         not_null(target, "devPtr")?;
         let explicit = self.explicit_stream(stream)?;
         if count > capacity {
-            return Err(Error::Capacity { count, capacity });
+            return fail(Error::Capacity { count, capacity });
         }
         let at = self.submission(explicit)?;
         if at.stream.context() != Some(at.context) {
-            return Err(self.machine.other_context("stream", at.stream, at.context));
+            return fail(self.machine.other_context("stream", at.stream, at.context));
         }
         let spot = self.fill_spot(target, count)?;
         if !spot.place.is_device() {
@@ -90,15 +90,15 @@ impl Caller<'_> {
         }
         not_null(target, "ptr")?;
         if target % 4 != 0 {
-            return Err(Error::Argument(format!("{target:#x} is not aligned to 4 bytes")));
+            return fail(Error::Argument(format!("{target:#x} is not aligned to 4 bytes")));
         }
         let bytes = count.checked_mul(4).filter(|bytes| *bytes <= capacity);
         let Some(bytes) = bytes else {
-            return Err(Error::Argument(format!("{count} words do not fit {capacity} bytes (memSize)")));
+            return fail(Error::Argument(format!("{count} words do not fit {capacity} bytes (memSize)")));
         };
         let spot = self.machine.memory.finder().find("destination", target)?;
         if spot.place == Place::Pageable {
-            return Err(Error::Argument(format!("{target:#x} was not allocated or registered through the runtime")));
+            return fail(Error::Argument(format!("{target:#x} was not allocated or registered through the runtime")));
         }
         if !self.machine.config.profile.chip.copy.memset_d32 {
             return Ok(None);
@@ -116,5 +116,6 @@ impl Caller<'_> {
 
 fn fill_now(spot: Spot, len: usize, fill: impl FnOnce(usize) -> std::result::Result<(), bytes::Fault>) -> Result<()> {
     crate::fault::ensure_installed();
-    fill(spot.reach).map_err(|bytes::Fault| Error::Inaccessible { side: "destination", address: spot.address, len })
+    let gone = |bytes::Fault| Error::Inaccessible { side: "destination", address: spot.address, len };
+    Ok(fill(spot.reach).map_err(gone)?)
 }

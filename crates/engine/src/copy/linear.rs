@@ -4,7 +4,7 @@ use super::direction::{Direction, blocks, direction};
 use super::{kind_in, kinds, not_null};
 use crate::bytes::{self, Fault};
 use crate::calls::Caller;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::memory::{Place, Spot};
 use crate::task::Task;
 use softacl_profiles::AsyncHostToHost;
@@ -80,7 +80,7 @@ impl Caller<'_> {
             let direction = direction(source.place, target.place, kind)?;
             if direction == Direction::HostToHost {
                 return match self.machine.config.cann.async_h2h {
-                    AsyncHostToHost::Refused => Err(Error::HostToHost),
+                    AsyncHostToHost::Refused => fail(Error::HostToHost),
                     AsyncHostToHost::FailsLate => {
                         let doom = Error::DeviceCopy(Error::HostToHost.to_string());
                         self.queue(at, Task::Doomed(Box::new(doom)))
@@ -106,7 +106,7 @@ impl Caller<'_> {
     /// Takes the bytes during the call, so that the source may change at once.
     fn copy_staged(&self, target: Spot, source: Spot, count: usize, at: super::Submission<'_>) -> Result<()> {
         if source.place.is_device() || !target.place.is_device() {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "copy kind 5 goes from host to device memory, not from {} to {}",
                 source.place.describe(),
                 target.place.describe()
@@ -123,10 +123,10 @@ impl Caller<'_> {
 
 fn check_count(count: usize, capacity: usize) -> Result<()> {
     if count == 0 {
-        return Err(Error::Parameter("the copy has no bytes (count is 0)".to_owned()));
+        return fail(Error::Parameter("the copy has no bytes (count is 0)".to_owned()));
     }
     if count > capacity {
-        return Err(Error::Capacity { count, capacity });
+        return fail(Error::Capacity { count, capacity });
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ fn check_count(count: usize, capacity: usize) -> Result<()> {
 fn check_alignment(target: usize, source: usize) -> Result<()> {
     for (name, address) in [("destination", target), ("source", source)] {
         if address % ALIGNMENT != 0 {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "{name} address {address:#x} is not aligned to {ALIGNMENT} bytes, which strict mode asks for"
             )));
         }

@@ -22,7 +22,7 @@ pub use reduce::ReduceRequest;
 use crate::bytes::Span;
 use crate::calls::Caller;
 use crate::context::ContextKey;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::memory::{Place, Spot};
 use crate::stream::{Stream, StreamKey};
 use crate::task::Task;
@@ -84,7 +84,7 @@ impl<'a> Caller<'a> {
     /// Copies on the calling thread, now. Ordered with nothing.
     fn copy_now(&self, span: Span, target: Spot, source: Spot) -> Result<()> {
         crate::fault::ensure_installed();
-        self.machine.copy_span(span).map_err(|error| match (error, target.place, source.place) {
+        let named = |error: Error| match (error, target.place, source.place) {
             // Only ordinary memory can be missing, so it is known which side it was.
             (Error::Inaccessible { len, .. }, Place::Pageable, place) if place != Place::Pageable => {
                 Error::Inaccessible { side: "destination", address: target.address, len }
@@ -93,14 +93,15 @@ impl<'a> Caller<'a> {
                 Error::Inaccessible { side: "source", address: source.address, len }
             }
             (error, ..) => error,
-        })
+        };
+        self.machine.copy_span(span).map_err(|error| Box::new(named(*error)))
     }
 
     /// What a blocking copy needs: a context, on a device whose tasks are not being aborted.
     fn blocking_context(&self) -> Result<()> {
         let (_, context) = self.context_or_default()?;
         if self.machine.devices[context.device() as usize].aborting.load(Ordering::Acquire) {
-            return Err(Error::Aborting(context.device()));
+            return fail(Error::Aborting(context.device()));
         }
         Ok(())
     }
@@ -111,12 +112,12 @@ impl<'a> Caller<'a> {
 }
 
 fn not_null(address: usize, name: &'static str) -> Result<()> {
-    if address == 0 { Err(Error::Null(name)) } else { Ok(()) }
+    if address == 0 { fail(Error::Null(name)) } else { Ok(()) }
 }
 
 fn kind_in(kind: i32, allowed: &[i32]) -> Result<()> {
     if allowed.contains(&kind) {
         return Ok(());
     }
-    Err(Error::Argument(format!("copy kind {kind} is not allowed here; allowed: {allowed:?}")))
+    fail(Error::Argument(format!("copy kind {kind} is not allowed here; allowed: {allowed:?}")))
 }

@@ -3,7 +3,7 @@
 use super::direction::{Direction, blocks, direction};
 use super::{kind_in, kinds, not_null};
 use crate::calls::Caller;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::task::{Plane, Task};
 
 /// Specification 1.4.
@@ -32,7 +32,7 @@ impl PlaneRequest {
         not_null(self.source, "src")?;
         for (name, pitch) in [("source", self.source_pitch), ("destination", self.target_pitch)] {
             if self.width > pitch {
-                return Err(Error::Argument(format!(
+                return fail(Error::Argument(format!(
                     "rows of {} bytes do not fit the {name} pitch of {pitch}",
                     self.width
                 )));
@@ -43,7 +43,7 @@ impl PlaneRequest {
 
     fn check_size(&self) -> Result<()> {
         if self.is_empty() || self.height > MAX_HEIGHT || self.width > MAX_WIDTH {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "a plane of {} rows of {} bytes is outside 1 to {MAX_HEIGHT} rows and 1 to {MAX_WIDTH} bytes",
                 self.height, self.width
             )));
@@ -53,10 +53,9 @@ impl PlaneRequest {
 
     /// Bytes from the first to the last one that is touched, or an error when that overflows.
     fn extent(&self, side: &'static str, pitch: usize) -> Result<usize> {
-        pitch
-            .checked_mul(self.height - 1)
-            .and_then(|rows| rows.checked_add(self.width))
-            .ok_or_else(|| Error::Parameter(format!("{} rows with a {side} pitch of {pitch} wrap around", self.height)))
+        pitch.checked_mul(self.height - 1).and_then(|rows| rows.checked_add(self.width)).ok_or_else(|| {
+            Box::new(Error::Parameter(format!("{} rows with a {side} pitch of {pitch} wrap around", self.height)))
+        })
     }
 }
 
@@ -68,7 +67,7 @@ impl Caller<'_> {
         request.check_arguments()?;
         request.check_size()?;
         if request.kind == kinds::DEVICE_TO_DEVICE {
-            return Err(Error::Feature(
+            return fail(Error::Feature(
                 "the synchronous 2D copy does not copy within devices; use aclrtMemcpy2dAsync".to_owned(),
             ));
         }
@@ -87,8 +86,8 @@ impl Caller<'_> {
         let all = [Direction::HostToDevice, Direction::DeviceToHost, Direction::DeviceToDevice];
         let (plane, blocking) = self.check_plane(request, &all)?;
         let at = match self.submission(explicit) {
-            Err(Error::NoContext) if explicit.is_none() => {
-                return Err(Error::Parameter(
+            Err(error) if *error == Error::NoContext && explicit.is_none() => {
+                return fail(Error::Parameter(
                     "there is no default stream: this thread has no current context".to_owned(),
                 ));
             }
@@ -104,14 +103,14 @@ impl Caller<'_> {
     /// Where the rows are, and whether pageable memory makes the copy blocking.
     fn check_plane(&self, request: PlaneRequest, allowed: &[Direction]) -> Result<(Plane, bool)> {
         if self.machine.is_root_complex() {
-            return Err(self.machine.unsupported("a 2D copy in RC form"));
+            return fail(self.machine.unsupported("a 2D copy in RC form"));
         }
         let finder = self.machine.memory.finder();
         let target = finder.find("destination", request.target)?;
         let source = finder.find("source", request.source)?;
         let direction = direction(source.place, target.place, request.kind)?;
         if !allowed.contains(&direction) {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "a 2D copy from {} to {} is not supported here",
                 source.place.describe(),
                 target.place.describe()

@@ -3,7 +3,7 @@
 use super::not_null;
 use crate::bytes::reduce::{Element, Operation};
 use crate::calls::Caller;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::task::{Reduction, Task};
 
 /// Bytes of a sum at most (specification 1.10).
@@ -28,38 +28,38 @@ impl Caller<'_> {
         not_null(target, "dst")?;
         not_null(source, "src")?;
         if reserved != 0 {
-            return Err(Error::Argument("reserve must be NULL".to_owned()));
+            return fail(Error::Argument("reserve must be NULL".to_owned()));
         }
         let element = self.element(element)?;
         let explicit = self.explicit_stream(stream)?;
         if count == 0 {
-            return Err(Error::Parameter("the reduction has no bytes (count is 0)".to_owned()));
+            return fail(Error::Parameter("the reduction has no bytes (count is 0)".to_owned()));
         }
         let operation = match kind {
             10 => Operation::Sum,
             11 => Operation::Max,
             12 => Operation::Min,
             13 => Operation::Equal,
-            _ => return Err(Error::Parameter(format!("reduce kind {kind} does not exist; kinds are 10 to 13"))),
+            _ => return fail(Error::Parameter(format!("reduce kind {kind} does not exist; kinds are 10 to 13"))),
         };
         if operation == Operation::Sum && count > MAX_SUM {
-            return Err(Error::Parameter(format!("{count} bytes are more than the 4 GiB of a sum")));
+            return fail(Error::Parameter(format!("{count} bytes are more than the 4 GiB of a sum")));
         }
         let at = self.submission(explicit)?;
         if at.stream.context() != Some(at.context) {
-            return Err(self.machine.other_context("stream", at.stream, at.context));
+            return fail(self.machine.other_context("stream", at.stream, at.context));
         }
         let alignment = element.bytes();
         for (side, address) in [("destination", target), ("source", source)] {
             if address % alignment != 0 {
-                return Err(Error::Unaligned { side, address, alignment });
+                return fail(Error::Unaligned { side, address, alignment });
             }
         }
         let finder = self.machine.memory.finder();
         let (to, from) = (finder.find("destination", target)?, finder.find("source", source)?);
         drop(finder);
         if !to.place.is_device() || to.place != from.place {
-            return Err(Error::Parameter(format!(
+            return fail(Error::Parameter(format!(
                 "a reduction works within one device, not from {} to {}",
                 from.place.describe(),
                 to.place.describe()
@@ -82,7 +82,7 @@ impl Caller<'_> {
             8 => Element::Uint32,
             27 => Element::Bfloat16,
             29 => Element::Int4,
-            _ => return Err(Error::Argument(format!("data type {number} cannot be reduced"))),
+            _ => return fail(Error::Argument(format!("data type {number} cannot be reduced"))),
         })
     }
 }

@@ -14,7 +14,7 @@ pub(crate) use workers::Workers;
 
 use crate::bytes::{self, Span};
 use crate::context::ContextKey;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::host::{Delivery, HostCall, HostThread};
 use crate::machine::Machine;
 use crate::stream::lane::{Readiness, Rest};
@@ -80,15 +80,15 @@ impl Machine {
     /// Queues a checked task on a stream of the context; returns its number.
     pub(crate) fn submit(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
         if stream.context() != Some(context) {
-            return Err(self.other_context("stream", stream, context));
+            return fail(self.other_context("stream", stream, context));
         }
         self.contexts.slot(context).check()?;
         if self.devices[stream.device() as usize].aborting.load(Ordering::Acquire) {
-            return Err(Error::Aborting(stream.device()));
+            return fail(Error::Aborting(stream.device()));
         }
         let mut lane = lock(&stream.track.lane);
         if self.streams.get(key).is_none() {
-            return Err(Error::Handle { what: "stream", handle: key.raw() });
+            return fail(Error::Handle { what: "stream", handle: key.raw() });
         }
         if let (Driver::Threads(_), Task::Copy(span)) = (&self.driver, &task)
             && span.len <= ON_THE_SPOT
@@ -99,7 +99,7 @@ impl Machine {
             stream.set_newest(sequence);
             let result = bytes::copy(*span).map_err(task::inaccessible(*span));
             if let Err(error) = result {
-                self.fail(stream, sequence, task.name(), error);
+                self.note_failure(stream, sequence, task.name(), error);
             }
             stream.track.completion.advance(sequence);
             return Ok(sequence);
@@ -183,7 +183,7 @@ impl Machine {
                 let first = sequence + 1 - group.len() as u64;
                 for (number, span) in (first..).zip(group.drain(..)) {
                     if let Err(error) = self.guarded(stream, || self.copy_span(span)) {
-                        self.fail(stream, number, "copy", error);
+                        self.note_failure(stream, number, "copy", *error);
                     }
                 }
             } else {
@@ -192,7 +192,7 @@ impl Machine {
                 match self.execute(key, stream, sequence, first) {
                     Outcome::Held => return Stop::Busy,
                     Outcome::Finished(Ok(())) => {}
-                    Outcome::Finished(Err(error)) => self.fail(stream, sequence, name, error),
+                    Outcome::Finished(Err(error)) => self.note_failure(stream, sequence, name, *error),
                 }
             }
             self.finish(stream, sequence);
@@ -302,7 +302,7 @@ impl Machine {
                 self.wait_is_over(event);
                 Ok(())
             }
-            Task::Doomed(error) => Err(*error),
+            Task::Doomed(error) => Err(error),
             moving => self.guarded(stream, || self.move_bytes(moving)),
         };
         Outcome::Finished(result)
@@ -318,11 +318,11 @@ impl Machine {
             }
             Task::Fill { target, byte, len } => {
                 let span = Span { target, source: target, len };
-                bytes::fill(target, byte, len).map_err(task::inaccessible(span))
+                Ok(bytes::fill(target, byte, len).map_err(task::inaccessible(span))?)
             }
             Task::FillWords { target, word, count } => {
                 let span = Span { target, source: target, len: 4 * count };
-                bytes::fill_words(target, word, count).map_err(task::inaccessible(span))
+                Ok(bytes::fill_words(target, word, count).map_err(task::inaccessible(span))?)
             }
             Task::Reduce(reduction) => reduction.run(),
             Task::Described { descriptor, form } => self.copy_span(task::described(&self.memory, descriptor, form)?),
@@ -338,9 +338,9 @@ impl Machine {
         if span.len >= SHARED
             && let Driver::Threads(workers) = &self.driver
         {
-            return workers.share(self, Job::one(span)).map_err(task::inaccessible(span));
+            return Ok(workers.share(self, Job::one(span)).map_err(task::inaccessible(span))?);
         }
-        bytes::copy(span).map_err(task::inaccessible(span))
+        Ok(bytes::copy(span).map_err(task::inaccessible(span))?)
     }
 
     /// Copies many ranges, in any order.
@@ -348,7 +348,7 @@ impl Machine {
         match &self.driver {
             Driver::Threads(workers) if batch.bytes >= SHARED => {
                 let span = batch.spans[0];
-                workers.share(self, Job::many(batch)).map_err(task::inaccessible(span))
+                Ok(workers.share(self, Job::many(batch)).map_err(task::inaccessible(span))?)
             }
             Driver::Threads(_) => copy_all(&batch.spans),
             Driver::Stepped(stepper) => {
@@ -364,13 +364,13 @@ impl Machine {
             Delivery::Subscriber { thread, holds_stream } => {
                 let held = holds_stream.then_some((key, sequence));
                 if !self.subscriptions.post(thread, call, held) {
-                    return Outcome::Finished(Err(Error::NoCallbackThread));
+                    return Outcome::Finished(fail(Error::NoCallbackThread));
                 }
                 if holds_stream { Outcome::Held } else { Outcome::Finished(Ok(())) }
             }
             Delivery::ContextThread => {
                 let Some(context) = stream.context() else {
-                    return Outcome::Finished(Err(Error::ContextGone));
+                    return Outcome::Finished(fail(Error::ContextGone));
                 };
                 let mut host = lock(&self.contexts.slot(context).host);
                 if host.is_none() {
@@ -380,13 +380,13 @@ impl Machine {
                     }
                 }
                 let posted = host.as_ref().is_some_and(|thread| thread.post(call, key, sequence));
-                if posted { Outcome::Held } else { Outcome::Finished(Err(Error::ContextGone)) }
+                if posted { Outcome::Held } else { Outcome::Finished(fail(Error::ContextGone)) }
             }
         }
     }
 
     /// Notes the failure of a task with the stream, and with the context where that stops it.
-    fn fail(&self, stream: &Stream, sequence: u64, name: &str, error: Error) {
+    fn note_failure(&self, stream: &Stream, sequence: u64, name: &str, error: Error) {
         let error = error.of_task(name, sequence);
         if let Some(context) = stream.context() {
             let context = self.contexts.slot(context);
@@ -413,5 +413,5 @@ fn spend(stream: &Stream, len: usize) -> bool {
 }
 
 fn copy_all(spans: &[Span]) -> Result<()> {
-    spans.iter().try_for_each(|span| bytes::copy(*span).map_err(task::inaccessible(*span)))
+    spans.iter().try_for_each(|span| Ok(bytes::copy(*span).map_err(task::inaccessible(*span))?))
 }

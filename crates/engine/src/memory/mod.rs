@@ -9,7 +9,7 @@ pub(crate) mod heap;
 mod region;
 pub(crate) mod registration;
 
-use crate::error::{Error, RangeFault, Result};
+use crate::error::{Error, RangeFault, Result, fail};
 pub use heap::Usage;
 use heap::{Extent, Heap};
 use region::{Access, HUGE_PAGE, Region};
@@ -58,7 +58,7 @@ impl Spot {
             Some(extent) => extent.size - (self.address - extent.start),
             None => usize::MAX - self.address,
         };
-        if len <= room { Ok(()) } else { Err(self.fault(side, len)) }
+        if len <= room { Ok(()) } else { fail(self.fault(side, len)) }
     }
 
     #[cold]
@@ -93,7 +93,8 @@ impl Memory {
             })
         };
         let heap = |base, len, capacity| {
-            Heap::new(base, len, capacity).map_err(|e| Error::Setup(format!("could not make a heap index: {e}")))
+            Heap::new(base, len, capacity)
+                .map_err(|e| Box::new(Error::Setup(format!("could not make a heap index: {e}"))))
         };
         // Twice the capacity, so that fragmented addresses never look like missing memory.
         let stride = (2 * capacity.max(HUGE_PAGE)).next_power_of_two();
@@ -174,7 +175,7 @@ fn reserve_pinned(host: usize) -> Result<Region> {
             Ok(region) => return Ok(region),
             Err(_) if len > 64 << 20 => len /= 2,
             Err(error) => {
-                return Err(Error::Setup(format!(
+                return fail(Error::Setup(format!(
                     "could not reserve {} MiB of addresses for pinned memory: {error}",
                     len >> 20
                 )));
@@ -194,14 +195,14 @@ impl Finder<'_> {
     pub(crate) fn find(&self, side: &'static str, address: usize) -> Result<Spot> {
         if let Some(device) = self.memory.device_of(address) {
             let Some(extent) = self.memory.devices[device as usize].find(address) else {
-                return Err(Error::NotAllocated { side, address, device });
+                return fail(Error::NotAllocated { side, address, device });
             };
             let reach = self.memory.reach(address);
             return Ok(Spot { address, place: Place::Device(device), extent: Some(extent), reach });
         }
         if self.memory.pinned.contains(address) {
             let Some(extent) = self.memory.pinned.find(address) else {
-                return Err(Error::PinnedNotAllocated { side, address });
+                return fail(Error::PinnedNotAllocated { side, address });
             };
             return Ok(Spot { address, place: Place::Pinned, extent: Some(extent), reach: address });
         }

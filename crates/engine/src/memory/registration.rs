@@ -4,7 +4,7 @@
 //! least one range is registered.
 
 use super::heap::Extent;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -25,11 +25,11 @@ impl Registrations {
     pub(crate) fn insert(&self, start: usize, size: usize, mapped: bool) -> Result<()> {
         let mut ranges = self.ranges.write().unwrap_or_else(PoisonError::into_inner);
         let Some(end) = start.checked_add(size) else {
-            return Err(Error::Parameter(format!("the range of {size} bytes at {start:#x} wraps around")));
+            return fail(Error::Parameter(format!("the range of {size} bytes at {start:#x} wraps around")));
         };
         let before = ranges.range(..end).next_back();
         if before.is_some_and(|(&other, &(len, _))| other + len > start) {
-            return Err(Error::AlreadyRegistered { start, size });
+            return fail(Error::AlreadyRegistered { start, size });
         }
         ranges.insert(start, (size, mapped));
         self.count.store(ranges.len(), Ordering::Release);
