@@ -14,7 +14,7 @@ pub use event::EventStatus;
 pub use memory::DeviceUsage;
 
 use crate::context::{Context, ContextKey};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey};
 use crate::sync::lock;
@@ -39,9 +39,11 @@ impl<'a> Caller<'a> {
     /// The context that this thread made current.
     #[inline]
     pub(crate) fn context(&self) -> Result<(ContextKey, &'a Context)> {
-        let key = self.current.get().ok_or(Error::NoContext)?;
-        let context = self.machine.contexts.get(key).ok_or(Error::NoContext)?;
-        Ok((key, context))
+        let current = self.current.get().and_then(|key| Some((key, self.machine.contexts.get(key)?)));
+        match current {
+            Some(current) => Ok(current),
+            None => fail(Error::NoContext),
+        }
     }
 
     /// The same, or the default context of the configured default device. That one does not become
@@ -72,9 +74,10 @@ impl<'a> Caller<'a> {
         if raw == 0 {
             return Ok(None);
         }
-        let key = StreamKey::from_raw(raw).ok_or(Error::Handle { what: "stream", handle: raw })?;
-        let stream = self.machine.streams.get(key).ok_or(Error::Handle { what: "stream", handle: raw })?;
-        Ok(Some((key, stream)))
+        match StreamKey::from_raw(raw).and_then(|key| Some((key, self.machine.streams.get(key)?))) {
+            Some(found) => Ok(Some(found)),
+            None => fail(Error::Handle { what: "stream", handle: raw }),
+        }
     }
 
     fn default_stream(&self) -> Result<(StreamKey, &'a Stream)> {
