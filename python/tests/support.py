@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import functools
 import os
 import subprocess
 import sys
@@ -47,8 +48,9 @@ NOWHERE = 2**64 - 1  # the fail_index of a batch when no item is to blame
 PATIENCE = 30  # seconds after which a test gives up waiting for another thread
 
 
+@functools.lru_cache(maxsize=None)
 def pattern(size: int, seed: int = 0) -> bytes:
-    """Bytes that tell their position and their seed."""
+    """Bytes that tell their position and their seed. Do not write to them."""
     return bytes((i * 31 + (i >> 8) * 7 + seed * 101 + 1) & 0xFF for i in range(size))
 
 

@@ -1,0 +1,36 @@
+"""The examples run, verify their own bytes, and do so under every schedule."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from support import PATIENCE, environment
+
+pytestmark = pytest.mark.bare
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"
+PROGRAMS = sorted(EXAMPLES.glob("[0-9]*.py"))
+
+
+def test_there_are_examples() -> None:
+    assert len(PROGRAMS) >= 7
+
+
+@pytest.mark.parametrize("schedule", ["threads", "late", "random:1"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.stem)
+def test_example(program: pathlib.Path, schedule: str) -> None:
+    if "import numpy" in program.read_text(encoding="utf-8"):
+        pytest.importorskip("numpy")
+    child = subprocess.run(
+        [sys.executable, str(program)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=PATIENCE,
+        env=environment(SOFTACL_SCHEDULE=schedule),
+    )
+    assert child.returncode == 0, child.stdout + child.stderr
+    assert child.stdout.startswith(program.stem)
+    assert child.stderr == ""

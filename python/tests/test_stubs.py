@@ -1,0 +1,58 @@
+"""The type stubs name the functions that the module has, with as many arguments."""
+
+import ast
+import pathlib
+
+import pytest
+
+import signatures
+
+pytestmark = pytest.mark.bare
+
+STUBS = pathlib.Path(__file__).resolve().parent.parent / "acl-stubs"
+
+MODULES = [
+    ("__init__", {**signatures.TOP, "init": "s"}),
+    ("rt", {**signatures.RT, **signatures.RT_BEYOND, "set_exception_info_callback": "O"}),
+    ("util", signatures.UTIL),
+    ("media", signatures.MEDIA),
+]
+
+
+@pytest.mark.parametrize(("module", "table"), MODULES, ids=[name for name, _ in MODULES])
+def test_stubs(module: str, table: dict[str, str]) -> None:
+    tree = ast.parse((STUBS / f"{module}.pyi").read_text(encoding="utf-8"))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    assert {function.name for function in functions} == set(table)
+    for function in functions:
+        arguments, kinds = function.args, table[function.name]
+        assert arguments.args == arguments.kwonlyargs == [], function.name
+        assert len(arguments.posonlyargs) == len(kinds), function.name
+        assert (arguments.vararg is not None) == (kinds == ""), function.name
+        assert function.returns is not None, function.name
+        for argument, kind in zip(arguments.posonlyargs, kinds):
+            assert argument.annotation is not None
+            expected = {"P": "int", "s": "str", "f": "float", "O": None}.get(kind, "SupportsIndex")
+            if expected is not None:
+                assert ast.unparse(argument.annotation) == expected, (function.name, argument.arg)
+
+
+@pytest.mark.parametrize(("module", "table"), MODULES, ids=[name for name, _ in MODULES])
+def test_results(module: str, table: dict[str, str]) -> None:
+    """What the stub says about the length of a result is so."""
+    import importlib
+
+    tree = ast.parse((STUBS / f"{module}.pyi").read_text(encoding="utf-8"))
+    runtime = importlib.import_module("acl" if module == "__init__" else f"acl.{module}")
+    for function in tree.body:
+        if not isinstance(function, ast.FunctionDef) or not set(table[function.name]) <= set("iuP"):
+            continue
+        if module == "util":
+            continue
+        result = getattr(runtime, function.name)(*[0] * len(table[function.name]))
+        assert function.returns is not None
+        text = ast.unparse(function.returns)
+        if text.startswith("tuple["):
+            assert isinstance(result, tuple) and len(result) == len(function.returns.slice.elts), function.name  # type: ignore[attr-defined]
+        else:
+            assert not isinstance(result, tuple), function.name
