@@ -1,0 +1,228 @@
+//! Buffers, streams, events, waits, mistakes and the comparison.
+
+use super::*;
+
+impl World<'_> {
+    pub(super) fn allocate(&mut self, place: Where, size: usize) -> Result<(), Failure> {
+        if self.buffers.len() >= MAX_BUFFERS {
+            return Ok(());
+        }
+        let size = size.max(1);
+        let mut pageable = None;
+        let address = match place {
+            Where::Device => ok(self.caller.allocate(size))?,
+            Where::Pinned => ok(self.caller.allocate_host(size))?,
+            Where::Pageable => pageable.insert(vec![0u8; size].into_boxed_slice()).as_mut_ptr() as usize,
+        };
+        ok(self.caller.fill(FillRequest { target: address, capacity: size, byte: 0x5a, count: size }))?;
+        self.buffers.push(Buffer {
+            place,
+            address,
+            _pageable: pageable,
+            model: vec![0x5a; size],
+            accesses: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Frees, sometimes while tasks still use the buffer: that must not hurt anybody else.
+    pub(super) fn free(&mut self, number: u32, wait: bool) -> Result<(), Failure> {
+        let Some(buffer) = self.buffer(number, &[Where::Device, Where::Pinned]) else { return Ok(()) };
+        if wait {
+            let whole = Part { buffer, range: 0..self.buffers[buffer].model.len() };
+            self.order_host(&whole, true)?;
+        }
+        let buffer = self.buffers.swap_remove(buffer);
+        match buffer.place {
+            Where::Device => ok(self.caller.free(buffer.address)),
+            _ => ok(self.caller.free_host(buffer.address)),
+        }
+    }
+
+    pub(super) fn create_stream(&mut self) -> Result<(), Failure> {
+        if self.streams.iter().filter(|stream| stream.live).count() >= MAX_STREAMS || self.streams.len() > 40 {
+            return Ok(());
+        }
+        let handle = ok(self.caller.create_stream(StreamTraits::default()))?.raw();
+        self.streams.push(StreamState { handle, time: 0, clock: Clock::default(), live: true });
+        Ok(())
+    }
+
+    pub(super) fn destroy_stream(&mut self, number: u32) -> Result<(), Failure> {
+        let Some(stream) = self.stream(number) else { return Ok(()) };
+        ok(self.caller.destroy_stream(self.streams[stream].handle))?;
+        self.streams[stream].live = false;
+        let clock = self.streams[stream].clock.clone();
+        self.finished(&clock);
+        Ok(())
+    }
+
+    pub(super) fn host_function(&mut self, target: u32, at: u32, len: u32, stream: u32) -> Result<(), Failure> {
+        let part = self.buffer(target, &[Where::Pinned]).and_then(|buffer| self.part(buffer, at, len % 5000, 1));
+        let (Some(part), Some(stream)) = (part, self.stream(stream)) else { return Ok(()) };
+        self.order_stream(stream, &part, true)?;
+        let (start, len) = (self.address(&part), part.range.len());
+        let function = move || {
+            for address in start..start + len {
+                let byte = address as *mut u8;
+                // SAFETY: pinned memory of the world, ordered against everything else that touches it.
+                unsafe { byte.write(byte.read().wrapping_add(1)) };
+            }
+        };
+        ok(self.caller.launch_host_function(self.streams[stream].handle, Box::new(function)))?;
+        self.task(stream, &[(&part, true)]);
+        memory::increment(&mut self.buffers[part.buffer].model, part.range.clone());
+        // Freed pinned memory is not written by the machine, but a host function writes it all the
+        // same: such a program would be wrong.
+        self.synchronize(stream)
+    }
+
+    pub(super) fn host_write(&mut self, target: u32, at: u32, len: u32, byte: u8) -> Result<(), Failure> {
+        let Some(part) =
+            self.buffer(target, &[Where::Pinned, Where::Pageable]).and_then(|buffer| self.part(buffer, at, len, 1))
+        else {
+            return Ok(());
+        };
+        self.order_host(&part, true)?;
+        self.write_host(&part, byte)
+    }
+
+    pub(super) fn record(&mut self, event: u32, stream: u32) -> Result<(), Failure> {
+        let Some(stream) = self.stream(stream) else { return Ok(()) };
+        self.record_on(event as usize % EVENTS, stream)
+    }
+
+    pub(super) fn record_on(&mut self, event: usize, stream: usize) -> Result<(), Failure> {
+        ok(self.caller.record_event(self.events[event].handle, self.streams[stream].handle))?;
+        self.task(stream, &[]);
+        self.events[event].record = Some(self.streams[stream].clock.clone());
+        Ok(())
+    }
+
+    pub(super) fn wait(&mut self, event: u32, stream: u32) -> Result<(), Failure> {
+        let Some(stream) = self.stream(stream) else { return Ok(()) };
+        self.wait_on(event as usize % EVENTS, stream)
+    }
+
+    pub(super) fn wait_on(&mut self, event: usize, stream: usize) -> Result<(), Failure> {
+        ok(self.caller.stream_wait_event(self.streams[stream].handle, self.events[event].handle))?;
+        self.task(stream, &[]);
+        if let Some(record) = self.events[event].record.clone() {
+            self.streams[stream].clock.learn_all(&record);
+        }
+        Ok(())
+    }
+
+    pub(super) fn synchronize(&mut self, stream: usize) -> Result<(), Failure> {
+        if self.streams[stream].live {
+            ok(self.caller.synchronize_stream(self.streams[stream].handle, -1))?;
+        }
+        let clock = self.streams[stream].clock.clone();
+        self.finished(&clock);
+        Ok(())
+    }
+
+    pub(super) fn synchronize_event(&mut self, event: u32) -> Result<(), Failure> {
+        let event = event as usize % EVENTS;
+        ok(self.caller.synchronize_event(self.events[event].handle, -1))?;
+        if let Some(record) = self.events[event].record.clone() {
+            self.finished(&record);
+        }
+        Ok(())
+    }
+
+    pub(super) fn synchronize_device(&mut self) -> Result<(), Failure> {
+        ok(self.caller.synchronize_device(-1))?;
+        for stream in 0..self.streams.len() {
+            let clock = self.streams[stream].clock.clone();
+            self.finished(&clock);
+        }
+        Ok(())
+    }
+
+    pub(super) fn query(&mut self, stream: u32) -> Result<(), Failure> {
+        let Some(stream) = self.stream(stream) else { return Ok(()) };
+        if ok(self.caller.is_stream_finished(self.streams[stream].handle))? {
+            let clock = self.streams[stream].clock.clone();
+            self.finished(&clock);
+        }
+        Ok(())
+    }
+
+    /// Calls that must be refused, with their codes.
+    pub(super) fn mistake(&mut self, which: u32, target: u32, source: u32, stream: u32) -> Result<(), Failure> {
+        let (Some(device), Some(pinned), Some(stream)) =
+            (self.buffer(target, &[Where::Device]), self.buffer(source, &[Where::Pinned]), self.stream(stream))
+        else {
+            return Ok(());
+        };
+        let (device, pinned) = (&self.buffers[device], &self.buffers[pinned]);
+        let handle = self.streams[stream].handle;
+        let copy =
+            |target, source, count, capacity| CopyRequest { target, capacity, source, count, kind: kinds::DEFAULT };
+        let caller = self.caller;
+        let size = device.model.len();
+        let (expected, result) = match which % 9 {
+            0 => (107000, caller.copy_async(copy(device.address, pinned.address, 2, 1), handle)),
+            1 => (107000, caller.copy_async(copy(device.address + size - 1, pinned.address, 2, 2), handle)),
+            2 => (107000, caller.copy(copy(pinned.address, device.address + size - 1, 2, 2))),
+            3 => (100000, caller.copy_async(copy(0, pinned.address, 1, 1), handle)),
+            4 => (207000, caller.copy_async(copy(pinned.address, pinned.address, 1, 1), handle)),
+            5 => (107017, caller.copy_async(copy(device.address, pinned.address, 1, 1), handle ^ 0x10_0000)),
+            6 => (107000, caller.free(device.address + 1)),
+            7 => (100000, caller.copy_described(device.address, 99, handle)),
+            _ => (107000, caller.free_host(device.address)),
+        };
+        match result {
+            Err(error) if error.code() == expected => Ok(()),
+            Err(error) => Err(format!("mistake {} gave {} instead of {expected}: {error}", which % 9, error.code())),
+            Ok(()) => Err(format!("mistake {} was accepted", which % 9)),
+        }
+    }
+
+    /// Changes a byte behind the model's back.
+    pub(super) fn corrupt(&mut self, target: u32) -> Result<(), Failure> {
+        let Some(buffer) = self.buffer(target, &[Where::Device]) else { return Ok(()) };
+        let last = self.buffers[buffer].model.len() - 1;
+        let target = self.buffers[buffer].address + last;
+        ok(self.caller.fill(FillRequest { target, capacity: 1, byte: !self.buffers[buffer].model[last], count: 1 }))
+    }
+
+    pub(super) fn verify(&mut self) -> Result<(), Failure> {
+        self.synchronize_device()?;
+        for (index, buffer) in self.buffers.iter().enumerate() {
+            let size = buffer.model.len();
+            let mut found = vec![0u8; size];
+            ok(self.caller.copy(CopyRequest {
+                target: found.as_mut_ptr() as usize,
+                capacity: size,
+                source: buffer.address,
+                count: size,
+                kind: kinds::DEFAULT,
+            }))?;
+            if let Some(at) = (0..size).find(|at| found[*at] != buffer.model[*at]) {
+                let differing = (0..size).filter(|at| found[*at] != buffer.model[*at]).count();
+                return Err(format!(
+                    "buffer {index} ({:?}, {size} bytes): byte {at} is {:#x}, the model says {:#x}; {differing} bytes differ",
+                    buffer.place, found[at], buffer.model[at]
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn tear_down(&mut self) -> Result<(), Failure> {
+        self.synchronize_device()?;
+        for buffer in std::mem::take(&mut self.buffers) {
+            match buffer.place {
+                Where::Device => ok(self.caller.free(buffer.address))?,
+                Where::Pinned => ok(self.caller.free_host(buffer.address))?,
+                Where::Pageable => {}
+            }
+        }
+        for event in &self.events {
+            ok(self.caller.destroy_event(event.handle))?;
+        }
+        Ok(())
+    }
+}
