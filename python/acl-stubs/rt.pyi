@@ -13,24 +13,6 @@ class _ArrayInterface(Protocol):
 # 64-bit integers: a list, or a contiguous one-dimensional array of them, which is used in place.
 _Words = list[int] | _ArrayInterface
 
-class _Location(TypedDict, total=False):
-    id: int
-    type: int
-
-class _BatchAttrBase(TypedDict):
-    dstLoc: _Location
-    srcLoc: _Location
-
-class _BatchAttr(_BatchAttrBase, total=False):
-    rsv: list[int]
-
-class _PhysicalMemProp(TypedDict, total=False):
-    handleType: int
-    allocationType: int
-    memAttr: int
-    location: _Location
-    reserve: int
-
 class _PointerLocation(TypedDict):
     id: int
     type: int
@@ -224,13 +206,14 @@ def cmo_async(src: int, size: int, cmo_type: SupportsIndex, stream: int, /) -> i
 def value_write(ptr: int, value: int, flag: SupportsIndex, stream: int, /) -> int: ...
 def value_wait(ptr: int, value: int, flag: SupportsIndex, stream: int, /) -> int: ...
 
-# Batch copies: softacl's own, not part of pyACL.
+# Batch copies: softacl's own, not part of pyACL. An attribute is
+# {"dstLoc": {"id": int, "type": int}, "srcLoc": {"id": int, "type": int}}.
 def memcpy_batch(
     dsts: _Words,
     dest_maxs: _Words,
     srcs: _Words,
     sizes: _Words,
-    attrs: list[_BatchAttr],
+    attrs: list[dict[str, Any]],
     attrs_indexes: _Words,
     /,
 ) -> tuple[int, int]: ...
@@ -239,7 +222,7 @@ def memcpy_batch_async(
     dest_maxs: _Words,
     srcs: _Words,
     sizes: _Words,
-    attrs: list[_BatchAttr],
+    attrs: list[dict[str, Any]],
     attrs_indexes: _Words,
     stream: int,
     /,
@@ -276,14 +259,15 @@ def ipc_mem_set_import_pid(key: str, pids: list[int], /) -> int: ...
 def ipc_mem_import_by_key(key: str, flag: int, /) -> tuple[int, int]: ...
 def ipc_mem_close(key: str, /) -> int: ...
 
-# Virtual and physical memory
+# Virtual and physical memory. Properties are
+# {"handleType": int, "allocationType": int, "memAttr": int, "location": {"id": int, "type": int}, "reserve": int}.
 def reserve_mem_address(size: int, alignment: int, expect_ptr: int, flags: int, /) -> tuple[int, int]: ...
 def release_mem_address(vir_ptr: int, /) -> int: ...
-def malloc_physical(size: int, prop: _PhysicalMemProp, flags: int, /) -> tuple[int, int]: ...
+def malloc_physical(size: int, prop: dict[str, Any], flags: int, /) -> tuple[int, int]: ...
 def free_physical(handle: int, /) -> int: ...
 def map_mem(vir_ptr: int, size: int, offset: int, handle: int, flags: int, /) -> int: ...
 def unmap_mem(vir_ptr: int, /) -> int: ...
-def mem_get_allocation_granularity(prop: _PhysicalMemProp, option: SupportsIndex, /) -> tuple[int, int]: ...
+def mem_get_allocation_granularity(prop: dict[str, Any], option: SupportsIndex, /) -> tuple[int, int]: ...
 def mem_export_to_shareable_handle(handle: int, handle_type: SupportsIndex, flags: int, /) -> tuple[int, int]: ...
 def mem_set_pid_to_shareable_handle(shareable: int, pids: list[int], /) -> int: ...
 def mem_import_from_shareable_handle(shareable: int, dev: SupportsIndex, /) -> tuple[int, int]: ...

@@ -51,7 +51,9 @@ PATIENCE = 30  # seconds after which a test gives up waiting for another thread
 @functools.lru_cache(maxsize=None)
 def pattern(size: int, seed: int = 0) -> bytes:
     """Bytes that tell their position and their seed. Do not write to them."""
-    return bytes((i * 31 + (i >> 8) * 7 + seed * 101 + 1) & 0xFF for i in range(size))
+    period = 1 << 16
+    once = bytes((i * 31 + (i >> 8) * 7 + seed * 101 + 1) & 0xFF for i in range(min(size, period)))
+    return (once * (size // period + 1))[:size]
 
 
 def malloc(size: int) -> int:
@@ -192,7 +194,9 @@ def environment(**more: Optional[str]) -> dict[str, str]:
     return {key: value for key, value in merged.items() if value is not None}
 
 
-def run_python(code: str, *arguments: str, timeout: float = PATIENCE, options: tuple[str, ...] = (), **more: Optional[str]) -> str:
+def run_python(
+    code: str, *arguments: str, timeout: float = PATIENCE, options: tuple[str, ...] = (), **more: Optional[str]
+) -> str:
     """Runs a program in a child and returns what it printed; it must succeed."""
     child = subprocess.run(
         [sys.executable, *options, "-c", code, *arguments],

@@ -155,8 +155,8 @@ def test_only_the_synchronous_form_has_a_limit() -> None:
 def test_the_asynchronous_form_runs_when_the_stream_gets_there() -> None:
     device, host = device_bytes(pattern(128)), pinned_bytes(bytes(128))
     with held_stream() as (stream, gate):
-        result = rt.memcpy_batch_async([host, host + 64], [64, 64], [device + 64, device], [64, 64], [TO_HOST], [0], stream)
-        assert result == (NOWHERE, SUCCESS)
+        dsts, srcs, sizes = [host, host + 64], [device + 64, device], [64, 64]
+        assert rt.memcpy_batch_async(dsts, sizes, srcs, sizes, [TO_HOST], [0], stream) == (NOWHERE, SUCCESS)
         assert read(host, 128) == bytes(128)
         gate.open()
         assert rt.synchronize_stream(stream) == SUCCESS

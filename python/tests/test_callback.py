@@ -154,8 +154,12 @@ def test_a_callback_that_does_not_block_lets_the_stream_go(own_stream: int) -> N
 def test_a_callback_comes_after_the_work_before_it(reporter: Reporter) -> None:
     device, host = device_bytes(pattern(100_000)), pinned_bytes(bytes(100_000))
     seen: list[bytes] = []
+
+    def look(_: None) -> None:
+        seen.append(acl.util.ptr_to_bytes(host, 100_000))
+
     assert rt.memcpy_async(host, 100_000, device, 100_000, D2H, reporter.stream) == SUCCESS
-    assert rt.launch_callback(lambda _: seen.append(acl.util.ptr_to_bytes(host, 100_000)), None, BLOCK, reporter.stream) == SUCCESS
+    assert rt.launch_callback(look, None, BLOCK, reporter.stream) == SUCCESS
     assert rt.synchronize_stream(reporter.stream) == SUCCESS
     assert seen == [pattern(100_000)]
 
@@ -276,7 +280,9 @@ def test_nothing_is_kept_when_the_stream_is_dropped(stream: int) -> None:
 
 
 @pytest.mark.bare
-@pytest.mark.parametrize("call", ["memcpy_async", "synchronize_stream", "synchronize_device", "destroy_stream", "reset_device", "event"])
+@pytest.mark.parametrize(
+    "call", ["memcpy_async", "synchronize_stream", "synchronize_device", "destroy_stream", "reset_device", "event"]
+)
 def test_the_interpreter_is_free_while_a_call_waits(call: str) -> None:
     """A Python callback in front of a waiting call must be able to run, else both wait forever."""
     program = """
@@ -359,6 +365,35 @@ thread = threading.Thread(target=serve, daemon=True)
 thread.start()
 assert rt.subscribe_report(thread.ident, stream) == 0
 ready.set()
+print("end")
+"""
+    assert run_python(program, timeout=20).strip() == "end"
+
+
+@pytest.mark.bare
+@pytest.mark.xfail(strict=True, reason="a callback that comes while the interpreter ends aborts the process")
+def test_a_callback_that_comes_too_late_does_no_harm() -> None:
+    program = """
+import sys, threading, acl
+from acl import rt
+rt.set_device(0)
+stream = rt.create_stream()[0]
+ready, inside = threading.Event(), threading.Event()
+def serve():
+    ready.wait()
+    inside.set()
+    rt.process_report(-1)  # only here the main thread gets its turn
+thread = threading.Thread(target=serve, daemon=True)
+thread.start()
+assert rt.subscribe_report(thread.ident, stream) == 0
+sys.setswitchinterval(1000)
+ready.set()
+inside.wait()
+class Late:  # destroyed when the interpreter is nearly gone
+    def __del__(self, launch=rt.launch_callback, wait=rt.synchronize_stream_with_timeout, stream=stream, nothing=id):
+        launch(nothing, None, 1, stream)
+        wait(stream, 100)
+sys.modules["late"] = Late()
 print("end")
 """
     assert run_python(program, timeout=20).strip() == "end"

@@ -59,7 +59,9 @@ def memcpy_async_with_condition(dst: int, dest_max: int, src: int, count: int, k
     return ret
 
 
-every_copy = pytest.mark.parametrize("copy", [memcpy, memcpy_async, memcpy_async_with_condition], ids=lambda copy: copy.__name__)
+every_copy = pytest.mark.parametrize(
+    "copy", [memcpy, memcpy_async, memcpy_async_with_condition], ids=lambda copy: copy.__name__
+)
 asynchronous = pytest.mark.parametrize(
     "submit", [rt.memcpy_async, rt.memcpy_async_with_condition], ids=["memcpy_async", "memcpy_async_with_condition"]
 )
@@ -504,7 +506,9 @@ SUM, MAX, MIN, EQUAL = 10, 11, 12, 13
     [(SUM, lambda a, b: a + b), (MAX, max), (MIN, min)],
     ids=["sum", "max", "min"],
 )
-@pytest.mark.parametrize(("dtype", "letter"), [(0, "f"), (3, "i"), (2, "b"), (6, "h")], ids=["float", "int32", "int8", "int16"])
+@pytest.mark.parametrize(
+    ("dtype", "letter"), [(0, "f"), (3, "i"), (2, "b"), (6, "h")], ids=["float", "int32", "int8", "int16"]
+)
 def test_reduce(kind: int, expected: Callable[[int, int], int], dtype: int, letter: str, stream: int) -> None:
     left, right = [1, -2, 30, 4, 0, 7], [5, 6, -7, 4, 0, -9]
     target = device_bytes(struct.pack(f"<6{letter}", *left))

@@ -241,14 +241,14 @@ def test_registered_memory_is_copied_asynchronously(page: int) -> None:
 
 def test_virtual_memory() -> None:
     prop = {"handleType": 0, "allocationType": 0, "memAttr": 1, "location": {"id": 0, "type": DEVICE}, "reserve": 0}
-    granularity, ret = rt.mem_get_allocation_granularity(prop, 0)  # type: ignore[arg-type]
+    granularity, ret = rt.mem_get_allocation_granularity(prop, 0)
     if ret == NOT_SUPPORTED:
         assert rt.reserve_mem_address(1 << 21, 0, 0, 0) == (0, NOT_SUPPORTED)
         pytest.skip("virtual memory is not implemented")
     assert ret == SUCCESS and granularity > 0
     address, ret = rt.reserve_mem_address(granularity, 0, 0, 0)
     assert ret == SUCCESS
-    handle, ret = rt.malloc_physical(granularity, prop, 0)  # type: ignore[arg-type]
+    handle, ret = rt.malloc_physical(granularity, prop, 0)
     assert ret == SUCCESS
     assert rt.map_mem(address, granularity, 0, handle, 0) == SUCCESS
     write(address, pattern(1000))

@@ -1,6 +1,7 @@
 """The type stubs name the functions that the module has, with as many arguments."""
 
 import ast
+import importlib
 import pathlib
 
 import pytest
@@ -40,19 +41,18 @@ def test_stubs(module: str, table: dict[str, str]) -> None:
 @pytest.mark.parametrize(("module", "table"), MODULES, ids=[name for name, _ in MODULES])
 def test_results(module: str, table: dict[str, str]) -> None:
     """What the stub says about the length of a result is so."""
-    import importlib
-
     tree = ast.parse((STUBS / f"{module}.pyi").read_text(encoding="utf-8"))
     runtime = importlib.import_module("acl" if module == "__init__" else f"acl.{module}")
     for function in tree.body:
         if not isinstance(function, ast.FunctionDef) or not set(table[function.name]) <= set("iuP"):
             continue
-        if module == "util":
+        if module == "util":  # would use the memory
             continue
         result = getattr(runtime, function.name)(*[0] * len(table[function.name]))
         assert function.returns is not None
         text = ast.unparse(function.returns)
         if text.startswith("tuple["):
-            assert isinstance(result, tuple) and len(result) == len(function.returns.slice.elts), function.name  # type: ignore[attr-defined]
+            items = function.returns.slice.elts  # type: ignore[attr-defined]
+            assert isinstance(result, tuple) and len(result) == len(items), function.name
         else:
             assert not isinstance(result, tuple), function.name

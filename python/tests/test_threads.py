@@ -139,7 +139,7 @@ def test_batches_at_once() -> None:
         dsts = [targets[number] + i * 64 for i in range(100)]
         srcs = [sources[number] + i * 64 for i in range(100)]
         for _ in range(10):
-            assert rt.memcpy_batch(dsts, [64] * 100, srcs, [64] * 100, [attr], [0]) == (NOWHERE, SUCCESS)  # type: ignore[list-item]
+            assert rt.memcpy_batch(dsts, [64] * 100, srcs, [64] * 100, [attr], [0]) == (NOWHERE, SUCCESS)
 
     together(work)
     for number in range(THREADS):

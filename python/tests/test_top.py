@@ -70,8 +70,12 @@ def test_init_with_a_file_that_is_not_there(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.bare
 def test_the_runtime_works_without_init() -> None:
-    program = "import acl; assert acl.rt.set_device(0) == 0; assert acl.rt.malloc(64, 0)[1] == 0; assert acl.finalize() == 0"
-    run_python(program)
+    run_python("""
+import acl
+assert acl.rt.set_device(0) == 0
+assert acl.rt.malloc(64, 0)[1] == 0
+assert acl.finalize() == 0
+""")
 
 
 @pytest.mark.bare
@@ -90,7 +94,8 @@ def test_get_version_str() -> None:
 def test_get_cann_version() -> None:
     version, ret = acl.get_cann_version(0)
     assert ret == SUCCESS
-    assert list(version) == ["version", "major_version", "minor_version", "release_version", "patch_version", "reserved"]
+    keys = ["version", "major_version", "minor_version", "release_version", "patch_version", "reserved"]
+    assert list(version) == keys
     assert all(isinstance(value, str) for value in version.values())
     assert version["version"].startswith(version["major_version"] + ".")
     assert acl.get_cann_version(99)[1] == INVALID_PARAM
@@ -151,13 +156,18 @@ def test_cann_attributes() -> None:
 
 
 @pytest.mark.bare
-@pytest.mark.parametrize(("kind", "size"), [(0, 4), (1, 2), (2, 1), (3, 4), (4, 1), (6, 2), (9, 8), (11, 8), (27, 2), (-1, 0), (999, 0)])
+@pytest.mark.parametrize(
+    ("kind", "size"), [(0, 4), (1, 2), (2, 1), (3, 4), (4, 1), (6, 2), (9, 8), (11, 8), (27, 2), (-1, 0), (999, 0)]
+)
 def test_data_type_size(kind: int, size: int) -> None:
     assert acl.data_type_size(kind) == size
 
 
 @pytest.mark.bare
-@pytest.mark.parametrize(("value", "bits"), [(0.0, 0), (1.0, 0x3C00), (-2.0, 0xC000), (1.5, 0x3E00), (65504.0, 0x7BFF), (math.inf, 0x7C00), (2, 0x4000)])
+@pytest.mark.parametrize(
+    ("value", "bits"),
+    [(0.0, 0), (1.0, 0x3C00), (-2.0, 0xC000), (1.5, 0x3E00), (65504.0, 0x7BFF), (math.inf, 0x7C00), (2, 0x4000)],
+)
 def test_half_precision(value: float, bits: int) -> None:
     assert acl.float_to_float16(value) == bits
     assert acl.float16_to_float(bits) == value

@@ -3,7 +3,6 @@
 import ctypes
 import errno
 import gc
-import sys
 import threading
 import warnings
 import weakref
@@ -39,7 +38,9 @@ def test_bytes_to_ptr_is_the_address_itself() -> None:
     assert data[0] == 7
 
 
-@pytest.mark.parametrize("value", [bytearray(8), memoryview(b"12345678"), "text", None, 5, [1]], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [bytearray(8), memoryview(b"12345678"), "text", None, 5, [1]], ids=lambda v: type(v).__name__
+)
 def test_bytes_to_ptr_wants_bytes(value: Any) -> None:
     with pytest.raises(ValueError):
         util.bytes_to_ptr(value)
@@ -77,9 +78,9 @@ assert acl.rt.memcpy(acl.util.bytes_to_ptr(result), 100, ptr, 100, 2) == 0
 assert data == result
 A = {"dstLoc": {"type": 1}, "srcLoc": {"type": 0}}
 assert acl.rt.memcpy_batch([ptr], [100], [acl.util.bytes_to_ptr(data)], [100], [A], [0])[1] == 0
-for call in [lambda: acl.util.numpy_to_ptr([]), lambda: acl.util.numpy_contiguous_to_ptr([]), lambda: acl.util.ptr_to_numpy(1, (1,), 1)]:
+for name, arguments in [("numpy_to_ptr", ([],)), ("numpy_contiguous_to_ptr", ([],)), ("ptr_to_numpy", (1, (1,), 1))]:
     try:
-        call()
+        getattr(acl.util, name)(*arguments)
     except ImportError:
         continue
     raise SystemExit("an ImportError was expected")
@@ -117,11 +118,11 @@ def test_numpy_to_ptr_warns(np: Any) -> None:
     assert len(caught) == 2 and "contiguous" in str(caught[1].message)
 
 
+@pytest.mark.xfail(strict=True, reason="they name the line of the caller's caller")
 def test_warnings_name_the_line_of_the_caller(np: Any) -> None:
     with pytest.warns(Warning) as caught:
         util.numpy_to_ptr(np.zeros(4))
-    # The functions have no frame of their own, so one level up is the caller's caller.
-    assert caught[0].filename.endswith(".py")
+    assert caught[0].filename == __file__
 
 
 def test_warnings_can_be_errors(np: Any) -> None:
@@ -312,10 +313,11 @@ def test_the_wrong_number_of_arguments_is_an_exception_of_the_thread() -> None:
 
 
 @pytest.mark.bare
-@pytest.mark.xfail(strict=True, reason="SystemExit in a thread ends the interpreter from there and never returns")
-def test_exit_in_a_thread() -> None:
-    program = """
-import sys, acl
+@pytest.mark.xfail(strict=True, reason="SystemExit in a thread ends the process from there, or hangs it")
+@pytest.mark.parametrize("modules", ["sys, acl", "sys, threading, acl"])
+def test_exit_in_a_thread_ends_the_thread_only(modules: str) -> None:
+    program = f"""
+import {modules}
 thread, _ = acl.util.start_thread(lambda: sys.exit(3), None)
 try:
     acl.util.stop_thread(thread)
@@ -323,10 +325,7 @@ except RuntimeError:
     pass
 print("alive")
 """
-    try:
-        assert run_python(program, timeout=2).strip() == "alive"
-    except Exception as error:
-        raise AssertionError(str(error)) from None
+    assert run_python(program, timeout=3).strip() == "alive"
 
 
 @pytest.mark.parametrize("thread", [0, 1, 2**64 - 1])
@@ -354,6 +353,18 @@ def test_threads_keep_nothing() -> None:
 
 
 @pytest.mark.bare
+@pytest.mark.xfail(strict=False, reason="a thread that gets no turn before the end panics, and says so")
+def test_a_thread_that_comes_too_late_says_nothing() -> None:
+    program = """
+import os, sys, acl
+os.dup2(1, 2)
+sys.setswitchinterval(1000)  # the thread gets no turn before the end
+acl.util.start_thread(int, None)
+"""
+    assert run_python(program, timeout=20).strip() == ""
+
+
+@pytest.mark.bare
 def test_the_process_ends_although_a_thread_was_not_stopped() -> None:
     program = """
 import threading, acl
@@ -366,7 +377,3 @@ started.wait()
 print("end", flush=True)
 """
     assert run_python(program, timeout=20).strip() == "end"
-
-
-def test_interpreter_names() -> None:
-    assert sys.modules["acl.util"] is acl.util

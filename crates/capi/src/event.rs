@@ -95,6 +95,25 @@ doors! {
         timestamp.set(caller.event_time_us(event)?)
     }
 
+    fn aclrtIpcGetEventHandle(event: aclrtEvent, handle: *mut aclrtIpcEventHandle) |caller| {
+        let (event, handle) = (given(event)?, out(handle, "handle")?);
+        require(caller, "aclrtIpcGetEventHandle")?;
+        let name = caller.export_event(event)?;
+        let mut reserved = [0; 64];
+        for (cell, byte) in reserved.iter_mut().zip(name) {
+            *cell = byte as std::ffi::c_char;
+        }
+        handle.set(aclrtIpcEventHandle { reserved })
+    }
+
+    fn aclrtIpcOpenEventHandle(handle: aclrtIpcEventHandle, event: *mut aclrtEvent) |caller| {
+        let event = out(event, "event")?;
+        require(caller, "aclrtIpcOpenEventHandle")?;
+        let name = std::array::from_fn(|index| handle.reserved[index] as u8);
+        let key = caller.import_event(name)?;
+        event.set(key.raw() as *mut c_void)
+    }
+
     fn aclrtGetEventId(event: aclrtEvent, id: *mut u32) |caller| {
         let (event, id) = (given(event)?, out(id, "eventId")?);
         id.set(caller.event_number(event)?)

@@ -7,6 +7,7 @@
 //! round.
 
 use crate::handle::{Key, Kind};
+use crate::memory::shared::SharedCounters;
 use crate::stream::{StreamKey, StreamPoint};
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -54,6 +55,11 @@ impl EventKind {
         self.flags() & EVENT_TIME_LINE != 0
     }
 
+    /// Whether other processes may open it.
+    pub(crate) fn is_shared(self) -> bool {
+        self.flags() & EVENT_IPC != 0
+    }
+
     /// Whether the host may ask about it.
     pub(crate) fn is_host_visible(self) -> bool {
         self.flags() & EVENT_EXTERNAL == 0
@@ -82,6 +88,8 @@ pub(crate) struct EventState {
     pub(crate) generation: u64,
     /// When the newest record was reached, in nanoseconds since the machine started.
     pub(crate) reached_ns: Option<u64>,
+    /// Records of all processes, for an event that others can open.
+    pub(crate) shared: Option<Arc<SharedCounters>>,
     /// Streams that wait for the next record, and where they look for it.
     pub(crate) expecting: Vec<(StreamKey, Arc<OnceLock<StreamPoint>>)>,
 }

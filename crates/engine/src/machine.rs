@@ -1,6 +1,7 @@
 //! The machine: everything that the process has one of.
 
 use crate::context::{Context, ContextKey, Device};
+use crate::drive::outside::Outside;
 use crate::drive::{Driver, Schedule, Stepper, Workers};
 use crate::error::{Error, Result, fail};
 use crate::event::Event;
@@ -61,6 +62,7 @@ pub struct Machine {
     pub(crate) events: Slots<Event>,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) driver: Driver,
+    pub(crate) outside: Outside,
     /// The device that calls without a context use; -1 is none.
     default_device: AtomicI32,
     started: Instant,
@@ -94,6 +96,7 @@ impl Machine {
             events: Slots::default(),
             subscriptions: Subscriptions::default(),
             driver,
+            outside: Outside::default(),
             default_device: AtomicI32::new(-1),
             started: Instant::now(),
             this: this.clone(),

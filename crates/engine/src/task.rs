@@ -9,6 +9,7 @@ use crate::error::{Error, Result, fail};
 use crate::event::EventKey;
 use crate::host::HostCall;
 use crate::memory::Memory;
+use crate::memory::shared::SharedCounters;
 use crate::stream::StreamPoint;
 use std::sync::{Arc, OnceLock};
 
@@ -45,6 +46,11 @@ pub(crate) enum Task {
         event: EventKey,
         generation: u64,
     },
+    /// A record that other processes see.
+    RecordShared {
+        counters: Arc<SharedCounters>,
+        record: u64,
+    },
     Wait {
         after: Waited,
         event: EventKey,
@@ -58,6 +64,8 @@ pub(crate) enum Task {
 #[derive(Debug, Clone)]
 pub(crate) enum Waited {
     Point(StreamPoint),
+    /// A record of another process.
+    Outside(Arc<SharedCounters>, u64),
     /// The first record after the wait was made, once it is.
     Next(Arc<OnceLock<StreamPoint>>),
 }
@@ -126,6 +134,7 @@ impl Task {
             Task::Described { .. }
             | Task::Indirect(_)
             | Task::Record { .. }
+            | Task::RecordShared { .. }
             | Task::Wait { .. }
             | Task::Host(_)
             | Task::Doomed(_) => false,
@@ -141,7 +150,7 @@ impl Task {
             Task::Reduce(_) => "reduction",
             Task::Described { .. } => "copy by descriptor",
             Task::Indirect(_) => "copy by address cells",
-            Task::Record { .. } => "event record",
+            Task::Record { .. } | Task::RecordShared { .. } => "event record",
             Task::Wait { .. } => "event wait",
             Task::Host(_) => "host function",
             Task::Doomed(_) => "host to host copy",

@@ -1,6 +1,7 @@
 //! Events: recording, waiting, timing.
 
 use super::Caller;
+use crate::drive::outside;
 use crate::error::{Error, Result, fail};
 use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
@@ -8,6 +9,7 @@ use crate::event::{
 };
 use crate::host::deadline;
 use crate::machine::Machine;
+use crate::memory::shared::{SharedCounters, SharedName};
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::lock;
 use crate::task::{Task, Waited};
@@ -37,12 +39,29 @@ impl Caller<'_> {
             device.events.fetch_sub(1, Ordering::AcqRel);
             return fail(Error::NoEvent { device: number, limit, soc: self.machine.config.profile.soc.clone() });
         }
+        let shared = match kind.is_shared() {
+            true => {
+                let none = |error| Error::Feature(format!("no memory file for the event: {error}"));
+                Some(Arc::new(SharedCounters::create().map_err(none)?))
+            }
+            false => None,
+        };
+        self.insert_event(kind, number, shared)
+    }
+
+    fn insert_event(&self, kind: EventKind, number: u32, shared: Option<Arc<SharedCounters>>) -> Result<EventKey> {
         let open = |event: &Event, key| {
             let mut state = lock(&event.state);
             // The generation goes on, so that a record of the slot's last event cannot stamp this one.
             let generation = state.generation + 1;
-            *state =
-                crate::event::EventState { key: Some(key), kind, device: number, generation, ..Default::default() };
+            *state = crate::event::EventState {
+                key: Some(key),
+                kind,
+                device: number,
+                generation,
+                shared,
+                ..Default::default()
+            };
             event.waits.store(0, Ordering::Relaxed);
         };
         self.machine.events.insert(open).ok_or_else(|| Box::new(Error::Feature("no event handle left".to_owned())))
@@ -73,6 +92,7 @@ impl Caller<'_> {
         let (kind, device, expecting) = {
             let mut state = lock(&event.state);
             state.record = None;
+            state.shared = None;
             (state.kind, state.device, std::mem::take(&mut state.expecting))
         };
         // Streams that wait for a record that will never come go on.
@@ -95,6 +115,12 @@ impl Caller<'_> {
             return fail(self.machine.other_context("stream", stream, context_key));
         }
         context.check()?;
+        let shared = lock(&event.state).shared.clone();
+        if let Some(counters) = shared {
+            let record = counters.make();
+            let task = Task::RecordShared { counters, record };
+            return self.machine.submit(stream_key, stream, context_key, task).map(|_| ());
+        }
         let generation = {
             let mut state = lock(&event.state);
             state.generation += 1;
@@ -130,10 +156,24 @@ impl Caller<'_> {
         if stream.context() != Some(context_key) {
             return fail(self.machine.other_context("stream", stream, context_key));
         }
-        let (kind, record) = {
+        let (kind, record, shared) = {
             let state = lock(&event.state);
-            (state.kind, state.record)
+            (state.kind, state.record, state.shared.clone())
         };
+        if let Some(counters) = shared {
+            let record = counters.made();
+            if counters.has_reached(record) {
+                return Ok(());
+            }
+            let after = Waited::Outside(Arc::clone(&counters), record);
+            event.waits.fetch_add(1, Ordering::Relaxed);
+            let task = Task::Wait { after, event: key };
+            self.machine.submit(stream_key, stream, context_key, task).inspect_err(|_| {
+                event.waits.fetch_sub(1, Ordering::Relaxed);
+            })?;
+            self.machine.outside.watch(self.machine, stream_key, counters, record);
+            return Ok(());
+        }
         if !kind.can_order() {
             return fail(Error::Feature(
                 "the event was created without the SYNC flag, so no stream can wait for it".to_owned(),
@@ -185,6 +225,15 @@ impl Caller<'_> {
     pub fn synchronize_event(&self, raw: usize, timeout_ms: i32) -> Result<()> {
         let (_, event) = self.event(raw)?;
         self.check_host_visible(event)?;
+        let shared = lock(&event.state).shared.clone();
+        if let Some(counters) = shared {
+            let record = counters.made();
+            // Under a schedule our own work runs when somebody waits for it, and this is such a wait.
+            let deadline = deadline(timeout_ms);
+            while !counters.has_reached(record) && self.machine.step() {}
+            let reached = outside::wait(&counters, record, deadline);
+            return if reached { Ok(()) } else { fail(Error::EventTimeout(timeout_ms)) };
+        }
         let Some(point) = lock(&event.state).record else { return Ok(()) };
         if self.machine.wait(point, deadline(timeout_ms)) { Ok(()) } else { fail(Error::EventTimeout(timeout_ms)) }
     }
@@ -193,10 +242,14 @@ impl Caller<'_> {
     pub fn event_status(&self, raw: usize) -> Result<(EventStatus, bool)> {
         let (_, event) = self.event(raw)?;
         self.check_host_visible(event)?;
-        let (record, extended) = {
+        let (record, extended, shared) = {
             let state = lock(&event.state);
-            (state.record, state.kind.is_extended())
+            (state.record, state.kind.is_extended(), state.shared.clone())
         };
+        if let Some(counters) = shared {
+            let reached = counters.has_reached(counters.made());
+            return Ok((if reached { EventStatus::Complete } else { EventStatus::Pending }, extended));
+        }
         let status = match record {
             None => EventStatus::NeverRecorded,
             Some(point) if self.machine.reached(point) => EventStatus::Complete,
@@ -216,6 +269,33 @@ impl Caller<'_> {
             self.machine.reached(point);
         }
         Ok(event.waits.load(Ordering::Relaxed) == 0)
+    }
+
+    /// A name by which another process can open an event of the IPC kind.
+    pub fn export_event(&self, raw: usize) -> Result<[u8; 16]> {
+        let (_, event) = self.event(raw)?;
+        let Some(counters) = lock(&event.state).shared.clone() else {
+            return fail(Error::Parameter(
+                "only an event that was created with the IPC flag can be exported".to_owned(),
+            ));
+        };
+        let SharedName { process, descriptor, nonce } = counters.name();
+        let mut name = [0; 16];
+        name[..4].copy_from_slice(&process.to_le_bytes());
+        name[4..8].copy_from_slice(&descriptor.to_le_bytes());
+        name[8..].copy_from_slice(&nonce.to_le_bytes());
+        Ok(name)
+    }
+
+    /// Opens an event that another process exported.
+    pub fn import_event(&self, name: [u8; 16]) -> Result<EventKey> {
+        let (_, context) = self.context_or_default()?;
+        let word = |at: usize| u32::from_le_bytes(name[at..at + 4].try_into().expect("four bytes"));
+        let nonce = u64::from_le_bytes(name[8..].try_into().expect("eight bytes"));
+        let name = SharedName { process: word(0), descriptor: word(4), nonce };
+        let gone = |error| Error::Parameter(format!("no process has such an event (any more): {error}"));
+        let counters = SharedCounters::open(name).map_err(gone)?;
+        self.insert_event(EventKind::Extended(EVENT_IPC), context.device(), Some(Arc::new(counters)))
     }
 
     /// Milliseconds from one record to another; negative when they were reached the other way round.

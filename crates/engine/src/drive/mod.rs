@@ -5,6 +5,7 @@
 //! wants them. Both use the same three steps below: submit, run, finish.
 
 mod job;
+pub(crate) mod outside;
 mod stepper;
 mod workers;
 
@@ -259,6 +260,8 @@ impl Machine {
         let Task::Wait { after, .. } = task else { return Readiness::Ready };
         let point = match after {
             Waited::Point(point) => *point,
+            Waited::Outside(counters, record) if counters.has_reached(*record) => return Readiness::Ready,
+            Waited::Outside(..) => return Readiness::Unknown,
             Waited::Next(cell) => match cell.get() {
                 Some(point) => *point,
                 None => return Readiness::Unknown,
@@ -268,6 +271,14 @@ impl Machine {
             Readiness::Ready
         } else {
             Readiness::After(point)
+        }
+    }
+
+    /// Runs one ready task when a schedule is in charge. `false` when there is none, or worker threads are.
+    pub(crate) fn step(&self) -> bool {
+        match &self.driver {
+            Driver::Threads(_) => false,
+            Driver::Stepped(stepper) => stepper.step_any(self),
         }
     }
 
@@ -296,6 +307,10 @@ impl Machine {
             }
             Task::Record { event, generation } => {
                 self.stamp(event, generation);
+                Ok(())
+            }
+            Task::RecordShared { counters, record } => {
+                counters.reach(record);
                 Ok(())
             }
             Task::Wait { event, .. } => {
@@ -327,7 +342,7 @@ impl Machine {
             Task::Reduce(reduction) => reduction.run(),
             Task::Described { descriptor, form } => self.copy_span(task::described(&self.memory, descriptor, form)?),
             Task::Indirect(indirect) => self.copy_span(indirect.resolve(&self.memory)?),
-            Task::Record { .. } | Task::Wait { .. } | Task::Host(_) | Task::Doomed(_) => {
+            Task::Record { .. } | Task::RecordShared { .. } | Task::Wait { .. } | Task::Host(_) | Task::Doomed(_) => {
                 unreachable!("execute handles tasks that move no bytes")
             }
         }

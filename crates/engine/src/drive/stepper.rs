@@ -202,7 +202,7 @@ impl Stepper {
     }
 
     /// Runs one task of some stream that has news. `false` when there is none.
-    fn step_any(&self, machine: &Machine) -> bool {
+    pub(crate) fn step_any(&self, machine: &Machine) -> bool {
         loop {
             let mut choices = lock(&self.choices);
             if choices.ready.is_empty() {

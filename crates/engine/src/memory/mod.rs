@@ -8,6 +8,7 @@
 pub(crate) mod heap;
 mod region;
 pub(crate) mod registration;
+pub(crate) mod shared;
 
 use crate::error::{Error, RangeFault, Result, fail};
 pub use heap::Usage;

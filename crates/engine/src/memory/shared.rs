@@ -1,0 +1,149 @@
+//! Two counters that several processes see: what an event of the IPC kind is made of.
+//!
+//! They live in a memory file of the process that made them. Another process opens that file through
+//! the maker's descriptor and keeps its own mapping, so either may end first and nothing is left behind.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const MAGIC: u64 = 0x736f_6674_6163_6c31;
+const LEN: usize = 4096;
+
+/// How another process finds the counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SharedName {
+    pub(crate) process: u32,
+    pub(crate) descriptor: u32,
+    /// Tells this file from a later one with the same descriptor.
+    pub(crate) nonce: u64,
+}
+
+/// Records made and records reached, of one event in all processes.
+#[derive(Debug)]
+pub(crate) struct SharedCounters {
+    address: usize,
+    name: SharedName,
+    /// The maker keeps the file open, so that others can find it.
+    _file: OwnedFd,
+}
+
+#[repr(C)]
+struct Layout {
+    magic: AtomicU64,
+    nonce: AtomicU64,
+    made: AtomicU64,
+    reached: AtomicU64,
+}
+
+impl SharedCounters {
+    pub(crate) fn create() -> io::Result<SharedCounters> {
+        // SAFETY: a new memory file; the name is only for people who look into /proc.
+        let raw = unsafe { libc::memfd_create(c"softacl-event".as_ptr(), libc::MFD_CLOEXEC) };
+        if raw < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was made just above and has no other owner.
+        let file = unsafe { OwnedFd::from_raw_fd(raw) };
+        // SAFETY: sets the length of our own file.
+        if unsafe { libc::ftruncate(raw, LEN as i64) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let address = map(&file)?;
+        let now =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
+        let name =
+            SharedName { process: std::process::id(), descriptor: raw as u32, nonce: now ^ (address as u64) << 20 };
+        let counters = SharedCounters { address, name, _file: file };
+        counters.layout().nonce.store(name.nonce, Ordering::Relaxed);
+        counters.layout().magic.store(MAGIC, Ordering::Release);
+        Ok(counters)
+    }
+
+    /// Opens the counters of another process; fails when they are gone.
+    pub(crate) fn open(name: SharedName) -> io::Result<SharedCounters> {
+        let path = format!("/proc/{}/fd/{}", name.process, name.descriptor);
+        let file = OwnedFd::from(OpenOptions::new().read(true).write(true).open(path)?);
+        let mut status = std::mem::MaybeUninit::<libc::stat>::zeroed();
+        // SAFETY: the descriptor is ours; the result goes into a local value.
+        let len = unsafe {
+            libc::fstat(file.as_raw_fd(), status.as_mut_ptr());
+            status.assume_init().st_size
+        };
+        if len != LEN as i64 {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
+        }
+        let counters = SharedCounters { address: map(&file)?, name, _file: file };
+        let layout = counters.layout();
+        if layout.magic.load(Ordering::Acquire) != MAGIC || layout.nonce.load(Ordering::Relaxed) != name.nonce {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
+        }
+        Ok(counters)
+    }
+
+    pub(crate) fn name(&self) -> SharedName {
+        self.name
+    }
+
+    /// Numbers a record.
+    pub(crate) fn make(&self) -> u64 {
+        self.layout().made.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// The newest record of any process.
+    pub(crate) fn made(&self) -> u64 {
+        self.layout().made.load(Ordering::Acquire)
+    }
+
+    /// A record was reached.
+    pub(crate) fn reach(&self, record: u64) {
+        self.layout().reached.fetch_max(record, Ordering::AcqRel);
+    }
+
+    pub(crate) fn has_reached(&self, record: u64) -> bool {
+        self.layout().reached.load(Ordering::Acquire) >= record
+    }
+
+    fn layout(&self) -> &Layout {
+        // SAFETY: the mapping has this length and lives as long as `self`; all fields are atomic.
+        unsafe { &*(self.address as *const Layout) }
+    }
+}
+
+impl Drop for SharedCounters {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping made in `map`.
+        unsafe { libc::munmap(self.address as *mut _, LEN) };
+    }
+}
+
+fn map(file: &OwnedFd) -> io::Result<usize> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new shared mapping of our own descriptor at an address of the kernel's choice.
+    let address = unsafe { libc::mmap(ptr::null_mut(), LEN, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+    if address == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(address as usize) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_found_by_name_and_outlive_their_maker() {
+        let ours = SharedCounters::create().unwrap();
+        let name = ours.name();
+        let theirs = SharedCounters::open(name).unwrap();
+        let record = ours.make();
+        assert_eq!(theirs.made(), record);
+        assert!(!theirs.has_reached(record));
+        ours.reach(record);
+        assert!(theirs.has_reached(record));
+        drop(ours);
+        assert!(theirs.has_reached(record));
+        assert!(SharedCounters::open(SharedName { nonce: name.nonce ^ 1, ..name }).is_err());
+        assert!(SharedCounters::open(SharedName { descriptor: 999_999, ..name }).is_err());
+        assert!(SharedCounters::open(SharedName { process: 0, ..name }).is_err());
+    }
+}
