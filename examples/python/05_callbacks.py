@@ -70,7 +70,6 @@ def main() -> None:
     check("unsubscribe_report", acl.rt.unsubscribe_report(server, stream))
     stop.set()
     check("stop_thread", acl.util.stop_thread(server))
-
     print(f"05_callbacks: {len(threads)} Python functions between copies of one stream")
     check("destroy_stream", acl.rt.destroy_stream(stream))
     check("reset_device", acl.rt.reset_device(0))

@@ -60,7 +60,6 @@ def test_submodules_are_modules_with_their_dotted_names(name: str) -> None:
 
 
 @pytest.mark.bare
-@pytest.mark.xfail(strict=True, reason="the submodules beyond the runtime are not there")
 @pytest.mark.parametrize("name", OTHER_SUBMODULES)
 def test_other_submodules_can_be_imported(name: str) -> None:
     importlib.import_module(f"acl.{name}")

@@ -127,7 +127,6 @@ def test_another_copy_of_the_library_after_the_module(tmp_path: pathlib.Path) ->
     assert run_python(PROGRAM, "module", native).strip() == "1"
 
 
-@pytest.mark.xfail(strict=True, reason="the module loads its own file although a libascendcl.so is there already")
 def test_another_copy_of_the_library_before_the_module(tmp_path: pathlib.Path) -> None:
     native = build(tmp_path, another_copy(tmp_path))
     assert run_python(PROGRAM, "library", native).strip() == "1"

@@ -118,7 +118,6 @@ def test_numpy_to_ptr_warns(np: Any) -> None:
     assert len(caught) == 2 and "contiguous" in str(caught[1].message)
 
 
-@pytest.mark.xfail(strict=True, reason="they name the line of the caller's caller")
 def test_warnings_name_the_line_of_the_caller(np: Any) -> None:
     with pytest.warns(Warning) as caught:
         util.numpy_to_ptr(np.zeros(4))
@@ -313,7 +312,6 @@ def test_the_wrong_number_of_arguments_is_an_exception_of_the_thread() -> None:
 
 
 @pytest.mark.bare
-@pytest.mark.xfail(strict=True, reason="SystemExit in a thread ends the process from there, or hangs it")
 @pytest.mark.parametrize("modules", ["sys, acl", "sys, threading, acl"])
 def test_exit_in_a_thread_ends_the_thread_only(modules: str) -> None:
     program = f"""
@@ -353,7 +351,6 @@ def test_threads_keep_nothing() -> None:
 
 
 @pytest.mark.bare
-@pytest.mark.xfail(strict=False, reason="a thread that gets no turn before the end panics, and says so")
 def test_a_thread_that_comes_too_late_says_nothing() -> None:
     program = """
 import os, sys, acl

@@ -62,6 +62,9 @@ fn words<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Words<'py>> {
     // Any other buffer, such as array.array: through a memoryview, collected.
     let view =
         value.py().import("builtins")?.getattr("memoryview")?.call1((value,)).map_err(|_| wrong("it is neither"))?;
+    if view.getattr("itemsize")?.extract::<usize>()? != 8 {
+        return Err(wrong("its elements have other sizes"));
+    }
     let numbers = view.call_method0("tolist")?.cast_into::<PyList>().map_err(|_| wrong("it is neither"))?;
     let collected = numbers
         .iter()
@@ -88,6 +91,15 @@ fn attributes(value: &Bound<'_, PyAny>) -> PyResult<Vec<[u32; 8]>> {
                         Some(number) => number.extract()?,
                         None => 0,
                     };
+                }
+            }
+            if let Some(reserved) = dict.get_item("rsv")? {
+                let mut bytes = [0u8; 16];
+                for (byte, value) in bytes.iter_mut().zip(reserved.try_iter()?) {
+                    *byte = value?.extract()?;
+                }
+                for (word, four) in words[4..].iter_mut().zip(bytes.as_chunks::<4>().0) {
+                    *word = u32::from_ne_bytes(*four);
                 }
             }
             Ok(words)

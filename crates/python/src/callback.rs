@@ -4,7 +4,7 @@
 //! `process_report`, which has released the interpreter and takes it back here. An exception in it is
 //! told through `sys.unraisablehook`, and the stream goes on.
 
-use crate::arguments::{Kind, exactly, given};
+use crate::arguments::{Kind, exactly, failed, given};
 use crate::function::add as define;
 use crate::library;
 use pyo3::exceptions::PyTypeError;
@@ -20,12 +20,15 @@ struct Call {
 extern "C" fn run(call: *mut c_void) {
     // SAFETY: the pointer is the box that `launch_callback` gave away; the library calls once.
     let call = unsafe { Box::from_raw(call.cast::<Call>()) };
-    Python::attach(|py| {
+    // An interpreter that is ending runs nothing any more; what the call holds ends with it.
+    let mut call = Some(call);
+    Python::try_attach(|py| {
+        let Some(call) = call.take() else { return };
         if let Err(error) = call.function.call1(py, (&call.argument,)) {
             error.write_unraisable(py, Some(call.function.bind(py)));
         }
-        drop(call);
     });
+    std::mem::forget(call);
 }
 
 pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -49,6 +52,9 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
 
     let set = library::function(c"aclrtSetExceptionInfoCallback");
     define(rt, "set_exception_info_callback", "set_exception_info_callback([fn]) -> ret", move |arguments| {
+        if arguments.len() > 1 {
+            return Err(failed("acl.rt.set_exception_info_callback"));
+        }
         let function = arguments.get_item(0).ok().filter(|function| !function.is_none());
         if function.is_some_and(|function| !function.is_callable()) {
             return Err(PyTypeError::new_err("parameter must be callable"));

@@ -33,6 +33,10 @@ fn acl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     batch::add(&rt)?;
     util::add(&submodule(module, "util")?)?;
     table::add(&submodule(module, "media")?, "acl.media", table::MEDIA)?;
+    // Models, operators and profiling are not here: programs can import them, and find them empty.
+    for name in ["mdl", "op", "blas", "prof", "himpi", "fv"] {
+        submodule(module, name)?;
+    }
     py.import("sys")?.getattr("modules")?.set_item("acl", module)
 }
 

@@ -6,9 +6,10 @@
 use pyo3::PyResult;
 use pyo3::exceptions::PyImportError;
 use std::ffi::{CStr, CString, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+const NAME: &str = "libascendcl.so";
 /// Words at most; no function of the interface has more arguments.
 pub const MAX_WORDS: usize = 10;
 pub const NOT_SUPPORTED: i32 = 207_000;
@@ -22,36 +23,55 @@ unsafe impl Sync for Handle {}
 
 static LIBRARY: OnceLock<Handle> = OnceLock::new();
 
-/// Loads the library: the one beside this module, then the one of the loader's search path. One
-/// that is already in the process is taken in any case, because the loader knows it by its name.
+/// Loads the library: the one that is in the process, then the one beside this module, then the one of
+/// the loader's search path.
 pub fn load() -> PyResult<()> {
     if LIBRARY.get().is_some() {
         return Ok(());
     }
+    // One that is already in the process is the one: there must not be two engines.
+    if let Ok(handle) = open(&PathBuf::from(NAME), libc::RTLD_NOLOAD) {
+        let _ = LIBRARY.set(handle);
+        return Ok(());
+    }
     let mut tried = Vec::new();
     for candidate in candidates() {
-        let path = CString::new(candidate.as_os_str().as_encoded_bytes()).expect("paths have no zeros");
-        // SAFETY: loading runs the library's initialisers, which have none of ours to fear.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-        if !handle.is_null() {
-            let _ = LIBRARY.set(Handle(handle));
-            return Ok(());
+        match open(&candidate, libc::RTLD_GLOBAL) {
+            Ok(handle) => {
+                let _ = LIBRARY.set(handle);
+                return Ok(());
+            }
+            Err(why) => tried.push(why),
         }
-        // SAFETY: the message belongs to the loader and is copied at once.
-        let why = unsafe { CStr::from_ptr(libc::dlerror()) };
-        tried.push(why.to_string_lossy().into_owned());
     }
-    Err(PyImportError::new_err(format!("libascendcl.so could not be loaded; tried: {}", tried.join("; "))))
+    Err(PyImportError::new_err(format!("{NAME} could not be loaded; tried: {}", tried.join("; "))))
+}
+
+/// Opens a library, or says why not.
+fn open(path: &Path, flags: i32) -> Result<Handle, String> {
+    let path = CString::new(path.as_os_str().as_encoded_bytes()).expect("paths have no zeros");
+    // SAFETY: loading runs the library's initialisers, which have none of ours to fear.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | flags) };
+    if !handle.is_null() {
+        return Ok(Handle(handle));
+    }
+    // SAFETY: the message belongs to the loader and is copied at once.
+    let why = unsafe { libc::dlerror() };
+    if why.is_null() {
+        return Err("it is not loaded".to_owned());
+    }
+    // SAFETY: as above; it is a text that ends with a zero.
+    Err(unsafe { CStr::from_ptr(why) }.to_string_lossy().into_owned())
 }
 
 fn candidates() -> Vec<PathBuf> {
     let mut all = Vec::new();
     if let Some(here) = own_directory() {
         // In a wheel, and in an installation.
-        all.extend(["softacl/lib64", "../../lib64"].map(|place| here.join(place).join("libascendcl.so")));
+        all.extend(["softacl/lib64", "../../lib64"].map(|place| here.join(place).join(NAME)));
         all.retain(|path| path.exists());
     }
-    all.push(PathBuf::from("libascendcl.so"));
+    all.push(PathBuf::from(NAME));
     all
 }
 

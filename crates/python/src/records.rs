@@ -62,7 +62,8 @@ fn device(rt: &Bound<'_, PyModule>) -> PyResult<()> {
 
     let function = library::function(c"aclrtGetGroupCount");
     define(rt, "get_group_count", "get_group_count(unused) -> (count, ret)", move |arguments| {
-        let [_unused] = exactly("acl.rt.get_group_count", arguments)?;
+        let [unused] = exactly("acl.rt.get_group_count", arguments)?;
+        given("acl.rt.get_group_count", Kind::Int, &unused)?;
         let mut count = 0u32;
         let code = function.code(&[&raw mut count as u64]);
         Ok((count, code).into_pyobject(arguments.py())?.into_any())
@@ -80,6 +81,19 @@ fn attribute_key(attribute: i32) -> Option<&'static str> {
 }
 
 fn stream(rt: &Bound<'_, PyModule>) -> PyResult<()> {
+    // The one function of pyACL that keeps the interpreter's own words about wrong arguments.
+    let function = library::function(c"aclrtGetEventId");
+    define(rt, "get_event_id", "get_event_id(event) -> (id, ret)", move |arguments| {
+        let count = arguments.len();
+        if count != 1 {
+            return Err(PyTypeError::new_err(format!("function takes exactly 1 argument ({count} given)")));
+        }
+        let event = word(&arguments.get_item(0)?).ok_or_else(|| PyTypeError::new_err("an integer is required"))?;
+        let mut id = 0u32;
+        let code = function.code(&[event, &raw mut id as u64]);
+        Ok((id, code).into_pyobject(arguments.py())?.into_any())
+    })?;
+
     let function = library::function(c"aclrtSetStreamAttribute");
     define(rt, "set_stream_attribute", "set_stream_attribute(stream, type, value: dict) -> ret", move |arguments| {
         const NAME: &str = "acl.rt.set_stream_attribute";

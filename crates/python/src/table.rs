@@ -109,7 +109,6 @@ pub const RT: &[Row] = &[
     ("query_event_wait_status", "aclrtQueryEventWaitStatus", "P >i"),
     ("event_elapsed_time", "aclrtEventElapsedTime", ">f P P"),
     ("event_get_timestamp", "aclrtEventGetTimestamp", "P >P"),
-    ("get_event_id", "aclrtGetEventId", "P >u"),
     ("get_event_avail_num", "aclrtGetEventAvailNum", ">u"),
     ("set_op_wait_timeout", "aclrtSetOpWaitTimeout", "u"),
     ("set_op_execute_time_out", "aclrtSetOpExecuteTimeOut", "u"),

@@ -5,7 +5,7 @@
 use crate::arguments::{Kind, exactly, failed, given, word};
 use crate::function::add as define;
 use crate::library;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PySystemExit, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyModule, PyTuple};
 use std::collections::HashMap;
@@ -44,7 +44,7 @@ pub fn add(util: &Bound<'_, PyModule>) -> PyResult<()> {
 
 fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
     let category = py.import("builtins")?.getattr("Warning")?;
-    py.import("warnings")?.call_method1("warn", (text, category, 2))?;
+    py.import("warnings")?.call_method1("warn", (text, category, 1))?;
     Ok(())
 }
 
@@ -160,14 +160,16 @@ fn threads(util: &Bound<'_, PyModule>) -> PyResult<()> {
             }
             let (function, argument) = (function.unbind(), argument.unbind());
             let run = move || {
-                Python::attach(|py| {
+                Python::try_attach(|py| {
                     let result =
                         if argument.is_none(py) { function.call0(py) } else { function.call1(py, (&argument,)) };
-                    let error = result.err()?;
+                    // As in other threads of Python, asking to exit ends the thread and nothing else.
+                    let error = result.err().filter(|error| !error.is_instance_of::<PySystemExit>(py))?;
                     let name = error.get_type(py).name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
                     error.print(py);
                     Some(name)
                 })
+                .flatten()
             };
             let started = std::thread::Builder::new().name("acl-util".to_owned()).spawn(run);
             let (id, code) = match started {
