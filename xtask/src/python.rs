@@ -58,6 +58,8 @@ pub fn test() -> Result<()> {
     let mut tests = clean(&python);
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(tree::root().join("python/tests"));
     tree::run(&mut tests)?;
+    let mut stubs = clean(&python);
+    tree::run(stubs.args(["-m", "mypy.stubtest", "acl"]).current_dir(&environment))?;
     other_interpreters(&tree::target().join("wheel-stage"))
 }
 

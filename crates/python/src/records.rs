@@ -10,6 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyModule};
 use std::ffi::CString;
 
+/// Memory faults that can be asked for at once.
+const MAX_FAULTS: u64 = 4096;
+
 pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     device(rt)?;
     stream(rt)?;
@@ -58,6 +61,68 @@ fn device(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         let device = given("acl.rt.get_primary_ctx_state", Kind::Int, &device)?;
         let code = function.code(&[device, &raw mut flags as u64, &raw mut active as u64]);
         Ok((active, flags, code).into_pyobject(arguments.py())?.into_any())
+    })?;
+
+    // These return a handle and no code; 0 says that there is none.
+    for (name, c_name, inputs) in [
+        ("allocator_create_desc", c"aclrtAllocatorCreateDesc", 0),
+        ("create_group_info", c"aclrtCreateGroupInfo", 0),
+        ("create_binary", c"aclrtCreateBinary", 2),
+    ] {
+        let function = library::function(c_name);
+        define(rt, name, &format!("{name}(...) -> handle"), move |arguments| {
+            let dotted = format!("acl.rt.{name}");
+            if inputs > 0 && arguments.len() != inputs {
+                return Err(failed(&dotted));
+            }
+            let mut words = [0; library::MAX_WORDS];
+            for (cell, value) in words.iter_mut().zip(arguments.iter().take(inputs)) {
+                *cell = given(&dotted, Kind::Word, &value)?;
+            }
+            Ok(function.call(&words).into_pyobject(arguments.py())?.into_any())
+        })?;
+    }
+
+    let function = library::function(c"aclrtGetMemUceInfo");
+    define(rt, "get_mem_uce_info", "get_mem_uce_info(device, count) -> (list, ret)", move |arguments| {
+        const NAME: &str = "acl.rt.get_mem_uce_info";
+        let py = arguments.py();
+        let [device, count] = exactly(NAME, arguments)?;
+        let (device, count) = (given(NAME, Kind::Int, &device)?, given(NAME, Kind::Word, &count)?);
+        if count > MAX_FAULTS {
+            return Err(PyValueError::new_err(format!("at most {MAX_FAULTS} faults can be asked for, not {count}")));
+        }
+        let mut infos = vec![[0u64; 16]; count as usize];
+        let mut found = 0u64;
+        let code = function.code(&[device, infos.as_mut_ptr() as u64, count, &raw mut found as u64]);
+        let list = PyList::empty(py);
+        for info in infos.iter().take(found as usize) {
+            let dict = PyDict::new(py);
+            dict.set_item("addr", info[0])?;
+            dict.set_item("len", info[1])?;
+            dict.set_item("reserved", &info[2..])?;
+            list.append(dict)?;
+        }
+        Ok((list, code).into_pyobject(py)?.into_any())
+    })?;
+
+    let function = library::function(c"aclrtMemUceRepair");
+    define(rt, "mem_uce_repair", "mem_uce_repair(device, list) -> ret", move |arguments| {
+        const NAME: &str = "acl.rt.mem_uce_repair";
+        let [device, list] = exactly(NAME, arguments)?;
+        let device = given(NAME, Kind::Int, &device)?;
+        let list = list
+            .cast_into::<PyList>()
+            .map_err(|_| PyValueError::new_err("argument 2 only support the format of list"))?;
+        let mut infos = Vec::new();
+        for item in list.iter() {
+            let dict = item.cast_into::<PyDict>().map_err(|_| PyTypeError::new_err("an element must be a dict"))?;
+            let mut info = [0u64; 16];
+            (info[0], info[1]) = (number(&dict, "addr", u64::MAX)?, number(&dict, "len", u64::MAX)?);
+            infos.push(info);
+        }
+        let code = function.code(&[device, infos.as_ptr() as u64, infos.len() as u64]);
+        Ok(code.into_pyobject(arguments.py())?.into_any())
     })?;
 
     let function = library::function(c"aclrtGetGroupCount");

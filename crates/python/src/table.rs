@@ -176,6 +176,8 @@ pub const RT: &[Row] = &[
     ("allocator_set_get_addr_from_block_func_to_desc", "aclrtAllocatorSetGetAddrFromBlockFuncToDesc", "P P"),
     ("allocator_register", "aclrtAllocatorRegister", "P P"),
     ("allocator_unregister", "aclrtAllocatorUnregister", "P"),
+    ("destroy_group_info", "aclrtDestroyGroupInfo", "P"),
+    ("get_all_group_info", "aclrtGetAllGroupInfo", "P"),
     ("destroy_binary", "aclrtDestroyBinary", "P"),
     ("binary_load", "aclrtBinaryLoad", "P >P"),
     ("binary_unload", "aclrtBinaryUnLoad", "P"),
@@ -243,7 +245,8 @@ fn usage(parts: &[Part]) -> String {
     let outputs = parts.len() - inputs;
     let names: Vec<String> = (1..=inputs).map(|n| format!("a{n}")).collect();
     let result = if outputs == 0 { "ret".to_owned() } else { format!("({}ret)", "value, ".repeat(outputs)) };
-    format!("({}, /) -> {result}", names.join(", "))
+    let inputs = if names.is_empty() { String::new() } else { format!("{}, /", names.join(", ")) };
+    format!("({inputs}) -> {result}")
 }
 
 fn call<'py>(
