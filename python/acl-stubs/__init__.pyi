@@ -3,7 +3,7 @@
 
 from typing import SupportsIndex, TypedDict
 
-from . import media as media
+from . import blas as blas, fv as fv, himpi as himpi, mdl as mdl, media as media, op as op, prof as prof, rt as rt, util as util
 from . import rt as rt
 from . import util as util
 

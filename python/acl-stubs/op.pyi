@@ -1,0 +1,1 @@
+# Empty: this part of pyACL is not implemented.
