@@ -4,8 +4,6 @@
 from typing import SupportsIndex, TypedDict
 
 from . import blas as blas, fv as fv, himpi as himpi, mdl as mdl, media as media, op as op, prof as prof, rt as rt, util as util
-from . import rt as rt
-from . import util as util
 
 class _CannVersion(TypedDict):
     version: str
