@@ -26,7 +26,7 @@ fn constants() -> String {
         let number: i64 = value.parse().unwrap_or_else(|_| panic!("{name}: {value}"));
         let kind = if i32::try_from(number).is_ok() { "i32" } else { "i64" };
         writeln!(source, "#[doc = \"`{group}`\"]\npub const {name}: {kind} = {number};").unwrap();
-        if name.starts_with("ACL_ERROR") && number != 0 {
+        if name.starts_with("ACL_ERROR_") && number != 0 {
             writeln!(codes, "    ({number}, \"{name}\"),").unwrap();
         }
     }
