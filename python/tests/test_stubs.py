@@ -48,6 +48,8 @@ def test_results(module: str, table: dict[str, str]) -> None:
             continue
         if module == "util":  # would use the memory
             continue
+        if function.name == "get_group_info_detail":  # raises, as in pyACL
+            continue
         result = getattr(runtime, function.name)(*[0] * len(table[function.name]))
         assert function.returns is not None
         text = ast.unparse(function.returns)

@@ -63,7 +63,21 @@ pub fn given(name: &str, kind: Kind, value: &Bound<'_, PyAny>) -> PyResult<u64> 
     read(kind, value).ok_or_else(|| failed(name))
 }
 
-/// The error for wrong arguments.
+/// The error for wrong arguments, in the words that pyACL has for this function.
 pub fn failed(name: &str) -> PyErr {
-    PyTypeError::new_err(format!("{name} args parse failed"))
+    let words = match name.strip_prefix("acl.rt.").unwrap_or(name) {
+        "stream_query"
+        | "set_stream_attribute"
+        | "peek_at_last_error"
+        | "synchronize_event_with_timeout"
+        | "malloc_with_cfg"
+        | "set_op_wait_timeout"
+        | "cmo_async" => "args parse failed!",
+        "get_stream_res_limit" | "set_stream_res_limit" | "reset_stream_res_limit" | "host_get_device_pointer" => {
+            "parse failed"
+        }
+        "set_sys_param_opt" | "get_sys_param_opt" => "args parse faild",
+        _ => "args parse failed",
+    };
+    PyTypeError::new_err(format!("{name} {words}"))
 }

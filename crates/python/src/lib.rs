@@ -11,6 +11,7 @@ mod arguments;
 mod batch;
 mod callback;
 mod function;
+mod kernels;
 mod library;
 mod records;
 mod table;
@@ -31,6 +32,7 @@ fn acl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     records::add(&rt)?;
     callback::add(&rt)?;
     batch::add(&rt)?;
+    kernels::add(&rt)?;
     util::add(&submodule(module, "util")?)?;
     table::add(&submodule(module, "media")?, "acl.media", table::MEDIA)?;
     // Models, operators and profiling are not here: programs can import them, and find them empty.

@@ -1,0 +1,73 @@
+//! Functions about device programs whose C side takes texts or structs. No device program can be loaded:
+//! the arguments are read, so that mistakes are told as pyACL tells them, and the C function is asked
+//! for its code, which says that it is not implemented.
+
+use crate::arguments::{Kind, failed, read, text};
+use crate::function::add as define;
+use crate::library;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyModule, PyTuple};
+use std::ffi::CString;
+
+/// Python name, C name, arguments (`P` handle, `u` unsigned, `s` text, `O` anything), results.
+const ROWS: &[(&str, &str, &str, usize)] = &[
+    ("binary_get_function", "aclrtBinaryGetFunction", "Ps", 1),
+    ("binary_load_from_file", "aclrtBinaryLoadFromFile", "sO", 1),
+    ("binary_load_from_data", "aclrtBinaryLoadFromData", "PPO", 1),
+    ("register_cpu_func", "aclrtRegisterCpuFunc", "Pss", 1),
+    ("get_function_name", "aclrtGetFunctionName", "Pu", 1),
+    ("launch_kernel_v2", "aclrtLaunchKernelV2", "PuPPOP", 0),
+    ("launch_kernel_with_config", "aclrtLaunchKernelWithConfig", "PuPOPP", 0),
+    ("launch_kernel_with_host_args", "aclrtLaunchKernelWithHostArgs", "PuPOPPOP", 0),
+    ("allocator_get_by_stream", "aclrtAllocatorGetByStream", "P", 6),
+];
+
+pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
+    for (name, c_name, kinds, results) in ROWS {
+        let function = library::function(&CString::new(*c_name).expect("no zeros"));
+        define(rt, name, &format!("{name}(...)\n\nCalls {c_name}, which is not implemented."), move |arguments| {
+            let py = arguments.py();
+            check(&format!("acl.rt.{name}"), kinds, arguments)?;
+            let code = function.code(&[]);
+            if *results == 0 {
+                return Ok(code.into_pyobject(py)?.into_any());
+            }
+            let mut items = vec![0; *results];
+            items.push(code);
+            Ok(PyTuple::new(py, items)?.into_any())
+        })?;
+    }
+
+    // The one function of pyACL that raises when the runtime refuses.
+    let function = library::function(c"aclrtGetGroupInfoDetail");
+    define(
+        rt,
+        "get_group_info_detail",
+        "get_group_info_detail(info, group_id, attr) -> (list, ret)",
+        move |arguments| {
+            check("acl.rt.get_group_info_detail", "Pii", arguments)?;
+            let code = function.code(&[]);
+            Err(PyRuntimeError::new_err(format!("aclrtGetGroupInfoDetail returned {code}")))
+        },
+    )
+}
+
+fn check(name: &str, kinds: &str, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
+    if arguments.len() != kinds.len() {
+        return Err(failed(name));
+    }
+    for (kind, value) in kinds.chars().zip(arguments.iter()) {
+        let fine = match kind {
+            'P' => read(Kind::Word, &value).is_some(),
+            'u' => read(Kind::Unsigned, &value).is_some(),
+            'i' => read(Kind::Int, &value).is_some(),
+            's' => text(&value).is_some(),
+            _ => true,
+        };
+        if !fine {
+            return Err(failed(name));
+        }
+    }
+    Ok(())
+}
