@@ -1,0 +1,82 @@
+//! The command line as a user meets it: what it prints, where, and how it ends.
+
+use std::process::{Command, Output};
+
+fn softacl(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_softacl"));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("SOFTACL_") || text.starts_with("ASCEND_") {
+            command.env_remove(&name);
+        }
+    }
+    command.args(arguments).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+#[test]
+fn explain_knows_codes_by_number_and_by_name() {
+    let by_number = softacl(&["explain", "107003"]);
+    assert!(by_number.status.success());
+    assert!(text(&by_number.stdout).starts_with("107003 ACL_ERROR_RT_STREAM_CONTEXT\n"));
+    assert_eq!(softacl(&["explain", "ACL_ERROR_RT_STREAM_CONTEXT"]).stdout, by_number.stdout);
+    let json: serde_json::Value =
+        serde_json::from_slice(&softacl(&["explain", "--json", "207000"]).stdout).expect("JSON");
+    assert_eq!(json["name"], "ACL_ERROR_RT_FEATURE_NOT_SUPPORT");
+    let unknown = softacl(&["explain", "107999"]);
+    assert!(!unknown.status.success() && unknown.stdout.is_empty());
+    assert!(text(&unknown.stderr).contains("near it"));
+}
+
+#[test]
+fn chips_and_env_can_be_read_by_scripts() {
+    let chips: serde_json::Value = serde_json::from_slice(&softacl(&["chips", "--json"]).stdout).expect("JSON");
+    assert_eq!(chips.as_array().map(Vec::len), Some(6));
+    let one: serde_json::Value =
+        serde_json::from_slice(&softacl(&["chips", "--json", "Ascend910_9392"]).stdout).expect("JSON");
+    assert_eq!(one[0]["family"], "Ascend910C");
+    let variables: serde_json::Value = serde_json::from_slice(&softacl(&["env", "--json"]).stdout).expect("JSON");
+    let names: Vec<&str> = variables.as_array().expect("a list").iter().filter_map(|v| v["name"].as_str()).collect();
+    assert!(names.contains(&"SOFTACL_SCHEDULE") && names.contains(&"ASCEND_RT_VISIBLE_DEVICES"), "{names:?}");
+}
+
+#[test]
+fn run_sets_the_environment_and_becomes_the_program() {
+    let script = "echo $SOFTACL_SOC $SOFTACL_SCHEDULE; ls ${LD_LIBRARY_PATH%%:*}; exit 7";
+    let done = softacl(&["run", "--soc", "Ascend310P", "--schedule", "random:5", "--", "sh", "-c", script]);
+    assert_eq!(done.status.code(), Some(7), "{}", text(&done.stderr));
+    let output = text(&done.stdout);
+    assert!(output.starts_with("Ascend310P random:5\n"), "{output}");
+    assert!(output.contains("libascendcl.so") && output.contains("libacl_rt.so"), "{output}");
+}
+
+#[test]
+fn wrong_options_are_told_before_the_program_starts() {
+    for (arguments, word) in [
+        (["--soc", "H100"], "H100"),
+        (["--form", "XY"], "XY"),
+        (["--cann", "1.0"], "1.0"),
+        (["--devices", "0"], "from 1 to 64"),
+        (["--memory", "5 apples"], "apples"),
+        (["--schedule", "soon"], "soon"),
+        (["--strict", "everything"], "everything"),
+    ] {
+        let done = softacl(&["run", arguments[0], arguments[1], "--", "echo", "started"]);
+        assert!(!done.status.success() && done.stdout.is_empty(), "{arguments:?}");
+        assert!(text(&done.stderr).contains(word), "{arguments:?}: {}", text(&done.stderr));
+    }
+    let missing = softacl(&["run", "--", "/no/such/program"]);
+    assert!(text(&missing.stderr).contains("/no/such/program"));
+}
+
+#[test]
+fn the_demo_verifies_its_bytes() {
+    let done = softacl(&["demo", "--blocks", "64", "--json"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
+    assert_eq!(report["verified_bytes"], 2 * 64 * (32 << 10));
+    assert_eq!(report["steps"].as_array().map(Vec::len), Some(5));
+}
