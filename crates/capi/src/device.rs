@@ -137,7 +137,8 @@ doors! {
 /// Attributes that exist but have no public figure.
 const ATTRIBUTES: std::ops::RangeInclusive<i32> = ACL_DEV_ATTR_AICPU_CORE_NUM..=ACL_DEV_ATTR_NPU_ARCH;
 
-/// What is known of a device. Numbers without a public source are refused, not invented.
+/// What is known of a device; `softacl chips` says where the numbers come from and which are unverified.
+/// Others are refused, not invented.
 fn attribute_value(caller: Caller<'_>, device: i64, attribute: i32) -> Result<i64> {
     let logical = caller.machine().logical_device(device)?;
     let config = caller.machine().config();

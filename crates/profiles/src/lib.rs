@@ -1,7 +1,8 @@
 //! Chips and CANN versions as data.
 //!
 //! A profile says what a client can observe of a product: limits, which copies exist, descriptor
-//! size, links with the source of each number. No code elsewhere asks which chip it is.
+//! size, links. Each number has its source, which may be that it is unverified. No code elsewhere asks
+//! which chip it is.
 
 mod cann;
 mod chip;

@@ -119,12 +119,12 @@ typedef struct aclmdlRITaskParams {
     uint8_t rsv1[32];
     __extension__ union {
         uint8_t bytes[128];
-        aclmdlRIKernelTaskParams kernelTaskParams;
-        aclmdlRIEventRecordTaskParams eventRecordTaskParams;
-        aclmdlRIEventWaitTaskParams eventWaitTaskParams;
-        aclmdlRIEventResetTaskParams eventResetTaskParams;
-        aclmdlRIValueWriteTaskParams valueWriteTaskParams;
-        aclmdlRIValueWaitTaskParams valueWaitTaskParams;
+        aclmdlRIKernelTaskParams kernel;
+        aclmdlRIEventRecordTaskParams eventRecord;
+        aclmdlRIEventWaitTaskParams eventWait;
+        aclmdlRIEventResetTaskParams eventReset;
+        aclmdlRIValueWriteTaskParams valueWrite;
+        aclmdlRIValueWaitTaskParams valueWait;
     };
 } aclmdlRITaskParams;
 

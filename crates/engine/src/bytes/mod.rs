@@ -14,8 +14,8 @@ pub(crate) mod reduce;
 
 pub(crate) use routines::code_range;
 
-/// Above this size a single copy bypasses the cache. Measured: below it the destination is often
-/// read again soon, above it plain stores cost an extra read of every line.
+/// Above this size a single copy bypasses the cache. A choice, not measured here: below it the
+/// destination is often read again soon, above it plain stores cost an extra read of every line.
 const STREAMING: usize = 4 << 20;
 
 /// An address was not accessible.

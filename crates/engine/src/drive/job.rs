@@ -10,8 +10,8 @@ use crate::task::Batch;
 use crossbeam_utils::Backoff;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Bytes of one unit. Measured: small enough to balance two threads, large enough that the counter
-/// does not show.
+/// Bytes of one unit. A choice, not measured here: meant to be small enough to balance two threads
+/// and large enough that the counter does not show.
 const UNIT: usize = 256 << 10;
 
 pub(crate) struct Job {

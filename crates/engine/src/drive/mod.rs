@@ -33,7 +33,7 @@ pub(crate) enum Driver {
 }
 
 /// Copies up to this size may be done by the submitting thread when its stream is idle: cheaper
-/// than telling anyone about them. Measured: a hand-over costs as much as copying about 16 KiB.
+/// than telling anyone about them. The size is a choice, not measured here.
 const ON_THE_SPOT: usize = 16 << 10;
 /// Copies up to this size are always done on the spot on an idle stream: queueing costs more.
 const ALWAYS_ON_THE_SPOT: usize = 4 << 10;
