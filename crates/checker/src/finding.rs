@@ -1,0 +1,134 @@
+//! Findings: what the checker says, as data. Rendering is the business of `report`.
+
+use serde::{Deserialize, Serialize};
+
+/// What one process did wrong, and on which schedule.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    pub pid: u32,
+    pub version: String,
+    pub soc: String,
+    /// As `SOFTACL_SCHEDULE` takes it.
+    pub schedule: String,
+    /// The seed of a random schedule.
+    pub seed: Option<u64>,
+    pub findings: Vec<Finding>,
+    /// Findings that a suppression hid.
+    pub suppressed: u64,
+    /// Operations of the streams and threads that findings name, oldest first, for the drawing.
+    pub timeline: Vec<Operation>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Severity {
+    /// It happened in this run, or this run shows that another legal order breaks it.
+    Proven,
+    /// Performance, deprecation, style.
+    Advice,
+}
+
+/// One mistake, found `count` times at the same places.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// `H1` to `R1`.
+    pub id: String,
+    pub severity: Severity,
+    /// One sentence, with the numbers.
+    pub message: String,
+    /// What would fix it.
+    pub fix: String,
+    pub count: u64,
+    /// The operations that the sentence is about, usually two.
+    pub operations: Vec<Part>,
+    /// The same, as one stable text: id and places. Equal for findings that are the same mistake.
+    pub fingerprint: String,
+}
+
+/// An operation and what it has to do with the finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// Such as "the copy", "the write", "allocated here".
+    pub role: String,
+    #[serde(flatten)]
+    pub operation: Operation,
+}
+
+/// Something that a stream or a host thread did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Operation {
+    /// Unique in its process, in the order of the calls.
+    pub number: u64,
+    /// In words: "copy of 4096 bytes from pinned host memory to device 0".
+    pub what: String,
+    /// The function of the interface, if it was a call.
+    pub function: Option<String>,
+    /// Who does it: for a task its stream, otherwise the thread.
+    pub actor: Actor,
+    /// The thread that asked for it.
+    pub thread: u32,
+    pub ranges: Vec<Bytes>,
+    pub place: Place,
+    /// Microseconds since the start of the program.
+    pub submitted: f64,
+    /// When a task ran, if it did.
+    pub started: Option<f64>,
+    pub finished: Option<f64>,
+    /// When a wait of the host covered it, if one did.
+    pub waited: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Actor {
+    Thread { thread: u32 },
+    Stream { stream: u32, sequence: u64 },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bytes {
+    pub address: u64,
+    pub len: u64,
+    pub mode: Mode,
+    /// In words: "bytes 0 to 4095 of the 8192 bytes of pinned host memory at 0x…".
+    pub what: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    Read,
+    Write,
+}
+
+/// Where in the program, innermost frame first; empty when unknown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    pub frames: Vec<Frame>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    pub function: Option<String>,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    /// The executable or library, and the offset in it, for code without debug information.
+    pub module: Option<String>,
+    pub offset: u64,
+}
+
+impl Report {
+    /// Whether anything was proven.
+    pub fn is_proven(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Proven)
+    }
+}
+
+impl Place {
+    /// The innermost frame that says a file and a line, or else the innermost.
+    pub fn best(&self) -> Option<&Frame> {
+        self.frames.iter().find(|frame| frame.line.is_some()).or(self.frames.first())
+    }
+}
