@@ -2,9 +2,12 @@
 //!
 //! [`Outcome`] is what a command found, folded over its processes and runs. The renderers only read it.
 
+mod drawing;
+pub mod html;
 pub mod json;
 mod outcome;
 pub mod rule;
+pub mod sarif;
 mod source;
 pub mod suppression;
 pub mod text;

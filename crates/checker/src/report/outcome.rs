@@ -53,6 +53,8 @@ impl Outcome {
     pub fn add(&mut self, report: Report) {
         if self.version.is_empty() {
             self.version = report.version;
+        }
+        if self.soc.is_empty() {
             self.soc = report.soc;
         }
         if self.program.is_empty() {

@@ -54,6 +54,11 @@ impl Suppressions {
         Ok(Self { entries })
     }
 
+    /// Adds those of another file.
+    pub fn extend(&mut self, other: Self) {
+        self.entries.extend(other.entries);
+    }
+
     pub fn hides(&self, finding: &Finding) -> bool {
         self.entries.iter().any(|entry| entry.id == finding.id && entry.place.matches(finding))
     }

@@ -47,6 +47,23 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+/// As the text of a page or the value of an attribute.
+pub fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe += "&amp;",
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            '"' => safe += "&quot;",
+            '\'' => safe += "&#39;",
+            c if c.is_control() && c != '\n' => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
 /// `3 times`.
 pub fn times(count: u64) -> String {
     match count {
