@@ -5,7 +5,8 @@
 
 use crate::config;
 use softacl_checker::finding::Report;
-use softacl_checker::{Checker, Run, report};
+use softacl_checker::report::{Outcome, text};
+use softacl_checker::{Checker, Run};
 use softacl_engine::Schedule;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -57,11 +58,13 @@ pub(crate) fn tell() -> bool {
             false
         }
         None => {
+            let is_proven = report.is_proven();
             let mut stderr = std::io::stderr().lock();
             let colour = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
             // There is nobody left to tell that standard error is gone.
-            let _ = stderr.write_all(report::text::render(&report, colour).as_bytes());
-            report.is_proven()
+            let _ = stderr
+                .write_all(text::render(&Outcome::of(report), text::Options { colour, verbose: false }).as_bytes());
+            is_proven
         }
     }
 }

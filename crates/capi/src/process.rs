@@ -40,7 +40,10 @@ extern "C" fn in_child() {
 #[cold]
 fn make() -> Result<Arc<Machine>> {
     let made = crate::config::from_environment().map_err(|why| Box::new(Error::Setup(why))).and_then(|config| {
-        Machine::with_probe(config, crate::check::install().map(|checker| checker as Arc<dyn softacl_engine::probe::Probe>))
+        Machine::with_probe(
+            config,
+            crate::check::install().map(|checker| checker as Arc<dyn softacl_engine::probe::Probe>),
+        )
     });
     match &made {
         Ok(machine) => {

@@ -1,13 +1,19 @@
-//! `softacl explain`: what an error code means.
+//! `softacl explain`: what an error code or a finding of the checker means.
 
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use softacl_checker::report::rule::{self, RULES, Rule};
 
-/// Say what an error code means, what usually causes it and what to check.
+/// The pages of docs/findings, by id.
+const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+
+/// Say what an error code or a finding of `softacl check` means, what causes it and what to do.
 #[derive(Args)]
+#[command(after_help = findings(), after_long_help = findings())]
 pub struct Arguments {
-    /// A code such as 107003, or its name such as ACL_ERROR_RT_STREAM_CONTEXT
+    /// A code such as 107003, its name such as ACL_ERROR_RT_STREAM_CONTEXT, or a finding such as H1
     code: String,
     /// Print JSON
     #[arg(long)]
@@ -34,9 +40,29 @@ fn codes() -> Vec<Code> {
     codes.code
 }
 
+fn findings() -> String {
+    let lines: Vec<String> = RULES.iter().map(|rule| format!("  {}  {}", rule.id, rule.title)).collect();
+    format!("Findings of softacl check:\n{}", lines.join("\n"))
+}
+
+/// The page of a finding; without one, what the rule itself says.
+fn page(rule: &Rule) -> String {
+    let written = PAGES.iter().find(|(id, _)| *id == rule.id).map(|(_, text)| text.trim_end().to_owned());
+    written.unwrap_or_else(|| format!("# {}: {}\n\n{}", rule.id, rule.title, rule.help))
+}
+
 pub fn main(arguments: &Arguments) -> Result<()> {
-    let codes = codes();
     let wanted = arguments.code.trim();
+    if let Some(rule) = rule::rule(wanted) {
+        if arguments.json {
+            let text = json!({ "id": rule.id, "title": rule.title, "help": rule.help, "page": page(rule) });
+            println!("{}", serde_json::to_string_pretty(&text)?);
+        } else {
+            println!("{}", page(rule));
+        }
+        return Ok(());
+    }
+    let codes = codes();
     let found = match wanted.parse::<i32>() {
         Ok(value) => codes.iter().find(|code| code.value == value),
         Err(_) => codes.iter().find(|code| code.name.eq_ignore_ascii_case(wanted)),
@@ -83,7 +109,11 @@ fn unknown(wanted: &str, codes: &[Code]) -> String {
         }
     };
     if near.is_empty() {
-        return format!("{wanted:?} is neither a code nor a name of the interface, which has {} of them", codes.len());
+        return format!(
+            "{wanted:?} is neither a code nor a name of the interface, which has {} of them, nor a finding ({})",
+            codes.len(),
+            rule::ids()
+        );
     }
     format!("{wanted:?} is not a code of the interface; near it: {}", near.join(", "))
 }

@@ -1,10 +1,12 @@
 //! The command line of softacl. Each command is one file; this one only says what there is.
 
+mod check;
 mod chips;
 mod demo;
 mod environment;
 mod explain;
 mod library;
+mod machine;
 mod run;
 
 use clap::{Parser, Subcommand};
@@ -23,11 +25,13 @@ const EXAMPLES: &str = "Examples:
   softacl run -- ./app --my-flag                   run an unmodified program on softacl
   softacl run --soc Ascend310P -- ./app            ... on another chip
   softacl run --schedule late -- ./app             ... with every copy as late as the rules allow
+  softacl check -- ./app                           prove misuse of asynchronous copies
   softacl explain 107003                           what an error code means and what to check";
 
 #[derive(Subcommand)]
 enum Command {
     Run(run::Arguments),
+    Check(check::Arguments),
     Explain(explain::Arguments),
     Chips(chips::Arguments),
     Env(environment::Arguments),
@@ -38,15 +42,26 @@ fn main() -> ExitCode {
     // A reader that has seen enough ends us quietly, as it does other commands.
     // SAFETY: restores the default action of a signal, before there are threads.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    let result = match Arguments::parse().command {
-        Command::Run(arguments) => run::main(&arguments),
-        Command::Explain(arguments) => explain::main(&arguments),
-        Command::Chips(arguments) => chips::main(&arguments),
-        Command::Env(arguments) => environment::main(&arguments),
-        Command::Demo(arguments) => demo::main(&arguments),
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(message) => {
+            // Not the code that clap would choose: 2 says that something was proven.
+            let wrong = message.use_stderr();
+            let _ = message.print();
+            return if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+        }
+    };
+    let done = |()| ExitCode::SUCCESS;
+    let result = match arguments.command {
+        Command::Run(arguments) => run::main(&arguments).map(done),
+        Command::Check(arguments) => check::main(&arguments),
+        Command::Explain(arguments) => explain::main(&arguments).map(done),
+        Command::Chips(arguments) => chips::main(&arguments).map(done),
+        Command::Env(arguments) => environment::main(&arguments).map(done),
+        Command::Demo(arguments) => demo::main(&arguments).map(done),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("softacl: {error:#}");
             ExitCode::FAILURE

@@ -1,1 +1,20 @@
 //! The report, for people and for machines.
+//!
+//! [`Outcome`] is what a command found, folded over its processes and runs. The renderers only read it.
+
+mod drawing;
+pub mod html;
+pub mod json;
+mod outcome;
+pub mod rule;
+pub mod sarif;
+mod source;
+pub mod suppression;
+pub mod text;
+mod words;
+
+#[cfg(test)]
+mod example;
+
+pub use outcome::{Case, Outcome, Process};
+pub use words::quote;

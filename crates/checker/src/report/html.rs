@@ -1,0 +1,242 @@
+//! The report as one page that needs nothing else: no script, no font, no picture from elsewhere.
+
+use super::words::{self, escape};
+use super::{Case, Outcome, drawing, rule, source};
+use crate::finding::{Operation, Part, Severity};
+use std::fmt::Write as _;
+
+const CALLERS: usize = 12;
+const RANGES: usize = 8;
+const PARTS: usize = 12;
+
+pub fn render(outcome: &Outcome) -> String {
+    let mut page = String::new();
+    let name = escape(&outcome.program.join(" "));
+    write!(
+        page,
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>softacl check: {name}</title>\n<style>{STYLE}</style></head>\n<body><main>\n"
+    )
+    .expect(TEXT);
+    header(&mut page, outcome, &name);
+    for (number, case) in outcome.cases.iter().enumerate() {
+        article(&mut page, outcome, case, number + 1);
+    }
+    if outcome.cases.is_empty() {
+        page += "<p class=\"nothing\">Nothing was found.</p>\n";
+    }
+    writeln!(page, "<footer>softacl {}</footer>\n</main></body></html>", escape(&outcome.version)).expect(TEXT);
+    page
+}
+
+const TEXT: &str = "text takes text";
+
+fn header(page: &mut String, outcome: &Outcome, name: &str) {
+    let proven = outcome.count(Severity::Proven);
+    let advice = outcome.count(Severity::Advice);
+    let mark = |count: usize, class: &'static str| if count > 0 { class } else { "none" };
+    write!(
+        page,
+        "<header><h1>softacl check</h1><p class=\"program\"><code>{name}</code></p>\n<ul class=\"facts\">\
+         <li class=\"{}\"><b>{proven}</b> proven</li><li class=\"{}\"><b>{advice}</b> advice</li>\
+         <li><b>{}</b> suppressed</li><li>schedule <b>{}</b></li>",
+        mark(proven, "proven"),
+        mark(advice, "advice"),
+        outcome.suppressed,
+        escape(&outcome.schedule),
+    )
+    .expect(TEXT);
+    if !outcome.soc.is_empty() {
+        write!(page, "<li>chip <b>{}</b></li>", escape(&outcome.soc)).expect(TEXT);
+    }
+    if let Some(code) = outcome.exit_code {
+        write!(page, "<li>exit code of the program <b>{code}</b></li>").expect(TEXT);
+    }
+    page.push_str("</ul>\n");
+    for note in &outcome.notes {
+        writeln!(page, "<p class=\"note\">{}</p>", escape(note)).expect(TEXT);
+    }
+    writeln!(page, "<p class=\"repeat\">Repeat it with <code>{}</code></p>", escape(&outcome.repeat())).expect(TEXT);
+    if outcome.cases.len() > 1 {
+        page.push_str("<nav><ol>");
+        for (number, case) in outcome.cases.iter().enumerate() {
+            let finding = &case.finding;
+            write!(
+                page,
+                "<li><a href=\"#finding-{}\"><b class=\"{}\">{}</b> {}</a>{}</li>",
+                number + 1,
+                class(finding.severity),
+                escape(&finding.id),
+                escape(rule::title(&finding.id)),
+                first_place(&finding.operations).map_or(String::new(), |place| format!(" <i>{}</i>", escape(&place))),
+            )
+            .expect(TEXT);
+        }
+        page.push_str("</ol></nav>\n");
+    }
+    page.push_str("</header>\n");
+}
+
+fn first_place(parts: &[Part]) -> Option<String> {
+    parts.iter().find_map(|part| part.operation.place.best()).map(words::place)
+}
+
+fn class(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Proven => "proven",
+        Severity::Advice => "advice",
+    }
+}
+
+fn article(page: &mut String, outcome: &Outcome, case: &Case, number: usize) {
+    let finding = &case.finding;
+    let class = class(finding.severity);
+    let seen = if finding.count > 1 { format!("<i>seen {}</i>", words::times(finding.count)) } else { String::new() };
+    write!(
+        page,
+        "<article class=\"{class}\" id=\"finding-{number}\"><h2><b class=\"{class}\">{} {}</b> {} {seen}</h2>\n\
+         <p class=\"message\">{}</p>\n",
+        class.to_uppercase(),
+        escape(&finding.id),
+        escape(rule::title(&finding.id)),
+        escape(&finding.message),
+    )
+    .expect(TEXT);
+    if !finding.fix.is_empty() {
+        writeln!(page, "<p class=\"fix\"><b>Fix</b> {}</p>", escape(&finding.fix)).expect(TEXT);
+    }
+    let process = outcome.processes.get(case.process);
+    let timeline: &[Operation] = process.map_or(&[], |process| &process.timeline);
+    page.push_str(&drawing::draw(finding, timeline));
+    page.push_str("<div class=\"parts\">\n");
+    for part in finding.operations.iter().take(PARTS) {
+        operation(page, part);
+    }
+    page.push_str("</div>\n");
+    if finding.operations.len() > PARTS {
+        writeln!(page, "<p>and {} more operations</p>", finding.operations.len() - PARTS).expect(TEXT);
+    }
+    if let Some(process) = process.filter(|_| outcome.processes.len() > 1) {
+        let program = escape(&process.program.join(" "));
+        writeln!(page, "<p class=\"process\">in process {}: <code>{program}</code></p>", process.pid).expect(TEXT);
+    }
+    writeln!(
+        page,
+        "<p class=\"more\">More, with a buggy and a fixed program: <code>softacl explain {}</code></p></article>",
+        escape(&finding.id)
+    )
+    .expect(TEXT);
+}
+
+fn operation(page: &mut String, part: &Part) {
+    let operation = &part.operation;
+    write!(page, "<section><h3>{}</h3><p>", escape(&part.role)).expect(TEXT);
+    if let Some(function) = &operation.function {
+        write!(page, "<code>{}</code>: ", escape(function)).expect(TEXT);
+    }
+    write!(page, "{}</p><p class=\"actor\">on {}</p>", escape(&operation.what), escape(&words::actor(operation)))
+        .expect(TEXT);
+    if !operation.ranges.is_empty() {
+        page.push_str("<ul>");
+        for range in operation.ranges.iter().take(RANGES) {
+            write!(page, "<li><b>{}</b> {}</li>", words::mode(range.mode), escape(&range.what)).expect(TEXT);
+        }
+        if operation.ranges.len() > RANGES {
+            write!(page, "<li>and {} more ranges</li>", operation.ranges.len() - RANGES).expect(TEXT);
+        }
+        page.push_str("</ul>");
+    }
+    let Some(best) = operation.place.best() else {
+        page.push_str("<p class=\"actor\">at an unknown place</p></section>\n");
+        return;
+    };
+    write!(page, "<p class=\"place\">{}</p>", escape(&words::place(best))).expect(TEXT);
+    if let (Some(line), Some(number)) = (source::line(best), best.line) {
+        write!(page, "<pre><i>{number}</i> {}</pre>", escape(&line)).expect(TEXT);
+    }
+    let callers: Vec<String> = operation
+        .place
+        .frames
+        .iter()
+        .skip_while(|frame| !std::ptr::eq(*frame, best))
+        .skip(1)
+        .take(CALLERS)
+        .map(|frame| format!("<li>{}</li>", escape(&words::place(frame))))
+        .collect();
+    if !callers.is_empty() {
+        write!(page, "<details><summary>called from</summary><ol>{}</ol></details>", callers.concat()).expect(TEXT);
+    }
+    page.push_str("</section>\n");
+}
+
+const STYLE: &str = include_str!("page.css");
+
+#[cfg(test)]
+mod tests {
+    use super::super::example;
+    use super::*;
+    use crate::finding::Report;
+
+    #[test]
+    fn the_page_needs_nothing_else() {
+        let page = render(&Outcome::of(example::report()));
+        assert!(page.starts_with("<!doctype html>"));
+        for word in ["http:", "https:", "<script", "<link", "url(", "@import", "src="] {
+            assert!(!page.contains(word), "{word}");
+        }
+        assert!(page.contains("prefers-color-scheme: dark"));
+    }
+
+    #[test]
+    fn it_says_what_the_text_says() {
+        let mut outcome = Outcome::of(example::report());
+        outcome.exit_code = Some(3);
+        outcome.notes.push("process 9 ended without a report".into());
+        let page = render(&outcome);
+        for part in [
+            "<b>1</b> proven",
+            "exit code of the program <b>3</b>",
+            "PROVEN H1",
+            "1024 of 4096 bytes of the source changed",
+            "seen 3 times",
+            "/no/such/app.c:42 in upload",
+            "fill&lt;int&gt;",
+            "on stream 2, task 5, submitted by thread 1",
+            "call aclrtSynchronizeStream for stream 2",
+            "softacl check --schedule late -- ./app &#39;--name=two words&#39;",
+            "process 9 ended without a report",
+            "softacl explain P1",
+        ] {
+            assert!(page.contains(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn names_of_the_program_are_not_markup() {
+        let mut report = example::report();
+        let evil = "<img onerror=\"x\">&";
+        report.program = vec![evil.into()];
+        let finding = &mut report.findings[0];
+        finding.message = evil.into();
+        finding.fix = evil.into();
+        finding.id = evil.into();
+        let part = &mut finding.operations[0];
+        part.role = evil.into();
+        part.operation.what = evil.into();
+        part.operation.function = Some(evil.into());
+        part.operation.ranges[0].what = evil.into();
+        part.operation.place.frames[0].function = Some(evil.into());
+        part.operation.place.frames[1].file = Some(evil.into());
+        report.timeline[1] = part.operation.clone();
+        let mut outcome = Outcome::of(report);
+        outcome.notes.push(evil.into());
+        assert!(!render(&outcome).contains("<img"));
+    }
+
+    #[test]
+    fn an_empty_report_is_a_page_too() {
+        let page = render(&Outcome::of(Report::default()));
+        assert!(page.contains("Nothing was found.") && page.contains("<b>0</b> proven"));
+    }
+}

@@ -1,0 +1,94 @@
+//! The report as one JSON object, for scripts.
+
+use super::{Case, Outcome};
+use crate::finding::{Finding, Operation};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    program: &'a [String],
+    exit_code: Option<i32>,
+    schedule: &'a str,
+    seed: Option<u64>,
+    soc: &'a str,
+    version: &'a str,
+    findings: Vec<Entry<'a>>,
+    suppressed: u64,
+    notes: &'a [String],
+    /// The command that repeats it.
+    repeat: String,
+    timeline: Vec<Step<'a>>,
+}
+
+/// A finding; its operations are those of the process `pid`.
+#[derive(Serialize)]
+struct Entry<'a> {
+    #[serde(flatten)]
+    finding: &'a Finding,
+    pid: Option<u32>,
+}
+
+/// An operation of the timeline: numbers, streams and threads count in their process.
+#[derive(Serialize)]
+struct Step<'a> {
+    pid: u32,
+    #[serde(flatten)]
+    operation: &'a Operation,
+}
+
+pub fn render(outcome: &Outcome) -> String {
+    let pid = |case: &Case| outcome.processes.get(case.process).map(|process| process.pid);
+    let document = Document {
+        program: &outcome.program,
+        exit_code: outcome.exit_code,
+        schedule: &outcome.schedule,
+        seed: outcome.seed,
+        soc: &outcome.soc,
+        version: &outcome.version,
+        findings: outcome.cases.iter().map(|case| Entry { finding: &case.finding, pid: pid(case) }).collect(),
+        suppressed: outcome.suppressed,
+        notes: &outcome.notes,
+        repeat: outcome.repeat(),
+        timeline: outcome
+            .processes
+            .iter()
+            .flat_map(|process| process.timeline.iter().map(|operation| Step { pid: process.pid, operation }))
+            .collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&document).expect("findings have text keys");
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example;
+    use super::*;
+    use crate::finding::Report;
+
+    #[test]
+    fn a_script_finds_what_the_guide_names() {
+        let mut outcome = Outcome::of(example::report());
+        outcome.exit_code = Some(7);
+        let json: serde_json::Value = serde_json::from_str(&render(&outcome)).unwrap();
+        assert_eq!(json["exit_code"], 7);
+        assert_eq!(json["schedule"], "late");
+        assert!(json["seed"].is_null());
+        let first = &json["findings"][0];
+        assert_eq!((&first["id"], &first["severity"]), (&"H1".into(), &"PROVEN".into()));
+        assert_eq!((&first["count"], &first["pid"]), (&3.into(), &1234.into()));
+        let copy = &first["operations"][0];
+        assert_eq!(copy["role"], "the copy");
+        assert_eq!(copy["actor"]["stream"]["sequence"], 5);
+        assert_eq!(copy["place"]["frames"][0]["line"], 42);
+        assert_eq!(copy["ranges"][0]["mode"], "read");
+        assert_eq!(json["timeline"].as_array().map(Vec::len), Some(4));
+    }
+
+    #[test]
+    fn what_a_process_writes_can_be_read_again() {
+        let report = example::report();
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+    }
+}

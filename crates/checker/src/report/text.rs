@@ -1,0 +1,301 @@
+//! The report for people who look at a terminal: one finding fits one screen.
+
+use super::words::{self, plain};
+use super::{Case, Outcome, rule, source};
+use crate::finding::{Finding, Frame, Part, Severity};
+use std::fmt::Write as _;
+
+const WIDTH: usize = 100;
+/// Callers, ranges and operations beyond these are left to the other formats.
+const CALLERS: usize = 3;
+const RANGES: usize = 3;
+const PARTS: usize = 4;
+const ADVICE: usize = 10;
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    pub colour: bool,
+    /// Advice at full length, and all of it.
+    pub verbose: bool,
+}
+
+pub fn render(outcome: &Outcome, options: Options) -> String {
+    let mut page = Page { text: String::new(), options };
+    let (full, brief): (Vec<&Case>, Vec<&Case>) =
+        outcome.cases.iter().partition(|case| options.verbose || case.finding.severity == Severity::Proven);
+    let repeat = outcome.repeat();
+    for case in &full {
+        page.finding(&case.finding, &repeat);
+    }
+    for case in brief.iter().take(ADVICE) {
+        page.advice(&case.finding);
+    }
+    if brief.len() > ADVICE {
+        page.line("", &format!("       and {} more advice: softacl check --verbose", brief.len() - ADVICE));
+    }
+    if !brief.is_empty() {
+        page.text.push('\n');
+    }
+    for note in &outcome.notes {
+        let label = page.paint(YELLOW, "note");
+        page.wrapped(&format!("{label}  "), 6, &plain(note));
+    }
+    if let Some(case) = outcome.cases.first() {
+        let hint = format!("softacl explain {}", case.finding.id);
+        page.line("", &format!("More about {}, with a buggy and a fixed program: {hint}", case.finding.id));
+    }
+    let colour = if outcome.count(Severity::Proven) > 0 { RED } else { GREEN };
+    let summary = page.paint(colour, &outcome.summary());
+    page.line("", &format!("softacl check: {summary}"));
+    page.text
+}
+
+const RED: &str = "1;31";
+const YELLOW: &str = "33";
+const GREEN: &str = "32";
+const BOLD: &str = "1";
+const DIM: &str = "2";
+
+struct Page {
+    text: String,
+    options: Options,
+}
+
+impl Page {
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.options.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    fn line(&mut self, indent: &str, text: &str) {
+        writeln!(self.text, "{indent}{text}").expect("text takes text");
+    }
+
+    /// Text behind `before`, with later lines indented by `hang`.
+    fn wrapped(&mut self, before: &str, hang: usize, text: &str) {
+        let blank = " ".repeat(hang);
+        for (number, line) in wrap(text, WIDTH.saturating_sub(hang)).iter().enumerate() {
+            self.line(if number == 0 { before } else { &blank }, line);
+        }
+    }
+
+    fn headline(&self, finding: &Finding) -> String {
+        let (word, colour) = severity(finding.severity);
+        format!(
+            "{}  {}",
+            self.paint(colour, &format!("{word} {}", finding.id)),
+            self.paint(BOLD, rule::title(&finding.id))
+        )
+    }
+
+    fn finding(&mut self, finding: &Finding, repeat: &str) {
+        let headline = self.headline(finding);
+        self.line("", &headline);
+        self.wrapped("  ", 2, &plain(&finding.message));
+        let shown = finding.operations.len().min(PARTS);
+        let width = finding.operations[..shown].iter().map(|part| part.role.chars().count()).max().unwrap_or(0).max(6);
+        for part in &finding.operations[..shown] {
+            self.text.push('\n');
+            self.part(part, width);
+        }
+        if finding.operations.len() > shown {
+            let more = format!("  and {} more operations: see --json", finding.operations.len() - shown);
+            self.line("", &self.paint(DIM, &more));
+        }
+        self.text.push('\n');
+        self.labelled("fix", GREEN, width, &plain(&finding.fix));
+        if finding.count > 1 {
+            self.labelled("seen", BOLD, width, &words::times(finding.count));
+        }
+        // Not wrapped: it is there to be copied.
+        let gap = " ".repeat(width - "repeat".len() + 2);
+        self.line("  ", &format!("{}{gap}{repeat}", self.paint(BOLD, "repeat")));
+        self.text.push('\n');
+    }
+
+    fn labelled(&mut self, label: &str, colour: &str, width: usize, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let gap = " ".repeat(width.saturating_sub(label.chars().count()) + 2);
+        self.wrapped(&format!("  {}{gap}", self.paint(colour, label)), width + 4, text);
+    }
+
+    fn part(&mut self, part: &Part, width: usize) {
+        let operation = &part.operation;
+        let what = match &operation.function {
+            Some(function) => format!("{function}: {}", operation.what),
+            None => operation.what.clone(),
+        };
+        self.labelled(&plain(&part.role), BOLD, width, &plain(&what));
+        let indent = " ".repeat(width + 4);
+        self.line(&indent, &format!("on {}", words::actor(operation)));
+        for range in operation.ranges.iter().take(RANGES) {
+            self.wrapped(&indent, width + 4, &plain(&format!("{} {}", words::mode(range.mode), range.what)));
+        }
+        if operation.ranges.len() > RANGES {
+            self.line(&indent, &format!("and {} more ranges", operation.ranges.len() - RANGES));
+        }
+        let Some(best) = operation.place.best() else { return };
+        self.line(&indent, &format!("at {}", self.paint(BOLD, &words::place(best))));
+        if let (Some(source), Some(number)) = (source::line(best), best.line) {
+            self.line(&indent, &format!("{number:>5} | {source}"));
+        }
+        let after = operation.place.frames.iter().skip_while(|frame| !std::ptr::eq(*frame, best)).skip(1);
+        for caller in after.filter(|frame| is_known(frame)).take(CALLERS) {
+            self.line(&indent, &self.paint(DIM, &format!("from {}", words::place(caller))));
+        }
+    }
+
+    /// Two lines: what, and where with the way out.
+    fn advice(&mut self, finding: &Finding) {
+        let (word, colour) = severity(finding.severity);
+        let label = format!("{word} {}", finding.id);
+        let times = if finding.count > 1 { format!(" ({})", words::times(finding.count)) } else { String::new() };
+        let painted = self.paint(colour, &label);
+        self.wrapped(&format!("{painted}  "), label.len() + 2, &plain(&format!("{}{times}", finding.message)));
+        let place = finding.operations.iter().find_map(|part| part.operation.place.best());
+        let site = place.map_or(String::new(), |frame| format!("at {}: ", words::place(frame)));
+        let indent = " ".repeat(label.len() + 2);
+        self.wrapped(&indent, indent.len(), &format!("{site}{}", plain(&finding.fix)));
+    }
+}
+
+fn severity(severity: Severity) -> (&'static str, &'static str) {
+    match severity {
+        Severity::Proven => ("PROVEN", RED),
+        Severity::Advice => ("ADVICE", YELLOW),
+    }
+}
+
+/// Frames of the C library and of loaders say nothing to a reader.
+fn is_known(frame: &Frame) -> bool {
+    frame.line.is_some() || frame.function.is_some()
+}
+
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    if !line.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::example;
+    use super::*;
+    use crate::finding::Report;
+
+    fn text(report: Report) -> String {
+        render(&Outcome::of(report), Options::default())
+    }
+
+    #[test]
+    fn a_finding_reads_from_what_to_how() {
+        let expected = "\
+PROVEN H1  source changed between submit and execution
+  1024 of 4096 bytes of the source changed after the copy was submitted, the first at offset 12
+
+  the copy   aclrtMemcpyAsync: copy of 4096 bytes from pinned host memory to device 0
+             on stream 2, task 5, submitted by thread 1
+             reads bytes 0 to 4095 of the 8192 bytes of pinned host memory at 0x7f000000
+             writes bytes 0 to 4095 of the 4096 bytes of memory of device 0
+             at /no/such/app.c:42 in upload
+             from /no/such/app.c:90 in step
+             from /no/such/app.c:120 in main
+
+  the write  write by the program
+             on thread 1
+             writes bytes 12 to 1035 of the 8192 bytes of pinned host memory
+             at /no/such/app.c:51 in fill<int>
+             from /no/such/app.c:121 in main
+
+  fix        call aclrtSynchronizeStream for stream 2 before the write
+  seen       3 times
+  repeat     softacl check --schedule late -- ./app '--name=two words'
+
+ADVICE P1  the copy blocked for 39 us, because its source is pageable (12 times)
+           at /no/such/app.c:60 in offload: allocate the buffer with aclrtMallocHost
+
+More about H1, with a buggy and a fixed program: softacl explain H1
+softacl check: 1 proven, 1 advice; schedule late
+";
+        assert_eq!(text(example::report()), expected);
+    }
+
+    #[test]
+    fn colour_is_all_that_colour_adds() {
+        let outcome = Outcome::of(example::report());
+        let coloured = render(&outcome, Options { colour: true, verbose: false });
+        assert!(coloured.contains("\x1b[1;31mPROVEN H1\x1b[0m"));
+        let mut bare = coloured;
+        while let Some(start) = bare.find("\x1b[") {
+            let end = start + bare[start..].find('m').unwrap();
+            bare.replace_range(start..=end, "");
+        }
+        assert_eq!(bare, render(&outcome, Options::default()));
+    }
+
+    #[test]
+    fn the_line_of_the_source_is_shown() {
+        let mut report = example::report();
+        let frame = &mut report.findings[0].operations[0].operation.place.frames[0];
+        frame.file = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/text.rs").into());
+        frame.line = Some(1);
+        let text = text(report);
+        assert!(text.contains("    1 | //! The report for people who look at a terminal"), "{text}");
+    }
+
+    #[test]
+    fn a_finding_with_much_to_tell_still_fits_a_screen() {
+        let mut report = example::report();
+        let finding = &mut report.findings[0];
+        let mut part = finding.operations[0].clone();
+        part.operation.ranges = vec![part.operation.ranges[0].clone(); 100];
+        part.operation.place.frames = vec![part.operation.place.frames[0].clone(); 60];
+        finding.operations = vec![part; 50];
+        finding.message = "many words ".repeat(60);
+        report.findings.truncate(1);
+        let text = text(report);
+        assert!(text.lines().count() < 65, "{} lines", text.lines().count());
+        assert!(text.contains("and 46 more operations") && text.contains("and 97 more ranges"));
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+    }
+
+    #[test]
+    fn advice_is_brief_unless_asked_for() {
+        let mut report = example::report();
+        let advice = report.findings.remove(1);
+        report.findings =
+            (0..15).map(|number| Finding { fingerprint: format!("P1 {number}"), ..advice.clone() }).collect();
+        let outcome = Outcome::of(report);
+        let brief = render(&outcome, Options::default());
+        assert!(brief.contains("and 5 more advice"));
+        assert!(!brief.contains("repeat"));
+        let long = render(&outcome, Options { colour: false, verbose: true });
+        assert_eq!(long.matches("ADVICE P1  asynchronous copy that blocked").count(), 15);
+    }
+
+    #[test]
+    fn nothing_found_is_one_line() {
+        let report = Report { schedule: "random:3".into(), seed: Some(3), ..Report::default() };
+        assert_eq!(text(report), "softacl check: 0 proven, 0 advice; schedule random:3\n");
+    }
+
+    #[test]
+    fn names_cannot_command_the_terminal() {
+        let mut report = example::report();
+        report.findings[0].message = "a\x1b]0;title\x07b".into();
+        assert!(!text(report).contains('\x1b'));
+    }
+}

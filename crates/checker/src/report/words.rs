@@ -1,0 +1,120 @@
+//! Words that all renderings share: places, actors, commands. Nothing here knows about colour or markup.
+
+use crate::finding::{Actor, Frame, Mode, Operation};
+use std::path::Path;
+
+/// `app.c:42 in upload`, or what is known instead.
+pub fn place(frame: &Frame) -> String {
+    let function = frame.function.as_deref().filter(|name| !name.is_empty());
+    let site = match (&frame.file, frame.line, &frame.module) {
+        (Some(file), Some(line), _) => format!("{}:{line}", short(file)),
+        (Some(file), None, _) => short(file),
+        (None, _, Some(module)) => format!("{}+{:#x}", short(module), frame.offset),
+        (None, _, None) => return function.map_or("an unknown place".to_owned(), plain),
+    };
+    plain(&match function {
+        Some(function) => format!("{site} in {function}"),
+        None => site,
+    })
+}
+
+/// A path as one says it: relative to the working directory if it is below it.
+fn short(path: &str) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.as_deref().and_then(|here| Path::new(path).strip_prefix(here).ok());
+    below.filter(|below| !below.as_os_str().is_empty()).map_or(path.to_owned(), |below| below.display().to_string())
+}
+
+/// `stream 2, task 7` or `thread 1`.
+pub fn actor(operation: &Operation) -> String {
+    match operation.actor {
+        Actor::Thread { thread } => format!("thread {thread}"),
+        Actor::Stream { stream, sequence } => {
+            format!("stream {stream}, task {sequence}, submitted by thread {}", operation.thread)
+        }
+    }
+}
+
+pub fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Read => "reads",
+        Mode::Write => "writes",
+    }
+}
+
+/// Without characters that a terminal would obey: names come from the program.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// As the text of a page or the value of an attribute.
+pub fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe += "&amp;",
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            '"' => safe += "&quot;",
+            '\'' => safe += "&#39;",
+            c if c.is_control() && c != '\n' => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// `3 times`.
+pub fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
+/// A word as a shell takes it.
+pub fn quote(word: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%^".contains(c);
+    if !word.is_empty() && word.chars().all(harmless) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_says_what_is_known() {
+        let mut frame = Frame {
+            function: Some("upload".into()),
+            file: Some("/src/app.c".into()),
+            line: Some(42),
+            module: Some("/bin/app".into()),
+            offset: 0x11f0,
+        };
+        assert_eq!(place(&frame), "/src/app.c:42 in upload");
+        frame.function = Some("up\x1b[31mload".into());
+        frame.file = None;
+        assert_eq!(place(&frame), "/bin/app+0x11f0 in up [31mload");
+        frame.function = None;
+        assert_eq!(place(&frame), "/bin/app+0x11f0");
+        frame.module = None;
+        assert_eq!(place(&frame), "an unknown place");
+        let here = std::env::current_dir().unwrap().join("src/lib.rs");
+        frame.file = Some(here.display().to_string());
+        frame.line = Some(1);
+        assert_eq!(place(&frame), "src/lib.rs:1");
+    }
+
+    #[test]
+    fn words_survive_a_shell() {
+        let hostile = "it's $HOME; `x`\n";
+        let output = std::process::Command::new("sh").args(["-c", &format!("printf %s {}", quote(hostile))]).output();
+        assert_eq!(output.unwrap().stdout, hostile.as_bytes());
+        assert_eq!(quote("./app"), "./app");
+        assert_eq!(quote(""), "''");
+    }
+}

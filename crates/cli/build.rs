@@ -1,0 +1,28 @@
+//! Takes the pages about findings into the program, for `softacl explain`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+fn main() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed={}", docs.display());
+    let mut pages = Vec::new();
+    // A tree without the pages still builds: `explain` then says what the rule itself knows.
+    for entry in fs::read_dir(docs.join("findings")).into_iter().flatten() {
+        let path = entry.expect("docs/findings can be read").path();
+        let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push((name, fs::canonicalize(&path).expect("a page has a path")));
+        }
+    }
+    pages.sort();
+    let mut table = String::from("&[\n");
+    for (name, path) in pages {
+        writeln!(table, "    ({name:?}, include_str!({:?})),", path.display().to_string()).expect("text takes text");
+    }
+    table.push(']');
+    let target = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("pages.rs");
+    fs::write(target, table).expect("OUT_DIR can be written");
+}

@@ -1,0 +1,89 @@
+//! One run of the program, and the reports that its processes left.
+
+use super::{Arguments, directory, relay};
+use anyhow::{Context, Result};
+use softacl_checker::finding::Report;
+use softacl_checker::report::Outcome;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+/// Runs the program on a schedule and adds what it reported. `prepare` may redirect its output.
+pub fn run(
+    arguments: &Arguments,
+    schedule: &str,
+    outcome: &mut Outcome,
+    prepare: impl FnOnce(&mut Command) -> Result<()>,
+) -> Result<()> {
+    let reports = directory()?;
+    let mut command = arguments.machine.command(&arguments.program)?;
+    command.env("SOFTACL_CHECK", "1").env("SOFTACL_CHECK_DIR", reports.path()).env("SOFTACL_SCHEDULE", schedule);
+    prepare(&mut command)?;
+    let (pid, status) = relay::run(&mut command)
+        .with_context(|| format!("could not run {}", arguments.program[0].to_string_lossy()))?;
+    let found = read(reports.path())?;
+    judge(pid, status, &found, &mut outcome.notes);
+    for report in found.into_values().flatten() {
+        outcome.add(report);
+    }
+    outcome.exit_code = Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
+    Ok(())
+}
+
+/// What each process left, by its id: a report, or the reason why it cannot be used.
+type Found = BTreeMap<u32, Result<Report, String>>;
+
+fn read(directory: &Path) -> Result<Found> {
+    let mut found = Found::new();
+    for entry in fs::read_dir(directory).context("could not read the directory of reports")? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".json"));
+        let Some(pid) = name.and_then(|name| name.parse().ok()) else { continue };
+        let text = fs::read(&path).with_context(|| format!("could not read {}", path.display()))?;
+        // A process announces itself with an empty file and fills it at its end.
+        let report = match text.as_slice() {
+            [] => Err("ended without a report: it was killed, or it left with _exit".to_owned()),
+            text => serde_json::from_slice(text).map_err(|error| format!("left a report that is not whole: {error}")),
+        };
+        found.insert(pid, report);
+    }
+    Ok(found)
+}
+
+/// Tells what a reader must not overlook: a silent process was not found clean.
+fn judge(pid: u32, status: ExitStatus, found: &Found, notes: &mut Vec<String>) {
+    if let Some(signal) = status.signal() {
+        let report = if matches!(found.get(&pid), Some(Ok(_))) { "" } else { ", and it left no report" };
+        notes.push(format!("the program (process {pid}) was ended by signal {signal}{}{report}", name(signal)));
+    }
+    for (other, report) in found {
+        if let Err(reason) = report
+            && !(*other == pid && status.signal().is_some())
+        {
+            notes.push(format!("process {other} {reason}; what it did is not in this report"));
+        }
+    }
+    if found.is_empty() && status.signal().is_none() {
+        notes.push(
+            "nothing was checked: no process of the program used softacl's libascendcl.so. Does it call AscendCL, \
+             and does it find the library through LD_LIBRARY_PATH (no rpath, not statically linked)?"
+                .to_owned(),
+        );
+    }
+}
+
+fn name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => " (SIGSEGV)",
+        libc::SIGABRT => " (SIGABRT)",
+        libc::SIGBUS => " (SIGBUS)",
+        libc::SIGKILL => " (SIGKILL)",
+        libc::SIGTERM => " (SIGTERM)",
+        libc::SIGINT => " (SIGINT)",
+        libc::SIGFPE => " (SIGFPE)",
+        libc::SIGILL => " (SIGILL)",
+        _ => "",
+    }
+}

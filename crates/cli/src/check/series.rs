@@ -1,0 +1,72 @@
+//! Many runs on random schedules, until one finds something.
+
+use super::{Arguments, FailOn, directory, fresh, gather, relay, repeat, show};
+use anyhow::{Context, Result};
+use softacl_checker::finding::Severity;
+use softacl_checker::report::Outcome;
+use softacl_checker::report::suppression::Suppressions;
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::process::Stdio;
+
+pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Result<Outcome> {
+    let outputs = directory()?;
+    let (out, err) = (outputs.path().join("stdout"), outputs.path().join("stderr"));
+    let mut total = fresh(arguments, "");
+    let mut stop = None;
+    for seed in 1..=count {
+        progress(&format!("softacl check: seed {seed} of {count}"));
+        let schedule = format!("random:{seed}");
+        let before = total.notes.len();
+        gather::run(arguments, &schedule, &mut total, |command| {
+            command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
+            Ok(())
+        })?;
+        let found = is_found(&total, arguments.fail_on, suppressions);
+        if found || total.exit_code != Some(0) || relay::stopped().is_some() {
+            stop = Some((seed, found));
+            break;
+        }
+        // Every run would say the same; the last one does.
+        if seed < count {
+            total.notes.truncate(before);
+        }
+    }
+    progress("");
+    show(&out, &mut io::stdout()).context("could not show the output of the program")?;
+    show(&err, &mut io::stderr()).context("could not show the output of the program")?;
+    match stop {
+        Some((seed, found)) => {
+            let schedule = format!("random:{seed}");
+            let reason = match (found, total.exit_code) {
+                (true, _) => "something was found".to_owned(),
+                (false, Some(code)) if code != 0 => format!("the program ended with exit code {code}"),
+                (false, _) => "a signal asked for it".to_owned(),
+            };
+            total.repeat = repeat(arguments, &["--schedule", &schedule]);
+            eprintln!("softacl check: stopped at seed {seed} of {count}: {reason}. The same run again:");
+            eprintln!("  {}\n", total.repeat);
+            total.schedule = schedule;
+            total.seed = Some(seed);
+        }
+        None => {
+            total.repeat = repeat(arguments, &["--seeds", &count.to_string()]);
+            total.schedule = format!("random, seeds 1 to {count}");
+            total.seed = None;
+        }
+    }
+    Ok(total)
+}
+
+/// Advice stops a series only where it fails one.
+fn is_found(outcome: &Outcome, fail_on: FailOn, suppressions: &Suppressions) -> bool {
+    let counts = |severity| severity == Severity::Proven || fail_on == FailOn::Advice;
+    outcome.cases.iter().any(|case| counts(case.finding.severity) && !suppressions.hides(&case.finding))
+}
+
+/// One line that replaces itself; only a terminal can show it.
+fn progress(text: &str) {
+    if io::stderr().is_terminal() {
+        eprint!("\r\x1b[K{text}");
+    }
+}

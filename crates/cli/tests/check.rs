@@ -1,0 +1,318 @@
+//! `softacl check` as a user meets it. The program is a script that leaves reports as the library would.
+
+use serde_json::Value;
+use softacl_checker::finding::{Actor, Finding, Frame, Operation, Part, Place, Report, Severity};
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+fn softacl(place: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_softacl"));
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("SOFTACL_") || text.starts_with("ASCEND_") {
+            command.env_remove(&name);
+        }
+    }
+    command.args(arguments).current_dir(place).stdin(Stdio::null());
+    command
+}
+
+/// A directory with a script `app.sh` and the reports that it may leave.
+struct Bench {
+    place: TempDir,
+}
+
+impl Bench {
+    fn new(script: &str) -> Self {
+        let place = tempfile::tempdir().expect("a directory");
+        fs::write(place.path().join("proven.json"), report(&[("H1", Severity::Proven, 42)])).unwrap();
+        fs::write(place.path().join("advice.json"), report(&[("P1", Severity::Advice, 60)])).unwrap();
+        fs::write(place.path().join("clean.json"), report(&[])).unwrap();
+        fs::write(place.path().join("app.sh"), script).unwrap();
+        Self { place }
+    }
+
+    fn check(&self, options: &[&str]) -> Output {
+        let arguments = [&["check"], options, &["--", "sh", "app.sh"]].concat();
+        softacl(self.place.path(), &arguments).output().expect("the program starts")
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_slice(&fs::read(self.file(name)).expect("the file was written")).expect("JSON")
+    }
+}
+
+/// Leaves a report under the id of the script itself.
+const PROVEN: &str = "cp proven.json $SOFTACL_CHECK_DIR/$$.json; ";
+const ADVICE: &str = "cp advice.json $SOFTACL_CHECK_DIR/$$.json; ";
+const CLEAN: &str = "cp clean.json $SOFTACL_CHECK_DIR/$$.json; ";
+
+fn report(findings: &[(&str, Severity, u32)]) -> String {
+    let findings = findings
+        .iter()
+        .map(|(id, severity, line)| Finding {
+            id: (*id).to_owned(),
+            severity: *severity,
+            message: format!("the message of {id}"),
+            fix: "wait first".to_owned(),
+            count: 2,
+            operations: vec![Part { role: "the copy".to_owned(), operation: operation(*line) }],
+            fingerprint: format!("{id} app.c:{line}"),
+        })
+        .collect();
+    let report = Report {
+        program: vec!["./inner".to_owned()],
+        pid: 1,
+        version: "0.1.0".to_owned(),
+        soc: "Ascend910B3".to_owned(),
+        schedule: "late".to_owned(),
+        findings,
+        timeline: vec![operation(42)],
+        ..Report::default()
+    };
+    serde_json::to_string(&report).unwrap()
+}
+
+fn operation(line: u32) -> Operation {
+    let frame = Frame {
+        function: Some("upload".to_owned()),
+        file: Some("app.c".to_owned()),
+        line: Some(line),
+        ..Frame::default()
+    };
+    Operation {
+        number: 1,
+        what: "copy of 64 bytes".to_owned(),
+        function: Some("aclrtMemcpyAsync".to_owned()),
+        actor: Actor::Stream { stream: 1, sequence: 3 },
+        thread: 1,
+        ranges: Vec::new(),
+        place: Place { frames: vec![frame] },
+        submitted: 10.0,
+        started: Some(20.0),
+        finished: Some(30.0),
+        waited: None,
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+#[test]
+fn the_exit_code_is_two_when_something_is_proven_and_the_programs_own_otherwise() {
+    for (script, options, code) in [
+        (format!("{PROVEN} exit 0"), &[][..], 2),
+        (format!("{PROVEN} exit 7"), &[], 2),
+        (format!("{PROVEN} exit 7"), &["--fail-on", "never"], 7),
+        (format!("{ADVICE} exit 0"), &[], 0),
+        (format!("{ADVICE} exit 0"), &["--fail-on", "advice"], 2),
+        (format!("{CLEAN} exit 9"), &["--fail-on", "advice"], 9),
+        (format!("{CLEAN} kill -TERM $$"), &[], 128 + 15),
+        (format!("{PROVEN} kill -TERM $$"), &[], 2),
+    ] {
+        let done = Bench::new(&script).check(options);
+        assert_eq!(done.status.code(), Some(code), "{script} {options:?}: {}", text(&done.stderr));
+    }
+}
+
+#[test]
+fn a_wrong_option_is_not_mistaken_for_a_finding() {
+    let bench = Bench::new("echo started");
+    for options in [&["--no-such-option"][..], &["--schedule", "soon"], &["--seeds", "0"], &["--soc", "H100"]] {
+        let done = bench.check(options);
+        assert_eq!(done.status.code(), Some(1), "{options:?}");
+        assert!(done.stdout.is_empty(), "{options:?}");
+    }
+    let missing = softacl(bench.place.path(), &["check", "--", "/no/such/program"]).output().unwrap();
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stderr).contains("could not run /no/such/program"), "{}", text(&missing.stderr));
+}
+
+#[test]
+fn the_report_goes_to_standard_error_and_output_passes_through() {
+    let script = format!(
+        "{PROVEN} echo out; echo err >&2; cat; echo $SOFTACL_CHECK $SOFTACL_SCHEDULE; ls ${{LD_LIBRARY_PATH%%:*}}"
+    );
+    let bench = Bench::new(&script);
+    let input = bench.file("input");
+    fs::write(&input, "typed\n").unwrap();
+    let mut command = softacl(bench.place.path(), &["check", "--soc", "Ascend310P", "--", "sh", "app.sh", "two words"]);
+    let done = command.stdin(fs::File::open(input).unwrap()).output().unwrap();
+    let (out, err) = (text(&done.stdout), text(&done.stderr));
+    assert!(out.starts_with("out\ntyped\n1 late\n") && out.contains("libascendcl.so"), "{out}");
+    assert!(err.starts_with("err\n"), "{err}");
+    assert!(err.contains("PROVEN H1  source changed between submit and execution\n  the message of H1\n"), "{err}");
+    assert!(
+        err.contains("repeat    softacl check --schedule late --soc Ascend310P -- sh app.sh 'two words'\n"),
+        "{err}"
+    );
+    assert!(err.ends_with("softacl check: 1 proven, 0 advice; schedule late\n"), "{err}");
+    assert!(!err.contains('\x1b'), "no colour without a terminal");
+}
+
+#[test]
+fn processes_are_merged_and_files_are_written() {
+    let script = format!(
+        "{PROVEN} cp proven.json $SOFTACL_CHECK_DIR/77.json; cp advice.json $SOFTACL_CHECK_DIR/78.json; exit 3"
+    );
+    let bench = Bench::new(&script);
+    let done = bench.check(&["--json", "r.json", "--sarif", "r.sarif", "--html", "r.html"]);
+    assert_eq!(done.status.code(), Some(2));
+    let json = bench.json("r.json");
+    assert_eq!(json["findings"].as_array().map(Vec::len), Some(2));
+    assert_eq!((&json["findings"][0]["id"], &json["findings"][0]["count"]), (&"H1".into(), &4.into()));
+    assert_eq!(json["findings"][0]["operations"][0]["place"]["frames"][0]["line"], 42);
+    assert_eq!(
+        (&json["exit_code"], &json["schedule"], &json["soc"]),
+        (&3.into(), &"late".into(), &"Ascend910B3".into())
+    );
+    assert_eq!(json["program"], serde_json::json!(["sh", "app.sh"]));
+    let sarif = bench.json("r.sarif");
+    assert_eq!(sarif["version"], "2.1.0");
+    assert_eq!(sarif["runs"][0]["results"][1]["ruleId"], "P1");
+    let page = fs::read_to_string(bench.file("r.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("the message of H1"));
+    let unwritable = bench.check(&["--json", "no/such/directory/r.json"]);
+    assert_eq!(unwritable.status.code(), Some(1));
+    assert!(text(&unwritable.stderr).contains("could not write no/such/directory/r.json"));
+}
+
+#[test]
+fn a_series_stops_at_the_first_finding_and_says_how_to_repeat_it() {
+    let script = format!(
+        "echo run $SOFTACL_SCHEDULE; echo $SOFTACL_SCHEDULE >> runs\n\
+         case $SOFTACL_SCHEDULE in random:3) {PROVEN};; *) {ADVICE};; esac"
+    );
+    let bench = Bench::new(&script);
+    let done = bench.check(&["--seeds", "9", "--json", "r.json"]);
+    assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
+    assert_eq!(fs::read_to_string(bench.file("runs")).unwrap(), "random:1\nrandom:2\nrandom:3\n");
+    assert_eq!(text(&done.stdout), "run random:3\n", "the output of the run that is reported");
+    let err = text(&done.stderr);
+    assert!(err.contains("stopped at seed 3 of 9: something was found"), "{err}");
+    assert!(err.contains("\n  softacl check --schedule random:3 -- sh app.sh\n"), "{err}");
+    let json = bench.json("r.json");
+    assert_eq!((&json["seed"], &json["schedule"]), (&3.into(), &"random:3".into()));
+    assert_eq!((&json["findings"][1]["id"], &json["findings"][1]["count"]), (&"P1".into(), &4.into()));
+    let again = bench.check(&["--schedule", "random:3"]);
+    assert_eq!(again.status.code(), Some(2));
+}
+
+#[test]
+fn a_series_without_findings_runs_to_its_end() {
+    let bench = Bench::new(&format!("echo $SOFTACL_SCHEDULE >> runs; {CLEAN}"));
+    let done = bench.check(&["--seeds", "4"]);
+    assert_eq!(done.status.code(), Some(0));
+    assert_eq!(fs::read_to_string(bench.file("runs")).unwrap().lines().count(), 4);
+    assert_eq!(text(&done.stderr), "softacl check: 0 proven, 0 advice; schedule random, seeds 1 to 4\n");
+}
+
+#[test]
+fn a_series_stops_where_the_program_fails_by_itself() {
+    let bench = Bench::new(&format!("{CLEAN} [ $SOFTACL_SCHEDULE != random:2 ] || exit 5"));
+    let done = bench.check(&["--seeds", "4"]);
+    assert_eq!(done.status.code(), Some(5));
+    let err = text(&done.stderr);
+    assert!(err.contains("stopped at seed 2 of 4: the program ended with exit code 5"), "{err}");
+}
+
+#[test]
+fn suppressions_hide_and_are_counted() {
+    let bench = Bench::new(PROVEN);
+    fs::write(bench.file("known"), "# known\nH1 app.c:42\n").unwrap();
+    fs::write(bench.file("wrong"), "H1 *\n\nH9 app.c\n").unwrap();
+    let hidden = bench.check(&["--suppress", "known"]);
+    assert_eq!(hidden.status.code(), Some(0));
+    assert_eq!(text(&hidden.stderr), "softacl check: 0 proven, 0 advice, 1 suppressed; schedule late\n");
+    let series = bench.check(&["--suppress", "known", "--seeds", "3"]);
+    assert_eq!(series.status.code(), Some(0));
+    assert!(text(&series.stderr).contains("1 suppressed; schedule random, seeds 1 to 3"), "{}", text(&series.stderr));
+    let wrong = bench.check(&["--suppress", "wrong"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    let err = text(&wrong.stderr);
+    assert!(err.contains("wrong: line 3: \"H9\" is not the id of a finding; known: H1, H2"), "{err}");
+}
+
+#[test]
+fn what_was_not_checked_is_told() {
+    let silent = Bench::new("exit 0").check(&[]);
+    assert_eq!(silent.status.code(), Some(0));
+    assert!(text(&silent.stderr).contains("nothing was checked"), "{}", text(&silent.stderr));
+    let killed = Bench::new("kill -SEGV $$").check(&[]);
+    assert_eq!(killed.status.code(), Some(128 + 11));
+    assert!(text(&killed.stderr).contains("ended by signal 11 (SIGSEGV), and it left no report"));
+    let child = Bench::new(&format!("{CLEAN} : > $SOFTACL_CHECK_DIR/77.json; echo '{{' > $SOFTACL_CHECK_DIR/78.json"));
+    let done = child.check(&["--json", "r.json"]);
+    let err = text(&done.stderr);
+    assert!(err.contains("process 77 ended without a report"), "{err}");
+    assert!(err.contains("process 78 left a report that is not whole"), "{err}");
+    assert_eq!(child.json("r.json")["notes"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_signal_reaches_the_program_and_the_report_is_still_told() {
+    let script = format!("trap '{PROVEN} exit 4' TERM\necho ready\nwhile :; do read -r line < pipe; done");
+    let bench = Bench::new(&script);
+    let made = Command::new("mkfifo").arg(bench.file("pipe")).status().expect("mkfifo");
+    assert!(made.success());
+    // Held open for reading and writing, so that the script waits in `read`, not in `open`.
+    let hold = fs::OpenOptions::new().read(true).write(true).open(bench.file("pipe")).unwrap();
+    let mut child = softacl(bench.place.path(), &["check", "--fail-on", "never", "--", "sh", "app.sh"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    assert_eq!(ready, "ready\n");
+    let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let done = child.wait_with_output().unwrap();
+    drop(hold);
+    assert_eq!(done.status.code(), Some(4), "{}", text(&done.stderr));
+    assert!(text(&done.stderr).contains("1 proven"), "{}", text(&done.stderr));
+}
+
+#[test]
+fn no_directory_is_left_behind() {
+    let bench = Bench::new(&format!("{CLEAN} echo $SOFTACL_CHECK_DIR"));
+    let done = bench.check(&[]);
+    let directory = text(&done.stdout).trim().to_owned();
+    assert!(directory.contains("softacl-check-") && !Path::new(&directory).exists(), "{directory}");
+}
+
+#[test]
+fn help_teaches() {
+    let bench = Bench::new("");
+    for option in ["-h", "--help"] {
+        let done = softacl(bench.place.path(), &["check", option]).output().unwrap();
+        assert!(done.status.success());
+        let help = text(&done.stdout);
+        for part in ["Examples:", "--seeds 50 -- ./app", "pytest", "H1    staging.c:42", "--soc"] {
+            assert!(help.contains(part), "{part}: {help}");
+        }
+    }
+}
+
+#[test]
+fn explain_knows_findings() {
+    let bench = Bench::new("");
+    let run = |arguments: &[&str]| softacl(bench.place.path(), arguments).output().unwrap();
+    for id in ["H1", "h1", "R1"] {
+        let done = run(&["explain", id]);
+        assert!(done.status.success());
+        assert!(text(&done.stdout).contains(&id.to_uppercase()), "{}", text(&done.stdout));
+    }
+    let json: Value = serde_json::from_slice(&run(&["explain", "--json", "S2"]).stdout).unwrap();
+    assert_eq!(json["title"], "synchronous copy overlaps work pending on a stream");
+    assert!(text(&run(&["explain", "--help"]).stdout).contains("S2  synchronous copy overlaps"));
+    assert!(!run(&["explain", "H9"]).status.success());
+}
