@@ -29,6 +29,8 @@ pub struct Options {
     pub source_dir: PathBuf,
     /// Where binaries and the output of runs go.
     pub build_dir: PathBuf,
+    /// Run the programs under the checker: nothing may be proven that a program does not declare.
+    pub checked: bool,
     /// Build the programs (not the library) with a sanitizer.
     pub sanitizer: Option<Sanitizer>,
     /// Only programs whose `topic/name` contains this.
@@ -201,7 +203,12 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
             continue;
         }
         // Products differ in their data, schedules in the engine: one product has all schedules.
-        let schedules = if index == 0 && options.sanitizer.is_none() { directives.schedules() } else { vec![None] };
+        let schedules = match (index, options.checked, options.sanitizer) {
+            (0, true, _) => Directives::checked_schedules(),
+            (_, true, _) => break,
+            (0, false, None) => directives.schedules(),
+            _ => vec![None],
+        };
         runs.extend(schedules.into_iter().map(|schedule| Run { program, soc: Some(soc.clone()), schedule }));
     }
     runs

@@ -39,6 +39,9 @@ enum Command {
         /// Only this product
         #[arg(long)]
         soc: Option<String>,
+        /// Run the programs under the checker, on early, late and 20 random schedules
+        #[arg(long)]
+        checked: bool,
         /// Build the programs with a sanitizer: address or thread
         #[arg(long)]
         sanitizer: Option<String>,
@@ -68,7 +71,7 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Test { only } => test::all(only.as_deref()),
         Command::Install { prefix } => install::install(&prefix),
-        Command::Conformance { filter, soc, sanitizer, library } => {
+        Command::Conformance { filter, soc, checked, sanitizer, library } => {
             let sanitizer = match sanitizer.as_deref() {
                 None => None,
                 Some("address") => Some(conformance::Sanitizer::Address),
@@ -83,6 +86,7 @@ fn main() -> Result<()> {
             let options = conformance::Options {
                 filter,
                 soc,
+                checked,
                 sanitizer,
                 real_hardware,
                 ..tree::conformance_options(library_dir)

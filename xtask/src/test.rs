@@ -16,9 +16,10 @@ const STEPS: &[Step] = &[
     ("units and model", || tree::run(tree::cargo().args(["test", "--workspace", "--locked"]))),
     ("interleavings", interleavings),
     ("support table", || support::write(true)),
-    ("conformance", || conform(None)),
-    ("conformance, ASan", || conform(Some(Sanitizer::Address))),
-    ("conformance, TSan", || conform(Some(Sanitizer::Thread))),
+    ("conformance", || conform(None, false)),
+    ("conformance, checked", || conform(None, true)),
+    ("conformance, ASan", || conform(Some(Sanitizer::Address), false)),
+    ("conformance, TSan", || conform(Some(Sanitizer::Thread), false)),
     ("installation", install::check),
     ("python", python::test),
     ("examples", examples),
@@ -63,8 +64,8 @@ fn interleavings() -> Result<()> {
     )
 }
 
-fn conform(sanitizer: Option<Sanitizer>) -> Result<()> {
-    let options = Options { sanitizer, ..tree::conformance_options(tree::build_library()?) };
+fn conform(sanitizer: Option<Sanitizer>, checked: bool) -> Result<()> {
+    let options = Options { sanitizer, checked, ..tree::conformance_options(tree::build_library()?) };
     let summary = conformance::run(&options)?;
     ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
     Ok(())

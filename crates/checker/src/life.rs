@@ -31,7 +31,10 @@ impl State {
             Object::Stream(_) => {
                 (Severity::Advice, "the call waits for them, on every runtime that follows the documents")
             }
-            _ => (Severity::Proven, "a device may still use it"),
+            _ if pending.iter().any(|(_, task)| task.name == "event wait") => {
+                (Severity::Proven, "a stream still waits for it")
+            }
+            _ => (Severity::Advice, "a device may still record it"),
         };
         let message = format!(
             "{what} {number} was destroyed while {} of its tasks were not known to be done, the last is {} ({}); {effect}",

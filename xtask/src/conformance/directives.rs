@@ -27,16 +27,25 @@ pub struct Directives {
     pub no_sanitizer: bool,
     /// What the library does not have yet: the program is left out on softacl.
     pub awaits: Option<String>,
+    /// Findings that the program provokes on purpose: no others may be proven when it is checked.
+    pub misuses: Vec<String>,
 }
+
+/// The schedules of a checked run.
+const CHECKED_SCHEDULES: [&str; 2] = ["early", "late"];
+const CHECKED_SEEDS: u64 = 20;
 
 impl Directives {
     /// The values of `SOFTACL_SCHEDULE` to run with; `None` leaves it unset.
-    pub fn schedules(&self) -> Vec<Option<&'static str>> {
-        let mut schedules = vec![None];
-        if self.all_schedules {
-            schedules.extend(MORE_SCHEDULES.map(Some));
-        }
-        schedules
+    pub fn schedules(&self) -> Vec<Option<String>> {
+        let more = MORE_SCHEDULES.iter().filter(|_| self.all_schedules);
+        std::iter::once(None).chain(more.map(|schedule| Some((*schedule).to_owned()))).collect()
+    }
+
+    /// The schedules to run with under the checker.
+    pub fn checked_schedules() -> Vec<Option<String>> {
+        let seeds = (1..=CHECKED_SEEDS).map(|seed| format!("random:{seed}"));
+        CHECKED_SCHEDULES.map(str::to_owned).into_iter().chain(seeds).map(Some).collect()
     }
 }
 
@@ -67,6 +76,10 @@ pub fn parse(text: &str) -> Result<Directives> {
                 ensure!(!value.is_empty(), "awaits: say what is missing");
                 directives.awaits = Some(value.to_owned());
             }
+            "misuses" => {
+                directives.misuses = value.split_whitespace().map(String::from).collect();
+                ensure!(!directives.misuses.is_empty(), "misuses: name the findings");
+            }
             "sanitize" if value.starts_with("none") => directives.no_sanitizer = true,
             _ => bail!("unknown directive: {line}"),
         }
@@ -94,13 +107,14 @@ mod tests {
     #[test]
     fn every_directive_is_read() {
         let text = "// soc: Ascend310B Ascend310P\n// form: RC\n// env: A=1\n// env: B=x=y\n// schedules: all\n\
-                    // softacl-only\n// sanitize: none (dies on purpose)\nint x;\n// soc: nonsense\n";
+                    // softacl-only\n// misuses: M1 C2\n// sanitize: none (dies on purpose)\nint x;\n// soc: nonsense\n";
         let directives = parse(text).unwrap();
         assert_eq!(directives.socs, ["Ascend310B", "Ascend310P"]);
         assert_eq!(directives.form, Form::Rc);
         assert_eq!(directives.environment, [("A".into(), "1".into()), ("B".into(), "x=y".into())]);
         assert_eq!(directives.schedules().len(), 5);
         assert!(directives.softacl_only && directives.no_sanitizer);
+        assert_eq!(directives.misuses, ["M1", "C2"]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Run<'p> {
     pub program: &'p Program,
     /// `None` on a card, which knows what it is.
     pub soc: Option<String>,
-    pub schedule: Option<&'static str>,
+    pub schedule: Option<String>,
 }
 
 /// How a run ended.
@@ -48,7 +48,7 @@ impl Outcome {
 impl Run<'_> {
     pub fn title(&self) -> String {
         let mut title = format!("FAILED {}", self.program.label());
-        for part in [self.soc.as_deref(), self.schedule].into_iter().flatten() {
+        for part in [self.soc.as_deref(), self.schedule.as_deref()].into_iter().flatten() {
             title.push(' ');
             title.push_str(part);
         }
@@ -63,10 +63,18 @@ impl Run<'_> {
             self.program.topic,
             self.program.name,
             self.soc.as_deref().unwrap_or("card"),
-            self.schedule.unwrap_or("threads").replace(':', "-")
+            self.schedule.as_deref().unwrap_or("threads").replace(':', "-")
         );
+        let findings = output.join(format!("{name}.findings"));
         let output = output.join(name);
-        let variables = self.variables(toolchain);
+        let mut variables = self.variables(toolchain);
+        if toolchain.options.checked {
+            // What an earlier run has left must not count.
+            let _ = fs::remove_dir_all(&findings);
+            fs::create_dir_all(&findings).with_context(|| format!("creating {}", findings.display()))?;
+            variables.push(("SOFTACL_CHECK".into(), "1".into()));
+            variables.push(("SOFTACL_CHECK_DIR".into(), findings.clone().into()));
+        }
         let mut command = launcher(toolchain, &toolchain.binary(self.program));
         let repeat = repeat_line(&variables, &command);
         clean_environment(&mut command, toolchain.options.real_hardware);
@@ -80,11 +88,34 @@ impl Run<'_> {
         let reason = match end {
             End::TimedOut => format!("still running after {} s", TIMEOUT.as_secs()),
             End::Exited(status) if status.success() && text.lines().any(|line| line.starts_with(&verdict)) => {
-                return Ok(Outcome::Passed);
+                match self.undeclared(&findings, toolchain)? {
+                    None => return Ok(Outcome::Passed),
+                    Some(reason) => reason,
+                }
             }
             End::Exited(status) => describe(status),
         };
         Ok(Outcome::Failed { reason, output: text, repeat })
+    }
+
+    /// Proven findings that the program does not declare.
+    fn undeclared(&self, directory: &Path, toolchain: &Toolchain) -> Result<Option<String>> {
+        if !toolchain.options.checked {
+            return Ok(None);
+        }
+        let mut undeclared = Vec::new();
+        for report in super::entries(directory)? {
+            let text = fs::read_to_string(&report).with_context(|| format!("reading {}", report.display()))?;
+            let report: serde_json::Value = serde_json::from_str(&text).context("a report of the checker")?;
+            let findings = report["findings"].as_array().context("a report has findings")?;
+            for finding in findings.iter().filter(|finding| finding["severity"] == "PROVEN") {
+                let id = finding["id"].as_str().context("a finding has an id")?;
+                if !self.program.directives.misuses.iter().any(|declared| declared == id) {
+                    undeclared.push(format!("{id}: {}", finding["message"].as_str().unwrap_or_default()));
+                }
+            }
+        }
+        Ok((!undeclared.is_empty()).then(|| format!("undeclared misuse:\n    {}", undeclared.join("\n    "))))
     }
 
     fn variables(&self, toolchain: &Toolchain) -> Vec<(String, OsString)> {
@@ -95,7 +126,7 @@ impl Run<'_> {
         if self.program.directives.form == Form::Rc {
             variables.push(("SOFTACL_FORM".into(), "RC".into()));
         }
-        if let Some(schedule) = self.schedule {
+        if let Some(schedule) = &self.schedule {
             variables.push(("SOFTACL_SCHEDULE".into(), schedule.into()));
             // Programs that wait for a host function without a call are not put off for long.
             variables.push(("SOFTACL_PATIENCE".into(), "20".into()));
