@@ -44,7 +44,12 @@ pub fn render(outcome: &Outcome, options: Options) -> String {
         let hint = format!("softacl explain {}", case.finding.id);
         page.line("", &format!("More about {}, with a buggy and a fixed program: {hint}", case.finding.id));
     }
-    let colour = if outcome.count(Severity::Proven) > 0 { RED } else { GREEN };
+    let colour = match (outcome.count(Severity::Proven), outcome.notes.is_empty()) {
+        (0, true) => GREEN,
+        // Not all of it was seen: green would promise too much.
+        (0, false) => YELLOW,
+        _ => RED,
+    };
     let summary = page.paint(colour, &outcome.summary());
     page.line("", &format!("softacl check: {summary}"));
     page.text
