@@ -8,7 +8,7 @@ use crate::finding::{Actor, Finding, Operation};
 use std::fmt::Write as _;
 
 /// Findings whose two operations lack an order; the others are not drawn with a gap.
-const UNORDERED: [&str; 9] = ["H1", "H2", "H3", "S1", "S2", "S3", "L1", "L3", "B5"];
+const UNORDERED: [&str; 8] = ["H1", "H2", "H3", "S1", "S2", "S3", "L1", "L3"];
 /// Operations that are drawn beside those of the finding.
 const NEIGHBOURS: usize = 16;
 /// More than these of a finding are not drawn.
