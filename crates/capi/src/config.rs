@@ -4,6 +4,7 @@
 use softacl_engine::{Config, Schedule};
 use softacl_profiles::{cann, profile};
 use std::env;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// One environment variable, for `softacl env`.
@@ -53,6 +54,16 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "`align` makes the documented 64-byte alignment of asynchronous copies an error",
     },
     Variable {
+        name: "SOFTACL_CHECK",
+        default: "",
+        meaning: "`1` checks the program for misuse of asynchronous copies, as `softacl check` does; the schedule is then `late` if none is chosen",
+    },
+    Variable {
+        name: "SOFTACL_CHECK_DIR",
+        default: "",
+        meaning: "where the checker writes PID.json instead of printing its report and ending the process with code 2",
+    },
+    Variable {
         name: "SOFTACL_LOG",
         default: "",
         meaning: "`1` tells every failing call on standard error, with the reason",
@@ -83,6 +94,7 @@ pub(crate) fn from_environment() -> Result<Config, String> {
         })?,
     };
     let schedule = match var("SOFTACL_SCHEDULE") {
+        None if checks() => Schedule::Late,
         None => Schedule::Threads,
         Some(text) => text.parse().map_err(|e| format!("SOFTACL_SCHEDULE: {e}"))?,
     };
@@ -108,6 +120,16 @@ pub(crate) fn from_environment() -> Result<Config, String> {
         strict_alignment,
         ..Config::default()
     })
+}
+
+/// Whether a checker is asked for.
+pub(crate) fn checks() -> bool {
+    var("SOFTACL_CHECK").is_some_and(|value| value != "0")
+}
+
+/// Where the checker writes its report.
+pub(crate) fn check_directory() -> Option<PathBuf> {
+    var("SOFTACL_CHECK_DIR").map(PathBuf::from)
 }
 
 /// Whether failing calls are told on standard error.

@@ -183,6 +183,11 @@ fn copy_batch(
                 FailIndex::None => Some(usize::MAX),
                 FailIndex::Entry(index) => Some(index),
             };
+            if let (Some(checker), None | Some(usize::MAX)) = (crate::check::checker(), index)
+                && fail_index.is_some()
+            {
+                checker.batch_failed(index.is_none());
+            }
             (index, Err(error))
         }
     };

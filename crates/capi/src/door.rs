@@ -34,12 +34,26 @@ pub(crate) use doors;
 pub(crate) fn enter(function: &'static str, body: impl FnOnce(Caller<'_>) -> Result<()>) -> i32 {
     let run = || {
         let machine = process::machine()?;
+        if let Some(probe) = machine.probe() {
+            probe.entered(function);
+        }
         CURRENT.with(|current| body(Caller::new(machine, current)))
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => 0,
-        Ok(Err(error)) => refuse(function, &error),
+        Ok(Err(error)) => {
+            tell_refusal(function, &error);
+            refuse(function, &error)
+        }
         Err(_) => refuse(function, &Error::Internal("a panic was caught; this is a defect of softacl".to_owned())),
+    }
+}
+
+/// Tells an observer of a call that failed.
+#[cold]
+fn tell_refusal(function: &'static str, error: &Error) {
+    if let Some(probe) = process::machine().ok().and_then(|machine| machine.probe()) {
+        probe.refused(function, error);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Functions of softacl's own, declared in `softacl/softacl.h`.
 
 use crate::door::{doors, out};
+use ascendcl_sys::aclrtStream;
+use softacl_engine::probe::{Mode, Touch};
 use softacl_engine::{Error, fail, fault};
 use std::ffi::{c_char, c_void};
 
@@ -13,6 +15,49 @@ doors! {
         let view = out(view, "hostPtr")?;
         view.set(caller.host_view(pointer as usize, size)? as *mut c_void)
     }
+
+    fn softaclAnnotateRead(stream: aclrtStream, pointer: *const c_void, size: usize) |caller| {
+        caller.annotate(stream as usize, Touch { address: pointer as usize, len: size, mode: Mode::Read })
+    }
+
+    fn softaclAnnotateWrite(stream: aclrtStream, pointer: *const c_void, size: usize) |caller| {
+        caller.annotate(stream as usize, Touch { address: pointer as usize, len: size, mode: Mode::Write })
+    }
+}
+
+/// Whether the process is checked.
+#[unsafe(no_mangle)]
+pub extern "C" fn softaclIsChecking() -> i32 {
+    i32::from(crate::config::checks())
+}
+
+/// Keeps the Python frames of the calling thread for the call that comes next. For the module `acl`, which
+/// lets go of the interpreter's lock in calls that can block.
+#[unsafe(no_mangle)]
+pub extern "C" fn softaclNotePlace() {
+    softacl_checker::leave_note();
+}
+
+/// Tells now what was found, for a process that ends without running exit handlers.
+#[unsafe(no_mangle)]
+pub extern "C" fn softaclTellFindings() -> i32 {
+    i32::from(crate::check::tell())
+}
+
+/// Writes the report so far as JSON; returns its length, which may be more than there was room for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn softaclFindings(text: *mut c_char, size: usize) -> usize {
+    let Some(report) = crate::check::report() else { return 0 };
+    let Ok(mut json) = serde_json::to_vec(&report) else { return 0 };
+    let whole = json.len();
+    if !text.is_null() && size > 0 {
+        json.truncate(size - 1);
+        json.push(0);
+        if !fault::write_out(text as usize, &json) {
+            return 0;
+        }
+    }
+    whole
 }
 
 /// Tells about failed tasks whose error no wait ever returned: their number, and a line for each in `text`.

@@ -52,6 +52,7 @@ pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> aclError {
             ));
         }
         apply(&config, path.as_deref().unwrap_or_default())?;
+        tell_finalized(false);
         *state = State { count: 1, finalized: false, config: Some(config) };
         Ok(())
     })
@@ -122,10 +123,18 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> aclError {
     })
 }
 
+/// Tells an observer whether the program has finished.
+fn tell_finalized(is_final: bool) {
+    if let Some(probe) = crate::process::machine().ok().and_then(|machine| machine.probe()) {
+        probe.finalized(is_final);
+    }
+}
+
 impl State {
     fn finish(&mut self) {
         *self = State { count: 0, finalized: true, config: None };
         message::keep_per_process(false);
+        tell_finalized(true);
         if let Ok(machine) = crate::process::machine() {
             machine.clear_default_device();
         }

@@ -9,6 +9,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 pub mod absent;
+mod check;
 mod config;
 pub mod door;
 mod message;

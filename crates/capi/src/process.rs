@@ -21,6 +21,11 @@ pub(crate) fn machine() -> Result<&'static Machine> {
     }
 }
 
+/// Whether this process is a child that was forked after first use.
+pub(crate) fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
 /// The threads of the machine stay behind in the parent, and its locks are in whatever state they were.
 #[cold]
 fn after_fork() -> Error {
@@ -34,7 +39,12 @@ extern "C" fn in_child() {
 
 #[cold]
 fn make() -> Result<Arc<Machine>> {
-    let made = crate::config::from_environment().map_err(|why| Box::new(Error::Setup(why))).and_then(Machine::new);
+    let made = crate::config::from_environment().map_err(|why| Box::new(Error::Setup(why))).and_then(|config| {
+        Machine::with_probe(
+            config,
+            crate::check::install().map(|checker| checker as Arc<dyn softacl_engine::probe::Probe>),
+        )
+    });
     match &made {
         Ok(machine) => {
             fault::watch(machine);

@@ -1,4 +1,34 @@
 //! The checker: an observer of the engine that proves misuse of asynchronous copies.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `finding` | what is said, as data |
+//! | `report` | how it is said: text, JSON, SARIF, HTML |
+//! | `suppression` | what not to say |
+//! | `clock`, `ledger`, `ranges` | order, accesses, written bytes: pure |
+//! | `guard`, `fingerprint` | how touches of host memory are noticed |
+//! | `races`, `touches`, `life`, `refusals` | the rules, one file per family of findings |
+//! | `operation`, `place`, `python` | what was done and where in the program |
+//! | `state`, `checker` | what is known, and the facts that make it known |
+//!
+//! It changes nothing in the engine: it is told facts and keeps books.
 
+mod checker;
+mod clock;
 pub mod finding;
+mod fingerprint;
+mod guard;
+mod ledger;
+mod life;
+mod operation;
+mod place;
+mod python;
+mod races;
+mod ranges;
+mod refusals;
 pub mod report;
+mod state;
+mod touches;
+
+pub use checker::{Checker, Run};
+pub use python::leave_note;

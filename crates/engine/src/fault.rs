@@ -7,7 +7,7 @@
 //!
 //! The handler allocates nothing and takes no lock.
 
-use crate::bytes;
+use crate::bytes::{self, Span};
 use crate::machine::Machine;
 use crate::memory::Memory;
 use std::fmt::{self, Write as _};
@@ -17,6 +17,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 static WATCHED: AtomicPtr<Memory> = AtomicPtr::new(ptr::null_mut());
+/// The machine whose observer protects pinned memory.
+static OBSERVED: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
 /// What handled each signal before us: address of the handler and whether it takes the details.
 static PREVIOUS: [Previous; 2] = [const { Previous::new() }; 2];
 static INSTALL: Mutex<()> = Mutex::new(());
@@ -39,6 +41,9 @@ impl Previous {
 /// Makes touches of this machine's device addresses speak. The newest machine is the watched one.
 pub fn watch(machine: &Machine) {
     WATCHED.store(ptr::from_ref(&machine.memory).cast_mut(), Ordering::Release);
+    if machine.probe().is_some() {
+        OBSERVED.store(ptr::from_ref(machine).cast_mut(), Ordering::Release);
+    }
     ensure_installed();
 }
 
@@ -77,13 +82,20 @@ pub fn read_text(address: usize, limit: usize) -> Option<Vec<u8>> {
     None
 }
 
+/// Reads bytes of the program into a buffer. `false`: they are not all readable.
+pub fn read_into(address: usize, buffer: &mut [u8]) -> bool {
+    bytes::copy(Span { target: buffer.as_mut_ptr() as usize, source: address, len: buffer.len() }).is_ok()
+}
+
 /// The smallest page of any system.
 const PAGE: usize = 4096;
 
 /// The memory goes away.
 pub(crate) fn forget(memory: &Memory) {
     let ours = ptr::from_ref(memory).cast_mut();
-    let _ = WATCHED.compare_exchange(ours, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
+    if WATCHED.compare_exchange(ours, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+        OBSERVED.store(ptr::null_mut(), Ordering::Release);
+    }
 }
 
 /// Puts the handler in place when the program may have put one of its own above ours.
@@ -122,11 +134,11 @@ fn current(signal: i32) -> libc::sigaction {
 }
 
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void) {
-    if recover(details) {
-        return;
-    }
     // SAFETY: the kernel passes valid information with SA_SIGINFO.
     let address = unsafe { (*info).si_addr() } as usize;
+    if observe(address, details) || recover(details) {
+        return;
+    }
     // SAFETY: as above.
     let is_sent = unsafe { (*info).si_code } <= 0;
     // SAFETY: asking for the identity of this thread has no conditions.
@@ -143,6 +155,33 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, details: *mut libc
         explain(address);
     }
     pass_on(signal, info, details, is_sent);
+}
+
+/// Tells an observer that memory it may have protected was touched. `true`: the access is repeated.
+fn observe(address: usize, details: *mut libc::c_void) -> bool {
+    // SAFETY: the pointer is of a living machine: `forget` clears it before the memory goes.
+    let Some(machine) = (unsafe { OBSERVED.load(Ordering::Acquire).as_ref() }) else { return false };
+    let Some(probe) = machine.probe().filter(|_| machine.memory.pinned().contains(address)) else { return false };
+    // SAFETY: every thread has its own error number, which the interrupted code may be about to read.
+    let errno = unsafe { *libc::__errno_location() };
+    let handled = probe.touched(address, is_write(details));
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+    handled
+}
+
+/// Whether the access that faulted was a write.
+#[cfg(target_arch = "x86_64")]
+fn is_write(details: *mut libc::c_void) -> bool {
+    let context = details.cast::<libc::ucontext_t>();
+    // SAFETY: the kernel passes a valid context with SA_SIGINFO.
+    let error = unsafe { (&(*context).uc_mcontext.gregs)[libc::REG_ERR as usize] };
+    error & 2 != 0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn is_write(_details: *mut libc::c_void) -> bool {
+    true
 }
 
 /// Lets a byte routine return an error instead.

@@ -6,6 +6,7 @@
 
 use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
+use crate::probe::Moment;
 use crate::stream::StreamKey;
 use crate::stream::bell::Bell;
 use crate::sync::lock;
@@ -41,13 +42,23 @@ impl fmt::Debug for HostCall {
 /// A call on its way, and the task that is finished when it returns.
 struct Posted {
     function: Box<dyn FnOnce() + Send>,
-    held: Option<(StreamKey, u64)>,
+    /// The task that the call is, and whether the stream waits for it.
+    at: (StreamKey, u64),
+    holds_stream: bool,
 }
 
 impl Posted {
     fn run(self, machine: &Machine) {
+        let (stream, sequence) = self.at;
+        let at = Moment { stream: stream.index() as u32, sequence };
+        if let Some(probe) = machine.probe() {
+            probe.function_entered(at);
+        }
         (self.function)();
-        if let Some((stream, sequence)) = self.held {
+        if let Some(probe) = machine.probe() {
+            probe.function_left(at);
+        }
+        if self.holds_stream {
             machine.finish_held(stream, sequence);
         }
     }
@@ -76,7 +87,7 @@ impl HostThread {
 
     /// `false` when the thread is gone.
     pub(crate) fn post(&self, call: HostCall, stream: StreamKey, sequence: u64) -> bool {
-        self.calls.send(Posted { function: call.function, held: Some((stream, sequence)) }).is_ok()
+        self.calls.send(Posted { function: call.function, at: (stream, sequence), holds_stream: true }).is_ok()
     }
 }
 
@@ -96,7 +107,8 @@ impl Inbox {
         self.bell.ring();
         loop {
             let Some(posted) = lock(&self.calls).pop_front() else { return };
-            if let Some((stream, sequence)) = posted.held {
+            if posted.holds_stream {
+                let (stream, sequence) = posted.at;
                 machine.streams.slot(stream).fail(Error::NoCallbackThread);
                 machine.finish_held(stream, sequence);
             }
@@ -152,9 +164,9 @@ impl Subscriptions {
     }
 
     /// Hands a call to its thread. `false` when that thread is no longer subscribed.
-    pub(crate) fn post(&self, thread: u64, call: HostCall, held: Option<(StreamKey, u64)>) -> bool {
+    pub(crate) fn post(&self, thread: u64, call: HostCall, at: (StreamKey, u64), holds_stream: bool) -> bool {
         let Some(inbox) = lock(&self.inboxes).get(&thread).cloned() else { return false };
-        lock(&inbox.calls).push_back(Posted { function: call.function, held });
+        lock(&inbox.calls).push_back(Posted { function: call.function, at, holds_stream });
         inbox.bell.ring();
         true
     }

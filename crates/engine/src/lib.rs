@@ -13,6 +13,7 @@
 //! | `bytes` | the only module that touches memory of the program or of a device |
 //! | `calls` | what a thread can ask for |
 //! | `fault` | accesses that no memory answers |
+//! | `probe` | facts for an observer |
 
 // loom explores the primitives alone; what only the rest uses looks unused to it.
 #![cfg_attr(loom, allow(dead_code))]
@@ -40,6 +41,8 @@ mod host;
 mod machine;
 #[cfg(not(loom))]
 mod memory;
+#[cfg(not(loom))]
+pub mod probe;
 mod stream;
 mod sync;
 #[cfg(not(loom))]

@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::handle::Slots;
 use crate::host::Subscriptions;
 use crate::memory::Memory;
+use crate::probe::Probe;
 use crate::stream::{Stream, StreamKey};
 use crate::sync::lock;
 use softacl_profiles::{Cann, Form, Profile, cann, profile};
@@ -63,6 +64,7 @@ pub struct Machine {
     pub(crate) subscriptions: Subscriptions,
     pub(crate) driver: Driver,
     pub(crate) outside: Outside,
+    pub(crate) probe: Option<Arc<dyn Probe>>,
     /// The device that calls without a context use; -1 is none.
     default_device: AtomicI32,
     started: Instant,
@@ -74,13 +76,22 @@ pub(crate) const MAX_DEVICES: usize = 64;
 
 impl Machine {
     pub fn new(config: Config) -> Result<Arc<Machine>> {
+        Machine::with_probe(config, None)
+    }
+
+    /// A machine whose facts are told to `probe`.
+    pub fn with_probe(config: Config, probe: Option<Arc<dyn Probe>>) -> Result<Arc<Machine>> {
         if config.devices.len() > MAX_DEVICES {
             return fail(Error::Setup(format!(
                 "{} devices were asked for, {MAX_DEVICES} are the most",
                 config.devices.len()
             )));
         }
-        let memory = Memory::new(config.devices.len() as u32, config.memory, config.profile.form == Form::RootComplex)?;
+        let unified = config.profile.form == Form::RootComplex;
+        let memory = Memory::new(config.devices.len() as u32, config.memory, unified, probe.is_some())?;
+        if let Some(probe) = &probe {
+            probe.attached(memory.pinned_window());
+        }
         let driver = match config.schedule {
             Schedule::Threads => Driver::Threads(Workers::new(config.cores)),
             schedule => Driver::Stepped(Arc::new(Stepper::new(schedule, config.patience))),
@@ -97,6 +108,7 @@ impl Machine {
             subscriptions: Subscriptions::default(),
             driver,
             outside: Outside::default(),
+            probe,
             default_device: AtomicI32::new(-1),
             started: Instant::now(),
             this: this.clone(),

@@ -10,6 +10,7 @@ use crate::event::EventKey;
 use crate::host::HostCall;
 use crate::memory::Memory;
 use crate::memory::shared::SharedCounters;
+use crate::probe::Touch;
 use crate::stream::StreamPoint;
 use std::sync::{Arc, OnceLock};
 
@@ -56,6 +57,8 @@ pub(crate) enum Task {
         event: EventKey,
     },
     Host(Box<HostCall>),
+    /// Nothing to do here: the program says what a kernel of its own touches at this point.
+    Annotation(Touch),
     /// Accepted, and fails when it runs.
     Doomed(Box<Error>),
 }
@@ -137,6 +140,7 @@ impl Task {
             | Task::RecordShared { .. }
             | Task::Wait { .. }
             | Task::Host(_)
+            | Task::Annotation(_)
             | Task::Doomed(_) => false,
         }
     }
@@ -153,6 +157,7 @@ impl Task {
             Task::Record { .. } | Task::RecordShared { .. } => "event record",
             Task::Wait { .. } => "event wait",
             Task::Host(_) => "host function",
+            Task::Annotation(_) => "annotated kernel",
             Task::Doomed(_) => "host to host copy",
         }
     }

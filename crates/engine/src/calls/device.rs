@@ -5,6 +5,7 @@ use crate::context::{Context, ContextKey, Primary};
 use crate::error::{Error, Result, fail};
 use crate::host::deadline;
 use crate::machine::{MAX_DEVICES, Machine};
+use crate::probe::Object;
 use crate::stream::{StreamPoint, StreamTraits};
 use crate::sync::lock;
 use std::sync::atomic::Ordering;
@@ -57,6 +58,9 @@ impl Caller<'_> {
             let memory = &self.machine.memory;
             memory.device(given as u32).clear(|start, len| self.machine.quarantine(memory.reach(start), len));
             memory.trim(given as u32);
+            if let Some(probe) = self.machine.probe() {
+                probe.cleared(given as u32);
+            }
         }
         Ok(())
     }
@@ -137,7 +141,7 @@ impl Caller<'_> {
             if i64::from(stream.device()) != device {
                 continue;
             }
-            self.machine.drop_pending(stream);
+            self.machine.drop_pending(key);
             let point = StreamPoint { stream: key, sequence: stream.newest() };
             if !self.machine.wait(point, deadline) {
                 result = fail(Error::StreamTimeout(timeout_ms));
@@ -242,6 +246,9 @@ impl Machine {
         match self.make_stream(key, context, StreamTraits::default()) {
             Ok(stream) => {
                 lock(&context.state).default_stream = Some(stream);
+                if let Some(probe) = self.probe() {
+                    probe.created(Object::Context(key.index() as u32));
+                }
                 Ok(key)
             }
             Err(error) => {
@@ -262,7 +269,9 @@ impl Machine {
             state.is_ending = true;
             std::mem::take(&mut state.streams)
         };
+        self.tell_ending(Object::Context(key.index() as u32), false);
         for stream in streams {
+            self.tell_ending(Object::Stream(stream.index() as u32), false);
             self.end_stream(stream);
         }
         self.contexts.remove(key);

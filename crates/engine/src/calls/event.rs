@@ -10,6 +10,7 @@ use crate::event::{
 use crate::host::deadline;
 use crate::machine::Machine;
 use crate::memory::shared::{SharedCounters, SharedName};
+use crate::probe::Object;
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::lock;
 use crate::task::{Task, Waited};
@@ -64,7 +65,12 @@ impl Caller<'_> {
             };
             event.waits.store(0, Ordering::Relaxed);
         };
-        self.machine.events.insert(open).ok_or_else(|| Box::new(Error::Feature("no event handle left".to_owned())))
+        let none = || Error::Feature("no event handle left".to_owned());
+        let key = self.machine.events.insert(open).ok_or_else(none)?;
+        if let Some(probe) = self.machine.probe() {
+            probe.created(Object::Event(key.index() as u32));
+        }
+        Ok(key)
     }
 
     fn check_event_flags(&self, kind: EventKind) -> Result<()> {
@@ -89,6 +95,7 @@ impl Caller<'_> {
     /// Ends an event. Records and waits that are queued stay what they are.
     pub fn destroy_event(&self, raw: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
+        self.machine.tell_ending(Object::Event(key.index() as u32), false);
         let (kind, device, expecting) = {
             let mut state = lock(&event.state);
             state.record = None;
@@ -181,6 +188,10 @@ impl Caller<'_> {
         }
         let after = match (record, kind) {
             (Some(point), _) if self.machine.streams.slot(point.stream).track.completion.done() >= point.sequence => {
+                // There is nothing to wait for, but the order is there all the same.
+                if let Some(probe) = self.machine.probe() {
+                    probe.ordered(stream_key.index() as u32, point.into());
+                }
                 return Ok(());
             }
             (Some(point), _) => Waited::Point(point),
@@ -359,6 +370,9 @@ impl Machine {
         for (stream, cell) in expecting {
             // A wait is bound once; a record that comes at the same moment changes nothing.
             let _ = cell.set(point);
+            if let Some(probe) = self.probe() {
+                probe.ordered(stream.index() as u32, point.into());
+            }
             self.list(stream);
         }
     }

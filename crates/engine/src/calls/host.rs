@@ -3,6 +3,7 @@
 use super::Caller;
 use crate::error::{Error, Result, fail};
 use crate::host::{Delivery, HostCall};
+use crate::probe::{Mode, Touch};
 use crate::sync::lock;
 use crate::task::Task;
 
@@ -27,6 +28,22 @@ impl Caller<'_> {
         let thread = self.machine.subscriptions.subscriber(key).ok_or(Error::NoCallbackThread)?;
         let call = Box::new(HostCall { function, delivery: Delivery::Subscriber { thread, holds_stream } });
         self.machine.submit(key, stream, context, Task::Host(call)).map(|_| ())
+    }
+
+    /// The program says what code that is not ours touches: in order with a stream, or outside all
+    /// streams and now. Only an observer cares.
+    pub fn annotate(&self, stream: usize, touch: Touch) -> Result<()> {
+        if self.machine.probe().is_none() {
+            return Ok(());
+        }
+        let name = if touch.mode == Mode::Read { "read from outside" } else { "write from outside" };
+        if stream == 0 {
+            self.machine.act(name, || vec![touch], || ());
+            return Ok(());
+        }
+        let (key, stream) = self.stream(stream)?;
+        let (context, _) = self.context()?;
+        self.machine.submit(key, stream, context, Task::Annotation(touch)).map(|_| ())
     }
 
     pub fn subscribe(&self, thread: u64, stream: usize) -> Result<()> {

@@ -1,10 +1,12 @@
 //! Memory: allocating, freeing, registering, asking.
 
 use super::Caller;
+use crate::bytes;
 use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
 use crate::memory::heap::Idle;
 use crate::memory::{Memory, Place, Usage};
+use crate::probe::Note;
 
 /// How full a device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +21,13 @@ impl Caller<'_> {
         let (_, context) = self.context_or_default()?;
         let device = context.device();
         let heap = self.machine.memory.device(device);
-        heap.allocate(size).ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))
+        let allocated = heap.allocate(size);
+        let start = allocated.ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))?;
+        if let Some(probe) = self.machine.probe() {
+            self.machine.poison(start, size);
+            probe.allocated(Place::Device(device), start, size);
+        }
+        Ok(start)
     }
 
     pub fn free(&self, address: usize) -> Result<()> {
@@ -28,6 +36,11 @@ impl Caller<'_> {
             return fail(Error::NotAStart(format!("{address:#x} is not in device memory, and")));
         };
         let reach = memory.reach(address);
+        if let Some(probe) = self.machine.probe()
+            && memory.device_extent(address).is_some_and(|extent| extent.start == address)
+        {
+            probe.freed(Place::Device(device), address);
+        }
         if !memory.device(device).free(address, |len| self.machine.quarantine(reach, len)) {
             return fail(Error::NotAStart(format!("{address:#x} in the memory of device {device}")));
         }
@@ -39,12 +52,22 @@ impl Caller<'_> {
     pub fn allocate_host(&self, size: usize) -> Result<usize> {
         self.context_or_default()?;
         let heap = self.machine.memory.pinned();
-        heap.allocate(size).ok_or_else(|| out_of_memory("the host (pinned)".to_owned(), size, heap.usage()))
+        let allocated = heap.allocate(size);
+        let start = allocated.ok_or_else(|| out_of_memory("the host (pinned)".to_owned(), size, heap.usage()))?;
+        if let Some(probe) = self.machine.probe() {
+            probe.allocated(Place::Pinned, start, size);
+        }
+        Ok(start)
     }
 
     pub fn free_host(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
-        if !memory.pinned().free(address, |len| self.machine.quarantine(address, len)) {
+        if let Some(probe) = self.machine.probe()
+            && memory.pinned().find(address).is_some_and(|extent| extent.start == address)
+        {
+            probe.freed(Place::Pinned, address);
+        }
+        if !memory.pinned().free(address, |len| self.machine.quarantine(memory.reach_pinned(address), len)) {
             return fail(Error::NotAStart(format!("{address:#x} as pinned host memory")));
         }
         memory.trim_pinned();
@@ -61,11 +84,19 @@ impl Caller<'_> {
         if !Memory::is_mapped(address, size) {
             return fail(Error::Parameter(format!("not all of the {size} bytes at {address:#x} are mapped")));
         }
-        self.machine.memory.registered.insert(address, size, mapped)
+        self.machine.memory.registered.insert(address, size, mapped)?;
+        if let Some(probe) = self.machine.probe() {
+            probe.registered(address, size);
+        }
+        Ok(())
     }
 
     pub fn unregister_host(&self, address: usize) -> Result<()> {
-        self.machine.memory.registered.remove(address)
+        self.machine.memory.registered.remove(address)?;
+        if let Some(probe) = self.machine.probe() {
+            probe.unregistered(address);
+        }
+        Ok(())
     }
 
     /// The address by which devices reach registered host memory. It is the same one.
@@ -102,11 +133,23 @@ impl Caller<'_> {
             return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
         }
         spot.covers("viewed", size)?;
+        self.machine.note(|| Note::Viewed { address, len: size });
         Ok(spot.reach)
     }
 }
 
+/// What an observer sees in device memory that nobody has written.
+const POISON: u8 = 0xa5;
+/// Larger allocations are poisoned at their start only: their memory is virtual until it is touched.
+const POISONED: usize = 16 << 20;
+
 impl Machine {
+    /// Makes fresh device memory recognisable.
+    fn poison(&self, start: usize, size: usize) {
+        bytes::fill(self.memory.reach(start), POISON, size.min(POISONED))
+            .expect("the backing of live memory is mapped");
+    }
+
     pub fn device_memory(&self, device: i64) -> Result<Usage> {
         self.device(device)?;
         Ok(self.memory.device(device as u32).usage())

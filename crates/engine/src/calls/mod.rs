@@ -16,6 +16,7 @@ pub use memory::DeviceUsage;
 use crate::context::{Context, ContextKey};
 use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
+use crate::probe::Note;
 use crate::stream::{Stream, StreamKey};
 use crate::sync::lock;
 use std::cell::Cell;
@@ -53,6 +54,7 @@ impl<'a> Caller<'a> {
             (Err(error), Some(device)) if *error == Error::NoContext => {
                 let key =
                     self.machine.primary_context(&mut lock(&self.machine.devices[device as usize].primary), device)?;
+                self.machine.note(|| Note::DefaultDevice(device));
                 Ok((key, self.machine.contexts.slot(key)))
             }
             (context, _) => context,

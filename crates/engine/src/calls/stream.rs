@@ -5,6 +5,7 @@ use crate::context::{Context, ContextKey};
 use crate::error::{Error, Result, fail};
 use crate::host::deadline;
 use crate::machine::Machine;
+use crate::probe::Object;
 use crate::stream::{Stream, StreamKey, StreamPoint, StreamSettings, StreamTraits};
 use crate::sync::lock;
 use std::sync::atomic::Ordering;
@@ -30,6 +31,7 @@ impl Caller<'_> {
     /// Waits for the stream's tasks and ends it.
     pub fn destroy_stream(&self, raw: usize) -> Result<()> {
         let key = self.own_stream(raw)?;
+        self.machine.tell_ending(Object::Stream(key.index() as u32), false);
         self.machine.end_stream(key);
         Ok(())
     }
@@ -41,7 +43,8 @@ impl Caller<'_> {
         if !self.machine.streams.retire(key) {
             return fail(Error::Handle { what: "stream", handle: raw });
         }
-        self.machine.drop_pending(stream);
+        self.machine.tell_ending(Object::Stream(key.index() as u32), true);
+        self.machine.drop_pending(key);
         self.machine.unlink(key, stream);
         lock(&self.machine.limbo).push(key);
         Ok(())
@@ -97,7 +100,7 @@ impl Caller<'_> {
     /// Drops what has not started and waits for what has.
     pub fn abort_stream(&self, raw: usize) -> Result<()> {
         let (key, stream) = self.stream(raw)?;
-        self.machine.drop_pending(stream);
+        self.machine.drop_pending(key);
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         self.machine.wait(point, None);
         Ok(())
@@ -153,6 +156,12 @@ impl Caller<'_> {
 }
 
 impl Machine {
+    pub(crate) fn tell_ending(&self, object: Object, by_force: bool) {
+        if let Some(probe) = self.probe() {
+            probe.ending(object, by_force);
+        }
+    }
+
     pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, traits: StreamTraits) -> Result<StreamKey> {
         self.sweep_limbo();
         let mut state = lock(&context.state);
@@ -162,6 +171,9 @@ impl Machine {
         let open = |stream: &Stream, _| stream.open(key, context.device(), traits);
         let stream = self.streams.insert(open).ok_or_else(|| Error::Feature("no stream handle left".to_owned()))?;
         state.streams.push(stream);
+        if let Some(probe) = self.probe() {
+            probe.created(Object::Stream(stream.index() as u32));
+        }
         Ok(stream)
     }
 

@@ -9,6 +9,7 @@ use crate::bytes::Span;
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
 use crate::memory::{Finder, Place, Spot};
+use crate::probe::Note;
 use crate::task::{Batch, Task};
 
 /// Entries of a synchronous batch at most (specification 1.5).
@@ -102,8 +103,7 @@ impl Caller<'_> {
             spans.push(self.check_entry(&finder, &entries, index, attribute).map_err(entry)?.0);
         }
         drop(finder);
-        crate::fault::ensure_installed();
-        self.machine.copy_batch(batch(spans)).map_err(blameless)
+        self.copy_batch_now(spans)
     }
 
     pub fn copy_batch_async(&self, request: &BatchRequest<'_>, stream: usize) -> BatchResult<()> {
@@ -143,9 +143,10 @@ impl Caller<'_> {
             }
             drop(finder);
             self.queue_batch(&mut spans, at)?;
-            self.drain(at.key, at.stream, -1).map_err(blameless)?;
+            self.drain_for(at, Place::Pageable, Place::Pageable).map_err(blameless)?;
             crate::fault::ensure_installed();
-            self.machine.copy_span(span).map_err(blameless)?;
+            let touches = || self.machine.memory.touches_of(&span).to_vec();
+            self.machine.act("synchronous copy", touches, || self.machine.copy_span(span)).map_err(blameless)?;
             finder = self.machine.memory.finder();
         }
         drop(finder);
@@ -168,9 +169,19 @@ impl Caller<'_> {
         if !any_pageable {
             return self.queue_batch(&mut spans, at);
         }
-        self.drain(at.key, at.stream, -1).map_err(blameless)?;
+        self.drain_for(at, Place::Pageable, Place::Pageable).map_err(blameless)?;
+        self.copy_batch_now(spans)
+    }
+
+    /// Copies on the calling thread, now.
+    fn copy_batch_now(&self, spans: Vec<Span>) -> BatchResult<()> {
         crate::fault::ensure_installed();
-        self.machine.copy_batch(batch(spans)).map_err(blameless)
+        let touches = match self.machine.probe {
+            Some(_) => spans.iter().flat_map(|span| self.machine.memory.touches_of(span)).collect(),
+            None => Vec::new(),
+        };
+        let run = || self.machine.copy_batch(batch(spans));
+        self.machine.act("synchronous batch copy", || touches, run).map_err(blameless)
     }
 
     fn queue_batch(&self, spans: &mut Vec<Span>, at: Submission<'_>) -> BatchResult<()> {
@@ -206,6 +217,9 @@ impl Caller<'_> {
                 "entry {index} has {} bytes but its destination was declared to hold {} (destMaxs)",
                 sizes[index], capacities[index]
             )));
+        }
+        if self.machine.probe.is_some() && sizes.len() > 1 && sizes == capacities {
+            self.machine.note(|| Note::TightCapacities { entries: sizes.len() });
         }
         if let Some(index) = entries.attributes.iter().position(|attribute| !attribute.reserved_is_zero) {
             return fail(Error::Argument(format!("the reserved bytes of attrs[{index}] are not zero")));

@@ -5,6 +5,7 @@ use super::{kinds, not_null};
 use crate::bytes::{self, Fault};
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
+use crate::probe::{Mode, Touch};
 use crate::task::{DescriptorForm, Indirect, Task};
 
 /// Specification 1.6 and 1.7.
@@ -83,7 +84,9 @@ impl Caller<'_> {
         image[source_at..source_at + 8].copy_from_slice(&source.to_le_bytes());
         image[target_at..target_at + 8].copy_from_slice(&target.to_le_bytes());
         let gone = |Fault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
-        Ok(bytes::write(reach, &image[..size]).map_err(gone)?)
+        let touches = || vec![Touch { address: descriptor, len: size, mode: Mode::Write }];
+        let run = || bytes::write(reach, &image[..size]);
+        Ok(self.machine.act("descriptor write", touches, run).map_err(gone)?)
     }
 
     /// Queues the copy that the descriptor will describe when the task runs.

@@ -8,6 +8,7 @@ use crate::bytes;
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
 use crate::memory::{Place, Spot};
+use crate::probe::{Mode, Touch};
 use crate::task::Task;
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +41,7 @@ impl Caller<'_> {
             return fail(Error::Capacity { count, capacity });
         }
         let spot = self.fill_spot(target, count)?;
-        fill_now(spot, count, |reach| bytes::fill(reach, byte, count))
+        self.fill_now(spot, count, |reach| bytes::fill(reach, byte, count))
     }
 
     pub fn fill_async(&self, request: FillRequest, stream: usize) -> Result<()> {
@@ -59,7 +60,7 @@ impl Caller<'_> {
         }
         let spot = self.fill_spot(target, count)?;
         if !spot.place.is_device() {
-            return fill_now(spot, count, |reach| bytes::fill(reach, byte, count));
+            return self.fill_now(spot, count, |reach| bytes::fill(reach, byte, count));
         }
         self.queue(at, Task::Fill { target: spot.reach, byte, len: count })
     }
@@ -68,7 +69,7 @@ impl Caller<'_> {
         let Some(spot) = self.check_words(request)? else { return Ok(()) };
         self.blocking_context()?;
         let WordFillRequest { word, count, .. } = request;
-        fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count))
+        self.fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count))
     }
 
     pub fn fill_words_async(&self, request: WordFillRequest, stream: usize) -> Result<()> {
@@ -77,7 +78,7 @@ impl Caller<'_> {
         let at = self.submission(explicit)?;
         let WordFillRequest { word, count, .. } = request;
         if !spot.place.is_device() {
-            return fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count));
+            return self.fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count));
         }
         self.queue(at, Task::FillWords { target: spot.reach, word, count })
     }
@@ -112,10 +113,16 @@ impl Caller<'_> {
         spot.covers("destination", count)?;
         Ok(spot)
     }
-}
 
-fn fill_now(spot: Spot, len: usize, fill: impl FnOnce(usize) -> std::result::Result<(), bytes::Fault>) -> Result<()> {
-    crate::fault::ensure_installed();
-    let gone = |bytes::Fault| Error::Inaccessible { side: "destination", address: spot.address, len };
-    Ok(fill(spot.reach).map_err(gone)?)
+    fn fill_now(
+        &self,
+        spot: Spot,
+        len: usize,
+        fill: impl FnOnce(usize) -> std::result::Result<(), bytes::Fault>,
+    ) -> Result<()> {
+        crate::fault::ensure_installed();
+        let gone = |bytes::Fault| Error::Inaccessible { side: "destination", address: spot.address, len };
+        let touches = || vec![Touch { address: spot.address, len, mode: Mode::Write }];
+        Ok(self.machine.act("synchronous memory set", touches, || fill(spot.reach)).map_err(gone)?)
+    }
 }

@@ -50,7 +50,9 @@ impl Caller<'_> {
         let target = finder.find("destination", target)?;
         let source = finder.find("source", source)?;
         drop(finder);
-        self.copy_now(self.span(target, source, count)?, target, source)
+        let span = self.span(target, source, count)?;
+        self.note_capacity(target, capacity);
+        self.copy_now(span, target, source)
     }
 
     /// Queues a copy on a stream, or drains the stream and copies when host memory is pageable.
@@ -88,13 +90,15 @@ impl Caller<'_> {
                 };
             }
             blocking = blocks(direction, source.place, target.place);
+            self.note_kind(kind, direction, source, target);
         }
         if target.address == source.address {
             return Ok(());
         }
         let span = self.span(target, source, count)?;
+        self.note_capacity(target, capacity);
         if blocking {
-            self.drain(at.key, at.stream, -1)?;
+            self.drain_for(at, source.place, target.place)?;
             return self.copy_now(span, target, source);
         }
         if source.place == Place::Pageable || target.place == Place::Pageable {

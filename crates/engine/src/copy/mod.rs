@@ -24,9 +24,12 @@ use crate::calls::Caller;
 use crate::context::ContextKey;
 use crate::error::{Error, Result, fail};
 use crate::memory::{Place, Spot};
+use crate::probe::Note;
 use crate::stream::{Stream, StreamKey};
 use crate::task::Task;
+use direction::Direction;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Copy kinds, as the interface numbers them.
 pub mod kinds {
@@ -94,7 +97,41 @@ impl<'a> Caller<'a> {
             }
             (error, ..) => error,
         };
-        self.machine.copy_span(span).map_err(|error| Box::new(named(*error)))
+        let touches = || self.machine.memory.touches_of(&span).to_vec();
+        let run = || self.machine.copy_span(span);
+        self.machine.act("synchronous copy", touches, run).map_err(|error| Box::new(named(*error)))
+    }
+
+    /// Waits for the whole stream on behalf of a copy that pageable memory makes blocking.
+    fn drain_for(&self, at: Submission<'_>, source: Place, target: Place) -> Result<()> {
+        if self.machine.probe.is_none() {
+            return self.drain(at.key, at.stream, -1);
+        }
+        let pending = at.stream.newest() - at.stream.track.completion.done();
+        let start = Instant::now();
+        let result = self.drain(at.key, at.stream, -1);
+        self.machine.note(|| Note::Blocked { drained: pending, waited: start.elapsed(), source, target });
+        result
+    }
+
+    /// A declared kind that is not what the memory says.
+    #[inline]
+    fn note_kind(&self, kind: i32, direction: Direction, source: Spot, target: Spot) {
+        let known = source.place != Place::Pageable && target.place != Place::Pageable;
+        if self.machine.probe.is_some() && known && kind != kinds::DEFAULT && kind != direction as i32 {
+            self.machine.note(|| Note::Kind { declared: kind, source: source.place, target: target.place });
+        }
+    }
+
+    /// A declared capacity that is more than the allocation has.
+    #[inline]
+    fn note_capacity(&self, target: Spot, capacity: usize) {
+        if let (Some(_), Some(extent)) = (&self.machine.probe, target.extent) {
+            let room = extent.size - (target.address - extent.start);
+            if capacity > room {
+                self.machine.note(|| Note::Capacity { declared: capacity, room });
+            }
+        }
     }
 
     /// What a blocking copy needs: a context, on a device whose tasks are not being aborted.

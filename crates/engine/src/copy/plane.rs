@@ -94,7 +94,8 @@ impl Caller<'_> {
             other => other?,
         };
         if blocking {
-            self.drain(at.key, at.stream, -1)?;
+            let (source, target) = (self.place(request.source)?, self.place(request.target)?);
+            self.drain_for(at, source, target)?;
             return self.copy_rows_now(&plane);
         }
         self.queue(at, Task::Plane(Box::new(plane)))
@@ -127,11 +128,13 @@ impl Caller<'_> {
             width: request.width,
             height: request.height,
         };
+        self.note_kind(request.kind, direction, source, target);
         Ok((plane, blocks(direction, source.place, target.place)))
     }
 
     fn copy_rows_now(&self, plane: &Plane) -> Result<()> {
         crate::fault::ensure_installed();
-        self.machine.copy_batch(plane.rows())
+        let rows = || (0..plane.height).flat_map(|row| self.machine.memory.touches_of(&plane.row(row))).collect();
+        self.machine.act("synchronous 2D copy", rows, || self.machine.copy_batch(plane.rows()))
     }
 }

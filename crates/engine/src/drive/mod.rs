@@ -93,6 +93,7 @@ impl Machine {
         }
         if let (Driver::Threads(_), Task::Copy(span)) = (&self.driver, &task)
             && span.len <= ON_THE_SPOT
+            && self.probe.is_none()
             && lane.is_idle()
             && spend(stream, span.len)
         {
@@ -100,10 +101,14 @@ impl Machine {
             stream.set_newest(sequence);
             let result = bytes::copy(*span).map_err(task::inaccessible(*span));
             if let Err(error) = result {
-                self.note_failure(stream, sequence, task.name(), error);
+                self.note_failure(key, sequence, task.name(), error);
             }
             stream.track.completion.advance(sequence);
             return Ok(sequence);
+        }
+        if let Some(probe) = self.probe() {
+            let at = StreamPoint { stream: key, sequence: lane.submitted() + 1 };
+            self.tell_submitted(probe, at.into(), &task);
         }
         let sequence = lane.push(task);
         stream.set_newest(sequence);
@@ -118,7 +123,7 @@ impl Machine {
 
     /// Passes a point of an idle stream at once; `None` when the stream has work.
     pub(crate) fn pass(&self, stream: &Stream) -> Option<u64> {
-        let Driver::Threads(_) = &self.driver else { return None };
+        let (Driver::Threads(_), None) = (&self.driver, &self.probe) else { return None };
         let mut lane = lock(&stream.track.lane);
         lane.is_idle().then(|| {
             let sequence = lane.pass();
@@ -168,10 +173,14 @@ impl Machine {
                 }
             };
             left -= 1;
+            if let Some(probe) = self.probe() {
+                probe.started(StreamPoint { stream: key, sequence }.into());
+            }
             if let Task::Copy(span) = first {
                 let mut bytes = span.len;
                 group.push(span);
-                while left > 0 && sequence < limit.until && group.len() < GROUP && bytes <= GROUP_BYTES {
+                let most = if self.probe.is_some() { 1 } else { GROUP };
+                while left > 0 && sequence < limit.until && group.len() < most && bytes <= GROUP_BYTES {
                     let Some((Task::Copy(span), number)) = lane.extend(|task| matches!(task, Task::Copy(_))) else {
                         break;
                     };
@@ -184,7 +193,7 @@ impl Machine {
                 let first = sequence + 1 - group.len() as u64;
                 for (number, span) in (first..).zip(group.drain(..)) {
                     if let Err(error) = self.guarded(stream, || self.copy_span(span)) {
-                        self.note_failure(stream, number, "copy", *error);
+                        self.note_failure(key, number, "copy", *error);
                     }
                 }
             } else {
@@ -193,10 +202,10 @@ impl Machine {
                 match self.execute(key, stream, sequence, first) {
                     Outcome::Held => return Stop::Busy,
                     Outcome::Finished(Ok(())) => {}
-                    Outcome::Finished(Err(error)) => self.note_failure(stream, sequence, name, *error),
+                    Outcome::Finished(Err(error)) => self.note_failure(key, sequence, name, *error),
                 }
             }
-            self.finish(stream, sequence);
+            self.finish(key, sequence);
             let expired = limit.deadline.is_some_and(|deadline| Instant::now() >= deadline);
             if sequence >= limit.until || left == 0 || expired {
                 self.list(key);
@@ -206,8 +215,11 @@ impl Machine {
     }
 
     /// Publishes a finished task and lets go of the claim.
-    fn finish(&self, stream: &Stream, sequence: u64) {
-        for watcher in stream.track.finish(sequence) {
+    fn finish(&self, key: StreamKey, sequence: u64) {
+        if let Some(probe) = self.probe() {
+            probe.finished(StreamPoint { stream: key, sequence }.into());
+        }
+        for watcher in self.streams.slot(key).track.finish(sequence) {
             self.list(watcher);
         }
         if let Driver::Stepped(stepper) = &self.driver {
@@ -218,13 +230,17 @@ impl Machine {
     /// A host function has returned: its task is finished, and the stream goes on.
     pub(crate) fn finish_held(&self, key: StreamKey, sequence: u64) {
         self.streams.slot(key).is_held.store(false, Ordering::Release);
-        self.finish(self.streams.slot(key), sequence);
+        self.finish(key, sequence);
         self.list(key);
     }
 
     /// Drops what has not started. The running task, if any, still finishes.
-    pub(crate) fn drop_pending(&self, stream: &Stream) {
+    pub(crate) fn drop_pending(&self, key: StreamKey) {
+        let stream = self.streams.slot(key);
         let (dropped, watchers) = stream.track.clear();
+        if let Some(probe) = self.probe() {
+            probe.dropped(StreamPoint { stream: key, sequence: stream.newest() }.into());
+        }
         for task in dropped {
             if let Task::Wait { event, .. } = task {
                 self.wait_is_over(event);
@@ -239,13 +255,12 @@ impl Machine {
     pub(crate) fn wait(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let stream = self.streams.slot(point.stream);
         stream.spent.store(0, Ordering::Relaxed);
-        if stream.track.completion.done() >= point.sequence {
-            return true;
-        }
-        match &self.driver {
-            Driver::Threads(workers) => workers.wait(self, point, deadline),
-            Driver::Stepped(stepper) => stepper.wait(self, point, deadline),
-        }
+        let reached = stream.track.completion.done() >= point.sequence
+            || match &self.driver {
+                Driver::Threads(workers) => workers.wait(self, point, deadline),
+                Driver::Stepped(stepper) => stepper.wait(self, point, deadline),
+            };
+        self.tell_waited(point, reached)
     }
 
     /// Whether a stream has come to a point. A program that polls gives the stepper its chance.
@@ -253,7 +268,16 @@ impl Machine {
         if let Driver::Stepped(stepper) = &self.driver {
             stepper.poll(self, point);
         }
-        self.streams.slot(point.stream).track.completion.done() >= point.sequence
+        let reached = self.streams.slot(point.stream).track.completion.done() >= point.sequence;
+        self.tell_waited(point, reached)
+    }
+
+    /// Passes on what the program is about to learn.
+    fn tell_waited(&self, point: StreamPoint, reached: bool) -> bool {
+        if let (Some(probe), true) = (self.probe(), reached) {
+            probe.waited(point.into());
+        }
+        reached
     }
 
     fn readiness(&self, task: &Task) -> Readiness<StreamKey> {
@@ -317,6 +341,7 @@ impl Machine {
                 self.wait_is_over(event);
                 Ok(())
             }
+            Task::Annotation(_) => Ok(()),
             Task::Doomed(error) => Err(error),
             moving => self.guarded(stream, || self.move_bytes(moving)),
         };
@@ -342,9 +367,12 @@ impl Machine {
             Task::Reduce(reduction) => reduction.run(),
             Task::Described { descriptor, form } => self.copy_span(task::described(&self.memory, descriptor, form)?),
             Task::Indirect(indirect) => self.copy_span(indirect.resolve(&self.memory)?),
-            Task::Record { .. } | Task::RecordShared { .. } | Task::Wait { .. } | Task::Host(_) | Task::Doomed(_) => {
-                unreachable!("execute handles tasks that move no bytes")
-            }
+            Task::Record { .. }
+            | Task::RecordShared { .. }
+            | Task::Wait { .. }
+            | Task::Host(_)
+            | Task::Annotation(_)
+            | Task::Doomed(_) => unreachable!("execute handles tasks that move no bytes"),
         }
     }
 
@@ -377,8 +405,7 @@ impl Machine {
     fn deliver(&self, key: StreamKey, stream: &Stream, sequence: u64, call: HostCall) -> Outcome {
         match call.delivery {
             Delivery::Subscriber { thread, holds_stream } => {
-                let held = holds_stream.then_some((key, sequence));
-                if !self.subscriptions.post(thread, call, held) {
+                if !self.subscriptions.post(thread, call, (key, sequence), holds_stream) {
                     return Outcome::Finished(fail(Error::NoCallbackThread));
                 }
                 if holds_stream { Outcome::Held } else { Outcome::Finished(Ok(())) }
@@ -401,8 +428,12 @@ impl Machine {
     }
 
     /// Notes the failure of a task with the stream, and with the context where that stops it.
-    fn note_failure(&self, stream: &Stream, sequence: u64, name: &str, error: Error) {
+    fn note_failure(&self, key: StreamKey, sequence: u64, name: &str, error: Error) {
+        let stream = self.streams.slot(key);
         let error = error.of_task(name, sequence);
+        if let Some(probe) = self.probe() {
+            probe.failed(StreamPoint { stream: key, sequence }.into(), &error);
+        }
         if let Some(context) = stream.context() {
             let context = self.contexts.slot(context);
             if context.stops_on_failure() {

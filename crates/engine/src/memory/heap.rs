@@ -220,6 +220,10 @@ impl Heap {
         Usage { used: state.used, peak: state.peak, capacity: self.capacity }
     }
 
+    pub(crate) fn start(&self) -> usize {
+        self.base
+    }
+
     pub(crate) fn contains(&self, address: usize) -> bool {
         address.wrapping_sub(self.base) < self.len
     }

@@ -11,6 +11,7 @@ pub(crate) mod registration;
 pub(crate) mod shared;
 
 use crate::error::{Error, RangeFault, Result, fail};
+use crate::probe::Window;
 pub use heap::Usage;
 use heap::{Extent, Heap};
 use region::{Access, HUGE_PAGE, Region};
@@ -81,13 +82,16 @@ pub(crate) struct Memory {
     stride_bits: u32,
     devices: Vec<Heap>,
     pinned_region: Region,
+    /// From the addresses of pinned memory to where the engine reaches it; not 0 only for an observer.
+    pinned_shift: isize,
     pinned: Heap,
     pub(crate) registered: Registrations,
 }
 
 impl Memory {
-    /// `unified`: the host may touch device memory, as in root-complex form.
-    pub(crate) fn new(devices: u32, capacity: usize, unified: bool) -> Result<Memory> {
+    /// `unified`: the host may touch device memory, as in root-complex form. `observed`: the engine
+    /// reaches pinned memory by other addresses than the program, which can then be protected.
+    pub(crate) fn new(devices: u32, capacity: usize, unified: bool, observed: bool) -> Result<Memory> {
         let reserve = |len, access| {
             Region::reserve(len, access).map_err(|e| {
                 Error::Setup(format!("could not reserve {} GiB of addresses: {e}; lower SOFTACL_MEMORY or SOFTACL_DEVICES, or raise the limit (ulimit -v)", len >> 30))
@@ -104,7 +108,7 @@ impl Memory {
         let public = if unified { None } else { Some(reserve(len, Access::None)?) };
         let base = public.as_ref().map_or(backing.start(), Region::start);
         let host = region::physical_memory().max(1 << 30);
-        let pinned_region = reserve_pinned(host)?;
+        let (pinned_region, pinned_shift) = reserve_pinned(host, observed)?;
         let host = host.min(pinned_region.len());
         Ok(Memory {
             shift: backing.start().wrapping_sub(base) as isize,
@@ -112,10 +116,11 @@ impl Memory {
             devices: (0..devices as usize)
                 .map(|device| heap(base + device * stride, stride, capacity))
                 .collect::<Result<_>>()?,
-            pinned: heap(pinned_region.start(), pinned_region.len(), host)?,
+            pinned: heap(pinned_region.start().wrapping_add_signed(-pinned_shift), pinned_region.len(), host)?,
             public,
             backing,
             pinned_region,
+            pinned_shift,
             registered: Registrations::default(),
         })
     }
@@ -134,7 +139,7 @@ impl Memory {
     }
 
     pub(crate) fn trim_pinned(&self) {
-        self.pinned.trim(&self.pinned_region, 0);
+        self.pinned.trim(&self.pinned_region, self.pinned_shift);
     }
 
     /// The device whose addresses include `address`, live or not.
@@ -148,6 +153,26 @@ impl Memory {
     /// Where the engine reaches a device address.
     pub(crate) fn reach(&self, address: usize) -> usize {
         address.wrapping_add_signed(self.shift)
+    }
+
+    /// Where the engine reaches pinned memory.
+    pub(crate) fn reach_pinned(&self, address: usize) -> usize {
+        address.wrapping_add_signed(self.pinned_shift)
+    }
+
+    /// The address by which the program knows what the engine reaches at `reach`.
+    pub(crate) fn visible(&self, reach: usize) -> usize {
+        if reach.wrapping_sub(self.backing.start()) < self.backing.len() {
+            reach.wrapping_add_signed(-self.shift)
+        } else if self.pinned.contains(reach.wrapping_add_signed(-self.pinned_shift)) {
+            reach.wrapping_add_signed(-self.pinned_shift)
+        } else {
+            reach
+        }
+    }
+
+    pub(crate) fn pinned_window(&self) -> Window {
+        Window { start: self.pinned.start(), len: self.pinned_region.len(), shift: self.pinned_shift }
     }
 
     /// The allocation at a device address, for reports. Takes no lock.
@@ -169,11 +194,16 @@ impl Memory {
 
 /// Addresses for pinned memory: twice what the host has, or as much as the process may reserve. A
 /// process with few addresses, as under valgrind or `ulimit -v`, has less pinned memory.
-fn reserve_pinned(host: usize) -> Result<Region> {
+fn reserve_pinned(host: usize, observed: bool) -> Result<(Region, isize)> {
     let mut len = (2 * host).next_power_of_two();
     loop {
-        match Region::reserve(len, Access::ReadWrite) {
-            Ok(region) => return Ok(region),
+        let reserved = if observed {
+            Region::twins(len)
+        } else {
+            Region::reserve(len, Access::ReadWrite).map(|region| (region, 0))
+        };
+        match reserved {
+            Ok(reserved) => return Ok(reserved),
             Err(_) if len > 64 << 20 => len /= 2,
             Err(error) => {
                 return fail(Error::Setup(format!(
@@ -205,7 +235,8 @@ impl Finder<'_> {
             let Some(extent) = self.memory.pinned.find(address) else {
                 return fail(Error::PinnedNotAllocated { side, address });
             };
-            return Ok(Spot { address, place: Place::Pinned, extent: Some(extent), reach: address });
+            let reach = self.memory.reach_pinned(address);
+            return Ok(Spot { address, place: Place::Pinned, extent: Some(extent), reach });
         }
         match self.registered.find(address) {
             extent @ Some(_) => Ok(Spot { address, place: Place::Pinned, extent, reach: address }),
@@ -220,7 +251,7 @@ mod tests {
 
     #[test]
     fn addresses_are_told_apart() {
-        let memory = Memory::new(2, 64 << 20, false).unwrap();
+        let memory = Memory::new(2, 64 << 20, false, false).unwrap();
         let device = memory.device(1).allocate(100).unwrap();
         let pinned = memory.pinned().allocate(100).unwrap();
         let local = 0u8;

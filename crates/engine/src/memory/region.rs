@@ -4,6 +4,8 @@
 //! reference to bytes that programs may touch: it hands out addresses.
 
 use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 
@@ -53,6 +55,36 @@ impl Region {
         Ok(Region { start, len, mapped: (mapped as usize, whole) })
     }
 
+    /// Memory that exists at two places, the second at the returned distance before the region. The
+    /// second one is never unmapped: an observer may have protected parts of it, and the machine of a
+    /// process lives as long as the process.
+    pub(crate) fn twins(len: usize) -> io::Result<(Region, isize)> {
+        // SAFETY: the name is a C string; the result is a descriptor or an error.
+        let file = unsafe { libc::memfd_create(c"softacl-pinned".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is ours alone, and nothing else closes it.
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        // SAFETY: the descriptor is open.
+        if unsafe { libc::ftruncate(file.as_raw_fd(), len as libc::off_t) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let region = Region::reserve(len, Access::None)?;
+        let program = ManuallyDrop::new(Region::reserve(len, Access::None)?);
+        for start in [region.start, program.start] {
+            let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            // SAFETY: replaces a part of a mapping that was made just above and that nobody knows yet.
+            let mapped = unsafe { libc::mmap(start as *mut _, len, access, flags, file.as_raw_fd(), 0) };
+            if mapped == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        let shift = region.start.wrapping_sub(program.start) as isize;
+        Ok((region, shift))
+    }
+
     pub(crate) fn start(&self) -> usize {
         self.start
     }
@@ -64,8 +96,13 @@ impl Region {
     /// Gives the memory behind a part of the region back; it reads as zero afterwards.
     pub(crate) fn release(&self, start: usize, len: usize) {
         assert!(start >= self.start && start - self.start + len <= self.len);
-        // SAFETY: the range is inside our own anonymous mapping, and the caller owns its contents.
-        unsafe { libc::madvise(start as *mut _, len, libc::MADV_DONTNEED) };
+        // SAFETY: the range is inside our own mapping, and the caller owns its contents. Shared memory
+        // is given back by punching a hole; private memory refuses that and is simply not needed.
+        unsafe {
+            if libc::madvise(start as *mut _, len, libc::MADV_REMOVE) != 0 {
+                libc::madvise(start as *mut _, len, libc::MADV_DONTNEED);
+            }
+        }
     }
 }
 

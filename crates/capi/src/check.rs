@@ -1,0 +1,97 @@
+//! The checker of this process: installed when SOFTACL_CHECK asks for it, heard at the end.
+//!
+//! With SOFTACL_CHECK_DIR the report goes there as `PID.json`, for `softacl check` to read. Without
+//! it the report is printed, and a process with proven findings ends with code 2.
+
+use crate::config;
+use softacl_checker::finding::Report;
+use softacl_checker::report::{Outcome, text};
+use softacl_checker::{Checker, Run};
+use softacl_engine::Schedule;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+static CHECKER: OnceLock<Arc<Checker>> = OnceLock::new();
+static IS_REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// The code with which a process ends that has proven findings.
+const PROVEN: i32 = 2;
+
+/// Makes the checker, if the environment asks for one.
+pub(crate) fn install() -> Option<Arc<Checker>> {
+    config::checks().then(|| Arc::clone(CHECKER.get_or_init(Arc::default)))
+}
+
+pub(crate) fn checker() -> Option<&'static Checker> {
+    CHECKER.get().map(Arc::as_ref)
+}
+
+/// What was found so far.
+pub(crate) fn report() -> Option<Report> {
+    let checker = checker()?;
+    let machine = crate::process::machine().ok()?;
+    let config = machine.config();
+    Some(checker.report(Run {
+        soc: config.profile.soc.clone(),
+        schedule: config.schedule.to_string(),
+        seed: match config.schedule {
+            Schedule::Random(seed) => Some(seed),
+            _ => None,
+        },
+        unobserved: machine.unobserved_failures().iter().map(ToString::to_string).collect(),
+    }))
+}
+
+/// Tells what was found, once. Returns whether anything was proven.
+pub(crate) fn tell() -> bool {
+    if IS_REPORTED.swap(true, Ordering::Relaxed) {
+        return false;
+    }
+    let Some(report) = report() else { return false };
+    match config::check_directory() {
+        Some(directory) => {
+            if let Err(error) = write(&report, directory) {
+                eprintln!("softacl: the report of the checker could not be written: {error}");
+            }
+            false
+        }
+        None => {
+            let is_proven = report.is_proven();
+            let mut stderr = std::io::stderr().lock();
+            let colour = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            // There is nobody left to tell that standard error is gone.
+            let _ = stderr
+                .write_all(text::render(&Outcome::of(report), text::Options { colour, verbose: false }).as_bytes());
+            is_proven
+        }
+    }
+}
+
+fn write(report: &Report, directory: PathBuf) -> std::io::Result<()> {
+    // Whole or not at all: the reader may look at any time.
+    let name = format!("{}.json", report.pid);
+    let part = directory.join(format!("{name}.part"));
+    std::fs::write(&part, serde_json::to_vec(report)?)?;
+    std::fs::rename(part, directory.join(name))
+}
+
+/// Runs when the process ends, after the program's own exit handlers and destructors.
+extern "C" fn at_exit() {
+    // A process that was forked and has not called us has nothing to tell.
+    if crate::process::is_forked() || checker().is_none() {
+        return;
+    }
+    if std::panic::catch_unwind(tell).unwrap_or(false) {
+        // SAFETY: flushes what the program has printed, then ends the process as exit would do next.
+        unsafe {
+            libc::fflush(std::ptr::null_mut());
+            libc::_exit(PROVEN);
+        }
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = at_exit;

@@ -1,0 +1,349 @@
+//! The observer itself: facts of the engine on one side, the report on the other.
+
+use crate::finding::{Part, Report, Severity};
+use crate::fingerprint::Print;
+use crate::guard::{FUNCTION, Guard};
+use crate::state::{Facts, Flight, Found, State, call, micros, set_call, thread};
+use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Submitted, Touch, Window};
+use softacl_engine::{Error, Place};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+pub struct Checker {
+    start: Instant,
+    state: Mutex<State>,
+    guard: OnceLock<Guard>,
+}
+
+/// What a report says about the run.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    pub soc: String,
+    pub schedule: String,
+    pub seed: Option<u64>,
+    /// Failures of tasks that no wait returned.
+    pub unobserved: Vec<String>,
+}
+
+impl Default for Checker {
+    fn default() -> Self {
+        Checker { start: Instant::now(), state: Mutex::default(), guard: OnceLock::new() }
+    }
+}
+
+impl Checker {
+    /// Everything that was found, at the end of the program.
+    pub fn report(&self, run: Run) -> Report {
+        let mut state = self.state();
+        state.check_unobserved(&run.unobserved);
+        state.check_leaks();
+        let mut findings: Vec<_> = state.found.iter().map(shown).collect();
+        findings.sort_by_key(|finding| finding.severity);
+        let timeline = state.recent.iter().map(|operation| operation.shown(Vec::new())).collect();
+        Report {
+            program: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            soc: run.soc,
+            schedule: run.schedule,
+            seed: run.seed,
+            findings,
+            suppressed: 0,
+            timeline,
+        }
+    }
+
+    /// A batch failed; what its fail index says.
+    pub fn batch_failed(&self, is_untouched: bool) {
+        let mut state = self.state();
+        let operation = state.operation(Facts { name: "call", at: None, touches: &[] }, self.start);
+        state.check_fail_index(is_untouched, &operation);
+    }
+
+    fn guard(&self) -> &Guard {
+        self.guard.get().expect("a machine tells where its memory is before anything else")
+    }
+
+    /// The books, after what the host did since the last call is entered.
+    fn state(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(guard) = self.guard.get() {
+            state.settle(guard, self.start);
+        }
+        state
+    }
+
+    fn host_operation(
+        &self,
+        state: &mut State,
+        name: &'static str,
+        touches: &[Touch],
+    ) -> std::sync::Arc<crate::operation::Operation> {
+        state.operation(Facts { name, at: None, touches }, self.start)
+    }
+
+    /// The host knows of more: flights that it knows to be over are over.
+    fn land(&self, state: &mut State) {
+        let guard = self.guard();
+        for flight in state.land(guard, micros(self.start)) {
+            if !flight.operation.touches.is_empty() {
+                state.compare_landed(guard, &flight);
+            }
+        }
+        state.forget_before(guard);
+    }
+}
+
+impl Probe for Checker {
+    fn attached(&self, pinned: Window) {
+        // One machine per process; a second one would be told apart by nothing.
+        let _ = self.guard.set(Guard::new(pinned));
+    }
+
+    fn entered(&self, function: &'static str) {
+        set_call(function);
+        let deprecated = ascendcl_sys::manifest::function(function).is_some_and(|known| known.deprecated);
+        let mut state = self.state();
+        let late = state.is_finalized && function.starts_with("aclrt") && !function.starts_with("aclrtGet");
+        if deprecated || late {
+            let operation = self.host_operation(&mut state, "call", &[]);
+            if deprecated {
+                state.check_deprecated(function, &operation);
+            }
+            if late {
+                state.check_finalized(function, &operation);
+            }
+        }
+    }
+
+    fn refused(&self, function: &'static str, error: &Error) {
+        let mut state = self.state();
+        let operation = self.host_operation(&mut state, "call", &[]);
+        state.check_refusal(function, error, &operation);
+    }
+
+    fn finalized(&self, is_final: bool) {
+        self.state().is_finalized = is_final;
+    }
+
+    fn submitted(&self, task: &Submitted<'_>) {
+        let mut guarded = self.state();
+        let state = &mut *guarded;
+        let guard = self.guard();
+        let operation =
+            state.operation(Facts { name: task.name, at: Some(task.at), touches: task.touches }, self.start);
+        let clock = state.clocks.submit(task.at, task.after);
+        state.newest.insert(task.at.stream, task.at.sequence);
+        if let Some(event) = task.event {
+            let uses = state.event_uses.entry(event).or_default();
+            uses.retain(|at| !state.clocks.host().covers(*at));
+            uses.push(task.at);
+        }
+        if task.is_batch {
+            state.check_batch(&operation);
+        }
+        state.check_order(&operation, &clock);
+        state.check_alignment(&operation);
+        state.check_written(&operation);
+        state.note_written(task.touches);
+        let mut prints = Vec::new();
+        for touch in task.touches {
+            state.ledger.enter(touch, task.at, &operation, state.clocks.host());
+            if guard.contains(touch.address) {
+                guard.add(touch);
+            } else if touch.mode == Mode::Read
+                && state.allocation(touch.address).is_none_or(|(_, allocation)| !allocation.place.is_device())
+            {
+                prints.extend(Print::take(touch.address, touch.len));
+            }
+        }
+        let flight = Flight { at: task.at, operation, is_compared: false, prints };
+        state.flights.entry(task.at.stream).or_default().push_back(flight);
+    }
+
+    fn started(&self, at: Moment) {
+        let mut state = self.state();
+        let time = micros(self.start);
+        let flight = state.flights.get(&at.stream).and_then(|flights| flights.iter().find(|flight| flight.at == at));
+        if let Some(flight) = flight {
+            flight.operation.start(time);
+        }
+        state.compare_sources_at(self.guard(), at);
+    }
+
+    fn failed(&self, at: Moment, error: &Error) {
+        let mut state = self.state();
+        let flight = state.flights.get(&at.stream).and_then(|flights| flights.iter().find(|flight| flight.at == at));
+        if let Some(operation) = flight.map(|flight| std::sync::Arc::clone(&flight.operation)) {
+            state.failures.push((operation, error.to_string()));
+        }
+    }
+
+    fn finished(&self, at: Moment) {
+        let mut state = self.state();
+        let flight = state.flights.get(&at.stream).and_then(|flights| flights.iter().find(|flight| flight.at == at));
+        let Some(operation) = flight.map(|flight| std::sync::Arc::clone(&flight.operation)) else { return };
+        operation.finish(micros(self.start));
+        state.refresh(self.guard(), &operation.touches);
+    }
+
+    fn function_entered(&self, at: Moment) {
+        FUNCTION.set(Some(at));
+        // Whatever the function tells the program, it can tell that what comes before it is done.
+        if at.sequence > 1 {
+            let mut state = self.state();
+            state.clocks.wait(Moment { stream: at.stream, sequence: at.sequence - 1 });
+            self.land(&mut state);
+        }
+    }
+
+    fn function_left(&self, _at: Moment) {
+        FUNCTION.set(None);
+        let mut state = self.state();
+        state.refresh_all(self.guard());
+    }
+
+    fn dropped(&self, at: Moment) {
+        let mut state = self.state();
+        state.clocks.wait(at);
+        self.land(&mut state);
+    }
+
+    fn ordered(&self, stream: u32, after: Moment) {
+        let mut state = self.state();
+        let next = state.newest.get(&stream).copied().unwrap_or(0) + 1;
+        state.clocks.order(stream, next, after);
+    }
+
+    fn waited(&self, at: Moment) {
+        let mut state = self.state();
+        if state.clocks.wait(at) {
+            self.land(&mut state);
+        }
+    }
+
+    fn acting(&self, name: &'static str, touches: &[Touch]) {
+        let mut state = self.state();
+        let operation = self.host_operation(&mut state, name, touches);
+        let host = state.clocks.host().clone();
+        if touches.len() > 2 && name.contains("batch") {
+            state.check_batch(&operation);
+        }
+        state.check_order(&operation, &host);
+        state.check_written(&operation);
+        state.note_written(touches);
+        operation.start(micros(self.start));
+    }
+
+    fn acted(&self, touches: &[Touch]) {
+        let mut state = self.state();
+        state.refresh(self.guard(), touches);
+    }
+
+    fn allocated(&self, place: Place, start: usize, size: usize) {
+        let mut state = self.state();
+        let made = self.host_operation(&mut state, "allocation", &[]);
+        state.ledger.forget(start, size);
+        state.written.remove(start, size);
+        state.allocations.insert(start, crate::state::Allocation { size, place, made, is_registered: false });
+    }
+
+    fn freed(&self, _place: Place, start: usize) {
+        self.give_back(start);
+    }
+
+    fn registered(&self, start: usize, size: usize) {
+        let mut state = self.state();
+        let made = self.host_operation(&mut state, "registration", &[]);
+        let allocation = crate::state::Allocation { size, place: Place::Pinned, made, is_registered: true };
+        state.allocations.insert(start, allocation);
+    }
+
+    fn unregistered(&self, start: usize) {
+        self.give_back(start);
+    }
+
+    fn created(&self, object: Object) {
+        let mut state = self.state();
+        let is_default =
+            matches!(object, Object::Stream(_)) && call().is_none_or(|call| !call.starts_with("aclrtCreateStream"));
+        let made = self.host_operation(&mut state, if is_default { "default stream" } else { "creation" }, &[]);
+        state.reset.remove(&object);
+        state.objects.insert(object, made);
+        if let Object::Event(event) = object {
+            state.event_uses.remove(&event);
+        }
+    }
+
+    fn ending(&self, object: Object, by_force: bool) {
+        let mut state = self.state();
+        let operation = self.host_operation(&mut state, "destruction", &[]);
+        state.check_ending(object, by_force, &operation);
+        state.objects.remove(&object);
+        if call().is_some_and(|call| call.starts_with("aclrtResetDevice")) {
+            state.reset.insert(object);
+        }
+    }
+
+    fn cleared(&self, device: u32) {
+        self.state().clear(device);
+    }
+
+    fn noted(&self, note: &Note) {
+        let mut state = self.state();
+        if let Note::Viewed { address, len } = note {
+            state.written.insert(*address, *len);
+            return;
+        }
+        let operation = self.host_operation(&mut state, "call", &[]);
+        state.check_note(note, &operation);
+    }
+
+    fn touched(&self, address: usize, is_write: bool) -> bool {
+        self.guard.get().is_some_and(|guard| guard.touched(address, is_write, thread()))
+    }
+}
+
+impl Checker {
+    fn give_back(&self, start: usize) {
+        let mut state = self.state();
+        let operation = self.host_operation(&mut state, "release", &[]);
+        state.check_free(start, &operation);
+        if let Some(gone) = state.allocations.remove(&start) {
+            state.ledger.forget(start, gone.size);
+            state.written.remove(start, gone.size);
+            self.guard().clear(start, gone.size);
+        }
+        state.forget_before(self.guard());
+    }
+}
+
+fn shown(found: &Found) -> crate::finding::Finding {
+    let parts: Vec<Part> = found
+        .evidence
+        .iter()
+        .map(|evidence| Part {
+            role: evidence.role.to_owned(),
+            operation: evidence.operation.shown(evidence.ranges.clone()),
+        })
+        .collect();
+    let places = parts.iter().map(|part| match part.operation.place.best() {
+        Some(frame) => match (&frame.file, frame.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            _ => format!("{}+{:#x}", frame.module.as_deref().unwrap_or("?"), frame.offset),
+        },
+        None => "?".to_owned(),
+    });
+    let fingerprint = std::iter::once(found.id.to_owned()).chain(places).collect::<Vec<_>>().join(" ");
+    crate::finding::Finding {
+        id: found.id.to_owned(),
+        severity: found.severity,
+        message: found.message.clone(),
+        fix: found.fix.clone(),
+        count: found.count,
+        operations: parts,
+        fingerprint,
+    }
+}
+
+const _: () = assert!(Severity::Proven as u8 == 0, "proven findings sort first");

@@ -1,0 +1,210 @@
+//! The guard: page protection on pinned memory that copies in flight use.
+//!
+//! The program's addresses of a page are closed while a copy that writes it is in flight, and
+//! read-only while copies only read it. The engine reaches the same memory by other addresses, so it
+//! never notices. A touch faults; the handler notes who it was, keeps what a source held until then,
+//! opens the page and lets the program go on. The page is closed again at the next call.
+//!
+//! Precision: a page. A touch of other bytes of the same page opens the page until the next call; what
+//! is touched in between is not seen, except that a source which then differs is still found.
+//!
+//! A system call that is given such memory fails with EFAULT instead of faulting. The only file here
+//! that changes protection.
+
+use crate::place;
+use crate::python;
+use softacl_engine::probe::{Mode, Moment, Touch, Window};
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+pub(crate) const PAGE: usize = 4096;
+/// How often a page is in flight: the low half counts copies that read it, the high half those that write it.
+const READER: u64 = 1;
+const WRITER: u64 = 1 << 32;
+/// Touches that are kept between two calls.
+const MAX_TOUCHES: usize = 4096;
+
+thread_local! {
+    /// The task as which this thread runs code of the program.
+    pub(crate) static FUNCTION: Cell<Option<Moment>> = const { Cell::new(None) };
+}
+
+/// Somebody touched memory that is in flight.
+#[derive(Debug)]
+pub(crate) struct HostTouch {
+    pub(crate) address: usize,
+    pub(crate) is_write: bool,
+    pub(crate) spot: place::Spot,
+    pub(crate) when: Instant,
+    pub(crate) thread: u32,
+    pub(crate) function: Option<Moment>,
+    /// What the page held before.
+    pub(crate) before: Box<[u8]>,
+}
+
+pub(crate) struct Guard {
+    window: Window,
+    pages: &'static [AtomicU64],
+    touches: Mutex<Vec<HostTouch>>,
+    has_touches: AtomicBool,
+    /// Set when the system refused to protect more.
+    pub(crate) is_exhausted: AtomicBool,
+}
+
+impl Guard {
+    pub(crate) fn new(window: Window) -> Guard {
+        let layout = Layout::array::<AtomicU64>(window.len / PAGE).expect("a window is smaller than memory");
+        // SAFETY: the layout is not empty: a window has many pages.
+        let pages = unsafe { alloc_zeroed(layout) }.cast::<AtomicU64>();
+        if pages.is_null() {
+            handle_alloc_error(layout);
+        }
+        // SAFETY: fresh, aligned, zeroed, never freed: the checker lives as long as the process.
+        let pages = unsafe { std::slice::from_raw_parts(pages, window.len / PAGE) };
+        Guard {
+            window,
+            pages,
+            touches: Mutex::default(),
+            has_touches: AtomicBool::new(false),
+            is_exhausted: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn contains(&self, address: usize) -> bool {
+        address.wrapping_sub(self.window.start) < self.window.len
+    }
+
+    /// The part of a touch that lies in pinned memory, as page numbers.
+    fn span(&self, start: usize, len: usize) -> std::ops::Range<usize> {
+        if !self.contains(start) || len == 0 {
+            return 0..0;
+        }
+        let offset = start - self.window.start;
+        offset / PAGE..((offset + len).div_ceil(PAGE)).min(self.pages.len())
+    }
+
+    /// A copy that touches this memory is in flight from now on.
+    pub(crate) fn add(&self, touch: &Touch) {
+        let one = if touch.mode == Mode::Read { READER } else { WRITER };
+        self.change(self.span(touch.address, touch.len), |state| state + one);
+    }
+
+    pub(crate) fn remove(&self, touch: &Touch) {
+        let (one, mask) = match touch.mode {
+            Mode::Read => (READER, WRITER - 1),
+            Mode::Write => (WRITER, !(WRITER - 1)),
+        };
+        // A page that was freed meanwhile counts nothing any more.
+        self.change(self.span(touch.address, touch.len), |state| if state & mask == 0 { state } else { state - one });
+    }
+
+    /// The memory is given back: nobody guards it any longer.
+    pub(crate) fn clear(&self, start: usize, len: usize) {
+        self.change(self.span(start, len), |_| 0);
+    }
+
+    /// Closes a page again that a touch has opened.
+    pub(crate) fn close(&self, address: usize) {
+        let page = (address - self.window.start) / PAGE;
+        self.protect(page..page + 1, access(self.pages[page].load(Ordering::Relaxed)));
+    }
+
+    /// Whether any copy in flight touches the page of an address.
+    pub(crate) fn is_guarded(&self, address: usize) -> bool {
+        self.contains(address) && self.pages[(address - self.window.start) / PAGE].load(Ordering::Relaxed) != 0
+    }
+
+    /// What the memory holds now, by the engine's addresses.
+    pub(crate) fn read(&self, start: usize, buffer: &mut [u8]) {
+        assert!(self.contains(start) && start - self.window.start + buffer.len() <= self.window.len);
+        let source = start.wrapping_add_signed(self.window.shift) as *const u8;
+        // SAFETY: inside the engine's mapping of the window, which is always readable. Others may write
+        // it meanwhile; then any mixture of bytes is as good as another.
+        unsafe { std::ptr::copy_nonoverlapping(source, buffer.as_mut_ptr(), buffer.len()) };
+    }
+
+    /// The touches since the last call.
+    pub(crate) fn take(&self) -> Vec<HostTouch> {
+        if !self.has_touches.swap(false, Ordering::Acquire) {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.touches.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// In a signal handler: opens the page, and notes who touched it if anything is in flight there.
+    /// The interrupted code is the program's: it holds none of our locks and is not in an allocator,
+    /// which keeps nothing in pinned memory.
+    pub(crate) fn touched(&self, address: usize, is_write: bool, thread: u32) -> bool {
+        let page = (address - self.window.start) / PAGE;
+        let state = self.pages[page].load(Ordering::Relaxed);
+        if state != 0 {
+            let mut before = Vec::new();
+            if state & (WRITER - 1) != 0 {
+                before.resize(PAGE, 0);
+                self.read(self.window.start + page * PAGE, &mut before);
+            }
+            let python = python::frames();
+            let (addresses, count) = if python.is_empty() { place::addresses() } else { Default::default() };
+            let touch = HostTouch {
+                address,
+                is_write,
+                spot: place::Spot::of(&addresses[..count], python),
+                when: Instant::now(),
+                thread,
+                function: FUNCTION.get(),
+                before: before.into(),
+            };
+            let mut touches = self.touches.lock().unwrap_or_else(PoisonError::into_inner);
+            if touches.len() < MAX_TOUCHES {
+                touches.push(touch);
+                self.has_touches.store(true, Ordering::Release);
+            }
+        }
+        self.protect(page..page + 1, libc::PROT_READ | libc::PROT_WRITE)
+    }
+
+    /// Changes the state of pages, and their protection where that changes.
+    fn change(&self, pages: std::ops::Range<usize>, change: impl Fn(u64) -> u64) {
+        let mut run = pages.start..pages.start;
+        let mut wanted = None;
+        for page in pages.clone() {
+            let before = self.pages[page].load(Ordering::Relaxed);
+            let after = change(before);
+            self.pages[page].store(after, Ordering::Relaxed);
+            let new = (access(before) != access(after)).then(|| access(after));
+            if new != wanted {
+                if let Some(access) = wanted {
+                    self.protect(run.start..page, access);
+                }
+                run.start = page;
+                wanted = new;
+            }
+        }
+        if let Some(access) = wanted {
+            self.protect(run.start..pages.end, access);
+        }
+    }
+
+    fn protect(&self, pages: std::ops::Range<usize>, access: i32) -> bool {
+        let start = self.window.start + pages.start * PAGE;
+        // SAFETY: pages of the program's view of pinned memory, which is ours to protect; the engine
+        // has a mapping of its own, and whoever faults here is sent to `touched`.
+        let done = unsafe { libc::mprotect(start as *mut _, pages.len() * PAGE, access) } == 0;
+        if !done {
+            self.is_exhausted.store(true, Ordering::Relaxed);
+        }
+        done
+    }
+}
+
+/// What the program may do with a page in this state.
+fn access(state: u64) -> i32 {
+    match (state / WRITER, state % WRITER) {
+        (0, 0) => libc::PROT_READ | libc::PROT_WRITE,
+        (0, _) => libc::PROT_READ,
+        _ => libc::PROT_NONE,
+    }
+}

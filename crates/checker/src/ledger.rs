@@ -1,0 +1,211 @@
+//! The ledger: who last touched which bytes, as far as it can still matter.
+//!
+//! Byte ranges, not allocations. An entry matters until the host knows that it is over: from then on
+//! everything that is submitted comes after it. Entries that no longer matter are dropped when they
+//! are met, and all of them now and then.
+
+use crate::clock::Clock;
+use crate::operation::Operation;
+use softacl_engine::probe::{Mode, Moment, Touch};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One access that may still be under way.
+#[derive(Debug, Clone)]
+struct Access {
+    at: Moment,
+    by: Arc<Operation>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Segment {
+    end: usize,
+    write: Option<Access>,
+    reads: Vec<Access>,
+}
+
+/// Two accesses to the same bytes that nothing orders.
+#[derive(Debug)]
+pub(crate) struct Conflict {
+    pub(crate) earlier: Arc<Operation>,
+    pub(crate) earlier_mode: Mode,
+    pub(crate) later_mode: Mode,
+    /// Bytes that both touch.
+    pub(crate) address: usize,
+    pub(crate) len: usize,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// By first byte; segments do not overlap.
+    segments: BTreeMap<usize, Segment>,
+    /// Segments at which everything is looked through for what no longer matters.
+    sweep_at: usize,
+}
+
+impl Ledger {
+    /// Finds accesses that `touch` meets and that do not come before `clock`. A conflict per earlier
+    /// operation: the first bytes in common, and how many there are.
+    pub(crate) fn conflicts(&self, touch: &Touch, clock: &Clock) -> Vec<Conflict> {
+        let mut found: Vec<Conflict> = Vec::new();
+        let end = touch.address + touch.len;
+        for (start, segment) in self.meeting(touch.address, end) {
+            let (from, to) = (start.max(touch.address), segment.end.min(end));
+            let reads = segment.reads.iter().filter(|_| touch.mode == Mode::Write).map(|read| (read, Mode::Read));
+            for (access, mode) in segment.write.iter().map(|write| (write, Mode::Write)).chain(reads) {
+                if clock.covers(access.at) {
+                    continue;
+                }
+                match found.iter_mut().find(|conflict| {
+                    Arc::ptr_eq(&conflict.earlier, &access.by)
+                        && conflict.earlier_mode == mode
+                        && conflict.address + conflict.len == from
+                }) {
+                    Some(conflict) => conflict.len += to - from,
+                    None => found.push(Conflict {
+                        earlier: Arc::clone(&access.by),
+                        earlier_mode: mode,
+                        later_mode: touch.mode,
+                        address: from,
+                        len: to - from,
+                    }),
+                }
+            }
+        }
+        found
+    }
+
+    /// Enters an access of a task. `host` is what no longer matters.
+    pub(crate) fn enter(&mut self, touch: &Touch, at: Moment, by: &Arc<Operation>, host: &Clock) {
+        let end = touch.address + touch.len;
+        if touch.len == 0 {
+            return;
+        }
+        self.cut(touch.address);
+        self.cut(end);
+        let access = Access { at, by: Arc::clone(by) };
+        let mut next = touch.address;
+        let inside: Vec<usize> = self.segments.range(touch.address..end).map(|(start, _)| *start).collect();
+        for start in inside {
+            if start > next {
+                self.segments.insert(next, Segment::new(start, touch.mode, &access));
+            }
+            let segment = self.segments.get_mut(&start).expect("the key was just read");
+            segment.enter(touch.mode, &access, host);
+            next = segment.end;
+        }
+        if next < end {
+            self.segments.insert(next, Segment::new(end, touch.mode, &access));
+        }
+        if self.segments.len() > self.sweep_at {
+            self.sweep(host);
+            self.sweep_at = 2 * self.segments.len() + 1024;
+        }
+    }
+
+    /// Forgets everything about a range.
+    pub(crate) fn forget(&mut self, start: usize, len: usize) {
+        self.cut(start);
+        self.cut(start + len);
+        let inside: Vec<usize> = self.segments.range(start..start + len).map(|(start, _)| *start).collect();
+        for start in inside {
+            self.segments.remove(&start);
+        }
+    }
+
+    fn meeting(&self, start: usize, end: usize) -> impl Iterator<Item = (usize, &Segment)> {
+        let before = self.segments.range(..start).next_back().filter(|(_, segment)| segment.end > start);
+        before.into_iter().chain(self.segments.range(start..end)).map(|(start, segment)| (*start, segment))
+    }
+
+    /// Makes sure that no segment reaches across an address.
+    fn cut(&mut self, at: usize) {
+        let Some((_, segment)) = self.segments.range_mut(..at).next_back() else { return };
+        if segment.end > at {
+            let rest = segment.clone();
+            segment.end = at;
+            self.segments.insert(at, rest);
+        }
+    }
+
+    fn sweep(&mut self, host: &Clock) {
+        self.segments.retain(|_, segment| {
+            segment.forget(host);
+            segment.write.is_some() || !segment.reads.is_empty()
+        });
+    }
+}
+
+impl Segment {
+    fn new(end: usize, mode: Mode, access: &Access) -> Segment {
+        let mut segment = Segment { end, ..Segment::default() };
+        segment.enter(mode, access, &Clock::default());
+        segment
+    }
+
+    fn enter(&mut self, mode: Mode, access: &Access, host: &Clock) {
+        self.forget(host);
+        match mode {
+            Mode::Write => {
+                self.write = Some(access.clone());
+                self.reads.clear();
+            }
+            Mode::Read => {
+                self.reads.retain(|read| read.at.stream != access.at.stream);
+                self.reads.push(access.clone());
+            }
+        }
+    }
+
+    fn forget(&mut self, host: &Clock) {
+        if self.write.as_ref().is_some_and(|write| host.covers(write.at)) {
+            self.write = None;
+        }
+        self.reads.retain(|read| !host.covers(read.at));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clocks;
+
+    fn touch(address: usize, len: usize, mode: Mode) -> Touch {
+        Touch { address, len, mode }
+    }
+
+    #[test]
+    fn overlapping_bytes_of_unordered_streams_conflict_and_others_do_not() {
+        let (mut ledger, mut clocks) = (Ledger::default(), Clocks::default());
+        let (a, b) = (Moment { stream: 1, sequence: 1 }, Moment { stream: 2, sequence: 1 });
+        let by = Arc::new(Operation::for_test(1));
+        clocks.submit(a, None);
+        ledger.enter(&touch(100, 50, Mode::Write), a, &by, clocks.host());
+        let clock = clocks.submit(b, None);
+        let found = ledger.conflicts(&touch(140, 100, Mode::Read), &clock);
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].address, found[0].len, found[0].earlier_mode), (140, 10, Mode::Write));
+        assert!(ledger.conflicts(&touch(150, 100, Mode::Write), &clock).is_empty());
+        let ordered = clocks.submit(Moment { stream: 2, sequence: 2 }, Some(a));
+        assert!(ledger.conflicts(&touch(140, 100, Mode::Read), &ordered).is_empty());
+        clocks.wait(a);
+        assert!(ledger.conflicts(&touch(140, 100, Mode::Write), clocks.host()).is_empty());
+    }
+
+    #[test]
+    fn reads_conflict_with_writes_only_and_survive_cutting() {
+        let (mut ledger, mut clocks) = (Ledger::default(), Clocks::default());
+        let a = Moment { stream: 1, sequence: 1 };
+        let by = Arc::new(Operation::for_test(1));
+        clocks.submit(a, None);
+        ledger.enter(&touch(0x1000, 64, Mode::Read), a, &by, clocks.host());
+        let clock = clocks.submit(Moment { stream: 2, sequence: 1 }, None);
+        assert!(ledger.conflicts(&touch(0x1000, 64, Mode::Read), &clock).is_empty());
+        ledger.enter(&touch(0x1010, 16, Mode::Read), Moment { stream: 2, sequence: 1 }, &by, clocks.host());
+        let clock = clocks.submit(Moment { stream: 3, sequence: 1 }, None);
+        let found = ledger.conflicts(&touch(0x1000, 64, Mode::Write), &clock);
+        assert_eq!(found.iter().map(|conflict| conflict.len).sum::<usize>(), 64 + 16);
+        ledger.forget(0x1000, 64);
+        assert!(ledger.conflicts(&touch(0x1000, 64, Mode::Write), &clock).is_empty());
+    }
+}

@@ -1,0 +1,109 @@
+//! L1, L2, L4, O1: objects that end too early, too late or never, and failures that nobody looked at.
+
+use crate::finding::Severity;
+use crate::operation::Operation;
+use crate::state::{Evidence, Found, State};
+use softacl_engine::probe::{Moment, Object};
+use std::sync::Arc;
+
+/// Leaks of one kind that are told one by one.
+const LEAKS: usize = 20;
+
+impl State {
+    /// An object is about to end: is anything of it pending?
+    pub(crate) fn check_ending(&mut self, object: Object, by_force: bool, operation: &Arc<Operation>) {
+        let pending: Vec<(Moment, Arc<Operation>)> = match object {
+            Object::Stream(stream) => {
+                let flights = self.flights.get(&stream).into_iter().flatten();
+                flights.map(|flight| (flight.at, Arc::clone(&flight.operation))).collect()
+            }
+            Object::Event(event) => {
+                let uses = self.event_uses.get(&event).cloned().unwrap_or_default();
+                let flights = self.flights.values().flatten().filter(|flight| uses.contains(&flight.at));
+                flights.map(|flight| (flight.at, Arc::clone(&flight.operation))).collect()
+            }
+            Object::Context(_) => Vec::new(),
+        };
+        let Some((at, last)) = pending.last() else { return };
+        let (what, number) = named(object);
+        let (severity, effect) = match object {
+            Object::Stream(_) if by_force => (Severity::Proven, "what has not started is thrown away"),
+            Object::Stream(_) => {
+                (Severity::Advice, "the call waits for them, on every runtime that follows the documents")
+            }
+            _ => (Severity::Proven, "a device may still use it"),
+        };
+        let message = format!(
+            "{what} {number} was destroyed while {} of its tasks were not known to be done, the last is {} ({}); {effect}",
+            pending.len(),
+            last.who(),
+            last.what(),
+        );
+        let mut evidence =
+            vec![self.evidence("the pending task", last, None), self.evidence("destroyed here", operation, None)];
+        evidence.extend(self.objects.get(&object).map(|made| self.evidence("created here", made, None)));
+        let fix = format!("wait for stream {} (aclrtSynchronizeStream) before the {what} is destroyed", at.stream);
+        self.find(Found { id: "L1", severity, message, fix, count: 1, evidence });
+    }
+
+    /// A call that comes after the program said it was finished.
+    pub(crate) fn check_finalized(&mut self, function: &'static str, operation: &Arc<Operation>) {
+        let message = format!("{function} was called after aclFinalize");
+        let evidence = vec![self.evidence("the call", operation, None)];
+        let fix = "call aclFinalize last, after every stream, event and device is released".to_owned();
+        self.find(Found { id: "L2", severity: Severity::Proven, message, fix, count: 1, evidence });
+    }
+
+    /// What is still there at the end.
+    pub(crate) fn check_leaks(&mut self) {
+        let mut leaks: Vec<(String, Arc<Operation>)> = Vec::new();
+        for (start, allocation) in &self.allocations {
+            let what = if allocation.is_registered {
+                format!("{} bytes of host memory at {start:#x} are still registered", allocation.size)
+            } else {
+                format!("{} bytes of {} at {start:#x} were never freed", allocation.size, allocation.place.describe())
+            };
+            leaks.push((what, Arc::clone(&allocation.made)));
+        }
+        let mut objects: Vec<_> = self.objects.iter().filter(|(_, made)| is_explicit(made)).collect();
+        objects.sort_by_key(|(_, made)| made.number);
+        for (object, made) in objects {
+            let (what, number) = named(*object);
+            leaks.push((format!("{what} {number} was never destroyed"), Arc::clone(made)));
+        }
+        let more = leaks.len().saturating_sub(LEAKS);
+        for (index, (message, made)) in leaks.into_iter().take(LEAKS).enumerate() {
+            let message = if index + 1 == LEAKS && more > 0 { format!("{message}, and {more} more") } else { message };
+            let evidence = vec![Evidence { role: "made here", operation: made, ranges: Vec::new() }];
+            let fix = "release it, or reset the device (aclrtResetDevice), which releases all of it".to_owned();
+            self.find(Found { id: "L4", severity: Severity::Advice, message, fix, count: 1, evidence });
+        }
+    }
+
+    /// Failures of tasks that no wait has returned.
+    pub(crate) fn check_unobserved(&mut self, unobserved: &[String]) {
+        for text in unobserved {
+            let task = self.failures.iter().find(|(_, failure)| failure == text).map(|(task, _)| Arc::clone(task));
+            let message = match &task {
+                Some(task) => format!("{} ({}) failed and no wait ever returned it: {text}", task.who(), task.what()),
+                None => format!("a task failed and no wait ever returned it: {text}"),
+            };
+            let evidence = task.iter().map(|task| self.evidence("the task that failed", task, None)).collect();
+            let fix = "synchronise the stream (aclrtSynchronizeStream) and look at the code that it returns".to_owned();
+            self.find(Found { id: "O1", severity: Severity::Proven, message, fix, count: 1, evidence });
+        }
+    }
+}
+
+/// Whether the program itself made the object: default streams and contexts come with a device.
+fn is_explicit(made: &Operation) -> bool {
+    made.function.is_some_and(|function| function.starts_with("aclrtCreate") && !made.name.starts_with("default"))
+}
+
+pub(crate) fn named(object: Object) -> (&'static str, u32) {
+    match object {
+        Object::Stream(number) => ("stream", number),
+        Object::Event(number) => ("event", number),
+        Object::Context(number) => ("context", number),
+    }
+}

@@ -1,0 +1,133 @@
+//! An operation: something that a stream or a host thread did, as it is kept until the report.
+
+use crate::finding;
+use crate::place::Spot;
+use softacl_engine::probe::{Mode, Moment, Touch};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub(crate) number: u64,
+    pub(crate) name: &'static str,
+    pub(crate) function: Option<&'static str>,
+    pub(crate) at: Option<Moment>,
+    pub(crate) thread: u32,
+    pub(crate) touches: Box<[Touch]>,
+    pub(crate) spot: Spot,
+    pub(crate) submitted: f64,
+    started: Time,
+    finished: Time,
+    waited: Time,
+}
+
+/// A moment in microseconds that comes to be known.
+#[derive(Debug, Default)]
+struct Time(AtomicU64);
+
+impl Time {
+    fn set(&self, time: f64) {
+        // Zero is "not yet"; nothing happens before the first microsecond is over.
+        let _ = self.0.compare_exchange(0, time.max(1e-3).to_bits(), Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Option<f64> {
+        Some(f64::from_bits(self.0.load(Ordering::Relaxed))).filter(|time| *time > 0.0)
+    }
+}
+
+impl Operation {
+    #[expect(clippy::too_many_arguments, reason = "a record with as many fields")]
+    pub(crate) fn new(
+        number: u64,
+        name: &'static str,
+        function: Option<&'static str>,
+        at: Option<Moment>,
+        thread: u32,
+        touches: &[Touch],
+        spot: Spot,
+        submitted: f64,
+    ) -> Operation {
+        Operation {
+            number,
+            name,
+            function,
+            at,
+            thread,
+            touches: touches.into(),
+            spot,
+            submitted,
+            started: Time::default(),
+            finished: Time::default(),
+            waited: Time::default(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn for_test(number: u64) -> Operation {
+        Operation::new(number, "copy", None, None, 0, &[], Spot::default(), 0.0)
+    }
+
+    pub(crate) fn start(&self, time: f64) {
+        self.started.set(time);
+    }
+
+    pub(crate) fn has_started(&self) -> bool {
+        self.started.get().is_some()
+    }
+
+    /// Whether it ran before another operation.
+    pub(crate) fn started_before(&self, other: &Operation) -> bool {
+        self.started.get().is_some_and(|started| started < other.submitted)
+    }
+
+    pub(crate) fn finish(&self, time: f64) {
+        self.finished.set(time);
+    }
+
+    pub(crate) fn wait(&self, time: f64) {
+        self.waited.set(time);
+    }
+
+    /// Who does it, in words.
+    pub(crate) fn who(&self) -> String {
+        match self.at {
+            Some(Moment { stream, sequence }) => format!("task {sequence} of stream {stream}"),
+            None => format!("host thread {}", self.thread),
+        }
+    }
+
+    /// Bytes that it moves.
+    pub(crate) fn bytes(&self) -> usize {
+        let written: usize = self.touches.iter().filter(|touch| touch.mode == Mode::Write).map(|touch| touch.len).sum();
+        if written > 0 { written } else { self.touches.iter().map(|touch| touch.len).sum() }
+    }
+
+    pub(crate) fn what(&self) -> String {
+        let entries = self.touches.iter().filter(|touch| touch.mode == Mode::Write).count();
+        match (self.touches.is_empty(), entries) {
+            (true, _) => self.name.to_owned(),
+            (false, 0..=1) => format!("{} of {} bytes", self.name, self.bytes()),
+            (false, _) => format!("{} of {} bytes in {entries} pieces", self.name, self.bytes()),
+        }
+    }
+
+    /// As the report shows it, with the ranges that matter.
+    pub(crate) fn shown(&self, ranges: Vec<finding::Bytes>) -> finding::Operation {
+        finding::Operation {
+            number: self.number,
+            what: self.what(),
+            function: self.function.map(str::to_owned),
+            actor: match self.at {
+                Some(Moment { stream, sequence }) => finding::Actor::Stream { stream, sequence },
+                None => finding::Actor::Thread { thread: self.thread },
+            },
+            thread: self.thread,
+            ranges,
+            place: self.spot.resolve(self.function),
+            submitted: self.submitted,
+            started: self.started.get(),
+            finished: self.finished.get(),
+            waited: self.waited.get(),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Where in the program something was asked for.
+//!
+//! Capturing is cheap: return addresses, and under Python the frames of the interpreter. Names, files
+//! and lines are looked up when the report is made.
+
+use crate::finding::{Frame, Place};
+use crate::python;
+use std::ffi::c_void;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Return addresses that are kept: ours come first, then those of the program.
+const DEPTH: usize = 32;
+
+/// A place that was captured and not looked up yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Spot {
+    addresses: Box<[usize]>,
+    python: Box<[python::Line]>,
+}
+
+impl Spot {
+    /// The place of the calling thread.
+    pub(crate) fn here() -> Spot {
+        let python = python::lines();
+        if !python.is_empty() {
+            return Spot { addresses: Box::default(), python };
+        }
+        let (addresses, count) = addresses();
+        Spot { addresses: addresses[..count].into(), python }
+    }
+
+    pub(crate) fn of(addresses: &[usize], python: Box<[python::Line]>) -> Spot {
+        Spot { addresses: addresses.into(), python }
+    }
+
+    /// Equal for the same place.
+    pub(crate) fn key(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Looks names, files and lines up. Frames of the runtime itself, down to `function`, are left out.
+    pub(crate) fn resolve(&self, function: Option<&str>) -> Place {
+        if !self.python.is_empty() {
+            let frame = |line: &python::Line| Frame {
+                function: Some(line.function.clone()),
+                file: Some(line.file.clone()),
+                line: Some(line.line),
+                ..Frame::default()
+            };
+            return Place { frames: self.python.iter().map(frame).collect() };
+        }
+        let mut frames: Vec<Frame> = self.addresses.iter().flat_map(|address| resolve(*address)).collect();
+        let is_ours = |frame: &Frame| {
+            let name = frame.function.as_deref().unwrap_or_default();
+            function.is_some_and(|function| name == function)
+                || name.contains("softacl")
+                || name.starts_with("ascendcl::")
+        };
+        if let Some(last) = frames.iter().rposition(is_ours) {
+            frames.drain(..=last);
+        }
+        let is_start = |frame: &Frame| {
+            matches!(
+                frame.function.as_deref(),
+                Some("__libc_start_main" | "__libc_start_call_main" | "_start" | "clone3")
+            )
+        };
+        if let Some(end) = frames.iter().position(is_start) {
+            frames.truncate(end);
+        }
+        Place { frames }
+    }
+}
+
+/// The return addresses of the calling thread. Allocates nothing: it is called in signal handlers.
+pub(crate) fn addresses() -> ([usize; DEPTH], usize) {
+    let (mut addresses, mut count) = ([0; DEPTH], 0);
+    // SAFETY: unwinding this very thread while nobody else unwinds it; it may be interrupted code,
+    // whose frames have unwind tables like any others.
+    unsafe {
+        backtrace::trace_unsynchronized(|frame| {
+            addresses[count] = frame.ip() as usize;
+            count += 1;
+            count < DEPTH
+        });
+    }
+    (addresses, count)
+}
+
+/// The frames at a return address: more than one where calls were inlined.
+fn resolve(address: usize) -> Vec<Frame> {
+    let (module, offset) = module(address);
+    let mut frames = Vec::new();
+    // The call is before the address it returns to.
+    backtrace::resolve((address - 1) as *mut c_void, |symbol| {
+        frames.push(Frame {
+            function: symbol.name().map(|name| format!("{name:#}")),
+            file: symbol.filename().map(|path| path.display().to_string()),
+            line: symbol.lineno(),
+            module: module.clone(),
+            offset,
+        });
+    });
+    if frames.is_empty() {
+        frames.push(Frame { module, offset, ..Frame::default() });
+    }
+    frames
+}
+
+/// The file that the code at an address comes from, and where in it.
+fn module(address: usize) -> (Option<String>, u64) {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: fills the structure when it finds the address; zeroes are valid for all its fields.
+    let (found, info) = unsafe { (libc::dladdr(address as *const c_void, info.as_mut_ptr()), info.assume_init()) };
+    if found == 0 || info.dli_fname.is_null() {
+        return (None, address as u64);
+    }
+    // SAFETY: a C string of the loader, which lives as long as the module.
+    let name = unsafe { std::ffi::CStr::from_ptr(info.dli_fname) };
+    (Some(name.to_string_lossy().into_owned()), (address - info.dli_fbase as usize) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_knows_its_function_file_and_line() {
+        let line = line!() + 1;
+        let spot = Spot::here();
+        // This very function has the project's name in it, so it counts as ours: look before that.
+        let frames: Vec<Frame> = spot.addresses.iter().flat_map(|address| resolve(*address)).collect();
+        let own = |frame: &&Frame| frame.file.as_deref().is_some_and(|file| file.ends_with("place.rs"));
+        assert!(frames.iter().filter(own).any(|frame| frame.line == Some(line)), "{frames:#?}");
+        assert_eq!(spot.key(), spot.clone().key());
+    }
+}

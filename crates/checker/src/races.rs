@@ -1,0 +1,186 @@
+//! S1, S2, B4, U1: operations that touch the same bytes with nothing between them that orders them, and
+//! reads of bytes that nobody has written.
+
+use crate::clock::Clock;
+use crate::finding::Severity;
+use crate::ledger::Conflict;
+use crate::operation::Operation;
+use crate::state::{Evidence, Found, State, narrowest_wait};
+use softacl_engine::Place;
+use softacl_engine::probe::{Mode, Touch};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+impl State {
+    /// Looks for earlier accesses that an operation meets and that do not come before it.
+    pub(crate) fn check_order(&mut self, operation: &Arc<Operation>, clock: &Clock) {
+        let mut met = HashSet::new();
+        let conflicts: Vec<Conflict> =
+            operation.touches.iter().flat_map(|touch| self.ledger.conflicts(touch, clock)).collect();
+        for conflict in conflicts {
+            if met.insert((conflict.earlier.number, conflict.earlier_mode == Mode::Write)) {
+                self.find_race(operation, &conflict);
+            }
+        }
+    }
+
+    fn find_race(&mut self, operation: &Arc<Operation>, conflict: &Conflict) {
+        let Some(at) = conflict.earlier.at else { return };
+        let (verb, does) = match (conflict.earlier_mode, conflict.later_mode) {
+            (Mode::Write, Mode::Read) => ("reads", "writes"),
+            (Mode::Read, _) => ("writes", "reads"),
+            (Mode::Write, Mode::Write) => ("writes", "writes"),
+        };
+        let near = Some((conflict.address, conflict.len));
+        let bytes = self.describe(conflict.address, conflict.len);
+        let newest = self.newest.get(&at.stream).copied().unwrap_or(at.sequence);
+        let (id, message, fix) = match operation.at {
+            Some(_) => (
+                "S1",
+                format!(
+                    "{} ({}) {verb} {bytes}, which {} ({}) {does}, and no event orders the two streams",
+                    operation.who(),
+                    operation.what(),
+                    conflict.earlier.who(),
+                    conflict.earlier.what(),
+                ),
+                format!(
+                    "record an event on stream {} after task {} and let the other stream wait for it (aclrtRecordEvent, aclrtStreamWaitEvent) before the second operation",
+                    at.stream, at.sequence
+                ),
+            ),
+            None => (
+                "S2",
+                format!(
+                    "{} {verb} {bytes}, which {} ({}) {does} and which no wait covers; a synchronous call is not ordered with any stream",
+                    operation.what(),
+                    conflict.earlier.who(),
+                    conflict.earlier.what(),
+                ),
+                format!("wait before the synchronous call: {}", narrowest_wait(at, newest)),
+            ),
+        };
+        let evidence = vec![
+            self.evidence("the pending operation", &conflict.earlier, near),
+            self.evidence("the operation that meets it", operation, near),
+        ];
+        self.find(Found { id, severity: Severity::Proven, message, fix, count: 1, evidence });
+    }
+
+    /// Entries of a batch have no order among them.
+    pub(crate) fn check_batch(&mut self, operation: &Arc<Operation>) {
+        let mut order: Vec<&Touch> = operation.touches.iter().collect();
+        order.sort_by_key(|touch| (touch.address, touch.address + touch.len));
+        // The touch that reaches furthest so far, and the write that does.
+        let (mut furthest, mut furthest_write): (Option<&Touch>, Option<&Touch>) = (None, None);
+        let mut overlap = None;
+        for touch in order {
+            let meets = |other: &&Touch| other.address + other.len > touch.address;
+            let other = match touch.mode {
+                Mode::Write => furthest.filter(meets),
+                Mode::Read => furthest_write.filter(meets),
+            };
+            if let Some(other) = other {
+                overlap = Some((*other, *touch));
+                break;
+            }
+            let further =
+                |best: Option<&Touch>| best.is_none_or(|best| best.address + best.len < touch.address + touch.len);
+            if further(furthest) {
+                furthest = Some(touch);
+            }
+            if touch.mode == Mode::Write && further(furthest_write) {
+                furthest_write = Some(touch);
+            }
+        }
+        let Some((one, other)) = overlap else { return };
+        let index = |touch: &Touch| operation.touches.iter().position(|other| other == touch).unwrap_or(0) / 2;
+        let (mut first, mut second) = (index(&one), index(&other));
+        if one == other {
+            // Two equal touches: the second is further on.
+            second = operation.touches.iter().rposition(|touch| *touch == other).unwrap_or(0) / 2;
+        }
+        if first > second {
+            std::mem::swap(&mut first, &mut second);
+        }
+        let len = (one.address + one.len).min(other.address + other.len) - other.address;
+        let message = format!(
+            "entries {first} and {second} of a batch both touch {}, and a batch has no order: the result depends on chance",
+            self.describe(other.address, len)
+        );
+        let evidence = vec![self.evidence("the batch", operation, Some((other.address, len)))];
+        let fix = "give each entry bytes of its own, or put the second one into a batch of its own".to_owned();
+        self.find(Found { id: "B4", severity: Severity::Proven, message, fix, count: 1, evidence });
+    }
+
+    /// Reads of device bytes that nobody has written.
+    pub(crate) fn check_written(&mut self, operation: &Arc<Operation>) {
+        let unwritten = operation.touches.iter().filter(|touch| touch.mode == Mode::Read).find_map(|touch| {
+            let (_, allocation) = self.allocation(touch.address)?;
+            let (missing, first) = self.written.missing(touch.address, touch.len);
+            (allocation.place.is_device() && missing > 0).then_some((*touch, missing, first))
+        });
+        let Some((touch, missing, first)) = unwritten else { return };
+        let all = missing == touch.len;
+        let message = format!(
+            "{} ({}) reads {}, of which {} never written; fresh device memory holds 0xa5 here and anything on a device",
+            operation.who(),
+            operation.what(),
+            self.describe(touch.address, touch.len),
+            if all {
+                "nothing was".to_owned()
+            } else {
+                format!("{missing}, from byte {} on, were", first - touch.address)
+            },
+        );
+        // A block that is filled in part is copied whole by many a correct program.
+        let severity = if all { Severity::Proven } else { Severity::Advice };
+        let mut evidence = vec![self.evidence("the read", operation, Some((touch.address, touch.len)))];
+        evidence.extend(self.made(touch.address));
+        let fix = "write the memory before it is read (aclrtMemset, a copy to it), or read less".to_owned();
+        self.find(Found { id: "U1", severity, message, fix, count: 1, evidence });
+        // Once is enough.
+        self.written.insert(touch.address, touch.len);
+    }
+
+    /// Notes what an operation writes to devices.
+    pub(crate) fn note_written(&mut self, touches: &[Touch]) {
+        for touch in touches.iter().filter(|touch| touch.mode == Mode::Write) {
+            if self.allocation(touch.address).is_some_and(|(_, allocation)| allocation.place.is_device()) {
+                self.written.insert(touch.address, touch.len);
+            }
+        }
+    }
+
+    /// Memory that is given back while something may still touch it: H2 on the host, L3 on a device.
+    pub(crate) fn check_free(&mut self, start: usize, operation: &Arc<Operation>) {
+        let Some(allocation) = self.allocations.get(&start) else { return };
+        let (size, place, is_registered) = (allocation.size, allocation.place, allocation.is_registered);
+        let whole = Touch { address: start, len: size, mode: Mode::Write };
+        let conflicts = self.ledger.conflicts(&whole, self.clocks.host());
+        let Some(conflict) = conflicts.iter().max_by_key(|conflict| conflict.earlier.number) else { return };
+        let Some(at) = conflict.earlier.at else { return };
+        let newest = self.newest.get(&at.stream).copied().unwrap_or(at.sequence);
+        let tasks: HashSet<u64> = conflicts.iter().map(|conflict| conflict.earlier.number).collect();
+        let (id, what) = match place {
+            Place::Device(_) => ("L3", "device memory was freed"),
+            _ if is_registered => ("H2", "host memory was unregistered"),
+            _ => ("H2", "host memory was freed"),
+        };
+        let message = format!(
+            "{what} while {} ({}) was in flight: {}{}",
+            conflict.earlier.who(),
+            conflict.earlier.what(),
+            self.describe(conflict.address, conflict.len),
+            if tasks.len() > 1 { format!(", and {} more tasks", tasks.len() - 1) } else { String::new() },
+        );
+        let near = Some((conflict.address, conflict.len));
+        let mut evidence: Vec<Evidence> = vec![
+            self.evidence("the task in flight", &conflict.earlier, near),
+            self.evidence("given back here", operation, None),
+        ];
+        evidence.extend(self.made(start));
+        let fix = format!("wait before giving the memory back: {}", narrowest_wait(at, newest));
+        self.find(Found { id, severity: Severity::Proven, message, fix, count: 1, evidence });
+    }
+}

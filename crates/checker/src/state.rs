@@ -1,0 +1,249 @@
+//! What the checker knows: clocks, accesses, allocations, and what is in flight.
+//!
+//! Behind one lock. It is taken inside calls of the program and while tasks run; nothing here calls
+//! back into the engine.
+
+use crate::clock::Clocks;
+use crate::finding::{self, Severity};
+use crate::guard::Guard;
+use crate::ledger::Ledger;
+use crate::operation::Operation;
+use crate::place::Spot;
+use crate::ranges::Ranges;
+use softacl_engine::Place;
+use softacl_engine::probe::{Mode, Moment, Object, Touch};
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+/// Operations that are kept for the drawing.
+const DRAWN: usize = 400;
+/// Ranges that a finding shows of one operation.
+const SHOWN: usize = 4;
+
+thread_local! {
+    /// The function of the interface that this thread is in.
+    static CALL: Cell<Option<&'static str>> = const { Cell::new(None) };
+    static THREAD: Cell<u32> = const { Cell::new(u32::MAX) };
+}
+
+/// The function of the interface that the calling thread is in.
+pub(crate) fn call() -> Option<&'static str> {
+    CALL.get()
+}
+
+pub(crate) fn set_call(function: &'static str) {
+    CALL.set(Some(function));
+}
+
+/// A small number for the calling thread; the first to call is 0.
+pub(crate) fn thread() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    if THREAD.get() == u32::MAX {
+        THREAD.set(NEXT.fetch_add(1, Ordering::Relaxed));
+    }
+    THREAD.get()
+}
+
+/// A task between its submit and a wait of the host that covers it.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) at: Moment,
+    pub(crate) operation: Arc<Operation>,
+    /// Its sources were compared with what they were at submit.
+    pub(crate) is_compared: bool,
+    /// What sources in registered memory held at submit.
+    pub(crate) prints: Vec<crate::fingerprint::Print>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Allocation {
+    pub(crate) size: usize,
+    pub(crate) place: Place,
+    pub(crate) made: Arc<Operation>,
+    pub(crate) is_registered: bool,
+}
+
+/// What a page of a source held before the host touched it, and the touch.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) bytes: Box<[u8]>,
+    pub(crate) touch: Arc<Operation>,
+}
+
+/// An operation that a finding shows: its part in it, and the ranges that matter.
+pub(crate) struct Evidence {
+    pub(crate) role: &'static str,
+    pub(crate) operation: Arc<Operation>,
+    pub(crate) ranges: Vec<finding::Bytes>,
+}
+
+pub(crate) struct Found {
+    pub(crate) id: &'static str,
+    pub(crate) severity: Severity,
+    pub(crate) message: String,
+    pub(crate) fix: String,
+    pub(crate) count: u64,
+    pub(crate) evidence: Vec<Evidence>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) clocks: Clocks,
+    pub(crate) ledger: Ledger,
+    /// Device bytes that were ever written.
+    pub(crate) written: Ranges,
+    pub(crate) allocations: BTreeMap<usize, Allocation>,
+    pub(crate) flights: HashMap<u32, VecDeque<Flight>>,
+    /// The number of the newest task of each stream.
+    pub(crate) newest: HashMap<u32, u64>,
+    /// By page.
+    pub(crate) before: HashMap<usize, Before>,
+    pub(crate) objects: HashMap<Object, Arc<Operation>>,
+    /// Tasks that record an event or wait for it.
+    pub(crate) event_uses: HashMap<u32, Vec<Moment>>,
+    /// Objects and devices that a reset took away.
+    pub(crate) reset: HashSet<Object>,
+    pub(crate) reset_devices: HashSet<u32>,
+    pub(crate) failures: Vec<(Arc<Operation>, String)>,
+    pub(crate) is_finalized: bool,
+    pub(crate) found: Vec<Found>,
+    known: HashMap<(&'static str, Vec<u64>), usize>,
+    pub(crate) recent: VecDeque<Arc<Operation>>,
+    numbers: u64,
+}
+
+/// What an operation is made from.
+pub(crate) struct Facts<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) at: Option<Moment>,
+    pub(crate) touches: &'a [Touch],
+}
+
+impl State {
+    /// Notes something that the calling thread does now.
+    pub(crate) fn operation(&mut self, facts: Facts<'_>, since: Instant) -> Arc<Operation> {
+        self.operation_at(facts, Spot::here(), thread(), call(), micros(since))
+    }
+
+    pub(crate) fn operation_at(
+        &mut self,
+        facts: Facts<'_>,
+        spot: Spot,
+        thread: u32,
+        function: Option<&'static str>,
+        time: f64,
+    ) -> Arc<Operation> {
+        self.numbers += 1;
+        let Facts { name, at, touches } = facts;
+        let operation = Arc::new(Operation::new(self.numbers, name, function, at, thread, touches, spot, time));
+        if self.recent.len() == DRAWN {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Arc::clone(&operation));
+        operation
+    }
+
+    /// Adds a finding, or counts it when the same mistake was found at the same places before.
+    pub(crate) fn find(&mut self, found: Found) {
+        let places = found.evidence.iter().map(|evidence| evidence.operation.spot.key()).collect();
+        match self.known.entry((found.id, places)) {
+            std::collections::hash_map::Entry::Occupied(known) => self.found[*known.get()].count += found.count,
+            std::collections::hash_map::Entry::Vacant(new) => {
+                new.insert(self.found.len());
+                self.found.push(found);
+            }
+        }
+    }
+
+    /// The allocation that contains an address.
+    pub(crate) fn allocation(&self, address: usize) -> Option<(usize, &Allocation)> {
+        let (start, allocation) = self.allocations.range(..=address).next_back()?;
+        (address < start + allocation.size).then_some((*start, allocation))
+    }
+
+    /// A range in words.
+    pub(crate) fn describe(&self, address: usize, len: usize) -> String {
+        match self.allocation(address) {
+            Some((start, allocation)) => {
+                let first = address - start;
+                let registered = if allocation.is_registered {
+                    "registered host memory".to_owned()
+                } else {
+                    allocation.place.describe()
+                };
+                format!(
+                    "bytes {first} to {} of the {} bytes at {start:#x}, {registered}",
+                    first + len.max(1) - 1,
+                    allocation.size
+                )
+            }
+            None => format!("{len} bytes at {address:#x}, ordinary host memory"),
+        }
+    }
+
+    pub(crate) fn bytes(&self, address: usize, len: usize, mode: Mode) -> finding::Bytes {
+        let mode = if mode == Mode::Read { finding::Mode::Read } else { finding::Mode::Write };
+        finding::Bytes { address: address as u64, len: len as u64, mode, what: self.describe(address, len) }
+    }
+
+    /// An operation with those of its ranges that meet some bytes.
+    pub(crate) fn evidence(
+        &self,
+        role: &'static str,
+        operation: &Arc<Operation>,
+        near: Option<(usize, usize)>,
+    ) -> Evidence {
+        let meets = |touch: &&Touch| {
+            near.is_none_or(|(address, len)| touch.address < address + len && address < touch.address + touch.len)
+        };
+        let ranges = operation.touches.iter().filter(meets).take(SHOWN);
+        let ranges = ranges.map(|touch| self.bytes(touch.address, touch.len, touch.mode)).collect();
+        Evidence { role, operation: Arc::clone(operation), ranges }
+    }
+
+    /// Where the memory of an address was allocated, as a part of a finding.
+    pub(crate) fn made(&self, address: usize) -> Option<Evidence> {
+        let (_, allocation) = self.allocation(address)?;
+        let role = if allocation.is_registered { "registered here" } else { "allocated here" };
+        Some(Evidence { role, operation: Arc::clone(&allocation.made), ranges: Vec::new() })
+    }
+
+    /// Takes out every flight that the host knows to be over.
+    pub(crate) fn land(&mut self, guard: &Guard, time: f64) -> Vec<Flight> {
+        let host = self.clocks.host();
+        let mut landed = Vec::new();
+        for flights in self.flights.values_mut() {
+            while flights.front().is_some_and(|flight| host.covers(flight.at)) {
+                landed.extend(flights.pop_front());
+            }
+        }
+        for flight in &landed {
+            flight.operation.wait(time);
+            for touch in &flight.operation.touches {
+                guard.remove(touch);
+            }
+        }
+        landed
+    }
+}
+
+/// Microseconds since the start.
+pub(crate) fn micros(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e6
+}
+
+/// The narrowest wait that covers a task.
+pub(crate) fn narrowest_wait(at: Moment, newest: u64) -> String {
+    if at.sequence == newest {
+        format!("aclrtSynchronizeStream on stream {}, or an event recorded right after it", at.stream)
+    } else {
+        format!(
+            "aclrtSynchronizeEvent on an event recorded on stream {} right after it ({} more tasks are queued behind it)",
+            at.stream,
+            newest - at.sequence
+        )
+    }
+}

@@ -1,0 +1,199 @@
+//! H1 and H3: the host touches memory that a copy in flight uses.
+
+use crate::finding::Severity;
+use crate::fingerprint::{self, Difference};
+use crate::guard::{Guard, HostTouch, PAGE};
+use crate::operation::Operation;
+use crate::state::{Before, Evidence, Facts, Flight, Found, State, narrowest_wait};
+use softacl_engine::probe::{Mode, Moment, Touch};
+use std::sync::Arc;
+use std::time::Instant;
+
+impl State {
+    /// Works off what the guard has seen since the last call.
+    pub(crate) fn settle(&mut self, guard: &Guard, since: Instant) {
+        for touch in guard.take() {
+            self.settle_touch(guard, touch, since);
+        }
+    }
+
+    fn settle_touch(&mut self, guard: &Guard, touch: HostTouch, since: Instant) {
+        let HostTouch { address, is_write, spot, when, thread, function, before } = touch;
+        let page = address - address % PAGE;
+        let time = when.duration_since(since).as_secs_f64() * 1e6;
+        let mode = if is_write { Mode::Write } else { Mode::Read };
+        let name = if is_write { "write by the host" } else { "read by the host" };
+        let ranges = [Touch { address, len: 1, mode }];
+        let facts = Facts { name, at: None, touches: &ranges };
+        let operation = self.operation_at(facts, spot, thread, None, time);
+        for (at, flight, hit) in self.hits(address, function) {
+            if hit.mode == Mode::Write {
+                self.find_early_touch(at, &flight, &hit, &operation, is_write, address);
+            }
+        }
+        if !before.is_empty() && function.is_none() {
+            self.before.entry(page).or_insert(Before { bytes: before, touch: operation });
+        }
+        if guard.is_guarded(address) {
+            guard.close(address);
+        }
+    }
+
+    /// Ranges of tasks in flight that contain an address. A host function may touch what comes before
+    /// it and what comes after it.
+    fn hits(&self, address: usize, function: Option<Moment>) -> Vec<(Moment, Arc<Operation>, Touch)> {
+        let inside = |touch: &&Touch| address.wrapping_sub(touch.address) < touch.len;
+        let allowed = |flight: &&Flight| {
+            !function.is_some_and(|at| self.clocks.of(at).covers(flight.at) || self.clocks.of(flight.at).covers(at))
+        };
+        self.flights
+            .values()
+            .flatten()
+            .filter(allowed)
+            .filter_map(|flight| {
+                let touch = flight.operation.touches.iter().find(inside)?;
+                Some((flight.at, Arc::clone(&flight.operation), *touch))
+            })
+            .collect()
+    }
+
+    fn find_early_touch(
+        &mut self,
+        at: Moment,
+        copy: &Arc<Operation>,
+        hit: &Touch,
+        touch: &Arc<Operation>,
+        is_write: bool,
+        address: usize,
+    ) {
+        let newest = self.newest.get(&at.stream).copied().unwrap_or(at.sequence);
+        let verb = if is_write { "wrote" } else { "read" };
+        let state = if copy.has_started() { "had run, but the program could not know" } else { "had not run yet" };
+        let message = format!(
+            "the host {verb} byte {} of the destination of {} ({}) before any wait covers it; the copy {state}",
+            address - hit.address,
+            copy.who(),
+            copy.what(),
+        );
+        let near = Some((hit.address, hit.len));
+        let mut evidence = vec![self.evidence("the copy", copy, near), self.evidence("the touch", touch, None)];
+        evidence.extend(self.made(hit.address));
+        let fix = format!("wait before touching the destination: {}", narrowest_wait(at, newest));
+        self.find(Found { id: "H3", severity: Severity::Proven, message, fix, count: 1, evidence });
+    }
+
+    /// A task in flight starts: compares its sources with what they were when it was submitted.
+    pub(crate) fn compare_sources_at(&mut self, guard: &Guard, at: Moment) {
+        let Some(flights) = self.flights.get_mut(&at.stream) else { return };
+        let Some(index) = flights.iter().position(|flight| flight.at == at) else { return };
+        if std::mem::replace(&mut flights[index].is_compared, true) {
+            return;
+        }
+        let operation = Arc::clone(&flights[index].operation);
+        let changed = flights[index].prints.iter().find_map(|print| Some((print.address, print.difference()?)));
+        self.compare_sources(guard, at, &operation, changed);
+    }
+
+    /// A flight has ended that never started, or that started before its source was changed.
+    pub(crate) fn compare_landed(&mut self, guard: &Guard, flight: &Flight) {
+        let changed = flight.prints.iter().find_map(|print| Some((print.address, print.difference()?)));
+        self.compare_sources(guard, flight.at, &flight.operation, changed);
+    }
+
+    fn compare_sources(
+        &mut self,
+        guard: &Guard,
+        at: Moment,
+        copy: &Arc<Operation>,
+        changed: Option<(usize, Difference)>,
+    ) {
+        let mut total: Option<(usize, Difference, Option<Arc<Operation>>)> =
+            changed.map(|(address, difference)| (address + difference.first, difference, None));
+        if !self.before.is_empty() {
+            for touch in copy.touches.iter().filter(|touch| touch.mode == Mode::Read && guard.contains(touch.address)) {
+                let mut page = touch.address - touch.address % PAGE;
+                while page < touch.address + touch.len {
+                    if let Some(before) = self.before.get(&page) {
+                        let from = touch.address.max(page);
+                        let to = (touch.address + touch.len).min(page + PAGE);
+                        let mut now = vec![0; to - from];
+                        guard.read(from, &mut now);
+                        if let Some(difference) = fingerprint::difference(&before.bytes[from - page..to - page], &now) {
+                            match &mut total {
+                                Some((_, sum, _)) => sum.bytes += difference.bytes,
+                                None => {
+                                    let by = Arc::clone(&before.touch);
+                                    total = Some((from + difference.first, difference, Some(by)));
+                                }
+                            }
+                        }
+                    }
+                    page += PAGE;
+                }
+            }
+        }
+        let Some((address, difference, by)) = total else { return };
+        let Some(source) = copy
+            .touches
+            .iter()
+            .find(|touch| touch.mode == Mode::Read && address.wrapping_sub(touch.address) < touch.len)
+            .copied()
+        else {
+            return;
+        };
+        let newest = self.newest.get(&at.stream).copied().unwrap_or(at.sequence);
+        let late = by.as_ref().is_some_and(|by| copy.started_before(by));
+        let message = format!(
+            "the source of {} ({}) was changed between submit and {}: {}{} of {} bytes differ, the first is byte {}{}",
+            copy.who(),
+            copy.what(),
+            if late { "a wait that covers it" } else { "execution" },
+            if difference.is_exact { "" } else { "up to " },
+            difference.bytes,
+            source.len,
+            address - source.address,
+            if late {
+                "; on this schedule the copy had already run, on another one it copies the new bytes"
+            } else {
+                ""
+            },
+        );
+        let mut evidence: Vec<Evidence> = vec![self.evidence("the copy", copy, Some((source.address, source.len)))];
+        evidence.extend(by.as_ref().map(|by| self.evidence("the write", by, None)));
+        evidence.extend(self.made(source.address));
+        let fix = format!("wait before changing the source: {}", narrowest_wait(at, newest));
+        self.find(Found { id: "H1", severity: Severity::Proven, message, fix, count: 1, evidence });
+    }
+
+    /// Somebody who may has written host memory: what sources held before is no longer the measure.
+    pub(crate) fn refresh(&mut self, guard: &Guard, touches: &[Touch]) {
+        for touch in touches.iter().filter(|touch| touch.mode == Mode::Write) {
+            if guard.contains(touch.address) && !self.before.is_empty() {
+                let mut page = touch.address - touch.address % PAGE;
+                while page < touch.address + touch.len {
+                    if let Some(before) = self.before.get_mut(&page) {
+                        let from = touch.address.max(page);
+                        let to = (touch.address + touch.len).min(page + PAGE);
+                        guard.read(from, &mut before.bytes[from - page..to - page]);
+                    }
+                    page += PAGE;
+                }
+            }
+            let prints = self.flights.values_mut().flatten().flat_map(|flight| &mut flight.prints);
+            prints.filter(|print| print.meets(touch.address, touch.len)).for_each(fingerprint::Print::refresh);
+        }
+    }
+
+    /// Code of the program that ran as a task may have written any source of what comes after it.
+    pub(crate) fn refresh_all(&mut self, guard: &Guard) {
+        for (page, before) in &mut self.before {
+            guard.read(*page, &mut before.bytes);
+        }
+        self.flights.values_mut().flatten().flat_map(|flight| &mut flight.prints).for_each(fingerprint::Print::refresh);
+    }
+
+    /// Forgets what pages held that no copy in flight uses any more.
+    pub(crate) fn forget_before(&mut self, guard: &Guard) {
+        self.before.retain(|page, _| guard.is_guarded(*page));
+    }
+}

@@ -1,0 +1,226 @@
+//! Observers: what happens in the machine, told as facts to a probe that was installed when the
+//! machine was made.
+//!
+//! Out only: a probe is told and cannot answer, and nothing in the engine depends on it. Without
+//! one, a call pays one test of a pointer. With one, small copies are not done on the spot, and tasks
+//! run one by one, so that every fact has its moment.
+//!
+//! Addresses are those of the program. Facts come from any thread; those about a stream come in the
+//! order of its tasks, a submit before the task can start, an end before anyone can have waited for it.
+
+use crate::bytes::Span;
+use crate::error::Error;
+use crate::machine::Machine;
+use crate::memory::{Memory, Place};
+use crate::stream::StreamPoint;
+use crate::task::{self, Task, Waited};
+use std::time::Duration;
+
+/// A task of a stream, or everything up to it. Unique in the life of the machine: the numbers of a
+/// stream go on when its handle is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Moment {
+    pub stream: u32,
+    pub sequence: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Read,
+    Write,
+}
+
+/// A range that an operation reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Touch {
+    pub address: usize,
+    pub len: usize,
+    pub mode: Mode,
+}
+
+/// A task that was just given its number.
+#[derive(Debug, Clone, Copy)]
+pub struct Submitted<'a> {
+    pub at: Moment,
+    pub name: &'static str,
+    pub touches: &'a [Touch],
+    /// Entries of a batch, which has no order among them.
+    pub is_batch: bool,
+    /// Code of the program runs as this task.
+    pub is_host_function: bool,
+    /// What the stream waits for with this task.
+    pub after: Option<Moment>,
+    /// The event that is recorded or waited for.
+    pub event: Option<u32>,
+}
+
+/// Things that have handles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Object {
+    Stream(u32),
+    Event(u32),
+    Context(u32),
+}
+
+/// Something that works and that the program may want to know about.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Note {
+    /// The declared kind is not where the memory is; it was repaired.
+    Kind { declared: i32, source: Place, target: Place },
+    /// A call that the program may think asynchronous has waited.
+    Blocked { drained: u64, waited: Duration, source: Place, target: Place },
+    /// The declared capacity is more than there is, so that it cannot protect.
+    Capacity { declared: usize, room: usize },
+    /// Every entry of a batch declares exactly its size as the capacity.
+    TightCapacities { entries: usize },
+    /// A thread without a context used the configured default device.
+    DefaultDevice(u32),
+    /// Host code will touch device memory directly.
+    Viewed { address: usize, len: usize },
+}
+
+/// Where pinned memory is, and how far from there the engine reaches it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    pub start: usize,
+    pub len: usize,
+    pub shift: isize,
+}
+
+/// Receives facts.
+pub trait Probe: Send + Sync {
+    /// A machine was made.
+    fn attached(&self, pinned: Window);
+    /// The calling thread has entered a function of the interface.
+    fn entered(&self, function: &'static str);
+    /// The function that the calling thread is in has failed.
+    fn refused(&self, function: &'static str, error: &Error);
+    /// The program said that it is finished with the interface.
+    fn finalized(&self, is_final: bool);
+
+    fn submitted(&self, task: &Submitted<'_>);
+    /// The task begins to run.
+    fn started(&self, at: Moment);
+    fn failed(&self, at: Moment, error: &Error);
+    fn finished(&self, at: Moment);
+    /// The calling thread runs code of the program as this task, until it says that it has left.
+    fn function_entered(&self, at: Moment);
+    fn function_left(&self, at: Moment);
+    /// Everything up to here that has not started was thrown away.
+    fn dropped(&self, at: Moment);
+    /// What the stream does from now on comes after another moment.
+    fn ordered(&self, stream: u32, after: Moment);
+    /// The program knows that a stream has come this far.
+    fn waited(&self, at: Moment);
+
+    /// The calling thread touches memory now, ordered with no stream.
+    fn acting(&self, name: &'static str, touches: &[Touch]);
+    fn acted(&self, touches: &[Touch]);
+
+    fn allocated(&self, place: Place, start: usize, size: usize);
+    /// Before the range can be used again.
+    fn freed(&self, place: Place, start: usize);
+    fn registered(&self, start: usize, size: usize);
+    fn unregistered(&self, start: usize);
+    fn created(&self, object: Object);
+    /// The object is about to end. `by_force`: without waiting for what is pending.
+    fn ending(&self, object: Object, by_force: bool);
+    /// The memory of a device was taken away with its last context.
+    fn cleared(&self, device: u32);
+
+    fn noted(&self, note: &Note);
+    /// Host memory that the probe may have protected was touched; `true`: the access can be repeated.
+    /// Called in a signal handler, on the thread that touched.
+    fn touched(&self, address: usize, is_write: bool) -> bool;
+}
+
+impl From<StreamPoint> for Moment {
+    fn from(point: StreamPoint) -> Moment {
+        Moment { stream: point.stream.index() as u32, sequence: point.sequence }
+    }
+}
+
+impl Machine {
+    /// The observer, if there is one.
+    #[inline]
+    pub fn probe(&self) -> Option<&dyn Probe> {
+        self.probe.as_deref()
+    }
+
+    /// Tells the probe about a task that is about to be queued.
+    #[cold]
+    pub(crate) fn tell_submitted(&self, probe: &dyn Probe, at: Moment, task: &Task) {
+        let (after, event) = match task {
+            Task::Wait { after: Waited::Point(point), event } => (Some(Moment::from(*point)), Some(*event)),
+            Task::Wait { event, .. } | Task::Record { event, .. } => (None, Some(*event)),
+            _ => (None, None),
+        };
+        probe.submitted(&Submitted {
+            at,
+            name: task.name(),
+            touches: &task.accesses(&self.memory),
+            is_batch: matches!(task, Task::Batch(_)),
+            is_host_function: matches!(task, Task::Host(_)),
+            after,
+            event: event.map(|event| event.index() as u32),
+        });
+    }
+
+    /// Tells the probe what the calling thread is about to touch, does it, and tells that it is done.
+    pub(crate) fn act<T>(&self, name: &'static str, task: impl FnOnce() -> Vec<Touch>, run: impl FnOnce() -> T) -> T {
+        let Some(probe) = self.probe() else { return run() };
+        let touches = task();
+        probe.acting(name, &touches);
+        let result = run();
+        probe.acted(&touches);
+        result
+    }
+
+    #[inline]
+    pub(crate) fn note(&self, note: impl FnOnce() -> Note) {
+        if let Some(probe) = self.probe() {
+            probe.noted(&note());
+        }
+    }
+}
+
+impl Memory {
+    /// What a span touches.
+    pub(crate) fn touches_of(&self, span: &Span) -> [Touch; 2] {
+        [self.touch(span.source, span.len, Mode::Read), self.touch(span.target, span.len, Mode::Write)]
+    }
+
+    pub(crate) fn touch(&self, reach: usize, len: usize, mode: Mode) -> Touch {
+        Touch { address: self.visible(reach), len, mode }
+    }
+}
+
+impl Task {
+    /// What the task will touch. Copies that read their addresses when they run are taken by what
+    /// device memory says now.
+    pub(crate) fn accesses(&self, memory: &Memory) -> Vec<Touch> {
+        match self {
+            Task::Copy(span) => memory.touches_of(span).to_vec(),
+            Task::Batch(batch) => batch.spans.iter().flat_map(|span| memory.touches_of(span)).collect(),
+            Task::Plane(plane) => (0..plane.height).flat_map(|row| memory.touches_of(&plane.row(row))).collect(),
+            Task::Staged { buffer, target } => vec![memory.touch(*target, buffer.len(), Mode::Write)],
+            Task::Fill { target, len, .. } => vec![memory.touch(*target, *len, Mode::Write)],
+            Task::FillWords { target, count, .. } => vec![memory.touch(*target, 4 * count, Mode::Write)],
+            Task::Reduce(reduction) => vec![
+                memory.touch(reduction.source, reduction.len, Mode::Read),
+                memory.touch(reduction.target, reduction.len, Mode::Read),
+                memory.touch(reduction.target, reduction.len, Mode::Write),
+            ],
+            Task::Described { descriptor, form } => task::described(memory, *descriptor, *form)
+                .map(|span| memory.touches_of(&span).to_vec())
+                .unwrap_or_default(),
+            Task::Indirect(indirect) => {
+                indirect.resolve(memory).map(|span| memory.touches_of(&span).to_vec()).unwrap_or_default()
+            }
+            Task::Annotation(touch) => vec![*touch],
+            Task::Record { .. } | Task::RecordShared { .. } | Task::Wait { .. } | Task::Host(_) | Task::Doomed(_) => {
+                Vec::new()
+            }
+        }
+    }
+}
