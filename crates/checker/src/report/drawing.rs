@@ -184,7 +184,12 @@ impl<'a> Canvas<'a> {
     fn operation(&mut self, operation: &Operation) {
         let role = self.role(operation);
         let (left, right, y) = self.bar(operation);
-        let class = if role.is_some() { "op hot" } else { "op" };
+        let class = match (role, self.unordered()) {
+            (None, _) => "op",
+            // Where a buffer was made and the like: not one of the two that clash.
+            (_, Some((first, second))) if ![first.number, second.number].contains(&operation.number) => "op side",
+            _ => "op hot",
+        };
         writeln!(self.svg, "<g class=\"{class}\" tabindex=\"0\"><title>{}</title>", escape(&hover(operation, role)))
             .expect(TEXT);
         if let Actor::Stream { sequence, .. } = operation.actor {
@@ -414,6 +419,19 @@ mod tests {
             assert!(svg.contains(part), "{part}");
         }
         assert!(svg.contains("reads bytes 0 to 4095 of the 8192 bytes"), "hover");
+    }
+
+    #[test]
+    fn what_only_helps_to_understand_is_not_as_loud() {
+        let mut report = example::report();
+        let mut third = report.findings[0].operations[1].clone();
+        third.role = "allocated here".into();
+        third.operation.number = 2;
+        third.operation.submitted = 5.0;
+        report.findings[0].operations.push(third);
+        let svg = draw(&report.findings[0], &report.timeline);
+        assert_eq!((svg.matches("class=\"op hot\"").count(), svg.matches("class=\"op side\"").count()), (2, 1));
+        assert!(svg.contains(">allocated here<"));
     }
 
     #[test]
