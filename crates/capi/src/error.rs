@@ -3,21 +3,32 @@
 use crate::door::{array, doors, out, require};
 use crate::message;
 use ascendcl_sys::*;
+use softacl_engine::probe::Probe as _;
 use softacl_engine::{Error, fail};
 use std::ffi::c_char;
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclGetRecentErrMsg() -> *const c_char {
+    tell_asked("aclGetRecentErrMsg");
     message::take()
+}
+
+/// Tells an observer that the program looks at errors.
+fn tell_asked(function: &'static str) {
+    if let Some(checker) = crate::check::checker() {
+        checker.entered(function);
+    }
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtGetLastError(level: i32) -> aclError {
+    tell_asked("aclrtGetLastError");
     if level == ACL_RT_THREAD_LEVEL { message::take_last_code() } else { ACL_ERROR_INVALID_PARAM }
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtPeekAtLastError(level: i32) -> aclError {
+    tell_asked("aclrtPeekAtLastError");
     if level == ACL_RT_THREAD_LEVEL { message::last_code() } else { ACL_ERROR_INVALID_PARAM }
 }
 

@@ -4,7 +4,7 @@ use crate::finding::{Part, Report, Severity};
 use crate::fingerprint::Print;
 use crate::guard::{FUNCTION, Guard};
 use crate::state::{Facts, Flight, Found, State, call, micros, set_call, thread};
-use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Submitted, Touch, Window};
+use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
 use softacl_engine::{Error, Place};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -104,6 +104,7 @@ impl Probe for Checker {
         set_call(function);
         let deprecated = ascendcl_sys::manifest::function(function).is_some_and(|known| known.deprecated);
         let mut state = self.state();
+        state.check_answer(function, thread());
         let late = state.is_finalized && function.starts_with("aclrt") && !function.starts_with("aclrtGet");
         if deprecated || late {
             let operation = self.host_operation(&mut state, "call", &[]);
@@ -299,8 +300,14 @@ impl Probe for Checker {
         state.check_note(note, &operation);
     }
 
-    fn touched(&self, address: usize, is_write: bool) -> bool {
-        self.guard.get().is_some_and(|guard| guard.touched(address, is_write, thread()))
+    fn touched(&self, address: usize, is_write: bool, code: usize) -> Reaction {
+        self.guard.get().map_or(Reaction::PassOn, |guard| guard.touched(address, is_write, thread(), code))
+    }
+
+    fn stepped(&self) {
+        if let Some(guard) = self.guard.get() {
+            guard.stepped();
+        }
     }
 }
 

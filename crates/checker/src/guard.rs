@@ -5,19 +5,21 @@
 //! never notices. A touch faults; the handler notes who it was, keeps what a source held until then,
 //! opens the page and lets the program go on. The page is closed again at the next call.
 //!
-//! Precision: a page. A touch of other bytes of the same page opens the page until the next call; what
-//! is touched in between is not seen, except that a source which then differs is still found.
+//! Precision: a touch counts when it meets the bytes in flight of its page, from the first to the last of
+//! them. Other bytes of such a page are the program's: the page is opened for the one instruction, then
+//! closed again, up to a number of times; then it stays open until the next call. After a touch that
+//! counts it stays open until the next call as well.
 //!
 //! A system call that is given such memory fails with EFAULT instead of faulting. The only file here
 //! that changes protection.
 
 use crate::place;
-use crate::python;
-use softacl_engine::probe::{Mode, Moment, Touch, Window};
+use softacl_engine::probe::{Mode, Moment, Reaction, Touch, Window};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 pub(crate) const PAGE: usize = 4096;
@@ -26,10 +28,14 @@ const READER: u64 = 1;
 const WRITER: u64 = 1 << 32;
 /// Touches that are kept between two calls.
 const MAX_TOUCHES: usize = 4096;
+/// Instructions beside the bytes in flight that are let through one by one between two calls.
+const MAX_STEPS: u32 = 20_000;
 
 thread_local! {
     /// The task as which this thread runs code of the program.
     pub(crate) static FUNCTION: Cell<Option<Moment>> = const { Cell::new(None) };
+    /// The page that is open for the one instruction that this thread executes.
+    static STEPPED: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
 /// Somebody touched memory that is in flight.
@@ -48,8 +54,13 @@ pub(crate) struct HostTouch {
 pub(crate) struct Guard {
     window: Window,
     pages: &'static [AtomicU64],
+    /// Of pages that are in flight in part: the bytes that are, from the first to after the last.
+    parts: Mutex<HashMap<usize, (usize, usize)>>,
+    steps: AtomicU32,
     touches: Mutex<Vec<HostTouch>>,
     has_touches: AtomicBool,
+    /// Pages that stay open until the next call.
+    opened: Mutex<Vec<usize>>,
     /// Set when the system refused to protect more.
     pub(crate) is_exhausted: AtomicBool,
 }
@@ -67,8 +78,11 @@ impl Guard {
         Guard {
             window,
             pages,
+            parts: Mutex::default(),
+            steps: AtomicU32::new(0),
             touches: Mutex::default(),
             has_touches: AtomicBool::new(false),
+            opened: Mutex::default(),
             is_exhausted: AtomicBool::new(false),
         }
     }
@@ -90,6 +104,40 @@ impl Guard {
     pub(crate) fn add(&self, touch: &Touch) {
         let one = if touch.mode == Mode::Read { READER } else { WRITER };
         self.change(self.span(touch.address, touch.len), |state| state + one);
+        for page in self.edges(touch) {
+            let (from, to) = part(touch, page);
+            self.parts().entry(page).and_modify(|all| *all = (all.0.min(from), all.1.max(to))).or_insert((from, to));
+        }
+    }
+
+    /// Pages of which a touch does not cover everything.
+    fn edges(&self, touch: &Touch) -> impl Iterator<Item = usize> + use<> {
+        let (first, last) = (touch.address / PAGE * PAGE, (touch.address + touch.len.max(1) - 1) / PAGE * PAGE);
+        let touch = *touch;
+        let is_ours = self.contains(touch.address) && touch.len > 0;
+        let whole = move |page: usize| part(&touch, page) == (page, page + PAGE);
+        let second = (first != last).then_some(last);
+        [Some(first), second].into_iter().flatten().filter(move |page| is_ours && !whole(*page))
+    }
+
+    fn parts(&self) -> MutexGuard<'_, HashMap<usize, (usize, usize)>> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Pages in flight in part that `over`, which is over, had a share in: what is left of them?
+    pub(crate) fn narrow<'a, I: Iterator<Item = &'a Touch>>(&self, over: &[Touch], left: impl Fn() -> I) {
+        for page in over.iter().flat_map(|touch| self.edges(touch)) {
+            if !self.is_guarded(page) {
+                self.parts().remove(&page);
+                continue;
+            }
+            let rest = left().filter(|touch| touch.address < page + PAGE && page < touch.address + touch.len);
+            let all = rest.map(|touch| part(touch, page)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+            match all {
+                Some(all) => self.parts().insert(page, all),
+                None => self.parts().remove(&page),
+            };
+        }
     }
 
     pub(crate) fn remove(&self, touch: &Touch) {
@@ -104,10 +152,11 @@ impl Guard {
     /// The memory is given back: nobody guards it any longer.
     pub(crate) fn clear(&self, start: usize, len: usize) {
         self.change(self.span(start, len), |_| 0);
+        self.parts().retain(|page, _| !(start..start + len).contains(page));
     }
 
     /// Closes a page again that a touch has opened.
-    pub(crate) fn close(&self, address: usize) {
+    fn close(&self, address: usize) {
         let page = (address - self.window.start) / PAGE;
         self.protect(page..page + 1, access(self.pages[page].load(Ordering::Relaxed)));
     }
@@ -128,42 +177,77 @@ impl Guard {
 
     /// The touches since the last call.
     pub(crate) fn take(&self) -> Vec<HostTouch> {
+        self.steps.store(0, Ordering::Relaxed);
         if !self.has_touches.swap(false, Ordering::Acquire) {
             return Vec::new();
         }
         std::mem::take(&mut self.touches.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// In a signal handler: opens the page, and notes who touched it if anything is in flight there.
-    /// The interrupted code is the program's: it holds none of our locks and is not in an allocator,
-    /// which keeps nothing in pinned memory.
-    pub(crate) fn touched(&self, address: usize, is_write: bool, thread: u32) -> bool {
+    /// In a signal handler: opens the page, and notes who touched it if that counts. The interrupted code
+    /// is the program's: it holds none of our locks and is not in an allocator, which keeps nothing in
+    /// pinned memory.
+    pub(crate) fn touched(&self, address: usize, is_write: bool, thread: u32, code: usize) -> Reaction {
         let page = (address - self.window.start) / PAGE;
+        let start = self.window.start + page * PAGE;
         let state = self.pages[page].load(Ordering::Relaxed);
-        if state != 0 {
-            let mut before = Vec::new();
-            if state & (WRITER - 1) != 0 {
-                before.resize(PAGE, 0);
-                self.read(self.window.start + page * PAGE, &mut before);
+        let counts = self.parts().get(&start).is_none_or(|(from, to)| (*from..*to).contains(&address));
+        let mut reaction = Reaction::Repeat;
+        if state != 0 && counts {
+            self.note(address, is_write, thread, code, state & (WRITER - 1) != 0);
+        } else if state != 0 && cfg!(target_arch = "x86_64") && self.steps.fetch_add(1, Ordering::Relaxed) < MAX_STEPS {
+            // An access may meet two pages: the first one is closed again at the next call.
+            if let Some(other) = STEPPED.replace(Some(start)).filter(|other| *other != start) {
+                self.opened().push(other);
             }
-            let python = python::frames();
-            let (addresses, count) = if python.is_empty() { place::addresses() } else { Default::default() };
-            let touch = HostTouch {
-                address,
-                is_write,
-                spot: place::Spot::of(&addresses[..count], python),
-                when: Instant::now(),
-                thread,
-                function: FUNCTION.get(),
-                before: before.into(),
-            };
-            let mut touches = self.touches.lock().unwrap_or_else(PoisonError::into_inner);
-            if touches.len() < MAX_TOUCHES {
-                touches.push(touch);
-                self.has_touches.store(true, Ordering::Release);
-            }
+            reaction = Reaction::Step;
+        } else if state != 0 {
+            self.opened().push(start);
         }
-        self.protect(page..page + 1, libc::PROT_READ | libc::PROT_WRITE)
+        self.protect(page..page + 1, libc::PROT_READ | libc::PROT_WRITE);
+        reaction
+    }
+
+    /// In a signal handler: the instruction is over.
+    pub(crate) fn stepped(&self) {
+        if let Some(page) = STEPPED.take() {
+            self.close(page);
+        }
+    }
+
+    fn note(&self, address: usize, is_write: bool, thread: u32, code: usize, is_source: bool) {
+        let mut before = Vec::new();
+        if is_source {
+            before.resize(PAGE, 0);
+            self.read(address - address % PAGE, &mut before);
+        }
+        let touch = HostTouch {
+            address,
+            is_write,
+            spot: place::Spot::interrupted(code),
+            when: Instant::now(),
+            thread,
+            function: FUNCTION.get(),
+            before: before.into(),
+        };
+        let mut touches = self.touches.lock().unwrap_or_else(PoisonError::into_inner);
+        if touches.len() < MAX_TOUCHES {
+            touches.push(touch);
+            self.has_touches.store(true, Ordering::Release);
+        }
+        drop(touches);
+        self.opened().push(address - address % PAGE);
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Vec<usize>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes again what touches have opened since the last call.
+    pub(crate) fn close_all(&self) {
+        for page in std::mem::take(&mut *self.opened()) {
+            self.close(page);
+        }
     }
 
     /// Changes the state of pages, and their protection where that changes.
@@ -207,4 +291,9 @@ fn access(state: u64) -> i32 {
         (0, _) => libc::PROT_READ,
         _ => libc::PROT_NONE,
     }
+}
+
+/// The bytes of a page that a touch covers.
+fn part(touch: &Touch, page: usize) -> (usize, usize) {
+    (touch.address.max(page), (touch.address + touch.len).min(page + PAGE))
 }

@@ -54,6 +54,23 @@ impl State {
         self.find(Found { id: "L2", severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 
+    /// A thread whose asynchronous operation was refused calls something: does it know?
+    pub(crate) fn check_answer(&mut self, function: &'static str, thread: u32) {
+        // Asking why and trying something else are answers; a wait is none.
+        let is_answer = function.contains("Err") || function.contains("Memcpy") || function.contains("Memset");
+        if is_answer {
+            self.unanswered.remove(&thread);
+        }
+        if !function.contains("Synchronize") {
+            return;
+        }
+        let Some((operation, why)) = self.unanswered.remove(&thread) else { return };
+        let message = format!("{why}; nothing was queued, and the program went on to {function}");
+        let evidence = vec![self.evidence("the refused call", &operation, None)];
+        let fix = "look at the code that the call returns".to_owned();
+        self.find(Found { id: "O1", severity: Severity::Advice, message, fix, count: 1, evidence });
+    }
+
     /// What is still there at the end.
     pub(crate) fn check_leaks(&mut self) {
         let mut leaks: Vec<(String, Arc<Operation>)> = Vec::new();

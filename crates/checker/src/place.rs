@@ -29,8 +29,20 @@ impl Spot {
         Spot { addresses: addresses[..count].into(), python }
     }
 
-    pub(crate) fn of(addresses: &[usize], python: Box<[python::Line]>) -> Spot {
-        Spot { addresses: addresses.into(), python }
+    /// The place of interrupted code, in a signal handler.
+    pub(crate) fn interrupted(code: usize) -> Spot {
+        let python = python::frames();
+        if !python.is_empty() {
+            return Spot { addresses: Box::default(), python };
+        }
+        let (addresses, count) = addresses();
+        // What comes before is the handler. The instruction itself counts, not the one before it.
+        let from = addresses[..count].iter().position(|address| *address == code);
+        let mut kept: Box<[usize]> = addresses[from.unwrap_or(0)..count].into();
+        if from.is_some() {
+            kept[0] += 1;
+        }
+        Spot { addresses: kept, python }
     }
 
     /// Equal for the same place.

@@ -24,13 +24,17 @@ thread_local! {
 
 /// Keeps the frames of the calling thread for the call that comes next.
 pub fn leave_note() {
-    NOTE.set(frames());
+    // A thread that is about to end has no notes any more.
+    let _ = NOTE.try_with(|note| note.replace(frames()));
 }
 
 /// The frames of the calling thread, innermost first; empty without Python.
 pub(crate) fn lines() -> Box<[Line]> {
-    let note = NOTE.take();
-    if note.is_empty() { frames() } else { note }
+    let frames = frames();
+    if !frames.is_empty() {
+        return frames;
+    }
+    NOTE.try_with(|note| note.borrow().clone()).unwrap_or_default()
 }
 
 struct Interpreter {

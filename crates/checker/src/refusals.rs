@@ -47,7 +47,13 @@ impl State {
             Error::NoStream { .. } | Error::NoEvent { .. } | Error::OutOfMemory { .. } => {
                 ("R1", Severity::Proven, "release what is no longer used, or use less: this is the limit of the chip")
             }
-            _ => return,
+            _ => {
+                if function.contains("Async") {
+                    let why = format!("{function} failed with {code}: {error}");
+                    self.unanswered.insert(operation.thread, (Arc::clone(operation), why));
+                }
+                return;
+            }
         };
         let message = format!("{function} failed with {code}: {error}");
         let mut evidence = vec![self.evidence("the call", operation, None)];

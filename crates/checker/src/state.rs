@@ -99,8 +99,8 @@ pub(crate) struct State {
     pub(crate) flights: HashMap<u32, VecDeque<Flight>>,
     /// The number of the newest task of each stream.
     pub(crate) newest: HashMap<u32, u64>,
-    /// By page.
-    pub(crate) before: HashMap<usize, Before>,
+    /// By page, oldest first.
+    pub(crate) before: HashMap<usize, Vec<Before>>,
     pub(crate) objects: HashMap<Object, Arc<Operation>>,
     /// Tasks that record an event or wait for it.
     pub(crate) event_uses: HashMap<u32, Vec<Moment>>,
@@ -108,6 +108,8 @@ pub(crate) struct State {
     pub(crate) reset: HashSet<Object>,
     pub(crate) reset_devices: HashSet<u32>,
     pub(crate) failures: Vec<(Arc<Operation>, String)>,
+    /// By thread: an asynchronous operation that was refused, and that the thread has not reacted to.
+    pub(crate) unanswered: HashMap<u32, (Arc<Operation>, String)>,
     pub(crate) is_finalized: bool,
     pub(crate) found: Vec<Found>,
     known: HashMap<(&'static str, Vec<u64>), usize>,
@@ -225,6 +227,10 @@ impl State {
             for touch in &flight.operation.touches {
                 guard.remove(touch);
             }
+        }
+        for flight in &landed {
+            let left = || self.flights.values().flatten().flat_map(|flight| &flight.operation.touches);
+            guard.narrow(&flight.operation.touches, left);
         }
         landed
     }

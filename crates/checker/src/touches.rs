@@ -13,11 +13,12 @@ impl State {
     /// Works off what the guard has seen since the last call.
     pub(crate) fn settle(&mut self, guard: &Guard, since: Instant) {
         for touch in guard.take() {
-            self.settle_touch(guard, touch, since);
+            self.settle_touch(touch, since);
         }
+        guard.close_all();
     }
 
-    fn settle_touch(&mut self, guard: &Guard, touch: HostTouch, since: Instant) {
+    fn settle_touch(&mut self, touch: HostTouch, since: Instant) {
         let HostTouch { address, is_write, spot, when, thread, function, before } = touch;
         let page = address - address % PAGE;
         let time = when.duration_since(since).as_secs_f64() * 1e6;
@@ -32,10 +33,7 @@ impl State {
             }
         }
         if !before.is_empty() && function.is_none() {
-            self.before.entry(page).or_insert(Before { bytes: before, touch: operation });
-        }
-        if guard.is_guarded(address) {
-            guard.close(address);
+            self.before.entry(page).or_default().push(Before { bytes: before, touch: operation });
         }
     }
 
@@ -113,7 +111,10 @@ impl State {
             for touch in copy.touches.iter().filter(|touch| touch.mode == Mode::Read && guard.contains(touch.address)) {
                 let mut page = touch.address - touch.address % PAGE;
                 while page < touch.address + touch.len {
-                    if let Some(before) = self.before.get(&page) {
+                    // The page was closed when the copy was submitted: it held then what it held before the
+                    // first touch since.
+                    let mut touched = self.before.get(&page).into_iter().flatten();
+                    if let Some(before) = touched.find(|before| before.touch.number > copy.number) {
                         let from = touch.address.max(page);
                         let to = (touch.address + touch.len).min(page + PAGE);
                         let mut now = vec![0; to - from];
@@ -171,7 +172,7 @@ impl State {
             if guard.contains(touch.address) && !self.before.is_empty() {
                 let mut page = touch.address - touch.address % PAGE;
                 while page < touch.address + touch.len {
-                    if let Some(before) = self.before.get_mut(&page) {
+                    for before in self.before.get_mut(&page).into_iter().flatten() {
                         let from = touch.address.max(page);
                         let to = (touch.address + touch.len).min(page + PAGE);
                         guard.read(from, &mut before.bytes[from - page..to - page]);
@@ -186,8 +187,8 @@ impl State {
 
     /// Code of the program that ran as a task may have written any source of what comes after it.
     pub(crate) fn refresh_all(&mut self, guard: &Guard) {
-        for (page, before) in &mut self.before {
-            guard.read(*page, &mut before.bytes);
+        for (page, all) in &mut self.before {
+            all.iter_mut().for_each(|before| guard.read(*page, &mut before.bytes));
         }
         self.flights.values_mut().flatten().flat_map(|flight| &mut flight.prints).for_each(fingerprint::Print::refresh);
     }

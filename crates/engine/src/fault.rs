@@ -10,6 +10,7 @@
 use crate::bytes::{self, Span};
 use crate::machine::Machine;
 use crate::memory::Memory;
+use crate::probe::Reaction;
 use std::fmt::{self, Write as _};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -20,12 +21,18 @@ static WATCHED: AtomicPtr<Memory> = AtomicPtr::new(ptr::null_mut());
 /// The machine whose observer protects pinned memory.
 static OBSERVED: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
 /// What handled each signal before us: address of the handler and whether it takes the details.
-static PREVIOUS: [Previous; 2] = [const { Previous::new() }; 2];
+static PREVIOUS: [Previous; SIGNALS.len()] = [const { Previous::new() }; SIGNALS.len()];
 static INSTALL: Mutex<()> = Mutex::new(());
 /// The fault that was passed on last: thread and place. Seeing it again means that whoever handles it
 /// came back to us.
 static PASSED_ON: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
-const SIGNALS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
+const SIGNALS: [i32; 3] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGTRAP];
+
+/// Our handler of a signal.
+fn ours(signal: i32) -> usize {
+    let handler = if signal == libc::SIGTRAP { trap } else { handle };
+    handler as *const () as usize
+}
 
 struct Previous {
     handler: AtomicUsize,
@@ -105,22 +112,24 @@ pub fn ensure() {
 
 /// Puts the handler in place, above one that the program may have installed since.
 pub(crate) fn ensure_installed() {
-    if SIGNALS.iter().all(|signal| current(*signal).sa_sigaction == handle as *const () as usize) {
+    // Traps matter only to an observer.
+    let signals = if OBSERVED.load(Ordering::Acquire).is_null() { &SIGNALS[..2] } else { &SIGNALS[..] };
+    if signals.iter().all(|signal| current(*signal).sa_sigaction == ours(*signal)) {
         return;
     }
     let _guard = INSTALL.lock();
-    for (signal, previous) in SIGNALS.iter().zip(&PREVIOUS) {
+    for (signal, previous) in signals.iter().zip(&PREVIOUS) {
         let there = current(*signal);
-        if there.sa_sigaction == handle as *const () as usize {
+        if there.sa_sigaction == ours(*signal) {
             continue;
         }
         previous.handler.store(there.sa_sigaction, Ordering::Relaxed);
         previous.flags.store(there.sa_flags as usize, Ordering::Relaxed);
-        let mut ours = there;
-        ours.sa_sigaction = handle as *const () as usize;
-        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | (there.sa_flags & libc::SA_NODEFER);
-        // SAFETY: `ours` is a complete action whose handler has the signature that SA_SIGINFO asks for.
-        unsafe { libc::sigaction(*signal, &ours, ptr::null_mut()) };
+        let mut action = there;
+        action.sa_sigaction = ours(*signal);
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | (there.sa_flags & libc::SA_NODEFER);
+        // SAFETY: it is a complete action whose handler has the signature that SA_SIGINFO asks for.
+        unsafe { libc::sigaction(*signal, &action, ptr::null_mut()) };
     }
 }
 
@@ -164,10 +173,13 @@ fn observe(address: usize, details: *mut libc::c_void) -> bool {
     let Some(probe) = machine.probe().filter(|_| machine.memory.pinned().contains(address)) else { return false };
     // SAFETY: every thread has its own error number, which the interrupted code may be about to read.
     let errno = unsafe { *libc::__errno_location() };
-    let handled = probe.touched(address, is_write(details));
+    let reaction = probe.touched(address, is_write(details), code_of(details));
+    if reaction == Reaction::Step {
+        step(details, true);
+    }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
-    handled
+    reaction != Reaction::PassOn
 }
 
 /// Whether the access that faulted was a write.
@@ -183,6 +195,53 @@ fn is_write(details: *mut libc::c_void) -> bool {
 fn is_write(_details: *mut libc::c_void) -> bool {
     true
 }
+
+/// Where the interrupted code is.
+#[cfg(target_arch = "x86_64")]
+fn code_of(details: *mut libc::c_void) -> usize {
+    let context = details.cast::<libc::ucontext_t>();
+    // SAFETY: the kernel passes a valid context with SA_SIGINFO.
+    unsafe { (&(*context).uc_mcontext.gregs)[libc::REG_RIP as usize] as usize }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn code_of(_details: *mut libc::c_void) -> usize {
+    0
+}
+
+/// The processor flag that traps after every instruction.
+#[cfg(target_arch = "x86_64")]
+const TRAP: i64 = 1 << 8;
+
+/// Lets the interrupted code trap after its next instruction, or no longer.
+#[cfg(target_arch = "x86_64")]
+fn step(details: *mut libc::c_void, on: bool) {
+    let context = details.cast::<libc::ucontext_t>();
+    // SAFETY: the kernel passes a valid context with SA_SIGINFO, which is ours to change.
+    let flags = unsafe { &mut (&mut (*context).uc_mcontext.gregs)[libc::REG_EFL as usize] };
+    *flags = if on { *flags | TRAP } else { *flags & !TRAP };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn step(_details: *mut libc::c_void, _on: bool) {}
+
+/// The instruction that was let through is over; traps that are not ours are passed on.
+extern "C" fn trap(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void) {
+    // SAFETY: the pointer is of a living machine: `forget` clears it before the memory goes.
+    let machine = unsafe { OBSERVED.load(Ordering::Acquire).as_ref() };
+    // SAFETY: the kernel passes valid information with SA_SIGINFO.
+    let is_step = unsafe { (*info).si_code } == TRAP_TRACE;
+    match machine.and_then(Machine::probe).filter(|_| is_step) {
+        Some(probe) => {
+            step(details, false);
+            probe.stepped();
+        }
+        None => pass_on(signal, info, details, true),
+    }
+}
+
+/// What the kernel says of a trap after one instruction.
+const TRAP_TRACE: i32 = 2;
 
 /// Lets a byte routine return an error instead.
 #[cfg(target_arch = "x86_64")]
@@ -243,7 +302,7 @@ fn give_up(signal: i32, is_sent: bool) {
 }
 
 fn pass_on(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void, is_sent: bool) {
-    let index = usize::from(signal != SIGNALS[0]);
+    let index = SIGNALS.iter().position(|known| *known == signal).unwrap_or(0);
     let handler = PREVIOUS[index].handler.load(Ordering::Relaxed);
     let flags = PREVIOUS[index].flags.load(Ordering::Relaxed) as i32;
     match handler {

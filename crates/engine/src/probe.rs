@@ -87,6 +87,17 @@ pub struct Window {
     pub shift: isize,
 }
 
+/// What becomes of an access that faulted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reaction {
+    /// It is not the probe's.
+    PassOn,
+    /// It can be repeated now.
+    Repeat,
+    /// It can be repeated, and the probe is called again right after it.
+    Step,
+}
+
 /// Receives facts.
 pub trait Probe: Send + Sync {
     /// A machine was made.
@@ -129,9 +140,11 @@ pub trait Probe: Send + Sync {
     fn cleared(&self, device: u32);
 
     fn noted(&self, note: &Note);
-    /// Host memory that the probe may have protected was touched; `true`: the access can be repeated.
-    /// Called in a signal handler, on the thread that touched.
-    fn touched(&self, address: usize, is_write: bool) -> bool;
+    /// Host memory that the probe may have protected was touched by the instruction at `code`. Called in
+    /// a signal handler, on the thread that touched.
+    fn touched(&self, address: usize, is_write: bool, code: usize) -> Reaction;
+    /// The one instruction that `Reaction::Step` asked for is over. Called in a signal handler.
+    fn stepped(&self);
 }
 
 impl From<StreamPoint> for Moment {
@@ -211,11 +224,16 @@ impl Task {
                 memory.touch(reduction.target, reduction.len, Mode::Read),
                 memory.touch(reduction.target, reduction.len, Mode::Write),
             ],
-            Task::Described { descriptor, form } => task::described(memory, *descriptor, *form)
-                .map(|span| memory.touches_of(&span).to_vec())
-                .unwrap_or_default(),
+            Task::Described { descriptor, form } => {
+                let span = task::described(memory, *descriptor, *form).ok();
+                let own = Touch { address: *descriptor, len: form.size(), mode: Mode::Read };
+                span.iter().flat_map(|span| memory.touches_of(span)).chain([own]).collect()
+            }
             Task::Indirect(indirect) => {
-                indirect.resolve(memory).map(|span| memory.touches_of(&span).to_vec()).unwrap_or_default()
+                let span = indirect.resolve(memory).ok();
+                let cell = |address| Touch { address, len: size_of::<usize>(), mode: Mode::Read };
+                let own = [cell(indirect.source_cell), cell(indirect.target_cell)];
+                span.iter().flat_map(|span| memory.touches_of(span)).chain(own).collect()
             }
             Task::Annotation(touch) => vec![*touch],
             Task::Record { .. } | Task::RecordShared { .. } | Task::Wait { .. } | Task::Host(_) | Task::Doomed(_) => {

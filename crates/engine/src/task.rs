@@ -210,6 +210,14 @@ pub(crate) fn described(memory: &Memory, descriptor: usize, form: DescriptorForm
 }
 
 impl DescriptorForm {
+    /// Bytes of a descriptor.
+    pub(crate) fn size(self) -> usize {
+        match self {
+            DescriptorForm::Short => 32,
+            DescriptorForm::Long => 64,
+        }
+    }
+
     /// Offsets of length, source and destination.
     pub(crate) fn offsets(self) -> (usize, usize, usize) {
         match self {

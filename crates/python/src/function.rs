@@ -1,5 +1,6 @@
 //! Making Python functions: positional only, with a name, from a Rust closure.
 
+use crate::library;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyModule, PyTuple};
@@ -14,6 +15,7 @@ where
         if keywords.is_some_and(|keywords| !keywords.is_empty()) {
             return Err(PyTypeError::new_err(format!("{name}() takes no keyword arguments")));
         }
+        library::note_place();
         body(arguments).map(Bound::unbind)
     };
     // A function lives as long as its module, which is never unloaded: neither are its texts.

@@ -127,6 +127,17 @@ impl Function {
     }
 }
 
+/// Tells a checker, if there is one, where the Python program is: calls that can block let go of the
+/// interpreter's lock, and then nobody may ask.
+#[inline]
+pub fn note_place() {
+    static NOTE: OnceLock<Option<Function>> = OnceLock::new();
+    let checking = || function(c"softaclIsChecking").0.is_some_and(|is| is(0, 0, 0, 0, 0, 0, 0, 0, 0, 0) as i32 != 0);
+    if let Some(note) = NOTE.get_or_init(|| checking().then(|| function(c"softaclNotePlace"))) {
+        note.call(&[0; MAX_WORDS]);
+    }
+}
+
 /// Calls a function that takes or returns floats, which travel in other registers.
 pub fn float_to_half(value: f32) -> u16 {
     match function(c"aclFloatToFloat16").0 {
