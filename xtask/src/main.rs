@@ -1,5 +1,6 @@
 //! The project's own commands: everything a newcomer or CI has to run, with nothing to set up by hand.
 
+mod browser;
 mod conformance;
 mod install;
 mod python;

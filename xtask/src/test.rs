@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
 
 use crate::conformance::{self, Options, Sanitizer};
-use crate::{install, python, support, tree};
+use crate::{browser, install, python, support, tree};
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
 use std::time::Instant;
@@ -14,6 +14,7 @@ const STEPS: &[Step] = &[
         tree::run(tree::cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
     }),
     ("units and model", || tree::run(tree::cargo().args(["test", "--workspace", "--locked"]))),
+    ("report in a browser", browser::test),
     ("interleavings", interleavings),
     ("support table", || support::write(true)),
     ("conformance", || conform(None, false)),

@@ -143,6 +143,15 @@ mod tests {
     }
 
     #[test]
+    fn where_there_are_pages_every_finding_has_one() {
+        for rule in RULES {
+            let written = PAGES.iter().any(|(id, _)| *id == rule.id);
+            assert!(written || PAGES.is_empty(), "docs/findings/{}.md is missing", rule.id);
+            assert!(page(rule).contains(rule.id), "{}", rule.id);
+        }
+    }
+
+    #[test]
     fn a_mistyped_code_finds_its_neighbours() {
         assert!(unknown("107004444", &codes()).contains("near it"));
         assert!(unknown("STREAM_CONTEXT", &codes()).contains("107003"));

@@ -18,7 +18,7 @@ pub struct Arguments {
     #[command(flatten)]
     machine: Machine,
     /// The program and its arguments, after `--`
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(last = true, required = true, value_name = "PROGRAM", help_heading = "The program")]
     program: Vec<OsString>,
 }
 

@@ -8,7 +8,7 @@ use crate::finding::{Actor, Finding, Operation};
 use std::fmt::Write as _;
 
 /// Findings whose two operations lack an order; the others are not drawn with a gap.
-const UNORDERED: [&str; 9] = ["H1", "H2", "H3", "S1", "S2", "S3", "L1", "L3", "B5"];
+const UNORDERED: [&str; 8] = ["H1", "H2", "H3", "S1", "S2", "S3", "L1", "L3"];
 /// Operations that are drawn beside those of the finding.
 const NEIGHBOURS: usize = 16;
 /// More than these of a finding are not drawn.
@@ -184,7 +184,12 @@ impl<'a> Canvas<'a> {
     fn operation(&mut self, operation: &Operation) {
         let role = self.role(operation);
         let (left, right, y) = self.bar(operation);
-        let class = if role.is_some() { "op hot" } else { "op" };
+        let class = match (role, self.unordered()) {
+            (None, _) => "op",
+            // Where a buffer was made and the like: not one of the two that clash.
+            (_, Some((first, second))) if ![first.number, second.number].contains(&operation.number) => "op side",
+            _ => "op hot",
+        };
         writeln!(self.svg, "<g class=\"{class}\" tabindex=\"0\"><title>{}</title>", escape(&hover(operation, role)))
             .expect(TEXT);
         if let Actor::Stream { sequence, .. } = operation.actor {
@@ -208,13 +213,13 @@ impl<'a> Canvas<'a> {
                     .expect(TEXT);
                 }
             } else {
-                self.name(right, y, "never ran", "role");
+                self.name(right, y, true, "never ran", "role");
             }
         } else {
             self.rectangle(left, right, y);
         }
         if let Some(role) = role {
-            self.name((left + right) / 2.0, y, role, "role");
+            self.name((left + right) / 2.0, y, self.is_above(operation), role, "role");
         }
         self.svg.push_str("</g>\n");
         if let Some(moment) = operation.waited.filter(|_| role.is_some()) {
@@ -230,11 +235,11 @@ impl<'a> Canvas<'a> {
             "<g class=\"waited\"><title>a wait of the host covers it, at {}</title>\
              <line x1=\"{x:.1}\" y1=\"{:.0}\" x2=\"{x:.1}\" y2=\"{:.0}\"/>",
             time(moment),
-            y - 16.0,
-            y + 16.0,
+            y - 12.0,
+            y + 12.0,
         )
         .expect(TEXT);
-        self.name(x, y, "waited", "wait");
+        self.name(x, y, true, "waited", "wait");
         self.svg.push_str("</g>\n");
     }
 
@@ -265,17 +270,16 @@ impl<'a> Canvas<'a> {
         .expect(TEXT);
     }
 
-    /// A name above its lane, or below, or further away: where no other is.
-    fn name(&mut self, middle: f64, y: f64, text: &str, class: &str) {
+    /// A name beside its lane, where no other is; `up` is the better side.
+    fn name(&mut self, middle: f64, y: f64, up: bool, text: &str, class: &str) {
         let text: String = text.chars().take(40).collect();
-        let half = text.chars().count() as f64 * LETTER / 2.0;
-        let middle = middle.clamp(LEFT + half, (self.width - half - 4.0).max(LEFT + half));
-        let (left, right) = (middle - half - 4.0, middle + half + 4.0);
-        let free =
-            |baseline: &f64| !self.names.iter().any(|(l, r, b)| *l < right && left < *r && (b - baseline).abs() < 13.0);
-        let places = [y - 16.0, y + 24.0, y - 29.0, y + 36.0];
-        let baseline = places.into_iter().find(free).unwrap_or(places[0]);
-        self.names.push((left, right, baseline));
+        let half = text.chars().count() as f64 * LETTER / 2.0 + 4.0;
+        let middle = middle.clamp(LEFT + half, (self.width - half).max(LEFT + half));
+        let (above, below) = ([y - 16.0, y - 29.0], [y + 23.0, y + 36.0]);
+        let places = if up { [above, below] } else { [below, above] }.concat();
+        let free = |baseline: &&f64| self.is_free(middle, half, **baseline, 13.0);
+        let baseline = *places.iter().find(free).unwrap_or(&places[0]);
+        self.names.push((middle - half, middle + half, baseline));
         writeln!(
             self.svg,
             "<text class=\"{class}\" x=\"{middle:.1}\" y=\"{baseline:.0}\" text-anchor=\"middle\">{}</text>",
@@ -284,57 +288,70 @@ impl<'a> Canvas<'a> {
         .expect(TEXT);
     }
 
-    /// The order that is missing, from the one operation to the other.
+    fn is_free(&self, middle: f64, half: f64, baseline: f64, height: f64) -> bool {
+        let (left, right) = (middle - half, middle + half);
+        !self.names.iter().any(|(l, r, b)| *l < right && left < *r && (b - baseline).abs() < height)
+    }
+
+    /// The two operations whose order is missing.
+    fn unordered(&self) -> Option<(&'a Operation, &'a Operation)> {
+        let [first, second, ..] = self.finding.operations.as_slice() else { return None };
+        let different = first.operation.number != second.operation.number;
+        let known = UNORDERED.contains(&self.finding.id.as_str());
+        (known && different).then_some((&first.operation, &second.operation))
+    }
+
+    /// Whether the name of an operation goes above it: not where the arrow meets it.
+    fn is_above(&self, operation: &Operation) -> bool {
+        let Some((first, second)) = self.unordered() else { return true };
+        let (_, _, y) = self.bar(operation);
+        let other = if operation.number == first.number { second } else { first };
+        self.bar(other).2 >= y
+    }
+
+    /// The order that is missing, as an arrow from the one operation to the other.
     fn gap(&mut self) {
-        let [first, second, ..] = self.finding.operations.as_slice() else { return };
-        let (first, second) = (&first.operation, &second.operation);
-        if !UNORDERED.contains(&self.finding.id.as_str()) || first.number == second.number {
-            return;
-        }
+        let Some((first, second)) = self.unordered() else { return };
         let (from, to) = (self.bar(first), self.bar(second));
-        // From the side that looks at the other.
-        let facing = |(left, right, _): (f64, f64, f64), other: f64| {
-            if other < left {
-                left
-            } else if other > right {
-                right
-            } else {
-                (left + right) / 2.0
-            }
+        // The end of a bar that looks at the other one.
+        let facing = |(left, right, _): (f64, f64, f64), other: f64| match other {
+            other if other < left => left + 7.0,
+            other if other > right => right - 7.0,
+            _ => (left + right) / 2.0,
         };
         let (x1, x2) = (facing(from, (to.0 + to.1) / 2.0), facing(to, (from.0 + from.1) / 2.0));
-        let down = (to.2 - from.2).signum();
-        let (y1, y2) = (from.2 + down * BAR / 2.0, to.2 - down * BAR / 2.0);
-        let (mx, my, curve) = if down == 0.0 || from.2 == to.2 {
-            let low = from.2 + 30.0;
-            (
-                (x1 + x2) / 2.0,
-                low + 2.0,
-                format!("M{x1:.1} {:.1} C{x1:.1} {low} {x2:.1} {low} {x2:.1} {:.1}", from.2 + 10.0, to.2 + 10.0),
-            )
+        // On one lane it goes around below; otherwise straight from lane to lane.
+        let (leave, arrive) = if from.2 < to.2 {
+            (1.0, -1.0)
+        } else if from.2 > to.2 {
+            (-1.0, 1.0)
         } else {
-            let middle = (y1 + y2) / 2.0;
-            (
-                (x1 + x2) / 2.0,
-                middle,
-                format!("M{x1:.1} {y1:.1} C{x1:.1} {middle:.1} {x2:.1} {middle:.1} {x2:.1} {y2:.1}"),
-            )
+            (1.0, 1.0)
         };
-        let tip = if from.2 == to.2 { to.2 + 10.0 } else { y2 };
-        let back = if from.2 == to.2 { 8.0 } else { -down * 8.0 };
+        let (y1, y2) = (from.2 + leave * BAR / 2.0, to.2 + arrive * BAR / 2.0);
+        let bend = if leave == arrive { y1 + 26.0 } else { (y1 + y2) / 2.0 };
         let text = "no wait orders these two";
-        let half = text.len() as f64 * LETTER / 2.0 + 4.0;
-        let mx = mx.clamp(LEFT + half, self.width - half - 4.0);
+        let half = text.len() as f64 * LETTER / 2.0;
+        let on_curve = |t: f64| {
+            let s = 1.0 - t;
+            let (a, b, c, d) = (s * s * s, 3.0 * s * s * t, 3.0 * s * t * t, t * t * t);
+            (a * x1 + b * x1 + c * x2 + d * x2, a * y1 + (b + c) * bend + d * y2)
+        };
+        let inside = |(x, y): (f64, f64)| (x.clamp(LEFT + half, self.width - half - 4.0), y);
+        let spots = [0.5, 0.4, 0.6, 0.3, 0.7].map(|t| inside(on_curve(t)));
+        let free = |spot: &&(f64, f64)| self.is_free(spot.0, half, spot.1 + 4.0, 19.0);
+        let (x, y) = *spots.iter().find(free).unwrap_or(&spots[0]);
         writeln!(
             self.svg,
-            "<g class=\"missing\"><path class=\"gap\" d=\"{curve}\"/>\
-             <path class=\"gap-head\" d=\"M{x2:.1} {tip:.1} l-5 {back:.1} h10 z\"/>\
+            "<g class=\"missing\"><path class=\"gap\" d=\"M{x1:.1} {y1:.1} C{x1:.1} {bend:.1} {x2:.1} {bend:.1} {x2:.1} {y2:.1}\"/>\
+             <path class=\"gap-head\" d=\"M{x2:.1} {y2:.1} l-5 {:.0} h10 z\"/>\
              <rect class=\"plate\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" rx=\"10\"/>\
-             <text class=\"gap-name\" x=\"{mx:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text></g>",
-            mx - half,
-            my - 10.0,
+             <text class=\"gap-name\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text></g>",
+            arrive * 8.0,
+            x - half,
+            y - 10.0,
             2.0 * half,
-            my + 4.0,
+            y + 4.0,
         )
         .expect(TEXT);
     }
@@ -402,6 +419,19 @@ mod tests {
             assert!(svg.contains(part), "{part}");
         }
         assert!(svg.contains("reads bytes 0 to 4095 of the 8192 bytes"), "hover");
+    }
+
+    #[test]
+    fn what_only_helps_to_understand_is_not_as_loud() {
+        let mut report = example::report();
+        let mut third = report.findings[0].operations[1].clone();
+        third.role = "allocated here".into();
+        third.operation.number = 2;
+        third.operation.submitted = 5.0;
+        report.findings[0].operations.push(third);
+        let svg = draw(&report.findings[0], &report.timeline);
+        assert_eq!((svg.matches("class=\"op hot\"").count(), svg.matches("class=\"op side\"").count()), (2, 1));
+        assert!(svg.contains(">allocated here<"));
     }
 
     #[test]

@@ -14,6 +14,8 @@ pub mod text;
 mod words;
 
 #[cfg(test)]
+mod browser;
+#[cfg(test)]
 mod example;
 
 pub use outcome::{Case, Outcome, Process};

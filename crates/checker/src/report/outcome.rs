@@ -68,7 +68,8 @@ impl Outcome {
         let mut fresh = false;
         let process = self.processes.len();
         for finding in report.findings {
-            let same = |case: &&mut Case| case.finding.fingerprint == finding.fingerprint;
+            let same =
+                |case: &&mut Case| case.finding.fingerprint == finding.fingerprint && case.finding.id == finding.id;
             if let Some(case) = self.cases.iter_mut().find(same) {
                 case.finding.count += finding.count;
                 // Another run may prove what this one only suspected.

@@ -63,7 +63,7 @@ pub const RULES: &[Rule] = &[
         "thread that silently uses the default device",
         "A thread that never set a device uses device 0. Call aclrtSetDevice in it, so that the choice is visible.",
     ),
-    proven(
+    advice(
         "K1",
         "declared kind differs from where the memory is",
         "Declare the direction that the addresses have, or ACL_MEMCPY_DEFAULT.",
@@ -73,18 +73,30 @@ pub const RULES: &[Rule] = &[
         "asynchronous copy that blocked",
         "Pageable memory makes an asynchronous copy wait for its stream. Allocate with aclrtMallocHost, or register the memory.",
     ),
-    proven("B1", "batch with too many entries", "Split the batch: the synchronous call takes at most 4096 entries."),
-    proven("B2", "batch that is not supported", "The message says what this chip or version does not support."),
     proven(
+        "B1",
+        "batch that is too large or was refused",
+        "The blocking call takes at most 4096 entries; the message says which rule was broken, and by which entry.",
+    ),
+    proven(
+        "B2",
+        "chip without batch copies",
+        "The call returned 207000 and copied nothing. Copy entry by entry on chips without batch copies.",
+    ),
+    advice(
         "B3",
-        "failIndex of a batch misread",
+        "failIndex that says nothing",
         "Set failIndex to SIZE_MAX before the call; it is an index only if the call wrote one.",
     ),
-    proven("B4", "attributes of a batch break their rules", "The message says which attribute breaks which rule."),
     proven(
-        "B5",
+        "B4",
         "entries of one batch overlap",
         "The entries of a batch have no order. Put those that touch the same bytes into separate batches.",
+    ),
+    advice(
+        "B5",
+        "destMaxs equal to sizes in every entry",
+        "Pass the room behind each destination: then the only check of bounds can fire.",
     ),
     advice(
         "A1",
@@ -95,7 +107,7 @@ pub const RULES: &[Rule] = &[
     advice(
         "M2",
         "capacity argument that can never protect",
-        "Pass the size of the destination, not the size of the copy: then the check can fire.",
+        "Pass what is left of the allocation behind the destination: then the check can fire.",
     ),
     proven(
         "U1",

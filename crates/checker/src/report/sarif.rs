@@ -125,10 +125,11 @@ fn told(part: &Part) -> String {
 fn location(frame: &Frame, root: &Path) -> Value {
     let mut location = Map::new();
     if let Some(file) = &frame.file {
-        let artifact = match Path::new(file).strip_prefix(root) {
+        let file = words::tidy(file);
+        let artifact = match file.strip_prefix(root) {
             Ok(below) => json!({ "uri": encode(&below.display().to_string()), "uriBaseId": ROOT }),
-            Err(_) if file.starts_with('/') => json!({ "uri": file_uri(file) }),
-            Err(_) => json!({ "uri": encode(file), "uriBaseId": ROOT }),
+            Err(_) if file.is_absolute() => json!({ "uri": file_uri(&file.display().to_string()) }),
+            Err(_) => json!({ "uri": encode(&file.display().to_string()), "uriBaseId": ROOT }),
         };
         let mut physical = json!({ "artifactLocation": artifact });
         if let Some(line) = frame.line.filter(|line| *line > 0) {

@@ -16,7 +16,7 @@ pub fn line(frame: &Frame) -> Option<String> {
     // Not a device or a pipe: those could block or never end.
     fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let found = BufReader::new(File::open(path).ok()?.take(LIMIT)).split(b'\n').nth(number)?.ok()?;
-    let text = plain(String::from_utf8_lossy(&found).replace('\t', "    ").trim_end());
+    let text = plain(String::from_utf8_lossy(&found).replace('\t', "    ").trim());
     if text.is_empty() {
         return None;
     }

@@ -90,6 +90,10 @@ fn pattern(place: &str) -> Result<Pattern, String> {
     if place.contains('*') && !place.contains('(') {
         return Err(format!("{place:?}: `*` stands alone; otherwise write file.c, file.c:42 or a function"));
     }
+    let is_cpp = place.contains(['(', '<']) || place.contains("operator");
+    if place.contains(char::is_whitespace) && !is_cpp {
+        return Err(format!("{place:?} is more than a place; a comment begins with #"));
+    }
     // The names of C++ and Rust have colons too, but in pairs.
     let Some((file, line)) = place.rsplit_once(':').filter(|(file, _)| !file.ends_with(':')) else {
         return Ok(Pattern::Name(place.to_owned()));
@@ -171,6 +175,7 @@ mod tests {
         assert!(told("H1 app.c:x").contains("\"x\" is not the number of a line"));
         assert!(told("H1 app.c:0").contains("not the number"));
         assert!(told("H1 src/*").contains("stands alone"));
+        assert!(told("H1 app.c the old one").contains("a comment begins with #"));
     }
 
     #[test]

@@ -10,6 +10,8 @@ const WIDTH: usize = 100;
 const CALLERS: usize = 3;
 const RANGES: usize = 3;
 const PARTS: usize = 4;
+/// A longer role has a line of its own, so that the others keep their room.
+const ROLE: usize = 14;
 const ADVICE: usize = 10;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -44,7 +46,12 @@ pub fn render(outcome: &Outcome, options: Options) -> String {
         let hint = format!("softacl explain {}", case.finding.id);
         page.line("", &format!("More about {}, with a buggy and a fixed program: {hint}", case.finding.id));
     }
-    let colour = if outcome.count(Severity::Proven) > 0 { RED } else { GREEN };
+    let colour = match (outcome.count(Severity::Proven), outcome.notes.is_empty()) {
+        (0, true) => GREEN,
+        // Not all of it was seen: green would promise too much.
+        (0, false) => YELLOW,
+        _ => RED,
+    };
     let summary = page.paint(colour, &outcome.summary());
     page.line("", &format!("softacl check: {summary}"));
     page.text
@@ -92,7 +99,8 @@ impl Page {
         self.line("", &headline);
         self.wrapped("  ", 2, &plain(&finding.message));
         let shown = finding.operations.len().min(PARTS);
-        let width = finding.operations[..shown].iter().map(|part| part.role.chars().count()).max().unwrap_or(0).max(6);
+        let roles = finding.operations[..shown].iter().map(|part| part.role.chars().count());
+        let width = roles.filter(|len| *len <= ROLE).max().unwrap_or(0).max("repeat".len());
         for part in &finding.operations[..shown] {
             self.text.push('\n');
             self.part(part, width);
@@ -116,8 +124,13 @@ impl Page {
         if text.is_empty() {
             return;
         }
-        let gap = " ".repeat(width.saturating_sub(label.chars().count()) + 2);
-        self.wrapped(&format!("  {}{gap}", self.paint(colour, label)), width + 4, text);
+        let painted = self.paint(colour, label);
+        if label.chars().count() > width {
+            self.line("  ", &painted);
+            return self.wrapped(&" ".repeat(width + 4), width + 4, text);
+        }
+        let gap = " ".repeat(width - label.chars().count() + 2);
+        self.wrapped(&format!("  {painted}{gap}"), width + 4, text);
     }
 
     fn part(&mut self, part: &Part, width: usize) {
@@ -254,6 +267,16 @@ softacl check: 1 proven, 1 advice; schedule late
         frame.line = Some(1);
         let text = text(report);
         assert!(text.contains("    1 | //! The report for people who look at a terminal"), "{text}");
+    }
+
+    #[test]
+    fn a_long_role_does_not_push_the_rest_aside() {
+        let mut report = example::report();
+        report.findings[0].operations[0].role = "the operation that meets it".into();
+        let text = text(report);
+        let expected = "\n  the operation that meets it\n             aclrtMemcpyAsync: copy of 4096 bytes";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("\n  the write  write by the program\n"), "{text}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Words that all renderings share: places, actors, commands. Nothing here knows about colour or markup.
 
 use crate::finding::{Actor, Frame, Mode, Operation};
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// `app.c:42 in upload`, or what is known instead.
 pub fn place(frame: &Frame) -> String {
@@ -20,9 +20,26 @@ pub fn place(frame: &Frame) -> String {
 
 /// A path as one says it: relative to the working directory if it is below it.
 fn short(path: &str) -> String {
+    let path = tidy(path);
     let here = std::env::current_dir().ok();
-    let below = here.as_deref().and_then(|here| Path::new(path).strip_prefix(here).ok());
-    below.filter(|below| !below.as_os_str().is_empty()).map_or(path.to_owned(), |below| below.display().to_string())
+    let below = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
+    below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(&path).display().to_string()
+}
+
+/// A path without `.` and `..`, which compilers leave in the names of headers.
+pub fn tidy(path: &str) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for component in Path::new(path).components() {
+        let is_named = matches!(tidy.components().next_back(), Some(Component::Normal(_)));
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if is_named => {
+                tidy.pop();
+            }
+            component => tidy.push(component),
+        }
+    }
+    tidy
 }
 
 /// `stream 2, task 7` or `thread 1`.
@@ -107,6 +124,18 @@ mod tests {
         frame.file = Some(here.display().to_string());
         frame.line = Some(1);
         assert_eq!(place(&frame), "src/lib.rs:1");
+    }
+
+    #[test]
+    fn paths_are_told_without_detours() {
+        for (path, expected) in [
+            ("/src/case/../zoo.h", "/src/zoo.h"),
+            ("./app.c", "app.c"),
+            ("../app.c", "../app.c"),
+            ("a/../../b.c", "../b.c"),
+        ] {
+            assert_eq!(tidy(path), Path::new(expected), "{path}");
+        }
     }
 
     #[test]

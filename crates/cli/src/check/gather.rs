@@ -67,8 +67,9 @@ fn judge(pid: u32, status: ExitStatus, found: &Found, notes: &mut Vec<String>) {
     }
     if found.is_empty() && status.signal().is_none() {
         notes.push(
-            "nothing was checked: no process of the program used softacl's libascendcl.so. Does it call AscendCL, \
-             and does it find the library through LD_LIBRARY_PATH (no rpath, not statically linked)?"
+            "nothing was checked: no process of the program left a report. Does it call AscendCL, does it find \
+             softacl's libascendcl.so through LD_LIBRARY_PATH (no rpath, not statically linked), and does it end \
+             by itself rather than with _exit?"
                 .to_owned(),
         );
     }

@@ -19,6 +19,9 @@ const RELAYED: [libc::c_int; 6] =
 
 /// Starts to relay. A child begins with the default actions again: handlers do not survive `exec`.
 pub fn install() -> Result<()> {
+    // Who starts us may ignore the end of children; then there would be none to wait for.
+    // SAFETY: restores the default action of a signal.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     for signal in RELAYED {
         // SAFETY: the handler only uses atomics and `kill`; the structure is initialised before use.
         let result = unsafe {
