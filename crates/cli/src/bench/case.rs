@@ -100,6 +100,11 @@ impl Measure {
         }
     }
 
+    /// Whether the samples behind it are something else than times.
+    pub fn is_no_time(self) -> bool {
+        matches!(self, Measure::Plain(_, Unit::Instructions | Unit::Percent))
+    }
+
     pub fn suffix(self) -> &'static str {
         match self {
             Measure::Ratio(..) => "x",

@@ -45,3 +45,21 @@ impl Ground {
         Ok(verified)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_did_not_arrive_are_seen() {
+        acl::set_device(0).expect("a device");
+        let ground = Ground::new(4096).expect("memory");
+        let stream = acl::Stream::new().expect("a stream");
+        let error = ground.verify([(64, 128)], 64).expect_err("nothing was copied");
+        assert!(error.to_string().contains("offset 64"), "{error}");
+        acl::upload_async(ground.target.at(64), ground.source.at(128), 64, &stream).expect("queued");
+        stream.synchronize().expect("done");
+        assert_eq!(ground.verify([(64, 128)], 64).expect("right"), 64);
+        assert!(ground.verify([(64, 128), (128, 192)], 64).is_err());
+    }
+}

@@ -73,7 +73,7 @@ impl Pocl {
         ensure!(!library.is_null(), "libOpenCL.so.1 is not installed");
         let functions = Functions::load(library)?;
         let platform = find_platform(&functions)?;
-        let version = platform_text(&functions, platform, PLATFORM_VERSION)?;
+        let version = short(&platform_text(&functions, platform, PLATFORM_VERSION)?);
         let mut device = ptr::null_mut();
         // SAFETY: writes one handle.
         let code = unsafe { (functions.clGetDeviceIDs)(platform, DEVICE_TYPE_ALL, 1, &mut device, ptr::null_mut()) };
@@ -127,6 +127,12 @@ fn platform_text(functions: &Functions, platform: Handle, what: u32) -> Result<S
     check("clGetPlatformInfo", code)?;
     // SAFETY: the call ended the text with a zero.
     Ok(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
+}
+
+/// The part of the version before the list of how it was built.
+fn short(version: &str) -> String {
+    let name = version.split_whitespace().skip_while(|word| *word != "PoCL").take(2).collect::<Vec<_>>();
+    if name.len() == 2 { name.join(" ") } else { version.to_owned() }
 }
 
 pub struct Buffer<'a> {

@@ -2,6 +2,8 @@
 
 use super::case::{Case, Outcome};
 use super::statistics::Summary;
+use super::sweep::Sweep;
+use crate::demo::size;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::IsTerminal;
@@ -13,6 +15,9 @@ pub struct Report {
     pub quick: bool,
     pub machine: Machine,
     pub cases: Vec<Row>,
+    /// What `--plot` drew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<Sweep>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -109,8 +114,8 @@ impl Row {
                 reached: bar.limit.map(|limit| value.median <= limit),
             })
         });
-        let timed = !matches!(case.work, super::case::Work::Instructions(_)) && case.key != "idle-100";
-        let times = outcome.series.iter().filter(|_| timed).map(|series| {
+        let counts = case.bars.iter().any(|bar| bar.measure.is_no_time());
+        let times = outcome.series.iter().filter(|_| !counts).map(|series| {
             let ns = Summary::of(&series.samples);
             let moves = outcome.unit_bytes > 0 && series.name != super::race::PAIR;
             Timing {
@@ -205,12 +210,12 @@ impl Table {
         let pocl = pocl.as_deref().unwrap_or("not used");
         let quick = if report.quick { " Quick run: small sizes, few rounds, for a first look only." } else { "" };
         format!(
-            "\n{} of {} bars reached, {waived} cases waived, {} MiB verified.{quick}\n\
+            "\n{} of {} bars reached, {waived} cases waived, {} verified.{quick}\n\
              {processor}, {cores} cores. PoCL: {pocl}. HIP-CPU is not measured.\n\
              x: time over that of the reference, round by round. pair: one lock and unlock of a free mutex. Smaller is better.",
             bars().filter(|reached| *reached).count(),
             bars().count(),
-            verified >> 20,
+            size(verified),
         )
     }
 }

@@ -4,7 +4,7 @@ use super::memory::CacheFlush;
 use super::pocl::Pocl;
 use anyhow::Result;
 use indicatif::ProgressBar;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::time::Duration;
 
 pub struct Stage {
@@ -12,6 +12,7 @@ pub struct Stage {
     pub progress: ProgressBar,
     pocl: OnceCell<Result<Pocl, String>>,
     flush: OnceCell<CacheFlush>,
+    pace: Cell<Pace>,
 }
 
 /// How often a race is repeated: until the budget is spent, within bounds.
@@ -24,15 +25,20 @@ pub struct Pace {
 
 impl Stage {
     pub fn new(quick: bool, progress: ProgressBar) -> Stage {
-        Stage { quick, progress, pocl: OnceCell::new(), flush: OnceCell::new() }
-    }
-
-    pub fn pace(&self) -> Pace {
-        if self.quick {
+        let pace = if quick {
             Pace { least: 3, most: 5, budget: Duration::from_millis(50) }
         } else {
             Pace { least: 9, most: 41, budget: Duration::from_millis(1500) }
-        }
+        };
+        Stage { quick, progress, pocl: OnceCell::new(), flush: OnceCell::new(), pace: Cell::new(pace) }
+    }
+
+    pub fn pace(&self) -> Pace {
+        self.pace.get()
+    }
+
+    pub fn set_pace(&self, pace: Pace) {
+        self.pace.set(pace);
     }
 
     /// Most rounds that a race may have, the warm-up included.
@@ -53,8 +59,7 @@ impl Stage {
     /// Makes everything cold.
     pub fn flush_caches(&self) -> Result<()> {
         if self.flush.get().is_none() {
-            let flush = CacheFlush::new()?;
-            return Ok(self.flush.get_or_init(|| flush).flush());
+            let _ = self.flush.set(CacheFlush::new()?);
         }
         self.flush.get().into_iter().for_each(CacheFlush::flush);
         Ok(())

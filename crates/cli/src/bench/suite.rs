@@ -209,3 +209,16 @@ pub const SUITE: &[Case] = &[
         work: Work::Missing("no observers exist"),
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_and_every_case_that_runs_has_a_quantity() {
+        for (index, case) in SUITE.iter().enumerate() {
+            assert!(SUITE[..index].iter().all(|other| other.key != case.key), "{} is there twice", case.key);
+            assert!(matches!(case.work, Work::Missing(_)) || !case.bars.is_empty(), "{} measures nothing", case.key);
+        }
+    }
+}

@@ -11,6 +11,7 @@ use crate::acl::{self, DeviceMemory, Event, PinnedMemory, Stream};
 use anyhow::{Result, ensure};
 use clap::Args;
 use reference::Reference;
+pub use report::size;
 use report::{Report, Step};
 use std::time::Instant;
 
