@@ -63,7 +63,7 @@ pub struct Arguments {
 }
 
 const EXAMPLES: &str = "Examples:
-  softacl bench                                    everything, about two minutes
+  softacl bench                                    everything
   softacl bench --quick                            a first look, a few seconds
   softacl bench --filter batch,one-16m             some cases
   softacl bench --filter instructions              instruction counts, which a busy machine does not change
