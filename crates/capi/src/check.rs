@@ -21,7 +21,14 @@ const PROVEN: i32 = 2;
 
 /// Makes the checker, if the environment asks for one.
 pub(crate) fn install() -> Option<Arc<Checker>> {
-    config::checks().then(|| Arc::clone(CHECKER.get_or_init(Arc::default)))
+    let checker = config::checks().then(|| Arc::clone(CHECKER.get_or_init(Arc::default)))?;
+    // An empty file says that this process is checked: if it stays empty, the process has ended badly.
+    if let Some(directory) = config::check_directory()
+        && let Err(error) = std::fs::write(directory.join(format!("{}.json", std::process::id())), "")
+    {
+        eprintln!("softacl: {} cannot be written, so there will be no report: {error}", directory.display());
+    }
+    Some(checker)
 }
 
 pub(crate) fn checker() -> Option<&'static Checker> {

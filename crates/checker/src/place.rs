@@ -94,7 +94,7 @@ pub(crate) fn addresses() -> ([usize; DEPTH], usize) {
     unsafe {
         backtrace::trace_unsynchronized(|frame| {
             addresses[count] = frame.ip() as usize;
-            count += 1;
+            count += usize::from(addresses[count] != 0);
             count < DEPTH
         });
     }

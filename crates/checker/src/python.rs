@@ -57,27 +57,27 @@ fn interpreter() -> Option<&'static Interpreter> {
 
 fn find() -> Option<Interpreter> {
     macro_rules! symbol {
-        ($name:literal) => {{
+        ($name:literal, $type:ty) => {{
             // SAFETY: looks a name up in what is loaded already.
             let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, $name.as_ptr()) };
             if found.is_null() {
                 return None;
             }
             // SAFETY: the functions of these names have these types in every Python from 3.9 on.
-            unsafe { std::mem::transmute::<*mut c_void, _>(found) }
+            unsafe { std::mem::transmute::<*mut c_void, $type>(found) }
         }};
     }
     Some(Interpreter {
-        holds_lock: symbol!(c"PyGILState_Check"),
-        frame: symbol!(c"PyEval_GetFrame"),
-        back: symbol!(c"PyFrame_GetBack"),
-        code: symbol!(c"PyFrame_GetCode"),
-        line: symbol!(c"PyFrame_GetLineNumber"),
-        attribute: symbol!(c"PyObject_GetAttrString"),
-        text: symbol!(c"PyUnicode_AsUTF8AndSize"),
-        keep: symbol!(c"Py_IncRef"),
-        release: symbol!(c"Py_DecRef"),
-        clear: symbol!(c"PyErr_Clear"),
+        holds_lock: symbol!(c"PyGILState_Check", unsafe extern "C" fn() -> c_int),
+        frame: symbol!(c"PyEval_GetFrame", unsafe extern "C" fn() -> *mut c_void),
+        back: symbol!(c"PyFrame_GetBack", unsafe extern "C" fn(*mut c_void) -> *mut c_void),
+        code: symbol!(c"PyFrame_GetCode", unsafe extern "C" fn(*mut c_void) -> *mut c_void),
+        line: symbol!(c"PyFrame_GetLineNumber", unsafe extern "C" fn(*mut c_void) -> c_int),
+        attribute: symbol!(c"PyObject_GetAttrString", unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void),
+        text: symbol!(c"PyUnicode_AsUTF8AndSize", unsafe extern "C" fn(*mut c_void, *mut isize) -> *const c_char),
+        keep: symbol!(c"Py_IncRef", unsafe extern "C" fn(*mut c_void)),
+        release: symbol!(c"Py_DecRef", unsafe extern "C" fn(*mut c_void)),
+        clear: symbol!(c"PyErr_Clear", unsafe extern "C" fn()),
     })
 }
 

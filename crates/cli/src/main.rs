@@ -1,5 +1,7 @@
 //! The command line of softacl. Each command is one file; this one only says what there is.
 
+mod acl;
+mod bench;
 mod check;
 mod chips;
 mod demo;
@@ -26,6 +28,7 @@ const EXAMPLES: &str = "Examples:
   softacl run --soc Ascend310P -- ./app            ... on another chip
   softacl run --schedule late -- ./app             ... with every copy as late as the rules allow
   softacl check -- ./app                           prove misuse of asynchronous copies
+  softacl bench --quick                            how fast it is here, against memcpy
   softacl explain 107003                           what an error code means and what to check";
 
 #[derive(Subcommand)]
@@ -36,6 +39,7 @@ enum Command {
     Chips(chips::Arguments),
     Env(environment::Arguments),
     Demo(demo::Arguments),
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
         Command::Chips(arguments) => chips::main(&arguments).map(done),
         Command::Env(arguments) => environment::main(&arguments).map(done),
         Command::Demo(arguments) => demo::main(&arguments).map(done),
+        Command::Bench(arguments) => bench::main(&arguments).map(done),
     };
     match result {
         Ok(code) => code,
