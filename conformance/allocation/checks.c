@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2 R1
 /* Allocation and release: arguments, contexts, alignment. */
 #include "../expect.h"
 

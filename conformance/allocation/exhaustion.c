@@ -2,6 +2,7 @@
 // softacl-only
 // env: SOFTACL_MEMORY=64MiB
 // schedules: all
+// misuses: R1
 /* A device runs out of memory with 207001, and recovers when something is freed. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2
 /* aclrtGetMemInfo follows allocation and release. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2 S2
 /* Host registration: makes plain memory pinned where the product has it, and is refused elsewhere. */
 #include "../expect.h"
 

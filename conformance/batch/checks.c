@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: B1
 /* Batch copies, the checks that precede the runtime: rows 1 to 9 of the table, and what they do to failIndex. */
 #include "forms.h"
 

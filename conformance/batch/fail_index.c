@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
+// misuses: B1
 /* Batch copies, row 15: a wrong item is named by failIndex. Items before it have run in the asynchronous forms of A2 and A3. */
 #include "forms.h"
 

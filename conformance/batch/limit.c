@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
+// misuses: B1
 /* 4096 items are the most of a blocking batch; the asynchronous one has no such limit. */
 #include "forms.h"
 

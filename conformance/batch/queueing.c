@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
+// misuses: H3 S2
 /* The asynchronous batch is only queued when all its host memory is pinned, and drains the stream when it is not. */
 #include "forms.h"
 

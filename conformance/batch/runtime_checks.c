@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
+// misuses: B1 C1 C2 S1
 /* Batch copies, the checks of the runtime: rows 10 to 14 and 16, with failIndex at SIZE_MAX. */
 #include "forms.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: S2
 /* Callbacks run in the thread that processes reports; a blocking one holds its stream, the other kind does not. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: M1
 /* Seen in a client: an address passed as destMax. Only a count above it is an error of that argument. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2 L2 M1
 /* Seen in clients: destructors that destroy and free at exit, after aclrtResetDevice and aclFinalize. Errors, never a crash. */
 #include "../expect.h"
 

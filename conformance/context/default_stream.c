@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C1 C2 S1 S2
 /* Every context has its own default stream: the one a null stream means, and a real handle for it. */
 #include "../expect.h"
 

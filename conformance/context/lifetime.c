@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2
 /* Contexts: creation, the current one, destruction, and what each call refuses. */
 #include "../expect.h"
 

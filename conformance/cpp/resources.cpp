@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: M1
 /* A C++ client: resources with owners, errors as exceptions, release in the right order while unwinding. */
 #include "../expect.h"
 

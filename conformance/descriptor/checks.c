@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // schedules: all
+// misuses: C1 C2
 /* Descriptor copies: the checks of the three calls and their order. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // schedules: all
+// misuses: S2
 /* The descriptor is read when the task runs: changes made while the stream is held are effective. */
 #include "../expect.h"
 

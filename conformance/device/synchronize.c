@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2
 /* aclrtSynchronizeDevice waits for the streams of the current context, and only for those. */
 #include "../expect.h"
 

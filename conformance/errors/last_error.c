@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2 M1
 /* The last-error cell: what enters it, what does not, per thread, read with and without clearing. */
 #include "../expect.h"
 

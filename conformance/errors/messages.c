@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2 M1
 /* aclGetRecentErrMsg: text after an error, gone after it was read, one for each thread. */
 #include "../expect.h"
 

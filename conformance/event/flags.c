@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2
 /* Event flags: which are accepted, alone or together, by the classic and by the Ex call. */
 #include "../expect.h"
 

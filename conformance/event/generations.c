@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: H3
 /* A wait belongs to the record that was made before it; later records of the same event change nothing for it. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: Ascend310P Ascend910B
 // schedules: all
+// misuses: R1
 /* Events with a resource of their own run out with 207007; those that take it when recorded do not. */
 #include "../expect.h"
 

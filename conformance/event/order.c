@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: H3
 /* Order between streams through events: held back until the record, then right; destroyed events keep their effect. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C1
 /* Recording, querying, synchronising, resetting. */
 #include "../expect.h"
 

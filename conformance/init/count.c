@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: L2
 /* aclInit counts; aclFinalize ends at once, aclFinalizeReference step by step. */
 #include "../expect.h"
 

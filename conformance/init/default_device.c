@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2
 /* A default device in the configuration: some calls then need no aclrtSetDevice, aclrtMemcpyAsync does. */
 #include "../expect.h"
 

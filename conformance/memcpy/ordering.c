@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: S2
 /* aclrtMemcpy waits for no stream: it finishes while streams are held, and does not see what they have queued. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C1 C2
 /* Two-dimensional copies: the check table and its order, blocking and asynchronous. */
 #include "../expect.h"
 

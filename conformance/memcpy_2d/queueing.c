@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: S2
 /* aclrtMemcpy2dAsync with pinned memory is queued; with pageable memory it waits for the stream and is done on return. */
 #include "../expect.h"
 

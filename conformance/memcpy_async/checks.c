@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2 M1
 /* aclrtMemcpyAsync and aclrtMemcpyAsyncWithCondition: the check table and its order. */
 #include "../expect.h"
 

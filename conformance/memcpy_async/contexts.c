@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C1
 /* A stream of another context: refused for queued copies, accepted by the pageable branch. */
 #include "../expect.h"
 

@@ -2,6 +2,7 @@
 // form: RC
 // softacl-only
 // schedules: all
+// misuses: M1
 /* The RC form: one memory for the processor and the device, no correction of kinds, host to host accepted. */
 #include "../expect.h"
 

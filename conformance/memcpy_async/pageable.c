@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: S2
 /* A pageable address: the call waits for the whole stream, copies, and returns with the data in place. */
 #include "../expect.h"
 

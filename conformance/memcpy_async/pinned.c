@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: H3 S2
 /* With pinned and device memory the call only queues: proven by holding the stream. Order within the stream is strict. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: S2
 /* Kind 5, host to buffer to device: the source is taken during the call, the copy itself stays asynchronous. */
 #include "../expect.h"
 

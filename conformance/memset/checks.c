@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C1 C2 M1
 /* aclrtMemset and aclrtMemsetAsync: checks and their order. */
 #include "../expect.h"
 

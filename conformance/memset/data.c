@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: S2
 /* What memset sets, and when: device memory in stream order, host memory at once. */
 #include "../expect.h"
 

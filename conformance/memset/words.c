@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2 S2
 /* aclrtMemsetD32 and its asynchronous form; where the product has none, they return 0 and set nothing. */
 #include "../expect.h"
 

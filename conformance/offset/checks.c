@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C1 C2 M1
 /* aclrtMemcpyAsyncWithOffset: its checks in their order. The upper layer has none of its own. */
 #include "../expect.h"
 

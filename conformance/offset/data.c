@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend910A
 // schedules: all
+// misuses: S2
 /* aclrtMemcpyAsyncWithOffset follows the cells when the task runs, and adds the offsets. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2
 /* Peer access: arguments and their order, and the products without it. Needs two devices. */
 #include "../expect.h"
 

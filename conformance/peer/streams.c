@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P Ascend910A
 // schedules: all
+// misuses: C1
 /* Two devices at work: each with its own streams, joined by copies and events. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C1 C2 S1
 /* aclrtReduceAsync: its checks. The count is in bytes. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: S2
 /* Sum, maximum and minimum of every type, with values computed by hand. A product may lack a combination (207000). */
 #include "../expect.h"
 

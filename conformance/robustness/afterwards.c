@@ -1,6 +1,7 @@
 // soc: all
 // softacl-only
 // schedules: all
+// misuses: C2 L2 M1
 /* Everything again after the device was reset, and again after aclFinalize: errors, no harm, and a fresh start works. */
 #include "../expect.h"
 

@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend310P
 // softacl-only
 // schedules: all
+// misuses: H2 L3 M1
 /* Freed memory, memory freed twice, memory freed under a pending copy, and pointers that were never allocated. */
 #include "../expect.h"
 

@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend310P
 // softacl-only
 // schedules: all
+// misuses: C2
 /* Handles that are stale, of another type, or never were: 107017 for streams and events, the codes of 4.3 for contexts. */
 #include "../expect.h"
 

@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend950 Ascend310P
 // softacl-only
 // schedules: all
+// misuses: B1
 /* Host addresses that are not there: the copy fails, the process lives. */
 #include "../batch/forms.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2
 /* Null pointers everywhere: an error, mostly 100000, and nothing more. Run with and without a device. */
 #include "../expect.h"
 

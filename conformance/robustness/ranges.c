@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend950 Ascend310P Ascend310B
 // softacl-only
 // schedules: all
+// misuses: B1 M1
 /* A range that leaves its allocation, on either side, by one byte or by much, is refused at the call; neighbours stay whole. */
 #include "../batch/forms.h"
 

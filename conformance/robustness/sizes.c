@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend950 Ascend310P
 // softacl-only
 // schedules: all
+// misuses: B1 M1 R1
 /* Sizes beyond all reason: an error without harm, also where a sum or a product would wrap around. */
 #include "../batch/forms.h"
 

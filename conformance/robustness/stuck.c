@@ -1,6 +1,7 @@
 // softacl-only
 // env: SOFTACL_MEMORY=256MiB
 // schedules: all
+// misuses: L3 M1
 /* One stream that does not move hurts nobody else: memory that its tasks do not name is reused at once, memory that they do
  * name is kept, and work that is dropped never blocks what was submitted after it. */
 #include "../expect.h"

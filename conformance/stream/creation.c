@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C1 C2 L1
 /* Creating and destroying streams: arguments, configuration, waiting, forcing. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: R1
 /* As many streams as the product has, each of them working; then 207008; then all over again. */
 #include "../expect.h"
 

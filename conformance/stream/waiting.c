@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2
 /* Synchronise and query: timeouts, contexts, the default stream. */
 #include "../expect.h"
 
