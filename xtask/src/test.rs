@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
 
 use crate::conformance::{self, Options, Sanitizer};
-use crate::{install, python, support, tree};
+use crate::{install, python, support, tree, zoo};
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
 use std::time::Instant;
@@ -16,12 +16,14 @@ const STEPS: &[Step] = &[
     ("units and model", || tree::run(tree::cargo().args(["test", "--workspace", "--locked"]))),
     ("interleavings", interleavings),
     ("support table", || support::write(true)),
+    ("zoo table", || zoo::table(true)),
     ("conformance", || conform(None)),
     ("conformance, ASan", || conform(Some(Sanitizer::Address))),
     ("conformance, TSan", || conform(Some(Sanitizer::Thread))),
     ("installation", install::check),
     ("python", python::test),
     ("examples", examples),
+    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: false, seeds: 20 })),
     ("demo", demo),
     ("soak", || soak(60)),
 ];
