@@ -23,6 +23,8 @@ pub struct Place {
     pub include: PathBuf,
     /// Where `import acl` finds the module.
     pub site: PathBuf,
+    /// The interpreter itself, not a script that looks for one: it starts thousands of times.
+    pub python: PathBuf,
     /// Binaries, outputs and reports.
     pub directory: PathBuf,
 }
@@ -158,7 +160,7 @@ impl Run<'_> {
         }
         match self.case.language {
             Language::C => words.push(place.binary(self.case, self.twin).into()),
-            Language::Python => words.extend(["python3".into(), self.case.source(self.twin).into()]),
+            Language::Python => words.extend([place.python.clone().into(), self.case.source(self.twin).into()]),
         }
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);

@@ -11,7 +11,9 @@ use crate::tree;
 /// Writes docs/zoo.md, or checks that it is what would be written.
 pub fn write(check: bool) -> Result<()> {
     let path = tree::root().join("docs/zoo.md");
-    let text = table(&case::all(&tree::root().join("zoo"))?)?;
+    let cases = case::all(&tree::root().join("zoo"))?;
+    check_pages(&cases)?;
+    let text = table(&cases)?;
     if check {
         let found = fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
         ensure!(found == text, "docs/zoo.md is out of date: run `cargo xtask zoo --table`");
@@ -50,6 +52,20 @@ fn table(cases: &[Case]) -> Result<String> {
         writeln!(text, "- **{}**: {}", case.id, case.story)?;
     }
     Ok(text)
+}
+
+/// Every finding has a page, and the page has the severity that its cases expect.
+fn check_pages(cases: &[Case]) -> Result<()> {
+    for id in FINDINGS {
+        let path = tree::root().join(format!("docs/findings/{id}.md"));
+        let page = fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
+        ensure!(page.starts_with(&format!("# {id}: ")), "{} does not start with its id", path.display());
+        for case in cases.iter().filter(|case| case.findings.first().is_some_and(|f| f.id() == id)) {
+            let line = format!("\nSeverity: **{}**.", case.severity.name());
+            ensure!(page.contains(&line), "{} and {} differ in the severity", path.display(), case.id);
+        }
+    }
+    Ok(())
 }
 
 fn row(text: &mut String, case: &Case) -> Result<()> {
