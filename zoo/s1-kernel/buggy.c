@@ -4,7 +4,7 @@
 #if __has_include("softacl/annotate.h")
 #include "softacl/annotate.h"
 #else
-#define softaclAnnotateRead(stream, address, size) ((void)0)
+#define softaclAnnotateRead(stream, address, size) ACL_SUCCESS
 #endif
 
 #define WORDS 4096
@@ -38,7 +38,7 @@ int main(void)
 
     OK(aclrtMemcpyAsync(block, SIZE, pool, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, load));
     OK(aclrtLaunchHostFunc(compute, sum_kernel, NULL));
-    softaclAnnotateRead(compute, block, SIZE);
+    OK(softaclAnnotateRead(compute, block, SIZE));
     OK(aclrtSynchronizeStream(compute));
     OK(aclrtSynchronizeStream(load));
 

@@ -4,7 +4,7 @@
 #if __has_include("softacl/annotate.h")
 #include "softacl/annotate.h"
 #else
-#define softaclAnnotateWrite(stream, address, size) ((void)0)
+#define softaclAnnotateWrite(stream, address, size) ACL_SUCCESS
 #endif
 
 #define WORDS 4096
@@ -33,7 +33,7 @@ int main(void)
     OK(aclrtMallocHost((void **)&host, SIZE));
 
     OK(aclrtLaunchHostFunc(nic, rdma_write, NULL));
-    softaclAnnotateWrite(nic, block, SIZE);
+    OK(softaclAnnotateWrite(nic, block, SIZE));
     OK(aclrtMemcpyAsync(host, SIZE, block, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, offload));
     OK(aclrtSynchronizeStream(offload));
     OK(aclrtSynchronizeStream(nic));

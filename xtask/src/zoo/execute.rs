@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -137,12 +137,7 @@ impl Run<'_> {
         let text = String::from_utf8_lossy(&fs::read(&output)?).into_owned();
         let judged = match end {
             End::TimedOut => Err("it took too long".to_owned()),
-            End::Exited(status) => self.judge(status.code(), &text).and_then(|()| {
-                if !self.checked {
-                    return Ok(());
-                }
-                self.judge_report(&fs::read_to_string(&report).map_err(|error| format!("no report: {error}"))?)
-            }),
+            End::Exited(status) => self.judge(status.code(), &text, &report),
         };
         if judged.is_ok() {
             fs::remove_file(&output)?;
@@ -150,7 +145,7 @@ impl Run<'_> {
         Ok(judged.err().map(|reason| Failure { reason, output: text, repeat }))
     }
 
-    fn command(&self, place: &Place, report: &PathBuf) -> Command {
+    fn command(&self, place: &Place, report: &Path) -> Command {
         let mut words: Vec<OsString> = Vec::new();
         if self.checked {
             words.push(place.library.join("softacl").into());
@@ -167,12 +162,12 @@ impl Run<'_> {
         command
     }
 
-    /// Exit code and verdict. What a buggy program finds while it is checked is not told: the checker may have
+    /// Report, exit code and verdict. What a buggy program finds while it is checked is not told: the checker may have
     /// touched its bytes.
-    fn judge(&self, code: Option<i32>, output: &str) -> Result<(), String> {
-        let buggy = self.twin == Twin::Buggy;
-        let caught = self.checked && buggy && self.case.severity == Severity::Proven;
-        let wanted = if caught { PROVEN } else { 0 };
+    fn judge(&self, code: Option<i32>, output: &str, report: &Path) -> Result<(), String> {
+        let is_proven = self.checked
+            && self.judge_report(&fs::read_to_string(report).map_err(|error| format!("no report: {error}"))?)?;
+        let wanted = if is_proven { PROVEN } else { 0 };
         if code != Some(wanted) {
             let found = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
             return Err(format!("{found}, expected exit code {wanted}"));
@@ -190,8 +185,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The findings: exactly those that are expected, with the right severity.
-    fn judge_report(&self, text: &str) -> Result<(), String> {
+    /// The findings: exactly those that are expected, with the right severity. Says whether one of them is proven.
+    fn judge_report(&self, text: &str) -> Result<bool, String> {
         let report: Report = serde_json::from_str(text).map_err(|error| format!("the report is no report: {error}"))?;
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for finding in &report.findings {
@@ -220,7 +215,7 @@ impl Run<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(report.findings.iter().any(|finding| finding.severity.to_lowercase() == Severity::Proven.name()))
     }
 }
 
@@ -228,7 +223,7 @@ impl Run<'_> {
 mod tests {
     use super::*;
 
-    fn judge(twin: Twin, findings: &str) -> Result<(), String> {
+    fn judge(twin: Twin, findings: &str) -> Result<bool, String> {
         let text = r#"
             id = "h1-x"
             title = ""
@@ -252,9 +247,9 @@ mod tests {
     #[test]
     fn exactly_what_is_expected() {
         let good = finding("H1", "PROVEN", 3);
-        assert_eq!(judge(Twin::Buggy, &good), Ok(()));
-        assert_eq!(judge(Twin::Buggy, &format!("{good}, {}", finding("P1", "advice", 1))), Ok(()));
-        assert_eq!(judge(Twin::Fixed, ""), Ok(()));
+        assert_eq!(judge(Twin::Buggy, &good), Ok(true));
+        assert_eq!(judge(Twin::Buggy, &format!("{good}, {}", finding("P1", "advice", 1))), Ok(true));
+        assert_eq!(judge(Twin::Fixed, ""), Ok(false));
         for bad in ["", &finding("H1", "advice", 3), &finding("H1", "proven", 2), &finding("H2", "proven", 3)] {
             assert!(judge(Twin::Buggy, bad).is_err(), "{bad}");
         }
