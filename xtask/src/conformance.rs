@@ -18,6 +18,9 @@ use anyhow::{Context, Result, ensure};
 use directives::{Directives, Form};
 use execute::{Outcome, Run};
 
+pub use build::{command_line, quoted};
+pub use execute::{End, clean_environment, run_into};
+
 /// What to test, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -244,7 +247,7 @@ impl Topic {
 }
 
 /// Applies `work` to every item on all cores; the results come in the order of the items.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
     let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
@@ -266,7 +269,7 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
         .collect()
 }
 
-fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
+pub fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
         paths.push(entry?.path());
@@ -275,7 +278,7 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn last_part(path: &Path) -> String {
+pub fn last_part(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 

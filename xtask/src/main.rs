@@ -7,6 +7,7 @@ mod python;
 mod support;
 mod test;
 mod tree;
+mod zoo;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
@@ -66,6 +67,24 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Run the zoo: every bug must be found, every fixed twin left in peace
+    Zoo {
+        /// Only cases whose name contains this
+        #[arg(long)]
+        filter: Option<String>,
+        /// Look only at what the programs do
+        #[arg(long)]
+        without_checker: bool,
+        /// How many seeds the fixed programs run on
+        #[arg(long, default_value_t = 50)]
+        seeds: u32,
+        /// Write docs/zoo.md instead
+        #[arg(long)]
+        table: bool,
+        /// With --table: only say whether the file is up to date
+        #[arg(long, requires = "table")]
+        check: bool,
+    },
 }
 
 fn main() -> Result<()> {
@@ -99,5 +118,9 @@ fn main() -> Result<()> {
         Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
         Command::Soak { seconds } => test::soak(seconds),
         Command::Support { check } => support::write(check),
+        Command::Zoo { table: true, check, .. } => zoo::table(check),
+        Command::Zoo { filter, without_checker, seeds, .. } => {
+            zoo::run(&zoo::Options { filter, checker: !without_checker, seeds })
+        }
     }
 }

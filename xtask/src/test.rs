@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
 
 use crate::conformance::{self, Options, Sanitizer};
-use crate::{browser, install, python, support, tree};
+use crate::{browser, install, python, support, tree, zoo};
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
 use std::time::Instant;
@@ -17,6 +17,7 @@ const STEPS: &[Step] = &[
     ("report in a browser", browser::test),
     ("interleavings", interleavings),
     ("support table", || support::write(true)),
+    ("zoo table", || zoo::table(true)),
     ("conformance", || conform(None, false)),
     ("conformance, checked", || conform(None, true)),
     ("conformance, ASan", || conform(Some(Sanitizer::Address), false)),
@@ -24,6 +25,7 @@ const STEPS: &[Step] = &[
     ("installation", install::check),
     ("python", python::test),
     ("examples", examples),
+    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: false, seeds: 20 })),
     ("demo", demo),
     ("soak", || soak(60)),
 ];

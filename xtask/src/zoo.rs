@@ -1,0 +1,151 @@
+//! `cargo xtask zoo`: every bug of `zoo/` must be found, and every fixed twin must be left in peace.
+//!
+//! The buggy program runs under `early`, where luck may save it, and under `late` with the checker, which must report
+//! exactly what the case expects. The fixed program runs under `early`, `late` and many seeds with the checker, which
+//! must report nothing. `--without-checker` looks at the behaviour of the programs only.
+
+mod case;
+mod execute;
+mod table;
+
+use std::fs;
+use std::io::{IsTerminal, Write as _, stdout};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::conformance::in_parallel;
+use crate::{python, tree};
+use case::{Case, Language, Twin};
+use execute::{Place, Run};
+
+pub use table::write as table;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Only cases whose name contains this.
+    pub filter: Option<String>,
+    /// Without it only what the programs do is looked at.
+    pub checker: bool,
+    /// How many seeds the fixed programs run on.
+    pub seeds: u32,
+}
+
+pub fn run(options: &Options) -> Result<()> {
+    let started = Instant::now();
+    let mut cases = case::all(&tree::root().join("zoo"))?;
+    cases.retain(|case| options.filter.as_deref().is_none_or(|filter| case.id.contains(filter)));
+    ensure!(!cases.is_empty(), "no case matches");
+    let place = prepare(&cases)?;
+
+    let twins: Vec<(&Case, Twin)> = cases.iter().flat_map(|case| [(case, Twin::Buggy), (case, Twin::Fixed)]).collect();
+    let mut broken = 0;
+    for ((case, twin), result) in twins.iter().zip(in_parallel(&twins, |(case, twin)| place.build(case, *twin))) {
+        if let Some(text) = result? {
+            println!("{} {} does not compile\n{text}", case.id, twin.name());
+            broken += 1;
+        }
+    }
+    ensure!(broken == 0, "{broken} programs do not compile");
+
+    let runs: Vec<Run> = cases.iter().flat_map(|case| plan(case, options)).collect();
+    let progress = Mutex::new(Progress::new(runs.len()));
+    let outcomes = in_parallel(&runs, |run| {
+        let failure = run.execute(&place)?;
+        let mut progress = progress.lock().expect("no run panics while it holds the lock");
+        progress.advance();
+        if let Some(failure) = &failure {
+            progress.clear();
+            let output: Vec<String> = failure.output.lines().map(|line| format!("  | {line}")).collect();
+            let output = output.join("\n");
+            println!("FAILED {}\n  {}\n{output}\n  repeat: {}", run.title(), failure.reason, failure.repeat);
+        }
+        Ok::<_, anyhow::Error>(failure.is_some())
+    });
+    let mut failed = 0;
+    for outcome in outcomes {
+        failed += usize::from(outcome?);
+    }
+    println!(
+        "zoo: {} cases, {} runs{}, {failed} failed, {:.1} s",
+        cases.len(),
+        runs.len(),
+        if options.checker { "" } else { " without the checker" },
+        started.elapsed().as_secs_f64()
+    );
+    ensure!(failed == 0, "{failed} runs of the zoo failed");
+    Ok(())
+}
+
+fn prepare(cases: &[Case]) -> Result<Place> {
+    let directory = tree::target().join("zoo");
+    let site = directory.join("site-packages");
+    fs::create_dir_all(&site)?;
+    let library = tree::build_library()?;
+    if cases.iter().any(|case| case.language == Language::Python) {
+        python::stage_module(&site)?;
+    }
+    Ok(Place { library, include: tree::root().join("include"), site, python: interpreter()?, directory })
+}
+
+/// The path of the interpreter that `python3` stands for.
+fn interpreter() -> Result<PathBuf> {
+    let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output();
+    let asked = asked.context("could not start python3")?;
+    ensure!(asked.status.success(), "python3 does not run: {}", String::from_utf8_lossy(&asked.stderr));
+    Ok(PathBuf::from(String::from_utf8(asked.stdout)?))
+}
+
+/// The runs of one case.
+fn plan<'c>(case: &'c Case, options: &Options) -> Vec<Run<'c>> {
+    let run = |twin, schedule: &str, checked| Run { case, twin, schedule: schedule.to_owned(), checked };
+    let mut runs = vec![run(Twin::Buggy, "early", false), run(Twin::Buggy, "late", false)];
+    if options.checker {
+        runs.push(run(Twin::Buggy, "late", true));
+    }
+    runs.push(run(Twin::Fixed, "threads", false));
+    let seeds = (1..=options.seeds).map(|seed| format!("random:{seed}"));
+    for schedule in case.schedules.iter().cloned().chain(seeds) {
+        runs.push(run(Twin::Fixed, &schedule, options.checker));
+    }
+    runs
+}
+
+/// One line that says how far the runs have come: rewritten on a terminal, every tenth part elsewhere.
+#[derive(Debug)]
+struct Progress {
+    total: usize,
+    done: usize,
+    terminal: bool,
+}
+
+impl Progress {
+    fn new(total: usize) -> Progress {
+        Progress { total, done: 0, terminal: stdout().is_terminal() }
+    }
+
+    fn advance(&mut self) {
+        self.done += 1;
+        if self.terminal {
+            print!("\rzoo: {} of {} runs", self.done, self.total);
+            if self.done == self.total {
+                println!();
+            }
+            // A line that cannot be shown is no reason to stop.
+            stdout().flush().ok();
+        } else if self.done * 10 / self.total > (self.done - 1) * 10 / self.total {
+            println!("zoo: {} of {} runs", self.done, self.total);
+        }
+    }
+
+    /// Makes room for something else.
+    fn clear(&self) {
+        if self.terminal {
+            print!("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Building the programs of the zoo, running one of them once, and judging what it said and what the checker said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::case::{Case, Expected, Language, Severity, Twin, Verdict};
+use crate::conformance::{End, clean_environment, command_line, quoted, run_into};
+
+/// What the checker's exit code is when it has proven something.
+const PROVEN: i32 = 2;
+
+/// Where the programs find what they need.
+#[derive(Debug)]
+pub struct Place {
+    /// Where `libascendcl.so` and `softacl` are.
+    pub library: PathBuf,
+    pub include: PathBuf,
+    /// Where `import acl` finds the module.
+    pub site: PathBuf,
+    /// The interpreter itself, not a script that looks for one: it starts thousands of times.
+    pub python: PathBuf,
+    /// Binaries, outputs and reports.
+    pub directory: PathBuf,
+}
+
+/// A program with a schedule.
+#[derive(Debug)]
+pub struct Run<'c> {
+    pub case: &'c Case,
+    pub twin: Twin,
+    pub schedule: String,
+    pub checked: bool,
+}
+
+/// Why a run is not as it should be.
+#[derive(Debug)]
+pub struct Failure {
+    pub reason: String,
+    pub output: String,
+    pub repeat: String,
+}
+
+/// The part of the checker's report that the zoo looks at.
+#[derive(Debug, Deserialize)]
+struct Report {
+    findings: Vec<Finding>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Finding {
+    id: String,
+    severity: String,
+    message: String,
+    count: u64,
+}
+
+impl Place {
+    fn binary(&self, case: &Case, twin: Twin) -> PathBuf {
+        self.directory.join(format!("{}-{}", case.id, twin.name()))
+    }
+
+    /// Builds one program. `Some` is what the compiler has to say against it.
+    pub fn build(&self, case: &Case, twin: Twin) -> Result<Option<String>> {
+        if case.language == Language::Python {
+            return Ok(None);
+        }
+        let mut gcc = Command::new("gcc");
+        gcc.args([
+            "-std=gnu11",
+            "-O1",
+            "-g",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-deprecated-declarations",
+            "-pthread",
+        ])
+        .arg("-I")
+        .arg(&self.include)
+        .arg(case.source(twin))
+        .arg("-o")
+        .arg(self.binary(case, twin))
+        .arg("-L")
+        .arg(&self.library)
+        .arg("-lascendcl");
+        let output = gcc.output().context("could not start gcc")?;
+        let text = || format!("{}\n{}", command_line(&gcc), String::from_utf8_lossy(&output.stderr));
+        Ok((!output.status.success()).then(text))
+    }
+
+    fn variables(&self, run: &Run) -> Vec<(String, OsString)> {
+        let mut variables = vec![
+            ("LD_LIBRARY_PATH".to_owned(), self.library.clone().into_os_string()),
+            // A machine that is busy must not look like a program that waits.
+            ("SOFTACL_PATIENCE".to_owned(), "5000".into()),
+        ];
+        if run.case.language == Language::Python {
+            variables.push(("PYTHONPATH".to_owned(), self.site.clone().into_os_string()));
+            variables.push(("PYTHONDONTWRITEBYTECODE".to_owned(), "1".into()));
+        }
+        if !run.checked {
+            variables.push(("SOFTACL_SCHEDULE".to_owned(), run.schedule.clone().into()));
+        }
+        variables.extend(run.case.env.iter().map(|(name, value)| (name.clone(), value.into())));
+        variables
+    }
+}
+
+impl Run<'_> {
+    pub fn title(&self) -> String {
+        let checked = if self.checked { ", checked" } else { "" };
+        format!("{} {} under {}{checked}", self.case.id, self.twin.name(), self.schedule)
+    }
+
+    /// Runs the program and compares. `None` is success.
+    pub fn execute(&self, place: &Place) -> Result<Option<Failure>> {
+        let name = self.title().replace([' ', ':', ','], "-");
+        let output = place.directory.join(format!("{name}.txt"));
+        let report = place.directory.join(format!("{name}.json"));
+        let variables = place.variables(self);
+        let mut command = self.command(place, &report);
+        let words = variables.iter().map(|(name, value)| format!("{name}={}", quoted(&value.to_string_lossy())));
+        let repeat = format!("{} {}", words.collect::<Vec<_>>().join(" "), command_line(&command));
+        clean_environment(&mut command, false);
+        command.envs(variables);
+        if report.exists() {
+            fs::remove_file(&report)?; // of an earlier run
+        }
+
+        let end = run_into(&mut command, &output)?;
+        let text = String::from_utf8_lossy(&fs::read(&output)?).into_owned();
+        let judged = match end {
+            End::TimedOut => Err("it took too long".to_owned()),
+            End::Exited(status) => self.judge(status.code(), &text, &report),
+        };
+        if judged.is_ok() {
+            fs::remove_file(&output)?;
+        }
+        Ok(judged.err().map(|reason| Failure { reason, output: text, repeat }))
+    }
+
+    fn command(&self, place: &Place, report: &Path) -> Command {
+        let mut words: Vec<OsString> = Vec::new();
+        if self.checked {
+            words.push(place.library.join("softacl").into());
+            words.extend(["check", "--schedule", &self.schedule, "--json"].map(OsString::from));
+            words.push(report.into());
+            words.push("--".into());
+        }
+        match self.case.language {
+            Language::C => words.push(place.binary(self.case, self.twin).into()),
+            Language::Python => words.extend([place.python.clone().into(), self.case.source(self.twin).into()]),
+        }
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        command
+    }
+
+    /// Report, exit code and verdict. What a buggy program finds while it is checked is not told: the checker may have
+    /// touched its bytes.
+    fn judge(&self, code: Option<i32>, output: &str, report: &Path) -> Result<(), String> {
+        let is_proven = self.checked
+            && self.judge_report(&fs::read_to_string(report).map_err(|error| format!("no report: {error}"))?)?;
+        let wanted = if is_proven { PROVEN } else { 0 };
+        if code != Some(wanted) {
+            let found = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
+            return Err(format!("{found}, expected exit code {wanted}"));
+        }
+        let found = Verdict::of(output).ok_or("no line says right or wrong")?;
+        let expected = match (self.twin, self.schedule.as_str()) {
+            (Twin::Fixed, _) => Verdict::Right,
+            (Twin::Buggy, "early") => self.case.early,
+            (Twin::Buggy, "late") if !self.checked => self.case.late,
+            (Twin::Buggy, _) => Verdict::Any,
+        };
+        if !expected.admits(found) {
+            return Err(format!("its data are {found:?}, expected {expected:?}"));
+        }
+        Ok(())
+    }
+
+    /// The findings: exactly those that are expected, with the right severity. Says whether one of them is proven.
+    fn judge_report(&self, text: &str) -> Result<bool, String> {
+        let report: Report = serde_json::from_str(text).map_err(|error| format!("the report is no report: {error}"))?;
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for finding in &report.findings {
+            *counts.entry(&finding.id).or_default() += finding.count;
+        }
+        let empty = Vec::new();
+        let expected = if self.twin == Twin::Buggy { &self.case.findings } else { &empty };
+        let wanted: BTreeSet<&str> = expected.iter().map(Expected::id).collect();
+        let tolerated = |id: &str| self.twin == Twin::Buggy && self.case.also.contains(id);
+        let found: BTreeSet<&str> = counts.keys().copied().filter(|id| wanted.contains(id) || !tolerated(id)).collect();
+        if found != wanted {
+            let lines = report.findings.iter().map(|f| format!("\n    {} ({}) {}", f.id, f.severity, f.message));
+            return Err(format!("found {found:?}, expected {wanted:?}{}", lines.collect::<String>()));
+        }
+        for finding in &report.findings {
+            let severity = finding.severity.to_lowercase();
+            if wanted.contains(finding.id.as_str()) && severity != self.case.severity.name() {
+                return Err(format!("{} is {severity}, expected {}", finding.id, self.case.severity.name()));
+            }
+        }
+        for finding in expected {
+            if let Expected::Counted { id, count } = finding {
+                let found = counts.get(id.as_str()).copied().unwrap_or(0);
+                if found != *count {
+                    return Err(format!("{id} was found {found} times, expected {count}"));
+                }
+            }
+        }
+        Ok(report.findings.iter().any(|finding| finding.severity.to_lowercase() == Severity::Proven.name()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(twin: Twin, findings: &str) -> Result<bool, String> {
+        let text = r#"
+            id = "h1-x"
+            title = ""
+            language = "c"
+            severity = "proven"
+            findings = [{ id = "H1", count = 3 }]
+            also = ["P1"]
+            story = ""
+            real_life = "pattern"
+            late = "wrong"
+        "#;
+        let case: Case = toml::from_str(text).expect("a case");
+        let run = Run { case: &case, twin, schedule: "late".to_owned(), checked: true };
+        run.judge_report(&format!(r#"{{ "schedule": "late", "findings": [{findings}] }}"#))
+    }
+
+    fn finding(id: &str, severity: &str, count: u64) -> String {
+        format!(r#"{{ "id": "{id}", "severity": "{severity}", "message": "m", "count": {count}, "place": "x" }}"#)
+    }
+
+    #[test]
+    fn exactly_what_is_expected() {
+        let good = finding("H1", "PROVEN", 3);
+        assert_eq!(judge(Twin::Buggy, &good), Ok(true));
+        assert_eq!(judge(Twin::Buggy, &format!("{good}, {}", finding("P1", "advice", 1))), Ok(true));
+        assert_eq!(judge(Twin::Fixed, ""), Ok(false));
+        for bad in ["", &finding("H1", "advice", 3), &finding("H1", "proven", 2), &finding("H2", "proven", 3)] {
+            assert!(judge(Twin::Buggy, bad).is_err(), "{bad}");
+        }
+        assert!(judge(Twin::Buggy, &format!("{good}, {}", finding("S1", "proven", 1))).is_err());
+        assert!(judge(Twin::Fixed, &finding("P1", "advice", 1)).is_err());
+    }
+
+    #[test]
+    fn the_last_verdict_counts() {
+        assert_eq!(Verdict::of("copy: 107000\nwrong: 3 of 4 words\nH1: more\n"), Some(Verdict::Wrong));
+        assert_eq!(Verdict::of("right: 4 words"), Some(Verdict::Right));
+        assert_eq!(Verdict::of("all is right"), None);
+    }
+}

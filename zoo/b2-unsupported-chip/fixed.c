@@ -1,0 +1,42 @@
+/* Blocks are loaded with one batch where the chip has it. */
+#include "../zoo.h"
+
+#define BLOCKS 8
+#define WORDS 1024
+#define BLOCK (WORDS * sizeof(uint32_t))
+
+int main(void)
+{
+    char *pool, *cache;
+    void *dsts[BLOCKS], *srcs[BLOCKS];
+    size_t rooms[BLOCKS], sizes[BLOCKS], first = 0;
+    aclrtMemcpyBatchAttr up = {{0, ACL_MEM_LOCATION_TYPE_DEVICE}, {0, ACL_MEM_LOCATION_TYPE_HOST}, {0}};
+    aclrtStream stream;
+    begin();
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtMallocHost((void **)&pool, BLOCKS * BLOCK));
+    OK(aclrtMalloc((void **)&cache, BLOCKS * BLOCK, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMemset(cache, BLOCKS * BLOCK, 0, BLOCKS * BLOCK));
+    fill(pool, BLOCKS * WORDS, 4);
+    for (size_t b = 0; b < BLOCKS; b++) {
+        dsts[b] = cache + b * BLOCK;
+        srcs[b] = pool + b * BLOCK;
+        rooms[b] = (BLOCKS - b) * BLOCK;
+        sizes[b] = BLOCK;
+    }
+    if (strncmp(aclrtGetSocName(), "Ascend310", 9) != 0) {
+        OK(aclrtMemcpyBatchAsyncV2(dsts, rooms, srcs, sizes, BLOCKS, &up, &first, 1, stream));
+    } else {
+        for (size_t b = 0; b < BLOCKS; b++) {
+            OK(aclrtMemcpyAsync(dsts[b], rooms[b], srcs[b], BLOCK, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+        }
+    }
+    OK(aclrtSynchronizeStream(stream));
+
+    size_t wrong = wrong_on_device(cache, BLOCKS * WORDS, 4);
+    OK(aclrtFree(cache));
+    OK(aclrtFreeHost(pool));
+    OK(aclrtDestroyStream(stream));
+    end();
+    return verdict(wrong / WORDS, BLOCKS, "blocks");
+}

@@ -1,0 +1,34 @@
+/* Blocks are offloaded with one batch. */
+#include "../zoo.h"
+
+#define BLOCKS 8
+#define WORDS 1024
+#define BLOCK (WORDS * sizeof(uint32_t))
+
+int main(void)
+{
+    char *cache, *host;
+    void *dsts[BLOCKS], *srcs[BLOCKS];
+    size_t sizes[BLOCKS], first = 0, fail = SIZE_MAX;
+    aclrtMemcpyBatchAttr down = {{0, ACL_MEM_LOCATION_TYPE_HOST}, {0, ACL_MEM_LOCATION_TYPE_DEVICE}, {0}};
+    aclrtStream stream;
+    begin();
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtMalloc((void **)&cache, BLOCKS * BLOCK, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMemset(cache, BLOCKS * BLOCK, 0x11, BLOCKS * BLOCK));
+    OK(aclrtMallocHost((void **)&host, BLOCKS * BLOCK));
+    for (size_t b = 0; b < BLOCKS; b++) {
+        dsts[b] = host + b * BLOCK;
+        srcs[b] = cache + b * BLOCK;
+        sizes[b] = BLOCK;
+    }
+    OK(aclrtMemcpyBatchAsync(dsts, sizes, srcs, sizes, BLOCKS, &down, &first, 1, &fail, stream));
+    OK(aclrtSynchronizeStream(stream));
+
+    size_t wrong = wrong_words(host, BLOCKS * WORDS, 0x11111111);
+    OK(aclrtFree(cache));
+    OK(aclrtFreeHost(host));
+    OK(aclrtDestroyStream(stream));
+    end();
+    return verdict(wrong, BLOCKS * WORDS, "words");
+}

@@ -1,0 +1,46 @@
+/* The engine has a context of its own; a worker thread uploads on the engine's stream. */
+#include <pthread.h>
+
+#include "../zoo.h"
+
+#define WORDS 1024
+#define SIZE (WORDS * sizeof(uint32_t))
+
+static aclrtContext engine;
+static aclrtStream stream;
+static void *block;
+
+static void *upload(void *unused)
+{
+    void *host;
+    (void)unused;
+    OK(aclrtSetCurrentContext(engine));
+    OK(aclrtMallocHost(&host, SIZE));
+    fill(host, WORDS, 5);
+    logged("aclrtMemcpyAsync",
+           aclrtMemcpyAsync(block, SIZE, host, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtFreeHost(host));
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t worker;
+    OK(aclInit(NULL));
+    OK(aclrtCreateContext(&engine, 0));
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtMalloc(&block, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMemset(block, SIZE, 0, SIZE));
+    if (pthread_create(&worker, NULL, upload, NULL) != 0) {
+        return 1;
+    }
+    pthread_join(worker, NULL);
+
+    size_t wrong = wrong_on_device(block, WORDS, 5);
+    OK(aclrtFree(block));
+    OK(aclrtDestroyStream(stream));
+    OK(aclrtDestroyContext(engine));
+    OK(aclFinalize());
+    return verdict(wrong, WORDS, "words");
+}

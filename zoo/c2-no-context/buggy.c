@@ -1,0 +1,33 @@
+/* A helper thread allocates and fills a block. */
+#include <pthread.h>
+
+#include "../zoo.h"
+
+#define WORDS 1024
+#define SIZE (WORDS * sizeof(uint32_t))
+
+static size_t wrong = WORDS;
+
+static void *work(void *unused)
+{
+    void *block;
+    (void)unused;
+    if (!logged("aclrtMalloc", aclrtMalloc(&block, SIZE, ACL_MEM_MALLOC_HUGE_FIRST))) {
+        OK(aclrtMemset(block, SIZE, 0x11, SIZE));
+        wrong = wrong_on_device(block, WORDS, 0x11111111);
+        OK(aclrtFree(block));
+    }
+    return NULL;
+}
+
+int main(void)
+{
+    pthread_t thread;
+    begin();
+    if (pthread_create(&thread, NULL, work, NULL) != 0) {
+        return 1;
+    }
+    pthread_join(thread, NULL);
+    end();
+    return verdict(wrong, WORDS, "words");
+}

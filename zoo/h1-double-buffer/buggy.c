@@ -1,0 +1,44 @@
+/* Steps alternate between two slots of one pinned page, so that one is filled while the other travels. */
+#include "../zoo.h"
+
+#define STEPS 6
+#define WORDS 512
+#define SIZE (WORDS * sizeof(uint32_t))
+
+int main(void)
+{
+    uint32_t *slots;
+    char *device;
+    aclrtStream stream;
+    aclrtEvent sent[2];
+    begin();
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtMallocHost((void **)&slots, 2 * SIZE));
+    OK(aclrtMalloc((void **)&device, STEPS * SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
+    for (int s = 0; s < 2; s++) {
+        OK(aclrtCreateEventExWithFlag(&sent[s], ACL_EVENT_SYNC));
+    }
+
+    for (size_t step = 0; step < STEPS; step++) {
+        int slot = step % 2;
+        fill(slots + slot * WORDS, WORDS, step + 1);
+        OK(aclrtSynchronizeEvent(sent[slot])); /* passes when it was never recorded */
+        OK(aclrtMemcpyAsync(device + step * SIZE, (STEPS - step) * SIZE, slots + slot * WORDS, SIZE,
+                            ACL_MEMCPY_HOST_TO_DEVICE, stream));
+        OK(aclrtRecordEvent(sent[slot], stream));
+    }
+    OK(aclrtSynchronizeStream(stream));
+
+    size_t wrong = 0;
+    for (size_t step = 0; step < STEPS; step++) {
+        wrong += wrong_on_device(device + step * SIZE, WORDS, step + 1);
+    }
+    for (int s = 0; s < 2; s++) {
+        OK(aclrtDestroyEvent(sent[s]));
+    }
+    OK(aclrtFree(device));
+    OK(aclrtFreeHost(slots));
+    OK(aclrtDestroyStream(stream));
+    end();
+    return verdict(wrong, STEPS * WORDS, "words");
+}

@@ -1,0 +1,30 @@
+/* A region of the program is registered, uploaded and unregistered. */
+#include "../zoo.h"
+
+#define WORDS 4096
+#define SIZE (WORDS * sizeof(uint32_t))
+
+int main(void)
+{
+    void *device, *region = aligned_alloc(4096, SIZE);
+    aclrtStream stream;
+    if (region == NULL) {
+        return 1;
+    }
+    begin();
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtMalloc(&device, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
+    fill(region, WORDS, 7);
+
+    OK(aclrtHostRegisterV2(region, SIZE, ACL_HOST_REG_PINNED));
+    OK(aclrtMemcpyAsync(device, SIZE, region, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtHostUnregister(region));
+
+    size_t wrong = wrong_on_device(device, WORDS, 7);
+    OK(aclrtFree(device));
+    OK(aclrtDestroyStream(stream));
+    end();
+    free(region);
+    return verdict(wrong, WORDS, "words");
+}

@@ -1,0 +1,29 @@
+/* A block goes up and comes back; one of the two kinds is wrong. */
+#include "../zoo.h"
+
+#define WORDS 1024
+#define SIZE (WORDS * sizeof(uint32_t))
+
+int main(void)
+{
+    void *up, *down, *block;
+    aclrtStream stream;
+    begin();
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtMallocHost(&up, SIZE));
+    OK(aclrtMallocHost(&down, SIZE));
+    OK(aclrtMalloc(&block, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
+    fill(up, WORDS, 3);
+
+    OK(aclrtMemcpyAsync(block, SIZE, up, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    OK(aclrtMemcpyAsync(down, SIZE, block, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    OK(aclrtSynchronizeStream(stream));
+
+    size_t wrong = wrong_words(down, WORDS, 3);
+    OK(aclrtFree(block));
+    OK(aclrtFreeHost(up));
+    OK(aclrtFreeHost(down));
+    OK(aclrtDestroyStream(stream));
+    end();
+    return verdict(wrong, WORDS, "words");
+}

@@ -1,0 +1,28 @@
+/* The last block is offloaded, then the engine shuts down. */
+#include "../zoo.h"
+
+#define WORDS 4096
+#define SIZE (WORDS * sizeof(uint32_t))
+
+int main(void)
+{
+    uint32_t *saved;
+    void *block;
+    aclrtStream stream;
+    begin();
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtMallocHost((void **)&saved, SIZE));
+    fill(saved, WORDS, 0);
+    OK(aclrtMalloc(&block, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMemset(block, SIZE, 0x11, SIZE));
+
+    OK(aclrtMemcpyAsync(saved, SIZE, block, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    OK(aclrtSynchronizeStream(stream));
+    OK(aclrtDestroyStreamForce(stream));
+
+    size_t wrong = wrong_words(saved, WORDS, 0x11111111);
+    OK(aclrtFree(block));
+    OK(aclrtFreeHost(saved));
+    end();
+    return verdict(wrong, WORDS, "saved words");
+}

@@ -1,0 +1,29 @@
+/* A cache with the life of the process, as a C++ global would have. */
+#include "../zoo.h"
+
+#define WORDS 1024
+#define SIZE (WORDS * sizeof(uint32_t))
+
+static void *cache;
+static aclrtStream stream;
+
+static void destroy_cache(void)
+{
+    logged("aclrtFree", aclrtFree(cache));
+    logged("aclrtDestroyStream", aclrtDestroyStream(stream));
+    logged("aclrtResetDevice", aclrtResetDevice(0));
+}
+
+int main(void)
+{
+    OK(aclInit(NULL));
+    OK(aclrtSetDevice(0));
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtMalloc(&cache, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMemsetAsync(cache, SIZE, 0x11, SIZE, stream));
+    OK(aclrtSynchronizeStream(stream));
+    size_t wrong = wrong_on_device(cache, WORDS, 0x11111111);
+    destroy_cache();
+    OK(aclFinalize());
+    return verdict(wrong, WORDS, "words");
+}

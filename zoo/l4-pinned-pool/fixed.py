@@ -1,0 +1,57 @@
+"""A pool object owns pinned buffers; when it dies, they stay."""
+
+import ctypes
+import sys
+
+import acl
+
+H2D, D2H, D2D = 1, 2, 3
+
+
+def check(ret):
+    if ret != 0:
+        sys.exit(f"failed with {ret}: {acl.get_recent_err_msg()}")
+
+
+def take(result):
+    """The value of a call that returns (value, code)."""
+    value, ret = result
+    check(ret)
+    return value
+
+
+def verdict(wrong, total, what):
+    print(f"wrong: {wrong} of {total} {what}" if wrong else f"right: {total} {what}")
+
+
+SIZE = 65536
+
+
+class Pool:
+    def __init__(self, count):
+        self.buffers = [take(acl.rt.malloc_host(SIZE)) for _ in range(count)]
+
+    def close(self):
+        while self.buffers:
+            check(acl.rt.free_host(self.buffers.pop()))
+
+
+def main():
+    check(acl.init())
+    check(acl.rt.set_device(0))
+    block = take(acl.rt.malloc(SIZE, 0))
+    check(acl.rt.memset(block, SIZE, 4, SIZE))
+    pool = Pool(4)
+    wrong = 0
+    for buffer in pool.buffers:
+        check(acl.rt.memcpy(buffer, SIZE, block, SIZE, D2H))
+        wrong += SIZE - ctypes.string_at(buffer, SIZE).count(b"\x04")
+    pool.close()
+    del pool
+    check(acl.rt.free(block))
+    check(acl.rt.reset_device(0))
+    check(acl.finalize())
+    verdict(wrong, 4 * SIZE, "bytes")
+
+
+main()

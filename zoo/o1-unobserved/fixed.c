@@ -1,0 +1,32 @@
+/* A pinned buffer is copied to another on a stream. */
+#include "../zoo.h"
+
+#define WORDS 1024
+#define SIZE (WORDS * sizeof(uint32_t))
+
+int main(void)
+{
+    void *from, *to;
+    aclrtStream stream;
+    aclrtEvent done;
+    begin();
+    OK(aclrtCreateStream(&stream));
+    OK(aclrtCreateEventExWithFlag(&done, ACL_EVENT_SYNC));
+    OK(aclrtMallocHost(&from, SIZE));
+    OK(aclrtMallocHost(&to, SIZE));
+    fill(from, WORDS, 6);
+    fill(to, WORDS, 0);
+
+    OK(aclrtMemcpy(to, SIZE, from, SIZE, ACL_MEMCPY_HOST_TO_HOST));
+    OK(aclrtRecordEvent(done, stream));
+    OK(aclrtSynchronizeEvent(done)); /* says when, not whether */
+    OK(aclrtSynchronizeStream(stream)); /* says whether */
+
+    size_t wrong = wrong_words(to, WORDS, 6);
+    OK(aclrtFreeHost(to));
+    OK(aclrtFreeHost(from));
+    OK(aclrtDestroyEvent(done));
+    OK(aclrtDestroyStream(stream));
+    end();
+    return verdict(wrong, WORDS, "words");
+}

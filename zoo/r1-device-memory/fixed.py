@@ -1,0 +1,51 @@
+"""A cache of blocks of 8 MiB is allocated on a device with 64 MiB."""
+
+import ctypes
+import sys
+
+import acl
+
+H2D, D2H, D2D = 1, 2, 3
+
+
+def check(ret):
+    if ret != 0:
+        sys.exit(f"failed with {ret}: {acl.get_recent_err_msg()}")
+
+
+def take(result):
+    """The value of a call that returns (value, code)."""
+    value, ret = result
+    check(ret)
+    return value
+
+
+def verdict(wrong, total, what):
+    print(f"wrong: {wrong} of {total} {what}" if wrong else f"right: {total} {what}")
+
+
+BLOCK = 8 << 20
+WANTED = 12
+
+
+def main():
+    check(acl.init())
+    check(acl.rt.set_device(0))
+    free, _total, ret = acl.rt.get_mem_info(1)
+    check(ret)
+    count = min(WANTED, free // (BLOCK * 5 // 4))  # leave room for others
+    blocks = []
+    for _ in range(count):
+        block, ret = acl.rt.malloc(BLOCK, 0)
+        if ret != 0:
+            print(f"malloc: {ret} {acl.get_recent_err_msg()}")
+            break
+        blocks.append(block)
+    for block in blocks:
+        check(acl.rt.free(block))
+    check(acl.rt.reset_device(0))
+    check(acl.finalize())
+    verdict(count - len(blocks), count, "blocks of the cache")
+
+
+main()

@@ -1,0 +1,31 @@
+/* Offload of a block on one stream, new tokens into the same block on another (write after read). */
+#include "../zoo.h"
+
+#define WORDS 8192
+#define SIZE (WORDS * sizeof(uint32_t))
+
+int main(void)
+{
+    uint32_t *saved;
+    void *block;
+    aclrtStream store, compute;
+    begin();
+    OK(aclrtCreateStream(&store));
+    OK(aclrtCreateStream(&compute));
+    OK(aclrtMalloc(&block, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMemset(block, SIZE, 0x11, SIZE)); /* the first request */
+    OK(aclrtMallocHost((void **)&saved, SIZE));
+
+    OK(aclrtMemcpyAsync(saved, SIZE, block, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, store));
+    OK(aclrtMemsetAsync(block, SIZE, 0x22, SIZE, compute)); /* the second request */
+    OK(aclrtSynchronizeStream(compute));
+    OK(aclrtSynchronizeStream(store));
+
+    size_t wrong = wrong_words(saved, WORDS, 0x11111111);
+    OK(aclrtFreeHost(saved));
+    OK(aclrtFree(block));
+    OK(aclrtDestroyStream(compute));
+    OK(aclrtDestroyStream(store));
+    end();
+    return verdict(wrong, WORDS, "words of the offloaded block");
+}

@@ -1,0 +1,56 @@
+/* A simulated kernel sums a block; the block comes from the host on another stream. */
+#include "../zoo.h"
+#include "softacl/softacl.h"
+#if __has_include("softacl/annotate.h")
+#include "softacl/annotate.h"
+#else
+#define softaclAnnotateRead(stream, address, size) ACL_SUCCESS
+#endif
+
+#define WORDS 4096
+#define SIZE (WORDS * sizeof(uint32_t))
+
+static void *block;
+static uint64_t sum;
+
+static void sum_kernel(void *unused)
+{
+    void *view;
+    (void)unused;
+    if (softaclHostView(block, SIZE, &view) == ACL_SUCCESS) {
+        for (size_t i = 0; i < WORDS; i++) {
+            sum += ((uint32_t *)view)[i];
+        }
+    }
+}
+
+int main(void)
+{
+    void *pool;
+    aclrtStream load, compute;
+    aclrtEvent loaded;
+    begin();
+    OK(aclrtCreateStream(&load));
+    OK(aclrtCreateStream(&compute));
+    OK(aclrtCreateEventExWithFlag(&loaded, ACL_EVENT_SYNC));
+    OK(aclrtMallocHost(&pool, SIZE));
+    OK(aclrtMalloc(&block, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMemset(block, SIZE, 0, SIZE));
+    fill(pool, WORDS, 3);
+
+    OK(aclrtMemcpyAsync(block, SIZE, pool, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, load));
+    OK(aclrtRecordEvent(loaded, load));
+    OK(aclrtStreamWaitEvent(compute, loaded));
+    OK(aclrtLaunchHostFunc(compute, sum_kernel, NULL));
+    OK(softaclAnnotateRead(compute, block, SIZE));
+    OK(aclrtSynchronizeStream(compute));
+    OK(aclrtSynchronizeStream(load));
+
+    OK(aclrtDestroyEvent(loaded));
+    OK(aclrtFree(block));
+    OK(aclrtFreeHost(pool));
+    OK(aclrtDestroyStream(compute));
+    OK(aclrtDestroyStream(load));
+    end();
+    return verdict(sum != 3 * WORDS, 1, "sums");
+}

@@ -1,0 +1,63 @@
+"""A compute stream should wait for a load stream; the event is recorded too late."""
+
+import ctypes
+import sys
+
+import acl
+
+H2D, D2H, D2D = 1, 2, 3
+
+
+def check(ret):
+    if ret != 0:
+        sys.exit(f"failed with {ret}: {acl.get_recent_err_msg()}")
+
+
+def take(result):
+    """The value of a call that returns (value, code)."""
+    value, ret = result
+    check(ret)
+    return value
+
+
+def verdict(wrong, total, what):
+    print(f"wrong: {wrong} of {total} {what}" if wrong else f"right: {total} {what}")
+
+
+SIZE = 32768
+
+
+def main():
+    check(acl.init())
+    check(acl.rt.set_device(0))
+    load = take(acl.rt.create_stream())
+    compute = take(acl.rt.create_stream())
+    loaded = take(acl.rt.create_event_ex_with_flag(1))
+    host = take(acl.rt.malloc_host(SIZE))
+    layer = take(acl.rt.malloc(SIZE, 0))
+    work = take(acl.rt.malloc(SIZE, 0))
+    check(acl.rt.memset(layer, SIZE, 0, SIZE))
+    ctypes.memset(host, 4, SIZE)
+
+    check(acl.rt.memcpy_async(layer, SIZE, host, SIZE, H2D, load))
+    check(acl.rt.record_event(loaded, load))
+    check(acl.rt.stream_wait_event(compute, loaded))
+    check(acl.rt.memcpy_async(work, SIZE, layer, SIZE, D2D, compute))
+    check(acl.rt.synchronize_stream(compute))
+    check(acl.rt.synchronize_stream(load))
+
+    back = ctypes.create_string_buffer(SIZE)
+    check(acl.rt.memcpy(ctypes.addressof(back), SIZE, work, SIZE, D2H))
+    wrong = SIZE - back.raw.count(b"\x04")
+    for address in (layer, work):
+        check(acl.rt.free(address))
+    check(acl.rt.free_host(host))
+    check(acl.rt.destroy_event(loaded))
+    for stream in (load, compute):
+        check(acl.rt.destroy_stream(stream))
+    check(acl.rt.reset_device(0))
+    check(acl.finalize())
+    verdict(wrong, SIZE, "bytes of the layer")
+
+
+main()
