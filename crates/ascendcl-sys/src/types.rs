@@ -10,6 +10,8 @@ pub type aclError = i32;
 pub type aclrtContext = *mut c_void;
 pub type aclrtStream = *mut c_void;
 pub type aclrtEvent = *mut c_void;
+pub type aclmdlRI = *mut c_void;
+pub type aclrtTaskGrp = *mut c_void;
 pub type aclrtCallback = Option<unsafe extern "C" fn(*mut c_void)>;
 pub type aclrtHostFunc = Option<unsafe extern "C" fn(*mut c_void)>;
 

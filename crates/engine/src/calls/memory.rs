@@ -17,6 +17,7 @@ impl Caller<'_> {
     /// Memory of the current device.
     pub fn allocate(&self, size: usize) -> Result<usize> {
         let (_, context) = self.context_or_default()?;
+        self.check_may_block()?;
         let device = context.device();
         let heap = self.machine.memory.device(device);
         heap.allocate(size).ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))
@@ -38,6 +39,7 @@ impl Caller<'_> {
     /// Pinned host memory.
     pub fn allocate_host(&self, size: usize) -> Result<usize> {
         self.context_or_default()?;
+        self.check_may_block()?;
         let heap = self.machine.memory.pinned();
         heap.allocate(size).ok_or_else(|| out_of_memory("the host (pinned)".to_owned(), size, heap.usage()))
     }
@@ -65,7 +67,12 @@ impl Caller<'_> {
     }
 
     pub fn unregister_host(&self, address: usize) -> Result<()> {
-        self.machine.memory.registered.remove(address)
+        let extent = self.machine.memory.registered.hold().find(address);
+        self.machine.memory.registered.remove(address)?;
+        if let Some(extent) = extent {
+            self.machine.graphs.forget_memory(extent.start, extent.size);
+        }
+        Ok(())
     }
 
     /// The address by which devices reach registered host memory. It is the same one.
@@ -125,6 +132,7 @@ impl Machine {
     /// Until when the freed bytes that the engine reaches at `start` must not be reused; `None` when
     /// nothing that is queued or running can touch them.
     pub(crate) fn quarantine(&self, start: usize, len: usize) -> Option<Idle> {
+        self.graphs.forget_memory(start, len);
         let users = self.users_of(start, len);
         if users.is_empty() {
             return None;

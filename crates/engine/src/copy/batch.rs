@@ -143,6 +143,7 @@ impl Caller<'_> {
             }
             drop(finder);
             self.queue_batch(&mut spans, at)?;
+            self.check_may_drain(at.stream).map_err(blameless)?;
             self.drain(at.key, at.stream, -1).map_err(blameless)?;
             crate::fault::ensure_installed();
             self.machine.copy_span(span).map_err(blameless)?;
@@ -168,6 +169,7 @@ impl Caller<'_> {
         if !any_pageable {
             return self.queue_batch(&mut spans, at);
         }
+        self.check_may_drain(at.stream).map_err(blameless)?;
         self.drain(at.key, at.stream, -1).map_err(blameless)?;
         crate::fault::ensure_installed();
         self.machine.copy_batch(batch(spans)).map_err(blameless)

@@ -94,6 +94,7 @@ impl Caller<'_> {
         }
         let span = self.span(target, source, count)?;
         if blocking {
+            self.check_may_drain(at.stream)?;
             self.drain(at.key, at.stream, -1)?;
             return self.copy_now(span, target, source);
         }

@@ -103,7 +103,7 @@ impl<'a> Caller<'a> {
         if self.machine.devices[context.device() as usize].aborting.load(Ordering::Acquire) {
             return fail(Error::Aborting(context.device()));
         }
-        Ok(())
+        self.check_may_block()
     }
 
     fn zero_count_is_success(&self) -> bool {

@@ -94,6 +94,7 @@ impl Caller<'_> {
             other => other?,
         };
         if blocking {
+            self.check_may_drain(at.stream)?;
             self.drain(at.key, at.stream, -1)?;
             return self.copy_rows_now(&plane);
         }

@@ -16,6 +16,7 @@ pub(crate) use workers::Workers;
 use crate::bytes::{self, Span};
 use crate::context::ContextKey;
 use crate::error::{Error, Result, fail};
+use crate::graph::{Node, Run};
 use crate::host::{Delivery, HostCall, HostThread};
 use crate::machine::Machine;
 use crate::stream::lane::{Readiness, Rest};
@@ -86,6 +87,9 @@ impl Machine {
         self.contexts.slot(context).check()?;
         if self.devices[stream.device() as usize].aborting.load(Ordering::Acquire) {
             return fail(Error::Aborting(stream.device()));
+        }
+        if stream.is_diverted() {
+            return self.divert(key, stream, context, task);
         }
         let mut lane = lock(&stream.track.lane);
         if self.streams.get(key).is_none() {
@@ -222,17 +226,25 @@ impl Machine {
         self.list(key);
     }
 
-    /// Drops what has not started. The running task, if any, still finishes.
-    pub(crate) fn drop_pending(&self, stream: &Stream) {
+    /// Drops what has not started. The running task, if any, still finishes; so do tasks of the runs
+    /// that are returned.
+    pub(crate) fn drop_pending(&self, key: StreamKey, stream: &Stream) -> Vec<Arc<Run>> {
         let (dropped, watchers) = stream.track.clear();
+        let mut runs = Vec::new();
         for task in dropped {
-            if let Task::Wait { event, .. } = task {
-                self.wait_is_over(event);
+            match task {
+                Task::Wait { after, event } => self.wait_is_over(key, &after, event),
+                Task::Join(run) => {
+                    run.is_cancelled.store(true, Ordering::Release);
+                    runs.push(run);
+                }
+                _ => {}
             }
         }
         for watcher in watchers {
             self.list(watcher);
         }
+        runs
     }
 
     /// Waits until a stream has come to a point; `false` when `deadline` came first.
@@ -257,9 +269,18 @@ impl Machine {
     }
 
     fn readiness(&self, task: &Task) -> Readiness<StreamKey> {
-        let Task::Wait { after, .. } = task else { return Readiness::Ready };
+        let after = match task {
+            Task::Wait { after, .. } => after,
+            Task::Join(run) => match run.end.get() {
+                Some(end) => &Waited::Point(*end),
+                None => return Readiness::Unknown,
+            },
+            _ => return Readiness::Ready,
+        };
         let point = match after {
             Waited::Point(point) => *point,
+            Waited::Signal(signal) if signal.is_up() => return Readiness::Ready,
+            Waited::Signal(_) => return Readiness::Unknown,
             Waited::Outside(counters, record) if counters.has_reached(*record) => return Readiness::Ready,
             Waited::Outside(..) => return Readiness::Unknown,
             Waited::Next(cell) => match cell.get() {
@@ -282,7 +303,7 @@ impl Machine {
         }
     }
 
-    fn step_after_submit(&self) {
+    pub(crate) fn step_after_submit(&self) {
         if let Driver::Stepped(stepper) = &self.driver {
             stepper.after_submit(self);
         }
@@ -313,14 +334,39 @@ impl Machine {
                 counters.reach(record);
                 Ok(())
             }
-            Task::Wait { event, .. } => {
-                self.wait_is_over(event);
+            Task::Wait { after, event } => {
+                self.wait_is_over(key, &after, event);
+                Ok(())
+            }
+            Task::Node { run, .. } if run.is_cancelled.load(Ordering::Acquire) => Ok(()),
+            Task::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
+            Task::Join(run) => run.result(),
+            Task::Update(update) => {
+                update.apply();
+                Ok(())
+            }
+            Task::Lower(signal) => {
+                signal.lower();
                 Ok(())
             }
             Task::Doomed(error) => Err(error),
             moving => self.guarded(stream, || self.move_bytes(moving)),
         };
         Outcome::Finished(result)
+    }
+
+    /// Runs one step of a graph. A failure belongs to the run, not to the stream that carries it.
+    fn execute_node(&self, key: StreamKey, stream: &Stream, sequence: u64, node: &Node, run: &Run) -> Outcome {
+        let outcome = match node.current() {
+            // The content stays while the task runs: it may hold what the task reads.
+            Ok(content) => self.execute(key, stream, sequence, content.task()),
+            Err(error) => Outcome::Finished(Err(error)),
+        };
+        let Outcome::Finished(Err(error)) = outcome else { return outcome };
+        let error = error.of_task(node.name(), sequence);
+        self.stop_context(stream, &error);
+        run.fail(error);
+        Outcome::Finished(Ok(()))
     }
 
     fn move_bytes(&self, task: Task) -> Result<()> {
@@ -342,7 +388,15 @@ impl Machine {
             Task::Reduce(reduction) => reduction.run(),
             Task::Described { descriptor, form } => self.copy_span(task::described(&self.memory, descriptor, form)?),
             Task::Indirect(indirect) => self.copy_span(indirect.resolve(&self.memory)?),
-            Task::Record { .. } | Task::RecordShared { .. } | Task::Wait { .. } | Task::Host(_) | Task::Doomed(_) => {
+            Task::Record { .. }
+            | Task::RecordShared { .. }
+            | Task::Wait { .. }
+            | Task::Node { .. }
+            | Task::Join(_)
+            | Task::Update(_)
+            | Task::Lower(_)
+            | Task::Host(_)
+            | Task::Doomed(_) => {
                 unreachable!("execute handles tasks that move no bytes")
             }
         }
@@ -403,13 +457,18 @@ impl Machine {
     /// Notes the failure of a task with the stream, and with the context where that stops it.
     fn note_failure(&self, stream: &Stream, sequence: u64, name: &str, error: Error) {
         let error = error.of_task(name, sequence);
+        self.stop_context(stream, &error);
+        stream.fail(error);
+    }
+
+    /// Stops the context of a stream, if it is one that failures stop.
+    fn stop_context(&self, stream: &Stream, error: &Error) {
         if let Some(context) = stream.context() {
             let context = self.contexts.slot(context);
             if context.stops_on_failure() {
-                context.stop(&error);
+                context.stop(error);
             }
         }
-        stream.fail(error);
     }
 }
 
