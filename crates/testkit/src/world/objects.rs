@@ -191,6 +191,7 @@ impl World<'_> {
 
     pub(super) fn verify(&mut self) -> Result<(), Failure> {
         self.synchronize_device()?;
+        self.destroy_graphs()?;
         for (index, buffer) in self.buffers.iter().enumerate() {
             let size = buffer.model.len();
             let mut found = vec![0u8; size];
@@ -214,6 +215,7 @@ impl World<'_> {
 
     pub(super) fn tear_down(&mut self) -> Result<(), Failure> {
         self.synchronize_device()?;
+        self.destroy_graphs()?;
         for buffer in std::mem::take(&mut self.buffers) {
             match buffer.place {
                 Where::Device => ok(self.caller.free(buffer.address))?,
