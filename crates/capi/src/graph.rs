@@ -85,6 +85,46 @@ doors! {
 
     fn aclmdlRIDestroy(graph: aclmdlRI) |caller| { caller.destroy_graph(given(graph, "modelRI")?) }
 
+    fn aclmdlRICaptureToModelRIBegin(stream: aclrtStream, graph: aclmdlRI, mode: i32) |caller| {
+        let graph = given(graph, "modelRI")?;
+        require(caller, "aclmdlRICaptureToModelRIBegin")?;
+        caller.begin_sub_capture(stream as usize, graph, capture_mode(mode)?)
+    }
+
+    fn aclmdlRICondHandleCreate(graph: aclmdlRI, default: u32, flag: i32, handle: *mut aclmdlRICondHandle) |caller| {
+        let (graph, handle) = (given(graph, "modelRI")?, out(handle, "handle")?);
+        require(caller, "aclmdlRICondHandleCreate")?;
+        let assign = match flag {
+            0 => false,
+            ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT => true,
+            _ => return fail(Error::Parameter(format!("flag {flag} is neither 0 nor 1 (assign the default)"))),
+        };
+        handle.set(caller.create_condition(graph, default, assign)?.raw() as *mut c_void)
+    }
+
+    fn aclmdlRICondHandleGetCondPtr(handle: aclmdlRICondHandle, pointer: *mut *mut u64) |caller| {
+        let (handle, pointer) = (given(handle, "handle")?, out(pointer, "ptr")?);
+        require(caller, "aclmdlRICondHandleGetCondPtr")?;
+        pointer.set(caller.condition_address(handle)? as *mut u64)
+    }
+
+    /// The array is for the handles of the sub-graphs, which are made here.
+    fn aclmdlRIAddCondTask(params: aclmdlRICondTaskParams, stream: aclrtStream, flags: u32) |caller| {
+        let condition = given(params.handle, "params.handle")?;
+        let count = params.size as usize;
+        let place = crate::door::array(params.modelRIArray.cast_const(), count, "params.modelRIArray")?;
+        place.ok_or(Error::Null("params.modelRIArray"))?;
+        if flags != 0 {
+            return fail(Error::Parameter(format!("flags must be 0, not {flags}")));
+        }
+        require(caller, "aclmdlRIAddCondTask")?;
+        let graphs = caller.add_condition(condition, params.r#type, count, stream as usize)?;
+        for (at, graph) in graphs.into_iter().enumerate() {
+            out(params.modelRIArray.wrapping_add(at), "params.modelRIArray")?.set(graph as *mut c_void)?;
+        }
+        Ok(())
+    }
+
     fn aclmdlRIGetId(graph: aclmdlRI, id: *mut u32) |caller| {
         let (graph, id) = (given(graph, "modelRI")?, out(id, "modelRIId")?);
         require(caller, "aclmdlRIGetId")?;

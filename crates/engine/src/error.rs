@@ -116,6 +116,9 @@ pub enum Error {
     #[error("the capture is invalid: a dependency was refused that the graph would lack, or the device was aborted")]
     CaptureInvalid,
 
+    #[error("a sub-graph is still being captured")]
+    SubGraphCapturing,
+
     // Not supported.
     #[error("{what} is not supported on {soc}")]
     Unsupported { what: &'static str, soc: String },
@@ -202,6 +205,7 @@ impl Error {
             CaptureThread => 107038,
             UpdateFailed(_) => 107040,
             CaptureBlocks => 107041,
+            SubGraphCapturing => 107045,
             Unsupported { .. } | HostToHost | Feature(_) => 207000,
             OutOfMemory { .. } => 207001,
             NoEvent { .. } => 207007,

@@ -65,7 +65,10 @@ pub use {
     drive::Schedule,
     error::{Code, Error, Layer, RangeFault, Result, fail},
     event::{EventKey, EventKind},
-    graph::{CaptureMode, CaptureStatus, GraphDescription, GraphKey, GroupKey, StepDescription},
+    graph::{
+        CaptureMode, CaptureStatus, ConditionCell, ConditionKey, ConditionKind, Graph, GraphDescription, GraphKey,
+        Group, GroupKey, StepDescription,
+    },
     machine::{Config, Machine},
     memory::{Place, Usage},
     stream::{StreamKey, StreamSettings, StreamTraits},

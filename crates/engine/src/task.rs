@@ -7,7 +7,7 @@ use crate::bytes::reduce::{Element, Operation};
 use crate::bytes::{self, Fault, Span};
 use crate::error::{Error, Result, fail};
 use crate::event::EventKey;
-use crate::graph::{Node, Run, Signal, Update};
+use crate::graph::{Condition, Node, Run, Signal, Update};
 use crate::host::HostCall;
 use crate::memory::Memory;
 use crate::memory::shared::SharedCounters;
@@ -64,6 +64,8 @@ pub(crate) enum Task {
     },
     /// Waits for a run of a graph; its failures become this one's.
     Join(Arc<Run>),
+    /// Runs one of several sub-graphs; only as a step of a graph.
+    Condition(Arc<Condition>),
     /// New contents for nodes of a graph.
     Update(Box<Update>),
     /// Resets an event that graphs share.
@@ -147,6 +149,7 @@ impl Task {
             Task::FillWords { target, count, .. } => meets(*target, 4 * count),
             Task::Reduce(reduction) => meets(reduction.target, reduction.len) || meets(reduction.source, reduction.len),
             Task::Node { node, .. } => node.content().touches(start, len),
+            Task::Condition(condition) => condition.touches(start, len),
             Task::Update(update) => update.contents.iter().any(|content| content.touches(start, len)),
             Task::Described { .. }
             | Task::Indirect(_)
@@ -174,6 +177,7 @@ impl Task {
             Task::Host(_) => "host function",
             Task::Node { node, .. } => node.name(),
             Task::Join(_) => "run of a graph",
+            Task::Condition(_) => "conditional task",
             Task::Update(_) => "update of a graph",
             Task::Lower(_) => "event reset",
             Task::Doomed(_) => "host to host copy",

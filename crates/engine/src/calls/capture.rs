@@ -40,7 +40,7 @@ impl Caller<'_> {
     }
 
     /// A stream of the current context that is not the default one.
-    fn capturable(&self, raw: usize) -> Result<(StreamKey, &Stream, ContextKey)> {
+    pub(super) fn capturable(&self, raw: usize) -> Result<(StreamKey, &Stream, ContextKey)> {
         let explicit = self.explicit_stream(raw)?;
         let (context_key, context) = self.context()?;
         let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
@@ -63,11 +63,17 @@ impl Caller<'_> {
         }
         let graph = self.machine.graphs.all.slot(graph_key);
         let mut state = lock(&graph.state);
+        let sub_graphs = state.sub_graphs.clone();
+        if sub_graphs.into_iter().any(|sub| self.machine.is_capturing(sub)) {
+            return fail(Error::SubGraphCapturing);
+        }
         let Some(capture) = state.capture.take_if(|capture| capture.thread == std::thread::current().id()) else {
             return fail(if state.capture.is_some() { Error::CaptureThread } else { Error::NotCapturing });
         };
         debug_assert_eq!(capture.streams[0], key);
         let joined = state.is_joined();
+        let body = state.body.clone();
+        let nodes = state.nodes().cloned().collect();
         drop(state);
         self.machine.leave_capture(graph_key, &capture);
         let error = if capture.is_invalid {
@@ -77,9 +83,19 @@ impl Caller<'_> {
         } else if capture.group.is_some() {
             Error::GroupState("the capture ended inside a task group".to_owned())
         } else {
+            if let Some(body) = body {
+                body.fill(nodes);
+            }
             return Ok(graph_key);
         };
-        self.machine.graphs.remove(graph_key);
+        if body.is_some() {
+            // The conditional task of another graph knows it, and may have it captured again.
+            let mut state = lock(&graph.state);
+            state.entries.clear();
+            state.branches = 1;
+        } else {
+            self.machine.remove_captured(graph_key);
+        }
         fail(error)
     }
 
@@ -340,10 +356,19 @@ impl Machine {
     }
 
     /// Adds a step to the capture of a stream; the graph and the number of the step.
-    fn capture_step(&self, stream: &Stream, step: Step) -> Result<(GraphKey, usize)> {
+    pub(super) fn capture_step(&self, stream: &Stream, step: Step) -> Result<(GraphKey, usize)> {
         let Some((key, branch)) = stream.capture() else { return fail(Error::updating("event record")) };
         let mut state = lock(&self.graphs.all.slot(key).state);
         let entry = state.entries.len();
+        if state.body.is_some() {
+            match &step {
+                Step::Work(node) => node.content().check_fits_sub_graph()?,
+                Step::Record | Step::Wait(_) => {}
+                Step::Raise(_) | Step::Await(_) | Step::Lower(_) => {
+                    return fail(Error::Feature("an EXTERNAL event cannot be part of a sub-graph".to_owned()));
+                }
+            }
+        }
         let Some(capture) = &mut state.capture else { return fail(Error::NotCapturing) };
         if capture.is_invalid {
             return fail(Error::CaptureInvalid);
@@ -400,8 +425,19 @@ impl Machine {
             };
             if let Some(capture) = capture {
                 self.leave_capture(key, &capture);
-                self.graphs.remove(key);
+                self.remove_captured(key);
             }
         }
+    }
+
+    /// Ends a graph whose capture came to nothing.
+    fn remove_captured(&self, key: GraphKey) {
+        let (conditions, sub_graphs) = {
+            let mut state = lock(&self.graphs.all.slot(key).state);
+            (std::mem::take(&mut state.conditions), std::mem::take(&mut state.sub_graphs))
+        };
+        self.end_sub_graphs(sub_graphs);
+        self.free_conditions(conditions);
+        self.graphs.remove(key);
     }
 }

@@ -50,7 +50,7 @@ impl Caller<'_> {
         Ok(lock(&self.graph(raw)?.1.state).describe())
     }
 
-    fn graph(&self, raw: usize) -> Result<(GraphKey, &Graph)> {
+    pub(super) fn graph(&self, raw: usize) -> Result<(GraphKey, &Graph)> {
         let unknown = || Error::Handle { what: "graph", handle: raw };
         let key = GraphKey::from_raw(raw).ok_or_else(unknown)?;
         let graph = self.machine.graphs.all.get(key).ok_or_else(unknown)?;

@@ -4,6 +4,7 @@
 //! `copy`; everything else is here, one file per noun.
 
 mod capture;
+mod condition;
 mod device;
 mod event;
 mod graph;

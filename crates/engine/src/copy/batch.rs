@@ -112,6 +112,7 @@ impl Caller<'_> {
         entries.check_attributes().map_err(blameless)?;
         entries.check_starts().map_err(blameless)?;
         let at = self.submission(explicit).map_err(blameless)?;
+        self.check_sub_graph_copy(at).map_err(blameless)?;
         if self.machine.config.profile.chip.copy.batch_validates_first {
             self.batch_checked_first(&entries, at)
         } else {

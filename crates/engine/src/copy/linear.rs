@@ -92,6 +92,7 @@ impl Caller<'_> {
         if target.address == source.address {
             return Ok(());
         }
+        self.check_sub_graph_copy(at)?;
         let span = self.span(target, source, count)?;
         if blocking {
             self.check_may_drain(at.stream)?;

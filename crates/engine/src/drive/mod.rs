@@ -311,8 +311,11 @@ impl Machine {
 
     /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.
     fn guarded(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<()> {
-        let stopped = stream.context().is_some_and(|context| self.contexts.slot(context).is_stopped());
-        if stopped { Ok(()) } else { work() }
+        if self.is_stopped(stream) { Ok(()) } else { work() }
+    }
+
+    pub(crate) fn is_stopped(&self, stream: &Stream) -> bool {
+        stream.context().is_some_and(|context| self.contexts.slot(context).is_stopped())
     }
 
     fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Outcome {
@@ -359,7 +362,10 @@ impl Machine {
     fn execute_node(&self, key: StreamKey, stream: &Stream, sequence: u64, node: &Node, run: &Run) -> Outcome {
         let outcome = match node.current() {
             // The content stays while the task runs: it may hold what the task reads.
-            Ok(content) => self.execute(key, stream, sequence, content.task()),
+            Ok(content) => match content.task() {
+                Task::Condition(condition) => Outcome::Finished(self.run_condition(stream, &condition, run)),
+                task => self.execute(key, stream, sequence, task),
+            },
             Err(error) => Outcome::Finished(Err(error)),
         };
         let Outcome::Finished(Err(error)) = outcome else { return outcome };
@@ -369,7 +375,7 @@ impl Machine {
         Outcome::Finished(Ok(()))
     }
 
-    fn move_bytes(&self, task: Task) -> Result<()> {
+    pub(crate) fn move_bytes(&self, task: Task) -> Result<()> {
         match task {
             Task::Copy(span) => self.copy_span(span),
             Task::Batch(batch) => self.copy_batch(*batch),
@@ -393,6 +399,7 @@ impl Machine {
             | Task::Wait { .. }
             | Task::Node { .. }
             | Task::Join(_)
+            | Task::Condition(_)
             | Task::Update(_)
             | Task::Lower(_)
             | Task::Host(_)

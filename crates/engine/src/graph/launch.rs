@@ -12,6 +12,7 @@ use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey, StreamPoint, StreamTraits};
 use crate::sync::lock;
 use crate::task::{Task, Waited};
+use std::mem::take;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -93,14 +94,13 @@ impl Machine {
             Some(other) if other != context => return fail(Error::OtherContextGraph),
             Some(_) => {}
         }
-        for (at, entry) in state.entries.iter().enumerate() {
-            if let Step::Work(node) = &entry.step
-                && node.content().is_gone()
-            {
-                return fail(memory_gone(state.number, at, entry.step.name()));
-            }
+        if state.sub_graphs.iter().any(|sub| self.is_capturing(*sub)) {
+            return fail(Error::SubGraphCapturing);
         }
-        Ok(())
+        match state.nodes().position(|node| node.content().is_gone()) {
+            Some(at) => fail(memory_gone(state.number, at)),
+            None => Ok(()),
+        }
     }
 
     /// Queues every entry on the stream of its branch. `newest` is the newest task of branch 0.
@@ -119,6 +119,9 @@ impl Machine {
         };
         let wait = |point| Task::Wait { after: Waited::Point(point), event: None };
         *newest = push(0, wait(start))?;
+        for node in &state.resets {
+            *newest = push(0, Task::Node { node: Arc::clone(node), run: Arc::clone(run) })?;
+        }
         let mut points = vec![*newest; state.branches];
         let mut records = vec![*newest; state.entries.len()];
         for (at, entry) in state.entries.iter().enumerate() {
@@ -159,7 +162,7 @@ impl Machine {
     /// Ends a graph. It must not be running.
     pub(crate) fn end_graph(&self, key: GraphKey) -> Result<()> {
         let graph = self.graphs.all.slot(key);
-        let lanes = {
+        let (lanes, conditions, sub_graphs) = {
             let mut state = lock(&graph.state);
             if state.key != Some(key) {
                 return fail(Error::Handle { what: "graph", handle: key.raw() });
@@ -167,16 +170,29 @@ impl Machine {
             if state.capture.is_some() {
                 return fail(Error::GraphCapturing);
             }
+            if state.sub_graphs.iter().any(|sub| self.is_capturing(*sub)) {
+                return fail(Error::SubGraphCapturing);
+            }
             if state.end.is_some_and(|end| !self.reached(end)) {
                 return fail(Error::GraphRunning(state.number));
             }
             // From here on no launch finds the graph.
             state.key = None;
-            std::mem::take(&mut state.lanes)
+            let state = &mut *state;
+            (take(&mut state.lanes), take(&mut state.conditions), take(&mut state.sub_graphs))
         };
         lanes.into_iter().for_each(|lane| self.end_lane(lane));
+        self.end_sub_graphs(sub_graphs);
+        self.free_conditions(conditions);
         self.graphs.remove(key);
         Ok(())
+    }
+
+    /// Sub-graphs end with their graph; the program may have ended some already.
+    pub(crate) fn end_sub_graphs(&self, keys: Vec<GraphKey>) {
+        for key in keys {
+            let _ = self.end_graph(key);
+        }
     }
 
     fn end_lane(&self, key: StreamKey) {
@@ -192,16 +208,17 @@ impl Machine {
     pub(crate) fn end_graphs_of(&self, context: ContextKey) {
         let Graphs { all, .. } = &self.graphs;
         for (_, graph) in all.live() {
-            let lanes = {
+            let (lanes, conditions) = {
                 let mut state = lock(&graph.state);
                 if state.context != Some(context) {
                     continue;
                 }
                 state.context = None;
                 state.end = None;
-                std::mem::take(&mut state.lanes)
+                (take(&mut state.lanes), take(&mut state.conditions))
             };
             lanes.into_iter().for_each(|lane| self.end_lane(lane));
+            self.free_conditions(conditions);
         }
     }
 }

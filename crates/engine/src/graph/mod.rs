@@ -3,15 +3,18 @@
 //! A graph is a list of entries in the order in which they were captured; each belongs to a branch,
 //! one per captured stream, and waits point back to records. So the list is always a valid order.
 //! `node` is one piece of work, `launch` makes a run out of a graph, `signal` is an event that graphs
-//! share with ordinary streams. What a program may ask for, and when, is in `calls`.
+//! share with ordinary streams, `condition` chooses between sub-graphs. What a program may ask for, and when, is in `calls`.
 //!
 //! Lock order: the heap's state and a stream's diversion may be held while a graph's state is taken,
 //! never the other way round. No task takes a graph's state when it runs.
 
+mod condition;
 mod launch;
 mod node;
 mod signal;
 
+pub(crate) use condition::{Body, CELL, CellState, Condition, check_fits_sub_graph};
+pub use condition::{ConditionCell, ConditionKey, ConditionKind};
 pub(crate) use launch::Run;
 pub(crate) use node::{Content, Node, Update};
 pub(crate) use signal::Signal;
@@ -64,6 +67,13 @@ pub(crate) struct GraphState {
     /// Where the newest run ends.
     end: Option<StreamPoint>,
     pub(crate) groups: Vec<GroupKey>,
+    pub(crate) conditions: Vec<ConditionKey>,
+    /// What gives conditions their defaults when a run begins.
+    pub(crate) resets: Vec<Arc<Node>>,
+    /// Graphs that conditional tasks choose from.
+    pub(crate) sub_graphs: Vec<GraphKey>,
+    /// For a sub-graph: where the conditional task finds its steps.
+    pub(crate) body: Option<Arc<Body>>,
     /// Contents that updates have offered; a node may take them over later.
     pub(crate) offered: Vec<Weak<Content>>,
 }
@@ -192,11 +202,13 @@ impl GraphState {
         }
     }
 
-    fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
-        self.entries.iter().filter_map(|entry| match &entry.step {
+    /// All work, in the order of the capture.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        let captured = self.entries.iter().filter_map(|entry| match &entry.step {
             Step::Work(node) => Some(node),
             _ => None,
-        })
+        });
+        self.resets.iter().chain(captured)
     }
 
     /// Memory was freed: what names it cannot run any more.
@@ -217,6 +229,7 @@ impl GraphState {
 pub(crate) struct Graphs {
     pub(crate) all: Slots<Graph>,
     pub(crate) groups: Slots<Group>,
+    pub(crate) conditions: Slots<ConditionCell>,
     /// Captures that forbid blocking calls. Zero in ordinary programs: one relaxed load per call.
     strict: AtomicU32,
     active: Mutex<Vec<(GraphKey, ThreadId, CaptureMode)>>,
@@ -303,8 +316,6 @@ impl Graphs {
 }
 
 /// The refusal of a run whose memory is gone.
-fn memory_gone(number: u32, entry: usize, name: &str) -> Error {
-    Error::Parameter(format!(
-        "graph {number} cannot run: step {entry} ({name}) names memory that was freed after the capture"
-    ))
+fn memory_gone(number: u32, node: usize) -> Error {
+    Error::Parameter(format!("graph {number} cannot run: task {node} names memory that was freed after the capture"))
 }

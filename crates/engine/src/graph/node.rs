@@ -1,5 +1,6 @@
 //! One piece of captured work: a task that can be run again, and exchanged by an update.
 
+use super::check_fits_sub_graph;
 use crate::bytes::Span;
 use crate::error::{Error, Result, fail};
 use crate::host::{Delivery, HostCall};
@@ -75,6 +76,11 @@ impl Content {
         again(&self.task).expect("it was checked when the content was made")
     }
 
+    /// Whether a sub-graph can hold it.
+    pub(crate) fn check_fits_sub_graph(&self) -> Result<()> {
+        check_fits_sub_graph(&self.task)
+    }
+
     pub(crate) fn into_task(self) -> Task {
         self.task
     }
@@ -126,6 +132,7 @@ fn again(task: &Task) -> Option<Task> {
         Task::Host(call) if call.delivery == Delivery::ContextThread => {
             Task::Host(Box::new(HostCall { function: Arc::clone(&call.function), delivery: call.delivery }))
         }
+        Task::Condition(condition) => Task::Condition(Arc::clone(condition)),
         Task::Doomed(error) => Task::Doomed(error.clone()),
         _ => return None,
     })
