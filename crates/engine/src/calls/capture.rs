@@ -17,6 +17,7 @@ use crate::sync::lock;
 use crate::task::Task;
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 thread_local! {
     /// How strict captures are with this thread.
@@ -129,6 +130,9 @@ impl Caller<'_> {
                 "the stream captures, and a copy of pageable host memory cannot be captured: use aclrtMallocHost"
                     .to_owned(),
             ));
+        }
+        if self.machine.devices[stream.device() as usize].aborting.load(Ordering::Acquire) {
+            return fail(Error::Aborting(stream.device()));
         }
         if self.machine.graphs.allow_blocking(|| MODE.get()) { Ok(()) } else { fail(Error::CaptureBlocks) }
     }
