@@ -40,6 +40,31 @@ int main(void)
         EXPECT_OK(aclrtSynchronizeStream(other));
     }
     EXPECT_OK(aclmdlRIDestroy(graph));
+
+    /* The same with ordinary events and the flag of one call. */
+    aclrtEvent before = new_event(), after = new_event();
+    aclrtEventRecordedStatus status;
+    EXPECT_CODE(aclrtRecordEventWithFlag(after, stream, 2), 100000);
+    REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    EXPECT_OK(aclrtStreamWaitEventWithFlag(stream, before, 0, ACL_EVENT_WAIT_EXTERNAL));
+    EXPECT_OK(aclrtMemcpyAsync(output, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    EXPECT_OK(aclrtRecordEventWithFlag(after, stream, ACL_EVENT_RECORD_EXTERNAL));
+    EXPECT_OK(aclrtQueryEventStatus(after, &status)); /* not captured: the host may ask */
+    REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
+    uint8_t *input = (uint8_t *)pinned_memory(SIZE);
+    for (uint32_t seed = 10; seed <= 13; seed++) {
+        fill_pattern(input, SIZE, seed);
+        EXPECT_OK(aclrtMemcpyAsync(device, SIZE, input, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other));
+        EXPECT_OK(aclrtRecordEvent(before, other));
+        EXPECT_OK(aclmdlRIExecuteAsync(graph, stream)); /* after the upload, through the event alone */
+        EXPECT_OK(aclrtSynchronizeEvent(after));
+        EXPECT_PATTERN(output, SIZE, seed);
+        EXPECT_OK(aclrtSynchronizeStream(stream));
+    }
+    EXPECT_OK(aclmdlRIDestroy(graph));
+    EXPECT_OK(aclrtFreeHost(input));
+    EXPECT_OK(aclrtDestroyEvent(before));
+    EXPECT_OK(aclrtDestroyEvent(after));
     EXPECT_OK(aclrtDestroyEvent(go));
     EXPECT_OK(aclrtDestroyEvent(done));
     EXPECT_OK(aclrtFreeHost(output));

@@ -227,6 +227,29 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// Captures a record or a wait that reaches beyond the capture. `false`: the stream does not capture,
+    /// so that there is nothing to reach beyond.
+    pub(super) fn capture_external(&self, stream: usize, event: &Event, step: Step) -> Result<bool> {
+        let (_, stream) = self.stream(stream)?;
+        if stream.capture().is_none() {
+            return Ok(false);
+        }
+        let (context_key, context) = self.context()?;
+        if stream.context() != Some(context_key) {
+            return fail(self.machine.other_context("stream", stream, context_key));
+        }
+        context.check()?;
+        let (kind, signal, shared) = {
+            let state = lock(&event.state);
+            (state.kind, state.signal.clone(), state.shared.is_some())
+        };
+        // What those refuse or share anyway is told apart there.
+        if shared || signal.is_some() || !kind.can_order() {
+            return Ok(false);
+        }
+        self.machine.capture_step(stream, step).map(|_| true)
+    }
+
     /// Captures a reset.
     pub(super) fn capture_reset(&self, event: &Event, stream: &Stream) -> Result<()> {
         let signal = lock(&event.state).signal.clone();
@@ -368,8 +391,8 @@ impl Machine {
             match &step {
                 Step::Work(node) => node.content().check_fits_sub_graph()?,
                 Step::Record | Step::Wait(_) => {}
-                Step::Raise(_) | Step::Await(_) | Step::Lower(_) => {
-                    return fail(Error::Feature("an EXTERNAL event cannot be part of a sub-graph".to_owned()));
+                Step::Raise(_) | Step::Await(_) | Step::AwaitRecord(_) | Step::Lower(_) => {
+                    return fail(Error::Feature("an external event cannot be part of a sub-graph".to_owned()));
                 }
             }
         }

@@ -8,6 +8,7 @@ use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
     Event, EventKey, EventKind,
 };
+use crate::graph::Step;
 use crate::host::deadline;
 use crate::machine::Machine;
 use crate::memory::shared::{SharedCounters, SharedName};
@@ -149,6 +150,15 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// The same; in a capture it happens with every run, for streams outside the graph.
+    pub fn record_external_event(&self, raw: usize, stream: usize) -> Result<()> {
+        let (key, event) = self.event(raw)?;
+        if self.capture_external(stream, event, Step::Raise(key))? {
+            return Ok(());
+        }
+        self.record_event(raw, stream)
+    }
+
     /// Makes a stream wait for the newest record made so far.
     pub fn stream_wait_event(&self, stream: usize, raw: usize) -> Result<()> {
         let explicit = self.explicit_stream(stream)?;
@@ -208,6 +218,15 @@ impl Caller<'_> {
             .inspect_err(|_| {
                 event.waits.fetch_sub(1, Ordering::Relaxed);
             })
+    }
+
+    /// The same; in a capture it is the newest record outside when the graph is launched.
+    pub fn stream_wait_external_event(&self, stream: usize, raw: usize) -> Result<()> {
+        let (key, event) = self.event(raw)?;
+        if self.capture_external(stream, event, Step::AwaitRecord(key))? {
+            return Ok(());
+        }
+        self.stream_wait_event(stream, raw)
     }
 
     /// Forgets the record of a classic event, so that it can be waited for anew.
@@ -392,6 +411,11 @@ impl Machine {
         self.tell(expecting, point);
     }
 
+    /// The newest record of an event outside captures.
+    pub(crate) fn newest_record(&self, key: EventKey) -> Option<StreamPoint> {
+        lock(&self.events.get(key)?.state).record
+    }
+
     /// Records an event on a stream of a graph; `None` when the event is gone.
     pub(crate) fn record_from_graph(
         &self,
@@ -404,6 +428,7 @@ impl Machine {
             let mut state = lock(&event.state);
             state.generation += 1;
             state.reached_ns = None;
+            state.captured = None;
             state.generation
         };
         let task = Task::Record { event: key, generation };

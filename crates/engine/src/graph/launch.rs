@@ -143,6 +143,10 @@ impl Machine {
                     signal.watch(run.lanes[branch]);
                     Task::Wait { after: Waited::Signal(Arc::clone(signal)), event: None }
                 }
+                Step::AwaitRecord(event) => match self.newest_record(*event) {
+                    Some(point) => wait(point),
+                    None => continue,
+                },
                 Step::Lower(signal) => Task::Lower(Arc::clone(signal)),
             };
             points[branch] = push(branch, task)?;

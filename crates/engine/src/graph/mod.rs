@@ -93,6 +93,8 @@ pub(crate) enum Step {
     Raise(EventKey),
     /// Waits for such an event.
     Await(Arc<Signal>),
+    /// Waits for the record that another event has when the run is launched.
+    AwaitRecord(EventKey),
     /// Resets such an event.
     Lower(Arc<Signal>),
 }
@@ -102,7 +104,7 @@ impl Step {
         match self {
             Step::Work(node) => node.name(),
             Step::Record | Step::Raise(_) => "event record",
-            Step::Wait(_) | Step::Await(_) => "event wait",
+            Step::Wait(_) | Step::Await(_) | Step::AwaitRecord(_) => "event wait",
             Step::Lower(_) => "event reset",
         }
     }
