@@ -170,7 +170,7 @@ typedef enum aclDataType {
     ACL_INT4 = 29,           /**< two elements in a byte */
     ACL_UINT1 = 30,          /**< eight elements in a byte */
     ACL_COMPLEX32 = 33,      /**< two 16-bit floats */
-    ACL_HIFLOAT8 = 34,       /**< 8-bit float with tapered precision */
+    ACL_HIFLOAT8 = 34,       /**< 8-bit float */
     ACL_FLOAT8_E5M2 = 35,    /**< 8-bit float: 5 exponent, 2 mantissa bits */
     ACL_FLOAT8_E4M3FN = 36,  /**< 8-bit float: 4 exponent, 3 mantissa bits, no infinity */
     ACL_FLOAT8_E8M0 = 37,    /**< 8-bit power of two, used as a scale */
@@ -221,18 +221,18 @@ typedef enum aclMemType {
 
 /** Options of aclrtSetSysParamOpt and aclrtCtxSetSysParamOpt. */
 typedef enum aclSysParamOpt {
-    ACL_OPT_DETERMINISTIC = 0,            /**< 1: same input, bitwise same output */
-    ACL_OPT_ENABLE_DEBUG_KERNEL = 1,      /**< 1: use kernels that check their memory accesses */
-    ACL_OPT_STRONG_CONSISTENCY = 2,       /**< 1: independent of shape too; deprecated */
-    ACL_OPT_ENABLE_KERNEL_EARLY_START = 3 /**< 1: a kernel may start before its forerunner ends */
+    ACL_OPT_DETERMINISTIC = 0,
+    ACL_OPT_ENABLE_DEBUG_KERNEL = 1,
+    ACL_OPT_STRONG_CONSISTENCY = 2, /**< deprecated */
+    ACL_OPT_ENABLE_KERNEL_EARLY_START = 3
 } aclSysParamOpt;
 
 /** Abilities that aclGetCannAttribute can answer. */
 typedef enum aclCannAttr {
     ACL_CANN_ATTR_UNDEFINED = -1,
-    ACL_CANN_ATTR_INF_NAN = 0,    /**< overflow gives infinity or NaN, not the largest value */
-    ACL_CANN_ATTR_BF16 = 1,       /**< ACL_BF16 is usable */
-    ACL_CANN_ATTR_JIT_COMPILE = 2 /**< operators are compiled when first used */
+    ACL_CANN_ATTR_INF_NAN = 0,
+    ACL_CANN_ATTR_BF16 = 1,
+    ACL_CANN_ATTR_JIT_COMPILE = 2
 } aclCannAttr;
 
 /** Numbers that aclGetDeviceCapability can answer. */

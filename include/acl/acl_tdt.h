@@ -90,11 +90,11 @@ ACL_FUNC_VISIBILITY aclError acltdtDestroyChannel(acltdtChannelHandle *handle);
 /** Throws away what is in a channel. */
 ACL_FUNC_VISIBILITY aclError acltdtCleanChannel(acltdtChannelHandle *handle);
 
-/** Sends a list; timeout in milliseconds, -1 for ever. */
+/** Sends a list. */
 ACL_FUNC_VISIBILITY aclError acltdtSendTensor(const acltdtChannelHandle *handle,
                                               const acltdtDataset *dataset, int32_t timeout);
 
-/** Receives a list; timeout in milliseconds, -1 for ever. */
+/** Receives a list. */
 ACL_FUNC_VISIBILITY aclError acltdtReceiveTensor(const acltdtChannelHandle *handle,
                                                  acltdtDataset *dataset, int32_t timeout);
 

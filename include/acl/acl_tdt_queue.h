@@ -34,10 +34,10 @@ ACL_FUNC_VISIBILITY aclError acltdtCreateQueue(const acltdtQueueAttr *attr, uint
 /** Destroys a queue. */
 ACL_FUNC_VISIBILITY aclError acltdtDestroyQueue(uint32_t qid);
 
-/** Puts a buffer into a queue; timeout in milliseconds, -1 for ever. */
+/** Puts a buffer into a queue. */
 ACL_FUNC_VISIBILITY aclError acltdtEnqueue(uint32_t qid, acltdtBuf buf, int32_t timeout);
 
-/** Takes a buffer out of a queue; timeout in milliseconds, -1 for ever. */
+/** Takes a buffer out of a queue. */
 ACL_FUNC_VISIBILITY aclError acltdtDequeue(uint32_t qid, acltdtBuf *buf, int32_t timeout);
 
 /** Puts a copy of plain data into a queue. */

@@ -10,6 +10,9 @@ pub type aclError = i32;
 pub type aclrtContext = *mut c_void;
 pub type aclrtStream = *mut c_void;
 pub type aclrtEvent = *mut c_void;
+pub type aclmdlRI = *mut c_void;
+pub type aclmdlRICondHandle = *mut c_void;
+pub type aclrtTaskGrp = *mut c_void;
 pub type aclrtCallback = Option<unsafe extern "C" fn(*mut c_void)>;
 pub type aclrtHostFunc = Option<unsafe extern "C" fn(*mut c_void)>;
 
@@ -51,6 +54,7 @@ layouts! {
         errorType: i32,
         detail: [u64; 321],
     }
+    struct aclmdlRICondTaskParams { handle: aclmdlRICondHandle, r#type: i32, size: u32, modelRIArray: *mut aclmdlRI }
     struct aclrtUuid { bytes: [c_char; 16] }
     struct aclCANNPackageVersion {
         version: [c_char; 128],

@@ -4,8 +4,10 @@ use crate::door::doors;
 use ascendcl_sys::*;
 use softacl_engine::{Error, fail};
 use std::ffi::c_void;
+use std::sync::Arc;
 
 /// A C function and its argument, on the way to another thread. The program vouches for both.
+#[derive(Clone, Copy)]
 struct Call {
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
@@ -13,11 +15,13 @@ struct Call {
 
 // SAFETY: the interface says that the function is called on another thread with this argument.
 unsafe impl Send for Call {}
+// SAFETY: sharing a call gives no access to what the argument points to.
+unsafe impl Sync for Call {}
 
 impl Call {
-    fn boxed(function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) -> Box<dyn FnOnce() + Send> {
+    fn shared(function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) -> Arc<dyn Fn() + Send + Sync> {
         let call = Call { function, argument };
-        Box::new(move || call.run())
+        Arc::new(move || call.run())
     }
 
     fn run(self) {
@@ -37,7 +41,7 @@ doors! {
             _ => return fail(Error::Argument(format!("block type {block_type} is neither 0 nor 1"))),
         };
         let function = function.ok_or_else(|| Error::Parameter("fn is NULL".to_owned()))?;
-        caller.launch_callback(stream as usize, holds_stream, Call::boxed(function, argument))
+        caller.launch_callback(stream as usize, holds_stream, Call::shared(function, argument))
     }
 
     fn aclrtProcessReport(ms: i32) |caller| {
@@ -51,6 +55,6 @@ doors! {
 
     fn aclrtLaunchHostFunc(stream: aclrtStream, function: aclrtHostFunc, argument: *mut c_void) |caller| {
         let function = function.ok_or(Error::Null("fn"))?;
-        caller.launch_host_function(stream as usize, Call::boxed(function, argument))
+        caller.launch_host_function(stream as usize, Call::shared(function, argument))
     }
 }

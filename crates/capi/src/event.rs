@@ -43,14 +43,20 @@ doors! {
         let event = given(event)?;
         check_flag(flag)?;
         require(caller, "aclrtStreamWaitEventWithFlag")?;
-        caller.stream_wait_event(stream as usize, event)
+        match flag {
+            EXTERNAL => caller.stream_wait_external_event(stream as usize, event),
+            _ => caller.stream_wait_event(stream as usize, event),
+        }
     }
 
     fn aclrtRecordEventWithFlag(event: aclrtEvent, stream: aclrtStream, flag: u32) |caller| {
         let event = given(event)?;
         check_flag(flag)?;
         require(caller, "aclrtRecordEventWithFlag")?;
-        caller.record_event(event, stream as usize)
+        match flag {
+            EXTERNAL => caller.record_external_event(event, stream as usize),
+            _ => caller.record_event(event, stream as usize),
+        }
     }
 
     fn aclrtSynchronizeEvent(event: aclrtEvent) |caller| { caller.synchronize_event(given(event)?, -1) }
@@ -130,8 +136,11 @@ fn create(caller: Caller<'_>, event: *mut aclrtEvent, kind: EventKind) -> Result
 }
 
 /// 0 or 1 (EXTERNAL), which makes a difference only in a captured graph.
+/// `ACL_EVENT_RECORD_EXTERNAL` and `ACL_EVENT_WAIT_EXTERNAL`.
+const EXTERNAL: u32 = 1;
+
 fn check_flag(flag: u32) -> Result<()> {
-    if flag <= 1 { Ok(()) } else { fail(Error::Argument(format!("flag {flag} is neither 0 nor 1"))) }
+    if flag <= EXTERNAL { Ok(()) } else { fail(Error::Argument(format!("flag {flag} is neither 0 nor 1"))) }
 }
 
 fn given(event: aclrtEvent) -> Result<usize> {

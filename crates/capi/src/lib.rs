@@ -23,6 +23,7 @@ pub mod device;
 pub mod error;
 pub mod event;
 pub mod extension;
+pub mod graph;
 pub mod init;
 pub mod log;
 pub mod memory;

@@ -210,10 +210,8 @@ impl Probe for Checker {
         self.land(&mut state);
     }
 
-    fn ordered(&self, stream: u32, after: Moment) {
-        let mut state = self.state();
-        let next = state.newest.get(&stream).copied().unwrap_or(0) + 1;
-        state.clocks.order(stream, next, after);
+    fn ordered(&self, from: Moment, after: Moment) {
+        self.state().clocks.order(from, after);
     }
 
     fn waited(&self, at: Moment) {

@@ -95,13 +95,13 @@ impl Clocks {
         clock
     }
 
-    /// The next task of a stream comes after a moment that is already over.
-    pub(crate) fn order(&mut self, stream: u32, next: u64, after: Moment) {
+    /// A task and those behind it come after another moment as well.
+    pub(crate) fn order(&mut self, from: Moment, after: Moment) {
         let earlier = self.of(after);
-        let track = self.streams.entry(stream).or_default();
+        let track = self.streams.entry(from.stream).or_default();
         let mut clock = track.history.last().map(|(_, clock)| clock.clone()).unwrap_or_default();
         if clock.join(&earlier) {
-            track.history.push((next, clock));
+            track.history.push((from.sequence, clock));
         }
     }
 
@@ -163,7 +163,7 @@ mod tests {
     fn an_order_without_a_task_holds_for_the_next_one() {
         let mut clocks = Clocks::default();
         clocks.submit(m(1, 1), None);
-        clocks.order(2, 1, m(1, 1));
+        clocks.order(m(2, 1), m(1, 1));
         assert!(clocks.submit(m(2, 1), None).covers(m(1, 1)));
     }
 }

@@ -74,6 +74,51 @@ pub enum Error {
     #[error("no thread is subscribed to the stream: call aclrtSubscribeReport first")]
     NoCallbackThread,
 
+    // Captures and graphs.
+    #[error("the graph belongs to another context than the current one of this thread")]
+    OtherContextGraph,
+    #[error("a captured stream cannot wait for work outside its capture: record the event in the capture first")]
+    CaptureDependency,
+    #[error(
+        "a stream that joined the capture was not joined back: record an event on it and let the stream where the capture began wait for it"
+    )]
+    Unjoined,
+    #[error("the graph is still being captured")]
+    GraphCapturing,
+    #[error("the stream captures, so it cannot be {0}: end the capture first")]
+    Capturing(&'static str),
+    #[error("the newest record of the event was captured: it belongs to a graph and never happens by itself")]
+    EventCaptured,
+    #[error("the stream does not capture")]
+    NotCapturing,
+    #[error(
+        "the call blocks, which the mode of a capture in progress forbids: aclmdlRICaptureThreadExchangeMode with RELAXED allows it in this thread"
+    )]
+    CaptureForbids,
+    #[error("the default stream of a context cannot be captured")]
+    CaptureDefault,
+    #[error("the stream and the event belong to two captures, which cannot depend on each other")]
+    CaptureConflict,
+    #[error("{0}")]
+    GroupState(String),
+    #[error("the capture did not begin on this stream, the stream joined it: end it where it began")]
+    NotOrigin,
+    #[error("graph {0} is still running: wait for the stream that it was launched on")]
+    GraphRunning(u32),
+    #[error("the capture was begun by another thread, which must end it")]
+    CaptureThread,
+    #[error("the file {0}")]
+    FileWrite(String),
+    #[error("the update does not fit: {0}")]
+    UpdateFailed(String),
+    #[error("the copy of pageable host memory would block, which the mode of a capture in progress forbids")]
+    CaptureBlocks,
+    #[error("the capture is invalid: a dependency was refused that the graph would lack, or the device was aborted")]
+    CaptureInvalid,
+
+    #[error("a sub-graph is still being captured")]
+    SubGraphCapturing,
+
     // Not supported.
     #[error("{what} is not supported on {soc}")]
     Unsupported { what: &'static str, soc: String },
@@ -135,14 +180,32 @@ impl Error {
             Device { .. } => 107001,
             NoContext => 107002,
             OtherContext { .. } => 107003,
+            OtherContextGraph => 107004,
             NoTimestamp(..) => 107006,
             Unaligned { .. } => 107008,
+            FileWrite(_) => 107010,
             AlreadySubscribed => 107011,
             ThreadNotSubscribed(_) => 107012,
             NoCallbackThread => 107015,
             MemoryAttribute(_) => 107016,
             Handle { .. } => 107017,
             Aborting(_) => 107022,
+            CaptureDependency => 107024,
+            Unjoined => 107025,
+            GraphCapturing => 107026,
+            Capturing(_) => 107027,
+            EventCaptured => 107028,
+            NotCapturing => 107029,
+            CaptureForbids => 107030,
+            CaptureDefault => 107031,
+            CaptureConflict => 107032,
+            GroupState(_) => 107033,
+            NotOrigin => 107036,
+            GraphRunning(_) => 107037,
+            CaptureThread => 107038,
+            UpdateFailed(_) => 107040,
+            CaptureBlocks => 107041,
+            SubGraphCapturing => 107045,
             Unsupported { .. } | HostToHost | Feature(_) => 207000,
             OutOfMemory { .. } => 207001,
             NoEvent { .. } => 207007,
@@ -155,10 +218,16 @@ impl Error {
             StreamTimeout(_) => 507046,
             EventTimeout(_) => 507047,
             NoPeerAccess { .. } | Inaccessible { .. } => 507899,
+            CaptureInvalid => 507903,
             AlreadyRegistered { .. } => 507910,
             NotRegistered(_) => 507911,
             Internal(_) => 500000,
         }
+    }
+
+    /// A call that has no place in an update of a task group.
+    pub(crate) fn updating(what: &str) -> Error {
+        Error::GroupState(format!("an {what} cannot be part of the update of a task group"))
     }
 
     /// Says which task failed, where the variant has room for a sentence.

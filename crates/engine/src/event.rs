@@ -6,6 +6,7 @@
 //! Lock order: an event's state may be taken while the lane of a stream is held, never the other way
 //! round.
 
+use crate::graph::{CapturedRecord, Signal};
 use crate::handle::{Key, Kind};
 use crate::memory::shared::SharedCounters;
 use crate::stream::{StreamKey, StreamPoint};
@@ -65,6 +66,11 @@ impl EventKind {
         self.flags() & EVENT_EXTERNAL == 0
     }
 
+    /// Whether graphs share it with streams outside.
+    pub(crate) fn is_external(self) -> bool {
+        self.flags() & EVENT_EXTERNAL != 0
+    }
+
     /// Whether it takes one of the device's events when it is created.
     pub(crate) fn is_counted(self) -> bool {
         matches!(self, EventKind::Flagged(flags) if flags & EVENT_SYNC != 0)
@@ -88,6 +94,10 @@ pub(crate) struct EventState {
     pub(crate) generation: u64,
     /// When the newest record was reached, in nanoseconds since the machine started.
     pub(crate) reached_ns: Option<u64>,
+    /// The newest record was captured: it belongs to a graph.
+    pub(crate) captured: Option<CapturedRecord>,
+    /// For an event that graphs share.
+    pub(crate) signal: Option<Arc<Signal>>,
     /// Records of all processes, for an event that others can open.
     pub(crate) shared: Option<Arc<SharedCounters>>,
     /// Streams that wait for the next record, and where they look for it.

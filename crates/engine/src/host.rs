@@ -22,7 +22,7 @@ const MAX_SUBSCRIBERS: usize = 1024;
 
 /// A call into the program.
 pub(crate) struct HostCall {
-    pub(crate) function: Box<dyn FnOnce() + Send>,
+    pub(crate) function: Arc<dyn Fn() + Send + Sync>,
     pub(crate) delivery: Delivery,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Debug for HostCall {
 
 /// A call on its way, and the task that is finished when it returns.
 struct Posted {
-    function: Box<dyn FnOnce() + Send>,
+    function: Arc<dyn Fn() + Send + Sync>,
     /// The task that the call is, and whether the stream waits for it.
     at: (StreamKey, u64),
     holds_stream: bool,

@@ -6,6 +6,7 @@
 //! | room | what is there |
 //! | --- | --- |
 //! | `machine`, `context`, `stream`, `event`, `host` | the nouns |
+//! | `graph` | captured work that runs again |
 //! | `memory` | addresses, allocations, registration |
 //! | `copy` | requests of every copy call: checked here and nowhere else |
 //! | `task` | what a stream does |
@@ -34,6 +35,8 @@ mod error;
 mod event;
 #[cfg(not(loom))]
 pub mod fault;
+#[cfg(not(loom))]
+mod graph;
 pub mod handle;
 #[cfg(not(loom))]
 mod host;
@@ -65,6 +68,10 @@ pub use {
     drive::Schedule,
     error::{Code, Error, Layer, RangeFault, Result, fail},
     event::{EventKey, EventKind},
+    graph::{
+        CaptureMode, CaptureStatus, ConditionCell, ConditionKey, ConditionKind, Graph, GraphDescription, GraphKey,
+        Group, GroupKey, StepDescription,
+    },
     machine::{Config, Machine},
     memory::{Place, Usage},
     stream::{StreamKey, StreamSettings, StreamTraits},

@@ -5,6 +5,7 @@ use crate::drive::outside::Outside;
 use crate::drive::{Driver, Schedule, Stepper, Workers};
 use crate::error::{Error, Result, fail};
 use crate::event::Event;
+use crate::graph::Graphs;
 use crate::handle::Slots;
 use crate::host::Subscriptions;
 use crate::memory::Memory;
@@ -61,6 +62,7 @@ pub struct Machine {
     /// Failures of streams that were ended before any wait returned them.
     pub(crate) unobserved: Mutex<Vec<Error>>,
     pub(crate) events: Slots<Event>,
+    pub(crate) graphs: Graphs,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) driver: Driver,
     pub(crate) outside: Outside,
@@ -105,6 +107,7 @@ impl Machine {
             limbo: Mutex::new(Vec::new()),
             unobserved: Mutex::new(Vec::new()),
             events: Slots::default(),
+            graphs: Graphs::default(),
             subscriptions: Subscriptions::default(),
             driver,
             outside: Outside::default(),

@@ -119,8 +119,8 @@ pub trait Probe: Send + Sync {
     fn function_left(&self, at: Moment);
     /// Everything up to here that has not started was thrown away.
     fn dropped(&self, at: Moment);
-    /// What the stream does from now on comes after another moment.
-    fn ordered(&self, stream: u32, after: Moment);
+    /// What a stream does from a task on comes after another moment.
+    fn ordered(&self, from: Moment, after: Moment);
     /// The program knows that a stream has come this far.
     fn waited(&self, at: Moment);
 
@@ -164,8 +164,9 @@ impl Machine {
     #[cold]
     pub(crate) fn tell_submitted(&self, probe: &dyn Probe, at: Moment, task: &Task) {
         let (after, event) = match task {
-            Task::Wait { after: Waited::Point(point), event } => (Some(Moment::from(*point)), Some(*event)),
-            Task::Wait { event, .. } | Task::Record { event, .. } => (None, Some(*event)),
+            Task::Wait { after: Waited::Point(point), event } => (Some(Moment::from(*point)), *event),
+            Task::Wait { event, .. } => (None, *event),
+            Task::Record { event, .. } => (None, Some(*event)),
             _ => (None, None),
         };
         probe.submitted(&Submitted {
@@ -236,9 +237,19 @@ impl Task {
                 span.iter().flat_map(|span| memory.touches_of(span)).chain(own).collect()
             }
             Task::Annotation(touch) => vec![*touch],
-            Task::Record { .. } | Task::RecordShared { .. } | Task::Wait { .. } | Task::Host(_) | Task::Doomed(_) => {
-                Vec::new()
-            }
+            Task::Node { node, .. } => match node.current() {
+                Ok(content) => content.task().accesses(memory),
+                Err(_) => Vec::new(),
+            },
+            Task::Record { .. }
+            | Task::RecordShared { .. }
+            | Task::Wait { .. }
+            | Task::Join(_)
+            | Task::Condition(_)
+            | Task::Update(_)
+            | Task::Lower(_)
+            | Task::Host(_)
+            | Task::Doomed(_) => Vec::new(),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::bytes::reduce::{Element, Operation};
 use crate::bytes::{self, Fault, Span};
 use crate::error::{Error, Result, fail};
 use crate::event::EventKey;
+use crate::graph::{Condition, Node, Run, Signal, Update};
 use crate::host::HostCall;
 use crate::memory::Memory;
 use crate::memory::shared::SharedCounters;
@@ -54,8 +55,22 @@ pub(crate) enum Task {
     },
     Wait {
         after: Waited,
-        event: EventKey,
+        /// The event, if the program made the wait.
+        event: Option<EventKey>,
     },
+    /// One step of a run of a graph.
+    Node {
+        node: Arc<Node>,
+        run: Arc<Run>,
+    },
+    /// Waits for a run of a graph; its failures become this one's.
+    Join(Arc<Run>),
+    /// Runs one of several sub-graphs; only as a step of a graph.
+    Condition(Arc<Condition>),
+    /// New contents for nodes of a graph.
+    Update(Box<Update>),
+    /// Resets an event that graphs share.
+    Lower(Arc<Signal>),
     Host(Box<HostCall>),
     /// Nothing to do here: the program says what a kernel of its own touches at this point.
     Annotation(Touch),
@@ -71,17 +86,19 @@ pub(crate) enum Waited {
     Outside(Arc<SharedCounters>, u64),
     /// The first record after the wait was made, once it is.
     Next(Arc<OnceLock<StreamPoint>>),
+    /// An event that graphs share.
+    Signal(Arc<Signal>),
 }
 
 /// Many copies that count as one task.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Batch {
     pub(crate) spans: Box<[Span]>,
     pub(crate) bytes: usize,
 }
 
 /// Rows of equal width.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Plane {
     pub(crate) target: usize,
     pub(crate) target_pitch: usize,
@@ -91,7 +108,7 @@ pub(crate) struct Plane {
     pub(crate) height: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Reduction {
     pub(crate) target: usize,
     pub(crate) source: usize,
@@ -107,7 +124,7 @@ pub(crate) enum DescriptorForm {
     Long,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Indirect {
     pub(crate) target_cell: usize,
     pub(crate) target_offset: usize,
@@ -134,11 +151,16 @@ impl Task {
             Task::Fill { target, len, .. } => meets(*target, *len),
             Task::FillWords { target, count, .. } => meets(*target, 4 * count),
             Task::Reduce(reduction) => meets(reduction.target, reduction.len) || meets(reduction.source, reduction.len),
+            Task::Node { node, .. } => node.content().touches(start, len),
+            Task::Condition(condition) => condition.touches(start, len),
+            Task::Update(update) => update.contents.iter().any(|content| content.touches(start, len)),
             Task::Described { .. }
             | Task::Indirect(_)
             | Task::Record { .. }
             | Task::RecordShared { .. }
             | Task::Wait { .. }
+            | Task::Join(_)
+            | Task::Lower(_)
             | Task::Host(_)
             | Task::Annotation(_)
             | Task::Doomed(_) => false,
@@ -158,6 +180,11 @@ impl Task {
             Task::Wait { .. } => "event wait",
             Task::Host(_) => "host function",
             Task::Annotation(_) => "annotated kernel",
+            Task::Node { node, .. } => node.name(),
+            Task::Join(_) => "run of a graph",
+            Task::Condition(_) => "conditional task",
+            Task::Update(_) => "update of a graph",
+            Task::Lower(_) => "event reset",
             Task::Doomed(_) => "host to host copy",
         }
     }

@@ -103,6 +103,14 @@ pub enum Operation {
         kind: u32,
         stream: u32,
     },
+    /// Steps that are captured on one or two streams and run together.
+    Graph {
+        seed: u32,
+        steps: u32,
+        runs: u32,
+        stream: u32,
+        side: u32,
+    },
     /// A host function that adds 1 to every byte of a range of host memory.
     HostFunction {
         target: u32,
@@ -169,7 +177,14 @@ impl Program {
             Operation::AllocatePageable { size: 5000 },
         ];
         operations.extend(std::iter::repeat_n(Operation::CreateStream, streams));
-        operations.extend((0..length).map(|_| operation(&mut rng)));
+        // Numbers of their own, so that a kept seed still means what it did without graphs.
+        let mut graphs = Rng::with_seed(!seed);
+        for _ in 0..length {
+            operations.push(operation(&mut rng));
+            if graphs.u32(0..25) == 0 {
+                operations.push(graph(&mut graphs));
+            }
+        }
         operations.push(Operation::Verify);
         Program { operations }
     }
@@ -216,6 +231,16 @@ fn operation(rng: &mut Rng) -> Operation {
         93..=94 => Query { stream },
         95..=98 => Mistake { which: rng.u32(..), target, source, stream },
         _ => Verify,
+    }
+}
+
+fn graph(rng: &mut Rng) -> Operation {
+    Operation::Graph {
+        seed: rng.u32(..),
+        steps: rng.u32(0..12),
+        runs: rng.u32(0..5),
+        stream: rng.u32(..),
+        side: rng.u32(..),
     }
 }
 

@@ -53,7 +53,7 @@ typedef void (*aclrtStreamStateCallback)(aclrtStream stm, aclrtStreamState state
 /** Hook for devices. */
 typedef void (*aclrtDeviceStateCallback)(int32_t deviceId, aclrtDeviceState state, void *args);
 
-/** Hook for aclrtDeviceTaskAbort; returns 0 if it succeeded within `timeout` milliseconds. */
+/** Hook for aclrtDeviceTaskAbort. */
 typedef int32_t (*aclrtDeviceTaskAbortCallback)(int32_t deviceId, aclrtDeviceTaskAbortStage stage,
                                                 uint32_t timeout, void *args);
 

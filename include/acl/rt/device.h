@@ -31,8 +31,8 @@ typedef enum aclrtTsId {
 
 /** Health of a device. */
 typedef enum aclrtDeviceStatus {
-    ACL_RT_DEVICE_STATUS_NORMAL = 0,   /**< usable */
-    ACL_RT_DEVICE_STATUS_ABNORMAL = 1, /**< broken */
+    ACL_RT_DEVICE_STATUS_NORMAL = 0,
+    ACL_RT_DEVICE_STATUS_ABNORMAL = 1,
     ACL_RT_DEVICE_STATUS_END = 0xFFFF  /**< not a status */
 } aclrtDeviceStatus;
 
@@ -45,7 +45,7 @@ typedef enum aclrtDevAttr {
     ACL_DEV_ATTR_WARP_SIZE = 202,
     ACL_DEV_ATTR_MAX_THREAD_PER_VECTOR_CORE = 203,
     ACL_DEV_ATTR_LOCAL_MEM_PER_VECTOR_CORE = 204, /**< former name of the next one */
-    ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE = 204,      /**< bytes of unified buffer */
+    ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE = 204,
     ACL_DEV_ATTR_MAX_GRID_DIM_X = 205,
     ACL_DEV_ATTR_MAX_GRID_DIM_Y = 206,
     ACL_DEV_ATTR_MAX_GRID_DIM_Z = 207,
@@ -54,9 +54,9 @@ typedef enum aclrtDevAttr {
     ACL_DEV_ATTR_MAX_BLOCK_DIM_X = 210,
     ACL_DEV_ATTR_MAX_BLOCK_DIM_Y = 211,
     ACL_DEV_ATTR_MAX_BLOCK_DIM_Z = 212,
-    ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE = 301, /**< bytes of device memory */
-    ACL_DEV_ATTR_L2_CACHE_SIZE = 302,         /**< bytes */
-    ACL_DEV_ATTR_SMP_ID = 401,                /**< equal ids share one operating system */
+    ACL_DEV_ATTR_TOTAL_GLOBAL_MEM_SIZE = 301, /**< softacl: bytes */
+    ACL_DEV_ATTR_L2_CACHE_SIZE = 302,
+    ACL_DEV_ATTR_SMP_ID = 401,
     ACL_DEV_ATTR_PHY_CHIP_ID = 402,
     ACL_DEV_ATTR_SUPER_POD_DEVIDE_ID = 403, /**< misspelt form of the next one */
     ACL_DEV_ATTR_SUPER_POD_DEVICE_ID = 403,
@@ -66,7 +66,7 @@ typedef enum aclrtDevAttr {
     ACL_DEV_ATTR_MAINBOARD_ID = 407,
     ACL_DEV_ATTR_HD_CONNECT_TYPE = 408,    /**< an ACL_HOST_DEVICE_CONNECT_TYPE_* */
     ACL_DEV_ATTR_DEVICE_FORM_FACTOR = 409, /**< an ACL_DEVICE_FORM_FACTOR_* */
-    ACL_DEV_ATTR_IS_VIRTUAL = 501,         /**< 1: a slice of a device */
+    ACL_DEV_ATTR_IS_VIRTUAL = 501,
     ACL_DEV_ATTR_NPU_ARCH = 601
 } aclrtDevAttr;
 
@@ -101,13 +101,13 @@ typedef enum aclrtDeviceLimit {
 } aclrtDeviceLimit;
 
 /* Bits of aclrtGetDevicesTopo: the kinds of link between two devices. */
-#define ACL_RT_DEVS_TOPOLOGY_HCCS 0x01    /**< direct link */
-#define ACL_RT_DEVS_TOPOLOGY_PIX 0x02     /**< one PCIe switch */
-#define ACL_RT_DEVS_TOPOLOGY_PIB 0x04     /**< several PCIe switches */
-#define ACL_RT_DEVS_TOPOLOGY_PHB 0x08     /**< one host bridge */
-#define ACL_RT_DEVS_TOPOLOGY_SYS 0x10     /**< across processor sockets */
-#define ACL_RT_DEVS_TOPOLOGY_SIO 0x20     /**< dies of one package */
-#define ACL_RT_DEVS_TOPOLOGY_HCCS_SW 0x40 /**< link through a switch */
+#define ACL_RT_DEVS_TOPOLOGY_HCCS 0x01
+#define ACL_RT_DEVS_TOPOLOGY_PIX 0x02
+#define ACL_RT_DEVS_TOPOLOGY_PIB 0x04
+#define ACL_RT_DEVS_TOPOLOGY_PHB 0x08
+#define ACL_RT_DEVS_TOPOLOGY_SYS 0x10
+#define ACL_RT_DEVS_TOPOLOGY_SIO 0x20
+#define ACL_RT_DEVS_TOPOLOGY_HCCS_SW 0x40
 
 /** Atomic operations to ask about. */
 typedef enum aclrtAtomicOperation {
@@ -151,16 +151,16 @@ typedef enum aclrtAtomicOperationCapability {
 /** More detail about the load of a device; opaque, reserved. */
 typedef struct aclrtUtilizationExtendInfo aclrtUtilizationExtendInfo;
 
-/** Load of a device in percent. */
+/** Load of a device. */
 typedef struct aclrtUtilizationInfo {
     int32_t cubeUtilization;
     int32_t vectorUtilization;
     int32_t aicpuUtilization;
     int32_t memoryUtilization;
-    aclrtUtilizationExtendInfo *utilizationExtend; /**< reserved, NULL */
+    aclrtUtilizationExtendInfo *utilizationExtend; /**< softacl: NULL */
 } aclrtUtilizationInfo;
 
-/** Identity of a device that survives renumbering. */
+/** Identity of a device. */
 typedef struct aclrtUuid {
     char bytes[16];
 } aclrtUuid;
@@ -217,8 +217,9 @@ ACL_FUNC_VISIBILITY aclError aclrtSynchronizeDevice(void);
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
 
 /**
- * Drops all tasks of the device, waiting at most `timeout` milliseconds. Until it is done, calls
- * that use the device return 107022. For recovery after a fault.
+ * Drops all tasks of the device and waits for those that run; softacl takes the timeout as
+ * milliseconds, 0 as for ever. Until it is done, calls that use the device return 107022. For
+ * recovery after a fault.
  */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 
@@ -228,7 +229,7 @@ ACL_FUNC_VISIBILITY aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t tim
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr,
                                                 int64_t *value);
 
-/** Load of a device in percent. */
+/** Load of a device. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceUtilizationRate(int32_t deviceId,
                                                            aclrtUtilizationInfo *utilizationInfo);
 
@@ -240,8 +241,8 @@ ACL_FUNC_VISIBILITY aclError aclrtQueryDeviceStatus(int32_t deviceId,
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
 
 /**
- * Process id as the machine sees it, not as a container does. Hand it to the process that exports
- * memory or a notify to you (aclrtIpcMemSetImportPid and friends).
+ * The process id to hand to the process that exports memory or a notify to you
+ * (aclrtIpcMemSetImportPid and friends).
  */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetBareTgid(int32_t *pid);
 
@@ -274,19 +275,19 @@ ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCapability(int32_t deviceId,
                                                       aclrtDevFeatureType devFeatureType,
                                                       int32_t *value);
 
-/** Sets a stack or buffer size for the kernels of the current device. */
+/** Sets a limit of the current device. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value);
 
-/** Reads such a size. */
+/** Reads such a limit. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value);
 
-/** PCI address of a device as text, at most len bytes with the closing 0. */
+/** PCI address of a device as text. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len);
 
 /** The device with this PCI address. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId);
 
-/** For each operation, the operands for which a device can do it atomically on host memory. */
+/** Which atomic operations a device can do on host memory. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetHostAtomicCapabilities(
     uint32_t *capabilities, const aclrtAtomicOperation *operations, const uint32_t count,
     int32_t deviceId);
@@ -300,7 +301,7 @@ ACL_FUNC_VISIBILITY aclError aclrtDeviceGetP2PAtomicCapabilities(
 ACL_FUNC_VISIBILITY aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId,
                                                  uint64_t *value);
 
-/** *canCompatible becomes 1 if kernels built for socVersion run on this chip. */
+/** Whether the chip is compatible with socVersion. */
 ACL_FUNC_VISIBILITY aclError aclrtCheckArchCompatibility(const char *socVersion,
                                                          int32_t *canCompatible);
 

@@ -34,8 +34,8 @@ typedef enum aclrtErrorType {
 /** Cause of an AI core fault. */
 typedef enum aclrtAicoreErrorType {
     ACL_RT_AICORE_ERROR_UNKNOWN = 0,
-    ACL_RT_AICORE_ERROR_SW = 1,      /**< the kernel */
-    ACL_RT_AICORE_ERROR_HW_LOCAL = 2 /**< this device */
+    ACL_RT_AICORE_ERROR_SW = 1,
+    ACL_RT_AICORE_ERROR_HW_LOCAL = 2
 } aclrtAicoreErrorType;
 
 /** One faulty range of device memory. */
@@ -91,7 +91,7 @@ ACL_FUNC_VISIBILITY const char *aclGetRecentErrMsg(void);
 ACL_FUNC_VISIBILITY aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray,
                                                 size_t arraySize, size_t *retSize);
 
-/** Tries to repair faulty ranges of device memory; their content is lost. */
+/** Tries to repair faulty ranges of device memory. */
 ACL_FUNC_VISIBILITY aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray,
                                                size_t arraySize);
 

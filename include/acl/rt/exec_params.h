@@ -12,11 +12,11 @@
 extern "C" {
 #endif
 
-/** What floating-point overflow gives. */
+/** How floating-point overflow is handled. */
 typedef enum aclrtFloatOverflowMode {
-    ACL_RT_OVERFLOW_MODE_SATURATION = 0, /**< the largest finite value; NaN becomes 0 */
-    ACL_RT_OVERFLOW_MODE_INFNAN = 1,     /**< infinity or NaN, as IEEE 754 says */
-    ACL_RT_OVERFLOW_MODE_UNDEF = 2       /**< not a mode */
+    ACL_RT_OVERFLOW_MODE_SATURATION = 0,
+    ACL_RT_OVERFLOW_MODE_INFNAN = 1,
+    ACL_RT_OVERFLOW_MODE_UNDEF = 2
 } aclrtFloatOverflowMode;
 
 /** Kind of core that a limit is about. */
@@ -35,16 +35,13 @@ ACL_FUNC_VISIBILITY aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *va
 
 /* ------------------------------------------------------------------ timeouts */
 
-/** Limit in seconds for streams that wait for an event or notify; 0 = none. */
+/** Limit in seconds for waits of streams. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 
-/** Limit in seconds for one kernel; 0 = the largest possible. */
+/** Limit for one kernel. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
 
-/**
- * Limit in microseconds for one kernel; 0 = the largest possible. The device has a coarse clock:
- * *actualTimeout is what it really uses. NULL -> 100000.
- */
+/** Limit for one kernel; *actualTimeout is the limit that is used. NULL -> 100000. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout);
 
 /** Limit in milliseconds for one kernel. */
@@ -53,67 +50,64 @@ ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout);
 /** The limit for one kernel in milliseconds. */
 ACL_FUNC_VISIBILITY aclError aclrtGetOpExecuteTimeout(uint32_t *const timeoutMs);
 
-/** Step of the kernel timeout in microseconds. */
+/** Step of the kernel timeout. */
 ACL_FUNC_VISIBILITY aclError aclrtGetOpTimeOutInterval(uint64_t *interval);
 
 /* ------------------------------------------------------------------ overflow */
 
-/** Switches the overflow check of a stream on (1) or off (0). */
+/** Sets the overflow switch of a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, uint32_t flag);
 
-/** Whether the overflow check of a stream is on. */
+/** Reads the overflow switch of a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
 
-/** Chooses what overflow gives on the current device. Unknown mode -> 107000. */
+/** Chooses how overflow is handled on the current device. Unknown mode -> 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
 
-/** What overflow gives on the current device. */
+/** How overflow is handled on the current device. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
 
-/** Queues writing the overflow state to device memory. */
+/** Reads the overflow state; takes a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize,
                                                     aclrtStream stream);
 
-/** Queues clearing the overflow state. */
+/** Clears the overflow state; takes a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtResetOverflowStatus(aclrtStream stream);
 
-/** Queues writing the floating-point overflow state to device memory. */
+/** Reads the floating-point overflow state; takes a stream. Not documented. */
 ACL_FUNC_VISIBILITY aclError aclrtGetFloatOverflowStatus(void *outputAddr, uint64_t outputSize,
                                                          aclrtStream stream);
 
-/** Queues clearing the floating-point overflow state. */
+/** Clears the floating-point overflow state; takes a stream. Not documented. */
 ACL_FUNC_VISIBILITY aclError aclrtResetFloatOverflowStatus(aclrtStream stream);
 
-/** aclrtGetFloatOverflowStatus with a mode of checking. */
+/** aclrtGetFloatOverflowStatus with a mode of checking. Not documented. */
 ACL_FUNC_VISIBILITY aclError aclrtNpuGetFloatOverFlowStatus(void *outputAddr, uint64_t outputSize,
                                                             uint32_t checkMode,
                                                             aclrtStream stream);
 
-/** aclrtResetFloatOverflowStatus with a mode of checking. */
+/** aclrtResetFloatOverflowStatus with a mode of checking. Not documented. */
 ACL_FUNC_VISIBILITY aclError aclrtNpuClearFloatOverFlowStatus(uint32_t checkMode,
                                                               aclrtStream stream);
 
 /* --------------------------------------------------------------- core limits */
 
-/**
- * Limits the cores that this process uses on a device. Order of precedence: the stream used in this
- * thread, then the device, then the hardware.
- */
+/** Limits the cores that are used on a device. */
 ACL_FUNC_VISIBILITY aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
                                                     uint32_t value);
 
-/** The limit of a device; the number of cores if none was set. */
+/** The limit of a device. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
                                                     uint32_t *value);
 
 /** Removes the limits of a device. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceResLimit(int32_t deviceId);
 
-/** Limits the cores for a stream; takes effect in threads that call the "use" function below. */
+/** Limits the cores for a stream; see the "use" function below. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type,
                                                     uint32_t value);
 
-/** The limit of a stream; that of its device if none was set. */
+/** The limit of a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type,
                                                     uint32_t *value);
 
@@ -126,7 +120,7 @@ ACL_FUNC_VISIBILITY aclError aclrtUseStreamResInCurrentThread(aclrtStream stream
 /** Undoes that. */
 ACL_FUNC_VISIBILITY aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
 
-/** The limit that counts in this thread right now. */
+/** The limit that counts in this thread. */
 ACL_FUNC_VISIBILITY aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value);
 
 #ifdef __cplusplus

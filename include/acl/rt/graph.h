@@ -51,7 +51,7 @@ typedef enum aclmdlRICaptureStatus {
 
 /** Kind of task in a graph. */
 typedef enum aclmdlRITaskType {
-    ACL_MODEL_RI_TASK_DEFAULT = 0, /**< anything else, copies included */
+    ACL_MODEL_RI_TASK_DEFAULT = 0,
     ACL_MODEL_RI_TASK_KERNEL = 1,
     ACL_MODEL_RI_TASK_EVENT_RECORD = 2,
     ACL_MODEL_RI_TASK_EVENT_WAIT = 3,
@@ -65,7 +65,7 @@ typedef struct aclmdlRIKernelTaskParams {
     aclrtFuncHandle funcHandle;
     aclrtLaunchKernelCfg *cfg;
     void *args;
-    uint32_t isHostArgs; /**< 1: args is in host memory */
+    uint32_t isHostArgs;
     size_t argsSize;
     uint32_t numBlocks;
     uint32_t rsv[10];
@@ -136,7 +136,7 @@ typedef enum aclmdlRICondHandleFlag {
     ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT = 1 /**< every run starts with the default value */
 } aclmdlRICondHandleFlag;
 
-/** Kind of conditional task. */
+/** Kind of conditional task; the meanings are softacl's. */
 typedef enum aclmdlRICondTaskType {
     ACL_MODEL_RI_COND_TYPE_IF = 0,    /**< run if not 0; a second graph is the else part */
     ACL_MODEL_RI_COND_TYPE_WHILE = 1, /**< run as long as not 0 */
@@ -148,7 +148,7 @@ typedef struct aclmdlRICondTaskParams {
     aclmdlRICondHandle handle;
     aclmdlRICondTaskType type;
     uint32_t size;          /**< number of sub-graphs */
-    aclmdlRI *modelRIArray; /**< the sub-graphs */
+    aclmdlRI *modelRIArray; /**< the sub-graphs; softacl makes them and writes their handles here */
 } aclmdlRICondTaskParams;
 
 /* ------------------------------------------------------------------- capture */
@@ -210,7 +210,7 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIAbort(aclmdlRI modelRI);
 /** The number of a graph, for logs and traces. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t *modelRIId);
 
-/** Prints a graph to the log. */
+/** Prints a graph for people; softacl: on standard error. */
 ACL_DEPRECATED_MESSAGE("use aclmdlRIDebugJsonPrint")
 ACL_FUNC_VISIBILITY aclError aclmdlRIDebugPrint(aclmdlRI modelRI);
 
@@ -235,27 +235,27 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, 
 
 /* --------------------------------------------------------------------- tasks */
 
-/** Streams of a graph; *numStreams is the room before and the number after. */
+/** Streams of a graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream *streams,
                                                 uint32_t *numStreams);
 
-/** Tasks of such a stream; *numTasks is the room before and the number after. */
+/** Tasks of such a stream. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks,
                                                       uint32_t *numTasks);
 
 /** Kind of a task. */
 ACL_FUNC_VISIBILITY aclError aclmdlRITaskGetType(aclmdlRITask task, aclmdlRITaskType *type);
 
-/** Place of a task in its graph. */
+/** Sequence id of a task. */
 ACL_FUNC_VISIBILITY aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t *id);
 
 /** Reads the parameters of a task. */
 ACL_FUNC_VISIBILITY aclError aclmdlRITaskGetParams(aclmdlRITask task, aclmdlRITaskParams *params);
 
-/** Changes the parameters of a task; in force after aclmdlRIUpdate. */
+/** Changes the parameters of a task; see aclmdlRIUpdate. */
 ACL_FUNC_VISIBILITY aclError aclmdlRITaskSetParams(aclmdlRITask task, aclmdlRITaskParams *params);
 
-/** Takes a task out of the graph; in force after aclmdlRIUpdate. */
+/** Disables a task; see aclmdlRIUpdate. */
 ACL_FUNC_VISIBILITY aclError aclmdlRITaskDisable(aclmdlRITask task);
 
 /** Reads a launch option of a kernel task. */
@@ -263,12 +263,12 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIKernelTaskGetAttribute(aclmdlRITask task,
                                                             aclrtLaunchKernelAttrId attrId,
                                                             aclrtLaunchKernelAttrValue *attrValue);
 
-/** Puts changed parameters in force. */
+/** Applies changes of tasks. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIUpdate(aclmdlRI modelRI);
 
 /* ------------------------------------------------------------ build by hand */
 
-/** Starts a graph that is built from persistent streams. */
+/** Starts a graph that is built by hand. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag);
 
 /** Makes a stream part of the graph. */
@@ -281,13 +281,13 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream 
 /** Marks the end of the work in a stream. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream);
 
-/** Ends building; reserve is NULL. */
+/** Ends building. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve);
 
 /** Gives a graph a name. */
 ACL_FUNC_VISIBILITY aclError aclmdlRISetName(aclmdlRI modelRI, const char *name);
 
-/** The name of a graph, at most maxLen bytes with the closing 0. */
+/** The name of a graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name);
 
 /** Calls back when the graph is destroyed. */

@@ -1,6 +1,6 @@
 /**
  * @file rt/group.h
- * Groups: fixed shares of a device's cores, where the device is divided.
+ * Groups of a device's resources.
  */
 #ifndef ACL_RT_GROUP_H_
 #define ACL_RT_GROUP_H_
@@ -24,10 +24,10 @@ typedef enum aclrtGroupAttr {
     ACL_GROUP_GROUPID_INT = 5
 } aclrtGroupAttr;
 
-/** Lets the current thread use a group only. The device is not divided -> 107014 or 207000. */
+/** Chooses a group. Not created -> 107014. */
 ACL_FUNC_VISIBILITY aclError aclrtSetGroup(int32_t groupId);
 
-/** Number of groups; 0 on a device that is not divided. */
+/** Number of groups. */
 ACL_FUNC_VISIBILITY aclError aclrtGetGroupCount(uint32_t *count);
 
 /** Makes an object for descriptions of groups. */

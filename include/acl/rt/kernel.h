@@ -19,10 +19,10 @@ extern "C" {
 
 /** Option for loading a binary. */
 typedef enum aclrtBinaryLoadOptionType {
-    ACL_RT_BINARY_LOAD_OPT_LAZY_LOAD = 1,      /**< isLazyLoad: 1 = load when first used */
+    ACL_RT_BINARY_LOAD_OPT_LAZY_LOAD = 1,      /**< isLazyLoad */
     ACL_RT_BINARY_LOAD_OPT_LAZY_MAGIC = 2,     /**< former name of the next one */
     ACL_RT_BINARY_LOAD_OPT_MAGIC = 2,          /**< magic: an ACL_RT_BINARY_MAGIC_* */
-    ACL_RT_BINARY_LOAD_OPT_CPU_KERNEL_MODE = 3 /**< cpuKernelMode: for AI CPU kernels */
+    ACL_RT_BINARY_LOAD_OPT_CPU_KERNEL_MODE = 3 /**< cpuKernelMode */
 } aclrtBinaryLoadOptionType;
 
 /** Value of such an option. */
@@ -105,10 +105,10 @@ typedef struct aclrtLaunchKernelCfg {
     size_t numAttrs;
 } aclrtLaunchKernelCfg;
 
-/** Place in an argument block that gets the device address of data in the same block. */
+/** Place in an argument block that stands for data in the same block. */
 typedef struct aclrtPlaceHolderInfo {
-    uint32_t addrOffset; /**< where the address is to be written */
-    uint32_t dataOffset; /**< where the data begins */
+    uint32_t addrOffset;
+    uint32_t dataOffset;
 } aclrtPlaceHolderInfo;
 
 /** Number about a function. */
@@ -129,7 +129,7 @@ typedef enum aclrtKernelType {
 
 /* ------------------------------------------------------------------- loading */
 
-/** Wraps a binary that is in host memory; NULL on failure. The data must outlive it. */
+/** Wraps a binary; NULL on failure. */
 ACL_FUNC_VISIBILITY aclrtBinary aclrtCreateBinary(const void *data, size_t dataLen);
 
 /** Destroys the wrapper. */
@@ -166,7 +166,7 @@ ACL_FUNC_VISIBILITY aclError aclrtBinaryGetFunction(const aclrtBinHandle binHand
                                                     const char *kernelName,
                                                     aclrtFuncHandle *funcHandle);
 
-/** Finds a function by its number. */
+/** Finds a function by its entry. */
 ACL_FUNC_VISIBILITY aclError aclrtBinaryGetFunctionByEntry(aclrtBinHandle binHandle,
                                                            uint64_t funcEntry,
                                                            aclrtFuncHandle *funcHandle);
@@ -207,13 +207,13 @@ ACL_FUNC_VISIBILITY aclError aclrtFunctionGetParamCount(const void *func, size_t
 ACL_FUNC_VISIBILITY aclError aclrtFunctionGetParamInfo(const void *func, size_t paramIndex,
                                                        size_t *paramOffset, size_t *paramSize);
 
-/** Bytes of unified buffer that a block of the function may still ask for. */
+/** Size of the dynamic unified buffer that is available per block. */
 ACL_FUNC_VISIBILITY aclError aclrtFunctionGetAvailDynUbufPerBlock(void *func, uint32_t flags,
                                                                   size_t *dynamicUbufSize);
 
 /* -------------------------------------------------------------------- launch */
 
-/** Queues a kernel; the arguments are in device memory. */
+/** Queues a kernel. */
 ACL_FUNC_VISIBILITY aclError aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint32_t numBlocks,
                                                const void *argsData, size_t argsSize,
                                                aclrtStream stream);
@@ -229,12 +229,7 @@ ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHan
                                                          aclrtLaunchKernelCfg *cfg,
                                                          aclrtArgsHandle argsHandle, void *reserve);
 
-/**
- * Queues a kernel; the arguments are in host memory and are read before the call returns. The data
- * behind pointer arguments may be in the same block: list such places in placeHolderArray, and they
- * get the device address of the data. cfg may be NULL; placeHolderArray too if there are none.
- * funcHandle or hostArgs NULL -> 100000. Asynchronous.
- */
+/** Queues a kernel; the arguments are in host memory, with places that stand for data. */
 ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithHostArgs(
     aclrtFuncHandle funcHandle, uint32_t numBlocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg,
     void *hostArgs, size_t argsSize, aclrtPlaceHolderInfo *placeHolderArray, size_t placeHolderNum);

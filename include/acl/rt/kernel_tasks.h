@@ -20,11 +20,11 @@ typedef enum aclrtRandomNumFuncType {
     ACL_RT_RANDOM_NUM_FUNC_TYPE_TRUNCATED_NORMAL_DIS = 3
 } aclrtRandomNumFuncType;
 
-/** Parameter of a distribution: a value, or the device address of one. */
+/** Parameter of a distribution: a value or an address. */
 typedef struct aclrtRandomParaInfo {
-    uint8_t isAddr;         /**< 1: valueOrAddr holds an address */
-    uint8_t valueOrAddr[8]; /**< unaligned */
-    uint8_t size;           /**< bytes of the value */
+    uint8_t isAddr;
+    uint8_t valueOrAddr[8];
+    uint8_t size;
     uint8_t rsv[6];
 } aclrtRandomParaInfo;
 
@@ -80,7 +80,7 @@ typedef struct aclrtRandomTaskUpdateAttr {
     uint32_t rsv[4];
 } aclrtRandomTaskUpdateAttr;
 
-/** New function of a kernel task; all addresses are of the device. */
+/** New function of a kernel task. */
 typedef struct aclrtAicAivTaskUpdateAttr {
     void *binHandle;
     void *funcEntryAddr;
@@ -100,32 +100,32 @@ typedef struct aclrtTaskUpdateInfo {
     aclrtUpdateTaskAttrVal val;
 } aclrtTaskUpdateInfo;
 
-/** Queues making random numbers; reserve is NULL. */
+/** Queues making random numbers. */
 ACL_FUNC_VISIBILITY aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo *taskInfo,
                                                  const aclrtStream stream, void *reserve);
 
-/** Queues in execStream a change of a task that waits in taskStream. */
+/** Queues in execStream a change of a task of taskStream. */
 ACL_FUNC_VISIBILITY aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId,
                                                   aclrtTaskUpdateInfo *info,
                                                   aclrtStream execStream);
 
-/** Removes the tasks kept in a persistent stream. */
+/** Removes the tasks of a persistent stream. */
 ACL_FUNC_VISIBILITY aclError aclrtPersistentTaskClean(aclrtStream stream);
 
 /** Number of the task that this thread queued last. */
 ACL_FUNC_VISIBILITY aclError aclrtGetThreadLastTaskId(uint32_t *taskId);
 
-/** Device address that kernels use to synchronise their cores. */
+/** Address for hardware synchronisation. */
 ACL_FUNC_VISIBILITY aclError aclrtGetHardwareSyncAddr(void **addr);
 
-/** Queues a mark for the profiler that carries `length` bytes of yours. */
+/** Queues a mark for the profiler with data of yours. */
 ACL_FUNC_VISIBILITY aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream);
 
-/** Attaches operator data to the task that this thread captured last. */
+/** Attaches operator data to the last task. */
 ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskOpInfo(const void *const infoPtr,
                                                       const size_t infoSize);
 
-/** Attaches text to the task that this thread captured last. */
+/** Attaches text to the last task. */
 ACL_FUNC_VISIBILITY aclError aclrtCacheLastTaskExtendInfo(const char *const extendInfoPtr,
                                                           const size_t infoSize);
 

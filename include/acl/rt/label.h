@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/** Comparison of aclrtSwitchStream: left op right. */
+/** Comparison of aclrtSwitchStream. */
 typedef enum aclrtCondition {
     ACL_RT_EQUAL = 0,
     ACL_RT_NOT_EQUAL = 1,
@@ -44,14 +44,14 @@ ACL_FUNC_VISIBILITY aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num
 /** Destroys a jump table. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyLabelList(aclrtLabelList labelList);
 
-/** Queues a jump to the label whose index is at ptr in device memory; maxValue is the count. */
+/** Queues a switch to a label of a list by index. */
 ACL_FUNC_VISIBILITY aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t maxValue,
                                                      aclrtLabelList labelList, aclrtStream stream);
 
 /** Queues starting another stream. */
 ACL_FUNC_VISIBILITY aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream);
 
-/** Queues going on in trueStream or falseStream, by comparing two values in device memory. */
+/** Queues going on in trueStream or falseStream, by comparing two values. */
 ACL_FUNC_VISIBILITY aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond,
                                                void *rightValue, aclrtCompareDataType dataType,
                                                aclrtStream trueStream, aclrtStream falseStream,

@@ -1,7 +1,6 @@
 /**
  * @file rt/snapshot.h
- * Saving the device state of a process and restoring it later. Always: lock, backup, restore,
- * unlock.
+ * Saving the device state of a process and restoring it later.
  */
 #ifndef ACL_RT_SNAPSHOT_H_
 #define ACL_RT_SNAPSHOT_H_
@@ -30,26 +29,26 @@ typedef enum aclrtProcessState {
 
 /** Settings for a backup. */
 typedef struct aclrtSnapShotBackupArgs {
-    uint32_t backupFlags; /**< 0 */
+    uint32_t backupFlags;
     char reserved[60];
 } aclrtSnapShotBackupArgs;
 
 /** Settings for a restore. */
 typedef struct aclrtSnapShotRestoreArgs {
-    uint32_t restoreFlags; /**< 0 */
+    uint32_t restoreFlags;
     char reserved[60];
 } aclrtSnapShotRestoreArgs;
 
-/** Called at a step; returns 0 on success. */
+/** Called at a step. */
 typedef uint32_t (*aclrtSnapShotCallBack)(int32_t deviceId, void *args);
 
-/** Stops the device work of a process. */
+/** Locks a process. */
 ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessLock(int pid, void *reserve);
 
-/** Lets it go on. */
+/** Unlocks it. */
 ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessUnlock(int pid, void *reserve);
 
-/** Saves the device state of a locked process. */
+/** Saves the device state of a process. */
 ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args);
 
 /** Restores it. */

@@ -17,12 +17,12 @@ extern "C" {
 #endif
 
 /* Bits for aclrtCreateStreamWithConfig. Unknown bits are ignored. */
-#define ACL_STREAM_FAST_LAUNCH 0x01U     /**< quicker submission, takes more memory */
-#define ACL_STREAM_FAST_SYNC 0x02U       /**< quicker waiting: the waiter spins */
-#define ACL_STREAM_PERSISTENT 0x04U      /**< tasks are kept for a graph and not run at once */
-#define ACL_STREAM_HUGE 0x08U            /**< room for more tasks */
-#define ACL_STREAM_CPU_SCHEDULE 0x10U    /**< fed by the AI CPU */
-#define ACL_STREAM_DEVICE_USE_ONLY 0x20U /**< fed on the device only */
+#define ACL_STREAM_FAST_LAUNCH 0x01U     /**< a hint; no effect in softacl */
+#define ACL_STREAM_FAST_SYNC 0x02U       /**< a hint; no effect in softacl */
+#define ACL_STREAM_PERSISTENT 0x04U      /**< not waited for */
+#define ACL_STREAM_HUGE 0x08U            /**< not on every chip */
+#define ACL_STREAM_CPU_SCHEDULE 0x10U    /**< not waited for */
+#define ACL_STREAM_DEVICE_USE_ONLY 0x20U /**< not waited for */
 
 /* Values of aclrtSetStreamFailureMode. */
 #define ACL_CONTINUE_ON_FAILURE 0x0U /**< later tasks run; the default */
@@ -38,9 +38,9 @@ typedef enum aclrtStreamStatus {
 /** Which field of aclrtStreamAttrValue counts. */
 typedef enum aclrtStreamAttr {
     ACL_STREAM_ATTR_FAILURE_MODE = 1,         /**< failureMode, as aclrtSetStreamFailureMode */
-    ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK = 2, /**< overflowSwitch: 1 = check */
-    ACL_STREAM_ATTR_USER_CUSTOM_TAG = 3,      /**< userCustomTag: any number of yours */
-    ACL_STREAM_ATTR_CACHE_OP_INFO = 4,        /**< cacheOpInfoSwitch: 1 = remember operator info */
+    ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK = 2, /**< overflowSwitch */
+    ACL_STREAM_ATTR_USER_CUSTOM_TAG = 3,      /**< userCustomTag */
+    ACL_STREAM_ATTR_CACHE_OP_INFO = 4,        /**< cacheOpInfoSwitch */
     ACL_STREAM_ATTR_PRIORITY = 5              /**< streamPriority: 0 (highest) to 7 */
 } aclrtStreamAttr;
 
@@ -64,8 +64,8 @@ typedef enum aclrtStreamConfigAttr {
 
 /** Settings for aclrtCreateStreamV2. */
 typedef struct aclrtStreamConfigHandle {
-    void *workptr;     /**< working memory for the stream */
-    size_t workSize;   /**< its bytes */
+    void *workptr;
+    size_t workSize;
     size_t flag;       /**< ACL_STREAM_* bits */
     uint32_t priority; /**< 0 is highest */
 } aclrtStreamConfigHandle;

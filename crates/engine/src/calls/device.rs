@@ -1,6 +1,7 @@
 //! Devices and contexts: which one a thread uses, how often a device was set, who may reach whom.
 
 use super::Caller;
+use super::stream::check_idle_of_capture;
 use crate::context::{Context, ContextKey, Primary};
 use crate::error::{Error, Result, fail};
 use crate::host::deadline;
@@ -113,6 +114,7 @@ impl Caller<'_> {
         let mut first = None;
         for key in streams {
             let Some(stream) = self.machine.streams.get(key) else { continue };
+            check_idle_of_capture(stream, "waited for")?;
             if !stream.is_waited_for() {
                 continue;
             }
@@ -136,12 +138,13 @@ impl Caller<'_> {
         let aborted = self.machine.device(device)?;
         aborted.aborting.store(true, Ordering::SeqCst);
         let deadline = deadline(timeout_ms);
+        self.machine.invalidate_captures_of(device as u32);
         let mut result = Ok(());
         for (key, stream) in self.machine.streams.live() {
             if i64::from(stream.device()) != device {
                 continue;
             }
-            self.machine.drop_pending(key);
+            self.machine.drop_pending(key, stream);
             let point = StreamPoint { stream: key, sequence: stream.newest() };
             if !self.machine.wait(point, deadline) {
                 result = fail(Error::StreamTimeout(timeout_ms));
@@ -270,10 +273,12 @@ impl Machine {
             std::mem::take(&mut state.streams)
         };
         self.tell_ending(Object::Context(key.index() as u32), false);
+        self.drop_captures_of(key);
         for stream in streams {
             self.tell_ending(Object::Stream(stream.index() as u32), false);
             self.end_stream(stream);
         }
+        self.end_graphs_of(key);
         self.contexts.remove(key);
         drop(lock(&context.host).take());
         Ok(())

@@ -1,12 +1,14 @@
 //! Events: recording, waiting, timing.
 
 use super::Caller;
+use crate::context::ContextKey;
 use crate::drive::outside;
 use crate::error::{Error, Result, fail};
 use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
     Event, EventKey, EventKind,
 };
+use crate::graph::Step;
 use crate::host::deadline;
 use crate::machine::Machine;
 use crate::memory::shared::{SharedCounters, SharedName};
@@ -61,6 +63,7 @@ impl Caller<'_> {
                 device: number,
                 generation,
                 shared,
+                signal: kind.is_external().then(Arc::default),
                 ..Default::default()
             };
             event.waits.store(0, Ordering::Relaxed);
@@ -96,12 +99,15 @@ impl Caller<'_> {
     pub fn destroy_event(&self, raw: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
         self.machine.tell_ending(Object::Event(key.index() as u32), false);
-        let (kind, device, expecting) = {
+        let (kind, device, expecting, signal) = {
             let mut state = lock(&event.state);
             state.record = None;
             state.shared = None;
-            (state.kind, state.device, std::mem::take(&mut state.expecting))
+            (state.kind, state.device, std::mem::take(&mut state.expecting), state.signal.take())
         };
+        for stream in signal.map_or_else(Vec::new, |signal| signal.raise()) {
+            self.machine.list(stream);
+        }
         // Streams that wait for a record that will never come go on.
         self.machine.tell(expecting, StreamPoint { stream: StreamKey::first(), sequence: 0 });
         if !self.machine.events.remove(key) {
@@ -122,6 +128,9 @@ impl Caller<'_> {
             return fail(self.machine.other_context("stream", stream, context_key));
         }
         context.check()?;
+        if stream.is_diverted() {
+            return self.capture_record(key, event, stream);
+        }
         let shared = lock(&event.state).shared.clone();
         if let Some(counters) = shared {
             let record = counters.make();
@@ -132,6 +141,7 @@ impl Caller<'_> {
             let mut state = lock(&event.state);
             state.generation += 1;
             state.reached_ns = None;
+            state.captured = None;
             state.generation
         };
         // The event's lock is not held here: the task may run at once, and stamps the event.
@@ -143,15 +153,17 @@ impl Caller<'_> {
             None => self.machine.submit(stream_key, stream, context_key, Task::Record { event: key, generation })?,
         };
         let point = StreamPoint { stream: stream_key, sequence };
-        let expecting = {
-            let mut state = lock(&event.state);
-            if state.generation == generation {
-                state.record = Some(point);
-            }
-            std::mem::take(&mut state.expecting)
-        };
-        self.machine.tell(expecting, point);
+        self.machine.bind(event, generation, point);
         Ok(())
+    }
+
+    /// The same; in a capture it happens with every run, for streams outside the graph.
+    pub fn record_external_event(&self, raw: usize, stream: usize) -> Result<()> {
+        let (key, event) = self.event(raw)?;
+        if self.capture_external(stream, event, Step::Raise(key))? {
+            return Ok(());
+        }
+        self.record_event(raw, stream)
     }
 
     /// Makes a stream wait for the newest record made so far.
@@ -162,6 +174,9 @@ impl Caller<'_> {
         let (stream_key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
         if stream.context() != Some(context_key) {
             return fail(self.machine.other_context("stream", stream, context_key));
+        }
+        if self.capture_wait(stream_key, stream, event)? {
+            return Ok(());
         }
         let (kind, record, shared) = {
             let state = lock(&event.state);
@@ -174,7 +189,7 @@ impl Caller<'_> {
             }
             let after = Waited::Outside(Arc::clone(&counters), record);
             event.waits.fetch_add(1, Ordering::Relaxed);
-            let task = Task::Wait { after, event: key };
+            let task = Task::Wait { after, event: Some(key) };
             self.machine.submit(stream_key, stream, context_key, task).inspect_err(|_| {
                 event.waits.fetch_sub(1, Ordering::Relaxed);
             })?;
@@ -190,7 +205,8 @@ impl Caller<'_> {
             (Some(point), _) if self.machine.streams.slot(point.stream).track.completion.done() >= point.sequence => {
                 // There is nothing to wait for, but the order is there all the same.
                 if let Some(probe) = self.machine.probe() {
-                    probe.ordered(stream_key.index() as u32, point.into());
+                    let next = StreamPoint { stream: stream_key, sequence: stream.newest() + 1 };
+                    probe.ordered(next.into(), point.into());
                 }
                 return Ok(());
             }
@@ -208,25 +224,44 @@ impl Caller<'_> {
             }
         };
         event.waits.fetch_add(1, Ordering::Relaxed);
-        self.machine.submit(stream_key, stream, context_key, Task::Wait { after, event: key }).map(|_| ()).inspect_err(
-            |_| {
+        self.machine
+            .submit(stream_key, stream, context_key, Task::Wait { after, event: Some(key) })
+            .map(|_| ())
+            .inspect_err(|_| {
                 event.waits.fetch_sub(1, Ordering::Relaxed);
-            },
-        )
+            })
+    }
+
+    /// The same; in a capture it is the newest record outside when the graph is launched.
+    pub fn stream_wait_external_event(&self, stream: usize, raw: usize) -> Result<()> {
+        let (key, event) = self.event(raw)?;
+        if self.capture_external(stream, event, Step::AwaitRecord(key))? {
+            return Ok(());
+        }
+        self.stream_wait_event(stream, raw)
     }
 
     /// Forgets the record of a classic event, so that it can be waited for anew.
     pub fn reset_event(&self, raw: usize, stream: usize) -> Result<()> {
         let (_, event) = self.event(raw)?;
-        let (_, stream) = self.stream(stream)?;
+        let (stream_key, stream) = self.stream(stream)?;
         let (context_key, _) = self.context()?;
         if stream.context() != Some(context_key) {
             return fail(self.machine.other_context("stream", stream, context_key));
         }
-        let mut state = lock(&event.state);
-        if state.kind.is_extended() || !state.kind.can_order() {
+        let kind = lock(&event.state).kind;
+        if kind.is_extended() || !kind.can_order() {
             return fail(Error::Feature("only classic events with the SYNC flag can be reset".to_owned()));
         }
+        if stream.is_diverted() {
+            return self.capture_reset(event, stream);
+        }
+        let signal = lock(&event.state).signal.clone();
+        if let Some(signal) = signal {
+            self.machine.submit(stream_key, stream, context_key, Task::Lower(signal))?;
+        }
+        let mut state = lock(&event.state);
+        state.captured = None;
         state.record = None;
         state.generation += 1;
         state.reached_ns = None;
@@ -275,6 +310,7 @@ impl Caller<'_> {
         if lock(&event.state).kind.is_extended() {
             return fail(Error::Feature("the wait status of an Ex event cannot be queried".to_owned()));
         }
+        self.check_not_captured(event)?;
         let record = lock(&event.state).record;
         if let Some(point) = record {
             self.machine.reached(point);
@@ -342,10 +378,15 @@ impl Caller<'_> {
     }
 
     fn check_host_visible(&self, event: &Event) -> Result<()> {
+        self.check_not_captured(event)?;
         if lock(&event.state).kind.is_host_visible() {
             return Ok(());
         }
         fail(Error::Feature("the host cannot ask about an EXTERNAL event".to_owned()))
+    }
+
+    fn check_not_captured(&self, event: &Event) -> Result<()> {
+        if lock(&event.state).captured.is_some() { fail(Error::EventCaptured) } else { Ok(()) }
     }
 
     fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {
@@ -363,6 +404,50 @@ impl Machine {
         if state.key == Some(key) && state.generation == generation {
             state.reached_ns = Some(self.now_ns());
         }
+        let signal = state.signal.clone().filter(|_| state.key == Some(key));
+        drop(state);
+        for stream in signal.map_or_else(Vec::new, |signal| signal.raise()) {
+            self.list(stream);
+        }
+    }
+
+    /// Notes where the newest record of an event is.
+    fn bind(&self, event: &Event, generation: u64, point: StreamPoint) {
+        let expecting = {
+            let mut state = lock(&event.state);
+            if state.generation == generation {
+                state.record = Some(point);
+            }
+            std::mem::take(&mut state.expecting)
+        };
+        self.tell(expecting, point);
+    }
+
+    /// The newest record of an event outside captures.
+    pub(crate) fn newest_record(&self, key: EventKey) -> Option<StreamPoint> {
+        lock(&self.events.get(key)?.state).record
+    }
+
+    /// Records an event on a stream of a graph; `None` when the event is gone.
+    pub(crate) fn record_from_graph(
+        &self,
+        key: EventKey,
+        stream: StreamKey,
+        context: ContextKey,
+    ) -> Result<Option<StreamPoint>> {
+        let Some(event) = self.events.get(key) else { return Ok(None) };
+        let generation = {
+            let mut state = lock(&event.state);
+            state.generation += 1;
+            state.reached_ns = None;
+            state.captured = None;
+            state.generation
+        };
+        let task = Task::Record { event: key, generation };
+        let sequence = self.submit(stream, self.streams.slot(stream), context, task)?;
+        let point = StreamPoint { stream, sequence };
+        self.bind(event, generation, point);
+        Ok(Some(point))
     }
 
     /// Binds waits for "the next record" to the one that was made.
@@ -371,15 +456,19 @@ impl Machine {
             // A wait is bound once; a record that comes at the same moment changes nothing.
             let _ = cell.set(point);
             if let Some(probe) = self.probe() {
-                probe.ordered(stream.index() as u32, point.into());
+                let next = StreamPoint { stream, sequence: self.streams.slot(stream).newest() + 1 };
+                probe.ordered(next.into(), point.into());
             }
             self.list(stream);
         }
     }
 
     /// A wait has been passed or dropped.
-    pub(crate) fn wait_is_over(&self, key: EventKey) {
-        if let Some(event) = self.events.get(key) {
+    pub(crate) fn wait_is_over(&self, stream: StreamKey, after: &Waited, event: Option<EventKey>) {
+        if let Waited::Signal(signal) = after {
+            signal.forget(stream);
+        }
+        if let Some(event) = event.and_then(|key| self.events.get(key)) {
             event.waits.fetch_sub(1, Ordering::Relaxed);
         }
     }

@@ -6,10 +6,11 @@ use crate::host::{Delivery, HostCall};
 use crate::probe::{Mode, Touch};
 use crate::sync::lock;
 use crate::task::Task;
+use std::sync::Arc;
 
 impl Caller<'_> {
     /// Runs `function` in stream order on a thread of the context; the stream waits for it.
-    pub fn launch_host_function(&self, stream: usize, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+    pub fn launch_host_function(&self, stream: usize, function: Arc<dyn Fn() + Send + Sync>) -> Result<()> {
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;
         if self.machine.subscriptions.subscriber(key).is_some() {
@@ -22,7 +23,12 @@ impl Caller<'_> {
     }
 
     /// Runs `function` in stream order in the thread that subscribed to the stream.
-    pub fn launch_callback(&self, stream: usize, holds_stream: bool, function: Box<dyn FnOnce() + Send>) -> Result<()> {
+    pub fn launch_callback(
+        &self,
+        stream: usize,
+        holds_stream: bool,
+        function: Arc<dyn Fn() + Send + Sync>,
+    ) -> Result<()> {
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;
         let thread = self.machine.subscriptions.subscriber(key).ok_or(Error::NoCallbackThread)?;

@@ -19,6 +19,7 @@ impl Caller<'_> {
     /// Memory of the current device.
     pub fn allocate(&self, size: usize) -> Result<usize> {
         let (_, context) = self.context_or_default()?;
+        self.check_may_block()?;
         let device = context.device();
         let heap = self.machine.memory.device(device);
         let allocated = heap.allocate(size);
@@ -51,6 +52,7 @@ impl Caller<'_> {
     /// Pinned host memory.
     pub fn allocate_host(&self, size: usize) -> Result<usize> {
         self.context_or_default()?;
+        self.check_may_block()?;
         let heap = self.machine.memory.pinned();
         let allocated = heap.allocate(size);
         let start = allocated.ok_or_else(|| out_of_memory("the host (pinned)".to_owned(), size, heap.usage()))?;
@@ -92,7 +94,11 @@ impl Caller<'_> {
     }
 
     pub fn unregister_host(&self, address: usize) -> Result<()> {
+        let extent = self.machine.memory.registered.hold().find(address);
         self.machine.memory.registered.remove(address)?;
+        if let Some(extent) = extent {
+            self.machine.graphs.forget_memory(extent.start, extent.size);
+        }
         if let Some(probe) = self.machine.probe() {
             probe.unregistered(address);
         }
@@ -168,6 +174,7 @@ impl Machine {
     /// Until when the freed bytes that the engine reaches at `start` must not be reused; `None` when
     /// nothing that is queued or running can touch them.
     pub(crate) fn quarantine(&self, start: usize, len: usize) -> Option<Idle> {
+        self.graphs.forget_memory(start, len);
         let users = self.users_of(start, len);
         if users.is_empty() {
             return None;

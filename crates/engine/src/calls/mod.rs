@@ -3,8 +3,11 @@
 //! A `Caller` is one thread: the machine it talks to and the context it has current. Copies are in
 //! `copy`; everything else is here, one file per noun.
 
+mod capture;
+mod condition;
 mod device;
 mod event;
+mod graph;
 mod host;
 mod memory;
 mod stream;

@@ -44,7 +44,7 @@ impl Caller<'_> {
             return fail(Error::Handle { what: "stream", handle: raw });
         }
         self.machine.tell_ending(Object::Stream(key.index() as u32), true);
-        self.machine.drop_pending(key);
+        self.machine.drop_pending(key, stream);
         self.machine.unlink(key, stream);
         lock(&self.machine.limbo).push(key);
         Ok(())
@@ -60,6 +60,7 @@ impl Caller<'_> {
         if lock(&context.state).default_stream == Some(key) {
             return fail(Error::Parameter("the default stream of a context cannot be destroyed".to_owned()));
         }
+        check_idle_of_capture(stream, "destroyed")?;
         Ok(key)
     }
 
@@ -68,6 +69,7 @@ impl Caller<'_> {
         let explicit = self.explicit_stream(raw)?;
         self.context()?;
         let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        check_idle_of_capture(stream, "waited for")?;
         if !stream.is_waited_for() {
             return Ok(());
         }
@@ -93,6 +95,7 @@ impl Caller<'_> {
         let explicit = self.explicit_stream(raw)?;
         self.context()?;
         let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        check_idle_of_capture(stream, "queried")?;
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         Ok(!stream.is_waited_for() || self.machine.reached(point))
     }
@@ -100,9 +103,13 @@ impl Caller<'_> {
     /// Drops what has not started and waits for what has.
     pub fn abort_stream(&self, raw: usize) -> Result<()> {
         let (key, stream) = self.stream(raw)?;
-        self.machine.drop_pending(key);
+        check_idle_of_capture(stream, "aborted")?;
+        let runs = self.machine.drop_pending(key, stream);
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         self.machine.wait(point, None);
+        for end in runs.iter().filter_map(|run| run.end.get()) {
+            self.machine.wait(*end, None);
+        }
         Ok(())
     }
 
@@ -153,6 +160,11 @@ impl Caller<'_> {
         let key = stream.context().ok_or(Error::ContextGone)?;
         self.machine.contexts.get(key).ok_or_else(|| Box::new(Error::ContextGone))
     }
+}
+
+/// Refuses what cannot be done with a stream that captures.
+pub(super) fn check_idle_of_capture(stream: &Stream, what: &'static str) -> Result<()> {
+    if stream.capture().is_some() { fail(Error::Capturing(what)) } else { Ok(()) }
 }
 
 impl Machine {

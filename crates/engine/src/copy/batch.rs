@@ -112,6 +112,7 @@ impl Caller<'_> {
         entries.check_attributes().map_err(blameless)?;
         entries.check_starts().map_err(blameless)?;
         let at = self.submission(explicit).map_err(blameless)?;
+        self.check_sub_graph_copy(at).map_err(blameless)?;
         if self.machine.config.profile.chip.copy.batch_validates_first {
             self.batch_checked_first(&entries, at)
         } else {
@@ -143,6 +144,7 @@ impl Caller<'_> {
             }
             drop(finder);
             self.queue_batch(&mut spans, at)?;
+            self.check_may_drain(at.stream).map_err(blameless)?;
             self.drain_for(at, Place::Pageable, Place::Pageable).map_err(blameless)?;
             crate::fault::ensure_installed();
             let touches = || self.machine.memory.touches_of(&span).to_vec();
@@ -169,6 +171,7 @@ impl Caller<'_> {
         if !any_pageable {
             return self.queue_batch(&mut spans, at);
         }
+        self.check_may_drain(at.stream).map_err(blameless)?;
         self.drain_for(at, Place::Pageable, Place::Pageable).map_err(blameless)?;
         self.copy_batch_now(spans)
     }

@@ -95,9 +95,11 @@ impl Caller<'_> {
         if target.address == source.address {
             return Ok(());
         }
+        self.check_sub_graph_copy(at)?;
         let span = self.span(target, source, count)?;
         self.note_capacity(target, capacity);
         if blocking {
+            self.check_may_drain(at.stream)?;
             self.drain_for(at, source.place, target.place)?;
             return self.copy_now(span, target, source);
         }

@@ -140,7 +140,16 @@ impl<'a> Caller<'a> {
         if self.machine.devices[context.device() as usize].aborting.load(Ordering::Acquire) {
             return fail(Error::Aborting(context.device()));
         }
-        Ok(())
+        self.check_may_block()
+    }
+
+    /// Chips that check batches first, those with UB links, cannot copy in a sub-graph (specification 1.2, 1.5).
+    #[inline]
+    fn check_sub_graph_copy(&self, at: Submission<'_>) -> Result<()> {
+        let refused = at.stream.is_diverted()
+            && self.machine.config.profile.chip.copy.batch_validates_first
+            && self.captures_sub_graph(at.stream);
+        if refused { fail(self.machine.unsupported("a copy in a sub-graph")) } else { Ok(()) }
     }
 
     fn zero_count_is_success(&self) -> bool {

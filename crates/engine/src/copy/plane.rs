@@ -94,6 +94,7 @@ impl Caller<'_> {
             other => other?,
         };
         if blocking {
+            self.check_may_drain(at.stream)?;
             let (source, target) = (self.place(request.source)?, self.place(request.target)?);
             self.drain_for(at, source, target)?;
             return self.copy_rows_now(&plane);

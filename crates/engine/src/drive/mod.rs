@@ -16,6 +16,7 @@ pub(crate) use workers::Workers;
 use crate::bytes::{self, Span};
 use crate::context::ContextKey;
 use crate::error::{Error, Result, fail};
+use crate::graph::{Node, Run};
 use crate::host::{Delivery, HostCall, HostThread};
 use crate::machine::Machine;
 use crate::stream::lane::{Readiness, Rest};
@@ -86,6 +87,9 @@ impl Machine {
         self.contexts.slot(context).check()?;
         if self.devices[stream.device() as usize].aborting.load(Ordering::Acquire) {
             return fail(Error::Aborting(stream.device()));
+        }
+        if stream.is_diverted() {
+            return self.divert(key, stream, context, task);
         }
         let mut lane = lock(&stream.track.lane);
         if self.streams.get(key).is_none() {
@@ -234,21 +238,28 @@ impl Machine {
         self.list(key);
     }
 
-    /// Drops what has not started. The running task, if any, still finishes.
-    pub(crate) fn drop_pending(&self, key: StreamKey) {
-        let stream = self.streams.slot(key);
+    /// Drops what has not started. The running task, if any, still finishes; so do tasks of the runs
+    /// that are returned.
+    pub(crate) fn drop_pending(&self, key: StreamKey, stream: &Stream) -> Vec<Arc<Run>> {
         let (dropped, watchers) = stream.track.clear();
         if let Some(probe) = self.probe() {
             probe.dropped(StreamPoint { stream: key, sequence: stream.newest() }.into());
         }
+        let mut runs = Vec::new();
         for task in dropped {
-            if let Task::Wait { event, .. } = task {
-                self.wait_is_over(event);
+            match task {
+                Task::Wait { after, event } => self.wait_is_over(key, &after, event),
+                Task::Join(run) => {
+                    run.is_cancelled.store(true, Ordering::Release);
+                    runs.push(run);
+                }
+                _ => {}
             }
         }
         for watcher in watchers {
             self.list(watcher);
         }
+        runs
     }
 
     /// Waits until a stream has come to a point; `false` when `deadline` came first.
@@ -281,9 +292,18 @@ impl Machine {
     }
 
     fn readiness(&self, task: &Task) -> Readiness<StreamKey> {
-        let Task::Wait { after, .. } = task else { return Readiness::Ready };
+        let after = match task {
+            Task::Wait { after, .. } => after,
+            Task::Join(run) => match run.end.get() {
+                Some(end) => &Waited::Point(*end),
+                None => return Readiness::Unknown,
+            },
+            _ => return Readiness::Ready,
+        };
         let point = match after {
             Waited::Point(point) => *point,
+            Waited::Signal(signal) if signal.is_up() => return Readiness::Ready,
+            Waited::Signal(_) => return Readiness::Unknown,
             Waited::Outside(counters, record) if counters.has_reached(*record) => return Readiness::Ready,
             Waited::Outside(..) => return Readiness::Unknown,
             Waited::Next(cell) => match cell.get() {
@@ -306,7 +326,7 @@ impl Machine {
         }
     }
 
-    fn step_after_submit(&self) {
+    pub(crate) fn step_after_submit(&self) {
         if let Driver::Stepped(stepper) = &self.driver {
             stepper.after_submit(self);
         }
@@ -314,8 +334,11 @@ impl Machine {
 
     /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.
     fn guarded(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<()> {
-        let stopped = stream.context().is_some_and(|context| self.contexts.slot(context).is_stopped());
-        if stopped { Ok(()) } else { work() }
+        if self.is_stopped(stream) { Ok(()) } else { work() }
+    }
+
+    pub(crate) fn is_stopped(&self, stream: &Stream) -> bool {
+        stream.context().is_some_and(|context| self.contexts.slot(context).is_stopped())
     }
 
     fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Outcome {
@@ -337,8 +360,19 @@ impl Machine {
                 counters.reach(record);
                 Ok(())
             }
-            Task::Wait { event, .. } => {
-                self.wait_is_over(event);
+            Task::Wait { after, event } => {
+                self.wait_is_over(key, &after, event);
+                Ok(())
+            }
+            Task::Node { run, .. } if run.is_cancelled.load(Ordering::Acquire) => Ok(()),
+            Task::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
+            Task::Join(run) => run.result(),
+            Task::Update(update) => {
+                update.apply();
+                Ok(())
+            }
+            Task::Lower(signal) => {
+                signal.lower();
                 Ok(())
             }
             Task::Annotation(_) => Ok(()),
@@ -348,7 +382,24 @@ impl Machine {
         Outcome::Finished(result)
     }
 
-    fn move_bytes(&self, task: Task) -> Result<()> {
+    /// Runs one step of a graph. A failure belongs to the run, not to the stream that carries it.
+    fn execute_node(&self, key: StreamKey, stream: &Stream, sequence: u64, node: &Node, run: &Run) -> Outcome {
+        let outcome = match node.current() {
+            // The content stays while the task runs: it may hold what the task reads.
+            Ok(content) => match content.task() {
+                Task::Condition(condition) => Outcome::Finished(self.run_condition(stream, &condition, run)),
+                task => self.execute(key, stream, sequence, task),
+            },
+            Err(error) => Outcome::Finished(Err(error)),
+        };
+        let Outcome::Finished(Err(error)) = outcome else { return outcome };
+        let error = error.of_task(node.name(), sequence);
+        self.stop_context(stream, &error);
+        run.fail(error);
+        Outcome::Finished(Ok(()))
+    }
+
+    pub(crate) fn move_bytes(&self, task: Task) -> Result<()> {
         match task {
             Task::Copy(span) => self.copy_span(span),
             Task::Batch(batch) => self.copy_batch(*batch),
@@ -370,6 +421,11 @@ impl Machine {
             Task::Record { .. }
             | Task::RecordShared { .. }
             | Task::Wait { .. }
+            | Task::Node { .. }
+            | Task::Join(_)
+            | Task::Condition(_)
+            | Task::Update(_)
+            | Task::Lower(_)
             | Task::Host(_)
             | Task::Annotation(_)
             | Task::Doomed(_) => unreachable!("execute handles tasks that move no bytes"),
@@ -434,13 +490,18 @@ impl Machine {
         if let Some(probe) = self.probe() {
             probe.failed(StreamPoint { stream: key, sequence }.into(), &error);
         }
+        self.stop_context(stream, &error);
+        stream.fail(error);
+    }
+
+    /// Stops the context of a stream, if it is one that failures stop.
+    fn stop_context(&self, stream: &Stream, error: &Error) {
         if let Some(context) = stream.context() {
             let context = self.contexts.slot(context);
             if context.stops_on_failure() {
-                context.stop(&error);
+                context.stop(error);
             }
         }
-        stream.fail(error);
     }
 }
 

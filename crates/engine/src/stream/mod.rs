@@ -22,11 +22,12 @@ mod live {
     use super::track::Track;
     use crate::context::ContextKey;
     use crate::error::Error;
+    use crate::graph::{Content, Diversion, GraphKey, GroupKey};
     use crate::handle::{Key, Kind};
     use crate::sync::lock;
     use crate::task::Task;
-    use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
 
     pub type StreamKey = Key<Stream>;
     pub(crate) type StreamPoint = Point<StreamKey>;
@@ -50,6 +51,9 @@ mod live {
         device: AtomicU32,
         priority: AtomicU32,
         flags: AtomicU32,
+        /// Whether tasks go somewhere else than to the lane; where is in `diversion`.
+        is_diverted: AtomicBool,
+        diversion: Mutex<Option<Diversion>>,
         /// Whether a host function holds the claim, which touches no memory of ours.
         pub(crate) is_held: AtomicBool,
         /// Bytes copied on the spot since the last wait; see `drive`.
@@ -82,6 +86,8 @@ mod live {
             self.priority.store(traits.priority, Ordering::Relaxed);
             self.flags.store(traits.flags, Ordering::Relaxed);
             self.spent.store(0, Ordering::Relaxed);
+            self.is_diverted.store(false, Ordering::Relaxed);
+            *lock(&self.diversion) = None;
             *lock(&self.failure) = None;
             *lock(&self.settings) = StreamSettings::default();
         }
@@ -117,6 +123,61 @@ mod live {
         #[inline]
         pub(crate) fn set_newest(&self, sequence: u64) {
             self.newest.store(sequence, Ordering::Release);
+        }
+
+        /// Whether the stream captures, or updates a graph.
+        #[inline]
+        pub(crate) fn is_diverted(&self) -> bool {
+            self.is_diverted.load(Ordering::Relaxed)
+        }
+
+        pub(crate) fn divert(&self, diversion: Diversion) {
+            *lock(&self.diversion) = Some(diversion);
+            self.is_diverted.store(true, Ordering::Relaxed);
+        }
+
+        /// The graph and branch that the stream is captured into.
+        pub(crate) fn capture(&self) -> Option<(GraphKey, usize)> {
+            if !self.is_diverted() {
+                return None;
+            }
+            match *lock(&self.diversion) {
+                Some(Diversion::Capture { graph, branch }) => Some((graph, branch)),
+                _ => None,
+            }
+        }
+
+        /// Leaves the capture of a graph.
+        pub(crate) fn undivert(&self, key: GraphKey) {
+            let mut diversion = lock(&self.diversion);
+            if matches!(*diversion, Some(Diversion::Capture { graph, .. }) if graph == key) {
+                *diversion = None;
+                self.is_diverted.store(false, Ordering::Relaxed);
+            }
+        }
+
+        /// Adds a content to the update that the stream is in.
+        pub(crate) fn offer(&self, content: impl FnOnce() -> Arc<Content>) -> Option<(GroupKey, Arc<Content>)> {
+            match &mut *lock(&self.diversion) {
+                Some(Diversion::Update { group, contents }) => {
+                    let content = content();
+                    contents.push(Arc::clone(&content));
+                    Some((*group, content))
+                }
+                _ => None,
+            }
+        }
+
+        /// Ends the update that the stream is in.
+        pub(crate) fn take_update(&self) -> Option<(GroupKey, Vec<Arc<Content>>)> {
+            let mut diversion = lock(&self.diversion);
+            match diversion.take_if(|diversion| matches!(diversion, Diversion::Update { .. }))? {
+                Diversion::Update { group, contents } => {
+                    self.is_diverted.store(false, Ordering::Relaxed);
+                    Some((group, contents))
+                }
+                Diversion::Capture { .. } => unreachable!("only updates are taken"),
+            }
         }
 
         /// Remembers the first failure until somebody asks.

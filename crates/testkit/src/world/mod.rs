@@ -1,8 +1,9 @@
 //! The world: runs a program on a machine and on the model at once, and compares.
 //!
-//! This file chooses and orders; `copies` and `objects` make the calls.
+//! This file chooses and orders; `copies`, `graphs` and `objects` make the calls.
 
 mod copies;
+mod graphs;
 mod objects;
 
 use crate::memory::{self, Bytes};
@@ -57,6 +58,7 @@ struct World<'m> {
     /// What the host knows to be finished.
     host: Clock,
     counter: u32,
+    graphs: Vec<usize>,
 }
 
 /// A difference between machine and model, or a call that should not have failed.
@@ -76,6 +78,7 @@ pub fn run(machine: &Machine, device: u32, program: &Program) -> Result<(), Fail
         events: Vec::new(),
         host: Clock::default(),
         counter: 0,
+        graphs: Vec::new(),
     };
     for _ in 0..EVENTS {
         let handle = caller.create_event(EventKind::Extended(1)).map_err(set_up)?.raw();
@@ -126,6 +129,7 @@ impl World<'_> {
             }
             HostFunction { target, at, len, stream } => self.host_function(target, at, len, stream),
             HostWrite { target, at, len, byte } => self.host_write(target, at, len, byte),
+            Graph { seed, steps, runs, stream, side } => self.graph(seed, steps, runs, stream, side),
             Record { event, stream } => self.record(event, stream),
             Wait { event, stream } => self.wait(event, stream),
             Synchronize { stream } => match self.stream(stream) {

@@ -1,6 +1,7 @@
 //! Buffers, streams, events, waits, mistakes and the comparison.
 
 use super::*;
+use std::sync::Arc;
 
 impl World<'_> {
     pub(super) fn allocate(&mut self, place: Where, size: usize) -> Result<(), Failure> {
@@ -69,7 +70,7 @@ impl World<'_> {
                 unsafe { byte.write(byte.read().wrapping_add(1)) };
             }
         };
-        ok(self.caller.launch_host_function(self.streams[stream].handle, Box::new(function)))?;
+        ok(self.caller.launch_host_function(self.streams[stream].handle, Arc::new(function)))?;
         self.task(stream, &[(&part, true)]);
         memory::increment(&mut self.buffers[part.buffer].model, part.range.clone());
         // Freed pinned memory is not written by the machine, but a host function writes it all the
@@ -190,6 +191,7 @@ impl World<'_> {
 
     pub(super) fn verify(&mut self) -> Result<(), Failure> {
         self.synchronize_device()?;
+        self.destroy_graphs()?;
         for (index, buffer) in self.buffers.iter().enumerate() {
             let size = buffer.model.len();
             let mut found = vec![0u8; size];
@@ -213,6 +215,7 @@ impl World<'_> {
 
     pub(super) fn tear_down(&mut self) -> Result<(), Failure> {
         self.synchronize_device()?;
+        self.destroy_graphs()?;
         for buffer in std::mem::take(&mut self.buffers) {
             match buffer.place {
                 Where::Device => ok(self.caller.free(buffer.address))?,

@@ -1,0 +1,114 @@
+// soc: Ascend910B Ascend910C Ascend950 Ascend310P
+// schedules: all
+/* Copies that block, and copies that would have to, while a capture is active: 1.1, 1.2, 1.4, 1.5, 1.8, 4.8. */
+#include "../expect.h"
+#include "graph.h"
+
+#define SIZE 4096
+
+static uint8_t *plain, *pinned, *device;
+static aclrtStream stream, other;
+
+static aclError batch(void *host, aclrtStream on, size_t *failed)
+{
+    void *dsts[] = {device}, *srcs[] = {host};
+    size_t sizes[] = {SIZE}, first[] = {0};
+    aclrtMemcpyBatchAttr attribute;
+    memset(&attribute, 0, sizeof attribute);
+    attribute.dstLoc.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    attribute.srcLoc.type = ACL_MEM_LOCATION_TYPE_HOST;
+    return aclrtMemcpyBatchAsync(dsts, sizes, srcs, sizes, 1, &attribute, first, 1, failed, on);
+}
+
+static void blocking_calls(aclError expected)
+{
+    uint32_t word = 0;
+    (void)word;
+    EXPECT_CODE(aclrtMemcpy(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), expected);    /* 1.1 row 10 */
+    EXPECT_CODE(aclrtMemcpy(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), expected);
+    EXPECT_CODE(aclrtMemcpy(plain, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), expected);
+    EXPECT_CODE(aclrtMemcpy(plain, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_HOST), expected);
+    EXPECT_CODE(aclrtMemset(device, SIZE, 0, SIZE), expected);                                   /* 1.8 */
+    EXPECT_CODE(aclrtMemset(plain, SIZE, 0, SIZE), expected);
+    EXPECT_CODE(aclrtMemcpy2d(device, 64, plain, 64, 32, 4, ACL_MEMCPY_HOST_TO_DEVICE), expected); /* 1.4 row 10 */
+    /* What is decided before the capture is looked at. */
+    EXPECT_OK(aclrtMemcpy(NULL, 0, NULL, 0, (aclrtMemcpyKind)77));                               /* 1.1 row 1 */
+    EXPECT_CODE(aclrtMemcpy(NULL, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 100000);        /* rows 2, 3 */
+    EXPECT_CODE(aclrtMemcpy(device, SIZE, plain, SIZE, (aclrtMemcpyKind)6), 100000);             /* row 4 */
+    EXPECT_CODE(aclrtMemcpy(device, 0, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 107000);         /* row 5 */
+    EXPECT_CODE(aclrtMemcpy(device, 1, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 107000);         /* row 6 */
+    EXPECT_OK(aclrtMemcpy(device, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));             /* row 7 */
+    EXPECT_OK(aclrtMemset(device, 0, 0, 0));
+    EXPECT_CODE(aclrtMemset(NULL, SIZE, 0, SIZE), 100000);
+    EXPECT_CODE(aclrtMemcpy2d(device, 64, plain, 16, 32, 4, ACL_MEMCPY_HOST_TO_DEVICE), 100000); /* 1.4 row 3 */
+}
+
+/* A pageable copy on a stream that does not capture. */
+static void converted_calls(aclError expected)
+{
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other), expected); /* 1.2 row 13a */
+    EXPECT_CODE(aclrtMemcpyAsync(plain, SIZE, device, SIZE, ACL_MEMCPY_DEFAULT, other), expected);
+    EXPECT_CODE(aclrtMemcpyAsync(plain, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, NULL), expected);
+    EXPECT_CODE(aclrtMemcpyAsyncWithCondition(plain, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, other), expected); /* 1.3 */
+    if (family() != FAMILY_310P) {
+        size_t failed = 7;
+        EXPECT_CODE(batch(plain, other, &failed), expected); /* 1.5: an entry is a copy like any other */
+        EXPECT_TRUE(failed == SIZE_MAX, "failIndex %zu", failed);
+    }
+}
+
+static void capturing_calls(void)
+{
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000); /* 1.2 row 13a */
+    EXPECT_CODE(aclrtMemcpyAsync(plain, SIZE, device, SIZE, ACL_MEMCPY_DEFAULT, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsyncWithCondition(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(pinned, SIZE, pinned + 8, SIZE - 8, ACL_MEMCPY_HOST_TO_HOST, stream), 207000); /* row 10 */
+    EXPECT_CODE(aclrtMemcpyAsync(device, 1, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);          /* row 5 */
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, device, SIZE, ACL_MEMCPY_DEFAULT, stream));                       /* row 11 */
+    if (family() != FAMILY_310P) {
+        size_t failed = 7;
+        EXPECT_CODE(batch(plain, stream, &failed), 107000);
+        EXPECT_OK(batch(pinned, stream, &failed));
+    }
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    stream = new_stream();
+    other = new_stream();
+    plain = (uint8_t *)plain_memory(SIZE);
+    pinned = (uint8_t *)pinned_memory(SIZE);
+    device = (uint8_t *)device_memory(SIZE);
+    static const aclmdlRICaptureMode modes[] = {ACL_MODEL_RI_CAPTURE_MODE_GLOBAL, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL,
+                                                ACL_MODEL_RI_CAPTURE_MODE_RELAXED};
+    for (int i = 0; i < 3; i++) {
+        int relaxed = modes[i] == ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
+        aclmdlRI graph = NULL;
+        void *memory = NULL;
+        REQUIRE_OK(aclmdlRICaptureBegin(stream, modes[i]));
+        blocking_calls(relaxed ? 0 : 107030);
+        converted_calls(relaxed ? 0 : 107041);
+        capturing_calls(); /* the capturing stream itself, in every mode */
+        EXPECT_PROJECT(aclrtMalloc(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), relaxed ? 0 : 107030); /* 4.8: malloc-like calls */
+        if (memory != NULL) {
+            EXPECT_OK(aclrtFree(memory));
+        }
+        /* Pinned copies elsewhere are not concerned. */
+        fill_pattern(pinned, SIZE, 40 + (uint32_t)i);
+        EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other));
+        EXPECT_OK(aclrtSynchronizeStream(other));
+        EXPECT_OK(aclmdlRICaptureEnd(stream, &graph));
+        EXPECT_DEVICE_PATTERN(device, SIZE, 40 + (uint32_t)i);
+        blocking_calls(0);
+        converted_calls(0);
+        EXPECT_OK(aclmdlRIDestroy(graph));
+    }
+    free(plain);
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtDestroyStream(other));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

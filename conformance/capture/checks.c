@@ -1,0 +1,101 @@
+// soc: Ascend910B Ascend910C Ascend950 Ascend310P
+// schedules: all
+/* Beginning and ending a capture, and what a stream refuses meanwhile: 4.8. */
+#include "../expect.h"
+#include "graph.h"
+
+static aclrtStream stream;
+
+static void *end_elsewhere(void *unused)
+{
+    (void)unused;
+    aclmdlRI graph = NULL;
+    REQUIRE_OK(aclrtSetDevice(0));
+    EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 107038); /* 4.8: another thread */
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE, "goes on");
+    EXPECT_OK(aclrtResetDevice(0));
+    return NULL;
+}
+
+static void *without_context(void *unused)
+{
+    (void)unused;
+    EXPECT_CODE(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 107002);
+    EXPECT_CODE(aclmdlRICaptureBegin(NULL, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 107002);
+    return NULL;
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    stream = new_stream();
+    aclrtStream other = new_stream(), default_stream = NULL;
+    REQUIRE_OK(aclrtCtxGetCurrentDefaultStream(&default_stream));
+    aclmdlRI graph = NULL, seen = NULL;
+    aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE;
+    aclrtStreamStatus state;
+
+    /* 4.8: the default stream cannot be captured, by either of its names. */
+    EXPECT_CODE(aclmdlRICaptureBegin(NULL, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 107031);
+    EXPECT_CODE(aclmdlRICaptureBegin(default_stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), 107031);
+    EXPECT_CODE(aclmdlRICaptureBegin(stale_stream(), ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), 107017);
+    EXPECT_FAILS(aclmdlRICaptureBegin(stream, (aclmdlRICaptureMode)3));
+    EXPECT_FAILS(aclmdlRICaptureBegin(stream, (aclmdlRICaptureMode)-1));
+    in_new_thread(without_context, NULL);
+    EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 107029); /* 4.8: not capturing */
+    EXPECT_CODE(aclmdlRICaptureEnd(NULL, &graph), 107029);
+    EXPECT_CODE(aclmdlRICaptureEnd(stale_stream(), &graph), 107017);
+    EXPECT_CODE(aclmdlRICaptureGetInfo(stream, NULL, &seen), 100000);
+    EXPECT_OK(aclmdlRICaptureGetInfo(NULL, &status, &seen));
+    EXPECT_TRUE(status == ACL_MODEL_RI_CAPTURE_STATUS_NONE && seen == NULL, "the default stream never captures");
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "not yet");
+
+    REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
+    EXPECT_OK(aclmdlRICaptureGetInfo(stream, &status, &seen));
+    EXPECT_TRUE(status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE && seen != NULL, "status %d", (int)status);
+    EXPECT_TRUE(capture_status(other) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "other streams do not capture");
+    EXPECT_FAILS(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    EXPECT_CODE(aclmdlRICaptureEnd(stream, NULL), 100000);
+    EXPECT_CODE(aclmdlRICaptureEnd(other, &graph), 107029);
+    in_new_thread(end_elsewhere, NULL);
+
+    /* 4.8, 4.4, 4.2: waiting for it, asking about it, destroying it. */
+    EXPECT_CODE(aclrtSynchronizeStream(stream), 107027);
+    EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 10), 107027);
+    EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 0), 107000);
+    EXPECT_CODE(aclrtStreamQuery(stream, &state), 107027);
+    EXPECT_CODE(aclrtStreamQuery(stream, NULL), 100000);
+    EXPECT_CODE(aclrtDestroyStream(stream), 107027);
+    EXPECT_CODE(aclrtSynchronizeDevice(), 107027);
+    EXPECT_CODE(aclrtSynchronizeDeviceWithTimeout(10), 107027);
+    EXPECT_OK(aclrtSynchronizeStream(other));
+    EXPECT_OK(aclrtSynchronizeStream(NULL));
+    EXPECT_TRUE(!stream_is_busy(other), "other streams answer");
+
+    /* Refusals change nothing: the capture ends well, and the graph is the one that was announced. */
+    EXPECT_OK(aclmdlRICaptureEnd(stream, &graph));
+    EXPECT_TRUE(graph == seen, "%p, announced as %p", graph, seen);
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "over");
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_OK(aclrtSynchronizeDevice());
+
+    /* An empty graph runs. */
+    EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
+    EXPECT_OK(aclmdlRIExecuteAsync(graph, NULL));
+    EXPECT_OK(aclrtSynchronizeDevice());
+    EXPECT_OK(aclmdlRIExecute(graph, -1));
+    EXPECT_FAILS(aclmdlRIExecute(graph, 0));
+    EXPECT_FAILS(aclmdlRIExecute(graph, -2));
+    EXPECT_FAILS(aclmdlRIExecuteAsync(NULL, stream));
+    EXPECT_FAILS(aclmdlRIExecuteAsync(stream, stream));
+    EXPECT_CODE(aclmdlRIExecuteAsync(graph, stale_stream()), 107017);
+    EXPECT_OK(aclmdlRIDestroy(graph));
+    EXPECT_FAILS(aclmdlRIDestroy(graph));
+    EXPECT_FAILS(aclmdlRIDestroy(NULL));
+    EXPECT_FAILS(aclmdlRIExecuteAsync(graph, stream));
+
+    EXPECT_OK(aclrtDestroyStream(other));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,323 @@
+//! Graphs: work of streams that was captured once and runs many times.
+//!
+//! A graph is a list of entries in the order in which they were captured; each belongs to a branch,
+//! one per captured stream, and waits point back to records. So the list is always a valid order.
+//! `node` is one piece of work, `launch` makes a run out of a graph, `signal` is an event that graphs
+//! share with ordinary streams, `condition` chooses between sub-graphs. What a program may ask for, and when, is in `calls`.
+//!
+//! Lock order: the heap's state and a stream's diversion may be held while a graph's state is taken,
+//! never the other way round. No task takes a graph's state when it runs.
+
+mod condition;
+mod launch;
+mod node;
+mod signal;
+
+pub(crate) use condition::{Body, CELL, CellState, Condition, check_fits_sub_graph};
+pub use condition::{ConditionCell, ConditionKey, ConditionKind};
+pub(crate) use launch::Run;
+pub(crate) use node::{Content, Node, Update};
+pub(crate) use signal::Signal;
+
+use crate::context::ContextKey;
+use crate::error::Error;
+use crate::event::EventKey;
+use crate::handle::{Key, Kind, Slots};
+use crate::stream::{StreamKey, StreamPoint};
+use crate::sync::lock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::thread::ThreadId;
+
+pub type GraphKey = Key<Graph>;
+pub type GroupKey = Key<Group>;
+
+/// How strict a capture, or a thread, is about calls that block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaptureMode {
+    Global,
+    ThreadLocal,
+    Relaxed,
+}
+
+/// What can be said of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CaptureStatus {
+    None,
+    Active(GraphKey),
+    Invalidated(GraphKey),
+}
+
+#[derive(Default)]
+pub struct Graph {
+    pub(crate) state: Mutex<GraphState>,
+}
+
+#[derive(Default)]
+pub(crate) struct GraphState {
+    pub(crate) key: Option<GraphKey>,
+    pub(crate) number: u32,
+    pub(crate) context: Option<ContextKey>,
+    /// While the graph is being captured.
+    pub(crate) capture: Option<Capture>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) branches: usize,
+    /// Streams of its own that runs use, one per branch; made by the first run.
+    lanes: Vec<StreamKey>,
+    /// Where the newest run ends.
+    end: Option<StreamPoint>,
+    pub(crate) groups: Vec<GroupKey>,
+    pub(crate) conditions: Vec<ConditionKey>,
+    /// What gives conditions their defaults when a run begins.
+    pub(crate) resets: Vec<Arc<Node>>,
+    /// Graphs that conditional tasks choose from.
+    pub(crate) sub_graphs: Vec<GraphKey>,
+    /// For a sub-graph: where the conditional task finds its steps.
+    pub(crate) body: Option<Arc<Body>>,
+    /// Contents that updates have offered; a node may take them over later.
+    pub(crate) offered: Vec<Weak<Content>>,
+}
+
+/// One step of a graph.
+pub(crate) struct Entry {
+    pub(crate) branch: usize,
+    pub(crate) step: Step,
+}
+
+pub(crate) enum Step {
+    Work(Arc<Node>),
+    Record,
+    /// Waits for the record with this index.
+    Wait(usize),
+    /// Records an event that streams outside the graph see.
+    Raise(EventKey),
+    /// Waits for such an event.
+    Await(Arc<Signal>),
+    /// Waits for the record that another event has when the run is launched.
+    AwaitRecord(EventKey),
+    /// Resets such an event.
+    Lower(Arc<Signal>),
+}
+
+impl Step {
+    fn name(&self) -> &'static str {
+        match self {
+            Step::Work(node) => node.name(),
+            Step::Record | Step::Raise(_) => "event record",
+            Step::Wait(_) | Step::Await(_) | Step::AwaitRecord(_) => "event wait",
+            Step::Lower(_) => "event reset",
+        }
+    }
+}
+
+/// A capture in progress.
+pub(crate) struct Capture {
+    pub(crate) thread: ThreadId,
+    /// The streams in it: element n is branch n, the one where it began is branch 0.
+    pub(crate) streams: Vec<StreamKey>,
+    /// A dependency was refused that the graph would lack.
+    pub(crate) is_invalid: bool,
+    /// The branch with an open task group, and its nodes.
+    pub(crate) group: Option<(usize, Vec<Arc<Node>>)>,
+}
+
+/// A record that was captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CapturedRecord {
+    pub(crate) graph: GraphKey,
+    pub(crate) entry: usize,
+}
+
+/// Where the tasks of a stream go instead of its lane.
+pub(crate) enum Diversion {
+    Capture { graph: GraphKey, branch: usize },
+    Update { group: GroupKey, contents: Vec<Arc<Content>> },
+}
+
+/// Captured tasks that can be given new parameters.
+#[derive(Default)]
+pub struct Group {
+    pub(crate) state: Mutex<GroupState>,
+}
+
+#[derive(Default)]
+pub(crate) struct GroupState {
+    pub(crate) graph: Option<GraphKey>,
+    pub(crate) nodes: Vec<Arc<Node>>,
+}
+
+impl Kind for Graph {
+    const NUMBER: u8 = 11;
+}
+
+impl Kind for Group {
+    const NUMBER: u8 = 12;
+}
+
+/// What a graph is made of, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphDescription {
+    pub number: u32,
+    pub branches: usize,
+    pub steps: Vec<StepDescription>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepDescription {
+    pub branch: usize,
+    pub name: &'static str,
+    /// The step that a wait within the graph is for.
+    pub after: Option<usize>,
+}
+
+impl GraphState {
+    /// Whether everything of every branch comes before the end of branch 0.
+    pub(crate) fn is_joined(&self) -> bool {
+        let mut reached = vec![0; self.branches];
+        let mut open = vec![(0, self.entries.len())];
+        while let Some((branch, before)) = open.pop() {
+            let news = reached[branch]..before;
+            if news.is_empty() {
+                continue;
+            }
+            reached[branch] = before;
+            for entry in self.entries[news].iter().filter(|entry| entry.branch == branch) {
+                if let Step::Wait(record) = entry.step {
+                    open.push((self.entries[record].branch, record + 1));
+                }
+            }
+        }
+        let counts = |step: &Step| !matches!(step, Step::Record);
+        !self.entries.iter().enumerate().any(|(at, entry)| counts(&entry.step) && at >= reached[entry.branch])
+    }
+
+    pub(crate) fn describe(&self) -> GraphDescription {
+        let describe = |entry: &Entry| StepDescription {
+            branch: entry.branch,
+            name: entry.step.name(),
+            after: if let Step::Wait(record) = entry.step { Some(record) } else { None },
+        };
+        GraphDescription {
+            number: self.number,
+            branches: self.branches,
+            steps: self.entries.iter().map(describe).collect(),
+        }
+    }
+
+    /// All work, in the order of the capture.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
+        let captured = self.entries.iter().filter_map(|entry| match &entry.step {
+            Step::Work(node) => Some(node),
+            _ => None,
+        });
+        self.resets.iter().chain(captured)
+    }
+
+    /// Memory was freed: what names it cannot run any more.
+    fn forget_memory(&mut self, start: usize, len: usize) {
+        self.nodes().for_each(|node| node.content().forget_memory(start, len));
+        self.offered.retain(|content| match content.upgrade() {
+            Some(content) => {
+                content.forget_memory(start, len);
+                true
+            }
+            None => false,
+        });
+    }
+}
+
+/// All graphs of the machine, and the captures in progress.
+#[derive(Default)]
+pub(crate) struct Graphs {
+    pub(crate) all: Slots<Graph>,
+    pub(crate) groups: Slots<Group>,
+    pub(crate) conditions: Slots<ConditionCell>,
+    /// Captures that forbid blocking calls. Zero in ordinary programs: one relaxed load per call.
+    strict: AtomicU32,
+    active: Mutex<Vec<(GraphKey, ThreadId, CaptureMode)>>,
+    /// Graphs that exist, so that freeing memory costs nothing while there are none.
+    count: AtomicU32,
+    numbers: AtomicU32,
+}
+
+impl Graphs {
+    pub(crate) fn insert(&self, context: ContextKey) -> Option<GraphKey> {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let open = |graph: &Graph, key| {
+            *lock(&graph.state) =
+                GraphState { key: Some(key), number, context: Some(context), branches: 1, ..GraphState::default() };
+        };
+        self.count.fetch_add(1, Ordering::AcqRel);
+        let key = self.all.insert(open);
+        if key.is_none() {
+            self.count.fetch_sub(1, Ordering::AcqRel);
+        }
+        key
+    }
+
+    /// Ends a graph that is neither captured nor running, and its groups.
+    pub(crate) fn remove(&self, key: GraphKey) -> bool {
+        let graph = self.all.slot(key);
+        let ended = self.all.retire(key);
+        if ended {
+            let state = std::mem::take(&mut *lock(&graph.state));
+            for group in state.groups {
+                *lock(&self.groups.slot(group).state) = GroupState::default();
+                self.groups.remove(group);
+            }
+            self.count.fetch_sub(1, Ordering::AcqRel);
+            self.all.recycle(key);
+        }
+        ended
+    }
+
+    pub(crate) fn begin(&self, key: GraphKey, thread: ThreadId, mode: CaptureMode) {
+        lock(&self.active).push((key, thread, mode));
+        if mode != CaptureMode::Relaxed {
+            self.strict.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(crate) fn end(&self, key: GraphKey) {
+        lock(&self.active).retain(|(other, _, mode)| {
+            if *other == key && *mode != CaptureMode::Relaxed {
+                self.strict.fetch_sub(1, Ordering::AcqRel);
+            }
+            *other != key
+        });
+    }
+
+    /// Whether a thread with that mode may make a call that blocks.
+    #[inline]
+    pub(crate) fn allow_blocking(&self, mode: impl FnOnce() -> CaptureMode) -> bool {
+        self.strict.load(Ordering::Relaxed) == 0 || self.allow_blocking_in(mode())
+    }
+
+    #[cold]
+    fn allow_blocking_in(&self, mode: CaptureMode) -> bool {
+        let this = std::thread::current().id();
+        let active = lock(&self.active);
+        let own = active.iter().any(|(_, thread, mode)| *thread == this && *mode != CaptureMode::Relaxed);
+        let any_global = active.iter().any(|(.., mode)| *mode == CaptureMode::Global);
+        match mode {
+            CaptureMode::Relaxed => true,
+            CaptureMode::ThreadLocal => !own,
+            CaptureMode::Global => !own && !any_global,
+        }
+    }
+
+    /// The bytes that the engine reaches at `start` were freed.
+    pub(crate) fn forget_memory(&self, start: usize, len: usize) {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        for (_, graph) in self.all.live() {
+            lock(&graph.state).forget_memory(start, len);
+        }
+    }
+}
+
+/// The refusal of a run whose memory is gone.
+fn memory_gone(number: u32, node: usize) -> Error {
+    Error::Parameter(format!("graph {number} cannot run: task {node} names memory that was freed after the capture"))
+}

@@ -1,0 +1,139 @@
+//! One piece of captured work: a task that can be run again, and exchanged by an update.
+
+use super::check_fits_sub_graph;
+use crate::bytes::Span;
+use crate::error::{Error, Result, fail};
+use crate::host::{Delivery, HostCall};
+use crate::sync::lock;
+use crate::task::Task;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A place in a graph.
+#[derive(Debug)]
+pub(crate) struct Node {
+    content: Mutex<Arc<Content>>,
+    /// In a task group: the content may change between launch and execution.
+    is_updatable: bool,
+}
+
+/// What a node does.
+#[derive(Debug)]
+pub(crate) struct Content {
+    task: Task,
+    /// Memory that the task names was freed.
+    is_gone: AtomicBool,
+}
+
+/// New contents for the nodes of a group.
+#[derive(Debug)]
+pub(crate) struct Update {
+    pub(crate) nodes: Vec<Arc<Node>>,
+    pub(crate) contents: Vec<Arc<Content>>,
+}
+
+impl Node {
+    pub(crate) fn new(content: Content) -> Node {
+        Node { content: Mutex::new(Arc::new(content)), is_updatable: false }
+    }
+
+    /// The same, in a group. Nobody else knows the node yet.
+    pub(crate) fn in_group(self: Arc<Self>) -> Arc<Node> {
+        Arc::new(Node { content: Mutex::new(self.content()), is_updatable: true })
+    }
+
+    pub(crate) fn content(&self) -> Arc<Content> {
+        Arc::clone(&lock(&self.content))
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.content().task.name()
+    }
+
+    /// What to run now. Memory that was freed after the launch is still there, because the queued
+    /// node kept it; but not that of an update, which came later.
+    pub(crate) fn current(&self) -> Result<Arc<Content>> {
+        let content = self.content();
+        if self.is_updatable && content.is_gone() {
+            let text = format!("the {} of an updated task group names memory that was freed", content.task.name());
+            return fail(Error::DeviceCopy(text));
+        }
+        Ok(content)
+    }
+}
+
+impl Content {
+    /// Keeps a task, if it is one that can run again.
+    pub(crate) fn new(task: Task) -> Result<Content> {
+        if again(&task).is_none() {
+            return fail(Error::Feature(format!("a {} cannot be captured", task.name())));
+        }
+        Ok(Content { task, is_gone: AtomicBool::new(false) })
+    }
+
+    /// The task, once more. It may borrow from the content, which must live until it is done.
+    pub(crate) fn task(&self) -> Task {
+        again(&self.task).expect("it was checked when the content was made")
+    }
+
+    /// Whether a sub-graph can hold it.
+    pub(crate) fn check_fits_sub_graph(&self) -> Result<()> {
+        check_fits_sub_graph(&self.task)
+    }
+
+    pub(crate) fn into_task(self) -> Task {
+        self.task
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.task.name()
+    }
+
+    pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
+        self.task.touches(start, len)
+    }
+
+    pub(crate) fn forget_memory(&self, start: usize, len: usize) {
+        if self.touches(start, len) {
+            self.is_gone.store(true, Ordering::Release);
+        }
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
+    }
+}
+
+impl Update {
+    /// Puts the new contents in force.
+    pub(crate) fn apply(self) {
+        for (node, content) in self.nodes.into_iter().zip(self.contents) {
+            *lock(&node.content) = content;
+        }
+    }
+}
+
+/// The same task, for another run. `None` when it can run only once.
+fn again(task: &Task) -> Option<Task> {
+    Some(match task {
+        Task::Copy(span) => Task::Copy(*span),
+        Task::Batch(batch) => Task::Batch(batch.clone()),
+        Task::Plane(plane) => Task::Plane(plane.clone()),
+        // The buffer stays with the content.
+        Task::Staged { buffer, target } => {
+            Task::Copy(Span { target: *target, source: buffer.as_ptr() as usize, len: buffer.len() })
+        }
+        Task::Fill { target, byte, len } => Task::Fill { target: *target, byte: *byte, len: *len },
+        Task::FillWords { target, word, count } => Task::FillWords { target: *target, word: *word, count: *count },
+        Task::Reduce(reduction) => Task::Reduce(reduction.clone()),
+        Task::Described { descriptor, form } => Task::Described { descriptor: *descriptor, form: *form },
+        Task::Indirect(indirect) => Task::Indirect(indirect.clone()),
+        // A callback to a subscribed thread is delivered once, which programs rely on.
+        Task::Host(call) if call.delivery == Delivery::ContextThread => {
+            Task::Host(Box::new(HostCall { function: Arc::clone(&call.function), delivery: call.delivery }))
+        }
+        Task::Condition(condition) => Task::Condition(Arc::clone(condition)),
+        Task::Doomed(error) => Task::Doomed(error.clone()),
+        _ => return None,
+    })
+}

@@ -1,0 +1,43 @@
+//! A signal: an event that graphs and ordinary streams share. It is up or down when somebody looks,
+//! unlike other events, whose waits are bound to a record when the wait is made.
+
+use crate::stream::StreamKey;
+use crate::sync::lock;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[derive(Debug, Default)]
+pub(crate) struct Signal {
+    is_up: AtomicBool,
+    /// Streams whose front may be waiting, once per wait.
+    watchers: Mutex<Vec<StreamKey>>,
+}
+
+impl Signal {
+    pub(crate) fn is_up(&self) -> bool {
+        self.is_up.load(Ordering::Acquire)
+    }
+
+    /// Goes up; the streams to list again.
+    pub(crate) fn raise(&self) -> Vec<StreamKey> {
+        self.is_up.store(true, Ordering::Release);
+        lock(&self.watchers).clone()
+    }
+
+    pub(crate) fn lower(&self) {
+        self.is_up.store(false, Ordering::Release);
+    }
+
+    /// A wait is about to be queued.
+    pub(crate) fn watch(&self, stream: StreamKey) {
+        lock(&self.watchers).push(stream);
+    }
+
+    /// A wait has been passed or dropped.
+    pub(crate) fn forget(&self, stream: StreamKey) {
+        let mut watchers = lock(&self.watchers);
+        if let Some(at) = watchers.iter().position(|other| *other == stream) {
+            watchers.swap_remove(at);
+        }
+    }
+}
