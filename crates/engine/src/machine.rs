@@ -2,7 +2,7 @@
 
 use crate::context::{Context, ContextKey, Device};
 use crate::drive::outside::Outside;
-use crate::drive::{Driver, Schedule, Stepper, Workers};
+use crate::drive::{Driver, Schedule, Shelf, Stepper, Workers};
 use crate::error::{Error, Result, fail};
 use crate::event::Event;
 use crate::handle::Slots;
@@ -62,6 +62,14 @@ pub struct Machine {
     pub(crate) events: Slots<Event>,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) driver: Driver,
+    /// Whether nothing about this machine makes an ordinary copy special, so that the short way in
+    /// `copy` may be tried.
+    pub(crate) is_ordinary: bool,
+    /// Lists of spans for batches and groups.
+    pub(crate) shelf: Shelf,
+    /// Streams that had something queued when they were last looked at. Taken under a lane's lock,
+    /// never the other way round.
+    pub(crate) busy: Mutex<Vec<StreamKey>>,
     pub(crate) outside: Outside,
     /// The device that calls without a context use; -1 is none.
     default_device: AtomicI32,
@@ -85,8 +93,12 @@ impl Machine {
             Schedule::Threads => Driver::Threads(Workers::new(config.cores)),
             schedule => Driver::Stepped(Arc::new(Stepper::new(schedule, config.patience))),
         };
+        crate::bytes::prepare();
         Ok(Arc::new_cyclic(|this| Machine {
             devices: config.devices.iter().map(|_| Device::default()).collect(),
+            is_ordinary: config.schedule == Schedule::Threads
+                && !config.strict_alignment
+                && config.profile.form != Form::RootComplex,
             config,
             memory,
             contexts: Slots::default(),
@@ -96,6 +108,8 @@ impl Machine {
             events: Slots::default(),
             subscriptions: Subscriptions::default(),
             driver,
+            shelf: Shelf::default(),
+            busy: Mutex::new(Vec::new()),
             outside: Outside::default(),
             default_device: AtomicI32::new(-1),
             started: Instant::now(),

@@ -36,6 +36,12 @@ impl<'a> Caller<'a> {
         self.machine
     }
 
+    /// The key of the context that this thread made current, live or not.
+    #[inline]
+    pub(crate) fn current(&self) -> Option<ContextKey> {
+        self.current.get()
+    }
+
     /// The context that this thread made current.
     #[inline]
     pub(crate) fn context(&self) -> Result<(ContextKey, &'a Context)> {

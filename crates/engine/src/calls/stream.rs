@@ -208,16 +208,22 @@ impl Machine {
     /// Streams with a queued or running task that may touch bytes that the engine reaches at `start`,
     /// and how far they must come until it is done.
     pub(crate) fn users_of(&self, start: usize, len: usize) -> Vec<StreamPoint> {
-        self.streams
-            .all()
-            .filter(|(_, stream)| stream.track.completion.done() < stream.newest())
-            .filter(|(_, stream)| {
-                let lane = lock(&stream.track.lane);
-                // What a running task touches is not known here; a host function touches nothing.
-                let running = lane.is_claimed() && !stream.is_held.load(Ordering::Acquire);
-                running || lane.any(|task| task.touches(start, len))
-            })
-            .map(|(key, stream)| StreamPoint { stream: key, sequence: stream.newest() })
-            .collect()
+        let busy = lock(&self.busy).clone();
+        let mut users = Vec::new();
+        for key in busy {
+            let stream = self.streams.slot(key);
+            let lane = lock(&stream.track.lane);
+            if lane.is_idle() {
+                stream.is_noted.store(false, Ordering::Relaxed);
+                lock(&self.busy).retain(|other| other.index() != key.index());
+                continue;
+            }
+            // What a running task touches is not known here; a host function touches nothing.
+            let running = lane.is_claimed() && !stream.is_held.load(Ordering::Acquire);
+            if running || lane.any(|task| task.touches(start, len)) {
+                users.push(StreamPoint { stream: key, sequence: stream.newest() });
+            }
+        }
+        users
     }
 }

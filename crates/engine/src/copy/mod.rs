@@ -19,7 +19,7 @@ pub use linear::CopyRequest;
 pub use plane::PlaneRequest;
 pub use reduce::ReduceRequest;
 
-use crate::bytes::Span;
+use crate::bytes::{Manner, Span};
 use crate::calls::Caller;
 use crate::context::ContextKey;
 use crate::error::{Error, Result, fail};
@@ -94,7 +94,7 @@ impl<'a> Caller<'a> {
             }
             (error, ..) => error,
         };
-        self.machine.copy_span(span).map_err(|error| Box::new(named(*error)))
+        self.machine.copy_span(span, Manner::of(span.len)).map_err(|error| Box::new(named(*error)))
     }
 
     /// What a blocking copy needs: a context, on a device whose tasks are not being aborted.

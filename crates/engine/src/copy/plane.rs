@@ -132,6 +132,6 @@ impl Caller<'_> {
 
     fn copy_rows_now(&self, plane: &Plane) -> Result<()> {
         crate::fault::ensure_installed();
-        self.machine.copy_batch(plane.rows())
+        self.machine.copy_plane(*plane, 0)
     }
 }

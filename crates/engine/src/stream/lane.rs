@@ -79,6 +79,11 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         self.queue.iter().any(like)
     }
 
+    /// Whether the first and the last queued task are like that.
+    pub(crate) fn ends(&self, like: impl Fn(&T) -> bool) -> bool {
+        self.queue.front().is_some_and(&like) && self.queue.back().is_some_and(&like)
+    }
+
     /// Nothing queued and nothing running.
     pub(crate) fn is_idle(&self) -> bool {
         self.queue.is_empty() && !self.claimed
@@ -197,6 +202,7 @@ mod tests {
         assert_eq!(lane.claim(ready), Err(Rest::Claimed));
         assert_eq!(lane.extend(|task| *task == "b"), Some(("b", 2)));
         assert_eq!(lane.extend(|task| *task == "b"), None);
+        assert!(lane.ends(|task| *task == "c") && !lane.ends(|task| *task == "b"));
         assert!(!lane.is_idle());
         lane.release();
         assert_eq!(lane.claim(ready), Ok(("c", 3)));
