@@ -1,5 +1,7 @@
 //! The command line of softacl. Each command is one file; this one only says what there is.
 
+mod acl;
+mod bench;
 mod chips;
 mod demo;
 mod environment;
@@ -23,6 +25,7 @@ const EXAMPLES: &str = "Examples:
   softacl run -- ./app --my-flag                   run an unmodified program on softacl
   softacl run --soc Ascend310P -- ./app            ... on another chip
   softacl run --schedule late -- ./app             ... with every copy as late as the rules allow
+  softacl bench --quick                            how fast it is here, against memcpy
   softacl explain 107003                           what an error code means and what to check";
 
 #[derive(Subcommand)]
@@ -32,6 +35,7 @@ enum Command {
     Chips(chips::Arguments),
     Env(environment::Arguments),
     Demo(demo::Arguments),
+    Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +48,7 @@ fn main() -> ExitCode {
         Command::Chips(arguments) => chips::main(&arguments),
         Command::Env(arguments) => environment::main(&arguments),
         Command::Demo(arguments) => demo::main(&arguments),
+        Command::Bench(arguments) => bench::main(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

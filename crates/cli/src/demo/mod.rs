@@ -4,12 +4,14 @@
 //! blocks to pinned host memory and back. The demo does that with batches on two streams, orders a
 //! third stream with events, adds a pageable copy, and checks every byte at the end.
 
-mod acl;
+mod reference;
 mod report;
 
-use acl::{DeviceMemory, Event, PinnedMemory, Stream};
+use crate::acl::{self, DeviceMemory, Event, PinnedMemory, Stream};
 use anyhow::{Result, ensure};
 use clap::Args;
+use reference::Reference;
+pub use report::size;
 use report::{Report, Step};
 use std::time::Instant;
 
@@ -207,7 +209,7 @@ impl Demo {
         pieces: usize,
         mut step: impl FnMut() -> Result<()>,
     ) -> Result<Step> {
-        let reference = acl::Reference::new(bytes, pieces)?;
+        let reference = Reference::new(bytes, pieces)?;
         step()?;
         reference.run();
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -234,7 +236,7 @@ enum Direction {
 }
 
 /// All numbers below `count`, in an order without neighbours: a fixed permutation.
-fn scattered(count: usize) -> Vec<usize> {
+pub fn scattered(count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for index in (1..count).rev() {

@@ -1,6 +1,6 @@
 //! What the demo tells: for people as a table, for scripts as JSON.
 
-use super::acl;
+use crate::acl;
 use serde::Serialize;
 use std::fmt;
 
@@ -86,7 +86,7 @@ impl fmt::Display for Report {
     }
 }
 
-fn size(bytes: usize) -> String {
+pub fn size(bytes: usize) -> String {
     match bytes {
         b if b >= 1 << 30 && b % (1 << 30) == 0 => format!("{} GiB", b >> 30),
         b if b >= 1 << 20 => format!("{} MiB", b >> 20),

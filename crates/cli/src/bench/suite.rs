@@ -1,0 +1,224 @@
+//! The cases, as data. The bars are goals for 2 cores; smaller is better in all of them.
+
+use super::allocation::{self, HUGE_PAGES};
+use super::call::{self, BATCH, LOOP};
+use super::case::{Bar, Case, Measure, Need, Unit, Work};
+use super::instructions::{self, Path};
+use super::overlap;
+use super::race::{MEMCPY, OURS, POCL};
+use super::transfer::{Order, SUBMIT, Submit, Transfer, Way};
+
+/// What scattered small pieces are spread over: eight times the last cache of the machines we know.
+const SPREAD: usize = 256 << 20;
+const PLANE_PITCH: usize = 2 << 10;
+const INSTRUCTIONS: Measure = Measure::Plain(OURS, Unit::Instructions);
+const AGAINST_POCL: Bar = Bar::noted(Measure::Ratio(OURS, POCL));
+
+pub const SUITE: &[Case] = &[
+    Case {
+        key: "submit-64",
+        title: "submit of one 64 B pinned upload on a busy stream",
+        needs: &[],
+        bars: &[Bar::at_most(6.0, Measure::PairsOverMemcpy(OURS)), AGAINST_POCL],
+        work: Work::Other(call::submit),
+    },
+    Case {
+        key: "sync-64",
+        title: "submit and synchronise one 64 B copy, stream idle",
+        needs: &[],
+        bars: &[Bar::pairs(15.0), Bar::pocl(1.0 / 80.0)],
+        work: Work::Other(call::synchronize),
+    },
+    Case {
+        key: "hot-1000x64",
+        title: "1,000 x 64 B hot: submit and drain, per copy",
+        needs: &[],
+        bars: &[Bar::pairs(6.0), Bar::pocl(1.0 / 25.0)],
+        work: Work::Other(call::drain),
+    },
+    Case {
+        key: "loop-10000x64-cold",
+        title: "10,000 x 64 B scattered and cold, loop of copies, one synchronise",
+        needs: &[Need::Memory(2 << 30)],
+        bars: &[Bar::memcpy(1.5), AGAINST_POCL],
+        work: Work::Transfer(Transfer::loop_of(10_000, 64, Order::Cold(SPREAD))),
+    },
+    Case {
+        key: "pipelined-64k",
+        title: "64 KiB copies, 1,024 in a row over 64 MiB",
+        needs: &[],
+        bars: &[Bar::memcpy(1.0), AGAINST_POCL],
+        work: Work::Transfer(Transfer::loop_of(1024, 64 << 10, Order::Sequential)),
+    },
+    Case {
+        key: "pipelined-1m",
+        title: "1 MiB copies, 64 in a row over 64 MiB",
+        needs: &[],
+        bars: &[Bar::memcpy(1.0), AGAINST_POCL],
+        work: Work::Transfer(Transfer::loop_of(64, 1 << 20, Order::Sequential)),
+    },
+    Case {
+        key: "one-16m",
+        title: "16 MiB, one copy",
+        needs: &[Need::Cores(2)],
+        bars: &[Bar::memcpy(0.65), AGAINST_POCL],
+        work: Work::Transfer(Transfer::loop_of(1, 16 << 20, Order::Sequential)),
+    },
+    Case {
+        key: "one-256m",
+        title: "256 MiB, one copy",
+        needs: &[Need::Cores(2), Need::Memory(2 << 30), Need::Time],
+        bars: &[Bar::memcpy(0.65), AGAINST_POCL],
+        work: Work::Transfer(Transfer::loop_of(1, 256 << 20, Order::Sequential)),
+    },
+    Case {
+        key: "one-1g",
+        title: "1 GiB, one copy",
+        needs: &[Need::Cores(2), Need::Memory(7 << 30), Need::Time],
+        bars: &[Bar::memcpy(0.65), AGAINST_POCL],
+        work: Work::Transfer(Transfer::loop_of(1, 1 << 30, Order::Sequential)),
+    },
+    Case {
+        key: "loop-10240x32k",
+        title: "10,240 x 32 KiB scattered, loop of copies, one synchronise",
+        needs: &[Need::Cores(2), Need::Memory(3 << 30)],
+        bars: &[Bar::memcpy(0.5), AGAINST_POCL],
+        work: Work::Transfer(Transfer::loop_of(10_240, 32 << 10, Order::Scattered)),
+    },
+    Case {
+        key: "batch-10240x32k",
+        title: "batch of 10,240 x 32 KiB scattered (KV-cache blocks), submit to synchronise",
+        needs: &[Need::Cores(2), Need::Memory(3 << 30), Need::Batches],
+        bars: &[Bar::memcpy(0.45), Bar::at_most(30.0, Measure::Plain(SUBMIT, Unit::Nanoseconds)), AGAINST_POCL],
+        work: Work::Transfer(Transfer::batch_of(10_240, 32 << 10, Order::Scattered, Submit::InPlace)),
+    },
+    Case {
+        key: "batch-100000x4k",
+        title: "batch of 100,000 x 4 KiB scattered",
+        needs: &[Need::Cores(2), Need::Memory(4 << 30), Need::Batches],
+        bars: &[Bar::memcpy(0.5), AGAINST_POCL],
+        work: Work::Transfer(Transfer::batch_of(100_000, 4 << 10, Order::Scattered, Submit::Unmeasured)),
+    },
+    Case {
+        key: "batch-10000x64-cold",
+        title: "batch of 10,000 x 64 B scattered and cold; the submit alone on a busy stream",
+        needs: &[Need::Memory(2 << 30), Need::Batches],
+        bars: &[Bar::memcpy(0.9), Bar::at_most(12.0, Measure::Plain(SUBMIT, Unit::Nanoseconds)), AGAINST_POCL],
+        work: Work::Transfer(Transfer::batch_of(10_000, 64, Order::Cold(SPREAD), Submit::HeldUp)),
+    },
+    Case {
+        key: "batch-vs-loop-64",
+        title: "batch against a loop of aclrtMemcpyAsync, 1,000 x 64 B hot, per entry",
+        needs: &[Need::Batches],
+        bars: &[Bar::at_most(1.0 / 3.0, Measure::Ratio(BATCH, LOOP)), Bar::noted(Measure::Ratio(BATCH, MEMCPY))],
+        work: Work::Other(call::batch_against_loop),
+    },
+    Case {
+        key: "plane-8192x1k",
+        title: "2D copy of 8,192 rows x 1 KiB, pitch 2 KiB",
+        needs: &[Need::Cores(2)],
+        bars: &[Bar::memcpy(0.7), AGAINST_POCL],
+        work: Work::Transfer(Transfer {
+            way: Way::Plane(PLANE_PITCH),
+            ..Transfer::loop_of(8192, 1 << 10, Order::Sequential)
+        }),
+    },
+    Case {
+        key: "both-ways-64m",
+        title: "64 MiB up and 64 MiB down on two streams, against both memcpys",
+        needs: &[Need::Cores(2)],
+        bars: &[Bar::memcpy(0.6), AGAINST_POCL],
+        work: Work::Other(overlap::both_ways),
+    },
+    Case {
+        key: "overlap-64m",
+        title: "64 MiB copied while the host works for as long, against memcpy plus work",
+        needs: &[Need::Cores(2)],
+        bars: &[Bar::memcpy(0.6), AGAINST_POCL],
+        work: Work::Other(overlap::host_works),
+    },
+    Case {
+        key: "malloc-2m",
+        title: "aclrtMalloc and aclrtFree of 2 MiB, steady state",
+        needs: &[],
+        bars: &[Bar::pairs(80.0)],
+        work: Work::Other(allocation::allocate_and_free),
+    },
+    Case {
+        key: "first-touch",
+        title: "first touch of fresh device memory, against fresh huge pages",
+        needs: &[Need::Devices(2), Need::Memory(4 << 30)],
+        bars: &[Bar::at_most(1.2, Measure::Ratio(OURS, HUGE_PAGES))],
+        work: Work::Other(allocation::first_touch),
+    },
+    // Behind the allocations: a stream costs every later aclrtFree a little, also when it is gone.
+    Case {
+        key: "streams-1000x10x4k",
+        title: "1,000 streams x 10 copies of 4 KiB",
+        needs: &[],
+        bars: &[Bar::memcpy(1.2), AGAINST_POCL],
+        work: Work::Transfer(Transfer { streams: 1000, ..Transfer::loop_of(10_000, 4 << 10, Order::Sequential) }),
+    },
+    Case {
+        key: "idle-100",
+        title: "100 idle streams, processor time",
+        needs: &[],
+        bars: &[Bar::at_most(0.1, Measure::Plain(OURS, Unit::Percent))],
+        work: Work::Other(instructions::idle),
+    },
+    Case {
+        key: "instructions-submit-64",
+        title: "instructions to submit one 64 B upload on a busy stream",
+        needs: &[Need::Valgrind, Need::Time],
+        bars: &[Bar::at_most(300.0, INSTRUCTIONS)],
+        work: Work::Instructions(Path::Submit),
+    },
+    Case {
+        key: "instructions-submit-64-idle",
+        title: "instructions to submit one 64 B upload on an idle stream",
+        needs: &[Need::Valgrind, Need::Time],
+        bars: &[Bar::noted(INSTRUCTIONS)],
+        work: Work::Instructions(Path::SubmitIdle),
+    },
+    Case {
+        key: "instructions-sync-64",
+        title: "instructions to submit and synchronise one 64 B upload",
+        needs: &[Need::Valgrind, Need::Time],
+        bars: &[Bar::noted(INSTRUCTIONS)],
+        work: Work::Instructions(Path::SubmitAndSynchronize),
+    },
+    Case {
+        key: "instructions-batch-64",
+        title: "instructions per 64 B entry of a batch of 1,000, submit and synchronise",
+        needs: &[Need::Valgrind, Need::Time, Need::Batches],
+        bars: &[Bar::noted(INSTRUCTIONS)],
+        work: Work::Instructions(Path::BatchEntry),
+    },
+    Case {
+        key: "instructions-malloc-2m",
+        title: "instructions of aclrtMalloc and aclrtFree of 2 MiB",
+        needs: &[Need::Valgrind, Need::Time],
+        bars: &[Bar::noted(INSTRUCTIONS)],
+        work: Work::Instructions(Path::AllocateAndFree),
+    },
+    Case {
+        key: "observers-off",
+        title: "cost of observers that are off",
+        needs: &[],
+        bars: &[],
+        work: Work::Missing("no observers exist"),
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_unique_and_every_case_that_runs_has_a_quantity() {
+        for (index, case) in SUITE.iter().enumerate() {
+            assert!(SUITE[..index].iter().all(|other| other.key != case.key), "{} is there twice", case.key);
+            assert!(matches!(case.work, Work::Missing(_)) || !case.bars.is_empty(), "{} measures nothing", case.key);
+        }
+    }
+}

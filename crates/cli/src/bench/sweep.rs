@@ -1,0 +1,122 @@
+//! Sweeps over sizes, for the plots: bandwidth of asynchronous copies, cost of a batch entry.
+
+use super::race::{MEMCPY, OURS, POCL, Series};
+use super::stage::{Pace, Stage};
+use super::statistics::Summary;
+use super::transfer::{Order, Submit, Transfer};
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Bytes that are moved between two waits, where the size of a copy allows it.
+const BYTES: usize = 64 << 20;
+const MOST_COPIES: usize = 4096;
+const MOST_ENTRIES: usize = 10_000;
+
+/// One picture's worth of numbers.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Sweep {
+    pub title: String,
+    pub note: String,
+    pub quantity: String,
+    pub curves: Vec<Curve>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Curve {
+    pub name: String,
+    pub points: Vec<Point>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Point {
+    pub bytes: usize,
+    #[serde(flatten)]
+    pub value: Summary,
+}
+
+impl Sweep {
+    pub fn new(title: &str, note: &str, quantity: &str, names: &[&str]) -> Sweep {
+        let curve = |name: &&str| Curve { name: (*name).to_owned(), points: Vec::new() };
+        Sweep {
+            title: title.to_owned(),
+            note: note.to_owned(),
+            quantity: quantity.to_owned(),
+            curves: names.iter().map(curve).collect(),
+        }
+    }
+
+    pub fn add(&mut self, name: &str, bytes: usize, value: Summary) {
+        if let Some(curve) = self.curves.iter_mut().find(|curve| curve.name == name) {
+            curve.points.push(Point { bytes, value });
+        }
+    }
+}
+
+/// How many sizes there are to go through.
+pub fn steps(quick: bool) -> usize {
+    copy_sizes(quick).len() + entry_sizes(quick).len()
+}
+
+pub fn run(stage: &Stage) -> Result<Vec<Sweep>> {
+    if !stage.quick {
+        stage.set_pace(Pace { least: 5, most: 15, budget: Duration::from_millis(400) });
+    }
+    let mut sweeps = vec![bandwidth(stage)?];
+    if super::case::Need::Batches.missing(stage).is_none() {
+        sweeps.push(entry_cost(stage)?);
+    }
+    for sweep in &mut sweeps {
+        sweep.curves.retain(|curve| !curve.points.is_empty());
+    }
+    Ok(sweeps)
+}
+
+fn copy_sizes(quick: bool) -> Vec<usize> {
+    let most = if quick { 24 } else { 28 };
+    (6..=most).step_by(2).map(|power| 1 << power).collect()
+}
+
+fn entry_sizes(quick: bool) -> Vec<usize> {
+    (6..=18).step_by(if quick { 4 } else { 2 }).map(|power| 1 << power).collect()
+}
+
+/// Copies one behind the other, then one wait.
+fn bandwidth(stage: &Stage) -> Result<Sweep> {
+    let title = "Asynchronous copies, pinned memory to device";
+    let note = "one after the other, then one synchronise; 64 MiB in all, or 4,096 copies: those below 4 KiB stay in the cache";
+    let mut sweep = Sweep::new(title, note, "GB/s", &[OURS, MEMCPY, POCL]);
+    for bytes in copy_sizes(stage.quick) {
+        stage.progress.set_message(format!("plot: copies of {bytes} bytes"));
+        let count = (BYTES / bytes).clamp(1, MOST_COPIES);
+        for Series { name, samples } in Transfer::loop_of(count, bytes, Order::Sequential).run(stage)?.series {
+            let rates: Vec<f64> = samples.iter().map(|ns| bytes as f64 / ns).collect();
+            sweep.add(name, bytes, Summary::of(&rates));
+        }
+        stage.progress.inc(1);
+    }
+    Ok(sweep)
+}
+
+/// Scattered entries: one batch, a loop of single copies, a memcpy loop.
+fn entry_cost(stage: &Stage) -> Result<Sweep> {
+    const LOOP: &str = "softacl, loop";
+    const BATCH: &str = "softacl, batch";
+    let title = "Scattered entries, pinned memory to device";
+    let note = "from submit to synchronise; up to 10,000 entries; PoCL has no batches and runs a loop";
+    let mut sweep = Sweep::new(title, note, "ns per entry", &[BATCH, LOOP, MEMCPY, POCL]);
+    for bytes in entry_sizes(stage.quick) {
+        stage.progress.set_message(format!("plot: entries of {bytes} bytes"));
+        let count = (BYTES * 4 / bytes).min(MOST_ENTRIES);
+        let batch = Transfer::batch_of(count, bytes, Order::Scattered, Submit::Unmeasured);
+        for Series { name, samples } in batch.run(stage)?.series {
+            sweep.add(if name == OURS { BATCH } else { name }, bytes, Summary::of(&samples));
+        }
+        let single = Transfer::loop_of(count, bytes, Order::Scattered).run(stage)?.series;
+        for Series { samples, .. } in single.iter().filter(|series| series.name == OURS) {
+            sweep.add(LOOP, bytes, Summary::of(samples));
+        }
+        stage.progress.inc(1);
+    }
+    Ok(sweep)
+}
