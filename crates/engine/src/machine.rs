@@ -11,7 +11,7 @@ use crate::memory::Memory;
 use crate::stream::{Stream, StreamKey};
 use crate::sync::lock;
 use softacl_profiles::{Cann, Form, Profile, cann, profile};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
@@ -62,9 +62,10 @@ pub struct Machine {
     pub(crate) events: Slots<Event>,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) driver: Driver,
-    /// Whether nothing about this machine makes an ordinary copy special, so that the short way in
-    /// `copy` may be tried.
-    pub(crate) is_ordinary: bool,
+    /// Counts what makes an ordinary copy or wait special: a schedule, a strict mode, a device that
+    /// aborts, a context that failed. While it is 0 the short ways may be tried. Whoever adds a
+    /// reason to look closer counts it here, for as long as it lasts.
+    pub(crate) oddities: AtomicU32,
     /// Lists of spans for batches and groups.
     pub(crate) shelf: Shelf,
     /// Streams that had something queued when they were last looked at. Taken under a lane's lock,
@@ -96,9 +97,11 @@ impl Machine {
         crate::bytes::prepare();
         Ok(Arc::new_cyclic(|this| Machine {
             devices: config.devices.iter().map(|_| Device::default()).collect(),
-            is_ordinary: config.schedule == Schedule::Threads
-                && !config.strict_alignment
-                && config.profile.form != Form::RootComplex,
+            oddities: AtomicU32::new(
+                u32::from(config.schedule != Schedule::Threads)
+                    + u32::from(config.strict_alignment)
+                    + u32::from(config.profile.form == Form::RootComplex),
+            ),
             config,
             memory,
             contexts: Slots::default(),
@@ -181,6 +184,12 @@ impl Machine {
         let mut all = lock(&self.unobserved).clone();
         all.extend(self.streams.live().filter_map(|(_, stream)| stream.failure()));
         all
+    }
+
+    /// Whether the short ways may be tried.
+    #[inline]
+    pub(crate) fn is_ordinary(&self) -> bool {
+        self.oddities.load(Ordering::Acquire) == 0
     }
 
     pub(crate) fn weak(&self) -> Weak<Machine> {

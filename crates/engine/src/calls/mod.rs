@@ -15,6 +15,7 @@ pub use memory::DeviceUsage;
 
 use crate::context::{Context, ContextKey};
 use crate::error::{Error, Result, fail};
+use crate::handle::Slot;
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey};
 use crate::sync::lock;
@@ -36,10 +37,13 @@ impl<'a> Caller<'a> {
         self.machine
     }
 
-    /// The key of the context that this thread made current, live or not.
+    /// A live stream of the current context, named by its handle.
     #[inline]
-    pub(crate) fn current(&self) -> Option<ContextKey> {
-        self.current.get()
+    pub(crate) fn ordinary_stream(&self, raw: usize) -> Option<(StreamKey, &'a Slot<Stream>)> {
+        let key = StreamKey::from_raw(raw)?;
+        let slot = self.machine.streams.find(key)?;
+        let current = self.current.get()?;
+        (slot.value.context() == Some(current)).then_some((key, slot))
     }
 
     /// The context that this thread made current.

@@ -6,7 +6,6 @@ use crate::bytes::{self, Fault};
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
 use crate::memory::{Place, Spot};
-use crate::stream::StreamKey;
 use crate::task::Task;
 use softacl_profiles::AsyncHostToHost;
 
@@ -68,17 +67,15 @@ impl Caller<'_> {
     #[inline]
     fn copy_ordinary(&self, request: &CopyRequest, stream: usize) -> bool {
         let CopyRequest { target, capacity, source, count, kind } = *request;
-        let plain = kinds::HOST_TO_HOST..=kinds::DEFAULT;
-        if !self.machine.is_ordinary || count == 0 || count > capacity || !plain.contains(&kind) {
+        let is_plain = kind as u32 <= kinds::DEFAULT as u32;
+        if !self.machine.is_ordinary() || count == 0 || count > capacity || !is_plain {
             return false;
         }
-        let Some(key) = StreamKey::from_raw(stream) else { return false };
-        let (Some(stream), Some(context)) = (self.machine.streams.get(key), self.current()) else { return false };
-        if stream.context() != Some(context) {
-            return false;
+        let Some((key, slot)) = self.ordinary_stream(stream) else { return false };
+        match self.machine.memory.ordinary(target, source, count, &slot.value.hints) {
+            Some(span) => self.machine.submit_ordinary(key, slot, span),
+            None => false,
         }
-        let Some(span) = self.machine.memory.ordinary(target, source, count, &stream.hints) else { return false };
-        self.machine.submit_ordinary(key, stream, context, span)
     }
 
     #[cold]

@@ -4,6 +4,7 @@
 //! worker threads and on the threads that wait; `stepper` runs them one at a time where a schedule
 //! wants them. Both use the same three steps below: submit, run, finish.
 
+pub(crate) mod budget;
 mod job;
 pub(crate) mod outside;
 mod spans;
@@ -18,6 +19,7 @@ pub(crate) use workers::Workers;
 use crate::bytes::{self, Fault, Manner, Span};
 use crate::context::ContextKey;
 use crate::error::{Error, Result, fail};
+use crate::handle::Slot;
 use crate::host::{Delivery, HostCall, HostThread};
 use crate::machine::Machine;
 use crate::stream::lane::{Lane, Readiness, Rest};
@@ -36,16 +38,6 @@ pub(crate) enum Driver {
     Stepped(Arc<Stepper>),
 }
 
-/// Copies up to this size may be done by the submitting thread when its stream is idle: cheaper
-/// than telling anyone about them.
-const ON_THE_SPOT: usize = 16 << 10;
-/// What a thread copies on the spot between two waits before it starts to queue, in bytes, so that a
-/// program that submits much is not turned into its own copy engine. Queueing is also what makes cold
-/// copies fast: each lock waits for the stores before it, so that copies on the spot never overlap
-/// their cache misses (measured: 570 ns each, against 30 ns for `memcpy` in a loop).
-const ON_THE_SPOT_BUDGET: usize = 48 << 10;
-/// What a copy on the spot takes out of the budget at least.
-const LEAST_SPENT: usize = 1 << 10;
 /// Copies that are run under one claim, at most. Large enough that the lane's lock does not travel
 /// between the submitting thread and the executing one all the time.
 const GROUP: usize = 512;
@@ -112,40 +104,54 @@ impl Machine {
         Ok(self.accept(key, stream, lane, task))
     }
 
-    /// Queues an ordinary copy, whose stream belongs to the context. `false`: something is out of the
-    /// ordinary, nothing has happened, and the full check decides.
+    /// Queues an ordinary copy on a stream of the current context. `false`: the stream has ended,
+    /// nothing has happened, and the full check says so.
     #[inline]
-    pub(crate) fn submit_ordinary(&self, key: StreamKey, stream: &Stream, context: ContextKey, span: Span) -> bool {
-        let is_fine = self.contexts.get(context).is_some_and(|context| !context.is_stopped())
-            && !self.devices[stream.device() as usize].aborting.load(Ordering::Acquire);
-        if !is_fine {
-            return false;
+    pub(crate) fn submit_ordinary(&self, key: StreamKey, slot: &Slot<Stream>, span: Span) -> bool {
+        let lane = lock(&slot.value.track.lane);
+        // A context ends its streams before it ends, so a stream that lives has a context that lives.
+        let lives = slot.holds(key);
+        if lives {
+            self.accept_copy(key, &slot.value, lane, span);
         }
-        let lane = lock(&stream.track.lane);
-        if self.streams.get(key).is_none() {
-            return false;
-        }
-        self.accept(key, stream, lane, Task::Copy(span));
-        true
+        lives
     }
 
-    /// Numbers a task. A small copy on an idle stream is done at once, everything else is queued.
+    /// Numbers a task and does it or queues it.
     #[inline]
-    fn accept(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, task: Task) -> u64 {
-        stream.volume.store(stream.volume.load(Ordering::Relaxed) + task.volume(), Ordering::Relaxed);
-        if let (Driver::Threads(_), Task::Copy(span)) = (&self.driver, &task)
-            && span.len <= ON_THE_SPOT
+    fn accept(&self, key: StreamKey, stream: &Stream, lane: LaneGuard<'_>, task: Task) -> u64 {
+        match task {
+            Task::Copy(span) => self.accept_copy(key, stream, lane, span),
+            task => {
+                let volume = stream.volume.load(Ordering::Relaxed) + task.volume();
+                stream.volume.store(volume, Ordering::Relaxed);
+                self.enqueue(key, stream, lane, task)
+            }
+        }
+    }
+
+    /// Numbers a copy. A small one on an idle stream is done at once.
+    #[inline]
+    fn accept_copy(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, span: Span) -> u64 {
+        stream.volume.store(stream.volume.load(Ordering::Relaxed) + span.len, Ordering::Relaxed);
+        if span.len <= budget::LONGEST
             && lane.is_idle()
-            && spend(stream, span.len)
+            && let Driver::Threads(_) = &self.driver
+            && budget::spend(span)
         {
             let sequence = lane.pass();
             stream.set_newest(sequence);
-            if bytes::copy(*span).is_err() {
-                self.note_failure(stream, sequence, task.name(), task::inaccessible(*span)(Fault));
+            if bytes::copy(span).is_err() {
+                self.note_failure(stream, sequence, "copy", task::inaccessible(span)(Fault));
             }
             stream.track.completion.advance(sequence);
             return sequence;
         }
+        self.enqueue(key, stream, lane, Task::Copy(span))
+    }
+
+    #[inline]
+    fn enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, task: Task) -> u64 {
         let sequence = lane.push(task);
         stream.set_newest(sequence);
         if !stream.is_noted.load(Ordering::Relaxed) {
@@ -157,7 +163,9 @@ impl Machine {
         if news {
             self.announce(key);
         }
-        self.step_after_submit();
+        if let Driver::Stepped(stepper) = &self.driver {
+            stepper.after_submit(self);
+        }
         sequence
     }
 
@@ -357,8 +365,16 @@ impl Machine {
             };
         if reached {
             stream.forget_volume();
+            budget::renew();
         }
         reached
+    }
+
+    /// Work for several threads will be there in a moment: a sleeping worker gets up meanwhile.
+    pub(crate) fn rouse(&self) {
+        if let Driver::Threads(workers) = &self.driver {
+            workers.rouse(self);
+        }
     }
 
     /// Whether a stream has come to a point. A program that polls gives the stepper its chance.
@@ -392,12 +408,6 @@ impl Machine {
         match &self.driver {
             Driver::Threads(_) => false,
             Driver::Stepped(stepper) => stepper.step_any(self),
-        }
-    }
-
-    fn step_after_submit(&self) {
-        if let Driver::Stepped(stepper) = &self.driver {
-            stepper.after_submit(self);
         }
     }
 
@@ -547,20 +557,11 @@ impl Machine {
         if let Some(context) = stream.context() {
             let context = self.contexts.slot(context);
             if context.stops_on_failure() {
+                // For good: a stopped context is rare, and short ways do not ask for it.
+                self.oddities.fetch_add(1, Ordering::SeqCst);
                 context.stop(&error);
             }
         }
         stream.fail(error);
     }
-}
-
-/// Takes a copy out of the stream's budget for work on the spot.
-#[inline]
-fn spend(stream: &Stream, len: usize) -> bool {
-    let spent = stream.spent.load(Ordering::Relaxed) + len.max(LEAST_SPENT);
-    let affordable = spent <= ON_THE_SPOT_BUDGET;
-    if affordable {
-        stream.spent.store(spent, Ordering::Relaxed);
-    }
-    affordable
 }

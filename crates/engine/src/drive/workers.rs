@@ -45,6 +45,8 @@ pub(crate) struct Workers {
 struct Shared {
     ready: ArrayQueue<StreamKey>,
     jobs: ArrayQueue<Arc<Job>>,
+    /// Work is about to come: whoever sleeps had better not.
+    alert: AtomicBool,
     bell: Bell,
     stop: AtomicBool,
 }
@@ -55,6 +57,7 @@ impl Workers {
             shared: Arc::new(Shared {
                 ready: ArrayQueue::new(READY),
                 jobs: ArrayQueue::new(JOBS),
+                alert: AtomicBool::new(false),
                 bell: Bell::default(),
                 stop: AtomicBool::new(false),
             }),
@@ -72,6 +75,15 @@ impl Workers {
         match self.shared.ready.push(key) {
             Ok(()) => self.shared.bell.ring_one(),
             Err(key) => self.shared.take_up(machine, key, false),
+        }
+    }
+
+    /// Wakes a worker before there is work, because waking takes as long as much work does.
+    pub(crate) fn rouse(&self, machine: &Machine) {
+        if self.may_spin {
+            self.start(machine);
+            self.shared.alert.store(true, Ordering::Release);
+            self.shared.bell.ring_one();
         }
     }
 
@@ -160,7 +172,10 @@ impl Drop for Workers {
 
 impl Shared {
     fn has_news(&self) -> bool {
-        !self.ready.is_empty() || !self.jobs.is_empty() || self.stop.load(Ordering::Acquire)
+        !self.ready.is_empty()
+            || !self.jobs.is_empty()
+            || self.alert.load(Ordering::Acquire)
+            || self.stop.load(Ordering::Acquire)
     }
 
     /// Waits for something to do. `false`: the machine is gone.
@@ -173,6 +188,9 @@ impl Shared {
 
     /// Does what there is.
     fn work(&self, machine: &Machine, may_spin: bool) {
+        if self.alert.load(Ordering::Relaxed) {
+            self.alert.store(false, Ordering::Relaxed);
+        }
         loop {
             if let Some(job) = self.jobs.pop() {
                 job.help();

@@ -55,8 +55,6 @@ mod live {
         flags: AtomicU32,
         /// Whether a host function holds the claim, which touches no memory of ours.
         pub(crate) is_held: AtomicBool,
-        /// What was copied on the spot since the last wait; see `drive`.
-        pub(crate) spent: AtomicUsize,
         /// Bytes submitted since the last wait: what decides whether copies bypass the cache.
         pub(crate) volume: AtomicUsize,
         /// Where copies of this stream last found their memory.
@@ -134,7 +132,6 @@ mod live {
         /// The program has waited: what it submits now is new work.
         #[inline]
         pub(crate) fn forget_volume(&self) {
-            self.spent.store(0, Ordering::Relaxed);
             self.volume.store(0, Ordering::Relaxed);
         }
 
@@ -142,6 +139,12 @@ mod live {
         pub(crate) fn fail(&self, error: Error) {
             lock(&self.failure).get_or_insert(error);
             self.has_failed.store(true, Ordering::Release);
+        }
+
+        /// Whether everything is done and nothing failed that nobody has asked for.
+        #[inline]
+        pub(crate) fn is_clean(&self) -> bool {
+            self.track.completion.done() >= self.newest() && !self.has_failed.load(Ordering::Acquire)
         }
 
         /// The failure that nobody has asked for yet.
