@@ -27,6 +27,7 @@ use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::{MutexGuard, lock};
 use crate::task::{self, Batch, Plane, Task, Waited};
 use job::{Job, weight};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -55,14 +56,17 @@ pub(crate) struct Limit {
     /// Stop once this task is finished.
     pub(crate) until: u64,
     pub(crate) tasks: usize,
-    /// Times that work is claimed; each time it may be several tasks.
+    /// Times that something is claimed. A claim of copies counts as a whole turn.
     pub(crate) claims: usize,
 }
 
+/// Claims of a turn.
+const TURN: usize = 16;
+
 impl Limit {
-    pub(crate) const ONE: Limit = Limit { until: u64::MAX, tasks: 1, claims: 1 };
+    pub(crate) const ONE: Limit = Limit { until: u64::MAX, tasks: 1, claims: TURN };
     /// What a worker does before it looks at other streams.
-    pub(crate) const TURN: Limit = Limit { until: u64::MAX, tasks: usize::MAX, claims: 1 };
+    pub(crate) const TURN: Limit = Limit { until: u64::MAX, tasks: usize::MAX, claims: TURN };
 
     pub(crate) fn until(sequence: u64) -> Limit {
         Limit { until: sequence, tasks: usize::MAX, claims: usize::MAX }
@@ -229,11 +233,16 @@ impl Machine {
                 }
             };
             left -= 1;
-            claims -= 1;
+            claims = claims.saturating_sub(if first.volume() > 0 { TURN } else { 1 });
             if let Task::Copy(span) = first {
                 let most = left.min((limit.until - sequence.min(limit.until)) as usize);
-                let group = self.gather(&mut lane, span, most);
+                let mut rest = if most > 0 { lane.take() } else { VecDeque::new() };
                 drop(lane);
+                let newest = sequence + rest.len() as u64;
+                let group = self.gather(&mut rest, span, most);
+                if most > 0 {
+                    self.put_back(stream, rest, newest);
+                }
                 match group {
                     None => self.copy_one(stream, sequence, span),
                     Some(group) => {
@@ -260,14 +269,15 @@ impl Machine {
     }
 
     /// Takes copies that wait behind `first`, at most so many more. `None` when there are none.
-    fn gather(&self, lane: &mut LaneGuard<'_>, first: Span, most: usize) -> Option<Spans> {
-        let mut take = || match lane.extend(|task| matches!(task, Task::Copy(_)))? {
-            (Task::Copy(span), _) => Some(span),
-            _ => unreachable!("only copies are taken"),
+    fn gather(&self, rest: &mut VecDeque<Task>, first: Span, most: usize) -> Option<Spans> {
+        let mut take = || match rest.front() {
+            Some(Task::Copy(span)) => {
+                let span = *span;
+                rest.pop_front();
+                Some(span)
+            }
+            _ => None,
         };
-        if most == 0 {
-            return None;
-        }
         let second = take()?;
         let mut group = self.shelf.list(GROUP);
         group.extend([first, second]);
@@ -278,6 +288,19 @@ impl Machine {
             group.push(span);
         }
         Some(group)
+    }
+
+    /// Gives back what was taken out of a lane and is not started now.
+    fn put_back(&self, stream: &Stream, rest: VecDeque<Task>, newest: u64) {
+        let dropped = lock(&stream.track.lane).put_back(rest, newest);
+        dropped.into_iter().flatten().for_each(|task| self.discard(task));
+    }
+
+    /// A task that will not run.
+    fn discard(&self, task: Task) {
+        if let Task::Wait { event, .. } = task {
+            self.wait_is_over(event);
+        }
     }
 
     fn copy_one(&self, stream: &Stream, sequence: u64, span: Span) {
@@ -345,11 +368,7 @@ impl Machine {
     /// Drops what has not started. The running task, if any, still finishes.
     pub(crate) fn drop_pending(&self, stream: &Stream) {
         let (dropped, watchers) = stream.track.clear();
-        for task in dropped {
-            if let Task::Wait { event, .. } = task {
-                self.wait_is_over(event);
-            }
-        }
+        dropped.into_iter().for_each(|task| self.discard(task));
         for watcher in watchers {
             self.list(watcher);
         }

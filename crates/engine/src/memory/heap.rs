@@ -8,12 +8,12 @@
 //! by anyone. A record with size 0 is dead. Freed ranges may still be the target of queued copies:
 //! they wait in `quarantine` until those copies are done, so that no copy ever reaches a neighbour.
 
-use super::region::{Index, Region};
+use super::region::{Access, Index, Region};
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
 
 /// Allocations start on pages of this size. The interface promises 64 bytes; a page costs only
 /// addresses and keeps the index small.
@@ -23,14 +23,13 @@ pub(crate) const PAGE: usize = 4096;
 const GUARD: usize = PAGE;
 /// Freed memory that is kept committed for the next allocation before it goes back to the system.
 const KEEP_COMMITTED: usize = 512 << 20;
-const CHUNK: usize = 1024;
-const CHUNKS: usize = 4096;
+/// Allocations that a heap can have at once.
+const RECORDS: u32 = 1 << 22;
 
-#[derive(Default)]
-struct Record {
-    start: AtomicUsize,
-    size: AtomicUsize,
-}
+/// Start and size of an allocation.
+type Record = [AtomicUsize; 2];
+const START: usize = 0;
+const SIZE: usize = 1;
 
 /// The bounds of a live allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,8 +86,8 @@ pub(crate) struct Heap {
     base: usize,
     len: usize,
     capacity: usize,
-    index: Index,
-    records: Box<[OnceLock<Box<[Record]>>]>,
+    index: Index<AtomicU32>,
+    records: Index<Record>,
     state: Mutex<State>,
 }
 
@@ -118,8 +117,8 @@ impl Heap {
             base,
             len,
             capacity,
-            index: Index::new(len / PAGE)?,
-            records: (0..CHUNKS).map(|_| OnceLock::new()).collect(),
+            index: Index::new(len / PAGE, Access::ReadWrite)?,
+            records: Index::new(RECORDS as usize, Access::Sparse)?,
             state: Mutex::new(state),
         })
     }
@@ -159,10 +158,10 @@ impl Heap {
     /// lives would be bounds that never were.
     #[inline]
     fn extent(&self, number: u32) -> Option<Extent> {
-        let record = &self.records[number as usize / CHUNK].get()?[number as usize % CHUNK];
-        let size = record.size.load(Ordering::Acquire);
-        let start = record.start.load(Ordering::Acquire);
-        (record.size.load(Ordering::Relaxed) == size).then_some(Extent { start, size })
+        let record = self.record(number);
+        let size = record[SIZE].load(Ordering::Acquire);
+        let start = record[START].load(Ordering::Acquire);
+        (record[SIZE].load(Ordering::Relaxed) == size).then_some(Extent { start, size })
     }
 
     /// Allocates; `None` when the capacity or the addresses are used up.
@@ -177,7 +176,7 @@ impl Heap {
             Some(index) => state.warm.remove(index),
             None => self.place(&mut state, span)?,
         };
-        self.record(number).size.store(size, Ordering::Release);
+        self.record(number)[SIZE].store(size, Ordering::Release);
         state.used += span;
         state.peak = state.peak.max(state.used);
         state.stale = state.stale.saturating_sub(span);
@@ -194,19 +193,19 @@ impl Heap {
             state.settle(all);
         }
         let &(room, start) = state.by_size.range((needed, 0)..).next()?;
-        if state.vacant.is_empty() && state.next as usize >= CHUNK * CHUNKS {
+        if state.vacant.is_empty() && state.next == RECORDS {
             state.cool(0);
         }
         let number = match state.vacant.pop() {
             Some(number) => number,
-            None if (state.next as usize) < CHUNK * CHUNKS => {
+            None if state.next < RECORDS => {
                 state.next += 1;
                 state.next - 1
             }
             None => return None,
         };
         state.take(start, room, needed);
-        self.record(number).start.store(start, Ordering::Release);
+        self.record(number)[START].store(start, Ordering::Release);
         for page in (start - self.base) / PAGE..(start - self.base + span) / PAGE {
             self.index.at(page).store(number, Ordering::Release);
         }
@@ -227,7 +226,7 @@ impl Heap {
 
     /// Ends a live allocation.
     fn end(&self, state: &mut State, start: usize, number: u32, idle: impl FnOnce(usize) -> Option<Idle>) {
-        let span = self.record(number).size.swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
+        let span = self.record(number)[SIZE].swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
         state.used -= span;
         state.stale += span;
         match idle(span) {
@@ -287,10 +286,9 @@ impl Heap {
         live
     }
 
+    #[inline]
     fn record(&self, number: u32) -> &Record {
-        let number = number as usize;
-        let chunk = self.records[number / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Record::default()).collect());
-        &chunk[number % CHUNK]
+        self.records.at(number as usize)
     }
 }
 
