@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
 
 use crate::conformance::{self, Options, Sanitizer};
-use crate::{browser, install, python, support, tree, zoo};
+use crate::{browser, examples, install, python, support, tree, zoo};
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
 use std::time::Instant;
@@ -24,7 +24,8 @@ const STEPS: &[Step] = &[
     ("conformance, TSan", || conform(Some(Sanitizer::Thread), None)),
     ("installation", install::check),
     ("python", python::test),
-    ("examples", examples),
+    ("examples", examples::run),
+    ("examples, checked", || examples::check(3)),
     ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 5 })),
     ("demo", demo),
     ("soak", || soak(60)),
@@ -72,16 +73,6 @@ fn conform(sanitizer: Option<Sanitizer>, checked: Option<u64>) -> Result<()> {
     let summary = conformance::run(&options)?;
     ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
     Ok(())
-}
-
-/// The C examples as a user builds them: with make, against an installation, in a copy.
-fn examples() -> Result<()> {
-    let prefix = tree::target().join("install-check/softacl");
-    install::install(&prefix)?;
-    let copy = tree::target().join("examples-check");
-    install::copy_tree(&tree::root().join("examples/c"), &copy)?;
-    let script = format!("source {}/set_env.sh && make -s -C {} run", prefix.display(), copy.display());
-    tree::run(Command::new("bash").args(["-c", &script]))
 }
 
 fn demo() -> Result<()> {
