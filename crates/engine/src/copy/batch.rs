@@ -253,6 +253,7 @@ impl Caller<'_> {
                 target.place.describe()
             )));
         }
+        self.check_near([target, source])?;
         let span = self.span(target, source, entries.sizes[index])?;
         Ok((span, target.place == Place::Pageable || source.place == Place::Pageable))
     }

@@ -13,7 +13,7 @@ use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Allocations start on pages of this size. The interface promises 64 bytes; a page costs only
 /// addresses and keeps the index small.
@@ -78,6 +78,21 @@ pub(crate) struct Heap {
     index: Index,
     records: Box<[OnceLock<Box<[Record]>>]>,
     state: Mutex<State>,
+    /// Bytes of the capacity that are used at other addresses.
+    aside: Arc<AtomicUsize>,
+}
+
+/// A part of the capacity of a heap that memory at other addresses uses, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    bytes: usize,
+    total: Arc<AtomicUsize>,
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
 }
 
 /// How much there is.
@@ -109,6 +124,7 @@ impl Heap {
             index: Index::new(len / PAGE)?,
             records: (0..CHUNKS).map(|_| OnceLock::new()).collect(),
             state: Mutex::new(state),
+            aside: Arc::default(),
         })
     }
 
@@ -131,7 +147,7 @@ impl Heap {
         let span = size.checked_next_multiple_of(PAGE)?;
         let mut state = lock(&self.state);
         state.settle(LOOKED_AT);
-        if span > self.capacity - state.used.min(self.capacity) {
+        if span > self.left(&state) {
             return None;
         }
         let needed = span.checked_add(GUARD)?;
@@ -160,7 +176,7 @@ impl Heap {
         record.size.store(size, Ordering::Release);
         state.live.insert(start, number);
         state.used += span;
-        state.peak = state.peak.max(state.used);
+        state.peak = state.peak.max(state.used + self.aside.load(Ordering::Relaxed));
         state.stale = state.stale.saturating_sub(span);
         state.high = state.high.max(start + span);
         Some(start)
@@ -217,7 +233,23 @@ impl Heap {
 
     pub(crate) fn usage(&self) -> Usage {
         let state = lock(&self.state);
-        Usage { used: state.used, peak: state.peak, capacity: self.capacity }
+        let used = state.used + self.aside.load(Ordering::Acquire);
+        Usage { used, peak: state.peak.max(used), capacity: self.capacity }
+    }
+
+    /// Uses a part of the capacity at other addresses; `None` when there is not so much left.
+    pub(crate) fn set_aside(&self, bytes: usize) -> Option<Aside> {
+        let mut state = lock(&self.state);
+        if bytes > self.left(&state) {
+            return None;
+        }
+        let before = self.aside.fetch_add(bytes, Ordering::AcqRel);
+        state.peak = state.peak.max(state.used + before + bytes);
+        Some(Aside { bytes, total: Arc::clone(&self.aside) })
+    }
+
+    fn left(&self, state: &State) -> usize {
+        self.capacity.saturating_sub(state.used + self.aside.load(Ordering::Acquire))
     }
 
     pub(crate) fn start(&self) -> usize {
@@ -329,8 +361,17 @@ mod tests {
     }
 
     #[test]
+    fn capacity_used_elsewhere_counts_until_it_comes_back() {
+        let heap = heap();
+        let aside = heap.set_aside(30 * PAGE).unwrap();
+        assert_eq!((heap.allocate(3 * PAGE), heap.usage().used), (None, 30 * PAGE));
+        assert!(heap.allocate(2 * PAGE).is_some() && heap.set_aside(1).is_none());
+        drop(aside);
+        assert_eq!(heap.usage(), Usage { used: 2 * PAGE, peak: 32 * PAGE, capacity: 32 * PAGE });
+    }
+
+    #[test]
     fn a_range_in_quarantine_is_not_handed_out() {
-        use std::sync::Arc;
         use std::sync::atomic::AtomicBool;
         let heap = Heap::new(0x10_0000, 5 * PAGE, 5 * PAGE).unwrap();
         let start = heap.allocate(4 * PAGE).unwrap();
