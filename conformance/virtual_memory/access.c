@@ -43,7 +43,16 @@ int main(void)
     REQUIRE_OK(aclrtMemSetAccess(base, size, &desc, 1));
     EXPECT_TRUE(rights(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_READ, "read");
     EXPECT_DEVICE_PATTERN(base, sizeof bytes, 1);
-    EXPECT_FAILS(aclrtMemset(base, size, 0, 10));
+    EXPECT_PROJECT(aclrtMemset(base, size, 0, 10), 507899);
+    aclrtStream stream = new_stream();
+    void *other = device_memory(sizeof bytes);
+    EXPECT_OK(aclrtMemcpyAsync(base, size, other, sizeof bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    EXPECT_PROJECT(aclrtSynchronizeStream(stream), 507899);
+    EXPECT_OK(aclrtMemcpyAsync(other, sizeof bytes, base, sizeof bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_DEVICE_PATTERN(other, sizeof bytes, 1);
+    EXPECT_OK(aclrtFree(other));
+    EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_DEVICE_PATTERN(base, sizeof bytes, 1);
 
     desc.flags = (aclrtMemAccessFlags)2;
