@@ -1,4 +1,3 @@
-// awaits: virtual memory management (aclrtReserveMemAddress and its family)
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 /* Seen in serving engines: memory mapped, unmapped and mapped again at the same address (sleep and wake), copies across mappings. */

@@ -13,6 +13,7 @@ pub type aclrtEvent = *mut c_void;
 pub type aclmdlRI = *mut c_void;
 pub type aclmdlRICondHandle = *mut c_void;
 pub type aclrtTaskGrp = *mut c_void;
+pub type aclrtDrvMemHandle = *mut c_void;
 pub type aclrtCallback = Option<unsafe extern "C" fn(*mut c_void)>;
 pub type aclrtHostFunc = Option<unsafe extern "C" fn(*mut c_void)>;
 
@@ -64,7 +65,21 @@ layouts! {
         patchVersion: [c_char; 64],
         reserved: [c_char; 128],
     }
+    struct aclrtMemAccessDesc { flags: i32, location: aclrtMemLocation, rsv: [u8; 12] }
+    struct aclrtMemFabricHandle { data: [u8; 128] }
     struct aclrtIpcEventHandle { reserved: [c_char; 64] }
+}
+
+/// Like the others, with its gap as a field: every byte of it is written.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct aclrtPhysicalMemProp {
+    pub handleType: i32,
+    pub allocationType: i32,
+    pub memAttr: i32,
+    pub location: aclrtMemLocation,
+    pub gap: u32,
+    pub reserve: u64,
 }
 
 /// Union of u64/u32/u32[4]; the library reads the member that the attribute names.
@@ -90,5 +105,8 @@ mod tests {
             assert_eq!(found.to_string(), expected, "{name}.{field}");
         }
         assert_eq!(size_of::<super::aclrtStreamAttrValue>(), 16);
+        assert_eq!(size_of::<super::aclrtPhysicalMemProp>(), 32);
+        assert_eq!(std::mem::offset_of!(super::aclrtPhysicalMemProp, location), 12);
+        assert_eq!(std::mem::offset_of!(super::aclrtPhysicalMemProp, reserve), 24);
     }
 }

@@ -25,11 +25,13 @@ pub mod event;
 pub mod extension;
 pub mod graph;
 pub mod init;
+pub mod ipc;
 pub mod log;
 pub mod memory;
 pub mod peer;
 pub mod stream;
 pub mod symbol;
 pub mod version;
+pub mod virtual_memory;
 
 pub use config::{VARIABLES, Variable, memory_size};

@@ -41,6 +41,8 @@ pub enum Error {
     NotAllocated { side: &'static str, address: usize, device: u32 },
     #[error("{side} address {address:#x} is in pinned host memory but belongs to no live allocation; was it freed?")]
     PinnedNotAllocated { side: &'static str, address: usize },
+    #[error("{side} address {address:#x} is in a reserved range {why}")]
+    NotMapped { side: &'static str, address: usize, why: &'static str },
     #[error("{0} is not the start of a live allocation")]
     NotAStart(String),
     #[error("device {given} does not exist: there {} (0 to {})", devices(*.count), .count.saturating_sub(1))]
@@ -154,6 +156,14 @@ pub enum Error {
         "device {from} may not access device {to}: call aclrtDeviceEnablePeerAccess on both devices first ({missing})"
     )]
     NoPeerAccess { from: u32, to: u32, missing: String },
+    #[error(
+        "the memory was imported from a process on another device: only asynchronous copies from device to device, with that kind, can use it"
+    )]
+    Distant,
+    #[error(
+        "process {process} may not import the memory of process {exporter}, which has to admit it with its aclrtDeviceGetBareTgid"
+    )]
+    NotAdmitted { process: u32, exporter: u32 },
     #[error("{side} memory is not accessible: touching {len} bytes at {address:#x} faulted")]
     Inaccessible { side: &'static str, address: usize, len: usize },
     #[error("the device could not execute the copy: {0}")]
@@ -176,6 +186,7 @@ impl Error {
             | Range(_)
             | NotAllocated { .. }
             | PinnedNotAllocated { .. }
+            | NotMapped { .. }
             | NotAStart(_) => 107000,
             Device { .. } => 107001,
             NoContext => 107002,
@@ -217,7 +228,7 @@ impl Error {
             Setup(_) => 507033,
             StreamTimeout(_) => 507046,
             EventTimeout(_) => 507047,
-            NoPeerAccess { .. } | Inaccessible { .. } => 507899,
+            NoPeerAccess { .. } | Distant | NotAdmitted { .. } | Inaccessible { .. } => 507899,
             CaptureInvalid => 507903,
             AlreadyRegistered { .. } => 507910,
             NotRegistered(_) => 507911,

@@ -145,7 +145,7 @@ fn current(signal: i32) -> libc::sigaction {
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void) {
     // SAFETY: the kernel passes valid information with SA_SIGINFO.
     let address = unsafe { (*info).si_addr() } as usize;
-    if observe(address, details) || recover(details) {
+    if observe(address, details) || is_being_moved(signal, address) || recover(details) {
         return;
     }
     // SAFETY: as above.
@@ -164,6 +164,19 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, details: *mut libc
         explain(address);
     }
     pass_on(signal, info, details, is_sent);
+}
+
+/// Whether the access is to device memory that is on its way into a file, and can be repeated: where
+/// the engine reaches device memory everything is writable, except during that.
+fn is_being_moved(signal: i32, address: usize) -> bool {
+    // SAFETY: the pointer is of a living machine: `forget` clears it before the memory goes.
+    let Some(memory) = (unsafe { WATCHED.load(Ordering::Acquire).as_ref() }) else { return false };
+    if signal != libc::SIGSEGV || !memory.is_backing(address) {
+        return false;
+    }
+    // SAFETY: lets others run, and has no conditions.
+    unsafe { libc::sched_yield() };
+    true
 }
 
 /// Tells an observer that memory it may have protected was touched. `true`: the access is repeated.
@@ -269,7 +282,7 @@ fn recover(_details: *mut libc::c_void) -> bool {
 fn explain(address: usize) {
     // SAFETY: the pointer is of a living machine: `forget` clears it before the memory goes.
     let Some(memory) = (unsafe { WATCHED.load(Ordering::Acquire).as_ref() }) else { return };
-    let Some(device) = memory.device_of(address) else { return };
+    let Some(device) = memory.device_of(address) else { return explain_reserved(memory, address) };
     let mut line = Line::default();
     let _ = match memory.device_extent(address) {
         Some(extent) => writeln!(
@@ -285,6 +298,21 @@ fn explain(address: usize) {
             "softacl: the host touched device memory: address {address:#x} of device {device} belongs to no live allocation."
         ),
     };
+    // SAFETY: writes bytes that we own; the result does not matter on the way down.
+    unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.len) };
+}
+
+/// The same for reserved addresses. What is mapped there is behind a lock, and not told.
+fn explain_reserved(memory: &Memory, address: usize) {
+    if !memory.reserved.contains(address) {
+        return;
+    }
+    let mut line = Line::default();
+    let _ = writeln!(
+        line,
+        "softacl: the host touched a reserved address, {address:#x}, where nothing is mapped for it. \
+         Device pointers can only be passed to the runtime; copy the data with aclrtMemcpy."
+    );
     // SAFETY: writes bytes that we own; the result does not matter on the way down.
     unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.len) };
 }

@@ -59,7 +59,7 @@ mod interleavings;
 #[cfg(not(loom))]
 pub use {
     bytes::reduce::{Element, Operation, float_to_half, half_to_float},
-    calls::{Caller, DeviceUsage, EventStatus, PeerStatus},
+    calls::{AccessGrant, Caller, DeviceUsage, EventStatus, PeerStatus, PhysicalRequest},
     context::ContextKey,
     copy::{
         BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, FailIndex, FillRequest, Location,
@@ -73,6 +73,6 @@ pub use {
         Group, GroupKey, StepDescription,
     },
     machine::{Config, Machine},
-    memory::{Place, Usage},
+    memory::{Home, Place, Rights, Usage},
     stream::{StreamKey, StreamSettings, StreamTraits},
 };

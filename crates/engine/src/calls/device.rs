@@ -58,6 +58,7 @@ impl Caller<'_> {
         if primary.context.is_none() && !elsewhere {
             let memory = &self.machine.memory;
             memory.device(given as u32).clear(|start, len| self.machine.quarantine(memory.reach(start), len));
+            self.forget_physical(given as u32);
             memory.trim(given as u32);
             if let Some(probe) = self.machine.probe() {
                 probe.cleared(given as u32);

@@ -7,6 +7,7 @@ use crate::machine::Machine;
 use crate::memory::heap::Idle;
 use crate::memory::{Memory, Place, Usage};
 use crate::probe::Note;
+use crate::stream::StreamPoint;
 
 /// How full a device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +79,8 @@ impl Caller<'_> {
 
     /// Makes ordinary host memory count as pinned.
     pub fn register_host(&self, address: usize, size: usize, mapped: bool) -> Result<()> {
-        if self.machine.memory.device_of(address).is_some() {
+        let memory = &self.machine.memory;
+        if memory.device_of(address).is_some() || memory.reserved.contains(address) {
             return fail(Error::Parameter(format!(
                 "{address:#x} is device memory; only host memory can be registered"
             )));
@@ -119,6 +121,9 @@ impl Caller<'_> {
 
     /// Start and size of the allocation that contains an address.
     pub fn extent(&self, address: usize) -> Result<(usize, usize)> {
+        if let Some((_, extent)) = self.machine.memory.reserved.mapped(address) {
+            return Ok((extent.start, extent.size));
+        }
         let spot = self.machine.memory.finder().find("queried", address)?;
         match (spot.place.is_device(), spot.extent) {
             (true, Some(extent)) => Ok((extent.start, extent.size)),
@@ -176,17 +181,28 @@ impl Machine {
     pub(crate) fn quarantine(&self, start: usize, len: usize) -> Option<Idle> {
         self.graphs.forget_memory(start, len);
         let users = self.users_of(start, len);
+        let is_shared = self.memory.exchange.take_moved(start).is_some();
         if users.is_empty() {
+            if is_shared {
+                self.memory.renew(start, len);
+            }
             return None;
         }
         let machine = self.weak();
         Some(Box::new(move || {
             let Some(machine) = machine.upgrade() else { return true };
-            users.iter().all(|point| machine.streams.slot(point.stream).track.completion.done() >= point.sequence)
+            let reached =
+                |point: &StreamPoint| machine.streams.slot(point.stream).track.completion.done() >= point.sequence;
+            let is_idle = users.iter().all(reached);
+            if is_idle && is_shared {
+                // Before anyone gets the addresses: other processes may still have these bytes.
+                machine.memory.renew(start, len);
+            }
+            is_idle
         }))
     }
 }
 
-fn out_of_memory(place: String, asked: usize, usage: Usage) -> Box<Error> {
+pub(super) fn out_of_memory(place: String, asked: usize, usage: Usage) -> Box<Error> {
     Box::new(Error::OutOfMemory { place, asked, free: usage.capacity - usage.used, total: usage.capacity })
 }

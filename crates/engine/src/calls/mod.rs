@@ -9,12 +9,15 @@ mod device;
 mod event;
 mod graph;
 mod host;
+mod ipc;
 mod memory;
 mod stream;
+mod virtual_memory;
 
 pub use device::PeerStatus;
 pub use event::EventStatus;
 pub use memory::DeviceUsage;
+pub use virtual_memory::{AccessGrant, PhysicalRequest};
 
 use crate::context::{Context, ContextKey};
 use crate::error::{Error, Result, fail};

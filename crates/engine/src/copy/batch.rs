@@ -281,6 +281,7 @@ impl Caller<'_> {
                 target.place.describe()
             )));
         }
+        self.check_near([target, source])?;
         let span = self.span(target, source, entries.sizes[index])?;
         Ok(Checked { span, target, source })
     }

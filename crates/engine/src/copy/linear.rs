@@ -50,6 +50,7 @@ impl Caller<'_> {
         let target = finder.find("destination", target)?;
         let source = finder.find("source", source)?;
         drop(finder);
+        self.check_near([target, source])?;
         let span = self.span(target, source, count)?;
         self.note_capacity(target, capacity);
         self.copy_now(span, target, source)
@@ -115,6 +116,9 @@ impl Caller<'_> {
                     }
                 };
             }
+            if direction != Direction::DeviceToDevice || kind == kinds::DEFAULT {
+                self.check_near([target, source])?;
+            }
             blocking = blocks(direction, source.place, target.place);
             self.note_kind(kind, direction, source, target);
         }
@@ -144,6 +148,7 @@ impl Caller<'_> {
                 target.place.describe()
             )));
         }
+        self.check_near([target, source])?;
         let span = self.span(target, source, count)?;
         crate::fault::ensure_installed();
         let gone = |Fault| Error::Inaccessible { side: "source", address: source.address, len: count };

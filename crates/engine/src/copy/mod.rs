@@ -84,6 +84,12 @@ impl<'a> Caller<'a> {
         Ok(Span { target: target.reach, source: source.reach, len })
     }
 
+    /// Refuses memory that was imported from a process on another device, where the host takes part.
+    #[inline]
+    fn check_near(&self, spots: [Spot; 2]) -> Result<()> {
+        if spots.iter().any(|spot| spot.is_distant) { fail(Error::Distant) } else { Ok(()) }
+    }
+
     /// Copies on the calling thread, now. Ordered with nothing.
     fn copy_now(&self, span: Span, target: Spot, source: Spot) -> Result<()> {
         crate::fault::ensure_installed();

@@ -118,6 +118,7 @@ impl Caller<'_> {
                 target.place.describe()
             )));
         }
+        self.check_near([target, source])?;
         target.covers("destination", request.extent("destination", request.target_pitch)?)?;
         source.covers("source", request.extent("source", request.source_pitch)?)?;
         let span = self.span(target, source, request.width)?;

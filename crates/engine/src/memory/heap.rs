@@ -12,8 +12,8 @@ use super::region::{Access, Index, Region};
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Allocations start on pages of this size. The interface promises 64 bytes; a page costs only
 /// addresses and keeps the index small.
@@ -89,6 +89,21 @@ pub(crate) struct Heap {
     index: Index<AtomicU32>,
     records: Index<Record>,
     state: Mutex<State>,
+    /// Bytes of the capacity that are used at other addresses.
+    aside: Arc<AtomicUsize>,
+}
+
+/// A part of the capacity of a heap that memory at other addresses uses, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Aside {
+    bytes: usize,
+    total: Arc<AtomicUsize>,
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        self.total.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
 }
 
 /// How much there is.
@@ -120,6 +135,7 @@ impl Heap {
             index: Index::new(len / PAGE, Access::ReadWrite)?,
             records: Index::new(RECORDS as usize, Access::Sparse)?,
             state: Mutex::new(state),
+            aside: Arc::default(),
         })
     }
 
@@ -169,7 +185,7 @@ impl Heap {
         let span = size.checked_next_multiple_of(PAGE)?;
         let mut state = lock(&self.state);
         state.settle(LOOKED_AT);
-        if span > self.capacity - state.used.min(self.capacity) {
+        if span > self.left(&state) {
             return None;
         }
         let Warm { start, number, .. } = match state.warm.iter().rposition(|warm| warm.span == span) {
@@ -178,7 +194,7 @@ impl Heap {
         };
         self.record(number)[SIZE].store(size, Ordering::Release);
         state.used += span;
-        state.peak = state.peak.max(state.used);
+        state.peak = state.peak.max(state.used + self.aside.load(Ordering::Relaxed));
         state.stale = state.stale.saturating_sub(span);
         state.high = state.high.max(start + span);
         Some(start)
@@ -270,7 +286,23 @@ impl Heap {
 
     pub(crate) fn usage(&self) -> Usage {
         let state = lock(&self.state);
-        Usage { used: state.used, peak: state.peak, capacity: self.capacity }
+        let used = state.used + self.aside.load(Ordering::Acquire);
+        Usage { used, peak: state.peak.max(used), capacity: self.capacity }
+    }
+
+    /// Uses a part of the capacity at other addresses; `None` when there is not so much left.
+    pub(crate) fn set_aside(&self, bytes: usize) -> Option<Aside> {
+        let mut state = lock(&self.state);
+        if bytes > self.left(&state) {
+            return None;
+        }
+        let before = self.aside.fetch_add(bytes, Ordering::AcqRel);
+        state.peak = state.peak.max(state.used + before + bytes);
+        Some(Aside { bytes, total: Arc::clone(&self.aside) })
+    }
+
+    fn left(&self, state: &State) -> usize {
+        self.capacity.saturating_sub(state.used + self.aside.load(Ordering::Acquire))
     }
 
     pub(crate) fn start(&self) -> usize {
@@ -392,6 +424,16 @@ mod tests {
     }
 
     #[test]
+    fn capacity_used_elsewhere_counts_until_it_comes_back() {
+        let heap = heap();
+        let aside = heap.set_aside(30 * PAGE).unwrap();
+        assert_eq!((heap.allocate(3 * PAGE), heap.usage().used), (None, 30 * PAGE));
+        assert!(heap.allocate(2 * PAGE).is_some() && heap.set_aside(1).is_none());
+        drop(aside);
+        assert_eq!(heap.usage(), Usage { used: 2 * PAGE, peak: 32 * PAGE, capacity: 32 * PAGE });
+    }
+
+    #[test]
     fn a_freed_range_is_handed_out_again_for_the_same_size_and_given_up_for_others() {
         let heap = Heap::new(0x10_0000, 6 * PAGE, 6 * PAGE).unwrap();
         let a = heap.allocate(2 * PAGE).unwrap();
@@ -410,7 +452,6 @@ mod tests {
 
     #[test]
     fn a_range_in_quarantine_is_not_handed_out() {
-        use std::sync::Arc;
         use std::sync::atomic::AtomicBool;
         let heap = Heap::new(0x10_0000, 5 * PAGE, 5 * PAGE).unwrap();
         let start = heap.allocate(4 * PAGE).unwrap();

@@ -1,23 +1,36 @@
 //! The memories of the machine: one per device, pinned host memory, and registered host ranges.
-//! Everything else is pageable and belongs to the program.
+//! Everything else is pageable and belongs to the program. Memory can also be made apart from addresses:
+//! `physical`, mapped in a `reservation`, shared with other processes through the `exchange`.
 //!
 //! Device memory exists twice in the address space: at the addresses that the program sees, where
 //! nothing is mapped and every touch faults, and at `shift` from there, where the engine reads and
 //! writes it. In root-complex form both are the same, as on the chip.
 
+pub(crate) mod exchange;
 pub(crate) mod heap;
+pub(crate) mod physical;
 mod region;
 pub(crate) mod registration;
+pub(crate) mod reservation;
 pub(crate) mod shared;
 
-use crate::bytes::Span;
+use crate::bytes::{self, Span};
 use crate::error::{Error, RangeFault, Result, fail};
 use crate::probe::Window;
+use crate::sync::lock;
+use exchange::Exchange;
 pub use heap::Usage;
 use heap::{Extent, Heap};
+pub use physical::Home;
+use physical::{Handles, Physical};
+pub use region::Rights;
 use region::{Access, HUGE_PAGE, Region};
 use registration::{Registered, Registrations};
-use std::sync::atomic::AtomicU32;
+use reservation::Reservations;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Where an address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +65,8 @@ pub(crate) struct Spot {
     pub(crate) extent: Option<Extent>,
     /// Where the engine reaches it.
     pub(crate) reach: usize,
+    /// Imported from a process on another device: only devices can copy it, in stream order.
+    pub(crate) is_distant: bool,
 }
 
 impl Spot {
@@ -97,6 +112,9 @@ pub(crate) struct Memory {
     pinned_shift: isize,
     pinned: Heap,
     pub(crate) registered: Registrations,
+    pub(crate) reserved: Reservations,
+    pub(crate) handles: Handles,
+    pub(crate) exchange: Exchange,
 }
 
 impl Memory {
@@ -134,6 +152,9 @@ impl Memory {
             pinned_region,
             pinned_shift,
             registered: Registrations::default(),
+            reserved: Reservations::new(unified),
+            handles: Handles::default(),
+            exchange: Exchange::default(),
         })
     }
 
@@ -180,7 +201,7 @@ impl Memory {
         } else if self.pinned.contains(reach.wrapping_add_signed(-self.pinned_shift)) {
             reach.wrapping_add_signed(-self.pinned_shift)
         } else {
-            reach
+            self.reserved.visible(reach).unwrap_or(reach)
         }
     }
 
@@ -208,6 +229,48 @@ impl Memory {
         self.devices[self.device_of(address)? as usize].find(address)
     }
 
+    /// Whether `address` is where the engine reaches the memory of a device.
+    pub(crate) fn is_backing(&self, address: usize) -> bool {
+        self.backing.contains(address)
+    }
+
+    /// The bytes of an allocation as physical memory, which other processes can have. They are moved into
+    /// a file the first time; their address stays, and so does everything that is queued on them.
+    ///
+    /// Meanwhile the memory is read-only: a write faults, and the fault handler repeats it until the
+    /// file is in its place. No write is lost, and nothing waits for queued work.
+    pub(crate) fn as_physical(&self, device: u32, extent: Extent) -> Result<Arc<Physical>> {
+        let (reach, len) = (self.reach(extent.start), extent.size.next_multiple_of(heap::PAGE));
+        let mut moved = lock(&self.exchange.moved);
+        if let Some(physical) = moved.get(&reach) {
+            return Ok(Arc::clone(physical));
+        }
+        if self.devices[device as usize].find(extent.start) != Some(extent) {
+            return fail(Error::NotAllocated { side: "exported", address: extent.start, device });
+        }
+        crate::fault::ensure_installed();
+        let failed = |error| Error::Feature(format!("the memory could not be made shareable: {error}"));
+        let physical = Physical::create(len, Home::Device(device), 0).map_err(failed)?;
+        self.backing.protect(reach, len, Rights::Read).map_err(failed)?;
+        let put = copy_into(&physical, reach, len)
+            .and_then(|()| self.backing.show(reach, len, &physical.file, 0, Rights::ReadWrite));
+        if let Err(error) = put {
+            self.backing.protect(reach, len, Rights::ReadWrite).map_err(failed)?;
+            return fail(failed(error));
+        }
+        let physical = Arc::new(physical);
+        moved.insert(reach, Arc::clone(&physical));
+        self.exchange.moved_count.store(moved.len(), Ordering::Release);
+        Ok(physical)
+    }
+
+    /// Gives the addresses of an allocation that other processes may have memory of their own again.
+    pub(crate) fn renew(&self, reach: usize, len: usize) {
+        let renewed = self.backing.renew(reach, len);
+        // The kernel refuses only without memory for its own tables, and then nothing is safe.
+        renewed.expect("addresses of our own can be mapped");
+    }
+
     /// Whether all of a host range is mapped.
     pub(crate) fn is_mapped(address: usize, len: usize) -> bool {
         region::is_mapped(address, len)
@@ -218,6 +281,20 @@ impl Memory {
     pub(crate) fn finder(&self) -> Finder<'_> {
         Finder { memory: self, registered: self.registered.hold() }
     }
+}
+
+/// Copies device memory into a file, except where it is all zero: that costs no memory in either.
+fn copy_into(physical: &Physical, reach: usize, len: usize) -> io::Result<()> {
+    let mut block = vec![0; 64 << 10];
+    for start in (0..len).step_by(block.len()) {
+        let part = block.len().min(len - start);
+        let span = Span { target: block.as_mut_ptr() as usize, source: reach + start, len: part };
+        bytes::copy(span).map_err(|bytes::Fault| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        if block[..part].iter().any(|byte| *byte != 0) {
+            physical.file.write_all_at(&block[..part], start as u64)?;
+        }
+    }
+    Ok(())
 }
 
 /// Addresses for pinned memory: twice what the host has, or as much as the process may reserve. A
@@ -257,18 +334,23 @@ impl Finder<'_> {
                 return fail(Error::NotAllocated { side, address, device });
             };
             let reach = self.memory.reach(address);
-            return Ok(Spot { address, place: Place::Device(device), extent: Some(extent), reach });
+            return Ok(Spot { address, place: Place::Device(device), extent: Some(extent), reach, is_distant: false });
         }
         if self.memory.pinned.contains(address) {
             let Some(extent) = self.memory.pinned.find(address) else {
                 return fail(Error::PinnedNotAllocated { side, address });
             };
             let reach = self.memory.reach_pinned(address);
-            return Ok(Spot { address, place: Place::Pinned, extent: Some(extent), reach });
+            return Ok(Spot { address, place: Place::Pinned, extent: Some(extent), reach, is_distant: false });
+        }
+        if self.memory.reserved.contains(address) {
+            let sight = self.memory.reserved.find(side, address)?;
+            let (place, extent, is_distant) = (sight.place, Some(sight.extent), sight.is_distant);
+            return Ok(Spot { address, place, extent, reach: sight.reach, is_distant });
         }
         match self.registered.find(address) {
-            extent @ Some(_) => Ok(Spot { address, place: Place::Pinned, extent, reach: address }),
-            None => Ok(Spot { address, place: Place::Pageable, extent: None, reach: address }),
+            extent @ Some(_) => Ok(Spot { address, place: Place::Pinned, extent, reach: address, is_distant: false }),
+            None => Ok(Spot { address, place: Place::Pageable, extent: None, reach: address, is_distant: false }),
         }
     }
 }

@@ -3,10 +3,12 @@
 //! A region reserves addresses; memory is committed by the kernel on first touch. It never forms a
 //! reference to bytes that programs may touch: it hands out addresses.
 
+use std::ffi::CStr;
+use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 
@@ -21,6 +23,24 @@ pub(crate) enum Access {
     ReadWrite,
     /// The same in small pages, for what is touched here and there.
     Sparse,
+}
+
+/// What may be done with memory that was put into a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rights {
+    None,
+    Read,
+    ReadWrite,
+}
+
+impl Rights {
+    fn protection(self) -> i32 {
+        match self {
+            Rights::None => libc::PROT_NONE,
+            Rights::Read => libc::PROT_READ,
+            Rights::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+        }
+    }
 }
 
 /// A reserved address range, given back on drop.
@@ -64,17 +84,7 @@ impl Region {
     /// second one is never unmapped: an observer may have protected parts of it, and the machine of a
     /// process lives as long as the process.
     pub(crate) fn twins(len: usize) -> io::Result<(Region, isize)> {
-        // SAFETY: the name is a C string; the result is a descriptor or an error.
-        let file = unsafe { libc::memfd_create(c"softacl-pinned".as_ptr(), libc::MFD_CLOEXEC) };
-        if file < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is ours alone, and nothing else closes it.
-        let file = unsafe { OwnedFd::from_raw_fd(file) };
-        // SAFETY: the descriptor is open.
-        if unsafe { libc::ftruncate(file.as_raw_fd(), len as libc::off_t) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let file = memory_file(c"softacl-pinned", len)?;
         let region = Region::reserve(len, Access::None)?;
         let program = ManuallyDrop::new(Region::reserve(len, Access::None)?);
         for start in [region.start, program.start] {
@@ -88,6 +98,70 @@ impl Region {
         }
         let shift = region.start.wrapping_sub(program.start) as isize;
         Ok((region, shift))
+    }
+
+    /// Addresses from `start` on, which must all be free.
+    pub(crate) fn reserve_at(start: usize, len: usize) -> io::Result<Region> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+        // SAFETY: the flags forbid that anything is replaced.
+        let mapped = unsafe { libc::mmap(start as *mut _, len, libc::PROT_NONE, flags, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let region = Region { start: mapped as usize, len, mapped: (mapped as usize, len) };
+        // Kernels that do not know the flag take the address as a wish.
+        if region.start == start { Ok(region) } else { Err(io::Error::from(io::ErrorKind::AddrInUse)) }
+    }
+
+    /// Puts a part of a file where a part of the region is. What was there is gone; accesses at this
+    /// moment find the old bytes or the new ones.
+    pub(crate) fn show(&self, start: usize, len: usize, file: &File, offset: usize, rights: Rights) -> io::Result<()> {
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
+        self.replace(start, len, flags, rights, file.as_raw_fd(), offset)
+    }
+
+    /// Takes the memory of a part of the region away: every touch faults.
+    pub(crate) fn hide(&self, start: usize, len: usize) -> io::Result<()> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        self.replace(start, len, flags, Rights::None, -1, 0)
+    }
+
+    /// Puts fresh memory where a part of the region is.
+    pub(crate) fn renew(&self, start: usize, len: usize) -> io::Result<()> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        self.replace(start, len, flags, Rights::ReadWrite, -1, 0)
+    }
+
+    pub(crate) fn protect(&self, start: usize, len: usize, rights: Rights) -> io::Result<()> {
+        assert!(start >= self.start && start - self.start + len <= self.len);
+        // SAFETY: the range is inside our own mapping; whoever it belongs to asked for the change.
+        let done = unsafe { libc::mprotect(start as *mut _, len, rights.protection()) };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    fn replace(
+        &self,
+        start: usize,
+        len: usize,
+        flags: i32,
+        rights: Rights,
+        file: i32,
+        offset: usize,
+    ) -> io::Result<()> {
+        assert!(start >= self.start && start - self.start + len <= self.len);
+        let offset = offset as libc::off_t;
+        // SAFETY: only a part of our own mapping is replaced, and the caller owns its contents.
+        let mapped = unsafe { libc::mmap(start as *mut _, len, rights.protection(), flags, file, offset) };
+        if mapped == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the range was mapped just above. Huge pages are a wish: failure changes nothing.
+        unsafe { libc::madvise(mapped, len, libc::MADV_HUGEPAGE) };
+        Ok(())
+    }
+
+    pub(crate) fn contains(&self, address: usize) -> bool {
+        address.wrapping_sub(self.start) < self.len
     }
 
     pub(crate) fn start(&self) -> usize {
@@ -152,6 +226,51 @@ impl<T: Counters> Index<T> {
         // this type, and only ever accessed atomically.
         unsafe { &*(address as *const T) }
     }
+}
+
+/// A file that exists in memory only, as long as someone has it open or mapped. The name is for people
+/// who look into `/proc`.
+pub(crate) fn memory_file(name: &CStr, len: usize) -> io::Result<File> {
+    // SAFETY: the name is a C string; the result is a descriptor or an error.
+    let create = || unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    let mut descriptor = create();
+    if descriptor < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EMFILE) && allow_more_files() {
+        descriptor = create();
+    }
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is ours alone, and nothing else closes it.
+    let file = unsafe { File::from_raw_fd(descriptor) };
+    file.set_len(len as u64)?;
+    if descriptor as usize > MANY_FILES {
+        allow_more_files();
+    }
+    Ok(file)
+}
+
+/// Files that leave the program enough of the usual limit of 1024.
+const MANY_FILES: usize = 512;
+
+/// Raises the number of files that the process may have open to what it may be raised to.
+fn allow_more_files() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is read into a local value, and written from it.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 || limit.rlim_cur >= limit.rlim_max {
+            return false;
+        }
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &limit) == 0
+    }
+}
+
+/// Random bytes that nobody can guess.
+pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    // SAFETY: writes at most N bytes into a local value.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) };
+    if got == N as isize { Ok(bytes) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Whether all pages of a range are mapped, whatever may be done with them.

@@ -1,0 +1,57 @@
+/* IPC memory: refused arguments (7, IPC memory). Not on the 310B. */
+#include "../expect.h"
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    uint8_t *device = (uint8_t *)device_memory(10000);
+    char key[65], other[65];
+    void *pointer = NULL;
+    int32_t pid = 1;
+    EXPECT_CODE(aclrtIpcMemGetExportKey(NULL, 100, key, sizeof key, 0), 100000);
+    EXPECT_CODE(aclrtIpcMemGetExportKey(device, 100, NULL, sizeof key, 0), 100000);
+    EXPECT_CODE(aclrtIpcMemSetImportPid(NULL, &pid, 1), 100000);
+    EXPECT_CODE(aclrtIpcMemImportByKey(NULL, "key", 0), 100000);
+    EXPECT_CODE(aclrtIpcMemImportByKey(&pointer, NULL, 0), 100000);
+    EXPECT_CODE(aclrtIpcMemClose(NULL), 100000);
+    if (family() == FAMILY_310B) { /* products: not there */
+        EXPECT_CODE(aclrtIpcMemGetExportKey(device, 100, key, sizeof key, 0), 207000);
+        EXPECT_CODE(aclrtIpcMemSetImportPid("key", &pid, 1), 207000);
+        EXPECT_CODE(aclrtIpcMemImportByKey(&pointer, "key", 0), 207000);
+        EXPECT_CODE(aclrtIpcMemClose("key"), 207000);
+        EXPECT_OK(aclrtFree(device));
+        EXPECT_OK(aclrtResetDevice(0));
+        return conclude();
+    }
+    EXPECT_CODE(aclrtIpcMemGetExportKey(device, 0, key, sizeof key, 0), 107000);
+    EXPECT_CODE(aclrtIpcMemGetExportKey(device, 100, key, 0, 0), 107000);
+    EXPECT_CODE(aclrtIpcMemGetExportKey(device, 100, key, sizeof key, 2), 107000);
+    EXPECT_PROJECT(aclrtIpcMemGetExportKey(device, 100, key, 64, 0), 107000);
+    EXPECT_PROJECT(aclrtIpcMemGetExportKey(device + 9000, 1001, key, sizeof key, 0), 107000);
+    EXPECT_PROJECT(aclrtIpcMemGetExportKey(key, 10, key, sizeof key, 0), 107000);
+    EXPECT_CODE(aclrtIpcMemImportByKey(&pointer, "key", 2), 107000);
+    EXPECT_PROJECT(aclrtIpcMemImportByKey(&pointer, "key", 0), 107000);
+    EXPECT_PROJECT(aclrtIpcMemClose("key"), 107000);
+
+    /* a key is a text; two keys of one memory are two keys */
+    REQUIRE_OK(aclrtIpcMemGetExportKey(device, 10000, key, sizeof key, 0));
+    REQUIRE_OK(aclrtIpcMemGetExportKey(device + 100, 50, other, sizeof other, 1));
+    EXPECT_TRUE(memchr(key, 0, sizeof key) != NULL && key[0] != 0, "terminated");
+    EXPECT_TRUE(strcmp(key, other) != 0, "%s", key);
+    EXPECT_PROJECT(aclrtIpcMemImportByKey(&pointer, key, 0), 107000); /* in its own process */
+    EXPECT_CODE(aclrtIpcMemSetImportPid(key, NULL, 1), 100000);
+    EXPECT_FAILS(aclrtIpcMemSetImportPid(key, &pid, 0));
+    EXPECT_OK(aclrtIpcMemSetImportPid(key, &pid, 1));
+    EXPECT_OK(aclrtIpcMemClose(key));
+    EXPECT_FAILS(aclrtIpcMemClose(key));
+    EXPECT_FAILS(aclrtIpcMemSetImportPid(key, &pid, 1));
+
+    /* exporting changes nothing for the exporter */
+    EXPECT_DEVICE_VALUE(device, 10000, 0);
+    device_fill(device, 10000, 1);
+    EXPECT_DEVICE_PATTERN(device, 10000, 1);
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_FAILS(aclrtIpcMemClose(other));
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}

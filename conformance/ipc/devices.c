@@ -1,0 +1,62 @@
+// soc: Ascend910B Ascend910C
+// env: SOFTACL_DEVICES=2
+/* Memory of a process on another device: only asynchronous copies from device to device (7, IPC memory). */
+#include "../expect.h"
+#include "../peer.h"
+
+#define SIZE 4096
+
+static int exporter(struct peer parent)
+{
+    REQUIRE_OK(aclrtSetDevice(1));
+    void *device = device_memory(SIZE);
+    device_fill(device, SIZE, 1);
+    char key[65];
+    REQUIRE_OK(aclrtIpcMemGetExportKey(device, SIZE, key, sizeof key, 1));
+    peer_send(parent, key, sizeof key);
+    peer_hear(parent, 'w');
+    EXPECT_DEVICE_PATTERN(device, SIZE, 2);
+    peer_tell(parent, 'r');
+    peer_hear(parent, 'e');
+    EXPECT_OK(aclrtIpcMemClose(key));
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtResetDevice(1));
+    return conclude();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4) {
+        return exporter(peer_parent(argv));
+    }
+    struct peer peer = peer_start("exporter");
+    char key[65];
+    peer_receive(peer, key, sizeof key);
+    REQUIRE_OK(aclrtSetDevice(0));
+    void *there = NULL, *here = device_memory(SIZE);
+    aclrtStream stream = new_stream();
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
+    REQUIRE_OK(aclrtIpcMemImportByKey(&there, key, ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS));
+    EXPECT_OK(aclrtMemcpyAsync(here, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_DEVICE_PATTERN(here, SIZE, 1);
+    EXPECT_PROJECT(aclrtMemcpy(pinned, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 507899);
+    EXPECT_PROJECT(aclrtMemcpy(here, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
+    EXPECT_PROJECT(aclrtMemcpyAsync(there, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 507899);
+    EXPECT_PROJECT(aclrtMemcpyAsync(pinned, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 507899);
+    EXPECT_PROJECT(aclrtMemcpyAsync(here, SIZE, there, SIZE, ACL_MEMCPY_DEFAULT, stream), 507899);
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    device_fill(here, SIZE, 2);
+    EXPECT_OK(aclrtMemcpyAsync(there, SIZE, here, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    peer_tell(peer, 'w');
+    peer_hear(peer, 'r');
+    EXPECT_OK(aclrtIpcMemClose(key));
+    peer_tell(peer, 'e');
+    peer_end(peer);
+    EXPECT_OK(aclrtFree(here));
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,43 @@
+// soc: Ascend910B Ascend310P
+/* Memory is exported while queued work writes it: nothing is lost, nothing waits. */
+#include "../expect.h"
+
+#define SIZE ((size_t)32 << 20)
+#define ROUNDS 8
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtStream stream = new_stream();
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        uint8_t *device = (uint8_t *)device_memory(SIZE);
+        fill_pattern(pinned, SIZE, round);
+        for (size_t at = 0; at < SIZE; at += SIZE / 256) {
+            EXPECT_OK(aclrtMemcpyAsync(device + at, SIZE / 256, pinned + at, SIZE / 256, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+        }
+        char key[65];
+        EXPECT_OK(aclrtIpcMemGetExportKey(device, SIZE, key, sizeof key, 1));
+        EXPECT_OK(aclrtSynchronizeStream(stream));
+        EXPECT_DEVICE_PATTERN(device, SIZE, round);
+        EXPECT_OK(aclrtIpcMemClose(key));
+        EXPECT_OK(aclrtFree(device));
+    }
+
+    /* a stream that stands still does not hold up the export */
+    static struct gate gate = GATE_INITIALIZER;
+    uint8_t *device = (uint8_t *)device_memory(SIZE);
+    gate_close(&gate, stream);
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    char key[65];
+    EXPECT_OK(aclrtIpcMemGetExportKey(device, SIZE, key, sizeof key, 1));
+    gate_open(&gate);
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_DEVICE_PATTERN(device, SIZE, ROUNDS - 1);
+    EXPECT_OK(aclrtFree(device)); /* the key goes with it */
+    EXPECT_FAILS(aclrtIpcMemClose(key));
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,101 @@
+// soc: Ascend910B
+/* The exporter ends first, well or by force; the importer goes on with the memory. */
+#include "../expect.h"
+#include "../peer.h"
+
+#define SIZE ((size_t)1 << 20)
+
+static int exporter(struct peer parent)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    void *device = device_memory(SIZE);
+    device_fill(device, SIZE, 7);
+    char key[65];
+    REQUIRE_OK(aclrtIpcMemGetExportKey(device, SIZE, key, sizeof key, 1));
+    peer_send(parent, key, sizeof key);
+    peer_hear(parent, 'e');
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}
+
+/* Writes for ever. */
+__attribute__((noreturn)) static void writer(struct peer parent)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    char key[65];
+    void *device = NULL;
+    peer_receive(parent, key, sizeof key);
+    REQUIRE_OK(aclrtIpcMemImportByKey(&device, key, 0));
+    aclrtStream stream = new_stream();
+    for (int round = 0;; round++) {
+        aclrtMemsetAsync(device, SIZE, 0x33, SIZE, stream);
+        aclrtSynchronizeStream(stream);
+        if (round == 10) {
+            peer_tell(parent, 'w');
+        }
+    }
+}
+
+static size_t open_files(void)
+{
+    size_t count = 0;
+    for (int fd = 0; fd < 4096; fd++) {
+        char path[64], target[256];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        ssize_t len = readlink(path, target, sizeof target - 1);
+        count += len > 0;
+    }
+    return count;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4) {
+        if (strcmp(argv[1], "writer") == 0) {
+            writer(peer_parent(argv));
+        }
+        return exporter(peer_parent(argv));
+    }
+    REQUIRE_OK(aclrtSetDevice(0));
+    size_t files = open_files();
+    for (int by_force = 0; by_force < 2; by_force++) {
+        struct peer peer = peer_start("exporter");
+        char key[65];
+        void *device = NULL, *again = NULL;
+        peer_receive(peer, key, sizeof key);
+        REQUIRE_OK(aclrtIpcMemImportByKey(&device, key, 0));
+        EXPECT_DEVICE_PATTERN(device, SIZE, 7);
+        if (by_force) {
+            peer_kill(peer);
+        } else {
+            peer_tell(peer, 'e');
+            peer_end(peer);
+        }
+        EXPECT_DEVICE_PATTERN(device, SIZE, 7);
+        device_fill(device, SIZE, 8);
+        EXPECT_DEVICE_PATTERN(device, SIZE, 8);
+        EXPECT_OK(aclrtIpcMemClose(key));
+        EXPECT_FAILS(aclrtIpcMemImportByKey(&again, key, 0));
+    }
+
+    /* an importer that is killed while it writes */
+    void *device = device_memory(SIZE);
+    void *neighbour = device_memory(SIZE);
+    device_fill(neighbour, SIZE, 9);
+    char key[65];
+    REQUIRE_OK(aclrtIpcMemGetExportKey(device, SIZE, key, sizeof key, 1));
+    struct peer peer = peer_start("writer");
+    peer_send(peer, key, sizeof key);
+    peer_hear(peer, 'w');
+    peer_kill(peer);
+    EXPECT_DEVICE_VALUE(device, SIZE, 0x33);
+    EXPECT_DEVICE_PATTERN(neighbour, SIZE, 9);
+    device_fill(device, SIZE, 4);
+    EXPECT_DEVICE_PATTERN(device, SIZE, 4);
+    EXPECT_OK(aclrtIpcMemClose(key));
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtFree(neighbour));
+    EXPECT_TRUE(open_files() == files, "%zu files are open, %zu were", open_files(), files);
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,78 @@
+/* Virtual memory: rights of mapped memory. */
+#include "../expect.h"
+
+static uint64_t rights(void *address, aclrtMemLocation location)
+{
+    uint64_t flags = 99;
+    EXPECT_OK(aclrtMemGetAccess(address, &location, &flags));
+    return flags;
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtPhysicalMemProp prop;
+    memset(&prop, 0, sizeof prop);
+    prop.memAttr = ACL_HBM_MEM_HUGE;
+    prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    size_t size = 0;
+    REQUIRE_OK(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &size));
+    aclrtDrvMemHandle handle = NULL;
+    void *base = NULL;
+    REQUIRE_OK(aclrtMallocPhysical(&handle, size, &prop, 0));
+    REQUIRE_OK(aclrtReserveMemAddress(&base, size, 0, NULL, 0));
+
+    /* mapped without access: nothing can use it until it is granted */
+    REQUIRE_OK(aclrtMemMapNoAccess(base, size, 0, handle, 0));
+    EXPECT_TRUE(rights(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_NONE, "none");
+    uint8_t bytes[1000];
+    fill_pattern(bytes, sizeof bytes, 1);
+    EXPECT_PROJECT(aclrtMemcpy(base, size, bytes, sizeof bytes, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+
+    aclrtMemAccessDesc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.location = prop.location;
+    desc.flags = ACL_RT_MEM_ACCESS_FLAGS_READWRITE;
+    REQUIRE_OK(aclrtMemSetAccess(base, size, &desc, 1));
+    EXPECT_TRUE(rights((uint8_t *)base + 5, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_READWRITE, "read and write");
+    EXPECT_OK(aclrtMemcpy(base, size, bytes, sizeof bytes, ACL_MEMCPY_HOST_TO_DEVICE));
+    EXPECT_DEVICE_PATTERN(base, sizeof bytes, 1);
+
+    /* read only: the blocking copy says so, the queued one at the wait */
+    desc.flags = ACL_RT_MEM_ACCESS_FLAGS_READ;
+    REQUIRE_OK(aclrtMemSetAccess(base, size, &desc, 1));
+    EXPECT_TRUE(rights(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_READ, "read");
+    EXPECT_DEVICE_PATTERN(base, sizeof bytes, 1);
+    EXPECT_PROJECT(aclrtMemset(base, size, 0, 10), 507899);
+    aclrtStream stream = new_stream();
+    void *other = device_memory(sizeof bytes);
+    EXPECT_OK(aclrtMemcpyAsync(base, size, other, sizeof bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    EXPECT_PROJECT(aclrtSynchronizeStream(stream), 507899);
+    EXPECT_OK(aclrtMemcpyAsync(other, sizeof bytes, base, sizeof bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_DEVICE_PATTERN(other, sizeof bytes, 1);
+    EXPECT_OK(aclrtFree(other));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    EXPECT_DEVICE_PATTERN(base, sizeof bytes, 1);
+
+    desc.flags = (aclrtMemAccessFlags)2;
+    EXPECT_FAILS(aclrtMemSetAccess(base, size, &desc, 1));
+    desc.flags = ACL_RT_MEM_ACCESS_FLAGS_NONE;
+    REQUIRE_OK(aclrtMemSetAccess(base, size, &desc, 1));
+    EXPECT_FAILS(aclrtMemcpy(bytes, sizeof bytes, base, sizeof bytes, ACL_MEMCPY_DEVICE_TO_HOST));
+
+    /* mapped in the usual way the device has every right, others have none that was not granted */
+    EXPECT_OK(aclrtUnmapMem(base));
+    REQUIRE_OK(aclrtMapMem(base, size, 0, handle, 0));
+    EXPECT_TRUE(rights(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_READWRITE, "read and write");
+    aclrtMemLocation host = {0, ACL_MEM_LOCATION_TYPE_HOST};
+    EXPECT_TRUE(rights(base, host) == ACL_RT_MEM_ACCESS_FLAGS_NONE, "none for the host");
+    EXPECT_DEVICE_PATTERN(base, sizeof bytes, 1);
+    EXPECT_OK(aclrtUnmapMem(base));
+    uint64_t flags;
+    EXPECT_FAILS(aclrtMemGetAccess(base, &prop.location, &flags));
+    EXPECT_OK(aclrtFreePhysical(handle));
+    EXPECT_OK(aclrtReleaseMemAddress(base));
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,328 @@
+//! How memory is found by other processes.
+//!
+//! An export is a card: a small memory file of the exporting process that says which of its files holds
+//! the bytes, and who may have them. The key names the process and proves that the holder was told: the
+//! rest of it is random, and only the card has it. An importer looks through the exporter's open files for
+//! the card with its key, and opens the bytes. From then on both have the file; either may end, in any
+//! way, and nothing is left behind but what the other still uses.
+//!
+//! The list of admitted processes is honoured by the importer's runtime, as all of this is: processes of
+//! one user can look into each other anyway.
+
+use super::physical::{Home, Physical};
+use super::region::{memory_file, random};
+use crate::error::{Error, Result, fail};
+use crate::sync::lock;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+/// What a key is for; one does not open the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A part of the memory at an address.
+    Range = 1,
+    /// A whole piece of physical memory.
+    Handle = 2,
+}
+
+const SECRET: usize = 28;
+/// Bits of the secret in a key that is a number; the others are the process, whose numbers have 22.
+const NUMBER_BITS: u32 = 42;
+
+/// Names an export. Not to be guessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    process: u32,
+    secret: [u8; SECRET],
+}
+
+impl Key {
+    fn fresh() -> io::Result<Key> {
+        Ok(Key { process: std::process::id(), secret: random()? })
+    }
+
+    /// A key that fits into a number.
+    fn fresh_number() -> io::Result<Key> {
+        let number = u64::from_le_bytes(random()?) & ((1 << NUMBER_BITS) - 1);
+        Ok(Key::from_number(u64::from(std::process::id()) << NUMBER_BITS | number))
+    }
+
+    pub(crate) fn from_number(number: u64) -> Key {
+        let mut secret = [0; SECRET];
+        secret[..8].copy_from_slice(&(number & ((1 << NUMBER_BITS) - 1)).to_le_bytes());
+        Key { process: (number >> NUMBER_BITS) as u32, secret }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        let low = u64::from_le_bytes(self.secret[..8].try_into().expect("eight bytes"));
+        u64::from(self.process) << NUMBER_BITS | low
+    }
+
+    /// 64 letters and digits.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("{:08x}", self.process);
+        for byte in self.secret {
+            let _ = write!(text, "{byte:02x}");
+        }
+        text
+    }
+
+    pub(crate) fn from_text(text: &str) -> Option<Key> {
+        if text.len() != 8 + 2 * SECRET || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        let mut secret = [0; SECRET];
+        for (index, byte) in secret.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[8 + 2 * index..][..2], 16).ok()?;
+        }
+        Some(Key { process: u32::from_str_radix(&text[..8], 16).ok()?, secret })
+    }
+
+    pub(crate) fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+}
+
+/// What an exporter says about its memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Offer {
+    pub(crate) purpose: Purpose,
+    /// The part of the file.
+    pub(crate) offset: usize,
+    pub(crate) len: usize,
+    /// With the number of the device in the whole machine.
+    pub(crate) home: Home,
+    pub(crate) attribute: i32,
+    /// Whether importers must be on the list.
+    pub(crate) asks_process: bool,
+}
+
+/// An export of this process; the key is void when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Card {
+    pub(crate) key: Key,
+    purpose: Purpose,
+    file: File,
+    admitted: Mutex<Vec<u32>>,
+}
+
+const MAGIC: u64 = 0x736f_6674_6163_6c32;
+const NAME: &[u8] = b"/memfd:softacl-share";
+const WORDS: usize = 16;
+const LIST: u64 = 8 * WORDS as u64;
+
+impl Card {
+    fn write(key: Key, offer: &Offer, bytes: &File) -> io::Result<Card> {
+        let file = memory_file(c"softacl-share", LIST as usize)?;
+        let status = bytes.metadata()?;
+        let (home, id) = match offer.home {
+            Home::Device(device) => (0, device),
+            Home::Host => (1, 0),
+            Home::HostNode(node) => (2, node),
+        };
+        let mut secret = [0; 32];
+        secret[..SECRET].copy_from_slice(&key.secret);
+        let mut words = vec![MAGIC];
+        words.extend(secret.chunks(8).map(|part| u64::from_le_bytes(part.try_into().expect("eight bytes"))));
+        words.extend([bytes.as_raw_fd() as u64, status.dev(), status.ino(), offer.offset as u64, offer.len as u64]);
+        words.extend([home, u64::from(id), offer.attribute as u64, offer.purpose as u64]);
+        words.extend([u64::from(offer.asks_process), 0]);
+        let image: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        file.write_all_at(&image, 0)?;
+        Ok(Card { key, purpose: offer.purpose, file, admitted: Mutex::default() })
+    }
+
+    /// Admits processes, besides those that are.
+    fn admit(&self, processes: &[u32]) -> io::Result<()> {
+        let mut admitted = lock(&self.admitted);
+        let before = admitted.len();
+        admitted.extend(processes);
+        let added: Vec<u8> = processes.iter().flat_map(|process| process.to_le_bytes()).collect();
+        // The list first, then its length: who reads meanwhile sees the old list.
+        self.file.write_all_at(&added, LIST + 4 * before as u64)?;
+        self.file.write_all_at(&(admitted.len() as u64).to_le_bytes(), LIST - 8)
+    }
+}
+
+/// Memory of another process.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) file: File,
+    pub(crate) offer: Offer,
+}
+
+/// Opens what another process exported.
+pub(crate) fn open(key: Key, purpose: Purpose) -> Result<Found> {
+    if key.is_ours() {
+        return fail(Error::Parameter("the key was made by this process; it is for other processes".to_owned()));
+    }
+    let Some((offer, words, admitted)) = find(key).filter(|(offer, ..)| offer.purpose == purpose) else {
+        return fail(unknown());
+    };
+    let us = std::process::id();
+    if offer.asks_process && !admitted.contains(&us) {
+        return fail(Error::NotAdmitted { process: us, exporter: key.process });
+    }
+    let [descriptor, device, inode] = words;
+    let path = format!("/proc/{}/fd/{descriptor}", key.process);
+    let file = OpenOptions::new().read(true).write(true).open(path).map_err(|_| unknown())?;
+    // The exporter may have closed the file since, and the descriptor may be another one.
+    let fits = file.metadata().is_ok_and(|status| {
+        let end = offer.offset.checked_add(offer.len);
+        status.dev() == device && status.ino() == inode && end.is_some_and(|end| end as u64 <= status.size())
+    });
+    if fits { Ok(Found { file, offer }) } else { fail(unknown()) }
+}
+
+fn unknown() -> Error {
+    Error::Parameter("no process offers memory under this key (any more)".to_owned())
+}
+
+/// Looks for the card with this key among the open files of the process.
+fn find(key: Key) -> Option<(Offer, [u64; 3], Vec<u32>)> {
+    let entries = fs::read_dir(format!("/proc/{}/fd", key.process)).ok()?;
+    entries.flatten().map(|entry| entry.path()).find_map(|path| {
+        let is_card = fs::read_link(&path).is_ok_and(|target| is_card_name(target.as_os_str()));
+        is_card.then(|| File::open(&path).ok()).flatten().and_then(|file| read(&file, key))
+    })
+}
+
+fn is_card_name(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(NAME)
+}
+
+fn read(file: &File, key: Key) -> Option<(Offer, [u64; 3], Vec<u32>)> {
+    let mut image = [0; LIST as usize];
+    file.read_exact_at(&mut image, 0).ok()?;
+    if image[8..8 + SECRET] != key.secret {
+        return None;
+    }
+    let mut words = [0; WORDS];
+    for (word, part) in words.iter_mut().zip(image.chunks(8)) {
+        *word = u64::from_le_bytes(part.try_into().ok()?);
+    }
+    let [magic, _, _, _, _, descriptor, device, inode, offset, len, home, id, attribute, purpose, asks, count] = words;
+    let home = match home {
+        0 => Home::Device(id as u32),
+        1 => Home::Host,
+        _ => Home::HostNode(id as u32),
+    };
+    let purpose = if purpose == Purpose::Range as u64 { Purpose::Range } else { Purpose::Handle };
+    let (offset, len, attribute) = (offset as usize, len as usize, attribute as i32);
+    let offer = Offer { purpose, offset, len, home, attribute, asks_process: asks != 0 };
+    let mut list = vec![0; 4 * count.min(file.metadata().ok()?.size()) as usize];
+    file.read_exact_at(&mut list, LIST).ok()?;
+    let admitted = list.chunks_exact(4).map(|part| u32::from_le_bytes([part[0], part[1], part[2], part[3]])).collect();
+    (magic == MAGIC).then_some((offer, [descriptor, device, inode], admitted))
+}
+
+/// What this process exported and imported.
+#[derive(Default)]
+pub(crate) struct Exchange {
+    exports: Mutex<HashMap<Key, Weak<Physical>>>,
+    /// Allocations whose bytes were moved into a file, by where the engine reaches them.
+    pub(crate) moved: Mutex<BTreeMap<usize, Arc<Physical>>>,
+    /// How many those are, so that an ordinary free need not ask.
+    pub(crate) moved_count: AtomicUsize,
+    /// Imported ranges: address and how often it was imported.
+    pub(crate) imports: Mutex<HashMap<Key, (usize, usize)>>,
+}
+
+impl Exchange {
+    /// Makes a key, which is valid until it is withdrawn or the memory is gone.
+    pub(crate) fn offer(&self, physical: &Arc<Physical>, offer: &Offer, fits_number: bool) -> Result<Key> {
+        let made = if fits_number { Key::fresh_number() } else { Key::fresh() };
+        let card = made.and_then(|key| Card::write(key, offer, &physical.file)).map_err(no_file)?;
+        let key = card.key;
+        lock(&physical.cards).push(card);
+        let mut exports = lock(&self.exports);
+        exports.retain(|_, physical| physical.strong_count() > 0);
+        exports.insert(key, Arc::downgrade(physical));
+        Ok(key)
+    }
+
+    pub(crate) fn admit(&self, key: Key, purpose: Purpose, processes: &[u32]) -> Result<()> {
+        let Some(physical) = self.exporter(key) else { return fail(not_ours()) };
+        let cards = lock(&physical.cards);
+        let Some(card) = cards.iter().find(|card| card.key == key && card.purpose == purpose) else {
+            return fail(not_ours());
+        };
+        Ok(card.admit(processes).map_err(no_file)?)
+    }
+
+    /// Makes a key void. `false`: it is none of ours.
+    pub(crate) fn withdraw(&self, key: Key) -> bool {
+        let Some(physical) = lock(&self.exports).remove(&key).and_then(|physical| physical.upgrade()) else {
+            return false;
+        };
+        let mut cards = lock(&physical.cards);
+        let before = cards.len();
+        cards.retain(|card| card.key != key);
+        cards.len() < before
+    }
+
+    fn exporter(&self, key: Key) -> Option<Arc<Physical>> {
+        lock(&self.exports).get(&key)?.upgrade()
+    }
+
+    /// The file that the bytes of an allocation were moved to, which is ending.
+    pub(crate) fn take_moved(&self, reach: usize) -> Option<Arc<Physical>> {
+        if self.moved_count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let mut moved = lock(&self.moved);
+        let taken = moved.remove(&reach);
+        self.moved_count.store(moved.len(), Ordering::Release);
+        taken
+    }
+}
+
+fn not_ours() -> Error {
+    Error::Parameter("this process has made no such key, or has closed it".to_owned())
+}
+
+fn no_file(error: io::Error) -> Error {
+    Error::Feature(format!("could not make a file for sharing: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_survive_their_forms() {
+        let key = Key::fresh().unwrap();
+        assert_eq!((key.text().len(), Key::from_text(&key.text())), (64, Some(key)));
+        let small = Key::fresh_number().unwrap();
+        assert_eq!(Key::from_number(small.number()), small);
+        assert_eq!((small.process, Key::from_text("key"), Key::from_text(&"é".repeat(32))), (key.process, None, None));
+        assert_ne!(Key::fresh_number().unwrap(), small);
+    }
+
+    #[test]
+    fn a_card_is_found_by_its_key_and_lists_who_is_admitted() {
+        let exchange = Exchange::default();
+        let physical = Arc::new(Physical::create(8192, Home::Device(0), 4).unwrap());
+        let home = Home::Device(3);
+        let purpose = Purpose::Range;
+        let offer = Offer { purpose, offset: 4096, len: 100, home, attribute: 4, asks_process: true };
+        let key = exchange.offer(&physical, &offer, false).unwrap();
+        assert_eq!(find(key).map(|(found, _, list)| (found, list)), Some((offer, vec![])));
+        exchange.admit(key, purpose, &[7, 8]).unwrap();
+        exchange.admit(key, purpose, &[9]).unwrap();
+        assert_eq!(find(key).unwrap().2, [7, 8, 9]);
+        assert!(exchange.admit(key, Purpose::Handle, &[1]).is_err());
+        assert!(find(Key { secret: [0; SECRET], ..key }).is_none());
+        assert_eq!(open(key, purpose).unwrap_err().code(), 107000);
+        assert!(exchange.withdraw(key) && !exchange.withdraw(key));
+        assert!(find(key).is_none());
+    }
+}
