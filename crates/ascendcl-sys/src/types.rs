@@ -10,6 +10,9 @@ pub type aclError = i32;
 pub type aclrtContext = *mut c_void;
 pub type aclrtStream = *mut c_void;
 pub type aclrtEvent = *mut c_void;
+pub type aclrtNotify = *mut c_void;
+pub type aclrtCntNotify = *mut c_void;
+pub type aclrtMemPool = *mut c_void;
 pub type aclmdlRI = *mut c_void;
 pub type aclmdlRICondHandle = *mut c_void;
 pub type aclrtTaskGrp = *mut c_void;
@@ -65,6 +68,15 @@ layouts! {
         reserved: [c_char; 128],
     }
     struct aclrtIpcEventHandle { reserved: [c_char; 64] }
+    struct aclrtCntNotifyRecordInfo { mode: i32, value: u32 }
+    struct aclrtCntNotifyWaitInfo { mode: i32, value: u32, timeout: u32, isClear: u8, rsv: [u8; 3] }
+    struct aclrtMemPoolProps {
+        allocType: i32,
+        handleType: i32,
+        location: aclrtMemLocation,
+        maxSize: usize,
+        reserved: [u8; 32],
+    }
 }
 
 /// Union of u64/u32/u32[4]; the library reads the member that the attribute names.

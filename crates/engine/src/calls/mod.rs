@@ -10,11 +10,15 @@ mod event;
 mod graph;
 mod host;
 mod memory;
+mod notify;
+mod pool;
 mod stream;
+mod value;
 
 pub use device::PeerStatus;
 pub use event::EventStatus;
 pub use memory::DeviceUsage;
+pub(crate) use value::Values;
 
 use crate::context::{Context, ContextKey};
 use crate::error::{Error, Result, fail};

@@ -9,6 +9,7 @@ pub(crate) mod outside;
 mod stepper;
 mod workers;
 
+pub use outside::ValueCondition;
 pub use stepper::Schedule;
 pub(crate) use stepper::Stepper;
 pub(crate) use workers::Workers;
@@ -108,6 +109,8 @@ impl Machine {
                 self.note_failure(key, sequence, task.name(), error);
             }
             stream.track.completion.advance(sequence);
+            drop(lane);
+            self.look_again();
             return Ok(sequence);
         }
         if let Some(probe) = self.probe() {
@@ -160,7 +163,7 @@ impl Machine {
         let mut group = Vec::new();
         loop {
             let mut lane = lock(&stream.track.lane);
-            let (first, mut sequence) = match lane.claim(|task| self.readiness(task)) {
+            let (first, mut sequence) = match lane.claim(|task| self.readiness(key, task)) {
                 Ok(claimed) => claimed,
                 Err(Rest::Empty) => return Stop::Empty,
                 Err(Rest::Claimed) => return Stop::Busy,
@@ -226,6 +229,7 @@ impl Machine {
         for watcher in self.streams.slot(key).track.finish(sequence) {
             self.list(watcher);
         }
+        self.look_again();
         if let Driver::Stepped(stepper) = &self.driver {
             stepper.changed();
         }
@@ -253,6 +257,7 @@ impl Machine {
                     run.is_cancelled.store(true, Ordering::Release);
                     runs.push(run);
                 }
+                Task::Release(leaving) => self.abandon(&leaving),
                 _ => {}
             }
         }
@@ -291,9 +296,14 @@ impl Machine {
         reached
     }
 
-    fn readiness(&self, task: &Task) -> Readiness<StreamKey> {
+    /// Whether the front of a stream may start. A wait for a notify that may is over: it has taken it.
+    fn readiness(&self, key: StreamKey, task: &Task) -> Readiness<StreamKey> {
         let after = match task {
             Task::Wait { after, .. } => after,
+            Task::Await(vigil) => return self.attend(key, vigil),
+            Task::Node { node, run } if !run.is_cancelled.load(Ordering::Acquire) => {
+                return node.vigil().map_or(Readiness::Ready, |vigil| self.attend(key, &vigil));
+            }
             Task::Join(run) => match run.end.get() {
                 Some(end) => &Waited::Point(*end),
                 None => return Readiness::Unknown,
@@ -304,8 +314,7 @@ impl Machine {
             Waited::Point(point) => *point,
             Waited::Signal(signal) if signal.is_up() => return Readiness::Ready,
             Waited::Signal(_) => return Readiness::Unknown,
-            Waited::Outside(counters, record) if counters.has_reached(*record) => return Readiness::Ready,
-            Waited::Outside(..) => return Readiness::Unknown,
+            Waited::Outside(vigil) => return self.attend(key, vigil),
             Waited::Next(cell) => match cell.get() {
                 Some(point) => *point,
                 None => return Readiness::Unknown,
@@ -375,7 +384,16 @@ impl Machine {
                 signal.lower();
                 Ok(())
             }
-            Task::Annotation(_) => Ok(()),
+            Task::Await(vigil) => vigil.result(),
+            Task::Change { counter, change } => {
+                counter.update(|value| Some(change.apply(value)));
+                Ok(())
+            }
+            Task::Release(leaving) => {
+                self.arrive(&leaving, StreamPoint { stream: key, sequence: sequence - 1 });
+                Ok(())
+            }
+            Task::Annotation(_) | Task::CacheOperation => Ok(()),
             Task::Doomed(error) => Err(error),
             moving => self.guarded(stream, || self.move_bytes(moving)),
         };
@@ -415,6 +433,11 @@ impl Machine {
                 let span = Span { target, source: target, len: 4 * count };
                 Ok(bytes::fill_words(target, word, count).map_err(task::inaccessible(span))?)
             }
+            Task::WriteValue { target, value } => {
+                let span = Span { target, source: target, len: size_of::<u64>() };
+                Ok(bytes::write(target, &value.to_le_bytes()).map_err(task::inaccessible(span))?)
+            }
+            Task::CacheOperation => Ok(()),
             Task::Reduce(reduction) => reduction.run(),
             Task::Described { descriptor, form } => self.copy_span(task::described(&self.memory, descriptor, form)?),
             Task::Indirect(indirect) => self.copy_span(indirect.resolve(&self.memory)?),
@@ -427,6 +450,9 @@ impl Machine {
             | Task::Update(_)
             | Task::Lower(_)
             | Task::Host(_)
+            | Task::Await(_)
+            | Task::Change { .. }
+            | Task::Release(_)
             | Task::Annotation(_)
             | Task::Doomed(_) => unreachable!("execute handles tasks that move no bytes"),
         }

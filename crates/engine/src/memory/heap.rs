@@ -62,6 +62,8 @@ struct State {
     next: u32,
     /// Allocations that are live, by start: for release and for leak reports.
     live: BTreeMap<usize, u32>,
+    /// Ranges that a pool keeps for its next allocation: record and bytes.
+    parked: BTreeMap<usize, (u32, usize)>,
     used: usize,
     peak: usize,
     /// Freed bytes that may still be committed.
@@ -97,6 +99,7 @@ impl Heap {
             vacant: Vec::new(),
             next: 1,
             live: BTreeMap::new(),
+            parked: BTreeMap::new(),
             used: 0,
             peak: 0,
             stale: 0,
@@ -173,29 +176,47 @@ impl Heap {
         let Some(number) = state.live.remove(&start) else { return false };
         let record = self.record(number);
         let extent = Extent { start, size: record.size.swap(0, Ordering::AcqRel).next_multiple_of(PAGE) };
-        state.vacant.push(number);
-        state.used -= extent.size;
-        state.stale += extent.size;
-        match idle(extent.size) {
-            Some(idle) => state.quarantine.push_back((extent, idle)),
-            None => state.give(extent.start, extent.size + GUARD),
-        }
+        state.end(number, extent, idle(extent.size));
         true
+    }
+
+    /// Ends an allocation but keeps its range, which counts as used. `false`: no such allocation.
+    pub(crate) fn park(&self, start: usize) -> bool {
+        let mut state = lock(&self.state);
+        let Some(number) = state.live.remove(&start) else { return false };
+        let span = self.record(number).size.swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
+        state.parked.insert(start, (number, span));
+        true
+    }
+
+    /// Makes a parked range an allocation of `size` bytes, which must fit it. `false`: it is not parked.
+    pub(crate) fn wake(&self, start: usize, size: usize) -> bool {
+        let mut state = lock(&self.state);
+        let Some((number, span)) = state.parked.remove(&start) else { return false };
+        debug_assert!(size.next_multiple_of(PAGE) == span);
+        self.record(number).size.store(size, Ordering::Release);
+        state.live.insert(start, number);
+        true
+    }
+
+    /// Lets go of a parked range. Its range is reused as that of a free.
+    pub(crate) fn discard(&self, start: usize, idle: impl FnOnce(usize) -> Option<Idle>) {
+        let mut state = lock(&self.state);
+        if let Some((number, span)) = state.parked.remove(&start) {
+            state.end(number, Extent { start, size: span }, idle(span));
+        }
     }
 
     /// Ends every allocation, as a device reset does.
     pub(crate) fn clear(&self, idle: impl Fn(usize, usize) -> Option<Idle>) {
         let mut state = lock(&self.state);
         let live = std::mem::take(&mut state.live);
-        for (start, number) in &live {
-            let size = self.record(*number).size.swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
-            state.vacant.push(*number);
-            state.used -= size;
-            state.stale += size;
-            match idle(*start, size) {
-                Some(idle) => state.quarantine.push_back((Extent { start: *start, size }, idle)),
-                None => state.give(*start, size + GUARD),
-            }
+        for (start, number) in live {
+            let size = self.record(number).size.swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
+            state.end(number, Extent { start, size }, idle(start, size));
+        }
+        for (start, (number, size)) in std::mem::take(&mut state.parked) {
+            state.end(number, Extent { start, size }, idle(start, size));
         }
     }
 
@@ -243,6 +264,17 @@ impl Heap {
 }
 
 impl State {
+    /// Gives up a record and its range.
+    fn end(&mut self, number: u32, extent: Extent, idle: Option<Idle>) {
+        self.vacant.push(number);
+        self.used -= extent.size;
+        self.stale += extent.size;
+        match idle {
+            Some(idle) => self.quarantine.push_back((extent, idle)),
+            None => self.give(extent.start, extent.size + GUARD),
+        }
+    }
+
     /// Moves ranges that nothing can touch any more from the quarantine to the free ranges. Looks at
     /// the oldest `most`; those that must wait go to the end, so that all get their turn.
     fn settle(&mut self, most: usize) {
@@ -325,6 +357,25 @@ mod tests {
             assert!(heap.free(*a, |_| None));
         });
         assert_eq!(heap.usage(), Usage { used: 0, peak: 32 * PAGE, capacity: 32 * PAGE });
+        assert!(heap.allocate(32 * PAGE).is_some());
+    }
+
+    #[test]
+    fn a_parked_range_is_used_but_no_allocation() {
+        let heap = heap();
+        let start = heap.allocate(5000).unwrap();
+        assert!(heap.park(start) && !heap.park(start));
+        assert_eq!((heap.find(start), heap.usage().used, heap.live().len()), (None, 2 * PAGE, 0));
+        assert!(!heap.free(start, |_| None));
+        assert!(heap.wake(start, 6000) && !heap.wake(start, 6000));
+        assert_eq!(heap.find(start + 5999), Some(Extent { start, size: 6000 }));
+        assert!(heap.park(start));
+        heap.discard(start, |_| None);
+        heap.discard(start, |_| None);
+        assert_eq!(heap.usage().used, 0);
+        let again = heap.allocate(32 * PAGE).unwrap();
+        assert!(heap.park(again));
+        heap.clear(|_, _| None);
         assert!(heap.allocate(32 * PAGE).is_some());
     }
 

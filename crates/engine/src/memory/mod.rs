@@ -6,6 +6,7 @@
 //! writes it. In root-complex form both are the same, as on the chip.
 
 pub(crate) mod heap;
+pub(crate) mod pool;
 mod region;
 pub(crate) mod registration;
 pub(crate) mod shared;
