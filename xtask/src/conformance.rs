@@ -32,8 +32,9 @@ pub struct Options {
     pub source_dir: PathBuf,
     /// Where binaries and the output of runs go.
     pub build_dir: PathBuf,
-    /// Run the programs under the checker: nothing may be proven that a program does not declare.
-    pub checked: bool,
+    /// Run the programs under the checker, on `early`, `late` and so many random schedules: nothing may be
+    /// proven that a program does not declare.
+    pub checked: Option<Seeds>,
     /// Build the programs (not the library) with a sanitizer.
     pub sanitizer: Option<Sanitizer>,
     /// Only programs whose `topic/name` contains this.
@@ -43,6 +44,9 @@ pub struct Options {
     /// Only this product.
     pub soc: Option<String>,
 }
+
+/// How many random schedules.
+pub type Seeds = u64;
 
 /// The sanitizers that the programs can be built with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,9 +211,9 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
         }
         // Products differ in their data, schedules in the engine: one product has all schedules.
         let schedules = match (index, options.checked, options.sanitizer) {
-            (0, true, _) => Directives::checked_schedules(),
-            (_, true, _) => break,
-            (0, false, None) => directives.schedules(),
+            (0, Some(seeds), _) => Directives::checked_schedules(seeds),
+            (_, Some(_), _) => break,
+            (0, None, None) => directives.schedules(),
             _ => vec![None],
         };
         runs.extend(schedules.into_iter().map(|schedule| Run { program, soc: Some(soc.clone()), schedule }));

@@ -41,9 +41,9 @@ enum Command {
         /// Only this product
         #[arg(long)]
         soc: Option<String>,
-        /// Run the programs under the checker, on early, late and 20 random schedules
-        #[arg(long)]
-        checked: bool,
+        /// Run the programs under the checker, on early, late and this many random schedules
+        #[arg(long, value_name = "SEEDS", num_args = 0..=1, default_missing_value = "20")]
+        checked: Option<u64>,
         /// Build the programs with a sanitizer: address or thread
         #[arg(long)]
         sanitizer: Option<String>,

@@ -18,14 +18,14 @@ const STEPS: &[Step] = &[
     ("interleavings", interleavings),
     ("support table", || support::write(true)),
     ("zoo table", || zoo::table(true)),
-    ("conformance", || conform(None, false)),
-    ("conformance, checked", || conform(None, true)),
-    ("conformance, ASan", || conform(Some(Sanitizer::Address), false)),
-    ("conformance, TSan", || conform(Some(Sanitizer::Thread), false)),
+    ("conformance", || conform(None, None)),
+    ("conformance, checked", || conform(None, Some(1))),
+    ("conformance, ASan", || conform(Some(Sanitizer::Address), None)),
+    ("conformance, TSan", || conform(Some(Sanitizer::Thread), None)),
     ("installation", install::check),
     ("python", python::test),
     ("examples", examples),
-    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: false, seeds: 20 })),
+    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 5 })),
     ("demo", demo),
     ("soak", || soak(60)),
 ];
@@ -67,7 +67,7 @@ fn interleavings() -> Result<()> {
     )
 }
 
-fn conform(sanitizer: Option<Sanitizer>, checked: bool) -> Result<()> {
+fn conform(sanitizer: Option<Sanitizer>, checked: Option<u64>) -> Result<()> {
     let options = Options { sanitizer, checked, ..tree::conformance_options(tree::build_library()?) };
     let summary = conformance::run(&options)?;
     ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);

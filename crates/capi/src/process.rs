@@ -1,22 +1,38 @@
 //! The machine of this process, made at first use.
 
 use softacl_engine::{Error, Machine, Result, fail, fault};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Set in a child that was forked after the machine was made.
 static FORKED: AtomicBool = AtomicBool::new(false);
 static MACHINE: OnceLock<Result<Arc<Machine>>> = OnceLock::new();
+/// The same machine while it may be used: what every call but the first few looks at.
+static USABLE: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
 
 /// The machine, or why there is none. The reason is told once on standard error: a program that
 /// ignores codes would otherwise fail without a word.
 #[inline]
 pub(crate) fn machine() -> Result<&'static Machine> {
+    // SAFETY: either NULL or the machine in `MACHINE`, which lives as long as the process.
+    match unsafe { USABLE.load(Ordering::Acquire).as_ref() } {
+        Some(machine) => Ok(machine),
+        None => machine_or_reason(),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn machine_or_reason() -> Result<&'static Machine> {
     if FORKED.load(Ordering::Relaxed) {
         return fail(after_fork());
     }
     match MACHINE.get_or_init(make) {
-        Ok(machine) => Ok(machine),
+        Ok(machine) => {
+            USABLE.store(Arc::as_ptr(machine).cast_mut(), Ordering::Release);
+            Ok(machine)
+        }
         Err(error) => Err(error.clone()),
     }
 }
@@ -35,6 +51,7 @@ fn after_fork() -> Error {
 
 extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
+    USABLE.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
 #[cold]

@@ -144,6 +144,7 @@ impl Probe for Checker {
             state.check_batch(&operation);
         }
         state.check_order(&operation, &clock);
+        state.check_submitters(&operation);
         state.check_alignment(&operation);
         state.check_written(&operation);
         state.note_written(task.touches);

@@ -1,4 +1,4 @@
-//! S1, S2, B4, U1: operations that touch the same bytes with nothing between them that orders them, and
+//! S1 to S3, B4, U1: operations that touch the same bytes with nothing between them that orders them, and
 //! reads of bytes that nobody has written.
 
 use crate::clock::Clock;
@@ -22,6 +22,30 @@ impl State {
                 self.find_race(operation, &conflict);
             }
         }
+    }
+
+    /// Two threads that submit to one stream: the stream keeps the order of the calls, but what enforces that
+    /// order? Mutexes and joins of the program cannot be seen here, so this is advice.
+    pub(crate) fn check_submitters(&mut self, operation: &Arc<Operation>) {
+        let Some(at) = operation.at else { return };
+        let host = self.clocks.host();
+        let other = operation.touches.iter().flat_map(|touch| self.ledger.conflicts(touch, host)).find(|conflict| {
+            conflict.earlier.at.is_some_and(|earlier| earlier.stream == at.stream)
+                && conflict.earlier.thread != operation.thread
+        });
+        let Some(conflict) = other else { return };
+        let message = format!(
+            "threads {} and {} submit to stream {} and touch {}; the order of the two calls decides the result, and no wait lies between them",
+            conflict.earlier.thread,
+            operation.thread,
+            at.stream,
+            self.describe(conflict.address, conflict.len),
+        );
+        let near = Some((conflict.address, conflict.len));
+        let evidence =
+            vec![self.evidence("the first", &conflict.earlier, near), self.evidence("the second", operation, near)];
+        let fix = "if the program does not order the two calls itself, submit from one thread, or give each thread bytes of its own".to_owned();
+        self.find(Found { id: "S3", severity: Severity::Advice, message, fix, count: 1, evidence });
     }
 
     fn find_race(&mut self, operation: &Arc<Operation>, conflict: &Conflict) {

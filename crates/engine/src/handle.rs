@@ -58,6 +58,7 @@ impl<T: Kind> Key<T> {
     }
 
     /// Reads a handle that came from outside. `None` when it cannot be a handle of this kind.
+    #[inline]
     pub fn from_raw(raw: usize) -> Option<Self> {
         let raw = raw as u64;
         let head = raw >> (INDEX_BITS + GENERATION_BITS);
@@ -84,9 +85,19 @@ impl<T: Kind> Key<T> {
     }
 }
 
-struct Slot<T> {
+/// One place of a table.
+pub(crate) struct Slot<T> {
     generation: AtomicU32,
-    value: T,
+    pub(crate) value: T,
+}
+
+impl<T: Kind> Slot<T> {
+    /// Whether the value is the one that the key was made for.
+    #[inline]
+    pub(crate) fn holds(&self, key: Key<T>) -> bool {
+        let generation = self.generation.load(Ordering::Acquire);
+        generation & GENERATION_MASK == key.generation() && generation & 1 == 1
+    }
 }
 
 /// Slots that came into being together; once there, they stay.
@@ -136,9 +147,14 @@ impl<T: Kind + Default> Slots<T> {
     /// The live value behind a key.
     #[inline]
     pub fn get(&self, key: Key<T>) -> Option<&T> {
+        self.find(key).map(|slot| &slot.value)
+    }
+
+    /// The slot of a live value, for those who ask again later whether it still is.
+    #[inline]
+    pub(crate) fn find(&self, key: Key<T>) -> Option<&Slot<T>> {
         let slot = &self.chunks[key.index() / CHUNK].get()?[key.index() % CHUNK];
-        let generation = slot.generation.load(Ordering::Acquire);
-        (generation & GENERATION_MASK == key.generation() && generation & 1 == 1).then_some(&slot.value)
+        slot.holds(key).then_some(slot)
     }
 
     /// The value behind a key that was live once, whether it still is or not.

@@ -130,6 +130,36 @@ fn dropping_what_is_pending_finishes_everything() {
     });
 }
 
+#[test]
+fn what_an_executor_takes_out_is_run_or_dropped_and_never_lost() {
+    loom::model(|| {
+        let track = Arc::new(Track::<u32, u32>::default());
+        (1..=3).for_each(|task| drop(lock(&track.lane).push(task)));
+        let executor = {
+            let track = Arc::clone(&track);
+            thread::spawn(move || {
+                let mut lane = lock(&track.lane);
+                let Ok((first, sequence)) = lane.claim(|_| Readiness::Ready) else { return vec![] };
+                let mut rest = lane.take();
+                drop(lane);
+                let newest = sequence + rest.len() as u64;
+                let ran: Vec<u32> = [first].into_iter().chain(rest.pop_front()).collect();
+                let last = sequence + ran.len() as u64 - 1;
+                let _ = lock(&track.lane).put_back(rest, newest);
+                track.finish(last);
+                ran
+            })
+        };
+        let (dropped, _) = track.clear();
+        let ran = executor.join().unwrap();
+        // Nothing is left behind, nothing ran twice, and completion says so.
+        assert!(lock(&track.lane).is_idle());
+        assert_eq!(track.completion.done(), 3);
+        assert!(ran.is_empty() || ran == [1, 2], "{ran:?}");
+        assert!(dropped.iter().all(|task| !ran.contains(task)));
+    });
+}
+
 #[derive(Default)]
 struct Thing;
 

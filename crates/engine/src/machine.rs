@@ -3,7 +3,7 @@
 use crate::calls::Values;
 use crate::context::{Context, ContextKey, Device};
 use crate::drive::outside::Outside;
-use crate::drive::{Driver, Schedule, Stepper, Workers};
+use crate::drive::{Driver, Schedule, Shelf, Stepper, Workers};
 use crate::error::{Error, Result, fail};
 use crate::event::Event;
 use crate::graph::Graphs;
@@ -16,7 +16,7 @@ use crate::probe::Probe;
 use crate::stream::{Stream, StreamKey};
 use crate::sync::lock;
 use softacl_profiles::{Cann, Form, Profile, cann, profile};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
@@ -72,6 +72,15 @@ pub struct Machine {
     pub(crate) graphs: Graphs,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) driver: Driver,
+    /// Counts what makes an ordinary copy or wait special: a schedule, an observer, a strict mode, a
+    /// device that aborts, a context that failed. While it is 0 the short ways may be tried. Whoever adds a
+    /// reason to look closer counts it here, for as long as it lasts.
+    pub(crate) oddities: AtomicU32,
+    /// Lists of spans for batches and groups.
+    pub(crate) shelf: Shelf,
+    /// Streams that had something queued when they were last looked at. Taken under a lane's lock,
+    /// never the other way round.
+    pub(crate) busy: Mutex<Vec<StreamKey>>,
     pub(crate) outside: Outside,
     pub(crate) probe: Option<Arc<dyn Probe>>,
     /// The device that calls without a context use; -1 is none.
@@ -105,8 +114,15 @@ impl Machine {
             Schedule::Threads => Driver::Threads(Workers::new(config.cores)),
             schedule => Driver::Stepped(Arc::new(Stepper::new(schedule, config.patience))),
         };
+        crate::bytes::prepare();
         Ok(Arc::new_cyclic(|this| Machine {
             devices: config.devices.iter().map(|_| Device::default()).collect(),
+            oddities: AtomicU32::new(
+                u32::from(config.schedule != Schedule::Threads)
+                    + u32::from(probe.is_some())
+                    + u32::from(config.strict_alignment)
+                    + u32::from(config.profile.form == Form::RootComplex),
+            ),
             config,
             memory,
             contexts: Slots::default(),
@@ -120,6 +136,8 @@ impl Machine {
             graphs: Graphs::default(),
             subscriptions: Subscriptions::default(),
             driver,
+            shelf: Shelf::default(),
+            busy: Mutex::new(Vec::new()),
             outside: Outside::default(),
             probe,
             default_device: AtomicI32::new(-1),
@@ -192,6 +210,12 @@ impl Machine {
         let mut all = lock(&self.unobserved).clone();
         all.extend(self.streams.live().filter_map(|(_, stream)| stream.failure()));
         all
+    }
+
+    /// Whether the short ways may be tried.
+    #[inline]
+    pub(crate) fn is_ordinary(&self) -> bool {
+        self.oddities.load(Ordering::Acquire) == 0
     }
 
     pub(crate) fn weak(&self) -> Weak<Machine> {

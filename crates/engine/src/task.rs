@@ -5,6 +5,7 @@
 
 use crate::bytes::reduce::{Element, Operation};
 use crate::bytes::{self, Fault, Span};
+use crate::drive::Spans;
 use crate::drive::outside::Vigil;
 use crate::error::{Error, Result, fail};
 use crate::event::EventKey;
@@ -112,12 +113,12 @@ pub(crate) enum Waited {
 /// Many copies that count as one task.
 #[derive(Debug, Clone)]
 pub(crate) struct Batch {
-    pub(crate) spans: Box<[Span]>,
+    pub(crate) spans: Spans,
     pub(crate) bytes: usize,
 }
 
 /// Rows of equal width.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Plane {
     pub(crate) target: usize,
     pub(crate) target_pitch: usize,
@@ -191,6 +192,17 @@ impl Task {
         }
     }
 
+    /// Bytes that a copy moves; 0 for everything else.
+    pub(crate) fn volume(&self) -> usize {
+        match self {
+            Task::Copy(span) => span.len,
+            Task::Batch(batch) => batch.bytes,
+            Task::Plane(plane) => plane.width * plane.height,
+            Task::Node { node, .. } => node.content().volume(),
+            _ => 0,
+        }
+    }
+
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Task::Copy(_) | Task::Staged { .. } => "copy",
@@ -231,12 +243,6 @@ impl Plane {
             source: self.source + index * self.source_pitch,
             len: self.width,
         }
-    }
-
-    /// The rows as a batch.
-    pub(crate) fn rows(&self) -> Batch {
-        let spans = (0..self.height).map(|index| self.row(index)).collect();
-        Batch { spans, bytes: self.width * self.height }
     }
 }
 

@@ -33,7 +33,6 @@ pub struct Directives {
 
 /// The schedules of a checked run.
 const CHECKED_SCHEDULES: [&str; 2] = ["early", "late"];
-const CHECKED_SEEDS: u64 = 20;
 
 impl Directives {
     /// The values of `SOFTACL_SCHEDULE` to run with; `None` leaves it unset.
@@ -43,8 +42,8 @@ impl Directives {
     }
 
     /// The schedules to run with under the checker.
-    pub fn checked_schedules() -> Vec<Option<String>> {
-        let seeds = (1..=CHECKED_SEEDS).map(|seed| format!("random:{seed}"));
+    pub fn checked_schedules(seeds: u64) -> Vec<Option<String>> {
+        let seeds = (1..=seeds).map(|seed| format!("random:{seed}"));
         CHECKED_SCHEDULES.map(str::to_owned).into_iter().chain(seeds).map(Some).collect()
     }
 }

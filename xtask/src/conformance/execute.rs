@@ -68,7 +68,7 @@ impl Run<'_> {
         let findings = output.join(format!("{name}.findings"));
         let output = output.join(name);
         let mut variables = self.variables(toolchain);
-        if toolchain.options.checked {
+        if toolchain.options.checked.is_some() {
             // What an earlier run has left must not count.
             let _ = fs::remove_dir_all(&findings);
             fs::create_dir_all(&findings).with_context(|| format!("creating {}", findings.display()))?;
@@ -100,7 +100,7 @@ impl Run<'_> {
 
     /// Proven findings that the program does not declare.
     fn undeclared(&self, directory: &Path, toolchain: &Toolchain) -> Result<Option<String>> {
-        if !toolchain.options.checked {
+        if toolchain.options.checked.is_none() {
             return Ok(None);
         }
         let mut undeclared = Vec::new();

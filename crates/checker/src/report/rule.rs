@@ -39,7 +39,7 @@ pub const RULES: &[Rule] = &[
         "synchronous copy overlaps work pending on a stream",
         "A synchronous copy is not ordered with streams. Synchronise the stream first.",
     ),
-    proven(
+    advice(
         "S3",
         "two threads submit to one stream in an order that nothing enforces",
         "The order of two submissions is the order of the threads. Order the threads, or use a stream for each.",

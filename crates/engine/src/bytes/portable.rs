@@ -7,6 +7,38 @@ pub(crate) fn code_range() -> (usize, usize, usize) {
     (0, 0, 0)
 }
 
+/// Four targets and their sources.
+pub(super) struct Four {
+    pub(super) targets: [usize; 4],
+    pub(super) sources: [usize; 4],
+}
+
+pub(super) fn prepare() {}
+
+/// Whether `copy_four` may be used.
+pub(super) fn is_wide() -> bool {
+    false
+}
+
+/// The stores of these routines need no fence.
+pub(super) fn fence() {}
+
+pub(super) fn expect_read(_address: usize) {}
+
+pub(super) fn expect_write(_address: usize) {}
+
+/// # Safety
+/// All eight ranges must be accessible.
+pub(super) unsafe fn copy_four(addresses: *const Four, len: usize) -> u32 {
+    // SAFETY: promised by the caller.
+    let Four { targets, sources } = unsafe { &*addresses };
+    for (target, source) in targets.iter().zip(sources) {
+        // SAFETY: the same promise.
+        unsafe { copy(*target as *mut u8, *source as *const u8, len) };
+    }
+    0
+}
+
 /// # Safety
 /// Both ranges must be accessible.
 pub(super) unsafe fn copy(target: *mut u8, source: *const u8, len: usize) -> u32 {

@@ -3,14 +3,63 @@
 //! They are leaf code between two labels: no stack, no calls, only caller-saved registers. So the
 //! fault handler may send a fault at any instruction between the labels to `softacl_bytes_fault`,
 //! which returns 1 to the caller. That is why they are assembly: a compiler gives no such promise.
+//!
+//! Registers of 32 bytes are used where the processor has them; a byte next to the code says so,
+//! because the way out of a fault has to know it too.
 
-use std::arch::global_asm;
+use std::arch::{asm, global_asm};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// Looks at the processor. Until then the routines use registers of 16 bytes.
+pub(super) fn prepare() {
+    set_wide(is_x86_feature_detected!("avx2"));
+}
+
+pub(super) fn set_wide(wide: bool) {
+    // SAFETY: the byte is defined below, and everybody accesses it as one byte.
+    unsafe { &WIDE }.store(u8::from(wide), Ordering::Relaxed);
+}
+
+/// Whether `copy_four` may be used.
+#[inline]
+pub(super) fn is_wide() -> bool {
+    // SAFETY: as above.
+    unsafe { &WIDE }.load(Ordering::Relaxed) != 0
+}
+
+/// Orders the stores that went past the cache before whatever comes next.
+#[inline]
+pub(super) fn fence() {
+    // SAFETY: a fence touches nothing.
+    unsafe { asm!("sfence", options(nostack, preserves_flags)) }
+}
+
+/// Fetches the line of an address that will be read. Any address will do.
+#[inline]
+pub(super) fn expect_read(address: usize) {
+    // SAFETY: a prefetch never faults and changes nothing.
+    unsafe { asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
+}
+
+/// Fetches the line of an address that will be written. Any address will do.
+#[inline]
+pub(super) fn expect_write(address: usize) {
+    // SAFETY: as above; processors without this instruction take it for nothing.
+    unsafe { asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
+}
 
 unsafe extern "C" {
+    #[link_name = "softacl_bytes_wide"]
+    static WIDE: AtomicU8;
+
     #[link_name = "softacl_bytes_copy"]
     pub(super) unsafe fn copy(target: *mut u8, source: *const u8, len: usize) -> u32;
     #[link_name = "softacl_bytes_copy_streaming"]
     pub(super) unsafe fn copy_streaming(target: *mut u8, source: *const u8, len: usize) -> u32;
+    /// Copies `len` bytes, a multiple of 128, from each of four sources to each of four targets, which
+    /// are aligned to 32: 128 bytes of each in turn.
+    #[link_name = "softacl_bytes_copy_four"]
+    pub(super) unsafe fn copy_four(addresses: *const Four, len: usize) -> u32;
     #[link_name = "softacl_bytes_fill"]
     pub(super) unsafe fn fill(target: *mut u8, byte: u8, len: usize) -> u32;
     #[link_name = "softacl_bytes_fill_words"]
@@ -30,7 +79,19 @@ pub(crate) fn code_range() -> (usize, usize, usize) {
     )
 }
 
+/// Four targets and their sources.
+#[repr(C)]
+pub(super) struct Four {
+    pub(super) targets: [usize; 4],
+    pub(super) sources: [usize; 4],
+}
+
 global_asm!(
+    ".pushsection .data.softacl_bytes,\"aw\",@progbits",
+    ".hidden softacl_bytes_wide",
+    ".globl softacl_bytes_wide",
+    "softacl_bytes_wide: .byte 0",
+    ".popsection",
     ".pushsection .text.softacl_bytes,\"ax\",@progbits",
     ".p2align 6",
     ".hidden softacl_bytes_begin",
@@ -98,6 +159,11 @@ global_asm!(
     "    ret",
     // 65 bytes to 1 KiB: 64 at a time, the rest overlapping. Beyond that the string move is faster.
     "40:",
+    "    cmp rdx, 128",
+    "    jbe 42f",
+    "    cmp byte ptr [rip + softacl_bytes_wide], 0",
+    "    jne 45f",
+    "42:",
     "    cmp rdx, 1024",
     "    ja 50f",
     "    movups xmm4, [rsi + rdx - 64]",
@@ -124,59 +190,165 @@ global_asm!(
     "    movups [r8 + 48], xmm7",
     "    xor eax, eax",
     "    ret",
+    // 129 bytes to 8 KiB with wide registers: 128 at a time, the rest overlapping. Measured: twice as
+    // fast as narrow ones up to 16 KiB, and ahead of the string move up to 8 KiB.
+    "45:",
+    "    cmp rdx, 8192",
+    "    ja 50f",
+    "    vmovdqu ymm4, [rsi + rdx - 128]",
+    "    vmovdqu ymm5, [rsi + rdx - 96]",
+    "    vmovdqu ymm6, [rsi + rdx - 64]",
+    "    vmovdqu ymm7, [rsi + rdx - 32]",
+    "    lea r8, [rdi + rdx - 128]",
+    "46:",
+    "    vmovdqu ymm0, [rsi]",
+    "    vmovdqu ymm1, [rsi + 32]",
+    "    vmovdqu ymm2, [rsi + 64]",
+    "    vmovdqu ymm3, [rsi + 96]",
+    "    vmovdqu [rdi], ymm0",
+    "    vmovdqu [rdi + 32], ymm1",
+    "    vmovdqu [rdi + 64], ymm2",
+    "    vmovdqu [rdi + 96], ymm3",
+    "    sub rsi, -128",
+    "    sub rdi, -128",
+    "    cmp rdi, r8",
+    "    jb 46b",
+    "    vmovdqu [r8], ymm4",
+    "    vmovdqu [r8 + 32], ymm5",
+    "    vmovdqu [r8 + 64], ymm6",
+    "    vmovdqu [r8 + 96], ymm7",
+    "    vzeroupper",
+    "    xor eax, eax",
+    "    ret",
     "50:",
     "    mov rcx, rdx",
     "    rep movsb",
     "    xor eax, eax",
     "    ret",
-    // copy_streaming: non-temporal stores to an aligned target, two pages in flight, so that two
-    // streams of lines travel at once.
+    // copy_streaming: whole lines of an aligned target, past the cache. The caller fences.
     ".p2align 6",
     ".hidden softacl_bytes_copy_streaming",
     ".globl softacl_bytes_copy_streaming",
     "softacl_bytes_copy_streaming:",
-    "    cmp rdx, 16384",
+    "    cmp rdx, 256",
     "    jb softacl_bytes_copy",
     "    mov rcx, rdi",
     "    neg rcx",
     "    and ecx, 63",
-    "    sub rdx, rcx",
-    "    rep movsb",
-    "60:",
-    "    cmp rdx, 8192",
-    "    jb 63f",
-    "    mov r8d, 4096",
-    "61:",
-    "    prefetchnta [rsi + 512]",
-    "    prefetchnta [rsi + 4096 + 512]",
+    "    jz 60f",
+    // What comes before the first whole line; the rest of these 64 bytes is written twice.
     "    movups xmm0, [rsi]",
     "    movups xmm1, [rsi + 16]",
     "    movups xmm2, [rsi + 32]",
     "    movups xmm3, [rsi + 48]",
-    "    movups xmm4, [rsi + 4096]",
-    "    movups xmm5, [rsi + 4096 + 16]",
-    "    movups xmm6, [rsi + 4096 + 32]",
-    "    movups xmm7, [rsi + 4096 + 48]",
+    "    movups [rdi], xmm0",
+    "    movups [rdi + 16], xmm1",
+    "    movups [rdi + 32], xmm2",
+    "    movups [rdi + 48], xmm3",
+    "    add rsi, rcx",
+    "    add rdi, rcx",
+    "    sub rdx, rcx",
+    "60:",
+    "    mov r8, rdx",
+    "    and r8, -64",
+    "    and edx, 63",
+    "    cmp byte ptr [rip + softacl_bytes_wide], 0",
+    "    je 62f",
+    "61:",
+    "    prefetcht0 [rsi + 512]",
+    "    vmovdqu ymm0, [rsi]",
+    "    vmovdqu ymm1, [rsi + 32]",
+    "    vmovntdq [rdi], ymm0",
+    "    vmovntdq [rdi + 32], ymm1",
+    "    add rsi, 64",
+    "    add rdi, 64",
+    "    sub r8, 64",
+    "    jnz 61b",
+    "    vzeroupper",
+    "    jmp softacl_bytes_copy",
+    "62:",
+    "    prefetcht0 [rsi + 512]",
+    "    movups xmm0, [rsi]",
+    "    movups xmm1, [rsi + 16]",
+    "    movups xmm2, [rsi + 32]",
+    "    movups xmm3, [rsi + 48]",
     "    movntps [rdi], xmm0",
     "    movntps [rdi + 16], xmm1",
     "    movntps [rdi + 32], xmm2",
     "    movntps [rdi + 48], xmm3",
-    "    movntps [rdi + 4096], xmm4",
-    "    movntps [rdi + 4096 + 16], xmm5",
-    "    movntps [rdi + 4096 + 32], xmm6",
-    "    movntps [rdi + 4096 + 48], xmm7",
     "    add rsi, 64",
     "    add rdi, 64",
-    "    sub r8d, 64",
-    "    jnz 61b",
-    "    add rsi, 4096",
-    "    add rdi, 4096",
-    "    sub rdx, 8192",
-    "    jmp 60b",
-    "63:",
-    "    mov rcx, rdx",
-    "    rep movsb",
-    "    sfence",
+    "    sub r8, 64",
+    "    jnz 62b",
+    "    jmp softacl_bytes_copy",
+    // copy_four(rdi addresses, rsi len): see above. Offsets count up to zero.
+    ".p2align 6",
+    ".hidden softacl_bytes_copy_four",
+    ".globl softacl_bytes_copy_four",
+    "softacl_bytes_copy_four:",
+    "    mov rcx, [rdi]",
+    "    mov rdx, [rdi + 8]",
+    "    mov r8, [rdi + 16]",
+    "    mov r9, [rdi + 24]",
+    "    mov r10, [rdi + 32]",
+    "    mov r11, [rdi + 40]",
+    "    mov rax, [rdi + 48]",
+    "    mov rdi, [rdi + 56]",
+    "    add rcx, rsi",
+    "    add rdx, rsi",
+    "    add r8, rsi",
+    "    add r9, rsi",
+    "    add r10, rsi",
+    "    add r11, rsi",
+    "    add rax, rsi",
+    "    add rdi, rsi",
+    "    neg rsi",
+    "    jz 71f",
+    "70:",
+    "    prefetcht0 [r10 + rsi + 512]",
+    "    prefetcht0 [r10 + rsi + 576]",
+    "    vmovdqu ymm0, [r10 + rsi]",
+    "    vmovdqu ymm1, [r10 + rsi + 32]",
+    "    vmovdqu ymm2, [r10 + rsi + 64]",
+    "    vmovdqu ymm3, [r10 + rsi + 96]",
+    "    vmovntdq [rcx + rsi], ymm0",
+    "    vmovntdq [rcx + rsi + 32], ymm1",
+    "    vmovntdq [rcx + rsi + 64], ymm2",
+    "    vmovntdq [rcx + rsi + 96], ymm3",
+    "    prefetcht0 [r11 + rsi + 512]",
+    "    prefetcht0 [r11 + rsi + 576]",
+    "    vmovdqu ymm0, [r11 + rsi]",
+    "    vmovdqu ymm1, [r11 + rsi + 32]",
+    "    vmovdqu ymm2, [r11 + rsi + 64]",
+    "    vmovdqu ymm3, [r11 + rsi + 96]",
+    "    vmovntdq [rdx + rsi], ymm0",
+    "    vmovntdq [rdx + rsi + 32], ymm1",
+    "    vmovntdq [rdx + rsi + 64], ymm2",
+    "    vmovntdq [rdx + rsi + 96], ymm3",
+    "    prefetcht0 [rax + rsi + 512]",
+    "    prefetcht0 [rax + rsi + 576]",
+    "    vmovdqu ymm0, [rax + rsi]",
+    "    vmovdqu ymm1, [rax + rsi + 32]",
+    "    vmovdqu ymm2, [rax + rsi + 64]",
+    "    vmovdqu ymm3, [rax + rsi + 96]",
+    "    vmovntdq [r8 + rsi], ymm0",
+    "    vmovntdq [r8 + rsi + 32], ymm1",
+    "    vmovntdq [r8 + rsi + 64], ymm2",
+    "    vmovntdq [r8 + rsi + 96], ymm3",
+    "    prefetcht0 [rdi + rsi + 512]",
+    "    prefetcht0 [rdi + rsi + 576]",
+    "    vmovdqu ymm0, [rdi + rsi]",
+    "    vmovdqu ymm1, [rdi + rsi + 32]",
+    "    vmovdqu ymm2, [rdi + rsi + 64]",
+    "    vmovdqu ymm3, [rdi + rsi + 96]",
+    "    vmovntdq [r9 + rsi], ymm0",
+    "    vmovntdq [r9 + rsi + 32], ymm1",
+    "    vmovntdq [r9 + rsi + 64], ymm2",
+    "    vmovntdq [r9 + rsi + 96], ymm3",
+    "    sub rsi, -128",
+    "    jnz 70b",
+    "71:",
+    "    vzeroupper",
     "    xor eax, eax",
     "    ret",
     ".p2align 4",
@@ -205,6 +377,10 @@ global_asm!(
     ".globl softacl_bytes_fault",
     "softacl_bytes_fault:",
     "    sfence",
+    "    cmp byte ptr [rip + softacl_bytes_wide], 0",
+    "    je 90f",
+    "    vzeroupper",
+    "90:",
     "    mov eax, 1",
     "    ret",
     ".popsection",

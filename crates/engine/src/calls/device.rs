@@ -138,6 +138,7 @@ impl Caller<'_> {
     /// Waits until nothing is pending on a device, and drops what has not started.
     pub fn abort_device_tasks(&self, device: i64, timeout_ms: i32) -> Result<()> {
         let aborted = self.machine.device(device)?;
+        self.machine.oddities.fetch_add(1, Ordering::SeqCst);
         aborted.aborting.store(true, Ordering::SeqCst);
         let deadline = deadline(timeout_ms);
         self.machine.invalidate_captures_of(device as u32);
@@ -153,6 +154,7 @@ impl Caller<'_> {
             }
         }
         aborted.aborting.store(false, Ordering::SeqCst);
+        self.machine.oddities.fetch_sub(1, Ordering::SeqCst);
         result
     }
 

@@ -22,6 +22,7 @@ pub(crate) use value::Values;
 
 use crate::context::{Context, ContextKey};
 use crate::error::{Error, Result, fail};
+use crate::handle::Slot;
 use crate::machine::Machine;
 use crate::probe::Note;
 use crate::stream::{Stream, StreamKey};
@@ -42,6 +43,15 @@ impl<'a> Caller<'a> {
 
     pub fn machine(&self) -> &'a Machine {
         self.machine
+    }
+
+    /// A live stream of the current context, named by its handle.
+    #[inline]
+    pub(crate) fn ordinary_stream(&self, raw: usize) -> Option<(StreamKey, &'a Slot<Stream>)> {
+        let key = StreamKey::from_raw(raw)?;
+        let slot = self.machine.streams.find(key)?;
+        let current = self.current.get()?;
+        (slot.value.context() == Some(current) && !slot.value.is_diverted()).then_some((key, slot))
     }
 
     /// The context that this thread made current.

@@ -129,7 +129,8 @@ impl Caller<'_> {
 
 impl Machine {
     fn allocate_from(&self, stock: &Arc<Stock>, size: usize, stream: StreamKey) -> Result<usize> {
-        let reused = lock(&stock.state).reuse(size, stream, self.probe.is_some());
+        let is_done = |at: StreamPoint| self.streams.slot(at.stream).track.completion.done() >= at.sequence;
+        let reused = lock(&stock.state).reuse(size, stream, is_done, self.probe.is_some());
         match reused {
             Some(Reuse::Leaving(start)) => return Ok(start),
             Some(Reuse::Kept(start)) => {
@@ -153,29 +154,18 @@ impl Machine {
         Ok(start)
     }
 
-    /// A block has come back to its pool; everything that used it was done at `at`.
+    /// A block has come back to its pool; everything that used it is done at `at`.
     pub(crate) fn arrive(&self, leaving: &Leaving, at: StreamPoint) {
         self.pools.arrive(leaving, at, || {
             self.memory.device(leaving.stock.device).park(leaving.start);
         });
     }
 
-    /// A queued release was dropped: the block goes back to the device when nothing touches it.
-    pub(crate) fn abandon(&self, leaving: &Leaving) {
-        let (device, start) = (leaving.stock.device, leaving.start);
-        if self.pools.lose(leaving) {
-            self.tell_given_back(device, start, None);
-            self.memory.device(device).free(start, |len| self.quarantine(self.memory.reach(start), len));
-        }
-    }
-
     /// Tells an observer that a pool lets memory go. The pool has seen that its users are done, so the
     /// program need not have waited for them.
-    fn tell_given_back(&self, device: u32, start: usize, at: Option<StreamPoint>) {
+    fn tell_given_back(&self, device: u32, start: usize, at: StreamPoint) {
         if let Some(probe) = self.probe() {
-            if let Some(at) = at {
-                probe.waited(at.into());
-            }
+            probe.waited(at.into());
             probe.freed(Place::Device(device), start);
         }
     }
@@ -183,7 +173,7 @@ impl Machine {
     fn trim_pool(&self, stock: &Stock, keep: usize) {
         let device = stock.device;
         self.pools.trim(stock, keep, |start, at| {
-            self.tell_given_back(device, start, Some(at));
+            self.tell_given_back(device, start, at);
             self.memory.device(device).discard(start, |len| self.quarantine(self.memory.reach(start), len));
         });
     }

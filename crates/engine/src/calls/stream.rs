@@ -2,6 +2,7 @@
 
 use super::Caller;
 use crate::context::{Context, ContextKey};
+use crate::drive::budget;
 use crate::error::{Error, Result, fail};
 use crate::host::deadline;
 use crate::machine::Machine;
@@ -66,6 +67,19 @@ impl Caller<'_> {
 
     /// Waits for everything submitted so far, and returns the first failure since the last wait.
     pub fn synchronize_stream(&self, raw: usize, timeout_ms: i32) -> Result<()> {
+        if self.machine.is_ordinary()
+            && let Some((_, slot)) = self.ordinary_stream(raw)
+            && slot.value.is_clean()
+        {
+            slot.value.forget_volume();
+            budget::renew();
+            return Ok(());
+        }
+        self.synchronize_stream_checked(raw, timeout_ms)
+    }
+
+    #[inline(never)]
+    fn synchronize_stream_checked(&self, raw: usize, timeout_ms: i32) -> Result<()> {
         let explicit = self.explicit_stream(raw)?;
         self.context()?;
         let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
@@ -233,16 +247,22 @@ impl Machine {
     /// Streams with a queued or running task that may touch bytes that the engine reaches at `start`,
     /// and how far they must come until it is done.
     pub(crate) fn users_of(&self, start: usize, len: usize) -> Vec<StreamPoint> {
-        self.streams
-            .all()
-            .filter(|(_, stream)| stream.track.completion.done() < stream.newest())
-            .filter(|(_, stream)| {
-                let lane = lock(&stream.track.lane);
-                // What a running task touches is not known here; a host function touches nothing.
-                let running = lane.is_claimed() && !stream.is_held.load(Ordering::Acquire);
-                running || lane.any(|task| task.touches(start, len))
-            })
-            .map(|(key, stream)| StreamPoint { stream: key, sequence: stream.newest() })
-            .collect()
+        let busy = lock(&self.busy).clone();
+        let mut users = Vec::new();
+        for key in busy {
+            let stream = self.streams.slot(key);
+            let lane = lock(&stream.track.lane);
+            if lane.is_idle() {
+                stream.is_noted.store(false, Ordering::Relaxed);
+                lock(&self.busy).retain(|other| other.index() != key.index());
+                continue;
+            }
+            // What a running task touches is not known here; a host function touches nothing.
+            let running = lane.is_claimed() && !stream.is_held.load(Ordering::Acquire);
+            if running || lane.any(|task| task.touches(start, len)) {
+                users.push(StreamPoint { stream: key, sequence: stream.newest() });
+            }
+        }
+        users
     }
 }

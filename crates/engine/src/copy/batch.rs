@@ -5,8 +5,9 @@
 //! Which one it is, the profile says.
 
 use super::Submission;
-use crate::bytes::Span;
+use crate::bytes::{Manner, Span};
 use crate::calls::Caller;
+use crate::drive::Spans;
 use crate::error::{Error, Result, fail};
 use crate::memory::{Finder, Place, Spot};
 use crate::probe::Note;
@@ -14,6 +15,10 @@ use crate::task::{Batch, Task};
 
 /// Entries of a synchronous batch at most (specification 1.5).
 const MAX_SYNC: usize = 4096;
+/// Entries of a batch that surely is work for more than one thread.
+const WORTH_WAKING: usize = 2048;
+/// Entries that are checked while a worker wakes: at 10 ns each, about 40 us.
+const ALARM: usize = 4096;
 
 /// A declared location: numbers of the interface, untrusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +95,7 @@ impl Caller<'_> {
             return Err(blameless(Box::new(Error::Parameter(text))));
         }
         entries.check_starts().map_err(blameless)?;
-        let mut spans = Vec::with_capacity(entries.sizes.len());
+        let mut spans = self.machine.shelf.list(entries.sizes.len());
         let finder = self.machine.memory.finder();
         for (index, attribute) in entries.with_attributes() {
             let entry = |error| BatchFailure { error, index: FailIndex::Entry(index) };
@@ -100,7 +105,7 @@ impl Caller<'_> {
             entries.check_elements(index).map_err(|(side, address)| {
                 entry(Box::new(Error::Inaccessible { side, address, len: entries.sizes[index] }))
             })?;
-            spans.push(self.check_entry(&finder, &entries, index, attribute).map_err(entry)?.0);
+            spans.push(self.check_entry(&finder, &entries, index, attribute).map_err(entry)?.span);
         }
         drop(finder);
         self.copy_batch_now(spans)
@@ -123,32 +128,46 @@ impl Caller<'_> {
     /// Checks an entry, queues it, goes on with the next. What is queued is one task as long as no
     /// pageable entry comes between.
     fn batch_entry_by_entry(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
-        let mut spans = Vec::with_capacity(entries.sizes.len());
+        let mut spans = self.machine.shelf.list(entries.sizes.len());
         let mut finder = self.machine.memory.finder();
+        let mut lately = Lately::default();
+        let alarm = entries.alarm();
         for (index, attribute) in entries.with_attributes() {
+            if index == alarm {
+                self.machine.rouse();
+            }
+            if let Some(span) = lately.span(entries, index, attribute) {
+                spans.push(span);
+                continue;
+            }
             let checked =
                 entries.check_async_entry(index).and_then(|()| self.check_entry(&finder, entries, index, attribute));
-            let (span, pageable) = match checked {
+            let checked = match checked {
                 Ok(checked) => checked,
                 Err(error) => {
                     self.queue_batch(&mut spans, at)?;
                     return Err(BatchFailure { error, index: FailIndex::Entry(index) });
                 }
             };
-            if !pageable {
+            let span = checked.span;
+            if !checked.is_pageable() {
                 if spans.is_empty() && at.stream.context() != Some(at.context) {
                     return Err(blameless(Box::new(self.machine.other_context("stream", at.stream, at.context))));
                 }
                 spans.push(span);
+                lately = Lately::new(&checked, attribute);
                 continue;
             }
+            // Its first entry must be seen again: what is queued then is another task.
+            lately = Lately::default();
             drop(finder);
             self.queue_batch(&mut spans, at)?;
             self.check_may_drain(at.stream).map_err(blameless)?;
             self.drain_for(at, Place::Pageable, Place::Pageable).map_err(blameless)?;
             crate::fault::ensure_installed();
             let touches = || self.machine.memory.touches_of(&span).to_vec();
-            self.machine.act("synchronous copy", touches, || self.machine.copy_span(span)).map_err(blameless)?;
+            let run = || self.machine.copy_span(span, Manner::of(span.len));
+            self.machine.act("synchronous copy", touches, run).map_err(blameless)?;
             finder = self.machine.memory.finder();
         }
         drop(finder);
@@ -156,16 +175,26 @@ impl Caller<'_> {
     }
 
     fn batch_checked_first(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
-        let mut spans = Vec::with_capacity(entries.sizes.len());
+        let mut spans = self.machine.shelf.list(entries.sizes.len());
         let mut any_pageable = false;
         let finder = self.machine.memory.finder();
+        let mut lately = Lately::default();
+        let alarm = entries.alarm();
         for (index, attribute) in entries.with_attributes() {
-            let (span, pageable) = entries
+            if index == alarm {
+                self.machine.rouse();
+            }
+            if let Some(span) = lately.span(entries, index, attribute) {
+                spans.push(span);
+                continue;
+            }
+            let checked = entries
                 .check_async_entry(index)
                 .and_then(|()| self.check_entry(&finder, entries, index, attribute))
                 .map_err(|error| BatchFailure { error, index: FailIndex::Entry(index) })?;
-            any_pageable |= pageable;
-            spans.push(span);
+            any_pageable |= checked.is_pageable();
+            spans.push(checked.span);
+            lately = Lately::new(&checked, attribute);
         }
         drop(finder);
         if !any_pageable {
@@ -177,22 +206,22 @@ impl Caller<'_> {
     }
 
     /// Copies on the calling thread, now.
-    fn copy_batch_now(&self, spans: Vec<Span>) -> BatchResult<()> {
+    fn copy_batch_now(&self, spans: Spans) -> BatchResult<()> {
         crate::fault::ensure_installed();
         let touches = match self.machine.probe {
             Some(_) => spans.iter().flat_map(|span| self.machine.memory.touches_of(span)).collect(),
             None => Vec::new(),
         };
-        let run = || self.machine.copy_batch(batch(spans));
+        let run = || self.machine.copy_batch(batch(spans), 0);
         self.machine.act("synchronous batch copy", || touches, run).map_err(blameless)
     }
 
-    fn queue_batch(&self, spans: &mut Vec<Span>, at: Submission<'_>) -> BatchResult<()> {
+    fn queue_batch(&self, spans: &mut Spans, at: Submission<'_>) -> BatchResult<()> {
         if spans.is_empty() {
             return Ok(());
         }
-        let task = Task::Batch(Box::new(batch(std::mem::take(spans))));
-        self.queue(at, task).map_err(blameless)
+        let queued = std::mem::replace(spans, self.machine.shelf.list(0));
+        self.queue(at, Task::Batch(Box::new(batch(queued)))).map_err(blameless)
     }
 
     /// The checks that leave the fail index alone. `None`: there is nothing to copy.
@@ -233,15 +262,14 @@ impl Caller<'_> {
         Ok(Some(entries))
     }
 
-    /// The span of one entry, and whether pageable memory is involved.
-    #[inline]
+    /// Where the bytes of one entry are.
     fn check_entry(
         &self,
         finder: &Finder<'_>,
         entries: &Entries<'_>,
         index: usize,
         attribute: &BatchAttribute,
-    ) -> Result<(Span, bool)> {
+    ) -> Result<Checked> {
         let target = finder.find("destination", entries.targets[index])?;
         check_location("destination", target, attribute.target)?;
         let source = finder.find("source", entries.sources[index])?;
@@ -254,7 +282,69 @@ impl Caller<'_> {
             )));
         }
         let span = self.span(target, source, entries.sizes[index])?;
-        Ok((span, target.place == Place::Pageable || source.place == Place::Pageable))
+        Ok(Checked { span, target, source })
+    }
+}
+
+/// An entry that may be copied.
+struct Checked {
+    span: Span,
+    target: Spot,
+    source: Spot,
+}
+
+impl Checked {
+    fn is_pageable(&self) -> bool {
+        self.target.place == Place::Pageable || self.source.place == Place::Pageable
+    }
+}
+
+/// The allocations of an entry that was checked before. Entries of the same two, declared the same
+/// way, differ only in their bounds.
+#[derive(Default)]
+struct Lately<'a> {
+    attribute: Option<&'a BatchAttribute>,
+    target: Known,
+    source: Known,
+}
+
+/// An allocation and the distance at which the engine reaches it.
+#[derive(Default)]
+struct Known {
+    start: usize,
+    size: usize,
+    shift: usize,
+}
+
+impl<'a> Lately<'a> {
+    fn new(checked: &Checked, attribute: &'a BatchAttribute) -> Lately<'a> {
+        match (Known::new(checked.target), Known::new(checked.source)) {
+            (Some(target), Some(source)) => Lately { attribute: Some(attribute), target, source },
+            _ => Lately::default(),
+        }
+    }
+
+    /// The span of an entry whose memory is known; `None` leaves it to the full check.
+    #[inline]
+    fn span(&self, entries: &Entries<'_>, index: usize, attribute: &BatchAttribute) -> Option<Span> {
+        let len = entries.sizes[index];
+        let target = self.target.reach(entries.targets[index], len)?;
+        let source = self.source.reach(entries.sources[index], len)?;
+        let same = self.attribute.is_some_and(|known| std::ptr::eq(known, attribute));
+        (same && len > 0).then_some(Span { target, source, len })
+    }
+}
+
+impl Known {
+    fn new(spot: Spot) -> Option<Known> {
+        let extent = spot.extent?;
+        Some(Known { start: extent.start, size: extent.size, shift: spot.reach.wrapping_sub(spot.address) })
+    }
+
+    #[inline]
+    fn reach(&self, address: usize, len: usize) -> Option<usize> {
+        let offset = address.wrapping_sub(self.start);
+        (offset < self.size && len <= self.size - offset).then(|| address.wrapping_add(self.shift))
     }
 }
 
@@ -311,6 +401,13 @@ impl<'a> Entries<'a> {
         Ok(())
     }
 
+    /// The entry at which to wake a worker: about as long before the end as waking takes. Beyond the
+    /// end for short batches.
+    fn alarm(&self) -> usize {
+        let count = self.sizes.len();
+        if count < WORTH_WAKING { count } else { count.saturating_sub(ALARM) }
+    }
+
     /// Each entry with its attribute.
     fn with_attributes(&self) -> impl Iterator<Item = (usize, &'a BatchAttribute)> + use<'a> {
         let ends = self.starts[1..].iter().copied().chain([self.sizes.len()]);
@@ -340,7 +437,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-fn batch(spans: Vec<Span>) -> Batch {
+fn batch(spans: Spans) -> Batch {
     let bytes = spans.iter().map(|span| span.len).sum();
-    Batch { spans: spans.into_boxed_slice(), bytes }
+    Batch { spans, bytes }
 }

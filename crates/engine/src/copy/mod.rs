@@ -19,7 +19,7 @@ pub use linear::CopyRequest;
 pub use plane::PlaneRequest;
 pub use reduce::ReduceRequest;
 
-use crate::bytes::Span;
+use crate::bytes::{Manner, Span};
 use crate::calls::Caller;
 use crate::context::ContextKey;
 use crate::error::{Error, Result, fail};
@@ -98,7 +98,7 @@ impl<'a> Caller<'a> {
             (error, ..) => error,
         };
         let touches = || self.machine.memory.touches_of(&span).to_vec();
-        let run = || self.machine.copy_span(span);
+        let run = || self.machine.copy_span(span, Manner::of(span.len));
         self.machine.act("synchronous copy", touches, run).map_err(|error| Box::new(named(*error)))
     }
 

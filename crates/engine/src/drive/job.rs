@@ -4,18 +4,22 @@
 //! made the job returns only when every unit is done: helpers touch nothing afterwards but the job
 //! itself, which they hold by reference count.
 
-use crate::bytes::{self, Fault, Span};
+use super::spans::Spans;
+use crate::bytes::{self, Fault, List, Manner, Span};
 use crate::stream::bell::Bell;
-use crate::task::Batch;
+use crate::task::Plane;
 use crossbeam_utils::Backoff;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Bytes of one unit. A choice, not measured here: meant to be small enough to balance two threads
-/// and large enough that the counter does not show.
+/// Bytes of one unit. A choice, not measured: meant to be small enough to balance two threads and
+/// large enough that the counter does not show.
 const UNIT: usize = 256 << 10;
+/// What an entry weighs at least, in bytes: a short copy costs its cache misses, not its length.
+const ENTRY: usize = 512;
 
 pub(crate) struct Job {
     work: Work,
+    manner: Manner,
     units: usize,
     next: AtomicUsize,
     done: AtomicUsize,
@@ -25,24 +29,66 @@ pub(crate) struct Job {
 
 enum Work {
     One(Span),
-    Many { spans: Box<[Span]>, per_unit: usize },
+    /// Entries of equal length, so many per unit.
+    Many {
+        spans: Spans,
+        per_unit: usize,
+    },
+    /// Entries of all lengths, and the entry behind each unit.
+    Mixed {
+        spans: Spans,
+        ends: Box<[usize]>,
+    },
+    Rows {
+        plane: Plane,
+        per_unit: usize,
+    },
+}
+
+/// What copying so many entries weighs.
+pub(crate) fn weight(entries: usize, bytes: usize) -> usize {
+    bytes.max(entries * ENTRY)
 }
 
 impl Job {
-    pub(crate) fn one(span: Span) -> Job {
-        Job::new(Work::One(span), span.len.div_ceil(UNIT))
+    pub(crate) fn one(span: Span, manner: Manner) -> Job {
+        Job::new(Work::One(span), span.len.div_ceil(UNIT), manner)
     }
 
-    pub(crate) fn many(batch: Batch) -> Job {
-        let average = (batch.bytes / batch.spans.len()).max(1);
-        let per_unit = (UNIT / average).max(1);
-        let units = batch.spans.len().div_ceil(per_unit);
-        Job::new(Work::Many { spans: batch.spans, per_unit }, units)
+    /// A job of entries in any order. There is at least one.
+    pub(crate) fn many(mut spans: Spans, manner: Manner) -> Job {
+        let len = spans[0].len;
+        if len <= 2 * UNIT && spans.iter().all(|span| span.len == len) {
+            let per_unit = per_unit(len);
+            let units = spans.len().div_ceil(per_unit);
+            return Job::new(Work::Many { spans, per_unit }, units, manner);
+        }
+        cut(&mut spans);
+        let mut ends = Vec::new();
+        let mut load = 0;
+        for (index, span) in spans.iter().enumerate() {
+            load += span.len.max(ENTRY);
+            if load >= UNIT {
+                ends.push(index + 1);
+                load = 0;
+            }
+        }
+        if load > 0 {
+            ends.push(spans.len());
+        }
+        let units = ends.len();
+        Job::new(Work::Mixed { spans, ends: ends.into_boxed_slice() }, units, manner)
     }
 
-    fn new(work: Work, units: usize) -> Job {
+    pub(crate) fn rows(plane: Plane, manner: Manner) -> Job {
+        let per_unit = per_unit(plane.width);
+        Job::new(Work::Rows { plane, per_unit }, plane.height.div_ceil(per_unit), manner)
+    }
+
+    fn new(work: Work, units: usize, manner: Manner) -> Job {
         Job {
             work,
+            manner,
             units,
             next: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
@@ -88,19 +134,82 @@ impl Job {
     }
 
     fn run(&self, unit: usize) -> Result<(), Fault> {
+        let several = |count: usize, per_unit: usize| unit * per_unit..count.min((unit + 1) * per_unit);
         match &self.work {
             Work::One(span) => {
                 let offset = unit * UNIT;
-                bytes::copy_part(Span {
-                    target: span.target + offset,
-                    source: span.source + offset,
-                    len: UNIT.min(span.len - offset),
-                })
+                bytes::copy_as(part(*span, offset, UNIT.min(span.len - offset)), self.manner)
             }
             Work::Many { spans, per_unit } => {
-                let first = unit * per_unit;
-                let last = (first + per_unit).min(spans.len());
-                spans[first..last].iter().try_for_each(|span| bytes::copy(*span))
+                bytes::copy_unordered(spans.as_slice(), several(spans.len(), *per_unit), self.manner)
+            }
+            Work::Mixed { spans, ends } => {
+                let start = unit.checked_sub(1).map_or(0, |before| ends[before]);
+                bytes::copy_unordered(spans.as_slice(), start..ends[unit], self.manner)
+            }
+            Work::Rows { plane, per_unit } => {
+                bytes::copy_unordered(plane, several(plane.height, *per_unit), self.manner)
+            }
+        }
+    }
+}
+
+impl List for Plane {
+    #[inline]
+    fn span(&self, index: usize) -> Span {
+        self.row(index)
+    }
+}
+
+fn per_unit(len: usize) -> usize {
+    (UNIT / len.max(ENTRY)).max(1)
+}
+
+/// Cuts entries that are longer than a unit.
+fn cut(spans: &mut Vec<Span>) {
+    for index in 0..spans.len() {
+        let span = spans[index];
+        let mut offset = UNIT;
+        while offset < span.len {
+            spans[index].len = UNIT;
+            spans.push(part(span, offset, UNIT.min(span.len - offset)));
+            offset += UNIT;
+        }
+    }
+}
+
+fn part(span: Span, offset: usize, len: usize) -> Span {
+    Span { target: span.target + offset, source: span.source + offset, len }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::spans::Shelf;
+
+    /// Every byte of every entry is moved exactly once, whatever the lengths.
+    #[test]
+    fn units_cover_every_entry() {
+        for lens in [vec![64; 3000], vec![UNIT; 3], vec![3 * UNIT + 5, 1, UNIT, UNIT + 1, 700_000], vec![1]] {
+            let total: usize = lens.iter().sum();
+            let source: Vec<u8> = (0..total).map(|i| (i * 7 + i / 251) as u8).collect();
+            let mut target = vec![0u8; total];
+            let mut spans = Shelf::default().list(0);
+            let mut at = 0;
+            for len in lens {
+                spans.push(Span {
+                    target: target.as_mut_ptr() as usize + at,
+                    source: source.as_ptr() as usize + at,
+                    len,
+                });
+                at += len;
+            }
+            for manner in [Manner::Cached, Manner::Streaming] {
+                let mut list = Shelf::default().list(0);
+                list.extend_from_slice(&spans);
+                target.fill(0);
+                Job::many(list, manner).complete().unwrap();
+                assert!(target == source);
             }
         }
     }

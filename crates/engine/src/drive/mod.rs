@@ -4,48 +4,52 @@
 //! worker threads and on the threads that wait; `stepper` runs them one at a time where a schedule
 //! wants them. Both use the same three steps below: submit, run, finish.
 
+pub(crate) mod budget;
 mod job;
 pub(crate) mod outside;
+mod spans;
 mod stepper;
 mod workers;
 
 pub use outside::ValueCondition;
+pub(crate) use spans::{Shelf, Spans};
 pub use stepper::Schedule;
 pub(crate) use stepper::Stepper;
 pub(crate) use workers::Workers;
 
-use crate::bytes::{self, Span};
+use crate::bytes::{self, Fault, Manner, Span};
 use crate::context::ContextKey;
 use crate::error::{Error, Result, fail};
 use crate::graph::{Node, Run};
+use crate::handle::Slot;
 use crate::host::{Delivery, HostCall, HostThread};
 use crate::machine::Machine;
-use crate::stream::lane::{Readiness, Rest};
+use crate::stream::lane::{Lane, Readiness, Rest};
 use crate::stream::{Stream, StreamKey, StreamPoint};
-use crate::sync::lock;
-use crate::task::{self, Batch, Task, Waited};
-use job::Job;
+use crate::sync::{MutexGuard, lock};
+use crate::task::{self, Batch, Plane, Task, Waited};
+use job::{Job, weight};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+type LaneGuard<'a> = MutexGuard<'a, Lane<Task, StreamKey>>;
 
 pub(crate) enum Driver {
     Threads(Workers),
     Stepped(Arc<Stepper>),
 }
 
-/// Copies up to this size may be done by the submitting thread when its stream is idle: cheaper
-/// than telling anyone about them. The size is a choice, not measured here.
-const ON_THE_SPOT: usize = 16 << 10;
-/// Copies up to this size are always done on the spot on an idle stream: queueing costs more.
-const ALWAYS_ON_THE_SPOT: usize = 4 << 10;
-/// Bytes that a thread copies on the spot in larger pieces between two waits before it starts to
-/// queue, so that a program that submits much is not turned into its own copy engine.
-const ON_THE_SPOT_BUDGET: usize = 256 << 10;
-/// Small copies that are run under one claim.
-const GROUP: usize = 32;
-const GROUP_BYTES: usize = 64 << 10;
-/// From this size on a task is shared between threads.
+/// Copies that are run under one claim, at most. Large enough that the lane's lock does not travel
+/// between the submitting thread and the executing one all the time.
+const GROUP: usize = 512;
+/// Bytes that are run under one claim: the end of the group is when anybody learns of it, about a
+/// millisecond later.
+const GROUP_BYTES: usize = 16 << 20;
+/// Entries of this length on average may bypass the cache.
+const STREAMED: usize = 1 << 10;
+/// From this weight on work is shared between threads.
 pub(crate) const SHARED: usize = 1 << 20;
 
 /// How much of a stream to run.
@@ -54,11 +58,21 @@ pub(crate) struct Limit {
     /// Stop once this task is finished.
     pub(crate) until: u64,
     pub(crate) tasks: usize,
-    pub(crate) deadline: Option<Instant>,
+    /// Times that something is claimed. A claim of copies counts as a whole turn.
+    pub(crate) claims: usize,
 }
 
+/// Claims of a turn.
+const TURN: usize = 16;
+
 impl Limit {
-    pub(crate) const ONE: Limit = Limit { until: u64::MAX, tasks: 1, deadline: None };
+    pub(crate) const ONE: Limit = Limit { until: u64::MAX, tasks: 1, claims: TURN };
+    /// What a worker does before it looks at other streams.
+    pub(crate) const TURN: Limit = Limit { until: u64::MAX, tasks: usize::MAX, claims: TURN };
+
+    pub(crate) fn until(sequence: u64) -> Limit {
+        Limit { until: sequence, tasks: usize::MAX, claims: usize::MAX }
+    }
 }
 
 /// Why `run` stopped.
@@ -92,40 +106,82 @@ impl Machine {
         if stream.is_diverted() {
             return self.divert(key, stream, context, task);
         }
-        let mut lane = lock(&stream.track.lane);
+        let lane = lock(&stream.track.lane);
         if self.streams.get(key).is_none() {
             return fail(Error::Handle { what: "stream", handle: key.raw() });
         }
-        if let (Driver::Threads(_), Task::Copy(span)) = (&self.driver, &task)
-            && span.len <= ON_THE_SPOT
-            && self.probe.is_none()
+        Ok(self.accept(key, stream, lane, task))
+    }
+
+    /// Queues an ordinary copy on a stream of the current context. `false`: the stream has ended,
+    /// nothing has happened, and the full check says so.
+    #[inline]
+    pub(crate) fn submit_ordinary(&self, key: StreamKey, slot: &Slot<Stream>, span: Span) -> bool {
+        let lane = lock(&slot.value.track.lane);
+        // A context ends its streams before it ends, so a stream that lives has a context that lives.
+        let lives = slot.holds(key);
+        if lives {
+            self.accept_copy(key, &slot.value, lane, span);
+        }
+        lives
+    }
+
+    /// Numbers a task and does it or queues it.
+    #[inline]
+    fn accept(&self, key: StreamKey, stream: &Stream, lane: LaneGuard<'_>, task: Task) -> u64 {
+        match task {
+            Task::Copy(span) => self.accept_copy(key, stream, lane, span),
+            task => {
+                let volume = stream.volume.load(Ordering::Relaxed) + task.volume();
+                stream.volume.store(volume, Ordering::Relaxed);
+                self.enqueue(key, stream, lane, task)
+            }
+        }
+    }
+
+    /// Numbers a copy. A small one on an idle stream is done at once.
+    #[inline]
+    fn accept_copy(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, span: Span) -> u64 {
+        stream.volume.store(stream.volume.load(Ordering::Relaxed) + span.len, Ordering::Relaxed);
+        if span.len <= budget::LONGEST
             && lane.is_idle()
-            && spend(stream, span.len)
+            && let (Driver::Threads(_), None) = (&self.driver, &self.probe)
+            && budget::spend(span)
         {
             let sequence = lane.pass();
             stream.set_newest(sequence);
-            let result = bytes::copy(*span).map_err(task::inaccessible(*span));
-            if let Err(error) = result {
-                self.note_failure(key, sequence, task.name(), error);
+            if bytes::copy(span).is_err() {
+                self.note_failure(key, sequence, "copy", task::inaccessible(span)(Fault));
             }
             stream.track.completion.advance(sequence);
             drop(lane);
             self.look_again();
-            return Ok(sequence);
+            return sequence;
         }
+        self.enqueue(key, stream, lane, Task::Copy(span))
+    }
+
+    #[inline]
+    fn enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, task: Task) -> u64 {
         if let Some(probe) = self.probe() {
             let at = StreamPoint { stream: key, sequence: lane.submitted() + 1 };
             self.tell_submitted(probe, at.into(), &task);
         }
         let sequence = lane.push(task);
         stream.set_newest(sequence);
+        if !stream.is_noted.load(Ordering::Relaxed) {
+            stream.is_noted.store(true, Ordering::Relaxed);
+            lock(&self.busy).push(key);
+        }
         let news = lane.list();
         drop(lane);
         if news {
             self.announce(key);
         }
-        self.step_after_submit();
-        Ok(sequence)
+        if let Driver::Stepped(stepper) = &self.driver {
+            stepper.after_submit(self);
+        }
+        sequence
     }
 
     /// Passes a point of an idle stream at once; `None` when the stream has work.
@@ -158,9 +214,17 @@ impl Machine {
 
     /// Runs tasks of one stream, in order, on this thread.
     pub(crate) fn run(&self, key: StreamKey, limit: Limit) -> Stop {
+        let stop = self.advance(key, limit);
+        if stop == Stop::Limit {
+            self.list(key);
+        }
+        stop
+    }
+
+    /// The same; at the limit the caller sees to it that the stream is listed.
+    fn advance(&self, key: StreamKey, limit: Limit) -> Stop {
         let stream = self.streams.slot(key);
-        let mut left = limit.tasks;
-        let mut group = Vec::new();
+        let (mut left, mut claims) = (limit.tasks, limit.claims);
         loop {
             let mut lane = lock(&stream.track.lane);
             let (first, mut sequence) = match lane.claim(|task| self.readiness(key, task)) {
@@ -183,24 +247,25 @@ impl Machine {
             if let Some(probe) = self.probe() {
                 probe.started(StreamPoint { stream: key, sequence }.into());
             }
+            claims = claims.saturating_sub(if first.volume() > 0 { TURN } else { 1 });
             if let Task::Copy(span) = first {
-                let mut bytes = span.len;
-                group.push(span);
-                let most = if self.probe.is_some() { 1 } else { GROUP };
-                while left > 0 && sequence < limit.until && group.len() < most && bytes <= GROUP_BYTES {
-                    let Some((Task::Copy(span), number)) = lane.extend(|task| matches!(task, Task::Copy(_))) else {
-                        break;
-                    };
-                    bytes += span.len;
-                    group.push(span);
-                    sequence = number;
-                    left -= 1;
-                }
+                let most = left.min((limit.until - sequence.min(limit.until)) as usize);
+                // An observer is told of each copy in its moment.
+                let most = if self.probe.is_some() { 0 } else { most };
+                let mut rest = if most > 0 { lane.take() } else { VecDeque::new() };
                 drop(lane);
-                let first = sequence + 1 - group.len() as u64;
-                for (number, span) in (first..).zip(group.drain(..)) {
-                    if let Err(error) = self.guarded(stream, || self.copy_span(span)) {
-                        self.note_failure(key, number, "copy", *error);
+                let newest = sequence + rest.len() as u64;
+                let group = self.gather(&mut rest, span, most);
+                if most > 0 {
+                    self.put_back(key, rest, newest);
+                }
+                match group {
+                    None => self.copy_one(key, sequence, span),
+                    Some(group) => {
+                        let number = sequence;
+                        left -= group.len() - 1;
+                        sequence += group.len() as u64 - 1;
+                        self.copy_group(key, number, &group);
                     }
                 }
             } else {
@@ -213,12 +278,105 @@ impl Machine {
                 }
             }
             self.finish(key, sequence);
-            let expired = limit.deadline.is_some_and(|deadline| Instant::now() >= deadline);
-            if sequence >= limit.until || left == 0 || expired {
-                self.list(key);
+            if sequence >= limit.until || left == 0 || claims == 0 {
                 return Stop::Limit;
             }
         }
+    }
+
+    /// Takes copies that wait behind `first`, at most so many more. `None` when there are none.
+    fn gather(&self, rest: &mut VecDeque<Task>, first: Span, most: usize) -> Option<Spans> {
+        let mut take = || match rest.front() {
+            Some(Task::Copy(span)) => {
+                let span = *span;
+                rest.pop_front();
+                Some(span)
+            }
+            _ => None,
+        };
+        let second = take()?;
+        let mut group = self.shelf.list(GROUP);
+        group.extend([first, second]);
+        let mut bytes = first.len + second.len;
+        while group.len() <= most.min(GROUP - 1) && bytes < GROUP_BYTES {
+            let Some(span) = take() else { break };
+            bytes += span.len;
+            group.push(span);
+        }
+        Some(group)
+    }
+
+    /// Gives back what was taken out of a lane and is not started now.
+    fn put_back(&self, key: StreamKey, rest: VecDeque<Task>, newest: u64) {
+        let dropped = lock(&self.streams.slot(key).track.lane).put_back(rest, newest);
+        for task in dropped.into_iter().flatten() {
+            self.discard(key, task);
+        }
+    }
+
+    /// A task that will not run. A run of a graph that it stood for is given up, and still finishes.
+    fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<Run>> {
+        match task {
+            Task::Wait { after, event } => self.wait_is_over(key, &after, event),
+            Task::Join(run) => {
+                run.is_cancelled.store(true, Ordering::Release);
+                return Some(run);
+            }
+            Task::Release(leaving) => {
+                // What still runs in front of it may use the memory.
+                let newest = self.streams.slot(key).newest();
+                self.arrive(&leaving, StreamPoint { stream: key, sequence: newest });
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn copy_one(&self, key: StreamKey, sequence: u64, span: Span) {
+        let stream = self.streams.slot(key);
+        let manner = Manner::of(stream.volume.load(Ordering::Relaxed));
+        if let Err(error) = self.guarded(stream, || self.copy_span(span, manner)) {
+            self.note_failure(key, sequence, "copy", *error);
+        }
+    }
+
+    /// Copies that were queued one behind the other. Shared between threads when they are much and
+    /// their order does not show.
+    fn copy_group(&self, key: StreamKey, first: u64, group: &[Span]) {
+        let stream = self.streams.slot(key);
+        let bytes = group.iter().map(|span| span.len).sum();
+        if let Driver::Threads(workers) = &self.driver
+            && weight(group.len(), bytes) >= SHARED
+            && !self.is_stopped(stream)
+        {
+            let mut sorted = self.shelf.list(group.len());
+            if spans::commute(group, &mut sorted) {
+                let manner = self.manner(stream.volume.load(Ordering::Relaxed), group.len(), bytes);
+                if workers.share(self, Job::many(sorted, manner)).is_ok() {
+                    return;
+                }
+                // Something was not accessible: once more in order, which says what. Nothing of it was
+                // overwritten, so that copying it again changes nothing.
+            }
+        }
+        if group.iter().any(|span| span.len >= SHARED) {
+            for (number, span) in (first..).zip(group) {
+                self.copy_one(key, number, *span);
+            }
+            return;
+        }
+        let mut next = 0;
+        while next < group.len() && !self.is_stopped(stream) {
+            let Err(failed) = bytes::copy_in_order(group, next..group.len()) else { return };
+            let error = task::inaccessible(group[failed])(Fault);
+            self.note_failure(key, first + failed as u64, "copy", error);
+            next = failed + 1;
+        }
+    }
+
+    /// How to copy entries that are part of so much work. Short ones always go through the cache.
+    fn manner(&self, volume: usize, entries: usize, bytes: usize) -> Manner {
+        if bytes / entries < STREAMED { Manner::Cached } else { Manner::of(volume) }
     }
 
     /// Publishes a finished task and lets go of the claim.
@@ -249,18 +407,7 @@ impl Machine {
         if let Some(probe) = self.probe() {
             probe.dropped(StreamPoint { stream: key, sequence: stream.newest() }.into());
         }
-        let mut runs = Vec::new();
-        for task in dropped {
-            match task {
-                Task::Wait { after, event } => self.wait_is_over(key, &after, event),
-                Task::Join(run) => {
-                    run.is_cancelled.store(true, Ordering::Release);
-                    runs.push(run);
-                }
-                Task::Release(leaving) => self.abandon(&leaving),
-                _ => {}
-            }
-        }
+        let runs = dropped.into_iter().filter_map(|task| self.discard(key, task)).collect();
         for watcher in watchers {
             self.list(watcher);
         }
@@ -270,13 +417,23 @@ impl Machine {
     /// Waits until a stream has come to a point; `false` when `deadline` came first.
     pub(crate) fn wait(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let stream = self.streams.slot(point.stream);
-        stream.spent.store(0, Ordering::Relaxed);
         let reached = stream.track.completion.done() >= point.sequence
             || match &self.driver {
                 Driver::Threads(workers) => workers.wait(self, point, deadline),
                 Driver::Stepped(stepper) => stepper.wait(self, point, deadline),
             };
+        if reached {
+            stream.forget_volume();
+            budget::renew();
+        }
         self.tell_waited(point, reached)
+    }
+
+    /// Work for several threads will be there in a moment: a sleeping worker gets up meanwhile.
+    pub(crate) fn rouse(&self) {
+        if let Driver::Threads(workers) = &self.driver {
+            workers.rouse(self);
+        }
     }
 
     /// Whether a stream has come to a point. A program that polls gives the stepper its chance.
@@ -395,7 +552,10 @@ impl Machine {
             }
             Task::Annotation(_) | Task::CacheOperation => Ok(()),
             Task::Doomed(error) => Err(error),
-            moving => self.guarded(stream, || self.move_bytes(moving)),
+            moving => {
+                let volume = stream.volume.load(Ordering::Relaxed);
+                self.guarded(stream, || self.move_bytes(moving, volume))
+            }
         };
         Outcome::Finished(result)
     }
@@ -417,13 +577,15 @@ impl Machine {
         Outcome::Finished(Ok(()))
     }
 
-    pub(crate) fn move_bytes(&self, task: Task) -> Result<()> {
+    /// `volume`: bytes that this is part of.
+    pub(crate) fn move_bytes(&self, task: Task, volume: usize) -> Result<()> {
+        let alone = |span: Span| self.copy_span(span, Manner::of(span.len));
         match task {
-            Task::Copy(span) => self.copy_span(span),
-            Task::Batch(batch) => self.copy_batch(*batch),
-            Task::Plane(plane) => self.copy_batch(plane.rows()),
+            Task::Copy(span) => self.copy_span(span, Manner::of(volume)),
+            Task::Batch(batch) => self.copy_batch(*batch, volume),
+            Task::Plane(plane) => self.copy_plane(*plane, volume),
             Task::Staged { buffer, target } => {
-                self.copy_span(Span { target, source: buffer.as_ptr() as usize, len: buffer.len() })
+                alone(Span { target, source: buffer.as_ptr() as usize, len: buffer.len() })
             }
             Task::Fill { target, byte, len } => {
                 let span = Span { target, source: target, len };
@@ -439,8 +601,8 @@ impl Machine {
             }
             Task::CacheOperation => Ok(()),
             Task::Reduce(reduction) => reduction.run(),
-            Task::Described { descriptor, form } => self.copy_span(task::described(&self.memory, descriptor, form)?),
-            Task::Indirect(indirect) => self.copy_span(indirect.resolve(&self.memory)?),
+            Task::Described { descriptor, form } => alone(task::described(&self.memory, descriptor, form)?),
+            Task::Indirect(indirect) => alone(indirect.resolve(&self.memory)?),
             Task::Record { .. }
             | Task::RecordShared { .. }
             | Task::Wait { .. }
@@ -459,28 +621,48 @@ impl Machine {
     }
 
     /// Copies one range, with the help of other threads when it is large.
-    pub(crate) fn copy_span(&self, span: Span) -> Result<()> {
-        if span.len >= SHARED
-            && let Driver::Threads(workers) = &self.driver
-        {
-            return Ok(workers.share(self, Job::one(span)).map_err(task::inaccessible(span))?);
-        }
-        Ok(bytes::copy(span).map_err(task::inaccessible(span))?)
+    pub(crate) fn copy_span(&self, span: Span, manner: Manner) -> Result<()> {
+        let copied = match &self.driver {
+            Driver::Threads(workers) if span.len >= SHARED => workers.share(self, Job::one(span, manner)),
+            _ => bytes::copy_as(span, manner),
+        };
+        Ok(copied.map_err(task::inaccessible(span))?)
     }
 
-    /// Copies many ranges, in any order.
-    pub(crate) fn copy_batch(&self, mut batch: Batch) -> Result<()> {
-        match &self.driver {
-            Driver::Threads(workers) if batch.bytes >= SHARED => {
-                let span = batch.spans[0];
-                Ok(workers.share(self, Job::many(batch)).map_err(task::inaccessible(span))?)
+    /// Copies many ranges, in any order, as part of so many bytes.
+    pub(crate) fn copy_batch(&self, mut batch: Batch, volume: usize) -> Result<()> {
+        let Batch { spans, bytes } = &mut batch;
+        let (Some(first), count) = (spans.first().copied(), spans.len()) else { return Ok(()) };
+        let manner = self.manner(volume.max(*bytes), count, *bytes);
+        let copied = match &self.driver {
+            Driver::Threads(workers) if weight(count, *bytes) >= SHARED => {
+                workers.share(self, Job::many(batch.spans, manner))
             }
-            Driver::Threads(_) => copy_all(&batch.spans),
+            Driver::Threads(_) => bytes::copy_unordered(spans.as_slice(), 0..count, manner),
             Driver::Stepped(stepper) => {
-                stepper.shuffle(&mut batch.spans);
-                copy_all(&batch.spans)
+                stepper.shuffle(spans);
+                bytes::copy_in_order(spans.as_slice(), 0..count).map_err(|_| Fault)
             }
-        }
+        };
+        Ok(copied.map_err(task::inaccessible(first))?)
+    }
+
+    /// Copies rows, in any order, as part of so many bytes.
+    pub(crate) fn copy_plane(&self, plane: Plane, volume: usize) -> Result<()> {
+        let bytes = plane.width * plane.height;
+        let manner = self.manner(volume.max(bytes), plane.height, bytes);
+        let copied = match &self.driver {
+            Driver::Threads(workers) if weight(plane.height, bytes) >= SHARED => {
+                workers.share(self, Job::rows(plane, manner))
+            }
+            Driver::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, manner),
+            Driver::Stepped(_) => {
+                let mut spans = self.shelf.list(plane.height);
+                spans.extend((0..plane.height).map(|index| plane.row(index)));
+                return self.copy_batch(Batch { spans, bytes }, volume);
+            }
+        };
+        Ok(copied.map_err(task::inaccessible(plane.row(0)))?)
     }
 
     /// Hands a call to the thread that runs it.
@@ -525,26 +707,10 @@ impl Machine {
         if let Some(context) = stream.context() {
             let context = self.contexts.slot(context);
             if context.stops_on_failure() {
+                // For good: a stopped context is rare, and short ways do not ask for it.
+                self.oddities.fetch_add(1, Ordering::SeqCst);
                 context.stop(error);
             }
         }
     }
-}
-
-/// Takes a copy out of the stream's budget for work on the spot.
-#[inline]
-fn spend(stream: &Stream, len: usize) -> bool {
-    if len <= ALWAYS_ON_THE_SPOT {
-        return true;
-    }
-    let spent = stream.spent.load(Ordering::Relaxed) + len;
-    let affordable = spent <= ON_THE_SPOT_BUDGET;
-    if affordable {
-        stream.spent.store(spent, Ordering::Relaxed);
-    }
-    affordable
-}
-
-fn copy_all(spans: &[Span]) -> Result<()> {
-    spans.iter().try_for_each(|span| Ok(bytes::copy(*span).map_err(task::inaccessible(*span))?))
 }

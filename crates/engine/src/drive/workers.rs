@@ -11,8 +11,9 @@ use crate::bytes::Fault;
 use crate::machine::Machine;
 use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
-use crate::stream::{StreamKey, StreamPoint};
+use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::lock;
+use crate::task::Task;
 use crossbeam_queue::ArrayQueue;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once};
@@ -23,8 +24,14 @@ const READY: usize = 1 << 16;
 const JOBS: usize = 256;
 /// Measured: waking a sleeping thread costs 20 to 50 us, so that is how long looking again is cheaper.
 const SPIN: Duration = Duration::from_micros(40);
-/// A worker leaves a stream after so many tasks, so that others get their turn.
-const TURN: usize = 256;
+/// Copies up to this length that are still being queued are left to ripen: a worker that takes them
+/// one by one would fight the submitting thread for the lane's lock.
+const RIPENS: usize = 2 << 10;
+/// So many tasks are ripe.
+const RIPE: u64 = 256;
+/// How often a worker looks whether a queue grows, and how long it lets it grow.
+const GLANCE: Duration = Duration::from_micros(3);
+const RIPENING: Duration = Duration::from_micros(100);
 /// Streams that a waiting thread follows through event waits before it leaves it to the workers.
 const MAX_DEPTH: usize = 64;
 
@@ -38,6 +45,8 @@ pub(crate) struct Workers {
 struct Shared {
     ready: ArrayQueue<StreamKey>,
     jobs: ArrayQueue<Arc<Job>>,
+    /// Work is about to come: whoever sleeps had better not.
+    alert: AtomicBool,
     bell: Bell,
     stop: AtomicBool,
 }
@@ -48,6 +57,7 @@ impl Workers {
             shared: Arc::new(Shared {
                 ready: ArrayQueue::new(READY),
                 jobs: ArrayQueue::new(JOBS),
+                alert: AtomicBool::new(false),
                 bell: Bell::default(),
                 stop: AtomicBool::new(false),
             }),
@@ -64,7 +74,16 @@ impl Workers {
         // the same, the announcing thread does the work, so that nothing is ever left lying.
         match self.shared.ready.push(key) {
             Ok(()) => self.shared.bell.ring_one(),
-            Err(key) => take_up(machine, key),
+            Err(key) => self.shared.take_up(machine, key, false),
+        }
+    }
+
+    /// Wakes a worker before there is work, because waking takes as long as much work does.
+    pub(crate) fn rouse(&self, machine: &Machine) {
+        if self.may_spin {
+            self.start(machine);
+            self.shared.alert.store(true, Ordering::Release);
+            self.shared.bell.ring_one();
         }
     }
 
@@ -99,8 +118,8 @@ impl Workers {
                 continue;
             }
             let aimed = &machine.streams.slot(aim.stream).track.completion;
-            let met =
-                || completion.done() >= point.sequence || aimed.done() >= aim.sequence || !self.shared.jobs.is_empty();
+            let seen = aimed.done();
+            let met = || completion.done() >= point.sequence || aimed.done() != seen || !self.shared.jobs.is_empty();
             if !self.spin(met) {
                 return completion.sleep_until(point.sequence, None);
             }
@@ -112,8 +131,7 @@ impl Workers {
     fn help(&self, machine: &Machine, point: StreamPoint) -> Result<(), StreamPoint> {
         let mut aim = point;
         for _ in 0..MAX_DEPTH {
-            let limit = Limit { until: aim.sequence, tasks: usize::MAX, deadline: None };
-            match machine.run(aim.stream, limit) {
+            match machine.run(aim.stream, Limit::until(aim.sequence)) {
                 Stop::Limit | Stop::Empty => return Ok(()),
                 Stop::Blocked(Readiness::After(earlier)) => aim = earlier,
                 Stop::Busy | Stop::Blocked(_) => return Err(aim),
@@ -133,7 +151,7 @@ impl Workers {
                 let run = move || {
                     while shared.next(may_spin) {
                         let Some(machine) = weak.upgrade() else { return };
-                        shared.work(&machine);
+                        shared.work(&machine, may_spin);
                     }
                 };
                 // Without a worker the waiting threads still do all the work, only later.
@@ -154,7 +172,10 @@ impl Drop for Workers {
 
 impl Shared {
     fn has_news(&self) -> bool {
-        !self.ready.is_empty() || !self.jobs.is_empty() || self.stop.load(Ordering::Acquire)
+        !self.ready.is_empty()
+            || !self.jobs.is_empty()
+            || self.alert.load(Ordering::Acquire)
+            || self.stop.load(Ordering::Acquire)
     }
 
     /// Waits for something to do. `false`: the machine is gone.
@@ -166,22 +187,59 @@ impl Shared {
     }
 
     /// Does what there is.
-    fn work(&self, machine: &Machine) {
+    fn work(&self, machine: &Machine, may_spin: bool) {
+        if self.alert.load(Ordering::Relaxed) {
+            self.alert.store(false, Ordering::Relaxed);
+        }
         loop {
             if let Some(job) = self.jobs.pop() {
                 job.help();
             } else if let Some(key) = self.ready.pop() {
-                take_up(machine, key);
+                self.take_up(machine, key, may_spin);
             } else {
+                return;
+            }
+        }
+    }
+
+    /// Runs a part of a stream that has news. More of it goes to the end of the row, so that a small
+    /// copy of another stream does not wait behind a long queue.
+    fn take_up(&self, machine: &Machine, key: StreamKey, may_spin: bool) {
+        let stream = machine.streams.slot(key);
+        let mut lane = lock(&stream.track.lane);
+        if may_spin && lane.ends(|task| matches!(task, Task::Copy(span) if span.len <= RIPENS)) {
+            drop(lane);
+            ripen(stream);
+            lane = lock(&stream.track.lane);
+        }
+        lane.unlist();
+        drop(lane);
+        while machine.advance(key, Limit::TURN) == Stop::Limit {
+            let news = lock(&stream.track.lane).list();
+            // Nobody needs to be woken: this worker comes back to it.
+            if !news || self.ready.push(key).is_ok() {
                 return;
             }
         }
     }
 }
 
-fn take_up(machine: &Machine, key: StreamKey) {
-    lock(&machine.streams.slot(key).track.lane).unlist();
-    machine.run(key, Limit { until: u64::MAX, tasks: TURN, deadline: None });
+/// Waits while a stream's queue of small copies grows, until it is worth a claim.
+fn ripen(stream: &Stream) {
+    let start = Instant::now();
+    let mut look = start;
+    let mut newest = stream.newest();
+    while newest - stream.track.completion.done().min(newest) < RIPE {
+        while look.elapsed() < GLANCE {
+            std::hint::spin_loop();
+        }
+        look = Instant::now();
+        let grown = stream.newest();
+        if grown == newest || look - start > RIPENING {
+            return;
+        }
+        newest = grown;
+    }
 }
 
 fn spin(met: impl Fn() -> bool) -> bool {

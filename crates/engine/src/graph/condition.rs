@@ -103,7 +103,10 @@ impl Machine {
                 let content = node.current()?;
                 match content.task() {
                     Task::Condition(inner) => self.run_condition(stream, &inner, run)?,
-                    task => self.move_bytes(task)?,
+                    task => {
+                        let volume = task.volume();
+                        self.move_bytes(task, volume)?;
+                    }
                 }
             }
             if condition.kind != ConditionKind::While || over() {

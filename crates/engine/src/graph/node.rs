@@ -80,6 +80,11 @@ impl Content {
         Ok(Content { task, is_gone: AtomicBool::new(false) })
     }
 
+    /// Bytes that it moves.
+    pub(crate) fn volume(&self) -> usize {
+        self.task.volume()
+    }
+
     /// The task, once more. It may borrow from the content, which must live until it is done.
     pub(crate) fn task(&self) -> Task {
         again(&self.task).expect("it was checked when the content was made")

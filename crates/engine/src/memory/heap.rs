@@ -8,12 +8,12 @@
 //! by anyone. A record with size 0 is dead. Freed ranges may still be the target of queued copies:
 //! they wait in `quarantine` until those copies are done, so that no copy ever reaches a neighbour.
 
-use super::region::{Index, Region};
+use super::region::{Access, Index, Region};
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Allocations start on pages of this size. The interface promises 64 bytes; a page costs only
 /// addresses and keeps the index small.
@@ -23,14 +23,13 @@ pub(crate) const PAGE: usize = 4096;
 const GUARD: usize = PAGE;
 /// Freed memory that is kept committed for the next allocation before it goes back to the system.
 const KEEP_COMMITTED: usize = 512 << 20;
-const CHUNK: usize = 1024;
-const CHUNKS: usize = 4096;
+/// Allocations that a heap can have at once.
+const RECORDS: u32 = 1 << 22;
 
-#[derive(Default)]
-struct Record {
-    start: AtomicUsize,
-    size: AtomicUsize,
-}
+/// Start and size of an allocation.
+type Record = [AtomicUsize; 2];
+const START: usize = 0;
+const SIZE: usize = 1;
 
 /// The bounds of a live allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +50,17 @@ pub(crate) type Idle = Box<dyn Fn() -> bool + Send>;
 
 /// Ranges in quarantine that one allocation looks at.
 const LOOKED_AT: usize = 8;
+/// Freed ranges that keep their record and their entries in the index, for the next allocation of
+/// the same size.
+const WARM: usize = 16;
+
+/// A freed range that can be handed out again as it is.
+#[derive(Debug, Clone, Copy)]
+struct Warm {
+    start: usize,
+    span: usize,
+    number: u32,
+}
 
 struct State {
     /// Free ranges by start and by size, in bytes, multiples of `PAGE`.
@@ -58,10 +68,11 @@ struct State {
     by_size: BTreeSet<(usize, usize)>,
     /// Freed ranges that queued work may still touch, and when that is over.
     quarantine: VecDeque<(Extent, Idle)>,
+    /// Freed ranges that nothing touches, newest last; not among the free ranges.
+    warm: Vec<Warm>,
     vacant: Vec<u32>,
+    /// The first record that was never used.
     next: u32,
-    /// Allocations that are live, by start: for release and for leak reports.
-    live: BTreeMap<usize, u32>,
     /// Ranges that a pool keeps for its next allocation: record and bytes.
     parked: BTreeMap<usize, (u32, usize)>,
     used: usize,
@@ -77,8 +88,8 @@ pub(crate) struct Heap {
     base: usize,
     len: usize,
     capacity: usize,
-    index: Index,
-    records: Box<[OnceLock<Box<[Record]>>]>,
+    index: Index<AtomicU32>,
+    records: Index<Record>,
     state: Mutex<State>,
 }
 
@@ -96,9 +107,9 @@ impl Heap {
             by_start: BTreeMap::from([(base, len)]),
             by_size: BTreeSet::from([(len, base)]),
             quarantine: VecDeque::new(),
+            warm: Vec::with_capacity(WARM),
             vacant: Vec::new(),
             next: 1,
-            live: BTreeMap::new(),
             parked: BTreeMap::new(),
             used: 0,
             peak: 0,
@@ -109,8 +120,8 @@ impl Heap {
             base,
             len,
             capacity,
-            index: Index::new(len / PAGE)?,
-            records: (0..CHUNKS).map(|_| OnceLock::new()).collect(),
+            index: Index::new(len / PAGE, Access::ReadWrite)?,
+            records: Index::new(RECORDS as usize, Access::Sparse)?,
             state: Mutex::new(state),
         })
     }
@@ -118,15 +129,42 @@ impl Heap {
     /// The live allocation that contains `address`.
     #[inline]
     pub(crate) fn find(&self, address: usize) -> Option<Extent> {
-        let offset = address.wrapping_sub(self.base);
-        if offset >= self.len {
-            return None;
-        }
-        let number = self.index.at(offset / PAGE).load(Ordering::Acquire) as usize;
-        let record = &self.records[number / CHUNK].get()?[number % CHUNK];
-        let size = record.size.load(Ordering::Acquire);
-        let extent = Extent { start: record.start.load(Ordering::Acquire), size };
+        let extent = self.extent(self.number(address)?)?;
         extent.contains(address).then_some(extent)
+    }
+
+    /// Bytes from `address` to the end of its allocation; 0 when there is none. The hint is the record
+    /// in which it was found last: where that contains the address, the index need not be read.
+    #[inline]
+    pub(crate) fn room(&self, address: usize, hint: &AtomicU32) -> usize {
+        let room = |number| match self.extent(number) {
+            Some(extent) => extent.size.saturating_sub(address.wrapping_sub(extent.start)),
+            None => 0,
+        };
+        let hinted = room(hint.load(Ordering::Relaxed));
+        if hinted != 0 {
+            return hinted;
+        }
+        let Some(number) = self.number(address) else { return 0 };
+        hint.store(number, Ordering::Relaxed);
+        room(number)
+    }
+
+    /// The record that the index names for an address.
+    #[inline]
+    fn number(&self, address: usize) -> Option<u32> {
+        let offset = address.wrapping_sub(self.base);
+        (offset < self.len).then(|| self.index.at(offset / PAGE).load(Ordering::Acquire))
+    }
+
+    /// The bounds in a record. A record that changes meanwhile has none: a start and a size of two
+    /// lives would be bounds that never were.
+    #[inline]
+    fn extent(&self, number: u32) -> Option<Extent> {
+        let record = self.record(number);
+        let size = record[SIZE].load(Ordering::Acquire);
+        let start = record[START].load(Ordering::Acquire);
+        (record[SIZE].load(Ordering::Relaxed) == size).then_some(Extent { start, size })
     }
 
     /// Allocates; `None` when the capacity or the addresses are used up.
@@ -137,31 +175,11 @@ impl Heap {
         if span > self.capacity - state.used.min(self.capacity) {
             return None;
         }
-        let needed = span.checked_add(GUARD)?;
-        if state.by_size.range((needed, 0)..).next().is_none() {
-            let all = state.quarantine.len();
-            state.settle(all);
-        }
-        let &(room, start) = state.by_size.range((needed, 0)..).next()?;
-        state.take(start, room, span + GUARD);
-        let number = match state.vacant.pop() {
-            Some(number) => number,
-            None if (state.next as usize) < CHUNK * CHUNKS => {
-                state.next += 1;
-                state.next - 1
-            }
-            None => {
-                state.give(start, span + GUARD);
-                return None;
-            }
+        let Warm { start, number, .. } = match state.warm.iter().rposition(|warm| warm.span == span) {
+            Some(index) => state.warm.remove(index),
+            None => self.place(&mut state, span)?,
         };
-        let record = self.record(number);
-        record.start.store(start, Ordering::Release);
-        for page in (start - self.base) / PAGE..(start - self.base + span) / PAGE {
-            self.index.at(page).store(number, Ordering::Release);
-        }
-        record.size.store(size, Ordering::Release);
-        state.live.insert(start, number);
+        self.record(number)[SIZE].store(size, Ordering::Release);
         state.used += span;
         state.peak = state.peak.max(state.used);
         state.stale = state.stale.saturating_sub(span);
@@ -169,22 +187,48 @@ impl Heap {
         Some(start)
     }
 
+    /// Finds room and gives it a record, which stays dead.
+    fn place(&self, state: &mut State, span: usize) -> Option<Warm> {
+        let needed = span.checked_add(GUARD)?;
+        if state.by_size.range((needed, 0)..).next().is_none() {
+            state.cool(0);
+            let all = state.quarantine.len();
+            state.settle(all);
+        }
+        let &(room, start) = state.by_size.range((needed, 0)..).next()?;
+        if state.vacant.is_empty() && state.next == RECORDS {
+            state.cool(0);
+        }
+        let number = match state.vacant.pop() {
+            Some(number) => number,
+            None if state.next < RECORDS => {
+                state.next += 1;
+                state.next - 1
+            }
+            None => return None,
+        };
+        state.take(start, room, needed);
+        self.record(number)[START].store(start, Ordering::Release);
+        for page in (start - self.base) / PAGE..(start - self.base + span) / PAGE {
+            self.index.at(page).store(number, Ordering::Release);
+        }
+        Some(Warm { start, span, number })
+    }
+
     /// Ends the allocation that starts at `start`. Its range is reused once `idle` says that nothing
     /// queued can touch it any more; `None` when that is already so. `false`: no such allocation.
     pub(crate) fn free(&self, start: usize, idle: impl FnOnce(usize) -> Option<Idle>) -> bool {
         let mut state = lock(&self.state);
-        let Some(number) = state.live.remove(&start) else { return false };
-        let record = self.record(number);
-        let extent = Extent { start, size: record.size.swap(0, Ordering::AcqRel).next_multiple_of(PAGE) };
-        state.end(number, extent, idle(extent.size));
+        let Some(number) = self.live_at(start) else { return false };
+        self.end(&mut state, start, number, idle);
         true
     }
 
     /// Ends an allocation but keeps its range, which counts as used. `false`: no such allocation.
     pub(crate) fn park(&self, start: usize) -> bool {
         let mut state = lock(&self.state);
-        let Some(number) = state.live.remove(&start) else { return false };
-        let span = self.record(number).size.swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
+        let Some(number) = self.live_at(start) else { return false };
+        let span = self.record(number)[SIZE].swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
         state.parked.insert(start, (number, span));
         true
     }
@@ -194,29 +238,40 @@ impl Heap {
         let mut state = lock(&self.state);
         let Some((number, span)) = state.parked.remove(&start) else { return false };
         debug_assert!(size.next_multiple_of(PAGE) == span);
-        self.record(number).size.store(size, Ordering::Release);
-        state.live.insert(start, number);
+        self.record(number)[SIZE].store(size, Ordering::Release);
         true
     }
 
-    /// Lets go of a parked range. Its range is reused as that of a free.
+    /// Lets go of a parked range. It is reused like a freed one.
     pub(crate) fn discard(&self, start: usize, idle: impl FnOnce(usize) -> Option<Idle>) {
         let mut state = lock(&self.state);
         if let Some((number, span)) = state.parked.remove(&start) {
-            state.end(number, Extent { start, size: span }, idle(span));
+            state.release(start, span, number, idle(span));
         }
+    }
+
+    /// The record of the live allocation that starts there.
+    fn live_at(&self, start: usize) -> Option<u32> {
+        let number = self.number(start)?;
+        self.extent(number).is_some_and(|extent| extent.start == start && extent.size > 0).then_some(number)
+    }
+
+    /// Ends a live allocation.
+    fn end(&self, state: &mut State, start: usize, number: u32, idle: impl FnOnce(usize) -> Option<Idle>) {
+        let span = self.record(number)[SIZE].swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
+        state.release(start, span, number, idle(span));
     }
 
     /// Ends every allocation, as a device reset does.
     pub(crate) fn clear(&self, idle: impl Fn(usize, usize) -> Option<Idle>) {
         let mut state = lock(&self.state);
-        let live = std::mem::take(&mut state.live);
-        for (start, number) in live {
-            let size = self.record(number).size.swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
-            state.end(number, Extent { start, size }, idle(start, size));
+        for number in 1..state.next {
+            if let Some(Extent { start, size: 1.. }) = self.extent(number) {
+                self.end(&mut state, start, number, |span| idle(start, span));
+            }
         }
-        for (start, (number, size)) in std::mem::take(&mut state.parked) {
-            state.end(number, Extent { start, size }, idle(start, size));
+        for (start, (number, span)) in std::mem::take(&mut state.parked) {
+            state.release(start, span, number, idle(start, span));
         }
     }
 
@@ -228,6 +283,7 @@ impl Heap {
             return;
         }
         state.stale = 0;
+        state.cool(0);
         for (&start, &len) in &state.by_start {
             let end = (start + len).min(state.high);
             if start < end {
@@ -249,29 +305,35 @@ impl Heap {
         address.wrapping_sub(self.base) < self.len
     }
 
-    /// Live allocations, for reports.
+    /// Live allocations by address, for reports.
     pub(crate) fn live(&self) -> Vec<Extent> {
         let state = lock(&self.state);
-        let size = |number: &u32| self.record(*number).size.load(Ordering::Acquire);
-        state.live.iter().map(|(&start, number)| Extent { start, size: size(number) }).collect()
+        let mut live: Vec<_> =
+            (1..state.next).filter_map(|number| self.extent(number).filter(|extent| extent.size > 0)).collect();
+        live.sort_unstable_by_key(|extent| extent.start);
+        live
     }
 
+    #[inline]
     fn record(&self, number: u32) -> &Record {
-        let number = number as usize;
-        let chunk = self.records[number / CHUNK].get_or_init(|| (0..CHUNK).map(|_| Record::default()).collect());
-        &chunk[number % CHUNK]
+        self.records.at(number as usize)
     }
 }
 
 impl State {
     /// Gives up a record and its range.
-    fn end(&mut self, number: u32, extent: Extent, idle: Option<Idle>) {
-        self.vacant.push(number);
-        self.used -= extent.size;
-        self.stale += extent.size;
+    fn release(&mut self, start: usize, span: usize, number: u32, idle: Option<Idle>) {
+        self.used -= span;
+        self.stale += span;
         match idle {
-            Some(idle) => self.quarantine.push_back((extent, idle)),
-            None => self.give(extent.start, extent.size + GUARD),
+            Some(idle) => {
+                self.vacant.push(number);
+                self.quarantine.push_back((Extent { start, size: span }, idle));
+            }
+            None => {
+                self.cool(WARM - 1);
+                self.warm.push(Warm { start, span, number });
+            }
         }
     }
 
@@ -285,6 +347,15 @@ impl State {
             } else {
                 self.quarantine.push_back((extent, idle));
             }
+        }
+    }
+
+    /// Moves the oldest warm ranges to the free ranges, until so many are left.
+    fn cool(&mut self, left: usize) {
+        for _ in left..self.warm.len() {
+            let Warm { start, span, number } = self.warm.remove(0);
+            self.vacant.push(number);
+            self.give(start, span + GUARD);
         }
     }
 
@@ -377,6 +448,23 @@ mod tests {
         assert!(heap.park(again));
         heap.clear(|_, _| None);
         assert!(heap.allocate(32 * PAGE).is_some());
+    }
+
+    #[test]
+    fn a_freed_range_is_handed_out_again_for_the_same_size_and_given_up_for_others() {
+        let heap = Heap::new(0x10_0000, 6 * PAGE, 6 * PAGE).unwrap();
+        let a = heap.allocate(2 * PAGE).unwrap();
+        let b = heap.allocate(PAGE).unwrap();
+        let hint = AtomicU32::default();
+        assert_eq!((heap.room(a + 1, &hint), heap.room(a + 1, &hint)), (2 * PAGE - 1, 2 * PAGE - 1));
+        assert!(heap.free(a, |_| None) && heap.free(b, |_| None));
+        assert_eq!((heap.room(a + 1, &hint), heap.find(b)), (0, None));
+        assert_eq!(heap.allocate(2 * PAGE - 7), Some(a));
+        assert_eq!(heap.room(a, &hint), 2 * PAGE - 7);
+        assert_eq!(heap.live(), [Extent { start: a, size: 2 * PAGE - 7 }]);
+        assert!(heap.free(a, |_| None));
+        assert_eq!(heap.allocate(5 * PAGE), Some(a));
+        assert_eq!(heap.find(a + 4 * PAGE), Some(Extent { start: a, size: 5 * PAGE }));
     }
 
     #[test]

@@ -11,12 +11,14 @@ mod region;
 pub(crate) mod registration;
 pub(crate) mod shared;
 
+use crate::bytes::Span;
 use crate::error::{Error, RangeFault, Result, fail};
 use crate::probe::Window;
 pub use heap::Usage;
 use heap::{Extent, Heap};
 use region::{Access, HUGE_PAGE, Region};
 use registration::{Registered, Registrations};
+use std::sync::atomic::AtomicU32;
 
 /// Where an address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,9 +76,18 @@ impl Spot {
     }
 }
 
+/// The records in which the copies of a stream last found their device and their pinned memory.
+#[derive(Debug, Default)]
+pub(crate) struct Hints {
+    device: AtomicU32,
+    pinned: AtomicU32,
+}
+
 pub(crate) struct Memory {
+    /// The addresses that belong to devices: start and length.
+    addresses: (usize, usize),
     /// Addresses that the program sees; absent where they are the backing itself.
-    public: Option<Region>,
+    _public: Option<Region>,
     backing: Region,
     shift: isize,
     /// Each device owns `1 << stride_bits` bytes of addresses.
@@ -118,7 +129,8 @@ impl Memory {
                 .map(|device| heap(base + device * stride, stride, capacity))
                 .collect::<Result<_>>()?,
             pinned: heap(pinned_region.start().wrapping_add_signed(-pinned_shift), pinned_region.len(), host)?,
-            public,
+            addresses: (base, len),
+            _public: public,
             backing,
             pinned_region,
             pinned_shift,
@@ -146,12 +158,13 @@ impl Memory {
     /// The device whose addresses include `address`, live or not.
     #[inline]
     pub(crate) fn device_of(&self, address: usize) -> Option<u32> {
-        let base = self.public.as_ref().unwrap_or(&self.backing);
-        let offset = address.wrapping_sub(base.start());
-        (offset < base.len()).then_some((offset >> self.stride_bits) as u32)
+        let (start, len) = self.addresses;
+        let offset = address.wrapping_sub(start);
+        (offset < len).then_some((offset >> self.stride_bits) as u32)
     }
 
     /// Where the engine reaches a device address.
+    #[inline]
     pub(crate) fn reach(&self, address: usize) -> usize {
         address.wrapping_add_signed(self.shift)
     }
@@ -174,6 +187,21 @@ impl Memory {
 
     pub(crate) fn pinned_window(&self) -> Window {
         Window { start: self.pinned.start(), len: self.pinned_region.len(), shift: self.pinned_shift }
+    }
+
+    /// The span of an ordinary copy: between live pinned and live device memory, in bounds. `None`: it
+    /// is something else, and the full check says what.
+    #[inline]
+    pub(crate) fn ordinary(&self, target: usize, source: usize, len: usize, hints: &Hints) -> Option<Span> {
+        let (device, host, span) = match (self.device_of(target), self.device_of(source)) {
+            (Some(device), None) => (device, source, Span { target: self.reach(target), source, len }),
+            (None, Some(device)) => (device, target, Span { target, source: self.reach(source), len }),
+            _ => return None,
+        };
+        let there = if host == source { target } else { source };
+        let fits = self.devices[device as usize].room(there, &hints.device) >= len
+            && self.pinned.room(host, &hints.pinned) >= len;
+        fits.then_some(span)
     }
 
     /// The allocation at a device address, for reports. Takes no lock.
@@ -263,6 +291,18 @@ mod tests {
         assert_eq!(memory.finder().find("source", device + 100).unwrap_err().code(), 107000);
         let spot = memory.finder().find("source", device + 50).unwrap();
         assert!(spot.covers("source", 50).is_ok());
+        let hints = Hints::default();
+        for _ in 0..2 {
+            let ordinary = |target, source, len| memory.ordinary(target, source, len, &hints);
+            assert_eq!(ordinary(device + 4, pinned, 96).unwrap().target, memory.reach(device + 4));
+            assert_eq!(ordinary(pinned, device, 100).unwrap().source, memory.reach(device));
+            assert_eq!(ordinary(device, pinned, 101), None);
+            assert_eq!(ordinary(device + 5, pinned, 96), None);
+            assert_eq!(ordinary(device, pinned + 5, 96), None);
+            assert_eq!(ordinary(device, device, 1), None);
+            assert_eq!(ordinary(pinned, pinned, 1), None);
+            assert_eq!(ordinary(device, &raw const local as usize, 1), None);
+        }
         let text = spot.covers("source", 60).unwrap_err().to_string();
         assert!(text.contains("60 bytes at offset 50 of the 100 bytes") && text.contains("10 too many"), "{text}");
     }

@@ -99,7 +99,7 @@ enum Condition {
     Used,
     /// A stream has a task that gives it back.
     Leaving(StreamKey),
-    /// Parked. Everything that used it was done at this point.
+    /// Parked. Everything that used it is done at this point.
     Kept(StreamPoint),
 }
 
@@ -149,14 +149,20 @@ impl StockState {
 
     /// Takes a block that a stream may have at once. `observed`: only what looks to an observer like
     /// the same allocation used on.
-    pub(crate) fn reuse(&mut self, size: usize, stream: StreamKey, observed: bool) -> Option<Reuse> {
+    pub(crate) fn reuse(
+        &mut self,
+        size: usize,
+        stream: StreamKey,
+        is_done: impl Fn(StreamPoint) -> bool,
+        observed: bool,
+    ) -> Option<Reuse> {
         let opportunistic = self.opportunistic && !observed;
         let fits = |block: &Block| match block.condition {
             Condition::Used => None,
-            Condition::Leaving(on) => (on == stream && block.size == size && !observed).then_some(true),
+            Condition::Leaving(on) => (on == stream && block.size == size).then_some(true),
             Condition::Kept(at) => {
                 let same = if observed { block.size == size } else { span(block.size) == span(size) };
-                (same && (at.stream == stream || opportunistic)).then_some(false)
+                (same && (at.stream == stream || opportunistic && is_done(at))).then_some(false)
             }
         };
         let (&start, stays) = self.blocks.iter().find_map(|(start, block)| Some((start, fits(block)?)))?;
@@ -241,16 +247,6 @@ impl Pools {
             block.condition = Condition::Kept(at);
             park();
         }
-    }
-
-    /// A block whose release was dropped leaves the pool. `false`: it was given out again.
-    pub(crate) fn lose(&self, leaving: &Leaving) -> bool {
-        let is_it = |block: &&Block| block.life == leaving.life;
-        let found = lock(&leaving.stock.state).blocks.get(&leaving.start).filter(is_it).is_some();
-        if found {
-            self.disown(leaving.start);
-        }
-        found
     }
 
     /// A block in use is freed without its pool.

@@ -4,10 +4,11 @@
 //! reference to bytes that programs may touch: it hands out addresses.
 
 use std::io;
+use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::ptr;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicUsize};
 
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
@@ -16,8 +17,10 @@ pub(crate) const HUGE_PAGE: usize = 2 << 20;
 pub(crate) enum Access {
     /// Reserved: every touch faults.
     None,
-    /// Ordinary memory, committed on first touch.
+    /// Ordinary memory, committed on first touch, in huge pages where they can be had.
     ReadWrite,
+    /// The same in small pages, for what is touched here and there.
+    Sparse,
 }
 
 /// A reserved address range, given back on drop.
@@ -40,7 +43,7 @@ impl Region {
             return Err(io::Error::last_os_error());
         }
         let start = (mapped as usize + HUGE_PAGE).next_multiple_of(HUGE_PAGE);
-        if access == Access::ReadWrite {
+        if access != Access::None {
             // SAFETY: the range lies in the mapping made just above.
             let opened = unsafe { libc::mprotect(start as *mut _, len, libc::PROT_READ | libc::PROT_WRITE) };
             if opened != 0 {
@@ -49,6 +52,8 @@ impl Region {
                 unsafe { libc::munmap(mapped, whole) };
                 return Err(error);
             }
+        }
+        if access == Access::ReadWrite {
             // SAFETY: as above. Huge pages are a wish: failure changes nothing.
             unsafe { libc::madvise(start as *mut _, len, libc::MADV_HUGEPAGE) };
         }
@@ -113,25 +118,39 @@ impl Drop for Region {
     }
 }
 
+/// What is valid when all its bytes are zero, and shared by threads at any time.
+///
+/// # Safety
+/// The type is made of atomic integers and nothing else.
+pub(crate) unsafe trait Counters: Sync {}
+
+// SAFETY: an atomic integer.
+unsafe impl Counters for AtomicU32 {}
+// SAFETY: an atomic integer.
+unsafe impl Counters for AtomicUsize {}
+// SAFETY: several of them.
+unsafe impl<T: Counters, const N: usize> Counters for [T; N] {}
+
 /// A large array of zeroed counters that costs memory only where it is touched.
-pub(crate) struct Index {
+pub(crate) struct Index<T> {
     region: Region,
     len: usize,
+    kind: PhantomData<T>,
 }
 
-impl Index {
-    pub(crate) fn new(len: usize) -> io::Result<Index> {
-        let bytes = (len * size_of::<AtomicU32>()).next_multiple_of(HUGE_PAGE);
-        Ok(Index { region: Region::reserve(bytes, Access::ReadWrite)?, len })
+impl<T: Counters> Index<T> {
+    pub(crate) fn new(len: usize, access: Access) -> io::Result<Index<T>> {
+        let bytes = (len * size_of::<T>()).next_multiple_of(HUGE_PAGE);
+        Ok(Index { region: Region::reserve(bytes, access)?, len, kind: PhantomData })
     }
 
     #[inline]
-    pub(crate) fn at(&self, index: usize) -> &AtomicU32 {
+    pub(crate) fn at(&self, index: usize) -> &T {
         assert!(index < self.len);
-        let address = self.region.start + index * size_of::<AtomicU32>();
+        let address = self.region.start + index * size_of::<T>();
         // SAFETY: inside the region (asserted), aligned, zero-initialised by the kernel, private to
         // this type, and only ever accessed atomically.
-        unsafe { &*(address as *const AtomicU32) }
+        unsafe { &*(address as *const T) }
     }
 }
 

@@ -33,7 +33,11 @@ pub(crate) enum Rest<K> {
 
 #[derive(Debug)]
 pub(crate) struct Lane<T, K> {
+    /// Taken out by an executor and put back; comes before `queue`.
+    front: VecDeque<T>,
     queue: VecDeque<T>,
+    /// An empty queue that keeps its room.
+    spare: VecDeque<T>,
     submitted: u64,
     /// Numbers up to here belong to tasks that were dropped, or that came before those.
     dropped: u64,
@@ -48,7 +52,9 @@ pub(crate) struct Lane<T, K> {
 impl<T, K> Default for Lane<T, K> {
     fn default() -> Self {
         Lane {
+            front: VecDeque::new(),
             queue: VecDeque::new(),
+            spare: VecDeque::new(),
             submitted: 0,
             dropped: 0,
             claimed: false,
@@ -76,12 +82,25 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
 
     /// Whether a queued task is like that.
     pub(crate) fn any(&self, like: impl FnMut(&T) -> bool) -> bool {
-        self.queue.iter().any(like)
+        self.front.iter().chain(&self.queue).any(like)
+    }
+
+    /// Whether the first and the last queued task are like that.
+    pub(crate) fn ends(&self, like: impl Fn(&T) -> bool) -> bool {
+        self.first().is_some_and(&like) && self.queue.back().is_none_or(&like)
     }
 
     /// Nothing queued and nothing running.
     pub(crate) fn is_idle(&self) -> bool {
-        self.queue.is_empty() && !self.claimed
+        self.is_empty() && !self.claimed
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.front.is_empty()
+    }
+
+    fn first(&self) -> Option<&T> {
+        self.front.front().or_else(|| self.queue.front())
     }
 
     /// Appends a task and gives it its number.
@@ -103,7 +122,7 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         if self.claimed {
             return Err(Rest::Claimed);
         }
-        let front = self.queue.front().ok_or(Rest::Empty)?;
+        let front = self.first().ok_or(Rest::Empty)?;
         match readiness(front) {
             Readiness::Ready => {
                 self.claimed = true;
@@ -114,10 +133,28 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         }
     }
 
-    /// Takes one more task under the claim, if `fits` accepts it.
-    pub(crate) fn extend(&mut self, fits: impl FnOnce(&T) -> bool) -> Option<(T, u64)> {
+    /// Takes out tasks behind the claimed one, in order, without looking at them: the lock is held for
+    /// a moment only, however many there are. What is not started goes back with `put_back`.
+    pub(crate) fn take(&mut self) -> VecDeque<T> {
         debug_assert!(self.claimed);
-        fits(self.queue.front()?).then(|| self.pop())
+        if !self.front.is_empty() {
+            return std::mem::take(&mut self.front);
+        }
+        let fresh = if self.spare.capacity() > 0 { &mut self.spare } else { &mut self.front };
+        std::mem::replace(&mut self.queue, std::mem::take(fresh))
+    }
+
+    /// Takes back what was not started. What was dropped meanwhile is returned to be dropped.
+    pub(crate) fn put_back(&mut self, rest: VecDeque<T>, newest: u64) -> Option<VecDeque<T>> {
+        debug_assert!(self.claimed && self.front.is_empty());
+        if rest.is_empty() {
+            self.spare = rest;
+        } else if newest <= self.dropped {
+            return Some(rest);
+        } else {
+            self.front = rest;
+        }
+        None
     }
 
     /// Gives the claim back.
@@ -128,7 +165,7 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
 
     /// Whether a driver must be told about this lane now. It is told once, until it takes the lane up.
     pub(crate) fn list(&mut self) -> bool {
-        let news = !self.queue.is_empty() && !self.claimed && !self.listed;
+        let news = !self.is_empty() && !self.claimed && !self.listed;
         self.listed |= news;
         news
     }
@@ -170,12 +207,13 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
     /// task is.
     pub(crate) fn clear(&mut self) -> Vec<T> {
         self.dropped = self.submitted;
-        self.queue.drain(..).collect()
+        self.front.drain(..).chain(self.queue.drain(..)).collect()
     }
 
     fn pop(&mut self) -> (T, u64) {
-        let sequence = self.submitted + 1 - self.queue.len() as u64;
-        (self.queue.pop_front().expect("the front was just looked at"), sequence)
+        let sequence = self.submitted + 1 - (self.front.len() + self.queue.len()) as u64;
+        let first = self.front.pop_front().or_else(|| self.queue.pop_front());
+        (first.expect("the front was just looked at"), sequence)
     }
 }
 
@@ -195,14 +233,35 @@ mod tests {
         assert_eq!((lane.push("a"), lane.push("b"), lane.push("c")), (1, 2, 3));
         assert_eq!(lane.claim(ready), Ok(("a", 1)));
         assert_eq!(lane.claim(ready), Err(Rest::Claimed));
-        assert_eq!(lane.extend(|task| *task == "b"), Some(("b", 2)));
-        assert_eq!(lane.extend(|task| *task == "b"), None);
+        assert!(!lane.ends(|task| *task == "c"));
+        let mut rest = lane.take();
+        assert_eq!(lane.push("d"), 4);
+        assert_eq!(rest.pop_front(), Some("b"));
+        assert!(lane.put_back(rest, 3).is_none());
+        assert!(lane.ends(|task| *task > "b") && !lane.ends(|task| *task == "c"));
         assert!(!lane.is_idle());
         lane.release();
         assert_eq!(lane.claim(ready), Ok(("c", 3)));
         lane.release();
+        assert_eq!(lane.claim(ready), Ok(("d", 4)));
+        assert_eq!(lane.take().len(), 0);
+        lane.release();
         assert!(lane.is_idle());
-        assert_eq!(lane.pass(), 4);
+        assert_eq!(lane.pass(), 5);
+    }
+
+    #[test]
+    fn what_is_dropped_while_an_executor_has_it_stays_dropped() {
+        let mut lane = TestLane::default();
+        lane.push("a");
+        lane.push("b");
+        lane.claim(ready).unwrap();
+        let rest = lane.take();
+        assert!(lane.clear().is_empty());
+        assert_eq!(lane.put_back(rest, 2).unwrap(), ["b"]);
+        assert_eq!(lane.push("c"), 3);
+        lane.release();
+        assert_eq!(lane.claim(ready), Ok(("c", 3)));
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod live {
     use crate::error::Error;
     use crate::graph::{Content, Diversion, GraphKey, GroupKey};
     use crate::handle::{Key, Kind};
+    use crate::memory::Hints;
     use crate::sync::lock;
     use crate::task::Task;
     use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -42,7 +43,9 @@ mod live {
     /// Streams with one of these flags are not waited for: persistent, CPU-scheduled, device-only.
     const UNWAITED: u32 = 0x4 | 0x10 | 0x20;
 
+    /// Aligned, so that the fields that every submit touches share as few lines as possible.
     #[derive(Default)]
+    #[repr(align(64))]
     pub struct Stream {
         pub(crate) track: Track<Task, StreamKey>,
         /// The number of the newest task, for those who must not take the lane's lock.
@@ -56,10 +59,16 @@ mod live {
         diversion: Mutex<Option<Diversion>>,
         /// Whether a host function holds the claim, which touches no memory of ours.
         pub(crate) is_held: AtomicBool,
-        /// Bytes copied on the spot since the last wait; see `drive`.
-        pub(crate) spent: AtomicUsize,
+        /// Bytes submitted since the last wait: what decides whether copies bypass the cache.
+        pub(crate) volume: AtomicUsize,
+        /// Where copies of this stream last found their memory.
+        pub(crate) hints: Hints,
+        /// Whether the stream stands in the machine's list of busy streams. Under the lane's lock.
+        pub(crate) is_noted: AtomicBool,
         /// Polls in a row that found the stream busy; see the stepped driver.
         pub(crate) polls: AtomicU32,
+        /// Whether there is a failure, for those who find none.
+        has_failed: AtomicBool,
         failure: Mutex<Option<Error>>,
         pub(crate) settings: Mutex<StreamSettings>,
     }
@@ -87,7 +96,8 @@ mod live {
             self.device.store(device, Ordering::Relaxed);
             self.priority.store(traits.priority, Ordering::Relaxed);
             self.flags.store(traits.flags, Ordering::Relaxed);
-            self.spent.store(0, Ordering::Relaxed);
+            self.forget_volume();
+            self.has_failed.store(false, Ordering::Relaxed);
             self.is_diverted.store(false, Ordering::Relaxed);
             *lock(&self.diversion) = None;
             *lock(&self.failure) = None;
@@ -182,9 +192,22 @@ mod live {
             }
         }
 
+        /// The program has waited: what it submits now is new work.
+        #[inline]
+        pub(crate) fn forget_volume(&self) {
+            self.volume.store(0, Ordering::Relaxed);
+        }
+
         /// Remembers the first failure until somebody asks.
         pub(crate) fn fail(&self, error: Error) {
             lock(&self.failure).get_or_insert(error);
+            self.has_failed.store(true, Ordering::Release);
+        }
+
+        /// Whether everything is done and nothing failed that nobody has asked for.
+        #[inline]
+        pub(crate) fn is_clean(&self) -> bool {
+            self.track.completion.done() >= self.newest() && !self.has_failed.load(Ordering::Acquire)
         }
 
         /// The failure that nobody has asked for yet.
@@ -192,8 +215,14 @@ mod live {
             lock(&self.failure).clone()
         }
 
+        #[inline]
         pub(crate) fn take_failure(&self) -> Option<Error> {
-            lock(&self.failure).take()
+            if !self.has_failed.load(Ordering::Acquire) {
+                return None;
+            }
+            let mut failure = lock(&self.failure);
+            self.has_failed.store(false, Ordering::Relaxed);
+            failure.take()
         }
     }
 }

@@ -1,0 +1,62 @@
+//! The budget of a thread for copies that it does itself, on the spot, between two waits.
+//!
+//! A small copy on an idle stream is cheaper done than queued. But a thread that submits much must
+//! not be turned into its own copy engine; and copies on the spot never overlap their cache misses,
+//! because each lock waits for the stores before it (measured on cold memory: 570 ns for 64 bytes,
+//! against 30 ns in a loop of `memcpy`). So what is likely to be cold costs more, and a thread whose
+//! budget is spent queues.
+
+use crate::bytes::Span;
+use std::cell::Cell;
+
+/// Longer copies are always queued.
+pub(super) const LONGEST: usize = 16 << 10;
+/// Bytes between two waits.
+const BUDGET: usize = 64 << 10;
+/// What a copy far from the one before costs at least.
+const FAR_PRICE: usize = 2 << 10;
+const NEAR: usize = 4 << 10;
+
+thread_local! {
+    /// Bytes spent, and where the last copy went.
+    static SPENT: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+/// Takes a copy out of this thread's budget. `false`: there is not enough left.
+#[inline]
+pub(super) fn spend(span: Span) -> bool {
+    SPENT.with(|cell| {
+        let (spent, last) = cell.get();
+        let is_near = span.target.wrapping_sub(last).wrapping_add(NEAR) < 2 * NEAR;
+        let price = if is_near { span.len } else { span.len.max(FAR_PRICE) };
+        let affordable = spent + price <= BUDGET;
+        if affordable {
+            cell.set((spent + price, span.target));
+        }
+        affordable
+    })
+}
+
+/// This thread has waited: what it submits now is new work.
+#[inline]
+pub(crate) fn renew() {
+    SPENT.with(|cell| cell.set((0, cell.get().1)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn far_copies_cost_more_than_near_ones_and_a_wait_renews() {
+        let copies = |step: usize| {
+            renew();
+            (1..).take_while(|n| spend(Span { target: n * step, source: 0, len: 64 })).count()
+        };
+        assert_eq!(copies(1 << 20), BUDGET / FAR_PRICE);
+        assert!(copies(64) > 900);
+        assert!(!spend(Span { target: 0, source: 0, len: LONGEST }));
+        renew();
+        assert!(spend(Span { target: 0, source: 0, len: LONGEST }));
+    }
+}
