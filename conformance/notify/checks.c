@@ -1,4 +1,5 @@
 // soc: all
+// misuses: C1 C2
 /* Notifies and counting notifies: arguments, handles, products. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend310P Ascend910A
 // schedules: all
+// misuses: H3
 /* A notify orders two streams, and each record lets one wait pass. */
 #include "../expect.h"
 

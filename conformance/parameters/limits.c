@@ -1,4 +1,5 @@
 // soc: all
+// misuses: C2
 /* Execution parameters: what is set is given back; bad arguments are refused. Nothing here depends on what operators do with them. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// misuses: R1 M1
 /* Memory pools: arguments, attributes, handles, products. */
 #include "../expect.h"
 #include "acl/acl_rt_memory_soma.h"

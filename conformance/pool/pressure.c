@@ -1,5 +1,6 @@
 // soc: Ascend910B
 // softacl-only
+// misuses: R1
 // env: SOFTACL_MEMORY=64M
 /* 1.14: pools give back what they only keep before aclrtMalloc says that there is none. Aborted releases and resets lose nothing. */
 #include "../expect.h"

@@ -1,5 +1,6 @@
 // soc: Ascend910B
 // schedules: all
+// misuses: L1
 /* Two streams hand a buffer to each other through two values, many times; all is queued before the first wait of the host.
  * Then many streams wait for one value. */
 #include "../expect.h"

@@ -243,8 +243,6 @@ impl Task {
                 let own = [cell(indirect.source_cell), cell(indirect.target_cell)];
                 span.iter().flat_map(|span| memory.touches_of(span)).chain(own).collect()
             }
-            // A wait only orders: reading what others write at the same time is its purpose.
-            Task::WriteValue { target, .. } => vec![memory.touch(*target, size_of::<u64>(), Mode::Write)],
             Task::Annotation(touch) => vec![*touch],
             Task::Node { node, .. } => match node.current() {
                 Ok(content) => content.task().accesses(memory),
@@ -258,6 +256,8 @@ impl Task {
             | Task::Update(_)
             | Task::Lower(_)
             | Task::Host(_)
+            // Values order streams: that several write and read them at the same time is their purpose.
+            | Task::WriteValue { .. }
             | Task::Await(_)
             | Task::Change { .. }
             | Task::Release(_)

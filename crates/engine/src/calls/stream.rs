@@ -70,6 +70,7 @@ impl Caller<'_> {
         if self.machine.is_ordinary()
             && let Some((_, slot)) = self.ordinary_stream(raw)
             && slot.value.is_clean()
+            && self.machine.pools.are_empty()
         {
             slot.value.forget_volume();
             budget::renew();

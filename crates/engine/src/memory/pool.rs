@@ -202,8 +202,13 @@ impl Pools {
         self.count.store(owners.len(), Ordering::Relaxed);
     }
 
+    #[inline]
+    pub(crate) fn are_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
     fn owner(&self, start: usize) -> Option<Arc<Stock>> {
-        if self.count.load(Ordering::Relaxed) == 0 {
+        if self.are_empty() {
             return None;
         }
         lock(&self.owners).get(&start).cloned()
@@ -277,7 +282,7 @@ impl Pools {
 
     /// The pools that have blocks.
     pub(crate) fn stocks(&self) -> Vec<Arc<Stock>> {
-        if self.count.load(Ordering::Relaxed) == 0 {
+        if self.are_empty() {
             return Vec::new();
         }
         let mut stocks: Vec<Arc<Stock>> = Vec::new();
