@@ -11,13 +11,17 @@ mod graph;
 mod host;
 mod ipc;
 mod memory;
+mod notify;
+mod pool;
 mod stream;
 mod virtual_memory;
+mod value;
 
 pub use device::PeerStatus;
 pub use event::EventStatus;
 pub use memory::DeviceUsage;
 pub use virtual_memory::{AccessGrant, PhysicalRequest};
+pub(crate) use value::Values;
 
 use crate::context::{Context, ContextKey};
 use crate::error::{Error, Result, fail};
