@@ -121,6 +121,18 @@ impl<T: Element> DeviceBuffer<T> {
         &self.memory.context
     }
 
+    /// Its address on the device, for calls of the C interface beside this crate: kernels, for one. The buffer does
+    /// not know such work; whoever calls keeps it in order, and the buffer alive.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// assert!(!context.zeros::<u8>(8)?.as_raw().is_null());
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    pub fn as_raw(&self) -> *mut c_void {
+        self.memory.raw()
+    }
+
     /// A part of it, for reading.
     ///
     /// ```

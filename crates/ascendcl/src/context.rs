@@ -70,6 +70,18 @@ impl Context {
         self.0.device
     }
 
+    /// The handle, for calls of the C interface beside this crate. It is valid while the context is.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// // SAFETY: the context lives.
+    /// unsafe { ascendcl::raw::aclrtSetCurrentContext(context.as_raw()) }?;
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    pub fn as_raw(&self) -> ascendcl_sys::aclrtContext {
+        self.0.handle as *mut c_void
+    }
+
     /// A new stream.
     ///
     /// ```

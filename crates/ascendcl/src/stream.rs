@@ -90,6 +90,19 @@ impl Stream {
         &self.0.context
     }
 
+    /// The handle, for calls of the C interface beside this crate. It is valid while the stream is.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// // SAFETY: the stream lives.
+    /// let status = unsafe { ascendcl::raw::aclrtStreamQuery(stream.as_raw()) }?;
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    pub fn as_raw(&self) -> ascendcl_sys::aclrtStream {
+        self.0.raw()
+    }
+
     /// Waits for everything that was queued. The error of work that failed is told here, once, and by the
     /// transfers that it may concern.
     ///

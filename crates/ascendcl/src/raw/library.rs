@@ -55,21 +55,23 @@ pub fn loaded() -> Result<&'static Origin> {
 }
 
 /// Brings the functions instead of loading them: a library of one's own, or a fake one for a test.
-/// Gives them back when the library was loaded already.
+/// An error when a library is in use already.
 ///
 /// ```
 /// use ascendcl::raw::{self, Functions};
 ///
 /// // SAFETY: a library without functions.
-/// raw::install(unsafe { Functions::look_up(|_| std::ptr::null()) }).ok().expect("nothing was loaded yet");
+/// raw::install(unsafe { Functions::look_up(|_| std::ptr::null()) })?;
 /// let error = ascendcl::Device::new(0).unwrap_err();
 /// assert!(error.to_string().contains("does not have this function"), "{error}");
+/// # Ok::<(), ascendcl::Error>(())
 /// ```
-pub fn install(functions: Functions) -> Result<(), Functions> {
-    LIBRARY.set(Ok(Library { functions, origin: Origin::Installed })).map_err(|back| match back {
-        Ok(library) => library.functions,
-        Err(_) => functions,
-    })
+pub fn install(functions: Functions) -> Result<()> {
+    let late = |_| {
+        let why = "another library is in use already: bring yours before the first call".to_owned();
+        Error::new(ACL_ERROR_REPEAT_INITIALIZE, "raw::install", why)
+    };
+    LIBRARY.set(Ok(Library { functions, origin: Origin::Installed })).map_err(late)
 }
 
 #[inline]
