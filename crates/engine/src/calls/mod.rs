@@ -14,14 +14,14 @@ mod memory;
 mod notify;
 mod pool;
 mod stream;
-mod virtual_memory;
 mod value;
+mod virtual_memory;
 
 pub use device::PeerStatus;
 pub use event::EventStatus;
 pub use memory::DeviceUsage;
-pub use virtual_memory::{AccessGrant, PhysicalRequest};
 pub(crate) use value::Values;
+pub use virtual_memory::{AccessGrant, PhysicalRequest};
 
 use crate::context::{Context, ContextKey};
 use crate::error::{Error, Result, fail};
