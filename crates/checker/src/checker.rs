@@ -175,8 +175,7 @@ impl Probe for Checker {
     fn started(&self, at: Moment) {
         let mut state = self.state();
         let time = micros(self.start);
-        let flight = state.flights.get(&at.stream).and_then(|flights| flights.iter().find(|flight| flight.at == at));
-        if let Some(flight) = flight {
+        if let Some(flight) = state.flight(at) {
             flight.operation.start(time);
         }
         state.compare_sources_at(self.guard(), at);
@@ -184,16 +183,14 @@ impl Probe for Checker {
 
     fn failed(&self, at: Moment, error: &Error) {
         let mut state = self.state();
-        let flight = state.flights.get(&at.stream).and_then(|flights| flights.iter().find(|flight| flight.at == at));
-        if let Some(operation) = flight.map(|flight| std::sync::Arc::clone(&flight.operation)) {
+        if let Some(operation) = state.flight(at).map(|flight| std::sync::Arc::clone(&flight.operation)) {
             state.failures.push((operation, error.to_string()));
         }
     }
 
     fn finished(&self, at: Moment) {
         let mut state = self.state();
-        let flight = state.flights.get(&at.stream).and_then(|flights| flights.iter().find(|flight| flight.at == at));
-        let Some(operation) = flight.map(|flight| std::sync::Arc::clone(&flight.operation)) else { return };
+        let Some(operation) = state.flight(at).map(|flight| std::sync::Arc::clone(&flight.operation)) else { return };
         operation.finish(micros(self.start));
         state.refresh(self.guard(), &operation.touches);
     }

@@ -13,7 +13,7 @@
 //! A system call that is given such memory fails with EFAULT instead of faulting. The only file here
 //! that changes protection.
 
-use crate::place;
+use crate::{operation, place};
 use softacl_engine::probe::{Mode, Moment, Reaction, Touch, Window};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
@@ -41,6 +41,8 @@ thread_local! {
 /// Somebody touched memory that is in flight.
 #[derive(Debug)]
 pub(crate) struct HostTouch {
+    /// Its place among all operations: drawn before the page is looked at.
+    pub(crate) number: u64,
     pub(crate) address: usize,
     pub(crate) is_write: bool,
     pub(crate) spot: place::Spot,
@@ -103,11 +105,12 @@ impl Guard {
     /// A copy that touches this memory is in flight from now on.
     pub(crate) fn add(&self, touch: &Touch) {
         let one = if touch.mode == Mode::Read { READER } else { WRITER };
-        self.change(self.span(touch.address, touch.len), |state| state + one);
+        // First which bytes, then the protection: whoever faults must know them.
         for page in self.edges(touch) {
             let (from, to) = part(touch, page);
             self.parts().entry(page).and_modify(|all| *all = (all.0.min(from), all.1.max(to))).or_insert((from, to));
         }
+        self.change(self.span(touch.address, touch.len), |state| state + one);
     }
 
     /// Pages of which a touch does not cover everything.
@@ -216,12 +219,14 @@ impl Guard {
     }
 
     fn note(&self, address: usize, is_write: bool, thread: u32, code: usize, is_source: bool) {
+        let number = operation::draw_number();
         let mut before = Vec::new();
         if is_source {
             before.resize(PAGE, 0);
             self.read(address - address % PAGE, &mut before);
         }
         let touch = HostTouch {
+            number,
             address,
             is_write,
             spot: place::Spot::interrupted(code),

@@ -5,6 +5,12 @@ use crate::place::Spot;
 use softacl_engine::probe::{Mode, Moment, Touch};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// The next number. Operations that get a larger one were begun later.
+pub(crate) fn draw_number() -> u64 {
+    static NUMBERS: AtomicU64 = AtomicU64::new(1);
+    NUMBERS.fetch_add(1, Ordering::SeqCst)
+}
+
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub(crate) number: u64,

@@ -7,7 +7,7 @@ use crate::clock::Clocks;
 use crate::finding::{self, Severity};
 use crate::guard::Guard;
 use crate::ledger::Ledger;
-use crate::operation::Operation;
+use crate::operation::{Operation, draw_number};
 use crate::place::Spot;
 use crate::ranges::Ranges;
 use softacl_engine::probe::{Mode, Moment, Object, Touch};
@@ -133,7 +133,6 @@ pub(crate) struct State {
     pub(crate) found: Vec<Found>,
     known: HashMap<(&'static str, Vec<u64>), usize>,
     pub(crate) recent: VecDeque<Arc<Operation>>,
-    numbers: u64,
 }
 
 /// What an operation is made from.
@@ -146,20 +145,21 @@ pub(crate) struct Facts<'a> {
 impl State {
     /// Notes something that the calling thread does now.
     pub(crate) fn operation(&mut self, facts: Facts<'_>, since: Instant) -> Arc<Operation> {
-        self.operation_at(facts, Spot::here(), thread(), call(), micros(since))
+        let number = draw_number();
+        self.operation_at(number, facts, Spot::here(), thread(), call(), micros(since))
     }
 
     pub(crate) fn operation_at(
         &mut self,
+        number: u64,
         facts: Facts<'_>,
         spot: Spot,
         thread: u32,
         function: Option<&'static str>,
         time: f64,
     ) -> Arc<Operation> {
-        self.numbers += 1;
         let Facts { name, at, touches } = facts;
-        let operation = Arc::new(Operation::new(self.numbers, name, function, at, thread, touches, spot, time));
+        let operation = Arc::new(Operation::new(number, name, function, at, thread, touches, spot, time));
         if self.recent.len() == DRAWN {
             self.recent.pop_front();
         }
@@ -230,6 +230,13 @@ impl State {
         let (_, allocation) = self.allocation(address)?;
         let role = if allocation.is_registered { "registered here" } else { "allocated here" };
         Some(Evidence { role, operation: Arc::clone(&allocation.made), ranges: Vec::new() })
+    }
+
+    /// A task in flight. The tasks of a stream stand in the order of their numbers.
+    pub(crate) fn flight(&mut self, at: Moment) -> Option<&mut Flight> {
+        let flights = self.flights.get_mut(&at.stream)?;
+        let index = flights.partition_point(|flight| flight.at.sequence < at.sequence);
+        flights.get_mut(index).filter(|flight| flight.at == at)
     }
 
     /// Takes out every flight that the host knows to be over.

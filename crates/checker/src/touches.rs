@@ -19,14 +19,14 @@ impl State {
     }
 
     fn settle_touch(&mut self, touch: HostTouch, since: Instant) {
-        let HostTouch { address, is_write, spot, when, thread, function, before } = touch;
+        let HostTouch { number, address, is_write, spot, when, thread, function, before } = touch;
         let page = address - address % PAGE;
         let time = when.duration_since(since).as_secs_f64() * 1e6;
         let mode = if is_write { Mode::Write } else { Mode::Read };
         let name = if is_write { "write by the host" } else { "read by the host" };
         let ranges = [Touch { address, len: 1, mode }];
         let facts = Facts { name, at: None, touches: &ranges };
-        let operation = self.operation_at(facts, spot, thread, None, time);
+        let operation = self.operation_at(number, facts, spot, thread, None, time);
         for (at, flight, hit) in self.hits(address, function) {
             if hit.mode == Mode::Write {
                 self.find_early_touch(at, &flight, &hit, &operation, is_write, address);
@@ -82,13 +82,12 @@ impl State {
 
     /// A task in flight starts: compares its sources with what they were when it was submitted.
     pub(crate) fn compare_sources_at(&mut self, guard: &Guard, at: Moment) {
-        let Some(flights) = self.flights.get_mut(&at.stream) else { return };
-        let Some(index) = flights.iter().position(|flight| flight.at == at) else { return };
-        if std::mem::replace(&mut flights[index].is_compared, true) {
+        let Some(flight) = self.flight(at) else { return };
+        if std::mem::replace(&mut flight.is_compared, true) {
             return;
         }
-        let operation = Arc::clone(&flights[index].operation);
-        let changed = flights[index].prints.iter().find_map(|print| Some((print.address, print.difference()?)));
+        let operation = Arc::clone(&flight.operation);
+        let changed = flight.prints.iter().find_map(|print| Some((print.address, print.difference()?)));
         self.compare_sources(guard, at, &operation, changed);
     }
 
@@ -142,6 +141,8 @@ impl State {
         else {
             return;
         };
+        // A touch of other bytes of the page is not to blame.
+        let by = by.filter(|by| by.touches.iter().any(|touch| touch.address.wrapping_sub(source.address) < source.len));
         let newest = self.newest.get(&at.stream).copied().unwrap_or(at.sequence);
         let late = by.as_ref().is_some_and(|by| copy.started_before(by));
         let message = format!(

@@ -23,9 +23,11 @@ static OBSERVED: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
 /// What handled each signal before us: address of the handler and whether it takes the details.
 static PREVIOUS: [Previous; SIGNALS.len()] = [const { Previous::new() }; SIGNALS.len()];
 static INSTALL: Mutex<()> = Mutex::new(());
-/// The fault that was passed on last: thread and place. Seeing it again means that whoever handles it
-/// came back to us.
-static PASSED_ON: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+/// The fault that was passed on last and has not come back: thread, address, and where the stack was.
+/// Seeing it again deeper in the same stack means that whoever handles it called us.
+static PASSED_ON: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+/// How much deeper: less is the same depth, as when a handler has jumped out; more is another stack.
+const DEEPER: std::ops::Range<usize> = 256..1 << 20;
 const SIGNALS: [i32; 3] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGTRAP];
 
 /// Our handler of a signal.
@@ -151,19 +153,24 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, details: *mut libc
     // SAFETY: as above.
     let is_sent = unsafe { (*info).si_code } <= 0;
     // SAFETY: asking for the identity of this thread has no conditions.
-    let visit = [unsafe { libc::syscall(libc::SYS_gettid) } as usize, if is_sent { 0 } else { address }];
-    let again = !is_sent && PASSED_ON.iter().zip(visit).all(|(cell, value)| cell.load(Ordering::Relaxed) == value);
-    for (cell, value) in PASSED_ON.iter().zip(visit) {
-        cell.store(value, Ordering::Relaxed);
-    }
-    if again {
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) } as usize;
+    let place = if is_sent { 0 } else { address };
+    let depth = (&raw const address) as usize;
+    let [passed_thread, passed_place, passed_depth] = PASSED_ON.each_ref().map(|cell| cell.load(Ordering::Relaxed));
+    let is_nested = DEEPER.contains(&passed_depth.wrapping_sub(depth));
+    if (passed_thread, passed_place) == (thread, place) && is_nested {
         give_up(signal, is_sent);
         return;
+    }
+    for (cell, value) in PASSED_ON.iter().zip([thread, place, depth]) {
+        cell.store(value, Ordering::Relaxed);
     }
     if !is_sent {
         explain(address);
     }
     pass_on(signal, info, details, is_sent);
+    // It came back: if the access faults once more, that is another fault.
+    PASSED_ON[0].store(0, Ordering::Relaxed);
 }
 
 /// Whether the access is to device memory that is on its way into a file, and can be repeated: where

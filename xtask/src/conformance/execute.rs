@@ -106,6 +106,10 @@ impl Run<'_> {
         let mut undeclared = Vec::new();
         for report in super::entries(directory)? {
             let text = fs::read_to_string(&report).with_context(|| format!("reading {}", report.display()))?;
+            // A process that left without running exit handlers.
+            if text.is_empty() {
+                continue;
+            }
             let report: serde_json::Value = serde_json::from_str(&text).context("a report of the checker")?;
             let findings = report["findings"].as_array().context("a report has findings")?;
             for finding in findings.iter().filter(|finding| finding["severity"] == "PROVEN") {
