@@ -3,10 +3,9 @@
  * Memory pools with allocation and release in stream order (A2). acl.h does not include this file.
  * Ordinary allocation is in rt/memory.h.
  *
- * Memory from aclrtMemPoolMallocAsync may be used by tasks queued later in the same stream; for
- * other streams use an event. Memory given back stays in the pool for reuse. What is unused above
- * the release threshold (default 0) goes back to the device when somebody waits for a stream, an
- * event or the device.
+ * Memory from aclrtMemPoolMallocAsync may be used by tasks queued later in the same stream. What is
+ * unused above the release threshold (default 0) goes back to the device when the host synchronises.
+ * docs/decisions.md says what softacl does where the documents are silent.
  */
 #ifndef ACL_ACL_RT_MEMORY_SOMA_H_
 #define ACL_ACL_RT_MEMORY_SOMA_H_
@@ -25,17 +24,17 @@ typedef struct aclrtMemPoolProps {
     aclrtMemAllocationType allocType; /**< ACL_MEM_ALLOCATION_TYPE_PINNED */
     aclrtMemHandleType handleType;    /**< ACL_MEM_HANDLE_TYPE_NONE */
     aclrtMemLocation location;        /**< the device */
-    size_t maxSize;                   /**< upper limit in bytes, 0 = that of the device */
+    size_t maxSize;                   /**< softacl: upper limit in bytes, 0 = that of the device */
     unsigned char reserved[32];       /**< must be 0 */
 } aclrtMemPoolProps;
 
 /** Attribute of a pool. */
 typedef enum aclrtMemPoolAttr {
-    /** uint32_t, 1: reuse memory of another stream if an event orders the two */
+    /** uint32_t */
     ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,
-    /** uint32_t, 1: reuse memory of another stream if its release happens to be done */
+    /** uint32_t; softacl: 1 = reuse memory of another stream whose release is done */
     ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC = 2,
-    /** uint32_t, 1: reuse memory of another stream and make the new user wait for it */
+    /** uint32_t */
     ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3,
     /** uint64_t, bytes: how much unused memory to keep */
     ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD = 4,
@@ -56,10 +55,10 @@ typedef enum aclrtMemPoolAttr {
 ACL_FUNC_VISIBILITY aclError aclrtMemPoolCreate(aclrtMemPool *memPool,
                                                 const aclrtMemPoolProps *poolProps);
 
-/** Destroys a pool; memory still in use goes when it is given back. NULL -> 100000. */
+/** Destroys a pool. NULL -> 100000. */
 ACL_FUNC_VISIBILITY aclError aclrtMemPoolDestroy(const aclrtMemPool memPool);
 
-/** Sets an attribute; read-only ones, and values other than 0 for the "high" ones -> 107000. */
+/** Sets an attribute. Some can only be read, the "high" ones can be set to 0 only. */
 ACL_FUNC_VISIBILITY aclError aclrtMemPoolSetAttr(aclrtMemPool memPool, aclrtMemPoolAttr attr,
                                                  void *value);
 
@@ -75,10 +74,10 @@ ACL_FUNC_VISIBILITY aclError aclrtMemPoolGetAttr(aclrtMemPool memPool, aclrtMemP
 ACL_FUNC_VISIBILITY aclError aclrtMemPoolMallocAsync(void **ptr, size_t size, aclrtMemPool memPool,
                                                      aclrtStream stream);
 
-/** Gives memory back in stream order. NULL for ptr or stream -> 100000. aclrtFree works as well. */
+/** Gives memory back in stream order. aclrtFree accepts such memory as well. */
 ACL_FUNC_VISIBILITY aclError aclrtMemPoolFreeAsync(void *ptr, aclrtStream stream);
 
-/** Returns unused memory to the device until at most minBytesToKeep are held. */
+/** Returns unused memory to the device; minBytesToKeep may stay. */
 ACL_FUNC_VISIBILITY aclError aclrtMemPoolTrimTo(aclrtMemPool memPool, size_t minBytesToKeep);
 
 #ifdef __cplusplus

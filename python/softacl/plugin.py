@@ -8,10 +8,15 @@
     @pytest.mark.softacl(schedules=["early", "late"], seeds=5)   # seven runs: two schedules, five seeds
     def test_every_order(softacl): ...
 
-A test fails when a task of one of its streams failed and no wait ever returned that error.
+    @pytest.mark.softacl(check=True)                         # under the checker, on the schedule `late`
+    def test_waits(softacl): ...
+
+A test fails when a task of one of its streams failed and no wait ever returned that error, and when the checker
+has proven something. `--softacl-check` checks every test.
 """
 
 import ctypes
+import json
 import os
 import pickle
 import signal
@@ -45,13 +50,14 @@ _VARIABLES = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("softacl")
     group.addoption("--softacl-soc", default=None, help="chip for tests that do not choose one")
+    group.addoption("--softacl-check", action="store_true", help="run every test under the checker")
     group.addoption("--softacl-schedule", default=None, help="schedule for tests that do not choose one: threads, early, late or random:SEED")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "softacl(soc, form, cann, devices, memory, strict, schedules, seeds): run the test in a process with fresh devices",
+        "softacl(soc, form, cann, devices, memory, strict, schedules, seeds, check): run the test in a process with fresh devices",
     )
 
 
@@ -59,9 +65,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("softacl")
     if marker is None:
         return
-    unknown = set(marker.kwargs) - set(_VARIABLES) - {"schedules", "seeds"}
+    unknown = set(marker.kwargs) - set(_VARIABLES) - {"schedules", "seeds", "check"}
     if unknown or marker.args:
-        raise pytest.UsageError(f"pytest.mark.softacl: unknown {sorted(unknown) or marker.args}; known: {sorted(_VARIABLES)}, schedules, seeds")
+        raise pytest.UsageError(f"pytest.mark.softacl: unknown {sorted(unknown) or marker.args}; known: {sorted(_VARIABLES)}, schedules, seeds, check")
     schedules: List[str] = list(marker.kwargs.get("schedules", []))
     schedules += [f"random:{seed}" for seed in range(marker.kwargs.get("seeds", 0))]
     if schedules:
@@ -102,6 +108,8 @@ def _environment(item: pytest.Item) -> "dict[str, str]":
     schedule = schedule or item.config.getoption("--softacl-schedule")
     if schedule:
         chosen["SOFTACL_SCHEDULE"] = schedule
+    if options.get("check") or item.config.getoption("--softacl-check"):
+        chosen["SOFTACL_CHECK"] = "1"
     return chosen
 
 
@@ -126,6 +134,7 @@ def _in_child(item: pytest.Item) -> List[TestReport]:
             os.environ.update(_environment(item))
             reports = runtestprotocol(item, log=False, nextitem=None)
             _add_unobserved(item, reports)
+            _add_findings(item, reports)
             with os.fdopen(writing, "wb") as pipe:
                 pickle.dump(reports, pipe)
             code = 0
@@ -162,11 +171,50 @@ def _add_unobserved(item: pytest.Item, reports: List[TestReport]) -> None:
             reports[index] = _failed(item, f"asynchronous errors that no wait returned:\n{text}")
 
 
-def _unobserved() -> str:
+def _add_findings(item: pytest.Item, reports: List[TestReport]) -> None:
+    """Turns a passed test into a failed one when the checker has proven something."""
+    library = _library()
+    if library is None or not hasattr(library, "softaclFindings"):
+        return
+    library.softaclFindings.restype = ctypes.c_size_t
+    library.softaclFindings.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    size = library.softaclFindings(None, 0)
+    if not size:
+        return  # no checker
+    buffer = ctypes.create_string_buffer(size + (1 << 16))
+    library.softaclFindings(buffer, len(buffer))
+    proven = [finding for finding in json.loads(buffer.value)["findings"] if finding["severity"] == "PROVEN"]
+    # For `softacl check -- pytest`: this process ends without running exit handlers.
+    library.softaclTellFindings()
+    if not proven:
+        return
+    text = "\n\n".join(_described(finding) for finding in proven)
+    for index, report in enumerate(reports):
+        if report.when == "call" and report.passed:
+            reports[index] = _failed(item, f"softacl check: {len(proven)} proven\n{text}")
+
+
+def _described(finding: Any) -> str:
+    lines = [f"{finding['id']}: {finding['message']}"]
+    for part in finding["operations"]:
+        place = next((frame for frame in part["place"]["frames"] if frame.get("line")), None)
+        where = f" at {place['file']}:{place['line']}" if place else ""
+        lines.append(f"  {part['role']}: {part['what']}{where}")
+    lines.append(f"  fix: {finding['fix']}")
+    return "\n".join(lines)
+
+
+def _library() -> Optional[ctypes.CDLL]:
     try:
-        library = ctypes.CDLL("libascendcl.so", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        return ctypes.CDLL("libascendcl.so", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError:
-        return ""  # the test never loaded the library
+        return None  # the test never loaded the library
+
+
+def _unobserved() -> str:
+    library = _library()
+    if library is None:
+        return ""
     try:
         ask = library.softaclUnobservedErrors
     except AttributeError:

@@ -124,3 +124,48 @@ def test_an_unknown_option_is_an_error(tmp_path):
     )
     assert code != 0
     assert "colour" in output and "schedules" in output
+
+
+REUSE = """
+    import ctypes
+    import pytest
+
+    SIZE = 4096
+
+    def upload(acl, waits):
+        stream, ret = acl.rt.create_stream()
+        device, ret = acl.rt.malloc(SIZE, 0)
+        staging, ret = acl.rt.malloc_host(SIZE)
+        ctypes.memset(staging, 1, SIZE)
+        assert acl.rt.memcpy_async(device, SIZE, staging, SIZE, 1, stream) == 0
+        if waits:
+            assert acl.rt.synchronize_stream(stream) == 0
+        ctypes.memset(staging, 2, SIZE)
+        assert acl.rt.synchronize_stream(stream) == 0
+        assert acl.rt.free_host(staging) == 0
+
+    @pytest.mark.softacl(check=True)
+    def test_reuse(softacl):
+        upload(softacl, waits=False)
+
+    @pytest.mark.softacl(check=True)
+    def test_wait(softacl):
+        upload(softacl, waits=True)
+
+    def test_unchecked(softacl):
+        upload(softacl, waits=False)
+"""
+
+
+def test_a_proven_misuse_fails_the_test_that_is_checked(tmp_path):
+    code, output = run(tmp_path, REUSE)
+    assert code == 1, output
+    assert "1 failed, 2 passed" in output
+    assert "H1: the source of task 1" in output and "4096 of 4096 bytes differ" in output
+    assert "test_inner.py:12" in output and "fix: wait before changing the source" in output
+
+
+def test_every_test_can_be_checked(tmp_path):
+    code, output = run(tmp_path, REUSE, "--softacl-check")
+    assert code == 1, output
+    assert "2 failed, 1 passed" in output

@@ -2,6 +2,7 @@
 
 mod browser;
 mod conformance;
+mod examples;
 mod install;
 mod python;
 mod support;

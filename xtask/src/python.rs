@@ -63,6 +63,14 @@ pub fn test() -> Result<()> {
     other_interpreters(&tree::target().join("wheel-stage"))
 }
 
+/// The path of the interpreter that `python3` stands for.
+pub fn interpreter() -> Result<PathBuf> {
+    let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output();
+    let asked = asked.context("could not start python3")?;
+    ensure!(asked.status.success(), "python3 does not run: {}", String::from_utf8_lossy(&asked.stderr));
+    Ok(PathBuf::from(String::from_utf8(asked.stdout)?))
+}
+
 /// One build serves all versions: the examples run on each that is here.
 fn other_interpreters(stage: &Path) -> Result<()> {
     let mut names: Vec<String> = INTERPRETERS.iter().map(|name| (*name).to_owned()).collect();

@@ -2,9 +2,9 @@
 
 use crate::conformance::Options;
 use anyhow::{Context, Result, ensure};
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the tree").to_owned()
@@ -31,7 +31,17 @@ pub fn run(command: &mut Command) -> Result<()> {
 /// Builds the command line and the library; returns the directory that holds `libascendcl.so`.
 pub fn build_library() -> Result<PathBuf> {
     run(cargo().args(["build", "--release", "--package", "softacl", "--package", "ascendcl-capi", "--locked"]))?;
-    Ok(target().join("release"))
+    let directory = target().join("release");
+    // The name that clients ask for. Cargo names the file after the crate.
+    let library = directory.join("libascendcl.so");
+    if let Err(error) = fs::remove_file(&library)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(error).with_context(|| format!("could not replace {}", library.display()));
+    }
+    fs::hard_link(directory.join("libascendcl_capi.so"), &library)
+        .with_context(|| format!("could not make {}", library.display()))?;
+    Ok(directory)
 }
 
 pub fn conformance_options(library_dir: PathBuf) -> Options {

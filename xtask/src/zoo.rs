@@ -10,12 +10,10 @@ mod table;
 
 use std::fs;
 use std::io::{IsTerminal, Write as _, stdout};
-use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 use crate::conformance::in_parallel;
 use crate::{python, tree};
@@ -89,15 +87,7 @@ fn prepare(cases: &[Case]) -> Result<Place> {
     if cases.iter().any(|case| case.language == Language::Python) {
         python::stage_module(&site)?;
     }
-    Ok(Place { library, include: tree::root().join("include"), site, python: interpreter()?, directory })
-}
-
-/// The path of the interpreter that `python3` stands for.
-fn interpreter() -> Result<PathBuf> {
-    let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output();
-    let asked = asked.context("could not start python3")?;
-    ensure!(asked.status.success(), "python3 does not run: {}", String::from_utf8_lossy(&asked.stderr));
-    Ok(PathBuf::from(String::from_utf8(asked.stdout)?))
+    Ok(Place { library, include: tree::root().join("include"), site, python: python::interpreter()?, directory })
 }
 
 /// The runs of one case.

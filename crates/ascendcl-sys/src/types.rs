@@ -10,6 +10,9 @@ pub type aclError = i32;
 pub type aclrtContext = *mut c_void;
 pub type aclrtStream = *mut c_void;
 pub type aclrtEvent = *mut c_void;
+pub type aclrtNotify = *mut c_void;
+pub type aclrtCntNotify = *mut c_void;
+pub type aclrtMemPool = *mut c_void;
 pub type aclmdlRI = *mut c_void;
 pub type aclmdlRICondHandle = *mut c_void;
 pub type aclrtTaskGrp = *mut c_void;
@@ -68,6 +71,15 @@ layouts! {
     struct aclrtMemAccessDesc { flags: i32, location: aclrtMemLocation, rsv: [u8; 12] }
     struct aclrtMemFabricHandle { data: [u8; 128] }
     struct aclrtIpcEventHandle { reserved: [c_char; 64] }
+    struct aclrtCntNotifyRecordInfo { mode: i32, value: u32 }
+    struct aclrtCntNotifyWaitInfo { mode: i32, value: u32, timeout: u32, isClear: u8, rsv: [u8; 3] }
+    struct aclrtMemPoolProps {
+        allocType: i32,
+        handleType: i32,
+        location: aclrtMemLocation,
+        maxSize: usize,
+        reserved: [u8; 32],
+    }
 }
 
 /// Like the others, with its gap as a field: every byte of it is written.

@@ -1,6 +1,7 @@
 //! Functions of the interface that softacl does not implement. They exist, say so once in plain
 //! words, and refuse. None pretends.
 
+use ascendcl_sys::State;
 use softacl_engine::Error;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -10,10 +11,14 @@ static TOLD: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 /// Says once that `function` is not there, and gives the code for it.
 #[cold]
 pub(crate) fn refuse(function: &'static str) -> i32 {
+    let why = match ascendcl_sys::manifest::function(function).map(|function| function.state) {
+        Some(State::Absent(reason)) if !reason.is_empty() => format!(": {reason}"),
+        _ => String::new(),
+    };
     if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(function) {
-        eprintln!("softacl: {function} is not implemented; it returns 207000 (ACL_ERROR_RT_FEATURE_NOT_SUPPORT)");
+        eprintln!("softacl: {function} is not implemented{why}; it returns 207000 (ACL_ERROR_RT_FEATURE_NOT_SUPPORT)");
     }
-    crate::door::refuse(function, &Error::Feature("the function is not implemented by softacl".to_owned()))
+    crate::door::refuse(function, &Error::Feature(format!("the function is not implemented by softacl{why}")))
 }
 
 include!(concat!(env!("OUT_DIR"), "/absent.rs"));

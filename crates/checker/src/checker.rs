@@ -6,6 +6,7 @@ use crate::guard::{FUNCTION, Guard};
 use crate::state::{Facts, Flight, Found, State, call, micros, set_call, thread};
 use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
 use softacl_engine::{Error, Place};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -49,8 +50,16 @@ impl Checker {
             seed: run.seed,
             findings,
             suppressed: 0,
+            notes: self.notes(),
             timeline,
         }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let exhausted = self.guard.get().is_some_and(|guard| guard.is_exhausted.load(Ordering::Relaxed));
+        let note =
+            "the system refused to protect more pages (vm.max_map_count): some touches of pinned memory were not seen";
+        exhausted.then(|| note.to_owned()).into_iter().collect()
     }
 
     /// A batch failed; what its fail index says.

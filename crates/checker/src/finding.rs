@@ -17,6 +17,9 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Findings that a suppression hid.
     pub suppressed: u64,
+    /// What else the reader must know, such as memory that could not be watched.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// Operations of the streams and threads that findings name, oldest first, for the drawing.
     pub timeline: Vec<Operation>,
 }

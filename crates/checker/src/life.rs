@@ -2,7 +2,7 @@
 
 use crate::finding::Severity;
 use crate::operation::Operation;
-use crate::state::{Evidence, Found, State};
+use crate::state::{Evidence, Found, State, Unanswered};
 use softacl_engine::probe::{Moment, Object};
 use std::sync::Arc;
 
@@ -57,19 +57,23 @@ impl State {
 
     /// A thread whose asynchronous operation was refused calls something: does it know?
     pub(crate) fn check_answer(&mut self, function: &'static str, thread: u32) {
-        // Asking why and trying something else are answers; a wait is none.
-        let is_answer = function.contains("Err") || function.contains("Memcpy") || function.contains("Memset");
-        if is_answer {
+        // Trying something else is an answer, and so is asking why, if it can be otherwise; a wait is none.
+        let tries = function.contains("Memcpy") || function.contains("Memset");
+        let asks = function.contains("Err") && self.unanswered.get(&thread).is_some_and(|call| !call.is_batch);
+        if tries || asks {
             self.unanswered.remove(&thread);
         }
         if !function.contains("Synchronize") {
             return;
         }
-        let Some((operation, why)) = self.unanswered.remove(&thread) else { return };
+        let Some(Unanswered { operation, why, is_batch }) = self.unanswered.remove(&thread) else { return };
         let message = format!("{why}; nothing was queued, and the program went on to {function}");
         let evidence = vec![self.evidence("the refused call", &operation, None)];
-        let fix = "look at the code that the call returns".to_owned();
-        self.find(Found { id: "O1", severity: Severity::Advice, message, fix, count: 1, evidence });
+        let (id, severity, fix) = match is_batch {
+            true => ("B2", Severity::Proven, "copy entry by entry with aclrtMemcpyAsync on chips without batch copies"),
+            false => ("O1", Severity::Advice, "look at the code that the call returns"),
+        };
+        self.find(Found { id, severity, message, fix: fix.to_owned(), count: 1, evidence });
     }
 
     /// What is still there at the end.

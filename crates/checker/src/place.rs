@@ -68,11 +68,17 @@ impl Spot {
             let name = frame.function.as_deref().unwrap_or_default();
             function.is_some_and(|function| name == function)
                 || name.contains("softacl")
-                || name.starts_with("ascendcl::")
+                || name.starts_with("ascendcl_capi::")
         };
         if let Some(last) = frames.iter().rposition(is_ours) {
             frames.drain(..=last);
         }
+        // The safe Rust crate is not the program. Further out it may be again, around a body that it was given.
+        let is_safe_crate = |frame: &Frame| {
+            frame.function.as_deref().is_some_and(|name| name.trim_start_matches('<').starts_with("ascendcl::"))
+        };
+        let program = frames.iter().position(|frame| !is_safe_crate(frame)).unwrap_or(0);
+        frames.drain(..program);
         let is_start = |frame: &Frame| {
             matches!(
                 frame.function.as_deref(),

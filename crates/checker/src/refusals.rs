@@ -3,7 +3,7 @@
 
 use crate::finding::Severity;
 use crate::operation::Operation;
-use crate::state::{Evidence, Found, State};
+use crate::state::{Evidence, Found, State, Unanswered};
 use softacl_engine::probe::{Note, Object};
 use softacl_engine::{Error, Place};
 use std::sync::Arc;
@@ -33,8 +33,10 @@ impl State {
                 Severity::Proven,
                 "call aclrtSetDevice (or aclrtSetCurrentContext) in every thread that uses the device",
             ),
+            // Another copy in its place is the answer that portable programs have.
             Error::Unsupported { .. } if is_batch => {
-                ("B2", Severity::Proven, "copy entry by entry with aclrtMemcpyAsync on chips without batch copies")
+                self.unanswered.insert(operation.thread, Unanswered::new(function, error, operation));
+                return;
             }
             _ if is_batch => ("B1", Severity::Proven, "correct the batch; see the rules in the guide"),
             Error::Range(_)
@@ -49,8 +51,7 @@ impl State {
             }
             _ => {
                 if function.contains("Async") {
-                    let why = format!("{function} failed with {code}: {error}");
-                    self.unanswered.insert(operation.thread, (Arc::clone(operation), why));
+                    self.unanswered.insert(operation.thread, Unanswered::new(function, error, operation));
                 }
                 return;
             }

@@ -10,8 +10,8 @@ use crate::ledger::Ledger;
 use crate::operation::Operation;
 use crate::place::Spot;
 use crate::ranges::Ranges;
-use softacl_engine::Place;
 use softacl_engine::probe::{Mode, Moment, Object, Touch};
+use softacl_engine::{Error, Place};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -73,6 +73,25 @@ pub(crate) struct Before {
     pub(crate) touch: Arc<Operation>,
 }
 
+/// A call that was refused, and that the program may not have noticed.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) operation: Arc<Operation>,
+    pub(crate) why: String,
+    /// A batch on a chip that has none.
+    pub(crate) is_batch: bool,
+}
+
+impl Unanswered {
+    pub(crate) fn new(function: &'static str, error: &Error, operation: &Arc<Operation>) -> Unanswered {
+        Unanswered {
+            operation: Arc::clone(operation),
+            why: format!("{function} failed with {}: {error}", error.code()),
+            is_batch: function.contains("MemcpyBatch"),
+        }
+    }
+}
+
 /// An operation that a finding shows: its part in it, and the ranges that matter.
 pub(crate) struct Evidence {
     pub(crate) role: &'static str,
@@ -109,7 +128,7 @@ pub(crate) struct State {
     pub(crate) reset_devices: HashSet<u32>,
     pub(crate) failures: Vec<(Arc<Operation>, String)>,
     /// By thread: an asynchronous operation that was refused, and that the thread has not reacted to.
-    pub(crate) unanswered: HashMap<u32, (Arc<Operation>, String)>,
+    pub(crate) unanswered: HashMap<u32, Unanswered>,
     pub(crate) is_finalized: bool,
     pub(crate) found: Vec<Found>,
     known: HashMap<(&'static str, Vec<u64>), usize>,

@@ -2,7 +2,7 @@
 //! a sentence. Nothing here reaches around the interface into the engine.
 
 use anyhow::{Result, bail};
-use ascendcl::{callback, copy, device, error, event, extension, memory, stream};
+use ascendcl_capi::{callback, copy, device, error, event, extension, memory, stream};
 use ascendcl_sys::*;
 use std::ffi::{CStr, c_void};
 use std::hint::black_box;

@@ -16,14 +16,14 @@ pub struct Arguments {
 pub fn main(arguments: &Arguments) -> Result<()> {
     let now = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     if arguments.json {
-        let all: Vec<_> = ascendcl::VARIABLES
+        let all: Vec<_> = ascendcl_capi::VARIABLES
             .iter()
             .map(|v| json!({ "name": v.name, "value": now(v.name), "default": v.default, "meaning": v.meaning }))
             .collect();
         println!("{}", serde_json::to_string_pretty(&all)?);
         return Ok(());
     }
-    for variable in ascendcl::VARIABLES {
+    for variable in ascendcl_capi::VARIABLES {
         let value = match now(variable.name) {
             Some(value) => format!("{value} (set)"),
             None if variable.default.is_empty() => "not set".to_owned(),

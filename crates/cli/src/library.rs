@@ -1,4 +1,5 @@
-//! Where `libascendcl.so` is: beside this program in a build, in `../lib64` in an installation.
+//! Where `libascendcl.so` is: in `../lib64` in an installation; in a build beside this program, under the name
+//! of its crate.
 
 use anyhow::{Context, Result, bail};
 use std::env;
@@ -8,6 +9,8 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 const LIBRARY: &str = "libascendcl.so";
+/// What cargo calls it: a crate cannot choose the name of its file.
+const BUILT: &str = "libascendcl_capi.so";
 /// The names under which clients ask for the one library.
 const NAMES: [&str; 2] = [LIBRARY, "libacl_rt.so"];
 
@@ -15,22 +18,23 @@ const NAMES: [&str; 2] = [LIBRARY, "libacl_rt.so"];
 pub fn directory() -> Result<PathBuf> {
     let program = env::current_exe().and_then(fs::canonicalize).context("could not find this program's own path")?;
     let beside = program.parent().unwrap_or(Path::new("/"));
-    let places = [beside.join("../lib64"), beside.to_owned(), beside.join("deps")];
-    let Some(found) = places.iter().find(|place| place.join(LIBRARY).is_file()) else {
-        let tried = places.map(|place| place.join(LIBRARY).display().to_string()).join(", ");
+    let places = [beside.join("../lib64").join(LIBRARY), beside.join(BUILT), beside.join("deps").join(BUILT)];
+    let Some(found) = places.iter().find(|place| place.is_file()) else {
+        let tried = places.map(|place| place.display().to_string()).join(", ");
         bail!("{LIBRARY} was not found; tried {tried}");
     };
-    let found = fs::canonicalize(found)?;
-    if NAMES.iter().all(|name| found.join(name).exists()) {
-        return Ok(found);
+    let directory = fs::canonicalize(found.parent().unwrap_or(Path::new("/")))?;
+    let library = directory.join(found.file_name().unwrap_or_default());
+    if found == &places[0] && NAMES.iter().all(|name| directory.join(name).exists()) {
+        return Ok(directory);
     }
-    link(&found)
+    link(&library)
 }
 
-/// A build has the library under its first name only: a directory of links adds the others.
-fn link(found: &Path) -> Result<PathBuf> {
+/// A build has the library under another name: a directory of links adds those that clients ask for.
+fn link(library: &Path) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
-    found.hash(&mut hasher);
+    library.hash(&mut hasher);
     let user = fs::metadata("/proc/self").map(|me| me.uid()).unwrap_or(0);
     let links = env::temp_dir().join(format!("softacl-{user}-{:016x}", hasher.finish()));
     fs::create_dir_all(&links).with_context(|| format!("could not create {}", links.display()))?;
@@ -38,7 +42,6 @@ fn link(found: &Path) -> Result<PathBuf> {
     if owner != user {
         bail!("{} belongs to user {owner}, not to {user}: remove it", links.display());
     }
-    let library = found.join(LIBRARY);
     for name in NAMES {
         let path = links.join(name);
         if fs::read_link(&path).is_ok_and(|target| target == library) {
@@ -46,7 +49,7 @@ fn link(found: &Path) -> Result<PathBuf> {
         }
         // Another run may do the same at this moment: the link appears whole or not at all.
         let fresh = links.join(format!(".{name}.{}", std::process::id()));
-        symlink(&library, &fresh)
+        symlink(library, &fresh)
             .and_then(|()| fs::rename(&fresh, &path))
             .with_context(|| format!("could not link {}", path.display()))?;
     }

@@ -88,7 +88,7 @@ impl Machine {
             bail!("--strict: {strict:?} is not known; known: align");
         }
         if let Some(memory) = &self.memory {
-            ascendcl::memory_size(memory)
+            ascendcl_capi::memory_size(memory)
                 .ok_or_else(|| anyhow!("--memory: {memory:?} is not a size from 2MiB to 1024GiB, such as 64GiB"))?;
         }
         Ok(())

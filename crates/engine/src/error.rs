@@ -134,6 +134,8 @@ pub enum Error {
     OutOfMemory { place: String, asked: usize, free: usize, total: usize },
     #[error("no stream left on device {device}: {limit} exist, the limit of {soc}")]
     NoStream { device: u32, limit: u32, soc: String },
+    #[error("no notify left: there are {0}")]
+    NoNotify(usize),
     #[error("no event left on device {device}: {limit} exist, the limit of {soc}")]
     NoEvent { device: u32, limit: u32, soc: String },
 
@@ -146,6 +148,8 @@ pub enum Error {
     StreamTimeout(i32),
     #[error("the event was not finished after {0} ms")]
     EventTimeout(i32),
+    #[error("a {0} was not over after {1} s")]
+    WaitTimeout(&'static str, u64),
     #[error("no callback arrived within {0} ms")]
     ReportTimeout(i32),
     #[error("host range {start:#x} with {size} bytes overlaps a range that is already registered")]
@@ -200,6 +204,7 @@ impl Error {
             NoCallbackThread => 107015,
             MemoryAttribute(_) => 107016,
             Handle { .. } => 107017,
+            WaitTimeout(..) => 107019,
             Aborting(_) => 107022,
             CaptureDependency => 107024,
             Unjoined => 107025,
@@ -221,6 +226,7 @@ impl Error {
             OutOfMemory { .. } => 207001,
             NoEvent { .. } => 207007,
             NoStream { .. } => 207008,
+            NoNotify(_) => 207009,
             NotRecorded(_) => 507000,
             NotRetained(_) | ContextGone => 507007,
             ReportTimeout(_) => 507012,

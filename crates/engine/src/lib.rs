@@ -5,9 +5,9 @@
 //!
 //! | room | what is there |
 //! | --- | --- |
-//! | `machine`, `context`, `stream`, `event`, `host` | the nouns |
+//! | `machine`, `context`, `stream`, `event`, `notify`, `host` | the nouns |
 //! | `graph` | captured work that runs again |
-//! | `memory` | addresses, allocations, registration |
+//! | `memory` | addresses, allocations, pools, registration |
 //! | `copy` | requests of every copy call: checked here and nowhere else |
 //! | `task` | what a stream does |
 //! | `drive` | when tasks run: worker threads, or a schedule step by step |
@@ -45,6 +45,8 @@ mod machine;
 #[cfg(not(loom))]
 mod memory;
 #[cfg(not(loom))]
+mod notify;
+#[cfg(not(loom))]
 pub mod probe;
 mod stream;
 mod sync;
@@ -65,7 +67,7 @@ pub use {
         BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, FailIndex, FillRequest, Location,
         OffsetRequest, PlaneRequest, ReduceRequest, WordFillRequest, kinds,
     },
-    drive::Schedule,
+    drive::{Schedule, ValueCondition},
     error::{Code, Error, Layer, RangeFault, Result, fail},
     event::{EventKey, EventKind},
     graph::{
@@ -73,6 +75,10 @@ pub use {
         Group, GroupKey, StepDescription,
     },
     machine::{Config, Machine},
-    memory::{Home, Place, Rights, Usage},
+    memory::{
+        Home, Place, Rights, Usage,
+        pool::{PoolAttribute, PoolKey},
+    },
+    notify::{Change, Compare, NotifyKey},
     stream::{StreamKey, StreamSettings, StreamTraits},
 };

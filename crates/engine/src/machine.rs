@@ -1,5 +1,6 @@
 //! The machine: everything that the process has one of.
 
+use crate::calls::Values;
 use crate::context::{Context, ContextKey, Device};
 use crate::drive::outside::Outside;
 use crate::drive::{Driver, Schedule, Shelf, Stepper, Workers};
@@ -9,6 +10,8 @@ use crate::graph::Graphs;
 use crate::handle::Slots;
 use crate::host::Subscriptions;
 use crate::memory::Memory;
+use crate::memory::pool::Pools;
+use crate::notify::Notify;
 use crate::probe::Probe;
 use crate::stream::{Stream, StreamKey};
 use crate::sync::lock;
@@ -62,6 +65,10 @@ pub struct Machine {
     /// Failures of streams that were ended before any wait returned them.
     pub(crate) unobserved: Mutex<Vec<Error>>,
     pub(crate) events: Slots<Event>,
+    pub(crate) notifies: Slots<Notify>,
+    /// For an observer: which values were written and waited for.
+    pub(crate) values: Mutex<Values>,
+    pub(crate) pools: Pools,
     pub(crate) graphs: Graphs,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) driver: Driver,
@@ -123,6 +130,9 @@ impl Machine {
             limbo: Mutex::new(Vec::new()),
             unobserved: Mutex::new(Vec::new()),
             events: Slots::default(),
+            notifies: Slots::default(),
+            values: Mutex::default(),
+            pools: Pools::default(),
             graphs: Graphs::default(),
             subscriptions: Subscriptions::default(),
             driver,

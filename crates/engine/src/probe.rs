@@ -166,6 +166,7 @@ impl Machine {
         let (after, event) = match task {
             Task::Wait { after: Waited::Point(point), event } => (Some(Moment::from(*point)), *event),
             Task::Wait { event, .. } => (None, *event),
+            Task::Await(vigil) => (vigil.after.map(Moment::from), None),
             Task::Record { event, .. } => (None, Some(*event)),
             _ => (None, None),
         };
@@ -182,11 +183,17 @@ impl Machine {
 
     /// Tells the probe what the calling thread is about to touch, does it, and tells that it is done.
     pub(crate) fn act<T>(&self, name: &'static str, task: impl FnOnce() -> Vec<Touch>, run: impl FnOnce() -> T) -> T {
-        let Some(probe) = self.probe() else { return run() };
-        let touches = task();
-        probe.acting(name, &touches);
-        let result = run();
-        probe.acted(&touches);
+        let result = match self.probe() {
+            None => run(),
+            Some(probe) => {
+                let touches = task();
+                probe.acting(name, &touches);
+                let result = run();
+                probe.acted(&touches);
+                result
+            }
+        };
+        self.look_again();
         result
     }
 
@@ -249,6 +256,12 @@ impl Task {
             | Task::Update(_)
             | Task::Lower(_)
             | Task::Host(_)
+            // Values order streams: that several write and read them at the same time is their purpose.
+            | Task::WriteValue { .. }
+            | Task::Await(_)
+            | Task::Change { .. }
+            | Task::Release(_)
+            | Task::CacheOperation
             | Task::Doomed(_) => Vec::new(),
         }
     }

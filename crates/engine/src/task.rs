@@ -6,12 +6,15 @@
 use crate::bytes::reduce::{Element, Operation};
 use crate::bytes::{self, Fault, Span};
 use crate::drive::Spans;
+use crate::drive::outside::Vigil;
 use crate::error::{Error, Result, fail};
 use crate::event::EventKey;
 use crate::graph::{Condition, Node, Run, Signal, Update};
 use crate::host::HostCall;
 use crate::memory::Memory;
+use crate::memory::pool::Leaving;
 use crate::memory::shared::SharedCounters;
+use crate::notify::{Change, Counter};
 use crate::probe::Touch;
 use crate::stream::StreamPoint;
 use std::sync::{Arc, OnceLock};
@@ -73,6 +76,22 @@ pub(crate) enum Task {
     /// Resets an event that graphs share.
     Lower(Arc<Signal>),
     Host(Box<HostCall>),
+    /// Writes a value that streams may wait for.
+    WriteValue {
+        target: usize,
+        value: u64,
+    },
+    /// Waits for a value or a notify.
+    Await(Arc<Vigil>),
+    /// Changes a notify.
+    Change {
+        counter: Arc<Counter>,
+        change: Change,
+    },
+    /// Gives memory back to its pool.
+    Release(Leaving),
+    /// An operation on caches, which there are none of.
+    CacheOperation,
     /// Nothing to do here: the program says what a kernel of its own touches at this point.
     Annotation(Touch),
     /// Accepted, and fails when it runs.
@@ -84,7 +103,7 @@ pub(crate) enum Task {
 pub(crate) enum Waited {
     Point(StreamPoint),
     /// A record of another process.
-    Outside(Arc<SharedCounters>, u64),
+    Outside(Arc<Vigil>),
     /// The first record after the wait was made, once it is.
     Next(Arc<OnceLock<StreamPoint>>),
     /// An event that graphs share.
@@ -151,6 +170,8 @@ impl Task {
             Task::Staged { buffer, target } => meets(*target, buffer.len()),
             Task::Fill { target, len, .. } => meets(*target, *len),
             Task::FillWords { target, count, .. } => meets(*target, 4 * count),
+            Task::WriteValue { target, .. } => meets(*target, size_of::<u64>()),
+            Task::Await(vigil) => vigil.touches(start, len),
             Task::Reduce(reduction) => meets(reduction.target, reduction.len) || meets(reduction.source, reduction.len),
             Task::Node { node, .. } => node.content().touches(start, len),
             Task::Condition(condition) => condition.touches(start, len),
@@ -163,6 +184,9 @@ impl Task {
             | Task::Join(_)
             | Task::Lower(_)
             | Task::Host(_)
+            | Task::Change { .. }
+            | Task::Release(_)
+            | Task::CacheOperation
             | Task::Annotation(_)
             | Task::Doomed(_) => false,
         }
@@ -191,6 +215,11 @@ impl Task {
             Task::Record { .. } | Task::RecordShared { .. } => "event record",
             Task::Wait { .. } => "event wait",
             Task::Host(_) => "host function",
+            Task::WriteValue { .. } => "value write",
+            Task::Await(vigil) => vigil.name(),
+            Task::Change { .. } => "notify record",
+            Task::Release(_) => "release to a pool",
+            Task::CacheOperation => "cache operation",
             Task::Annotation(_) => "annotated kernel",
             Task::Node { node, .. } => node.name(),
             Task::Join(_) => "run of a graph",

@@ -1,7 +1,6 @@
 /**
  * @file rt/cache.h
- * Hints and operations for the device's level-2 cache, queued in a stream. They change speed, not
- * data.
+ * Cache operations, queued in a stream.
  */
 #ifndef ACL_RT_CACHE_H_
 #define ACL_RT_CACHE_H_
@@ -16,10 +15,10 @@ extern "C" {
 
 /** Cache operation. */
 typedef enum aclrtCmoType {
-    ACL_RT_CMO_TYPE_PREFETCH = 0,  /**< bring it into the cache */
-    ACL_RT_CMO_TYPE_WRITEBACK = 1, /**< write it to memory, keep it in the cache */
-    ACL_RT_CMO_TYPE_INVALID = 2,   /**< drop it from the cache */
-    ACL_RT_CMO_TYPE_FLUSH = 3      /**< write it to memory and drop it */
+    ACL_RT_CMO_TYPE_PREFETCH = 0,
+    ACL_RT_CMO_TYPE_WRITEBACK = 1,
+    ACL_RT_CMO_TYPE_INVALID = 2,
+    ACL_RT_CMO_TYPE_FLUSH = 3
 } aclrtCmoType;
 
 /** One barrier to wait for. */
@@ -35,13 +34,13 @@ typedef struct aclrtBarrierTaskInfo {
 } aclrtBarrierTaskInfo;
 
 /**
- * Queues a cache operation for a range of device memory. src NULL or size 0 -> 100000; chip without
- * it (310B, 310P, 910) -> 207000.
+ * Queues a cache operation for a range of memory. softacl has no caches: the task does nothing.
+ * src NULL or size 0 -> 100000; chip without it (310B, 310P, 910) -> 207000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType,
                                            aclrtStream stream);
 
-/** aclrtCmoAsync that can be waited for by a barrier number (310B). */
+/** aclrtCmoAsync with the number of a barrier (310B). */
 ACL_FUNC_VISIBILITY aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType,
                                                       uint32_t barrierId, aclrtStream stream);
 
@@ -49,17 +48,17 @@ ACL_FUNC_VISIBILITY aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, ac
 ACL_FUNC_VISIBILITY aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream,
                                                  uint32_t flag);
 
-/** Bytes of a cache-operation descriptor in device memory. */
+/** Bytes of a descriptor of a cache operation. */
 ACL_FUNC_VISIBILITY aclError aclrtCmoGetDescSize(size_t *size);
 
 /** Writes address and size into such a descriptor. */
 ACL_FUNC_VISIBILITY aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size);
 
-/** Queues the cache operation that a descriptor describes when the task runs. */
+/** Queues the cache operation that a descriptor describes. */
 ACL_FUNC_VISIBILITY aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType,
                                                    aclrtStream stream, const void *reserve);
 
-/** Flushes the whole level-2 cache of the current device. */
+/** Flushes the level-2 cache. Not documented. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceL2CacheFlush(void *rsv);
 
 #ifdef __cplusplus

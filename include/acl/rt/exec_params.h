@@ -61,7 +61,7 @@ ACL_FUNC_VISIBILITY aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, ui
 /** Reads the overflow switch of a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
 
-/** Chooses how overflow is handled on the current device. Unknown mode -> 107000. */
+/** Chooses how overflow is handled on the current device. */
 ACL_FUNC_VISIBILITY aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
 
 /** How overflow is handled on the current device. */

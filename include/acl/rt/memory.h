@@ -14,11 +14,11 @@ extern "C" {
 #endif
 
 /**
- * Kind of pages for device memory. The P2P forms are for memory that other devices use; only some
- * chips care. Unknown values are taken as ACL_MEM_MALLOC_HUGE_FIRST.
+ * Kind of pages for device memory. The P2P forms are for memory that other devices use. Unknown
+ * values are not refused.
  */
 typedef enum aclrtMemMallocPolicy {
-    ACL_MEM_MALLOC_HUGE_FIRST = 0,                /**< 2 MiB pages if possible; a good default */
+    ACL_MEM_MALLOC_HUGE_FIRST = 0,                /**< 2 MiB pages if possible */
     ACL_MEM_MALLOC_HUGE_ONLY = 1,                 /**< 2 MiB pages or failure */
     ACL_MEM_MALLOC_NORMAL_ONLY = 2,               /**< small pages */
     ACL_MEM_MALLOC_HUGE_FIRST_P2P = 3,            /**< as 0, for use by other devices */
@@ -26,19 +26,19 @@ typedef enum aclrtMemMallocPolicy {
     ACL_MEM_MALLOC_NORMAL_ONLY_P2P = 5,           /**< as 2, for use by other devices */
     ACL_MEM_MALLOC_HUGE1G_ONLY = 6,               /**< 1 GiB pages or failure */
     ACL_MEM_MALLOC_HUGE1G_ONLY_P2P = 7,           /**< as 6, for use by other devices */
-    ACL_MEM_TYPE_LOW_BAND_WIDTH = 0x0100,         /**< bit: from the slower memory */
-    ACL_MEM_TYPE_HIGH_BAND_WIDTH = 0x1000,        /**< bit: from the faster memory */
-    ACL_MEM_ACCESS_USER_SPACE_READONLY = 0x100000 /**< bit: user programs may only read it */
+    ACL_MEM_TYPE_LOW_BAND_WIDTH = 0x0100,
+    ACL_MEM_TYPE_HIGH_BAND_WIDTH = 0x1000,
+    ACL_MEM_ACCESS_USER_SPACE_READONLY = 0x100000
 } aclrtMemMallocPolicy;
 
-/** Size of a page, as reported in older interfaces. */
+/** Size of a page. */
 typedef enum aclrtMemPgType {
     NORMAL_PAGE_TYPE = 0,
     HUGE_PAGE_TYPE = 1,
     HUGE1G_PAGE_TYPE = 2
 } aclrtMemPgType;
 
-/** Kind of device memory, as reported in older interfaces. */
+/** Kind of device memory. */
 typedef enum aclrtMemType {
     HBM_TYPE = 0,
     DDR_TYPE = 1,
@@ -49,9 +49,9 @@ typedef enum aclrtMemType {
 /** Which field of aclrtMallocAttrValue counts. */
 typedef enum aclrtMallocAttrType {
     ACL_RT_MEM_ATTR_RSV = 0,       /**< none */
-    ACL_RT_MEM_ATTR_MODULE_ID = 1, /**< moduleId: for whom the memory is booked */
+    ACL_RT_MEM_ATTR_MODULE_ID = 1, /**< moduleId */
     ACL_RT_MEM_ATTR_DEVICE_ID = 2, /**< deviceId: must be the current device */
-    ACL_RT_MEM_ATTR_VA_FLAG = 3    /**< vaFlag: same address on host and device */
+    ACL_RT_MEM_ATTR_VA_FLAG = 3    /**< vaFlag */
 } aclrtMallocAttrType;
 
 /** Value of one allocation attribute. */
@@ -81,9 +81,9 @@ typedef struct aclrtPtrAttributes {
     uint32_t rsv[4];           /**< reserved */
 } aclrtPtrAttributes;
 
-/** Memory in use by one module of the runtime. */
+/** Memory in use. */
 typedef struct aclrtMemUsageInfo {
-    char name[32];        /**< module */
+    char name[32];
     uint64_t curMemSize;  /**< bytes now */
     uint64_t memPeakSize; /**< bytes at most so far */
     size_t reserved[8];
@@ -91,21 +91,21 @@ typedef struct aclrtMemUsageInfo {
 
 /** How aclrtHostRegister maps host memory; the values are bits. */
 typedef enum aclrtHostRegisterType {
-    ACL_HOST_REGISTER_MAPPED = 0,   /**< ordinary memory */
-    ACL_HOST_REGISTER_IOMEMORY = 4, /**< memory of another device */
-    ACL_HOST_REGISTER_READONLY = 8  /**< devices only read it */
+    ACL_HOST_REGISTER_MAPPED = 0,
+    ACL_HOST_REGISTER_IOMEMORY = 4,
+    ACL_HOST_REGISTER_READONLY = 8
 } aclrtHostRegisterType;
 
 /* Bits for aclrtHostRegisterV2; at least one is needed. */
 #define ACL_HOST_REG_MAPPED 0x2U         /**< devices get an address for it */
-#define ACL_HOST_REG_IOMEMORY 0x4U       /**< memory of another device */
-#define ACL_HOST_REG_READONLY 0x8U       /**< devices only read it */
-#define ACL_HOST_REG_PINNED 0x10000000U  /**< pin it, for asynchronous copies */
+#define ACL_HOST_REG_IOMEMORY 0x4U
+#define ACL_HOST_REG_READONLY 0x8U
+#define ACL_HOST_REG_PINNED 0x10000000U
 
 /* Bits for aclrtCheckMemType. */
-#define ACL_RT_MEM_TYPE_DEV 0x2U   /**< ordinary device memory */
-#define ACL_RT_MEM_TYPE_DVPP 0x8U  /**< memory of the media unit */
-#define ACL_RT_MEM_TYPE_RSVD 0x10U /**< reserved memory */
+#define ACL_RT_MEM_TYPE_DEV 0x2U
+#define ACL_RT_MEM_TYPE_DVPP 0x8U
+#define ACL_RT_MEM_TYPE_RSVD 0x10U
 
 /** Units that might reach registered host memory, for aclrtHostMemMapCapabilities. */
 typedef enum aclrtHacType {
@@ -145,7 +145,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMal
 ACL_FUNC_VISIBILITY aclError aclrtMallocAlign32(void **devPtr, size_t size,
                                                 aclrtMemMallocPolicy policy);
 
-/** The same as aclrtMalloc; caching needs no care any more. */
+/** The same as aclrtMalloc. */
 ACL_FUNC_VISIBILITY aclError aclrtMallocCached(void **devPtr, size_t size,
                                                aclrtMemMallocPolicy policy);
 
@@ -157,7 +157,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMallocWithCfg(void **devPtr, size_t size,
                                                 aclrtMemMallocPolicy policy,
                                                 aclrtMallocConfig *cfg);
 
-/** aclrtMallocWithCfg, from memory that the task scheduler can reach. */
+/** aclrtMallocWithCfg for the task scheduler. */
 ACL_FUNC_VISIBILITY aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size,
                                                          aclrtMemMallocPolicy policy,
                                                          aclrtMallocConfig *cfg);
@@ -172,8 +172,7 @@ ACL_FUNC_VISIBILITY aclError aclrtFree(void *devPtr);
 ACL_FUNC_VISIBILITY aclError aclrtFreeWithDevSync(void *devPtr);
 
 /**
- * Allocates pinned host memory, the kind that asynchronous copies like. Every device can reach it.
- * Needs a current context all the same (107002). 100000 for NULL or size 0, 207001 if there is no
+ * Allocates pinned host memory, the kind that asynchronous copies like. Needs a current context all the same (107002). 100000 for NULL or size 0, 207001 if there is no
  * more.
  */
 ACL_FUNC_VISIBILITY aclError aclrtMallocHost(void **hostPtr, size_t size);
@@ -188,10 +187,10 @@ ACL_FUNC_VISIBILITY aclError aclrtFreeHost(void *hostPtr);
 /** Waits for the device, then does aclrtFreeHost. */
 ACL_FUNC_VISIBILITY aclError aclrtFreeHostWithDevSync(void *hostPtr);
 
-/** Not needed any more: caches take care of themselves. size 0 -> an error. */
+/** Documented as unnecessary in current versions. size 0 -> an error. */
 ACL_FUNC_VISIBILITY aclError aclrtMemFlush(void *devPtr, size_t size);
 
-/** Not needed any more: caches take care of themselves. size 0 -> an error. */
+/** Documented as unnecessary in current versions. size 0 -> an error. */
 ACL_FUNC_VISIBILITY aclError aclrtMemInvalidate(void *devPtr, size_t size);
 
 /* ------------------------------------------------------------ registration */
@@ -236,22 +235,22 @@ ACL_FUNC_VISIBILITY aclError aclrtPointerGetAttributes(const void *ptr,
                                                        aclrtPtrAttributes *attributes);
 
 /**
- * Free and total bytes of one kind of memory on the current device. ACL_HBM_MEM is the one to ask
- * for. NULL -> 100000, a number that is no kind of memory -> 107016.
+ * Free and total bytes of one kind of memory on the current device. NULL -> 100000, a number that
+ * is no kind of memory -> 107016.
  */
 ACL_FUNC_VISIBILITY aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 
-/** Memory per module of the runtime: fills at most inputNum entries, *outputNum says how many. */
+/** Memory in use on a device: fills at most inputNum entries, *outputNum says how many. */
 ACL_FUNC_VISIBILITY aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
                                                   size_t inputNum, size_t *outputNum);
 
-/** Tells whether all `size` addresses are of the kinds in memType (ACL_RT_MEM_TYPE_* bits). */
+/** Checks `size` addresses against the kinds in memType (ACL_RT_MEM_TYPE_* bits). */
 ACL_FUNC_VISIBILITY aclError aclrtCheckMemType(void **addrList, uint32_t size, uint32_t memType,
                                                uint32_t *checkResult, uint32_t reserve);
 
 /**
  * Maps device memory for another device ahead of time, so that its first access is not slow. Moves
- * no data and grants no right: peer access is a matter of rt/peer.h.
+ * no data.
  * devPtr NULL, size 0 or flags not 0 -> 100000, bad device -> 107001.
  */
 ACL_FUNC_VISIBILITY aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId,

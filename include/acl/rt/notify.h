@@ -1,7 +1,7 @@
 /**
  * @file rt/notify.h
- * Notifies: one-shot signals between streams, also across devices and processes, and counting
- * notifies. The host cannot wait for them; for that there are events (rt/event.h).
+ * Notifies: one-shot signals between streams, also of other processes, and counting notifies. No
+ * call lets the host wait for one; for that there are events (rt/event.h).
  */
 #ifndef ACL_RT_NOTIFY_H_
 #define ACL_RT_NOTIFY_H_
@@ -14,15 +14,15 @@ extern "C" {
 
 /* Flags of aclrtCreateNotify. */
 #define ACL_NOTIFY_DEFAULT 0x0U
-#define ACL_NOTIFY_DEVICE_USE_ONLY 0x1U /**< waited for on the device only */
+#define ACL_NOTIFY_DEVICE_USE_ONLY 0x1U
 
 /* Flags of aclrtNotifyGetExportKey. */
 #define ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT 0x0UL
-#define ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION 0x2UL /**< any process may import it */
+#define ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION 0x2UL
 
 /* Flags of aclrtNotifyImportByKey. */
 #define ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT 0x0UL
-#define ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS 0x2UL /**< also from another device */
+#define ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS 0x2UL
 
 /** What aclrtCntNotifyRecord does to the counter. */
 typedef enum aclrtCntNotifyRecordMode {
@@ -32,7 +32,7 @@ typedef enum aclrtCntNotifyRecordMode {
     ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE = 4    /**< counter &= value */
 } aclrtCntNotifyRecordMode;
 
-/** When aclrtCntNotifyWaitWithTimeout lets the stream pass. */
+/** When aclrtCntNotifyWaitWithTimeout lets the stream pass; the last one as softacl takes it. */
 typedef enum aclrtCntNotifyWaitMode {
     ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE = 0,              /**< counter < value */
     ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE = 1,             /**< counter == value */
@@ -47,7 +47,7 @@ typedef struct aclrtCntNotifyRecordInfo {
     uint32_t value;
 } aclrtCntNotifyRecordInfo;
 
-/** Argument of aclrtCntNotifyWaitWithTimeout. */
+/** Argument of aclrtCntNotifyWaitWithTimeout; what softacl does with it. */
 typedef struct aclrtCntNotifyWaitInfo {
     aclrtCntNotifyWaitMode mode;
     uint32_t value;
@@ -56,7 +56,7 @@ typedef struct aclrtCntNotifyWaitInfo {
     uint8_t rsv[3];
 } aclrtCntNotifyWaitInfo;
 
-/** Creates a notify on the current device; flag is an ACL_NOTIFY_* value. */
+/** Creates a notify; flag is an ACL_NOTIFY_* value. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t flag);
 
 /** Destroys a notify. */
@@ -69,10 +69,10 @@ ACL_FUNC_VISIBILITY aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream s
 ACL_FUNC_VISIBILITY aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream,
                                                      uint32_t timeout);
 
-/** The number of the notify on its device. */
+/** The number of the notify. */
 ACL_FUNC_VISIBILITY aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId);
 
-/** Clears several notifies at once. */
+/** Clears several notifies. */
 ACL_FUNC_VISIBILITY aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num);
 
 /** Makes a key (65 bytes) by which another process can open the notify. */
@@ -106,10 +106,10 @@ ACL_FUNC_VISIBILITY aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNot
                                                            aclrtStream stream,
                                                            aclrtCntNotifyWaitInfo *info);
 
-/** Queues setting the counter to 0. */
+/** Resets the counter; takes a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream);
 
-/** The number of the counting notify on its device. */
+/** The number of the counting notify. */
 ACL_FUNC_VISIBILITY aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId);
 
 #ifdef __cplusplus

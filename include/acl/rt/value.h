@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* When aclrtValueWait lets the stream pass; x is the value in memory. */
+/* When aclrtValueWait lets the stream pass. What softacl does, with x for the value in memory: */
 #define ACL_STREAM_WAIT_VALUE_GEQ 0x00000000U /**< x >= value */
 #define ACL_STREAM_WAIT_VALUE_EQ 0x00000001U  /**< x == value */
 #define ACL_STREAM_WAIT_VALUE_AND 0x00000002U /**< (x & value) != 0 */
@@ -26,7 +26,7 @@ ACL_FUNC_VISIBILITY aclError aclrtValueWrite(void *devAddr, uint64_t value, uint
                                              aclrtStream stream);
 
 /**
- * Queues waiting until the 64-bit value at devAddr meets the condition in flag
+ * Queues waiting for a condition on the 64-bit value at devAddr: flag
  * (ACL_STREAM_WAIT_VALUE_*; others -> 107000). Places and chips as in aclrtValueWrite.
  */
 ACL_FUNC_VISIBILITY aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag,

@@ -78,6 +78,7 @@ pub fn report() -> Report {
             },
         ],
         suppressed: 0,
+        notes: Vec::new(),
         timeline: vec![pageable, copy, write, wait],
     }
 }

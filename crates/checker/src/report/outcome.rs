@@ -65,6 +65,7 @@ impl Outcome {
             self.seed = report.seed;
         }
         self.suppressed += report.suppressed;
+        self.notes.extend(report.notes);
         let mut fresh = false;
         let process = self.processes.len();
         for finding in report.findings {

@@ -57,6 +57,7 @@ impl Caller<'_> {
         let elsewhere = self.machine.contexts.live().any(|(_, context)| context.device() == given as u32);
         if primary.context.is_none() && !elsewhere {
             let memory = &self.machine.memory;
+            self.machine.pools.end_of(given as u32);
             memory.device(given as u32).clear(|start, len| self.machine.quarantine(memory.reach(start), len));
             self.forget_physical(given as u32);
             memory.trim(given as u32);
@@ -125,6 +126,7 @@ impl Caller<'_> {
             }
             first = first.or(stream.take_failure());
         }
+        self.machine.trim_pools();
         context.check()?;
         first.map_or(Ok(()), fail)
     }

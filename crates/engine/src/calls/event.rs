@@ -2,7 +2,7 @@
 
 use super::Caller;
 use crate::context::ContextKey;
-use crate::drive::outside;
+use crate::drive::outside::{self, Sign, Vigil};
 use crate::error::{Error, Result, fail};
 use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
@@ -187,13 +187,12 @@ impl Caller<'_> {
             if counters.has_reached(record) {
                 return Ok(());
             }
-            let after = Waited::Outside(Arc::clone(&counters), record);
+            let after = Waited::Outside(Arc::new(Vigil::new(Sign::Record(counters, record))));
             event.waits.fetch_add(1, Ordering::Relaxed);
             let task = Task::Wait { after, event: Some(key) };
             self.machine.submit(stream_key, stream, context_key, task).inspect_err(|_| {
                 event.waits.fetch_sub(1, Ordering::Relaxed);
             })?;
-            self.machine.outside.watch(self.machine, stream_key, counters, record);
             return Ok(());
         }
         if !kind.can_order() {
@@ -281,7 +280,11 @@ impl Caller<'_> {
             return if reached { Ok(()) } else { fail(Error::EventTimeout(timeout_ms)) };
         }
         let Some(point) = lock(&event.state).record else { return Ok(()) };
-        if self.machine.wait(point, deadline(timeout_ms)) { Ok(()) } else { fail(Error::EventTimeout(timeout_ms)) }
+        if !self.machine.wait(point, deadline(timeout_ms)) {
+            return fail(Error::EventTimeout(timeout_ms));
+        }
+        self.machine.trim_pools();
+        Ok(())
     }
 
     /// The status, and whether the event is of the extended kind.

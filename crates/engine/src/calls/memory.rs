@@ -22,14 +22,7 @@ impl Caller<'_> {
         let (_, context) = self.context_or_default()?;
         self.check_may_block()?;
         let device = context.device();
-        let heap = self.machine.memory.device(device);
-        let allocated = heap.allocate(size);
-        let start = allocated.ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))?;
-        if let Some(probe) = self.machine.probe() {
-            self.machine.poison(start, size);
-            probe.allocated(Place::Device(device), start, size);
-        }
-        Ok(start)
+        self.machine.allocate_on(device, size)
     }
 
     pub fn free(&self, address: usize) -> Result<()> {
@@ -37,6 +30,7 @@ impl Caller<'_> {
         let Some(device) = memory.device_of(address) else {
             return fail(Error::NotAStart(format!("{address:#x} is not in device memory, and")));
         };
+        self.machine.pools.disown(address);
         let reach = memory.reach(address);
         if let Some(probe) = self.machine.probe()
             && memory.device_extent(address).is_some_and(|extent| extent.start == address)
@@ -155,6 +149,21 @@ const POISON: u8 = 0xa5;
 const POISONED: usize = 16 << 20;
 
 impl Machine {
+    /// Memory of a device. Pools give back what they only keep before there is none.
+    pub(crate) fn allocate_on(&self, device: u32, size: usize) -> Result<usize> {
+        let heap = self.memory.device(device);
+        let allocated = heap.allocate(size).or_else(|| {
+            self.trim_pools_of(device);
+            heap.allocate(size)
+        });
+        let start = allocated.ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))?;
+        if let Some(probe) = self.probe() {
+            self.poison(start, size);
+            probe.allocated(Place::Device(device), start, size);
+        }
+        Ok(start)
+    }
+
     /// Makes fresh device memory recognisable.
     fn poison(&self, start: usize, size: usize) {
         bytes::fill(self.memory.reach(start), POISON, size.min(POISONED))

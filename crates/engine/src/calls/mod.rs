@@ -11,12 +11,16 @@ mod graph;
 mod host;
 mod ipc;
 mod memory;
+mod notify;
+mod pool;
 mod stream;
+mod value;
 mod virtual_memory;
 
 pub use device::PeerStatus;
 pub use event::EventStatus;
 pub use memory::DeviceUsage;
+pub(crate) use value::Values;
 pub use virtual_memory::{AccessGrant, PhysicalRequest};
 
 use crate::context::{Context, ContextKey};

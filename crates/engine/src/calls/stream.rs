@@ -70,6 +70,7 @@ impl Caller<'_> {
         if self.machine.is_ordinary()
             && let Some((_, slot)) = self.ordinary_stream(raw)
             && slot.value.is_clean()
+            && self.machine.pools.are_empty()
         {
             slot.value.forget_volume();
             budget::renew();
@@ -95,6 +96,7 @@ impl Caller<'_> {
         if !self.machine.wait(point, deadline(timeout_ms)) {
             return fail(Error::StreamTimeout(timeout_ms));
         }
+        self.machine.trim_pools();
         if let Some(error) = stream.take_failure() {
             return fail(error);
         }

@@ -11,6 +11,7 @@ mod spans;
 mod stepper;
 mod workers;
 
+pub use outside::ValueCondition;
 pub(crate) use spans::{Shelf, Spans};
 pub use stepper::Schedule;
 pub(crate) use stepper::Stepper;
@@ -153,6 +154,8 @@ impl Machine {
                 self.note_failure(key, sequence, "copy", task::inaccessible(span)(Fault));
             }
             stream.track.completion.advance(sequence);
+            drop(lane);
+            self.look_again();
             return sequence;
         }
         self.enqueue(key, stream, lane, Task::Copy(span))
@@ -224,7 +227,7 @@ impl Machine {
         let (mut left, mut claims) = (limit.tasks, limit.claims);
         loop {
             let mut lane = lock(&stream.track.lane);
-            let (first, mut sequence) = match lane.claim(|task| self.readiness(task)) {
+            let (first, mut sequence) = match lane.claim(|task| self.readiness(key, task)) {
                 Ok(claimed) => claimed,
                 Err(Rest::Empty) => return Stop::Empty,
                 Err(Rest::Claimed) => return Stop::Busy,
@@ -319,6 +322,11 @@ impl Machine {
                 run.is_cancelled.store(true, Ordering::Release);
                 return Some(run);
             }
+            Task::Release(leaving) => {
+                // What still runs in front of it may use the memory.
+                let newest = self.streams.slot(key).newest();
+                self.arrive(&leaving, StreamPoint { stream: key, sequence: newest });
+            }
             _ => {}
         }
         None
@@ -379,6 +387,7 @@ impl Machine {
         for watcher in self.streams.slot(key).track.finish(sequence) {
             self.list(watcher);
         }
+        self.look_again();
         if let Driver::Stepped(stepper) = &self.driver {
             stepper.changed();
         }
@@ -444,9 +453,14 @@ impl Machine {
         reached
     }
 
-    fn readiness(&self, task: &Task) -> Readiness<StreamKey> {
+    /// Whether the front of a stream may start. A wait for a notify that may is over: it has taken it.
+    fn readiness(&self, key: StreamKey, task: &Task) -> Readiness<StreamKey> {
         let after = match task {
             Task::Wait { after, .. } => after,
+            Task::Await(vigil) => return self.attend(key, vigil),
+            Task::Node { node, run } if !run.is_cancelled.load(Ordering::Acquire) => {
+                return node.vigil().map_or(Readiness::Ready, |vigil| self.attend(key, &vigil));
+            }
             Task::Join(run) => match run.end.get() {
                 Some(end) => &Waited::Point(*end),
                 None => return Readiness::Unknown,
@@ -457,8 +471,7 @@ impl Machine {
             Waited::Point(point) => *point,
             Waited::Signal(signal) if signal.is_up() => return Readiness::Ready,
             Waited::Signal(_) => return Readiness::Unknown,
-            Waited::Outside(counters, record) if counters.has_reached(*record) => return Readiness::Ready,
-            Waited::Outside(..) => return Readiness::Unknown,
+            Waited::Outside(vigil) => return self.attend(key, vigil),
             Waited::Next(cell) => match cell.get() {
                 Some(point) => *point,
                 None => return Readiness::Unknown,
@@ -528,7 +541,16 @@ impl Machine {
                 signal.lower();
                 Ok(())
             }
-            Task::Annotation(_) => Ok(()),
+            Task::Await(vigil) => vigil.result(),
+            Task::Change { counter, change } => {
+                counter.update(|value| Some(change.apply(value)));
+                Ok(())
+            }
+            Task::Release(leaving) => {
+                self.arrive(&leaving, StreamPoint { stream: key, sequence: sequence - 1 });
+                Ok(())
+            }
+            Task::Annotation(_) | Task::CacheOperation => Ok(()),
             Task::Doomed(error) => Err(error),
             moving => {
                 let volume = stream.volume.load(Ordering::Relaxed);
@@ -573,6 +595,11 @@ impl Machine {
                 let span = Span { target, source: target, len: 4 * count };
                 Ok(bytes::fill_words(target, word, count).map_err(task::inaccessible(span))?)
             }
+            Task::WriteValue { target, value } => {
+                let span = Span { target, source: target, len: size_of::<u64>() };
+                Ok(bytes::write(target, &value.to_le_bytes()).map_err(task::inaccessible(span))?)
+            }
+            Task::CacheOperation => Ok(()),
             Task::Reduce(reduction) => reduction.run(),
             Task::Described { descriptor, form } => alone(task::described(&self.memory, descriptor, form)?),
             Task::Indirect(indirect) => alone(indirect.resolve(&self.memory)?),
@@ -585,6 +612,9 @@ impl Machine {
             | Task::Update(_)
             | Task::Lower(_)
             | Task::Host(_)
+            | Task::Await(_)
+            | Task::Change { .. }
+            | Task::Release(_)
             | Task::Annotation(_)
             | Task::Doomed(_) => unreachable!("execute handles tasks that move no bytes"),
         }

@@ -1,18 +1,161 @@
-//! Waits for other processes: streams whose front waits for an event that another process records.
+//! Waits for what no stream promises: records of other processes, values in device memory, notifies.
 //!
-//! Nobody tells us when that happens, so one thread looks, as long as anybody waits.
+//! Whoever changes such a thing through the engine makes us look again, which costs one load while
+//! nobody waits. Other processes, and host code that writes device memory, say nothing; so one thread
+//! looks as well, as long as a stream stands at such a wait. It also makes up for the change that comes
+//! at the same moment as the wait, so that nobody pays for a fence.
 
+use crate::bytes;
+use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
 use crate::memory::shared::SharedCounters;
-use crate::stream::StreamKey;
+use crate::notify::{Compare, Counter};
 use crate::stream::bell::Bell;
+use crate::stream::lane::Readiness;
+use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::lock;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Once, Weak};
 use std::time::{Duration, Instant};
 
-/// How often the thread looks; a wake-up costs about as much.
-const INTERVAL: Duration = Duration::from_micros(100);
+/// How often the thread looks at first, and at last. A choice: a wake-up costs about as much as the
+/// first, and the last is small for somebody who has waited for long.
+const SHORTEST: Duration = Duration::from_micros(100);
+const LONGEST: Duration = Duration::from_millis(1);
+
+/// What must come true.
+#[derive(Debug)]
+pub(crate) enum Sign {
+    /// A record of another process.
+    Record(Arc<SharedCounters>, u64),
+    /// A value in memory that the engine reaches at `reach`.
+    Value { reach: usize, value: u64, condition: ValueCondition },
+    /// A notify, or a counting one.
+    Notify { counter: Arc<Counter>, compare: Compare, clears: bool },
+}
+
+/// How `aclrtValueWait` compares; x is the value in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueCondition {
+    /// x >= value.
+    AtLeast,
+    /// x == value.
+    Equal,
+    /// x & value is not 0.
+    And,
+    /// !(x | value) is not 0.
+    Nor,
+}
+
+impl ValueCondition {
+    pub(crate) fn holds(self, found: u64, value: u64) -> bool {
+        match self {
+            ValueCondition::AtLeast => found >= value,
+            ValueCondition::Equal => found == value,
+            ValueCondition::And => found & value != 0,
+            ValueCondition::Nor => !(found | value) != 0,
+        }
+    }
+}
+
+/// A wait of one stream for a sign. In a graph the same one serves every run.
+#[derive(Debug)]
+pub(crate) struct Vigil {
+    sign: Sign,
+    /// The task that gives the sign, where the program has queued it before the wait.
+    pub(crate) after: Option<StreamPoint>,
+    /// How long the stream may stand here.
+    timeout: Option<Duration>,
+    deadline: Mutex<Option<Instant>>,
+    is_expired: AtomicBool,
+    is_watched: AtomicBool,
+}
+
+impl Vigil {
+    pub(crate) fn new(sign: Sign) -> Vigil {
+        Vigil {
+            sign,
+            after: None,
+            timeout: None,
+            deadline: Mutex::new(None),
+            is_expired: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn after(self, after: Option<StreamPoint>) -> Vigil {
+        Vigil { after, ..self }
+    }
+
+    pub(crate) fn within(self, timeout: Option<Duration>) -> Vigil {
+        Vigil { timeout, ..self }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        match self.sign {
+            Sign::Record(..) => "event wait",
+            Sign::Value { .. } => "value wait",
+            Sign::Notify { .. } => "notify wait",
+        }
+    }
+
+    /// The bytes that it looks at.
+    pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
+        matches!(self.sign, Sign::Value { reach, .. } if reach < start + len && start < reach + size_of::<u64>())
+    }
+
+    /// What became of the wait.
+    pub(crate) fn result(&self) -> Result<()> {
+        match self.timeout {
+            Some(timeout) if self.is_expired.swap(false, Ordering::AcqRel) => {
+                fail(Error::WaitTimeout(self.name(), timeout.as_secs()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the stream may go on; takes the notify, which lets one stream pass for each record.
+    fn take(&self) -> bool {
+        let met = match &self.sign {
+            Sign::Notify { counter, compare, clears } => {
+                let next = |found| if *clears { 0 } else { found };
+                counter.update(|found| compare.holds(found).then(|| next(found)))
+            }
+            _ => self.is_met(),
+        };
+        let expired = !met && self.is_late();
+        if expired {
+            self.is_expired.store(true, Ordering::Release);
+        }
+        if met || expired {
+            *lock(&self.deadline) = None;
+        }
+        met || expired
+    }
+
+    /// Whether it is worth while to list the stream. Changes nothing.
+    fn is_met(&self) -> bool {
+        match &self.sign {
+            Sign::Record(counters, record) => counters.has_reached(*record),
+            Sign::Value { reach, value, condition } => {
+                // Memory that is gone will not change any more: the stream goes on.
+                bytes::read(*reach).map_or(true, |found| condition.holds(u64::from_le_bytes(found), *value))
+            }
+            Sign::Notify { counter, compare, .. } => compare.holds(counter.value()),
+        }
+    }
+
+    fn is_late(&self) -> bool {
+        lock(&self.deadline).is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// The stream stands at the wait: its time runs.
+    fn begin(&self) {
+        if let Some(timeout) = self.timeout {
+            lock(&self.deadline).get_or_insert_with(|| Instant::now() + timeout);
+        }
+    }
+}
 
 pub(crate) struct Outside {
     shared: Arc<Shared>,
@@ -21,7 +164,10 @@ pub(crate) struct Outside {
 
 #[derive(Default)]
 struct Shared {
-    waits: Mutex<Vec<(StreamKey, Arc<SharedCounters>, u64)>>,
+    /// Streams that stand at a wait. A wait that was dropped is not there any more.
+    waits: Mutex<Vec<(StreamKey, Weak<Vigil>)>>,
+    /// How many there are; may lag behind.
+    count: AtomicUsize,
     bell: Bell,
     stop: AtomicBool,
 }
@@ -32,25 +178,56 @@ impl Default for Outside {
     }
 }
 
+impl Machine {
+    /// Whether a stream may pass a wait. If not, it is listed when that changes.
+    pub(crate) fn attend(&self, stream: StreamKey, vigil: &Arc<Vigil>) -> Readiness<StreamKey> {
+        if vigil.take() || self.is_stopped(self.streams.slot(stream)) {
+            return Readiness::Ready;
+        }
+        vigil.begin();
+        self.outside.watch(self, stream, vigil);
+        if vigil.take() { Readiness::Ready } else { Readiness::Unknown }
+    }
+
+    /// Memory or a notify was changed, which a stream may wait for.
+    #[inline]
+    pub(crate) fn look_again(&self) {
+        if self.outside.shared.count.load(Ordering::Relaxed) != 0 {
+            self.outside.shared.look(self);
+        }
+    }
+}
+
 impl Outside {
-    /// Lists a stream when a record of another process is reached.
-    pub(crate) fn watch(&self, machine: &Machine, stream: StreamKey, counters: Arc<SharedCounters>, record: u64) {
-        lock(&self.shared.waits).push((stream, counters, record));
+    /// Lists a stream when its wait may be over.
+    fn watch(&self, machine: &Machine, stream: StreamKey, vigil: &Arc<Vigil>) {
+        if vigil.is_watched.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        {
+            let mut waits = lock(&self.shared.waits);
+            waits.push((stream, Arc::downgrade(vigil)));
+            self.shared.count.store(waits.len(), Ordering::Relaxed);
+        }
         self.shared.bell.ring();
         self.start.call_once(|| {
             let (shared, weak) = (Arc::clone(&self.shared), machine.weak());
             let run = move || {
+                let mut pause = SHORTEST;
                 loop {
-                    shared
-                        .bell
-                        .sleep_until(None, || shared.stop.load(Ordering::Acquire) || !lock(&shared.waits).is_empty());
+                    let is_idle = || lock(&shared.waits).is_empty();
+                    if is_idle() {
+                        pause = SHORTEST;
+                    }
+                    shared.bell.sleep_until(None, || shared.stop.load(Ordering::Acquire) || !is_idle());
                     if shared.stop.load(Ordering::Acquire) {
                         return;
                     }
                     let Some(machine) = weak.upgrade() else { return };
-                    shared.look(&machine);
+                    let found = shared.look(&machine);
                     drop(machine);
-                    std::thread::park_timeout(INTERVAL);
+                    pause = if found { SHORTEST } else { LONGEST.min(2 * pause) };
+                    std::thread::park_timeout(pause);
                 }
             };
             if let Err(error) = crate::thread::start("softacl-outside".to_owned(), run) {
@@ -61,18 +238,25 @@ impl Outside {
 }
 
 impl Shared {
-    fn look(&self, machine: &Machine) {
+    /// Lists the streams whose waits may be over. `false`: there was none.
+    #[cold]
+    fn look(&self, machine: &Machine) -> bool {
         let mut over = Vec::new();
-        lock(&self.waits).retain(|(stream, counters, record)| {
-            let reached = counters.has_reached(*record);
-            if reached {
-                over.push(*stream);
-            }
-            !reached
-        });
-        for stream in over {
-            machine.list(stream);
+        {
+            let mut waits = lock(&self.waits);
+            waits.retain(|(stream, vigil)| {
+                let Some(vigil) = vigil.upgrade() else { return false };
+                let due = vigil.is_met() || vigil.is_late() || machine.is_stopped(machine.streams.slot(*stream));
+                if due {
+                    vigil.is_watched.store(false, Ordering::Release);
+                    over.push(*stream);
+                }
+                !due
+            });
+            self.count.store(waits.len(), Ordering::Relaxed);
         }
+        over.iter().for_each(|stream| machine.list(*stream));
+        !over.is_empty()
     }
 }
 
@@ -89,7 +273,47 @@ pub(crate) fn wait(counters: &SharedCounters, record: u64, deadline: Option<Inst
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return false;
         }
-        std::thread::park_timeout(INTERVAL);
+        std::thread::park_timeout(SHORTEST);
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_compared_as_named() {
+        use ValueCondition::{And, AtLeast, Equal, Nor};
+        assert!(AtLeast.holds(7, 7) && AtLeast.holds(u64::MAX, 7) && !AtLeast.holds(6, 7));
+        assert!(Equal.holds(7, 7) && !Equal.holds(8, 7));
+        assert!(And.holds(6, 4) && !And.holds(3, 4));
+        assert!(Nor.holds(1, 2) && !Nor.holds(0xf0f0_f0f0_f0f0_f0f0, 0x0f0f_0f0f_0f0f_0f0f));
+    }
+
+    #[test]
+    fn a_notify_lets_one_wait_pass() {
+        let counter = Arc::new(Counter::default());
+        let wait = || {
+            let sign = Sign::Notify { counter: Arc::clone(&counter), compare: Compare::Equal(1), clears: true };
+            Vigil::new(sign)
+        };
+        let (first, second) = (wait(), wait());
+        assert!(!first.take());
+        counter.update(|_| Some(1));
+        assert!(first.is_met() && second.is_met());
+        assert!(second.take() && !first.take());
+    }
+
+    #[test]
+    fn a_wait_with_a_timeout_passes_and_says_so_once() {
+        let counter = Arc::new(Counter::default());
+        let sign = Sign::Notify { counter, compare: Compare::Equal(1), clears: true };
+        let vigil = Vigil::new(sign).within(Some(Duration::ZERO));
+        assert!(!vigil.take(), "its time has not begun");
+        vigil.begin();
+        assert!(vigil.take());
+        assert_eq!(vigil.result().unwrap_err().code(), 107019);
+        assert!(vigil.result().is_ok());
+    }
 }

@@ -233,7 +233,9 @@ impl Stepper {
                 Stop::Blocked(Readiness::After(earlier)) => stream = earlier.stream,
                 // A stream that is empty by now was finished by another thread: look again.
                 Stop::Empty if stream != point.stream => stream = point.stream,
-                Stop::Empty | Stop::Busy | Stop::Blocked(_) => return false,
+                // Any stream may be the one that gives the sign.
+                Stop::Blocked(Readiness::Unknown) => return self.step_any(machine),
+                Stop::Empty | Stop::Busy | Stop::Blocked(Readiness::Ready) => return false,
             }
         }
     }

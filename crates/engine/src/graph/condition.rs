@@ -122,7 +122,7 @@ impl Machine {
 /// Refuses a task that a sub-graph cannot hold.
 pub(crate) fn check_fits_sub_graph(task: &Task) -> Result<()> {
     match task {
-        Task::Host(_) | Task::Doomed(_) => {
+        Task::Host(_) | Task::Await(_) | Task::Change { .. } | Task::Doomed(_) => {
             fail(Error::Feature(format!("a {} cannot be part of a sub-graph", task.name())))
         }
         _ => Ok(()),

@@ -2,6 +2,7 @@
 
 use super::check_fits_sub_graph;
 use crate::bytes::Span;
+use crate::drive::outside::Vigil;
 use crate::error::{Error, Result, fail};
 use crate::host::{Delivery, HostCall};
 use crate::sync::lock;
@@ -48,6 +49,14 @@ impl Node {
 
     pub(crate) fn name(&self) -> &'static str {
         self.content().task.name()
+    }
+
+    /// What the node waits for, if it is a wait.
+    pub(crate) fn vigil(&self) -> Option<Arc<Vigil>> {
+        match &lock(&self.content).task {
+            Task::Await(vigil) => Some(Arc::clone(vigil)),
+            _ => None,
+        }
     }
 
     /// What to run now. Memory that was freed after the launch is still there, because the queued
@@ -138,6 +147,10 @@ fn again(task: &Task) -> Option<Task> {
             Task::Host(Box::new(HostCall { function: Arc::clone(&call.function), delivery: call.delivery }))
         }
         Task::Condition(condition) => Task::Condition(Arc::clone(condition)),
+        Task::WriteValue { target, value } => Task::WriteValue { target: *target, value: *value },
+        Task::Await(vigil) => Task::Await(Arc::clone(vigil)),
+        Task::Change { counter, change } => Task::Change { counter: Arc::clone(counter), change: *change },
+        Task::CacheOperation => Task::CacheOperation,
         Task::Doomed(error) => Task::Doomed(error.clone()),
         _ => return None,
     })

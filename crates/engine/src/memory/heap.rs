@@ -73,6 +73,8 @@ struct State {
     vacant: Vec<u32>,
     /// The first record that was never used.
     next: u32,
+    /// Ranges that a pool keeps for its next allocation: record and bytes.
+    parked: BTreeMap<usize, (u32, usize)>,
     used: usize,
     peak: usize,
     /// Freed bytes that may still be committed.
@@ -123,6 +125,7 @@ impl Heap {
             warm: Vec::with_capacity(WARM),
             vacant: Vec::new(),
             next: 1,
+            parked: BTreeMap::new(),
             used: 0,
             peak: 0,
             stale: 0,
@@ -232,29 +235,47 @@ impl Heap {
     /// queued can touch it any more; `None` when that is already so. `false`: no such allocation.
     pub(crate) fn free(&self, start: usize, idle: impl FnOnce(usize) -> Option<Idle>) -> bool {
         let mut state = lock(&self.state);
-        let Some(number) = self.number(start) else { return false };
-        if !self.extent(number).is_some_and(|extent| extent.start == start && extent.size > 0) {
-            return false;
-        }
+        let Some(number) = self.live_at(start) else { return false };
         self.end(&mut state, start, number, idle);
         true
+    }
+
+    /// Ends an allocation but keeps its range, which counts as used. `false`: no such allocation.
+    pub(crate) fn park(&self, start: usize) -> bool {
+        let mut state = lock(&self.state);
+        let Some(number) = self.live_at(start) else { return false };
+        let span = self.record(number)[SIZE].swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
+        state.parked.insert(start, (number, span));
+        true
+    }
+
+    /// Makes a parked range an allocation of `size` bytes, which must fit it. `false`: it is not parked.
+    pub(crate) fn wake(&self, start: usize, size: usize) -> bool {
+        let mut state = lock(&self.state);
+        let Some((number, span)) = state.parked.remove(&start) else { return false };
+        debug_assert!(size.next_multiple_of(PAGE) == span);
+        self.record(number)[SIZE].store(size, Ordering::Release);
+        true
+    }
+
+    /// Lets go of a parked range. It is reused like a freed one.
+    pub(crate) fn discard(&self, start: usize, idle: impl FnOnce(usize) -> Option<Idle>) {
+        let mut state = lock(&self.state);
+        if let Some((number, span)) = state.parked.remove(&start) {
+            state.release(start, span, number, idle(span));
+        }
+    }
+
+    /// The record of the live allocation that starts there.
+    fn live_at(&self, start: usize) -> Option<u32> {
+        let number = self.number(start)?;
+        self.extent(number).is_some_and(|extent| extent.start == start && extent.size > 0).then_some(number)
     }
 
     /// Ends a live allocation.
     fn end(&self, state: &mut State, start: usize, number: u32, idle: impl FnOnce(usize) -> Option<Idle>) {
         let span = self.record(number)[SIZE].swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
-        state.used -= span;
-        state.stale += span;
-        match idle(span) {
-            Some(idle) => {
-                state.vacant.push(number);
-                state.quarantine.push_back((Extent { start, size: span }, idle));
-            }
-            None => {
-                state.cool(WARM - 1);
-                state.warm.push(Warm { start, span, number });
-            }
-        }
+        state.release(start, span, number, idle(span));
     }
 
     /// Ends every allocation, as a device reset does.
@@ -264,6 +285,9 @@ impl Heap {
             if let Some(Extent { start, size: 1.. }) = self.extent(number) {
                 self.end(&mut state, start, number, |span| idle(start, span));
             }
+        }
+        for (start, (number, span)) in std::mem::take(&mut state.parked) {
+            state.release(start, span, number, idle(start, span));
         }
     }
 
@@ -329,6 +353,22 @@ impl Heap {
 }
 
 impl State {
+    /// Gives up a record and its range.
+    fn release(&mut self, start: usize, span: usize, number: u32, idle: Option<Idle>) {
+        self.used -= span;
+        self.stale += span;
+        match idle {
+            Some(idle) => {
+                self.vacant.push(number);
+                self.quarantine.push_back((Extent { start, size: span }, idle));
+            }
+            None => {
+                self.cool(WARM - 1);
+                self.warm.push(Warm { start, span, number });
+            }
+        }
+    }
+
     /// Moves ranges that nothing can touch any more from the quarantine to the free ranges. Looks at
     /// the oldest `most`; those that must wait go to the end, so that all get their turn.
     fn settle(&mut self, most: usize) {
@@ -431,6 +471,25 @@ mod tests {
         assert!(heap.allocate(2 * PAGE).is_some() && heap.set_aside(1).is_none());
         drop(aside);
         assert_eq!(heap.usage(), Usage { used: 2 * PAGE, peak: 32 * PAGE, capacity: 32 * PAGE });
+    }
+
+    #[test]
+    fn a_parked_range_is_used_but_no_allocation() {
+        let heap = heap();
+        let start = heap.allocate(5000).unwrap();
+        assert!(heap.park(start) && !heap.park(start));
+        assert_eq!((heap.find(start), heap.usage().used, heap.live().len()), (None, 2 * PAGE, 0));
+        assert!(!heap.free(start, |_| None));
+        assert!(heap.wake(start, 6000) && !heap.wake(start, 6000));
+        assert_eq!(heap.find(start + 5999), Some(Extent { start, size: 6000 }));
+        assert!(heap.park(start));
+        heap.discard(start, |_| None);
+        heap.discard(start, |_| None);
+        assert_eq!(heap.usage().used, 0);
+        let again = heap.allocate(32 * PAGE).unwrap();
+        assert!(heap.park(again));
+        heap.clear(|_, _| None);
+        assert!(heap.allocate(32 * PAGE).is_some());
     }
 
     #[test]

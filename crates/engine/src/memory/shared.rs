@@ -1,4 +1,4 @@
-//! Two counters that several processes see: what an event of the IPC kind is made of.
+//! Numbers that several processes see: what an event of the IPC kind and a notify with a key are made of.
 //!
 //! They live in a memory file of the process that made them. Another process opens that file through
 //! the maker's descriptor and keeps its own mapping, so either may end first and nothing is left behind.
@@ -7,10 +7,12 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 const MAGIC: u64 = 0x736f_6674_6163_6c31;
 const LEN: usize = 4096;
+/// Processes that can be admitted by name. They fit the file; the interface names no limit.
+const MAX_GUESTS: usize = 512;
 
 /// How another process finds the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,12 @@ struct Layout {
     nonce: AtomicU64,
     made: AtomicU64,
     reached: AtomicU64,
+    /// The number of a notify.
+    value: AtomicU32,
+    /// Whether every process may open it, or only those in `admitted`; the first `guests` count.
+    is_open: AtomicU32,
+    guests: AtomicU32,
+    admitted: [AtomicU32; MAX_GUESTS],
 }
 
 impl SharedCounters {
@@ -106,6 +114,42 @@ impl SharedCounters {
         self.layout().reached.load(Ordering::Acquire) >= record
     }
 
+    /// The number of a notify.
+    pub(crate) fn value(&self) -> u32 {
+        self.layout().value.load(Ordering::Acquire)
+    }
+
+    /// Changes the number of a notify in one step; `false` when `change` does not want to.
+    pub(crate) fn update(&self, change: impl Fn(u32) -> Option<u32>) -> bool {
+        self.layout().value.fetch_update(Ordering::AcqRel, Ordering::Acquire, change).is_ok()
+    }
+
+    /// Lets every process in.
+    pub(crate) fn open_to_all(&self) {
+        self.layout().is_open.store(1, Ordering::Release);
+    }
+
+    /// Lets a process in; `false` when no more names fit.
+    pub(crate) fn admit(&self, process: u32) -> bool {
+        let Layout { guests, admitted, .. } = self.layout();
+        let Ok(at) = guests.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| {
+            ((count as usize) < MAX_GUESTS).then_some(count + 1)
+        }) else {
+            return false;
+        };
+        admitted[at as usize].store(process, Ordering::Release);
+        true
+    }
+
+    /// Whether a process may use it. The maker always may.
+    pub(crate) fn admits(&self, process: u32) -> bool {
+        let Layout { is_open, guests, admitted, .. } = self.layout();
+        let count = (guests.load(Ordering::Acquire) as usize).min(MAX_GUESTS);
+        process == self.name.process
+            || is_open.load(Ordering::Acquire) != 0
+            || admitted[..count].iter().any(|guest| guest.load(Ordering::Acquire) == process)
+    }
+
     fn layout(&self) -> &Layout {
         // SAFETY: the mapping has this length and lives as long as `self`; all fields are atomic.
         unsafe { &*(self.address as *const Layout) }
@@ -145,5 +189,16 @@ mod tests {
         assert!(SharedCounters::open(SharedName { nonce: name.nonce ^ 1, ..name }).is_err());
         assert!(SharedCounters::open(SharedName { descriptor: 999_999, ..name }).is_err());
         assert!(SharedCounters::open(SharedName { process: 0, ..name }).is_err());
+    }
+
+    #[test]
+    fn guests_are_admitted_by_name_or_all() {
+        let counters = SharedCounters::create().unwrap();
+        assert!(counters.admits(std::process::id()) && !counters.admits(7));
+        assert!(counters.admit(7) && counters.admits(7) && !counters.admits(8));
+        counters.open_to_all();
+        assert!(counters.admits(8));
+        (1..MAX_GUESTS).for_each(|_| assert!(counters.admit(9)));
+        assert!(!counters.admit(9));
     }
 }

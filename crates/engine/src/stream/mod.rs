@@ -79,6 +79,8 @@ mod live {
         pub overflow_check: u32,
         pub custom_tag: u32,
         pub cache_op_info: u32,
+        /// Cube and vector cores that the program wants used at most.
+        pub core_limits: [Option<u32>; 2],
         /// Whether host functions were launched, which excludes subscribed callbacks.
         pub(crate) host_functions: bool,
     }

@@ -1,0 +1,72 @@
+// soc: Ascend910B Ascend950
+// schedules: all
+/* When aclrtValueWait lets a stream pass: the four conditions, for values that a stream, a blocking copy or a memset writes. */
+#include "../expect.h"
+
+/* What is in memory at first holds the stream back, what is written then lets it pass. */
+static const struct row { uint32_t flag; uint64_t wanted, before, after; } rows[] = {
+    {ACL_STREAM_WAIT_VALUE_GEQ, 7, 6, 7},
+    {ACL_STREAM_WAIT_VALUE_GEQ, 7, 0, UINT64_MAX},
+    {ACL_STREAM_WAIT_VALUE_EQ, 7, 8, 7},
+    {ACL_STREAM_WAIT_VALUE_EQ, 1ull << 40, 0, 1ull << 40},
+    {ACL_STREAM_WAIT_VALUE_AND, 6, 9, 2},
+    {ACL_STREAM_WAIT_VALUE_NOR, 0xffff, ~0xffffull, ~0x1ffffull},
+};
+#define ROWS (sizeof rows / sizeof rows[0])
+
+static void put(uint64_t *cell, uint64_t value)
+{
+    REQUIRE_OK(aclrtMemcpy(cell, 8, &value, 8, ACL_MEMCPY_HOST_TO_DEVICE));
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtStream writer = new_stream(), waiter = new_stream();
+    uint64_t *cell = (uint64_t *)device_memory(16);
+    uint64_t *pinned = (uint64_t *)pinned_memory(8);
+    static int ran;
+    int expected = 0;
+    for (size_t i = 0; i < ROWS; i++) {
+        for (int way = 0; way < 3; way++) {
+            put(cell, rows[i].before);
+            EXPECT_OK(aclrtValueWait(cell, rows[i].wanted, rows[i].flag, waiter));
+            EXPECT_OK(aclrtLaunchHostFunc(waiter, count_up, &ran));
+            EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(waiter, 5), 507046);
+            EXPECT_TRUE(count_of(&ran) == expected, "row %zu passed too early", i);
+            if (way == 0) {
+                EXPECT_OK(aclrtValueWrite(cell, rows[i].after, 0, writer));
+            } else if (way == 1) {
+                put(cell, rows[i].after);
+            } else {
+                *pinned = rows[i].after;
+                EXPECT_OK(aclrtMemcpyAsync(cell, 8, pinned, 8, ACL_MEMCPY_HOST_TO_DEVICE, writer));
+            }
+            EXPECT_OK(aclrtSynchronizeStream(waiter));
+            EXPECT_TRUE(count_of(&ran) == ++expected, "row %zu, way %d", i, way);
+            EXPECT_OK(aclrtSynchronizeStream(writer));
+            /* What lets it pass at once is no wait. */
+            EXPECT_OK(aclrtValueWait(cell, rows[i].wanted, rows[i].flag, waiter));
+            EXPECT_OK(aclrtSynchronizeStream(waiter));
+        }
+    }
+    EXPECT_OK(aclrtMemset(cell, 8, 0, 8));
+    EXPECT_OK(aclrtValueWait(cell, 0x0101010101010101u, ACL_STREAM_WAIT_VALUE_EQ, waiter));
+    EXPECT_OK(aclrtMemset(cell, 8, 1, 8));
+    EXPECT_OK(aclrtSynchronizeStream(waiter));
+    /* 64 bits, and no more. */
+    EXPECT_OK(aclrtMemset(cell, 16, 0, 16));
+    EXPECT_OK(aclrtValueWrite(cell, 0x0807060504030201u, 0, writer));
+    EXPECT_OK(aclrtSynchronizeStream(writer));
+    uint8_t *bytes = device_bytes(cell, 16);
+    for (int i = 0; i < 16; i++) {
+        EXPECT_TRUE(bytes[i] == (i < 8 ? i + 1 : 0), "byte %d is %d", i, bytes[i]);
+    }
+    free(bytes);
+    EXPECT_OK(aclrtFree(cell));
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtDestroyStream(writer));
+    EXPECT_OK(aclrtDestroyStream(waiter));
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}

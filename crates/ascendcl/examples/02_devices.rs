@@ -1,0 +1,23 @@
+//! Which devices there are; contexts are values, and any thread may use them.
+
+use ascendcl::{Device, Result};
+use std::thread;
+
+fn main() -> Result<()> {
+    for device in Device::all()? {
+        let context = device.context()?;
+        let memory = context.memory()?;
+        println!("device {}: {} MiB of {} free", device.number(), memory.free >> 20, memory.total >> 20);
+
+        // No set-up on the other thread: the stream knows its context.
+        let stream = context.stream()?;
+        let filled = thread::spawn(move || {
+            let mut buffer = context.buffer::<u8>(1 << 10)?;
+            stream.fill(&mut buffer, device.number() as u8)?;
+            buffer.to_vec()
+        });
+        let bytes = filled.join().expect("the thread does not panic")?;
+        assert!(bytes.iter().all(|byte| u32::from(*byte) == device.number()));
+    }
+    Ok(())
+}

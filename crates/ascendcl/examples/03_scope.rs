@@ -1,0 +1,31 @@
+//! Copies that borrow pinned memory instead of owning it. They are over when the scope is, whichever way it ends.
+
+use ascendcl::{Device, Result};
+
+const ROW: usize = 256;
+
+fn main() -> Result<()> {
+    let context = Device::new(0)?.context()?;
+    let stream = context.stream()?;
+
+    let mut table = context.pinned::<u32>(4 * ROW)?;
+    for (index, element) in table.iter_mut().enumerate() {
+        *element = index as u32;
+    }
+    // The rows go to the device in the other order.
+    let mut device = context.buffer::<u32>(4 * ROW)?;
+    stream.scope(|scope| {
+        for row in 0..4 {
+            let target = 3 - row;
+            scope.upload(table.part(row * ROW..(row + 1) * ROW), device.slice_mut(target * ROW..(target + 1) * ROW))?;
+        }
+        Ok(())
+    })?;
+
+    // The table is ours again.
+    table.fill(0);
+    let first = device.slice(..ROW).to_vec()?;
+    assert_eq!(first[0], 3 * ROW as u32);
+    println!("the first row on the device is now the last of the table");
+    Ok(())
+}

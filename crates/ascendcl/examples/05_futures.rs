@@ -1,0 +1,43 @@
+//! Transfers are futures: many of them under way on one thread, and no thread for any.
+
+use ascendcl::{Device, DeviceBuffer, Result, Stream};
+use std::pin::pin;
+use std::task::Poll;
+
+/// Takes a buffer to the host and counts its ones.
+async fn count(stream: &Stream, device: &DeviceBuffer<u8>) -> Result<usize> {
+    let host = stream.context().pinned(device.len())?;
+    let host = stream.download(device, host)?.await?;
+    Ok(host.iter().filter(|byte| **byte == 1).count())
+}
+
+fn main() -> Result<()> {
+    let context = Device::new(0)?.context()?;
+    let streams = [context.stream()?, context.stream()?];
+    let mut buffers = [context.zeros::<u8>(1000)?, context.zeros::<u8>(1000)?];
+    streams[0].fill(buffers[0].slice_mut(..300), 1)?;
+    streams[1].fill(buffers[1].slice_mut(..500), 1)?;
+
+    let mut first = pin!(count(&streams[0], &buffers[0]));
+    let mut second = pin!(count(&streams[1], &buffers[1]));
+    let (mut one, mut two) = (None, None);
+    // Both at once, on any executor.
+    let both = std::future::poll_fn(|task| {
+        if one.is_none()
+            && let Poll::Ready(result) = first.as_mut().poll(task)
+        {
+            one = Some(result);
+        }
+        if two.is_none()
+            && let Poll::Ready(result) = second.as_mut().poll(task)
+        {
+            two = Some(result);
+        }
+        if one.is_some() && two.is_some() { Poll::Ready(()) } else { Poll::Pending }
+    });
+    pollster::block_on(both);
+    let counts = (one.expect("it is ready")?, two.expect("it is ready")?);
+    println!("{counts:?}");
+    assert_eq!(counts, (300, 500));
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! A pipeline: while one chunk is worked on, the next is on its way to the device and the last on its way back.
+//! Three streams, two sets of buffers, no event in sight: the buffers know who uses them.
+
+use ascendcl::{Context, Device, DeviceBuffer, PinnedBuffer, Result, Stream, Transfer};
+use std::collections::VecDeque;
+
+const CHUNK: usize = 64 << 10;
+const CHUNKS: usize = 16;
+
+struct Slot {
+    input: DeviceBuffer<u8>,
+    output: DeviceBuffer<u8>,
+}
+
+struct Pipeline {
+    uploads: Stream,
+    work: Stream,
+    downloads: Stream,
+    slots: [Slot; 2],
+}
+
+impl Pipeline {
+    fn new(context: &Context) -> Result<Pipeline> {
+        let slot = || Ok(Slot { input: context.buffer(CHUNK)?, output: context.buffer(CHUNK)? });
+        Ok(Pipeline {
+            uploads: context.stream()?,
+            work: context.stream()?,
+            downloads: context.stream()?,
+            slots: [slot()?, slot()?],
+        })
+    }
+
+    /// Queues everything that has to happen to a chunk.
+    fn start(
+        &mut self,
+        chunk: usize,
+        source: PinnedBuffer<u8>,
+        target: PinnedBuffer<u8>,
+    ) -> Result<[Transfer<PinnedBuffer<u8>>; 2]> {
+        let Slot { input, output } = &mut self.slots[chunk % 2];
+        let upload = self.uploads.upload(source, &mut *input)?;
+        self.work.copy(&*input, &mut *output)?;
+        self.work.fill(output.slice_mut(..1), 0xee)?;
+        let download = self.downloads.download(&*output, target)?;
+        Ok([upload, download])
+    }
+}
+
+fn main() -> Result<()> {
+    let context = Device::new(0)?.context()?;
+    let mut pipeline = Pipeline::new(&context)?;
+    let mut under_way = VecDeque::new();
+    let mut seen = 0;
+    for chunk in 0..CHUNKS {
+        let source = context.pinned_from(&vec![chunk as u8; CHUNK])?;
+        under_way.push_back((chunk, pipeline.start(chunk, source, context.pinned(CHUNK)?)?));
+        if under_way.len() == 2 {
+            seen += finish(under_way.pop_front())?;
+        }
+    }
+    while !under_way.is_empty() {
+        seen += finish(under_way.pop_front())?;
+    }
+    assert_eq!(seen, CHUNKS);
+    println!("{seen} chunks of {} KiB went through", CHUNK >> 10);
+    Ok(())
+}
+
+fn finish(oldest: Option<(usize, [Transfer<PinnedBuffer<u8>>; 2])>) -> Result<usize> {
+    let Some((chunk, [upload, download])) = oldest else { return Ok(0) };
+    upload.wait()?;
+    let result = download.wait()?;
+    assert_eq!(result[0], 0xee);
+    assert!(result[1..].iter().all(|byte| usize::from(*byte) == chunk));
+    Ok(1)
+}

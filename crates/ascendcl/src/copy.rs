@@ -1,0 +1,189 @@
+//! Asynchronous work of a stream on one range: copies and fills.
+//!
+//! The order of steps is the same everywhere: check, order after earlier work, hand to the runtime, take a ticket,
+//! note it in the buffers. A call that the runtime refuses may have queued a part: then too there is a ticket, and
+//! host memory is given back only when it is done.
+
+use crate::buffer::{View, ViewMut};
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::pinned::PinnedBuffer;
+use crate::raw;
+use crate::stream::Stream;
+use crate::transfer::Transfer;
+use ascendcl_sys::{ACL_MEMCPY_DEVICE_TO_DEVICE, ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE};
+use std::ffi::c_void;
+use std::panic::Location;
+
+/// Work that was handed to the runtime, and what the runtime said.
+pub(crate) struct Submission {
+    pub(crate) ticket: u64,
+    pub(crate) result: Result<()>,
+}
+
+impl Stream {
+    /// Copies pinned memory to the device. The pinned buffer is away until the copy is over:
+    /// [`Transfer::wait`] gives it back.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// let mut device = context.zeros::<u8>(4)?;
+    /// let host = context.pinned_from(&[1, 2, 3, 4])?;
+    /// let transfer = stream.upload(host, &mut device)?;
+    /// let mut host = transfer.wait()?;      // and now it can be written again
+    /// host[0] = 9;
+    /// assert_eq!(device.to_vec()?, [1, 2, 3, 4]);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn upload<'a, T: Element>(
+        &self,
+        source: PinnedBuffer<T>,
+        target: impl Into<ViewMut<'a, T>>,
+    ) -> Result<Transfer<PinnedBuffer<T>>> {
+        let place = Location::caller();
+        match self.upload_from(source.start(), source.len(), target.into()) {
+            Ok(work) => Transfer::of(self, work, source, place),
+            Err(error) => Err(error.at(place)),
+        }
+    }
+
+    /// Copies device memory to pinned memory. The pinned buffer is away until the copy is over.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// let device = context.upload_slice(&[1, 2, 3])?;
+    /// let host = stream.download(device.slice(..2), context.pinned::<i32>(2)?)?.wait()?;
+    /// assert_eq!(*host, [1, 2]);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn download<'a, T: Element>(
+        &self,
+        source: impl Into<View<'a, T>>,
+        target: PinnedBuffer<T>,
+    ) -> Result<Transfer<PinnedBuffer<T>>> {
+        let place = Location::caller();
+        match self.download_to(source.into(), target.start(), target.len()) {
+            Ok(work) => Transfer::of(self, work, target, place),
+            Err(error) => Err(error.at(place)),
+        }
+    }
+
+    /// Copies within the memory of the device. Nothing has to be waited for: later work on either buffer comes after.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// let source = context.upload_slice(&[1, 2, 3])?;
+    /// let mut target = context.buffer::<i32>(3)?;
+    /// stream.copy(&source, &mut target)?;
+    /// assert_eq!(target.to_vec()?, [1, 2, 3]);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn copy<'a, 'b, T: Element>(
+        &self,
+        source: impl Into<View<'a, T>>,
+        target: impl Into<ViewMut<'b, T>>,
+    ) -> Result<()> {
+        let (source, target) = (source.into(), target.into());
+        let place = Location::caller();
+        let mut run = || {
+            same_len("Stream::copy", source.len(), target.len())?;
+            source.memory.prepare_read("Stream::copy", &self.0)?;
+            target.memory.prepare_write("Stream::copy", &self.0)?;
+            let (from, to, bytes) = (source.address(), target.address(), source.bytes());
+            let work = self.hand_over(to, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE);
+            source.memory.note_read(&self.0, work.ticket);
+            target.memory.note_write(&self.0, work.ticket);
+            work.result
+        };
+        run().map_err(|error| error.at(place))
+    }
+
+    /// Sets every byte of a buffer.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// let mut buffer = context.buffer::<u16>(2)?;
+    /// stream.fill(&mut buffer, 1)?;
+    /// assert_eq!(buffer.to_vec()?, [0x0101, 0x0101]);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn fill<'a, T: Element>(&self, target: impl Into<ViewMut<'a, T>>, byte: u8) -> Result<()> {
+        let target = target.into();
+        let place = Location::caller();
+        let mut run = || {
+            target.memory.prepare_write("Stream::fill", &self.0)?;
+            let (address, bytes, lane) = (target.address(), target.bytes(), &self.0);
+            if bytes == 0 {
+                return Ok(());
+            }
+            // SAFETY: a range of a buffer, which waits for this ticket before it ends.
+            let fill = || unsafe { raw::aclrtMemsetAsync(address, bytes, byte.into(), bytes, lane.raw()) };
+            let result = lane.context.run(fill);
+            target.memory.note_write(lane, lane.issue());
+            result
+        };
+        run().map_err(|error| error.at(place))
+    }
+
+    /// Queues a copy from pinned memory, which must stay until the ticket is done.
+    #[inline]
+    pub(crate) fn upload_from<T: Element>(
+        &self,
+        source: *mut c_void,
+        len: usize,
+        target: ViewMut<'_, T>,
+    ) -> Result<Submission> {
+        same_len("Stream::upload", len, target.len())?;
+        target.memory.prepare_write("Stream::upload", &self.0)?;
+        let work = self.hand_over(target.address(), source, target.bytes(), ACL_MEMCPY_HOST_TO_DEVICE);
+        target.memory.note_write(&self.0, work.ticket);
+        Ok(work)
+    }
+
+    /// Queues a copy to pinned memory, which must stay until the ticket is done.
+    #[inline]
+    pub(crate) fn download_to<T: Element>(
+        &self,
+        source: View<'_, T>,
+        target: *mut c_void,
+        len: usize,
+    ) -> Result<Submission> {
+        same_len("Stream::download", source.len(), len)?;
+        source.memory.prepare_read("Stream::download", &self.0)?;
+        let work = self.hand_over(target, source.address(), source.bytes(), ACL_MEMCPY_DEVICE_TO_HOST);
+        source.memory.note_read(&self.0, work.ticket);
+        Ok(work)
+    }
+
+    #[inline]
+    fn hand_over(&self, target: *mut c_void, source: *mut c_void, bytes: usize, kind: i32) -> Submission {
+        let lane = &*self.0;
+        if bytes == 0 {
+            // A ticket all the same: the buffers note it as what comes after their earlier work.
+            return Submission { ticket: lane.issue(), result: Ok(()) };
+        }
+        // SAFETY: ranges of buffers of this crate: device memory waits for the ticket before it ends, and pinned
+        // memory is given back to nobody before it is done.
+        let copy = || unsafe { raw::aclrtMemcpyAsync(target, bytes, source, bytes, kind, lane.raw()) };
+        let result = lane.context.run(copy);
+        Submission { ticket: lane.issue(), result }
+    }
+}
+
+#[inline]
+fn same_len(function: &'static str, source: usize, target: usize) -> Result<()> {
+    if source == target {
+        return Ok(());
+    }
+    Err(Error::refused(function, format!("the source has {source} elements, the target {target}")))
+}

@@ -1,0 +1,111 @@
+//! What a failed call says: the code, its name, the function, the sentence of the runtime, and where the
+//! work was submitted.
+
+use ascendcl_sys::{ACL_ERROR_INVALID_PARAM, code_name};
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// The result of everything here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A call that failed.
+///
+/// ```
+/// use ascendcl::Device;
+///
+/// let error = Device::new(99).unwrap_err();
+/// assert_eq!(error.code(), 107001);
+/// assert_eq!(error.name(), "ACL_ERROR_RT_INVALID_DEVICEID");
+/// assert_eq!(error.function(), "Device::new");
+/// assert!(error.to_string().contains("99"));
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Arc<Facts>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Facts {
+    code: i32,
+    function: &'static str,
+    sentence: String,
+    submitted: Option<&'static Location<'static>>,
+    entry: Option<usize>,
+}
+
+impl Error {
+    #[cold]
+    pub(crate) fn new(code: i32, function: &'static str, sentence: String) -> Error {
+        Error(Arc::new(Facts { code, function, sentence, submitted: None, entry: None }))
+    }
+
+    /// Refused by this crate, before the library was asked.
+    #[cold]
+    pub(crate) fn refused(function: &'static str, sentence: String) -> Error {
+        Error::new(ACL_ERROR_INVALID_PARAM, function, sentence)
+    }
+
+    /// The same, with the place where the work was submitted.
+    #[cold]
+    pub(crate) fn at(mut self, place: &'static Location<'static>) -> Error {
+        Arc::make_mut(&mut self.0).submitted.get_or_insert(place);
+        self
+    }
+
+    #[cold]
+    pub(crate) fn of_entry(mut self, entry: Option<usize>) -> Error {
+        Arc::make_mut(&mut self.0).entry = entry;
+        self
+    }
+
+    /// The code of the interface, such as 107000.
+    pub fn code(&self) -> i32 {
+        self.0.code
+    }
+
+    /// The name of the code, as the headers spell it.
+    pub fn name(&self) -> &'static str {
+        code_name(self.0.code).unwrap_or("unknown code")
+    }
+
+    /// The function that failed: of the C interface, or of this crate when it refused by itself.
+    pub fn function(&self) -> &'static str {
+        self.0.function
+    }
+
+    /// What the runtime says about it.
+    pub fn sentence(&self) -> &str {
+        &self.0.sentence
+    }
+
+    /// Where in the program the work was submitted, if it was work of a stream.
+    pub fn submitted(&self) -> Option<&'static Location<'static>> {
+        self.0.submitted
+    }
+
+    /// The entry of a [`Batch`](crate::Batch) that was refused, in the order of `push`.
+    pub fn entry(&self) -> Option<usize> {
+        self.0.entry
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Facts { code, function, sentence, submitted, entry } = &*self.0;
+        write!(f, "{function} failed with {code} ({}): {sentence}", self.name())?;
+        if let Some(entry) = entry {
+            write!(f, " (entry {entry})")?;
+        }
+        match submitted {
+            Some(place) => write!(f, " (submitted at {place})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,139 @@
+//! Copies that borrow their host memory: all of them are over when the scope ends, whichever way it ends.
+//!
+//! The body gets a reference only, so the end cannot be skipped by forgetting something.
+
+use crate::buffer::{View, ViewMut};
+use crate::copy::Submission;
+use crate::element::Element;
+use crate::error::{Error, Result};
+use crate::pinned::{Pinned, PinnedMut};
+use crate::stream::{Lane, Stream};
+use std::marker::PhantomData;
+use std::panic::Location;
+
+/// Where copies may borrow pinned memory. See [`Stream::scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    stream: Stream,
+    // Both invariant, as in `std::thread::scope`.
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+impl Stream {
+    /// Runs a body whose copies may borrow pinned memory instead of owning it. Waits for the stream when the body
+    /// returns, fails or panics, so the memory is nobody's but the caller's afterwards.
+    ///
+    /// If the runtime cannot even say that the copies are over, because the device is lost, the process is aborted:
+    /// the memory cannot be given back, and it cannot be kept.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// let host = context.pinned_from(&[1, 2, 3, 4])?;
+    /// let mut back = context.pinned::<i32>(2)?;
+    /// let mut device = context.zeros::<i32>(4)?;
+    /// stream.scope(|scope| {
+    ///     scope.upload(&host, &mut device)?;
+    ///     scope.download(device.slice(2..), &mut back)
+    /// })?;
+    /// assert_eq!((&*host, &*back), (&[1, 2, 3, 4][..], &[3, 4][..]));
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn scope<'env, R>(&self, body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
+        let place = Location::caller();
+        let end = End { lane: &self.0 };
+        let scope = Scope { stream: self.clone(), scope: PhantomData, env: PhantomData };
+        let result = body(&scope);
+        std::mem::forget(end);
+        let finished = finish(&self.0);
+        let result = result?;
+        finished.map_err(|error| error.at(place))?;
+        Ok(result)
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Copies pinned memory to the device, and borrows it until the scope ends.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// # let host = context.pinned::<u8>(4)?;
+    /// # let mut device = context.zeros::<u8>(2)?;
+    /// stream.scope(|scope| scope.upload(host.part(1..3), &mut device))?;
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn upload<'a, T: Element>(
+        &'scope self,
+        source: impl Into<Pinned<'scope, T>>,
+        target: impl Into<ViewMut<'a, T>>,
+    ) -> Result<()> {
+        let source = source.into();
+        told(self.stream.upload_from(source.start(), source.len(), target.into()))
+    }
+
+    /// Copies device memory to pinned memory, and borrows that until the scope ends.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// # let device = context.zeros::<u8>(4)?;
+    /// # let mut host = context.pinned::<u8>(4)?;
+    /// stream.scope(|scope| scope.download(&device, &mut host))?;
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn download<'a, T: Element>(
+        &'scope self,
+        source: impl Into<View<'a, T>>,
+        target: impl Into<PinnedMut<'scope, T>>,
+    ) -> Result<()> {
+        let target = target.into();
+        told(self.stream.download_to(source.into(), target.start(), target.len()))
+    }
+
+    /// The stream, for work that borrows nothing.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// # let mut device = context.zeros::<u8>(4)?;
+    /// stream.scope(|scope| scope.stream().fill(&mut device, 1))?;
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+}
+
+#[track_caller]
+fn told(work: Result<Submission>) -> Result<()> {
+    let place = Location::caller();
+    work.and_then(|work| work.result).map_err(|error| error.at(place))
+}
+
+/// Ends a scope whose body panics.
+struct End<'a> {
+    lane: &'a Lane,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        // The panic goes on; a failure of the device is not told over it.
+        let _ = finish(self.lane);
+    }
+}
+
+/// Waits until everything is over, or ends the process.
+fn finish(lane: &Lane) -> Result<()> {
+    let last = lane.submitted();
+    let result = lane.reach(last);
+    if !lane.is_done(last) {
+        let why = result.err().unwrap_or_else(|| Error::refused("Stream::scope", "the stream is not over".to_owned()));
+        eprintln!("ascendcl: copies that borrow memory cannot be waited for, so the process ends: {why}");
+        std::process::abort();
+    }
+    result
+}

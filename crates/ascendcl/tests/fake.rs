@@ -1,0 +1,510 @@
+//! The safe level on a fake library whose memory is that of the test: everything that is freed too early, twice or
+//! never shows, here and under Miri or ASan. Copies run when somebody waits. No softacl is involved.
+
+use ascendcl::raw::{self, Functions};
+use ascendcl::{Batch, Context, Device, Error};
+use std::alloc::{Layout, alloc, dealloc};
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::{CStr, c_char, c_void};
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+/// What the fake library knows. Handles are numbers.
+#[derive(Default)]
+struct Fake {
+    last_handle: usize,
+    contexts: Vec<usize>,
+    streams: BTreeMap<usize, VecDeque<Task>>,
+    /// The streams that have to pass an event.
+    events: BTreeMap<usize, Vec<usize>>,
+    /// Live allocations and their sizes.
+    memory: BTreeMap<usize, usize>,
+    /// Codes that the next waits return, without waiting.
+    refusals: VecDeque<i32>,
+    /// Codes that the next waits return, after waiting.
+    failures: VecDeque<i32>,
+    /// Copies that are refused.
+    refused_copies: usize,
+    mistakes: Vec<String>,
+}
+
+enum Task {
+    Copy { target: usize, source: usize, bytes: usize },
+    Fill { target: usize, bytes: usize, byte: u8 },
+    Record,
+    Wait { event: usize },
+    Call { function: unsafe extern "C" fn(*mut c_void), argument: usize },
+}
+
+static FAKE: Mutex<Option<Fake>> = Mutex::new(None);
+/// One test at a time: they count.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn with<T>(run: impl FnOnce(&mut Fake) -> T) -> T {
+    let mut fake = FAKE.lock().unwrap_or_else(PoisonError::into_inner);
+    run(fake.get_or_insert_default())
+}
+
+/// A copy whose memory is gone is the mistake that everything here is about.
+fn check(fake: &mut Fake, address: usize, bytes: usize) -> bool {
+    let lies_in = |(start, size): (&usize, &usize)| *start <= address && address + bytes <= start + size;
+    let is_fine = fake.memory.range(..=address).next_back().is_some_and(lies_in);
+    if !is_fine {
+        fake.mistakes.push(format!("{bytes} bytes at {address:#x} are used and not there"));
+    }
+    is_fine
+}
+
+/// Runs what a stream has queued. Events are passed at once: the streams that record them run first.
+fn drain(stream: usize) {
+    while let Some(task) = with(|fake| fake.streams.get_mut(&stream).and_then(VecDeque::pop_front)) {
+        match task {
+            Task::Copy { target, source, bytes } => with(|fake| {
+                if check(fake, target, bytes) && check(fake, source, bytes) {
+                    // SAFETY: both are in live allocations, as just checked.
+                    unsafe { std::ptr::copy(source as *const u8, target as *mut u8, bytes) };
+                }
+            }),
+            Task::Fill { target, bytes, byte } => with(|fake| {
+                if check(fake, target, bytes) {
+                    // SAFETY: as above.
+                    unsafe { std::ptr::write_bytes(target as *mut u8, byte, bytes) };
+                }
+            }),
+            Task::Record => {}
+            Task::Wait { event } => {
+                let recorders = with(|fake| {
+                    let recorders = fake.events.get(&event).cloned();
+                    recorders.unwrap_or_else(|| {
+                        fake.mistakes.push("an event is waited for that is gone".to_owned());
+                        Vec::new()
+                    })
+                });
+                recorders.into_iter().for_each(drain);
+            }
+            // SAFETY: the crate passed this function to be called with this argument, once.
+            Task::Call { function, argument } => unsafe { function(argument as *mut c_void) },
+        }
+    }
+}
+
+fn queue(stream: *mut c_void, task: Task) -> i32 {
+    with(|fake| match fake.streams.get_mut(&(stream as usize)) {
+        Some(tasks) => {
+            tasks.push_back(task);
+            0
+        }
+        None => 107_017,
+    })
+}
+
+fn handle(fake: &mut Fake) -> usize {
+    fake.last_handle += 16;
+    fake.last_handle
+}
+
+fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, 64).expect("a size that can be")
+}
+
+fn allocate(bytes: usize) -> *mut c_void {
+    // SAFETY: the crate never asks for nothing.
+    let memory = unsafe { alloc(layout(bytes)) };
+    with(|fake| fake.memory.insert(memory as usize, bytes));
+    memory.cast()
+}
+
+fn free(memory: *mut c_void) -> i32 {
+    match with(|fake| fake.memory.remove(&(memory as usize))) {
+        // SAFETY: allocated with this layout, and taken out of the list just now.
+        Some(bytes) => unsafe { dealloc(memory.cast(), layout(bytes)) },
+        None => with(|fake| fake.mistakes.push(format!("{memory:?} is freed and not there"))),
+    }
+    0
+}
+
+/// Declares the functions of the fake library, and how they are found.
+macro_rules! library {
+    ($(fn $name:ident($($arg:ident: $kind:ty),*) $body:block)*) => {
+        #[allow(non_snake_case, clippy::too_many_arguments)]
+        mod library {
+            use super::*;
+            $(pub unsafe extern "C" fn $name($($arg: $kind),*) -> i32 $body)*
+        }
+        fn find(name: &CStr) -> *const c_void {
+            match name.to_str().expect("names are ASCII") {
+                $(stringify!($name) => library::$name as *const c_void,)*
+                "aclGetRecentErrMsg" => nothing_said as *const c_void,
+                _ => std::ptr::null(),
+            }
+        }
+    };
+}
+
+unsafe extern "C" fn nothing_said() -> *const c_char {
+    std::ptr::null()
+}
+
+/// Writes a result.
+fn give<T>(place: *mut T, value: T) -> i32 {
+    // SAFETY: the crate passes a place for the result.
+    unsafe { place.write(value) };
+    0
+}
+
+library! {
+    fn aclrtGetDeviceCount(count: *mut u32) { give(count, 2) }
+    fn aclrtCreateContext(context: *mut usize, _device: i32) {
+        let made = with(|fake| {
+            let made = handle(fake);
+            fake.contexts.push(made);
+            made
+        });
+        give(context, made)
+    }
+    fn aclrtDestroyContext(context: usize) {
+        with(|fake| fake.contexts.retain(|other| *other != context));
+        0
+    }
+    fn aclrtSetCurrentContext(context: usize) { with(|fake| if fake.contexts.contains(&context) { 0 } else { 107_000 }) }
+    fn aclrtCreateStream(stream: *mut usize) {
+        let made = with(|fake| {
+            let made = handle(fake);
+            fake.streams.insert(made, VecDeque::new());
+            made
+        });
+        give(stream, made)
+    }
+    fn aclrtDestroyStream(stream: usize) {
+        with(|fake| {
+            if fake.streams.remove(&stream).is_none_or(|tasks| !tasks.is_empty()) {
+                fake.mistakes.push("a stream is destroyed at work, or twice".to_owned());
+            }
+        });
+        0
+    }
+    fn aclrtSynchronizeStream(stream: usize) {
+        if let Some(code) = with(|fake| fake.refusals.pop_front()) {
+            return code;
+        }
+        drain(stream);
+        with(|fake| fake.failures.pop_front()).unwrap_or(0)
+    }
+    fn aclrtStreamQuery(stream: usize, status: *mut i32) {
+        give(status, i32::from(with(|fake| fake.streams.get(&stream).is_some_and(|tasks| !tasks.is_empty()))))
+    }
+    fn aclrtCreateEventExWithFlag(event: *mut usize, _flag: u32) {
+        let made = with(|fake| {
+            let made = handle(fake);
+            fake.events.insert(made, Vec::new());
+            made
+        });
+        give(event, made)
+    }
+    fn aclrtRecordEvent(event: usize, stream: *mut c_void) {
+        with(|fake| fake.events.get_mut(&event).map(|recorders| recorders.push(stream as usize)));
+        queue(stream, Task::Record)
+    }
+    fn aclrtStreamWaitEvent(stream: *mut c_void, event: usize) { queue(stream, Task::Wait { event }) }
+    fn aclrtSynchronizeEvent(event: usize) {
+        let recorders = with(|fake| fake.events.get(&event).cloned());
+        recorders.into_iter().flatten().for_each(drain);
+        0
+    }
+    fn aclrtDestroyEvent(event: usize) {
+        with(|fake| {
+            if fake.events.remove(&event).is_none() {
+                fake.mistakes.push("an event is destroyed twice".to_owned());
+            }
+        });
+        0
+    }
+    fn aclrtMalloc(memory: *mut *mut c_void, bytes: usize, _policy: i32) { give(memory, allocate(bytes)) }
+    fn aclrtMallocHost(memory: *mut *mut c_void, bytes: usize) { give(memory, allocate(bytes)) }
+    fn aclrtFree(memory: *mut c_void) { free(memory) }
+    fn aclrtFreeHost(memory: *mut c_void) { free(memory) }
+    fn aclrtMemset(target: usize, _room: usize, byte: i32, bytes: usize) {
+        with(|fake| if check(fake, target, bytes) {
+            // SAFETY: in a live allocation, as just checked.
+            unsafe { std::ptr::write_bytes(target as *mut u8, byte as u8, bytes) }
+        });
+        0
+    }
+    fn aclrtMemcpy(target: *mut u8, _room: usize, source: *const u8, bytes: usize, _kind: i32) {
+        // SAFETY: a slice of the caller and memory of the crate.
+        unsafe { std::ptr::copy(source, target, bytes) };
+        0
+    }
+    fn aclrtMemcpyAsync(target: usize, _room: usize, source: usize, bytes: usize, _kind: i32, stream: *mut c_void) {
+        let is_refused = with(|fake| {
+            let is_refused = fake.refused_copies > 0;
+            fake.refused_copies -= usize::from(is_refused);
+            is_refused
+        });
+        // A refused copy is queued all the same, as one whose later part could not be queued.
+        queue(stream, Task::Copy { target, source, bytes });
+        if is_refused { 207_008 } else { 0 }
+    }
+    fn aclrtMemsetAsync(target: usize, _room: usize, byte: i32, bytes: usize, stream: *mut c_void) {
+        queue(stream, Task::Fill { target, bytes, byte: byte as u8 })
+    }
+    fn aclrtLaunchHostFunc(stream: *mut c_void, function: unsafe extern "C" fn(*mut c_void), argument: usize) {
+        queue(stream, Task::Call { function, argument })
+    }
+}
+
+/// Runs a test on an empty fake library and returns how many allocations it leaked.
+fn leaks(body: impl FnOnce(&Context)) -> usize {
+    static INSTALL: Once = Once::new();
+    let _turn: MutexGuard<'_, ()> = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the functions above have the signatures of the interface, with words for pointers.
+    INSTALL.call_once(|| assert!(raw::install(unsafe { Functions::look_up(find) }).is_ok()));
+    with(|fake| *fake = Fake { last_handle: fake.last_handle, ..Fake::default() });
+    let context = Device::new(0).and_then(Device::context).expect("the fake has a device");
+    body(&context);
+    drop(context);
+    with(|fake| {
+        assert_eq!(fake.mistakes, Vec::<String>::new());
+        let leaked = fake.memory.len();
+        if leaked == 0 {
+            assert!(fake.streams.is_empty() && fake.contexts.is_empty() && fake.events.is_empty());
+        }
+        // For leak checkers: what is leaked on purpose is given back here.
+        for (memory, bytes) in mem::take(&mut fake.memory) {
+            // SAFETY: live until now; nobody has its address any more but a forgotten value.
+            unsafe { dealloc(memory as *mut u8, layout(bytes)) };
+        }
+        leaked
+    })
+}
+
+fn run(body: impl FnOnce(&Context) -> Result<(), Error>) -> usize {
+    leaks(|context| body(context).expect("no call fails"))
+}
+
+#[test]
+fn a_copy_runs_and_everything_is_given_back() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u16>(3)?;
+            let host = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?.wait()?;
+            let back = stream.download(&device, context.pinned(3)?)?.wait()?;
+            assert_eq!(*host, *back);
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_dropped_transfer_leaves_its_memory_with_the_stream() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            drop(stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?);
+            assert_eq!(with(|fake| fake.memory.len()), 2, "the copy still needs both");
+            assert_eq!(device.to_vec()?, [1, 2, 3]);
+            assert_eq!(with(|fake| fake.memory.len()), 1, "a wait was enough");
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_forgotten_transfer_leaks_and_does_not_dangle() {
+    assert_eq!(
+        1,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            mem::forget(stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?);
+            assert_eq!(device.to_vec()?, [1, 2, 3]);
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_panic_in_a_scope_waits_for_its_copies() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            let panicked = catch_unwind(AssertUnwindSafe(|| {
+                let host = context.pinned_from(&[1u8, 2, 3]).expect("memory");
+                let result: Result<(), Error> = stream.scope(|scope| {
+                    scope.upload(&host, &mut device)?;
+                    panic!("on purpose");
+                });
+                result
+            }));
+            assert!(panicked.is_err());
+            assert!(with(|fake| fake.streams.values().all(VecDeque::is_empty)), "the scope waited");
+            assert_eq!(device.to_vec()?, [1, 2, 3]);
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn things_can_be_dropped_in_any_order() {
+    for order in 0..24 {
+        assert_eq!(
+            0,
+            run(|context| {
+                let stream = context.stream()?;
+                let other = context.stream()?;
+                let mut device = context.zeros::<u8>(3)?;
+                let transfer = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?;
+                other.fill(&mut device, 1)?;
+                let event = other.record()?;
+                stream.wait(&event)?;
+                let mut things: Vec<Box<dyn std::any::Any>> =
+                    vec![Box::new(stream), Box::new(other), Box::new(device), Box::new((transfer, event))];
+                let mut order = order;
+                while !things.is_empty() {
+                    drop(things.remove(order % things.len()));
+                    order /= things.len().max(1) + 1;
+                }
+                Ok(())
+            })
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_waited_for_is_leaked() {
+    // The pinned memory, the device memory, and the stream.
+    assert_eq!(
+        2,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            let transfer = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?;
+            with(|fake| fake.refusals.extend([507_899; 8]));
+            let error = transfer.wait().expect_err("the device is lost");
+            assert_eq!(error.code(), 507_899);
+            assert!(error.submitted().is_some_and(|place| place.file().ends_with("fake.rs")));
+            drop(device);
+            drop(stream);
+            Ok(())
+        })
+    );
+    with(|fake| *fake = Fake { last_handle: fake.last_handle, ..Fake::default() });
+}
+
+#[test]
+fn a_failure_is_told_by_every_transfer_that_it_may_concern() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let (mut one, mut two) = (context.zeros::<u8>(3)?, context.zeros::<u8>(3)?);
+            let first = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut one)?;
+            let second = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut two)?;
+            with(|fake| fake.failures.push_back(507_013));
+            assert_eq!(first.wait().expect_err("it failed").code(), 507_013);
+            assert_eq!(second.wait().expect_err("or it did").code(), 507_013);
+            stream.upload(context.pinned_from(&[1, 2, 3])?, &mut one)?.wait()?;
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn memory_of_a_refused_copy_stays_until_the_stream_is_done() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            with(|fake| fake.refused_copies = 1);
+            let error = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device).expect_err("refused");
+            assert_eq!(error.code(), 207_008);
+            assert_eq!(with(|fake| fake.memory.len()), 2);
+            stream.synchronize()?;
+            assert_eq!(with(|fake| fake.memory.len()), 1);
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn another_stream_waits() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let (one, other) = (context.stream()?, context.stream()?);
+            let (mut first, mut second) = (context.zeros::<u8>(3)?, context.zeros::<u8>(3)?);
+            let upload = one.upload(context.pinned_from(&[1, 2, 3])?, &mut first)?;
+            other.copy(&first, &mut second)?;
+            one.fill(&mut first, 9)?;
+            assert_eq!(second.to_vec()?, [1, 2, 3]);
+            assert_eq!(first.to_vec()?, [9, 9, 9]);
+            upload.wait()?;
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_batch_on_a_library_without_batches_is_single_copies() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut cache = context.zeros::<u8>(8)?;
+            let mut batch = Batch::upload(context.pinned_from(&[1, 2, 3, 4])?, [&mut cache]);
+            batch.push(0..2, 6..8)?;
+            batch.push(2..2, 0..0)?;
+            batch.push(2..4, 0..2)?;
+            stream.submit(batch)?.wait()?;
+            assert_eq!(cache.to_vec()?, [3, 4, 0, 0, 0, 0, 1, 2]);
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_future_is_woken_by_the_stream() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context as TaskContext, Poll, Wake, Waker};
+    struct Count(AtomicUsize);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let device = context.upload_slice(&[1u8, 2])?;
+            let count = Arc::new(Count(AtomicUsize::new(0)));
+            let waker = Waker::from(Arc::clone(&count));
+            let mut task = TaskContext::from_waker(&waker);
+            let mut transfer = std::pin::pin!(stream.download(&device, context.pinned(2)?)?);
+            assert!(transfer.as_mut().poll(&mut task).is_pending());
+            assert!(transfer.as_mut().poll(&mut task).is_pending());
+            assert_eq!(count.0.load(Ordering::Relaxed), 0);
+            // Nobody waits for the stream here but the fake library itself.
+            let streams: Vec<usize> = with(|fake| fake.streams.keys().copied().collect());
+            streams.into_iter().for_each(drain);
+            assert_eq!(count.0.load(Ordering::Relaxed), 1);
+            let Poll::Ready(host) = transfer.as_mut().poll(&mut task) else { panic!("it was woken") };
+            assert_eq!(*host?, [1, 2]);
+
+            // One that is given up on while the stream still has to call.
+            let mut given_up = Box::pin(stream.download(&device, context.pinned(2)?)?);
+            assert!(given_up.as_mut().poll(&mut task).is_pending());
+            drop(given_up);
+            Ok(())
+        })
+    );
+}

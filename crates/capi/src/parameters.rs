@@ -1,0 +1,168 @@
+//! How operators are to be executed: limits of time and cores, and what overflow does. There are no
+//! operators: what is set is kept and given back.
+
+use crate::door::{doors, out, require};
+use ascendcl_sys::*;
+use softacl_engine::{Caller, Error, Result, fail};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+static DEVICES: LazyLock<Mutex<HashMap<u32, Device>>> = LazyLock::new(Mutex::default);
+
+thread_local! {
+    /// The stream whose limits of cores hold for this thread; 0 is none.
+    static USED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What was set for a device.
+#[derive(Default)]
+struct Device {
+    overflow_mode: Option<i32>,
+    core_limits: [Option<u32>; 2],
+}
+
+doors! {
+    fn aclrtSetOpWaitTimeout(_seconds: u32) |caller| { require(caller, "aclrtSetOpWaitTimeout") }
+    fn aclrtSetOpExecuteTimeOut(_timeout: u32) |caller| { require(caller, "aclrtSetOpExecuteTimeOut") }
+
+    /// Nothing is rounded: the limit that holds is the one that was asked for.
+    fn aclrtSetOpExecuteTimeOutV2(timeout: u64, actual: *mut u64) |caller| {
+        let actual = out(actual, "actualTimeout")?;
+        require(caller, "aclrtSetOpExecuteTimeOutV2")?;
+        actual.set(timeout)
+    }
+
+    /// The same setting as the stream attribute.
+    fn aclrtSetStreamOverflowSwitch(stream: aclrtStream, flag: u32) |caller| {
+        require(caller, "aclrtSetStreamOverflowSwitch")?;
+        caller.change_stream_settings(stream as usize, |settings| settings.overflow_check = flag)
+    }
+
+    fn aclrtGetStreamOverflowSwitch(stream: aclrtStream, flag: *mut u32) |caller| {
+        let flag = out(flag, "flag")?;
+        require(caller, "aclrtGetStreamOverflowSwitch")?;
+        flag.set(caller.stream_settings(stream as usize)?.overflow_check)
+    }
+
+    fn aclrtSetDeviceSatMode(mode: i32) |caller| {
+        if !(ACL_RT_OVERFLOW_MODE_SATURATION..=ACL_RT_OVERFLOW_MODE_UNDEF).contains(&mode) {
+            return fail(Error::Parameter(format!("overflow mode {mode} is not in 0 to 2")));
+        }
+        require(caller, "aclrtSetDeviceSatMode")?;
+        let device = caller.device()?;
+        devices().entry(device).or_default().overflow_mode = Some(mode);
+        Ok(())
+    }
+
+    fn aclrtGetDeviceSatMode(mode: *mut i32) |caller| {
+        let mode = out(mode, "mode")?;
+        require(caller, "aclrtGetDeviceSatMode")?;
+        let set = devices().get(&caller.device()?).and_then(|device| device.overflow_mode);
+        let has_infinities = caller.machine().config().profile.chip.features.inf_nan;
+        let default = if has_infinities { ACL_RT_OVERFLOW_MODE_INFNAN } else { ACL_RT_OVERFLOW_MODE_SATURATION };
+        mode.set(set.unwrap_or(default))
+    }
+
+    fn aclrtSetDeviceResLimit(device: i32, kind: i32, value: u32) |caller| {
+        let (device, cores) = (known_device(caller, device)?, known_cores(kind)?);
+        require(caller, "aclrtSetDeviceResLimit")?;
+        devices().entry(device).or_default().core_limits[cores] = Some(value);
+        Ok(())
+    }
+
+    fn aclrtGetDeviceResLimit(device: i32, kind: i32, value: *mut u32) |caller| {
+        let value = out(value, "value")?;
+        let (device, cores) = (known_device(caller, device)?, known_cores(kind)?);
+        require(caller, "aclrtGetDeviceResLimit")?;
+        value.set(device_limit(caller, device, cores)?)
+    }
+
+    fn aclrtResetDeviceResLimit(device: i32) |caller| {
+        let device = known_device(caller, device)?;
+        require(caller, "aclrtResetDeviceResLimit")?;
+        devices().entry(device).or_default().core_limits = [None; 2];
+        Ok(())
+    }
+
+    fn aclrtSetStreamResLimit(stream: aclrtStream, kind: i32, value: u32) |caller| {
+        let cores = known_cores(kind)?;
+        require(caller, "aclrtSetStreamResLimit")?;
+        caller.change_stream_settings(stream as usize, |settings| settings.core_limits[cores] = Some(value))
+    }
+
+    fn aclrtGetStreamResLimit(stream: aclrtStream, kind: i32, value: *mut u32) |caller| {
+        let value = out(value, "value")?;
+        let cores = known_cores(kind)?;
+        require(caller, "aclrtGetStreamResLimit")?;
+        value.set(stream_limit(caller, stream as usize, cores)?)
+    }
+
+    fn aclrtResetStreamResLimit(stream: aclrtStream) |caller| {
+        require(caller, "aclrtResetStreamResLimit")?;
+        caller.change_stream_settings(stream as usize, |settings| settings.core_limits = [None; 2])
+    }
+
+    fn aclrtUseStreamResInCurrentThread(stream: aclrtStream) |caller| {
+        require(caller, "aclrtUseStreamResInCurrentThread")?;
+        caller.stream_settings(stream as usize)?;
+        // The default stream may be another one later: it is meant by what it is now.
+        let stream = if stream.is_null() { caller.current_default_stream()? } else { stream as usize };
+        USED.set(stream);
+        Ok(())
+    }
+
+    fn aclrtUnuseStreamResInCurrentThread(stream: aclrtStream) |caller| {
+        require(caller, "aclrtUnuseStreamResInCurrentThread")?;
+        caller.stream_settings(stream as usize)?;
+        USED.set(0);
+        Ok(())
+    }
+
+    fn aclrtGetResInCurrentThread(kind: i32, value: *mut u32) |caller| {
+        let value = out(value, "value")?;
+        let cores = known_cores(kind)?;
+        require(caller, "aclrtGetResInCurrentThread")?;
+        let limit = match USED.get() {
+            0 => device_limit(caller, caller.device()?, cores)?,
+            stream => stream_limit(caller, stream, cores)?,
+        };
+        value.set(limit)
+    }
+}
+
+/// The limit of a stream, or else of the current device.
+fn stream_limit(caller: Caller<'_>, stream: usize, cores: usize) -> Result<u32> {
+    match caller.stream_settings(stream)?.core_limits[cores] {
+        Some(limit) => Ok(limit),
+        None => device_limit(caller, caller.device()?, cores),
+    }
+}
+
+/// The limit of a device, or else all the cores that it has.
+fn device_limit(caller: Caller<'_>, device: u32, cores: usize) -> Result<u32> {
+    let profile = &caller.machine().config().profile;
+    if let Some(limit) = devices().get(&device).and_then(|device| device.core_limits[cores]) {
+        return Ok(limit);
+    }
+    let all = profile.chip.cores.as_ref().map(|all| [all.cube, all.vector][cores]);
+    let unknown = || Error::Feature(format!("no public figure is known for the cores of {}", profile.soc));
+    all.ok_or_else(|| Box::new(unknown()))
+}
+
+fn known_device(caller: Caller<'_>, device: i32) -> Result<u32> {
+    caller.machine().logical_device(device.into())?;
+    Ok(device as u32)
+}
+
+fn known_cores(kind: i32) -> Result<usize> {
+    match kind {
+        ACL_RT_DEV_RES_CUBE_CORE => Ok(0),
+        ACL_RT_DEV_RES_VECTOR_CORE => Ok(1),
+        _ => fail(Error::Parameter(format!("kind of core {kind} is neither 0 (cube) nor 1 (vector)"))),
+    }
+}
+
+fn devices() -> MutexGuard<'static, HashMap<u32, Device>> {
+    DEVICES.lock().unwrap_or_else(PoisonError::into_inner)
+}

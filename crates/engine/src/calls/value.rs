@@ -1,0 +1,94 @@
+//! Values in device memory that streams write and wait for, and operations on caches.
+
+use super::Caller;
+use crate::drive::ValueCondition;
+use crate::drive::outside::{Sign, Vigil};
+use crate::error::{Error, Result, fail};
+use crate::machine::Machine;
+use crate::memory::{Place, Spot};
+use crate::stream::{Stream, StreamKey, StreamPoint};
+use crate::sync::lock;
+use crate::task::Task;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Which writes and waits belong together, as far as it can be seen when they are queued. For an
+/// observer only.
+#[derive(Default)]
+pub(crate) struct Values {
+    /// The newest write to each cell.
+    writes: HashMap<usize, (StreamPoint, u64)>,
+    /// Waits that no write was made for yet: cell, stream and what they want.
+    waits: Vec<(usize, StreamKey, u64, ValueCondition)>,
+}
+
+impl Caller<'_> {
+    /// Queues writing a value of 64 bits.
+    pub fn write_value(&self, address: usize, value: u64, stream: usize) -> Result<()> {
+        let (key, stream, spot) = self.value_cell(address, stream)?;
+        let (context, _) = self.context()?;
+        let task = Task::WriteValue { target: spot.reach, value };
+        let sequence = self.machine.submit(key, stream, context, task)?;
+        self.machine.pair_write(spot.reach, value, StreamPoint { stream: key, sequence });
+        Ok(())
+    }
+
+    /// Queues waiting until a value of 64 bits meets a condition.
+    pub fn wait_value(&self, address: usize, value: u64, condition: ValueCondition, stream: usize) -> Result<()> {
+        let (key, stream, spot) = self.value_cell(address, stream)?;
+        let (context, _) = self.context()?;
+        let after = self.machine.pair_wait(spot.reach, value, condition, key);
+        let vigil = Vigil::new(Sign::Value { reach: spot.reach, value, condition }).after(after);
+        self.machine.submit(key, stream, context, Task::Await(Arc::new(vigil))).map(|_| ())
+    }
+
+    /// Queues an operation on caches, which changes nothing.
+    pub fn operate_cache(&self, stream: usize) -> Result<()> {
+        let explicit = self.explicit_stream(stream)?;
+        let (context, _) = self.context()?;
+        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        self.machine.submit(key, stream, context, Task::CacheOperation).map(|_| ())
+    }
+
+    /// Eight bytes of device memory that the stream's device may reach.
+    fn value_cell(&self, address: usize, stream: usize) -> Result<(StreamKey, &Stream, Spot)> {
+        let explicit = self.explicit_stream(stream)?;
+        let spot = self.machine.memory.finder().find("value", address)?;
+        let Place::Device(device) = spot.place else {
+            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
+        };
+        spot.covers("value", size_of::<u64>())?;
+        self.context()?;
+        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        self.machine.check_peers(stream.device(), device)?;
+        Ok((key, stream, spot))
+    }
+}
+
+impl Machine {
+    fn pair_write(&self, cell: usize, value: u64, point: StreamPoint) {
+        let Some(probe) = self.probe() else { return };
+        let mut values = lock(&self.values);
+        values.writes.insert(cell, (point, value));
+        values.waits.retain(|(waited, stream, wanted, condition)| {
+            let meets = *waited == cell && condition.holds(value, *wanted);
+            if meets {
+                let next = StreamPoint { stream: *stream, sequence: self.streams.slot(*stream).newest() + 1 };
+                probe.ordered(next.into(), point.into());
+            }
+            !meets
+        });
+    }
+
+    fn pair_wait(&self, cell: usize, value: u64, condition: ValueCondition, stream: StreamKey) -> Option<StreamPoint> {
+        self.probe()?;
+        let mut values = lock(&self.values);
+        match values.writes.get(&cell) {
+            Some((point, written)) if condition.holds(*written, value) => Some(*point),
+            _ => {
+                values.waits.push((cell, stream, value, condition));
+                None
+            }
+        }
+    }
+}

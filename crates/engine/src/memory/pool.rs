@@ -1,0 +1,315 @@
+//! Pools: device memory that is given out and taken back in the order of streams, and kept for the
+//! next allocation.
+//!
+//! A block is an allocation of the heap. While its release is queued it stays one, because tasks in
+//! front of the release may look it up; afterwards its range is parked in the heap. A block is reused
+//! for the same number of pages only. Blocks know their pool, so that a pool may end before them; it then
+//! keeps nothing. A task only parks: giving a range back to the heap may concern graphs, which no task may.
+//!
+//! Lock order: a pool's state, then the heap's or `owners`.
+
+use super::heap::PAGE;
+use crate::handle::{Key, Kind, Slots};
+use crate::stream::{StreamKey, StreamPoint};
+use crate::sync::lock;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+pub type PoolKey = Key<Pool>;
+
+#[derive(Default)]
+pub struct Pool {
+    pub(crate) stock: Mutex<Option<Arc<Stock>>>,
+}
+
+impl Kind for Pool {
+    const NUMBER: u8 = 15;
+}
+
+/// What can be asked of a pool, and some of it set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolAttribute {
+    FollowEvents,
+    Opportunistic,
+    InternalDependencies,
+    Threshold,
+    Reserved,
+    ReservedHigh,
+    Used,
+    UsedHigh,
+}
+
+#[derive(Default)]
+pub(crate) struct Pools {
+    pub(crate) all: Slots<Pool>,
+    /// The pool of each block, by the address of the block.
+    owners: Mutex<BTreeMap<usize, Arc<Stock>>>,
+    /// How many blocks there are: who frees or waits pays one load while there are none.
+    count: AtomicUsize,
+    /// Tells the lives of a block apart.
+    lives: AtomicU64,
+}
+
+/// The memory of one pool.
+#[derive(Debug)]
+pub(crate) struct Stock {
+    pub(crate) device: u32,
+    /// Bytes that it may hold.
+    pub(crate) limit: usize,
+    pub(crate) state: Mutex<StockState>,
+}
+
+#[derive(Debug)]
+pub(crate) struct StockState {
+    /// The pool has not been destroyed.
+    pub(crate) is_open: bool,
+    pub(crate) follow_events: bool,
+    pub(crate) opportunistic: bool,
+    pub(crate) internal_dependencies: bool,
+    /// Bytes that are kept when somebody waits; see `keeps`.
+    pub(crate) threshold: usize,
+    pub(crate) reserved: Level,
+    pub(crate) used: Level,
+    blocks: BTreeMap<usize, Block>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Level {
+    pub(crate) now: usize,
+    pub(crate) high: usize,
+}
+
+impl Level {
+    fn rise(&mut self, by: usize) {
+        self.now += by;
+        self.high = self.high.max(self.now);
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Block {
+    size: usize,
+    life: u64,
+    condition: Condition,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Condition {
+    Used,
+    /// A stream has a task that gives it back.
+    Leaving(StreamKey),
+    /// Parked. Everything that used it is done at this point.
+    Kept(StreamPoint),
+}
+
+/// A block on its way back.
+#[derive(Debug, Clone)]
+pub(crate) struct Leaving {
+    pub(crate) stock: Arc<Stock>,
+    pub(crate) start: usize,
+    life: u64,
+}
+
+/// A block that can be given out again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reuse {
+    /// It must be woken in the heap.
+    Kept(usize),
+    /// It never left.
+    Leaving(usize),
+}
+
+/// Bytes of a block.
+fn span(size: usize) -> usize {
+    size.next_multiple_of(PAGE)
+}
+
+impl Stock {
+    pub(crate) fn new(device: u32, limit: usize) -> Stock {
+        let state = StockState {
+            is_open: true,
+            follow_events: true,
+            opportunistic: true,
+            internal_dependencies: true,
+            threshold: 0,
+            reserved: Level::default(),
+            used: Level::default(),
+            blocks: BTreeMap::new(),
+        };
+        Stock { device, limit, state: Mutex::new(state) }
+    }
+}
+
+impl StockState {
+    /// Bytes that are kept when somebody waits.
+    pub(crate) fn keeps(&self) -> usize {
+        if self.is_open { self.threshold } else { 0 }
+    }
+
+    /// Takes a block that a stream may have at once. `observed`: only what looks to an observer like
+    /// the same allocation used on.
+    pub(crate) fn reuse(
+        &mut self,
+        size: usize,
+        stream: StreamKey,
+        is_done: impl Fn(StreamPoint) -> bool,
+        observed: bool,
+    ) -> Option<Reuse> {
+        let opportunistic = self.opportunistic && !observed;
+        let fits = |block: &Block| match block.condition {
+            Condition::Used => None,
+            Condition::Leaving(on) => (on == stream && block.size == size).then_some(true),
+            Condition::Kept(at) => {
+                let same = if observed { block.size == size } else { span(block.size) == span(size) };
+                (same && (at.stream == stream || opportunistic && is_done(at))).then_some(false)
+            }
+        };
+        let (&start, stays) = self.blocks.iter().find_map(|(start, block)| Some((start, fits(block)?)))?;
+        let block = self.blocks.get_mut(&start)?;
+        block.condition = Condition::Used;
+        block.size = size;
+        if stays {
+            // The queued release finds another life than its own.
+            block.life = u64::MAX;
+            return Some(Reuse::Leaving(start));
+        }
+        self.used.rise(span(size));
+        Some(Reuse::Kept(start))
+    }
+
+    /// Lets a block that a trim chose go; its address and the point at which it was free.
+    fn pick(&mut self) -> Option<(usize, StreamPoint)> {
+        let (start, at) = self.blocks.iter().find_map(|(start, block)| match block.condition {
+            Condition::Kept(at) => Some((*start, at)),
+            _ => None,
+        })?;
+        let block = self.blocks.remove(&start)?;
+        self.reserved.now -= span(block.size);
+        Some((start, at))
+    }
+}
+
+impl Pools {
+    /// A block was allocated for a pool.
+    pub(crate) fn own(&self, stock: &Arc<Stock>, state: &mut StockState, start: usize, size: usize) {
+        let life = self.lives.fetch_add(1, Ordering::Relaxed);
+        state.blocks.insert(start, Block { size, life, condition: Condition::Used });
+        state.reserved.rise(span(size));
+        state.used.rise(span(size));
+        let mut owners = lock(&self.owners);
+        owners.insert(start, Arc::clone(stock));
+        self.count.store(owners.len(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn are_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    fn owner(&self, start: usize) -> Option<Arc<Stock>> {
+        if self.are_empty() {
+            return None;
+        }
+        lock(&self.owners).get(&start).cloned()
+    }
+
+    fn forget(&self, start: usize) {
+        let mut owners = lock(&self.owners);
+        owners.remove(&start);
+        self.count.store(owners.len(), Ordering::Relaxed);
+    }
+
+    /// A block is about to be given back by a stream. `None`: there is no such block in use.
+    pub(crate) fn leave(&self, start: usize, stream: StreamKey) -> Option<Leaving> {
+        let stock = self.owner(start)?;
+        let mut state = lock(&stock.state);
+        let block = state.blocks.get_mut(&start).filter(|block| block.condition == Condition::Used)?;
+        block.condition = Condition::Leaving(stream);
+        block.life = self.lives.fetch_add(1, Ordering::Relaxed);
+        let life = block.life;
+        drop(state);
+        Some(Leaving { stock, start, life })
+    }
+
+    /// The stream would not have it.
+    pub(crate) fn stay(&self, leaving: &Leaving) {
+        if let Some(block) = lock(&leaving.stock.state).blocks.get_mut(&leaving.start)
+            && block.life == leaving.life
+        {
+            block.condition = Condition::Used;
+        }
+    }
+
+    /// A block has come back, and its range is parked. Nothing if it was given out again meanwhile, or freed
+    /// by other means.
+    pub(crate) fn arrive(&self, leaving: &Leaving, at: StreamPoint, park: impl FnOnce()) {
+        let mut state = lock(&leaving.stock.state);
+        let state = &mut *state;
+        let block = state.blocks.get_mut(&leaving.start).filter(|block| block.life == leaving.life);
+        if let Some(block) = block {
+            state.used.now -= span(block.size);
+            block.condition = Condition::Kept(at);
+            park();
+        }
+    }
+
+    /// A block in use is freed without its pool.
+    pub(crate) fn disown(&self, start: usize) {
+        let Some(stock) = self.owner(start) else { return };
+        let mut state = lock(&stock.state);
+        let Some(block) = state.blocks.get(&start).copied() else { return };
+        if let Condition::Kept(_) = block.condition {
+            return;
+        }
+        state.blocks.remove(&start);
+        state.used.now -= span(block.size);
+        state.reserved.now -= span(block.size);
+        self.forget(start);
+    }
+
+    /// Lets kept blocks go until at most so much is held. `discard` sees the address of each, and the
+    /// point at which it was free.
+    pub(crate) fn trim(&self, stock: &Stock, keep: usize, discard: impl Fn(usize, StreamPoint)) {
+        let mut state = lock(&stock.state);
+        while state.reserved.now > keep
+            && let Some((start, at)) = state.pick()
+        {
+            self.forget(start);
+            discard(start, at);
+        }
+    }
+
+    /// The pools that have blocks.
+    pub(crate) fn stocks(&self) -> Vec<Arc<Stock>> {
+        if self.are_empty() {
+            return Vec::new();
+        }
+        let mut stocks: Vec<Arc<Stock>> = Vec::new();
+        for stock in lock(&self.owners).values() {
+            if !stocks.iter().any(|other| Arc::ptr_eq(other, stock)) {
+                stocks.push(Arc::clone(stock));
+            }
+        }
+        stocks
+    }
+
+    /// The memory of a device is taken away, and its pools with it.
+    pub(crate) fn end_of(&self, device: u32) {
+        let gone = |stock: &Stock| stock.device == device;
+        for (key, pool) in self.all.live() {
+            if lock(&pool.stock).as_deref().is_some_and(gone) {
+                *lock(&pool.stock) = None;
+                self.all.remove(key);
+            }
+        }
+        for stock in self.stocks().iter().filter(|stock| gone(stock)) {
+            let mut state = lock(&stock.state);
+            state.is_open = false;
+            state.blocks.clear();
+        }
+        let mut owners = lock(&self.owners);
+        owners.retain(|_, stock| !gone(stock));
+        self.count.store(owners.len(), Ordering::Relaxed);
+    }
+}
