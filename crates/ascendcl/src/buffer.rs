@@ -112,11 +112,23 @@ impl<T: Element> DeviceBuffer<T> {
     }
 
     /// Whether it has none.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// assert!(context.zeros::<u8>(0)?.is_empty());
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The context that it was made in.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// assert_eq!(context.zeros::<u8>(1)?.context(), &context);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
     pub fn context(&self) -> &Context {
         &self.memory.context
     }
@@ -212,6 +224,14 @@ impl<T: Element> DeviceBuffer<T> {
 }
 
 /// A part of a [`DeviceBuffer`], for reading.
+///
+/// ```
+/// # let context = ascendcl::Device::new(0)?.context()?;
+/// let buffer = context.upload_slice(&[1, 2, 3])?;
+/// let part = buffer.slice(1..);
+/// assert_eq!((part.len(), part.is_empty()), (2, false));
+/// # Ok::<(), ascendcl::Error>(())
+/// ```
 pub struct View<'a, T: Element> {
     pub(crate) memory: &'a Memory,
     start: usize,
@@ -220,6 +240,14 @@ pub struct View<'a, T: Element> {
 }
 
 /// A part of a [`DeviceBuffer`], for writing.
+///
+/// ```
+/// # let context = ascendcl::Device::new(0)?.context()?;
+/// let mut buffer = context.zeros::<u8>(3)?;
+/// buffer.slice_mut(1..).copy_from_slice(&[7, 8])?;
+/// assert_eq!(buffer.to_vec()?, [0, 7, 8]);
+/// # Ok::<(), ascendcl::Error>(())
+/// ```
 pub struct ViewMut<'a, T: Element> {
     pub(crate) memory: &'a mut Memory,
     start: usize,
@@ -262,6 +290,14 @@ views!(View, ViewMut);
 
 impl<T: Element> View<'_, T> {
     /// As [`DeviceBuffer::copy_to_slice`].
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// let mut two = [0; 2];
+    /// context.upload_slice(&[1, 2, 3])?.slice(1..).copy_to_slice(&mut two)?;
+    /// assert_eq!(two, [2, 3]);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
     #[track_caller]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
         self.check_len("copy_to_slice", target.len())?;
@@ -277,6 +313,12 @@ impl<T: Element> View<'_, T> {
     }
 
     /// As [`DeviceBuffer::to_vec`].
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// assert_eq!(context.upload_slice(&[1, 2, 3])?.slice(..1).to_vec()?, [1]);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut elements = Vec::with_capacity(self.len);
@@ -289,6 +331,12 @@ impl<T: Element> View<'_, T> {
 
 impl<T: Element> ViewMut<'_, T> {
     /// As [`DeviceBuffer::copy_from_slice`].
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// context.zeros::<u8>(3)?.slice_mut(..2).copy_from_slice(&[1, 2])?;
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
     #[track_caller]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()> {
         self.check_len("copy_from_slice", source.len())?;

@@ -101,6 +101,14 @@ impl<T: Element> Descriptor<T> {
     }
 
     /// The buffer that is read.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// let descriptor = ascendcl::Descriptor::new(&stream, context.zeros::<u8>(3)?, context.zeros(3)?)?;
+    /// assert_eq!(descriptor.source().len(), 3);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
     pub fn source(&self) -> &DeviceBuffer<T> {
         &self.source
     }
@@ -124,6 +132,14 @@ impl<T: Element> Descriptor<T> {
     }
 
     /// The buffer that is written.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// let descriptor = ascendcl::Descriptor::new(&stream, context.zeros::<u8>(3)?, context.zeros(3)?)?;
+    /// assert_eq!(descriptor.target().to_vec()?, [0; 3]);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
     pub fn target(&self) -> &DeviceBuffer<T> {
         &self.target
     }

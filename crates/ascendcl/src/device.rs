@@ -19,6 +19,13 @@ use ascendcl_sys::{ACL_ERROR_RT_INVALID_DEVICEID, ACL_HBM_MEM};
 pub struct Device(u32);
 
 /// Memory of a device, in bytes.
+///
+/// ```
+/// # let context = ascendcl::Device::new(0)?.context()?;
+/// let memory = context.memory()?;
+/// assert!(memory.free <= memory.total);
+/// # Ok::<(), ascendcl::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
     pub free: usize,

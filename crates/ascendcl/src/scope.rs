@@ -12,6 +12,13 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 /// Where copies may borrow pinned memory. See [`Stream::scope`].
+///
+/// ```
+/// # let context = ascendcl::Device::new(0)?.context()?;
+/// let (host, mut device) = (context.pinned::<u8>(4)?, context.zeros(4)?);
+/// context.stream()?.scope(|scope| scope.upload(&host, &mut device))?;
+/// # Ok::<(), ascendcl::Error>(())
+/// ```
 pub struct Scope<'scope, 'env: 'scope> {
     stream: Stream,
     // Both invariant, as in `std::thread::scope`.
