@@ -1,6 +1,6 @@
 //! The copy family. Each function hands its raw arguments over as a request; the engine checks.
 
-use crate::door::{array, doors, enter, out};
+use crate::door::{array, doors, enter, further_array, out};
 use ascendcl_sys::*;
 use softacl_engine::{
     BatchAttribute, BatchFailure, BatchRequest, Caller, CopyRequest, DescriptorRequest, FailIndex, FillRequest,
@@ -162,14 +162,14 @@ fn copy_batch(
     let mut request =
         BatchRequest { targets: None, capacities: None, sources: None, sizes, attributes: None, starts: None };
     if !empty {
-        request.targets = array(arguments.dsts.cast::<usize>().cast_const(), count, "dsts")?;
-        request.capacities = array(arguments.dest_maxs.cast_const(), count, "destMaxs")?;
-        request.sources = array(arguments.srcs.cast::<usize>().cast_const(), count, "srcs")?;
-        if let Some(attrs) = array(arguments.attrs.cast_const(), attr_count, "attrs")? {
+        request.targets = further_array(arguments.dsts.cast::<usize>().cast_const(), count, "dsts")?;
+        request.capacities = further_array(arguments.dest_maxs.cast_const(), count, "destMaxs")?;
+        request.sources = further_array(arguments.srcs.cast::<usize>().cast_const(), count, "srcs")?;
+        if let Some(attrs) = further_array(arguments.attrs.cast_const(), attr_count, "attrs")? {
             attributes.extend(attrs.iter().map(attribute));
             request.attributes = Some(&attributes);
         }
-        request.starts = array(arguments.indexes.cast_const(), attr_count, "attrsIndexes")?;
+        request.starts = further_array(arguments.indexes.cast_const(), attr_count, "attrsIndexes")?;
     }
     let result = match stream {
         Some(stream) => caller.copy_batch_async(&request, stream),

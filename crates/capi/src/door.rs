@@ -118,10 +118,17 @@ impl<T: Copy> Out<T> {
 
 /// An array that C hands over, readable in whole. NULL is `None`.
 pub(crate) fn array<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<Option<&'a [T]>> {
+    if !pointer.is_null() {
+        fault::ensure();
+    }
+    further_array(pointer, count, name)
+}
+
+/// The same for further arrays of a call: making sure of the fault handler takes system calls.
+pub(crate) fn further_array<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<Option<&'a [T]>> {
     if pointer.is_null() {
         return Ok(None);
     }
-    fault::ensure();
     let whole = count.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
     let fine =
         pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || fault::is_readable(pointer as usize, bytes));

@@ -22,8 +22,6 @@ pub enum Work {
     Other(fn(&Stage) -> Result<Outcome>),
     /// Instructions of a hot path, counted in a child under callgrind.
     Instructions(instructions::Path),
-    /// Cannot be measured yet.
-    Missing(&'static str),
 }
 
 /// What a case cannot be run without.

@@ -3,7 +3,7 @@
 
 use super::ground::Ground;
 use super::instructions::Path;
-use super::memory;
+use super::{checked, memory};
 use crate::acl::{self, Stream};
 use anyhow::{Result, bail};
 use std::str::FromStr;
@@ -19,6 +19,9 @@ pub fn main(name: &str, calls: usize) -> Result<()> {
     acl::set_device(0)?;
     if name == IDLE {
         return idle(Duration::from_millis(calls as u64));
+    }
+    if name == checked::PROBE {
+        return checked::probe(calls);
     }
     run(Path::from_str(name)?, calls)
 }

@@ -14,7 +14,7 @@ pub(crate) mod reduce;
 
 pub(crate) use routines::code_range;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// From this volume on, copies bypass the cache. Measured on a machine with 32 MiB of shared cache:
@@ -26,6 +26,10 @@ const AHEAD: usize = 12;
 /// Entries from this length on are copied four at a time when they bypass the cache.
 const FOUR_FROM: usize = 1 << 10;
 const LINE: usize = 64;
+/// Lengths that `copy_short` copies.
+const SHORT: RangeInclusive<usize> = 16..=64;
+/// A span of this length is copied as four when it bypasses the cache.
+const QUARTERED: usize = 64 << 10;
 
 /// Looks at the processor, once per machine. Everything works without, more slowly.
 pub(crate) fn prepare() {
@@ -60,8 +64,9 @@ impl Manner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault;
 
-/// One contiguous move, in addresses that the engine can reach.
+/// One contiguous move, in addresses that the engine can reach. The routines know its layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
 pub(crate) struct Span {
     pub(crate) target: usize,
     pub(crate) source: usize,
@@ -71,12 +76,23 @@ pub(crate) struct Span {
 /// Copies that belong together, by number.
 pub(crate) trait List {
     fn span(&self, index: usize) -> Span;
+
+    /// The copies themselves, where they lie in memory.
+    #[inline]
+    fn spans(&self) -> &[Span] {
+        &[]
+    }
 }
 
 impl List for [Span] {
     #[inline]
     fn span(&self, index: usize) -> Span {
         self[index]
+    }
+
+    #[inline]
+    fn spans(&self) -> &[Span] {
+        self
     }
 }
 
@@ -94,7 +110,7 @@ pub(crate) fn copy_as(span: Span, manner: Manner) -> Result<(), Fault> {
     match manner {
         Manner::Cached => plain(span),
         Manner::Streaming => {
-            let result = streaming(span);
+            let result = if span.len >= QUARTERED && routines::is_wide() { quartered(span) } else { streaming(span) };
             routines::fence();
             result
         }
@@ -104,19 +120,39 @@ pub(crate) fn copy_as(span: Span, manner: Manner) -> Result<(), Fault> {
 /// Copies entries of a list, one after the other. The error is the entry that was not accessible;
 /// those behind it were not tried.
 pub(crate) fn copy_in_order<L: List + ?Sized>(list: &L, range: Range<usize>) -> Result<(), usize> {
-    let end = range.end;
-    for index in range.start..end.min(range.start + AHEAD) {
+    let Range { start, end } = range;
+    for index in start..end.min(start + AHEAD) {
         expect(list.span(index));
     }
-    for index in range {
+    let mut index = start;
+    while index < end {
+        let span = list.span(index);
+        if let Some(spans) = list.spans().get(index..end)
+            && SHORT.contains(&span.len)
+        {
+            let (copied, result) = copy_short(spans);
+            index += copied;
+            result.map_err(|Fault| index)?;
+            continue;
+        }
         if index + AHEAD < end {
             expect(list.span(index + AHEAD));
         }
-        if copy(list.span(index)).is_err() {
-            return Err(index);
-        }
+        copy(span).map_err(|Fault| index)?;
+        index += 1;
     }
     Ok(())
+}
+
+/// Copies entries from the first on while they are short, and says how many that were.
+#[inline]
+fn copy_short(spans: &[Span]) -> (usize, Result<(), Fault>) {
+    let ends = spans.as_ptr_range();
+    let mut next = ends.start;
+    // SAFETY: as for `plain`, with the ranges of all the spans; `next` is where the routine says.
+    let fault = unsafe { routines::copy_short(ends.start, ends.end, &raw mut next) };
+    let copied = (next as usize - ends.start as usize) / size_of::<Span>();
+    (copied, if fault == 0 { Ok(()) } else { Err(Fault) })
 }
 
 /// Copies entries of a list that may be copied in any order.
@@ -167,6 +203,14 @@ fn copy_four(spans: [Span; 4]) -> Result<(), Fault> {
         streaming(Span { target: spans[n].target + done, source: spans[n].source + done, len: spans[n].len - done })?;
     }
     Ok(())
+}
+
+/// Copies the quarters of a span at the same time.
+fn quartered(span: Span) -> Result<(), Fault> {
+    let len = span.len / 4 & !(2 * LINE - 1);
+    let part = |n: usize, len| Span { target: span.target + n, source: span.source + n, len };
+    copy_four([0, 1, 2, 3].map(|n| part(n * len, len)))?;
+    streaming(part(4 * len, span.len - 4 * len))
 }
 
 /// Fetches the beginning of a span that will be copied soon.
@@ -288,10 +332,11 @@ mod tests {
 
     #[test]
     fn lists_of_every_shape_agree_with_a_byte_loop() {
-        let lengths: [&[usize]; 8] = [
+        let lengths: [&[usize]; 9] = [
             &[],
             &[0, 1, 64, 65],
             &[64; 40],
+            &[16, 17, 31, 32, 33, 48, 63, 64, 65, 15, 16, 0, 64, 200, 32, 64, 1, 20, 20, 20, 20],
             &[1024; 9],
             &[4096, 4096, 4096, 4096, 4097],
             &[1087, 1088, 1151, 1152, 1153, 1215, 1216, 1217],
@@ -330,6 +375,29 @@ mod tests {
             }
         }
         prepare();
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_list_ends_at_the_entry_that_is_not_accessible() {
+        crate::fault::ensure_installed();
+        for lens in [[64; 5], [4096; 5], [20, 64, 100, 33, 64]] {
+            let source = vec![7u8; 4096];
+            let mut target = vec![0u8; 5 * 4096];
+            let mut spans = [0, 1, 2, 3, 4].map(|n: usize| Span {
+                target: target.as_mut_ptr() as usize + n * 4096,
+                source: source.as_ptr() as usize,
+                len: lens[n],
+            });
+            // The first page of a process is never there.
+            spans[3].source = 64;
+            assert_eq!(copy_in_order(spans.as_slice(), 0..5), Err(3));
+            for n in 0..5 {
+                let expected = if n < 3 { 7 } else { 0 };
+                assert!(target[n * 4096..n * 4096 + lens[n]].iter().all(|byte| *byte == expected), "{n} {lens:?}");
+            }
+            target.clear();
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The routines for processors that have none of their own: correct, and without fault recovery.
 
+use super::Span;
 use std::ptr;
 
 /// Addresses of the code that may fault; empty here, so no fault is ever recovered.
@@ -52,6 +53,24 @@ pub(super) unsafe fn copy(target: *mut u8, source: *const u8, len: usize) -> u32
 pub(super) unsafe fn copy_streaming(target: *mut u8, source: *const u8, len: usize) -> u32 {
     // SAFETY: the same promise.
     unsafe { copy(target, source, len) }
+}
+
+/// Copies spans from `first` to before `end`, and leaves `end` in `next`.
+///
+/// # Safety
+/// The spans must lie one behind the other, with accessible ranges; `next` must be writable.
+pub(super) unsafe fn copy_short(first: *const Span, end: *const Span, next: *mut *const Span) -> u32 {
+    let mut at = first;
+    while at < end {
+        // SAFETY: promised by the caller.
+        let span = unsafe { *at };
+        // SAFETY: the same promise.
+        unsafe { copy(span.target as *mut u8, span.source as *const u8, span.len) };
+        at = at.wrapping_add(1);
+    }
+    // SAFETY: the same promise.
+    unsafe { *next = at };
+    0
 }
 
 /// # Safety

@@ -7,6 +7,7 @@
 //! Registers of 32 bytes are used where the processor has them; a byte next to the code says so,
 //! because the way out of a fault has to know it too.
 
+use super::Span;
 use std::arch::{asm, global_asm};
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -60,6 +61,10 @@ unsafe extern "C" {
     /// are aligned to 32: 128 bytes of each in turn.
     #[link_name = "softacl_bytes_copy_four"]
     pub(super) unsafe fn copy_four(addresses: *const Four, len: usize) -> u32;
+    /// Copies spans from `first` to before `end` while they have 16 to 64 bytes, and leaves in `next`
+    /// the first that is not copied. Fetches ahead.
+    #[link_name = "softacl_bytes_copy_short"]
+    pub(super) unsafe fn copy_short(first: *const Span, end: *const Span, next: *mut *const Span) -> u32;
     #[link_name = "softacl_bytes_fill"]
     pub(super) unsafe fn fill(target: *mut u8, byte: u8, len: usize) -> u32;
     #[link_name = "softacl_bytes_fill_words"]
@@ -349,6 +354,55 @@ global_asm!(
     "    jnz 70b",
     "71:",
     "    vzeroupper",
+    "    xor eax, eax",
+    "    ret",
+    // copy_short(rdi first, rsi end, rdx next): see above. A span is target, source, len. The lines of
+    // the entry 12 ahead are fetched, near the end those of the last.
+    ".p2align 6",
+    ".hidden softacl_bytes_copy_short",
+    ".globl softacl_bytes_copy_short",
+    "softacl_bytes_copy_short:",
+    "    lea rcx, [rsi - 24]",
+    "80:",
+    "    lea rax, [rdi + 288]",
+    "    mov [rdx], rdi",
+    "    cmp rax, rcx",
+    "    cmova rax, rcx",
+    "    mov r9, [rax]",
+    "    mov r10, [rax + 8]",
+    "    mov r8, [rdi + 16]",
+    "    prefetchw [r9]",
+    "    prefetcht0 [r10]",
+    "    mov r9, [rdi]",
+    "    mov r10, [rdi + 8]",
+    "    cmp r8, 64",
+    "    ja 83f",
+    "    cmp r8, 32",
+    "    jbe 82f",
+    "    movups xmm0, [r10]",
+    "    movups xmm1, [r10 + 16]",
+    "    movups xmm2, [r10 + r8 - 32]",
+    "    movups xmm3, [r10 + r8 - 16]",
+    "    movups [r9], xmm0",
+    "    movups [r9 + 16], xmm1",
+    "    movups [r9 + r8 - 32], xmm2",
+    "    movups [r9 + r8 - 16], xmm3",
+    "81:",
+    "    add rdi, 24",
+    "    cmp rdi, rsi",
+    "    jb 80b",
+    "    mov [rdx], rdi",
+    "    xor eax, eax",
+    "    ret",
+    "82:",
+    "    cmp r8, 16",
+    "    jb 83f",
+    "    movups xmm0, [r10]",
+    "    movups xmm1, [r10 + r8 - 16]",
+    "    movups [r9], xmm0",
+    "    movups [r9 + r8 - 16], xmm1",
+    "    jmp 81b",
+    "83:",
     "    xor eax, eax",
     "    ret",
     ".p2align 4",

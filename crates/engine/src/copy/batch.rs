@@ -9,9 +9,11 @@ use crate::bytes::{Manner, Span};
 use crate::calls::Caller;
 use crate::drive::Spans;
 use crate::error::{Error, Result, fail};
+use crate::machine::Machine;
 use crate::memory::{Finder, Place, Spot};
 use crate::probe::Note;
 use crate::task::{Batch, Task};
+use std::ops::Range;
 
 /// Entries of a synchronous batch at most (specification 1.5).
 const MAX_SYNC: usize = 4096;
@@ -19,6 +21,9 @@ const MAX_SYNC: usize = 4096;
 const WORTH_WAKING: usize = 2048;
 /// Entries that are checked while a worker wakes: at 10 ns each, about 40 us.
 const ALARM: usize = 4096;
+/// Neighbours are joined up to this length. Longer ones gain nothing: what remains of the entries is
+/// to be shared between threads and copied several at a time.
+const JOINED: usize = 4 << 10;
 
 /// A declared location: numbers of the interface, untrusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,16 +135,8 @@ impl Caller<'_> {
     fn batch_entry_by_entry(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
         let mut spans = self.machine.shelf.list(entries.sizes.len());
         let mut finder = self.machine.memory.finder();
-        let mut lately = Lately::default();
-        let alarm = entries.alarm();
-        for (index, attribute) in entries.with_attributes() {
-            if index == alarm {
-                self.machine.rouse();
-            }
-            if let Some(span) = lately.span(entries, index, attribute) {
-                spans.push(span);
-                continue;
-            }
+        let mut scan = self.scan(entries);
+        while let Some((index, attribute)) = scan.next(&mut spans) {
             let checked =
                 entries.check_async_entry(index).and_then(|()| self.check_entry(&finder, entries, index, attribute));
             let checked = match checked {
@@ -155,11 +152,11 @@ impl Caller<'_> {
                     return Err(blameless(Box::new(self.machine.other_context("stream", at.stream, at.context))));
                 }
                 spans.push(span);
-                lately = Lately::new(&checked, attribute);
+                scan.learn(&checked);
                 continue;
             }
             // Its first entry must be seen again: what is queued then is another task.
-            lately = Lately::default();
+            scan.forget();
             drop(finder);
             self.queue_batch(&mut spans, at)?;
             self.check_may_drain(at.stream).map_err(blameless)?;
@@ -178,23 +175,15 @@ impl Caller<'_> {
         let mut spans = self.machine.shelf.list(entries.sizes.len());
         let mut any_pageable = false;
         let finder = self.machine.memory.finder();
-        let mut lately = Lately::default();
-        let alarm = entries.alarm();
-        for (index, attribute) in entries.with_attributes() {
-            if index == alarm {
-                self.machine.rouse();
-            }
-            if let Some(span) = lately.span(entries, index, attribute) {
-                spans.push(span);
-                continue;
-            }
+        let mut scan = self.scan(entries);
+        while let Some((index, attribute)) = scan.next(&mut spans) {
             let checked = entries
                 .check_async_entry(index)
                 .and_then(|()| self.check_entry(&finder, entries, index, attribute))
                 .map_err(|error| BatchFailure { error, index: FailIndex::Entry(index) })?;
             any_pageable |= checked.is_pageable();
             spans.push(checked.span);
-            lately = Lately::new(&checked, attribute);
+            scan.learn(&checked);
         }
         drop(finder);
         if !any_pageable {
@@ -244,7 +233,10 @@ impl Caller<'_> {
             starts: request.starts.ok_or(Error::Null("attrsIndexes"))?,
         };
         let capacities = request.capacities.unwrap_or_default();
-        if let Some(index) = sizes.iter().zip(capacities).position(|(size, capacity)| capacity < size) {
+        // Without a way out of the loop first, which is several times faster.
+        let fit = sizes.iter().zip(capacities).fold(true, |fit, (size, capacity)| fit & (capacity >= size));
+        let too_long = || sizes.iter().zip(capacities).position(|(size, capacity)| capacity < size);
+        if !fit && let Some(index) = too_long() {
             return fail(Error::Argument(format!(
                 "entry {index} has {} bytes but its destination was declared to hold {} (destMaxs)",
                 sizes[index], capacities[index]
@@ -260,6 +252,14 @@ impl Caller<'_> {
             return fail(self.machine.unsupported("a batch copy"));
         }
         Ok(Some(entries))
+    }
+
+    fn scan<'s>(&'s self, entries: &'s Entries<'s>) -> Scan<'s> {
+        let machine = self.machine;
+        let joins = !machine.is_directed();
+        let end = entries.starts.get(1).copied().unwrap_or(entries.sizes.len());
+        let (target, source) = (Known::default(), Known::default());
+        Scan { entries, machine, next: 0, attribute: 0, end, alarm: entries.alarm(), joins, target, source }
     }
 
     /// Where the bytes of one entry are.
@@ -300,39 +300,94 @@ impl Checked {
     }
 }
 
-/// The allocations of an entry that was checked before. Entries of the same two, declared the same
-/// way, differ only in their bounds.
-#[derive(Default)]
-struct Lately<'a> {
-    attribute: Option<&'a BatchAttribute>,
+/// Goes through entries. Those of the same two allocations as one that was checked before, declared
+/// the same way, differ only in their bounds; the others come out for the full check.
+struct Scan<'a> {
+    entries: &'a Entries<'a>,
+    machine: &'a Machine,
+    /// The next entry, its attribute, and where that ends.
+    next: usize,
+    attribute: usize,
+    end: usize,
+    /// The entry at which to wake a worker.
+    alarm: usize,
+    /// Whether neighbours may become one span. Schedules and observers want them as they are.
+    joins: bool,
     target: Known,
     source: Known,
 }
 
-/// An allocation and the distance at which the engine reaches it.
-#[derive(Default)]
+/// An allocation and the distance at which the engine reaches it. The default has no bytes.
+#[derive(Default, Clone, Copy)]
 struct Known {
     start: usize,
     size: usize,
     shift: usize,
 }
 
-impl<'a> Lately<'a> {
-    fn new(checked: &Checked, attribute: &'a BatchAttribute) -> Lately<'a> {
-        match (Known::new(checked.target), Known::new(checked.source)) {
-            (Some(target), Some(source)) => Lately { attribute: Some(attribute), target, source },
-            _ => Lately::default(),
+impl<'a> Scan<'a> {
+    /// Appends the spans of entries whose memory is known, up to one that needs the full check.
+    fn next(&mut self, spans: &mut Vec<Span>) -> Option<(usize, &'a BatchAttribute)> {
+        loop {
+            self.next = self.append(self.next..self.end.min(self.alarm), spans);
+            let index = self.next;
+            if index == self.alarm {
+                self.machine.rouse();
+                self.alarm = usize::MAX;
+            } else if index < self.end {
+                self.next += 1;
+                return Some((index, &self.entries.attributes[self.attribute]));
+            } else {
+                self.attribute += 1;
+                let starts = self.entries.starts;
+                starts.get(self.attribute)?;
+                self.end = starts.get(self.attribute + 1).copied().unwrap_or(self.entries.sizes.len());
+                self.forget();
+            }
         }
     }
 
-    /// The span of an entry whose memory is known; `None` leaves it to the full check.
+    /// Gives the entry at which it stopped.
     #[inline]
-    fn span(&self, entries: &Entries<'_>, index: usize, attribute: &BatchAttribute) -> Option<Span> {
-        let len = entries.sizes[index];
-        let target = self.target.reach(entries.targets[index], len)?;
-        let source = self.source.reach(entries.sources[index], len)?;
-        let same = self.attribute.is_some_and(|known| std::ptr::eq(known, attribute));
-        (same && len > 0).then_some(Span { target, source, len })
+    fn append(&self, range: Range<usize>, spans: &mut Vec<Span>) -> usize {
+        let Range { start: mut index, end } = range;
+        let (targets, sources) = (&self.entries.targets[..end], &self.entries.sources[..end]);
+        let sizes = &self.entries.sizes[..end];
+        let (to, from) = (self.target, self.source);
+        let longest = if self.joins { JOINED } else { 0 };
+        while index < end {
+            let (target, source, mut len) = (targets[index], sources[index], sizes[index]);
+            let room = to.room(target).min(from.room(source));
+            // No bytes at all wrap around to too many.
+            if len.wrapping_sub(1) >= room {
+                break;
+            }
+            index += 1;
+            let room = room.min(longest);
+            while index < end
+                && targets[index] == target + len
+                && sources[index] == source + len
+                && sizes[index].wrapping_sub(1) < room.saturating_sub(len)
+            {
+                len += sizes[index];
+                index += 1;
+            }
+            let (target, source) = (target.wrapping_add(to.shift), source.wrapping_add(from.shift));
+            spans.push(Span { target, source, len });
+        }
+        index
+    }
+
+    /// Remembers the allocations of an entry.
+    fn learn(&mut self, checked: &Checked) {
+        match (Known::new(checked.target), Known::new(checked.source)) {
+            (Some(target), Some(source)) => (self.target, self.source) = (target, source),
+            _ => self.forget(),
+        }
+    }
+
+    fn forget(&mut self) {
+        (self.target, self.source) = (Known::default(), Known::default());
     }
 }
 
@@ -342,10 +397,11 @@ impl Known {
         Some(Known { start: extent.start, size: extent.size, shift: spot.reach.wrapping_sub(spot.address) })
     }
 
+    /// Bytes of the allocation from an address on; none when it lies elsewhere.
     #[inline]
-    fn reach(&self, address: usize, len: usize) -> Option<usize> {
+    fn room(&self, address: usize) -> usize {
         let offset = address.wrapping_sub(self.start);
-        (offset < self.size && len <= self.size - offset).then(|| address.wrapping_add(self.shift))
+        if offset < self.size { self.size - offset } else { 0 }
     }
 }
 
@@ -406,7 +462,7 @@ impl<'a> Entries<'a> {
     /// end for short batches.
     fn alarm(&self) -> usize {
         let count = self.sizes.len();
-        if count < WORTH_WAKING { count } else { count.saturating_sub(ALARM) }
+        if count < WORTH_WAKING { usize::MAX } else { count.saturating_sub(ALARM) }
     }
 
     /// Each entry with its attribute.

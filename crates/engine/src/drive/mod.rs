@@ -121,7 +121,8 @@ impl Machine {
         // A context ends its streams before it ends, so a stream that lives has a context that lives.
         let lives = slot.holds(key);
         if lives {
-            self.accept_copy(key, &slot.value, lane, span);
+            // Ordinary calls have neither a schedule nor an observer.
+            self.accept_copy(key, &slot.value, lane, span, false);
         }
         lives
     }
@@ -129,25 +130,24 @@ impl Machine {
     /// Numbers a task and does it or queues it.
     #[inline]
     fn accept(&self, key: StreamKey, stream: &Stream, lane: LaneGuard<'_>, task: Task) -> u64 {
+        let directed = self.is_directed();
+        if let Task::Copy(span) = task {
+            return self.accept_copy(key, stream, lane, span, directed);
+        }
+        stream.volume.store(stream.volume.load(Ordering::Relaxed) + task.volume(), Ordering::Relaxed);
         match task {
-            Task::Copy(span) => self.accept_copy(key, stream, lane, span),
-            task => {
-                let volume = stream.volume.load(Ordering::Relaxed) + task.volume();
-                stream.volume.store(volume, Ordering::Relaxed);
-                self.enqueue(key, stream, lane, task)
+            Task::Batch(batch) if lane.is_idle() && !directed && budget::spend_all(&batch) => {
+                self.copy_on_the_spot(key, stream, lane, &batch.spans)
             }
+            task => self.enqueue(key, stream, lane, task, directed),
         }
     }
 
     /// Numbers a copy. A small one on an idle stream is done at once.
     #[inline]
-    fn accept_copy(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, span: Span) -> u64 {
+    fn accept_copy(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, span: Span, directed: bool) -> u64 {
         stream.volume.store(stream.volume.load(Ordering::Relaxed) + span.len, Ordering::Relaxed);
-        if span.len <= budget::LONGEST
-            && lane.is_idle()
-            && let (Driver::Threads(_), None) = (&self.driver, &self.probe)
-            && budget::spend(span)
-        {
+        if span.len <= budget::LONGEST && lane.is_idle() && !directed && budget::spend(span) {
             let sequence = lane.pass();
             stream.set_newest(sequence);
             if bytes::copy(span).is_err() {
@@ -158,12 +158,29 @@ impl Machine {
             self.look_again();
             return sequence;
         }
-        self.enqueue(key, stream, lane, Task::Copy(span))
+        self.enqueue(key, stream, lane, Task::Copy(span), directed)
+    }
+
+    /// Does a short batch on an idle stream at once.
+    fn copy_on_the_spot(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, spans: &[Span]) -> u64 {
+        let sequence = lane.pass();
+        stream.set_newest(sequence);
+        if let Err(failed) = bytes::copy_in_order(spans, 0..spans.len()) {
+            self.note_failure(key, sequence, "batch copy", task::inaccessible(spans[failed])(Fault));
+        }
+        stream.track.completion.advance(sequence);
+        sequence
+    }
+
+    /// Whether a schedule or an observer wants to have every task in its hands.
+    #[inline]
+    pub(crate) fn is_directed(&self) -> bool {
+        !matches!((&self.driver, &self.probe), (Driver::Threads(_), None))
     }
 
     #[inline]
-    fn enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, task: Task) -> u64 {
-        if let Some(probe) = self.probe() {
+    fn enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, task: Task, directed: bool) -> u64 {
+        if directed && let Some(probe) = self.probe() {
             let at = StreamPoint { stream: key, sequence: lane.submitted() + 1 };
             self.tell_submitted(probe, at.into(), &task);
         }
@@ -178,7 +195,7 @@ impl Machine {
         if news {
             self.announce(key);
         }
-        if let Driver::Stepped(stepper) = &self.driver {
+        if directed && let Driver::Stepped(stepper) = &self.driver {
             stepper.after_submit(self);
         }
         sequence
@@ -186,7 +203,9 @@ impl Machine {
 
     /// Passes a point of an idle stream at once; `None` when the stream has work.
     pub(crate) fn pass(&self, stream: &Stream) -> Option<u64> {
-        let (Driver::Threads(_), None) = (&self.driver, &self.probe) else { return None };
+        if self.is_directed() {
+            return None;
+        }
         let mut lane = lock(&stream.track.lane);
         lane.is_idle().then(|| {
             let sequence = lane.pass();

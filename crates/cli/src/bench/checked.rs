@@ -1,0 +1,103 @@
+//! What the checker costs: the same work in two children, one with it and one without.
+//!
+//! A child copies and calls memcpy in turns; the memcpy that counts is that of the checked child.
+
+use super::case::Outcome;
+use super::ground::Ground;
+use super::instructions::{arguments, child};
+use super::memory;
+use super::race::{MEMCPY, Series, time, timed};
+use super::stage::Stage;
+use crate::acl::{self, Stream};
+use anyhow::{Context, Result, ensure};
+use std::process::Command;
+
+pub const CHECKED: &str = "checked";
+pub const UNCHECKED: &str = "unchecked";
+pub const PROBE: &str = "copies";
+const ROUNDS: usize = 41;
+const DEMOS: usize = 5;
+
+pub fn copy_1m(stage: &Stage) -> Result<Outcome> {
+    copies(stage, 1 << 20)
+}
+
+pub fn copy_16m(stage: &Stage) -> Result<Outcome> {
+    copies(stage, 16 << 20)
+}
+
+fn copies(stage: &Stage, len: usize) -> Result<Outcome> {
+    let run = |checked| -> Result<(Vec<f64>, Vec<f64>)> {
+        let mut command = child(None)?;
+        arguments(&mut command, PROBE, len);
+        let text = finish(command, checked)?;
+        stage.tick();
+        let mut times = (Vec::new(), Vec::new());
+        for line in text.lines() {
+            let (copy, memcpy) = line.split_once(' ').context("the child printed no pair of numbers")?;
+            times.0.push(copy.parse()?);
+            times.1.push(memcpy.parse()?);
+        }
+        Ok(times)
+    };
+    let (unchecked, _) = run(false)?;
+    let (checked, memcpy) = run(true)?;
+    let series = vec![
+        Series { name: UNCHECKED, samples: unchecked },
+        Series { name: CHECKED, samples: checked },
+        Series { name: MEMCPY, samples: memcpy },
+    ];
+    let notes = vec!["in children; schedule early under the checker".to_owned()];
+    Ok(Outcome { series, unit_bytes: len, verified_bytes: 2 * len, notes })
+}
+
+/// The child: copies and memcpys of so many bytes in turns. Prints both times of each round.
+pub fn probe(len: usize) -> Result<()> {
+    let ground = Ground::new(len)?;
+    let stream = Stream::new()?;
+    let mut lines = String::new();
+    for round in 0..=ROUNDS {
+        let copy = timed(|| {
+            acl::upload_async(ground.target.at(0), ground.source.at(0), len, &stream)?;
+            stream.synchronize()
+        })?;
+        let memcpy =
+            time(|| memory::copy_each(&[ground.reference_target.at(0)], &[ground.reference_source.at(0)], len));
+        if round > 0 {
+            lines += &format!("{} {}\n", copy.as_nanos(), memcpy.as_nanos());
+        }
+    }
+    ground.verify([(0, 0)], len)?;
+    print!("{lines}");
+    Ok(())
+}
+
+/// The whole demo, with and without, in turns.
+pub fn demo(stage: &Stage) -> Result<Outcome> {
+    let mut series = [UNCHECKED, CHECKED].map(|name| Series { name, samples: Vec::new() });
+    for round in 0..=DEMOS {
+        for (checked, series) in series.iter_mut().enumerate() {
+            let mut command = child(None)?;
+            command.arg("demo");
+            let duration = timed(|| finish(command, checked == 1).map(drop))?;
+            if round > 0 {
+                series.samples.push(duration.as_nanos() as f64);
+            }
+            stage.tick();
+        }
+    }
+    let notes = vec!["whole processes; schedule early under the checker".to_owned()];
+    Ok(Outcome { series: series.into(), unit_bytes: 0, verified_bytes: 0, notes })
+}
+
+/// Runs a child to its end and gives what it printed.
+fn finish(mut command: Command, checked: bool) -> Result<String> {
+    command.env_remove("SOFTACL_CHECK").env_remove("SOFTACL_SCHEDULE");
+    if checked {
+        command.env("SOFTACL_CHECK", "1").env("SOFTACL_SCHEDULE", "early");
+    }
+    let done = command.output().context("could not start a child of this program")?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    ensure!(done.status.success(), "the child ended with {}: {said}", done.status);
+    String::from_utf8(done.stdout).context("the child printed no text")
+}
