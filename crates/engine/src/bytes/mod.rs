@@ -207,7 +207,7 @@ fn copy_four(spans: [Span; 4]) -> Result<(), Fault> {
 
 /// Copies the quarters of a span at the same time.
 fn quartered(span: Span) -> Result<(), Fault> {
-    let len = span.len / 4 & !(2 * LINE - 1);
+    let len = (span.len / 4) & !(2 * LINE - 1);
     let part = |n: usize, len| Span { target: span.target + n, source: span.source + n, len };
     copy_four([0, 1, 2, 3].map(|n| part(n * len, len)))?;
     streaming(part(4 * len, span.len - 4 * len))

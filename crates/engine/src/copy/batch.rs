@@ -401,7 +401,7 @@ impl Known {
     #[inline]
     fn room(&self, address: usize) -> usize {
         let offset = address.wrapping_sub(self.start);
-        if offset < self.size { self.size - offset } else { 0 }
+        self.size.saturating_sub(offset)
     }
 }
 
