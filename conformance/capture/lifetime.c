@@ -46,6 +46,7 @@ int main(void)
     EXPECT_CODE(aclmdlRIExecute(graph, 20), 507046); /* queued behind the run that is held */
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_OK(aclmdlRIExecute(graph, -1)); /* runs follow each other: the one that was given up is over, too */
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
 
     /* A graph that is captured cannot be run or destroyed, and a stream that captures cannot run one. */
