@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P
 // schedules: all
+// misuses: B1 M1
 /* Copies that block, and copies that would have to, while a capture is active: 1.1, 1.2, 1.4, 1.5, 1.8, 4.8. */
 #include "../expect.h"
 #include "graph.h"

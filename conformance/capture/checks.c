@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P
 // schedules: all
+// misuses: C2
 /* Beginning and ending a capture, and what a stream refuses meanwhile: 4.8. */
 #include "../expect.h"
 #include "graph.h"

@@ -1,5 +1,6 @@
 // soc: Ascend910B
 // schedules: all
+// misuses: H3 S2
 /* EXTERNAL events: the one kind that a graph and streams outside it share. */
 #include "../expect.h"
 #include "graph.h"

@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend310P
+// misuses: C1 H2 L3 S2
 /* The life of a graph: running, memory that is freed, contexts that end, devices that are reset. */
 #include "../expect.h"
 #include "graph.h"

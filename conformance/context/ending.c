@@ -1,4 +1,5 @@
 // soc: all
+// misuses: C2
 /* A context that is being destroyed: 507007 (4.3). */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950
+// misuses: M1
 /* While the tasks of a device are being aborted, calls that would use it say so: 107022 (4.2, 1.1 row 9, 1.8). */
 #include "../expect.h"
 

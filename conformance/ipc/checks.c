@@ -1,3 +1,4 @@
+// misuses: M1
 /* IPC memory: refused arguments (7, IPC memory). Not on the 310B. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // soc: all
+// misuses: S2
 /* PERSISTENT, CPU_SCHEDULE and DEVICE_USE_ONLY streams are not waited for (4.2, 4.4), also with work in them. */
 #include "../expect.h"
 

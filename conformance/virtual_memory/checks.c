@@ -1,3 +1,4 @@
+// misuses: M1 R1
 /* Virtual memory: refused arguments (7, virtual memory management). */
 #include "../expect.h"
 

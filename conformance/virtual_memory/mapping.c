@@ -1,4 +1,5 @@
 // schedules: all
+// misuses: L3 M1
 /* Virtual memory: what is mapped where, one memory at two addresses, handles, capacity, early unmapping. */
 #include "../expect.h"
 

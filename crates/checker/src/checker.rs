@@ -143,6 +143,12 @@ impl Probe for Checker {
         let operation =
             state.operation(Facts { name: task.name, at: Some(task.at), touches: task.touches }, self.start);
         let clock = state.clocks.submit(task.at, task.after);
+        if task.waits_for_a_sign {
+            // Better no finding than a wrong one: the sign may come from whatever was submitted before.
+            for (stream, sequence) in &state.newest {
+                state.clocks.order(task.at, Moment { stream: *stream, sequence: *sequence });
+            }
+        }
         state.newest.insert(task.at.stream, task.at.sequence);
         if let Some(event) = task.event {
             let uses = state.event_uses.entry(event).or_default();

@@ -52,6 +52,8 @@ pub struct Submitted<'a> {
     pub after: Option<Moment>,
     /// The event that is recorded or waited for.
     pub event: Option<u32>,
+    /// The stream waits for something whose origin is not known: anything may come before it.
+    pub waits_for_a_sign: bool,
 }
 
 /// Things that have handles.
@@ -178,6 +180,10 @@ impl Machine {
             is_host_function: matches!(task, Task::Host(_)),
             after,
             event: event.map(|event| event.index() as u32),
+            waits_for_a_sign: matches!(
+                task,
+                Task::Await(_) | Task::Wait { after: Waited::Signal(_) | Waited::Outside(..) | Waited::Next(_), .. }
+            ),
         });
     }
 
