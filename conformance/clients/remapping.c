@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Seen in serving engines: memory mapped, unmapped and mapped again at the same address (sleep and wake), copies across mappings. */
 #include "../expect.h"
 

@@ -1,5 +1,6 @@
 // soc: Ascend910B Ascend910C
 // env: SOFTACL_DEVICES=2
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Memory of a process on another device: only asynchronous copies from device to device (7, IPC memory). */
 #include "../expect.h"
 #include "../peer.h"

@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P Ascend910A
 // schedules: all
 // misuses: M1
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Memory of one process in another: whole allocations and parts, the list of admitted processes, queued work on both sides, and
  * lives that end in either order. */
 #include "../expect.h"

@@ -1,4 +1,5 @@
 // soc: Ascend910B
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* The exporter ends first, well or by force; the importer goes on with the memory. */
 #include "../expect.h"
 #include "../peer.h"

@@ -1,3 +1,4 @@
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Virtual memory: rights of mapped memory. */
 #include "../expect.h"
 

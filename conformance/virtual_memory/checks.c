@@ -1,4 +1,5 @@
 // misuses: M1 R1
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Virtual memory: refused arguments (7, virtual memory management). */
 #include "../expect.h"
 

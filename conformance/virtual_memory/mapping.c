@@ -1,5 +1,6 @@
 // schedules: all
 // misuses: L3 M1
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Virtual memory: what is mapped where, one memory at two addresses, handles, capacity, early unmapping. */
 #include "../expect.h"
 

@@ -1,4 +1,5 @@
 // schedules: all
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Physical memory of one process in another: numbers of both versions, the list of admitted processes, and lives that end in
  * either order. */
 #include "../expect.h"

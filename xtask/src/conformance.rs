@@ -201,6 +201,9 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
     if options.sanitizer.is_some() && directives.no_sanitizer {
         return Vec::new();
     }
+    if options.sanitizer == Some(Sanitizer::Thread) && directives.no_thread_sanitizer {
+        return Vec::new();
+    }
     let only = options.soc.as_deref().or(card);
     let socs = directives.socs.iter().filter(|soc| only.is_none_or(|o| o == soc.as_str()));
     let mut runs = Vec::new();

@@ -28,7 +28,7 @@ const STEPS: &[Step] = &[
     ("examples", examples::run),
     ("examples, checked", || examples::check(3)),
     ("examples in Rust", rust_examples),
-    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 5 })),
+    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3 })),
     ("demo", demo),
     ("soak", || soak(60)),
 ];

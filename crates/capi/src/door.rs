@@ -87,6 +87,9 @@ fn tell(id: &str, function: &str, code: i32, why: &str) -> i32 {
     code
 }
 
+/// How far above us the stack of a caller is looked for.
+const STACK: usize = 64 << 10;
+
 /// A place for a result.
 #[derive(Clone, Copy)]
 pub(crate) struct Out<T> {
@@ -109,6 +112,11 @@ impl<T: Copy> Out<T> {
         // SAFETY: any initialised plain value may be read as bytes; the C structs written here have
         // no padding that matters.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
+        // Most results are variables on the stack, just above us, which are there. For others it must be
+        // sure that a fault comes to us, whatever handler the program has installed meanwhile.
+        if self.address.wrapping_sub(&raw const value as usize) > STACK {
+            fault::ensure();
+        }
         if fault::write_out(self.address, bytes) {
             return Ok(());
         }
