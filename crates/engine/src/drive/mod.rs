@@ -2,13 +2,15 @@
 //!
 //! The lanes say what may start; a driver decides when and on which thread. `workers` runs tasks on
 //! worker threads and on the threads that wait; `stepper` runs them one at a time where a schedule
-//! wants them. Both use the same three steps below: submit, run, finish.
+//! wants them. Both use the same steps: `submit`, run and finish here, `execute`.
 
 pub(crate) mod budget;
+mod execute;
 mod job;
 pub(crate) mod outside;
 mod spans;
 mod stepper;
+mod submit;
 mod workers;
 
 pub use outside::ValueCondition;
@@ -18,16 +20,13 @@ pub(crate) use stepper::Stepper;
 pub(crate) use workers::Workers;
 
 use crate::bytes::{self, Fault, Manner, Span};
-use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
-use crate::graph::{Node, Run};
-use crate::handle::Slot;
-use crate::host::{Delivery, HostCall, HostThread};
+use crate::error::{Error, Result};
+use crate::graph::Run;
 use crate::machine::Machine;
 use crate::stream::lane::{Lane, Readiness, Rest};
 use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::{MutexGuard, lock};
-use crate::task::{self, Batch, Plane, Task, Waited};
+use crate::task::{self, Task, Waited};
 use job::{Job, weight};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -94,129 +93,8 @@ enum Outcome {
 }
 
 impl Machine {
-    /// Queues a checked task on a stream of the context; returns its number.
-    pub(crate) fn submit(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
-        if stream.context() != Some(context) {
-            return fail(self.other_context("stream", stream, context));
-        }
-        self.contexts.slot(context).check()?;
-        if self.devices[stream.device() as usize].aborting.load(Ordering::Acquire) {
-            return fail(Error::Aborting(stream.device()));
-        }
-        if stream.is_diverted() {
-            return self.divert(key, stream, context, task);
-        }
-        let lane = lock(&stream.track.lane);
-        if self.streams.get(key).is_none() {
-            return fail(Error::Handle { what: "stream", handle: key.raw() });
-        }
-        Ok(self.accept(key, stream, lane, task))
-    }
-
-    /// Queues an ordinary copy on a stream of the current context. `false`: the stream has ended,
-    /// nothing has happened, and the full check says so.
-    #[inline]
-    pub(crate) fn submit_ordinary(&self, key: StreamKey, slot: &Slot<Stream>, span: Span) -> bool {
-        let lane = lock(&slot.value.track.lane);
-        // A context ends its streams before it ends, so a stream that lives has a context that lives.
-        let lives = slot.holds(key);
-        if lives {
-            // Ordinary calls have neither a schedule nor an observer.
-            self.accept_copy(key, &slot.value, lane, span, false);
-        }
-        lives
-    }
-
-    /// Numbers a task and does it or queues it.
-    #[inline]
-    fn accept(&self, key: StreamKey, stream: &Stream, lane: LaneGuard<'_>, task: Task) -> u64 {
-        let directed = self.is_directed();
-        if let Task::Copy(span) = task {
-            return self.accept_copy(key, stream, lane, span, directed);
-        }
-        stream.volume.store(stream.volume.load(Ordering::Relaxed) + task.volume(), Ordering::Relaxed);
-        match task {
-            Task::Batch(batch) if lane.is_idle() && !directed && budget::spend_all(&batch) => {
-                self.copy_on_the_spot(key, stream, lane, &batch.spans)
-            }
-            task => self.enqueue(key, stream, lane, task, directed),
-        }
-    }
-
-    /// Numbers a copy. A small one on an idle stream is done at once.
-    #[inline]
-    fn accept_copy(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, span: Span, directed: bool) -> u64 {
-        stream.volume.store(stream.volume.load(Ordering::Relaxed) + span.len, Ordering::Relaxed);
-        if span.len <= budget::LONGEST && lane.is_idle() && !directed && budget::spend(span) {
-            let sequence = lane.pass();
-            stream.set_newest(sequence);
-            if bytes::copy(span).is_err() {
-                self.note_failure(key, sequence, "copy", task::inaccessible(span)(Fault));
-            }
-            stream.track.completion.advance(sequence);
-            drop(lane);
-            self.look_again();
-            return sequence;
-        }
-        self.enqueue(key, stream, lane, Task::Copy(span), directed)
-    }
-
-    /// Does a short batch on an idle stream at once.
-    fn copy_on_the_spot(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, spans: &[Span]) -> u64 {
-        let sequence = lane.pass();
-        stream.set_newest(sequence);
-        if let Err(failed) = bytes::copy_in_order(spans, 0..spans.len()) {
-            self.note_failure(key, sequence, "batch copy", task::inaccessible(spans[failed])(Fault));
-        }
-        stream.track.completion.advance(sequence);
-        sequence
-    }
-
-    /// Whether a schedule or an observer wants to have every task in its hands.
-    #[inline]
-    pub(crate) fn is_directed(&self) -> bool {
-        !matches!((&self.driver, &self.probe), (Driver::Threads(_), None))
-    }
-
-    #[inline]
-    fn enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, task: Task, directed: bool) -> u64 {
-        if directed && let Some(probe) = self.probe() {
-            let at = StreamPoint { stream: key, sequence: lane.submitted() + 1 };
-            self.tell_submitted(probe, at.into(), &task);
-        }
-        let sequence = lane.push(task);
-        stream.set_newest(sequence);
-        if !stream.is_noted.load(Ordering::Relaxed) {
-            stream.is_noted.store(true, Ordering::Relaxed);
-            lock(&self.busy).push(key);
-        }
-        let news = lane.list();
-        drop(lane);
-        if news {
-            self.announce(key);
-        }
-        if directed && let Driver::Stepped(stepper) = &self.driver {
-            stepper.after_submit(self);
-        }
-        sequence
-    }
-
-    /// Passes a point of an idle stream at once; `None` when the stream has work.
-    pub(crate) fn pass(&self, stream: &Stream) -> Option<u64> {
-        if self.is_directed() {
-            return None;
-        }
-        let mut lane = lock(&stream.track.lane);
-        lane.is_idle().then(|| {
-            let sequence = lane.pass();
-            stream.set_newest(sequence);
-            stream.track.completion.advance(sequence);
-            sequence
-        })
-    }
-
     /// Tells the driver that a stream has work it was not told of.
-    fn announce(&self, key: StreamKey) {
+    pub(super) fn announce(&self, key: StreamKey) {
         match &self.driver {
             Driver::Threads(workers) => workers.announce(self, key),
             Driver::Stepped(stepper) => stepper.announce(self, key),
@@ -394,7 +272,7 @@ impl Machine {
     }
 
     /// How to copy entries that are part of so much work. Short ones always go through the cache.
-    fn manner(&self, volume: usize, entries: usize, bytes: usize) -> Manner {
+    pub(super) fn manner(&self, volume: usize, entries: usize, bytes: usize) -> Manner {
         if bytes / entries < STREAMED { Manner::Cached } else { Manner::of(volume) }
     }
 
@@ -517,201 +395,8 @@ impl Machine {
         }
     }
 
-    /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.
-    fn guarded(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<()> {
-        if self.is_stopped(stream) { Ok(()) } else { work() }
-    }
-
-    pub(crate) fn is_stopped(&self, stream: &Stream) -> bool {
-        stream.context().is_some_and(|context| self.contexts.slot(context).is_stopped())
-    }
-
-    fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Outcome {
-        let result = match task {
-            Task::Host(call) => {
-                // Said before the call is on its way: it may be over before we are back.
-                stream.is_held.store(true, Ordering::Release);
-                let outcome = self.deliver(key, stream, sequence, *call);
-                if let Outcome::Finished(_) = outcome {
-                    stream.is_held.store(false, Ordering::Release);
-                }
-                return outcome;
-            }
-            Task::Record { event, generation } => {
-                self.stamp(event, generation);
-                Ok(())
-            }
-            Task::RecordShared { counters, record } => {
-                counters.reach(record);
-                Ok(())
-            }
-            Task::Wait { after, event } => {
-                self.wait_is_over(key, &after, event);
-                Ok(())
-            }
-            Task::Node { run, .. } if run.is_cancelled.load(Ordering::Acquire) => Ok(()),
-            Task::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
-            Task::Join(run) => run.result(),
-            Task::Update(update) => {
-                update.apply();
-                Ok(())
-            }
-            Task::Lower(signal) => {
-                signal.lower();
-                Ok(())
-            }
-            Task::Await(vigil) => vigil.result(),
-            Task::Change { counter, change } => {
-                counter.update(|value| Some(change.apply(value)));
-                Ok(())
-            }
-            Task::Release(leaving) => {
-                self.arrive(&leaving, StreamPoint { stream: key, sequence: sequence - 1 });
-                Ok(())
-            }
-            Task::Annotation(_) | Task::CacheOperation => Ok(()),
-            Task::Doomed(error) => Err(error),
-            moving => {
-                let volume = stream.volume.load(Ordering::Relaxed);
-                self.guarded(stream, || self.move_bytes(moving, volume))
-            }
-        };
-        Outcome::Finished(result)
-    }
-
-    /// Runs one step of a graph. A failure belongs to the run, not to the stream that carries it.
-    fn execute_node(&self, key: StreamKey, stream: &Stream, sequence: u64, node: &Node, run: &Run) -> Outcome {
-        let outcome = match node.current() {
-            // The content stays while the task runs: it may hold what the task reads.
-            Ok(content) => match content.task() {
-                Task::Condition(condition) => Outcome::Finished(self.run_condition(stream, &condition, run)),
-                task => self.execute(key, stream, sequence, task),
-            },
-            Err(error) => Outcome::Finished(Err(error)),
-        };
-        let Outcome::Finished(Err(error)) = outcome else { return outcome };
-        let error = error.of_task(node.name(), sequence);
-        self.stop_context(stream, &error);
-        run.fail(error);
-        Outcome::Finished(Ok(()))
-    }
-
-    /// `volume`: bytes that this is part of.
-    pub(crate) fn move_bytes(&self, task: Task, volume: usize) -> Result<()> {
-        let alone = |span: Span| self.copy_span(span, Manner::of(span.len));
-        match task {
-            Task::Copy(span) => self.copy_span(span, Manner::of(volume)),
-            Task::Batch(batch) => self.copy_batch(*batch, volume),
-            Task::Plane(plane) => self.copy_plane(*plane, volume),
-            Task::Staged { buffer, target } => {
-                alone(Span { target, source: buffer.as_ptr() as usize, len: buffer.len() })
-            }
-            Task::Fill { target, byte, len } => {
-                let span = Span { target, source: target, len };
-                Ok(bytes::fill(target, byte, len).map_err(task::inaccessible(span))?)
-            }
-            Task::FillWords { target, word, count } => {
-                let span = Span { target, source: target, len: 4 * count };
-                Ok(bytes::fill_words(target, word, count).map_err(task::inaccessible(span))?)
-            }
-            Task::WriteValue { target, value } => {
-                let span = Span { target, source: target, len: size_of::<u64>() };
-                Ok(bytes::write(target, &value.to_le_bytes()).map_err(task::inaccessible(span))?)
-            }
-            Task::CacheOperation => Ok(()),
-            Task::Reduce(reduction) => reduction.run(),
-            Task::Described { descriptor, form } => alone(task::described(&self.memory, descriptor, form)?),
-            Task::Indirect(indirect) => alone(indirect.resolve(&self.memory)?),
-            Task::Record { .. }
-            | Task::RecordShared { .. }
-            | Task::Wait { .. }
-            | Task::Node { .. }
-            | Task::Join(_)
-            | Task::Condition(_)
-            | Task::Update(_)
-            | Task::Lower(_)
-            | Task::Host(_)
-            | Task::Await(_)
-            | Task::Change { .. }
-            | Task::Release(_)
-            | Task::Annotation(_)
-            | Task::Doomed(_) => unreachable!("execute handles tasks that move no bytes"),
-        }
-    }
-
-    /// Copies one range, with the help of other threads when it is large.
-    pub(crate) fn copy_span(&self, span: Span, manner: Manner) -> Result<()> {
-        let copied = match &self.driver {
-            Driver::Threads(workers) if span.len >= SHARED => workers.share(self, Job::one(span, manner)),
-            _ => bytes::copy_as(span, manner),
-        };
-        Ok(copied.map_err(task::inaccessible(span))?)
-    }
-
-    /// Copies many ranges, in any order, as part of so many bytes.
-    pub(crate) fn copy_batch(&self, mut batch: Batch, volume: usize) -> Result<()> {
-        let Batch { spans, bytes } = &mut batch;
-        let (Some(first), count) = (spans.first().copied(), spans.len()) else { return Ok(()) };
-        let manner = self.manner(volume.max(*bytes), count, *bytes);
-        let copied = match &self.driver {
-            Driver::Threads(workers) if weight(count, *bytes) >= SHARED => {
-                workers.share(self, Job::many(batch.spans, manner))
-            }
-            Driver::Threads(_) => bytes::copy_unordered(spans.as_slice(), 0..count, manner),
-            Driver::Stepped(stepper) => {
-                stepper.shuffle(spans);
-                bytes::copy_in_order(spans.as_slice(), 0..count).map_err(|_| Fault)
-            }
-        };
-        Ok(copied.map_err(task::inaccessible(first))?)
-    }
-
-    /// Copies rows, in any order, as part of so many bytes.
-    pub(crate) fn copy_plane(&self, plane: Plane, volume: usize) -> Result<()> {
-        let bytes = plane.width * plane.height;
-        let manner = self.manner(volume.max(bytes), plane.height, bytes);
-        let copied = match &self.driver {
-            Driver::Threads(workers) if weight(plane.height, bytes) >= SHARED => {
-                workers.share(self, Job::rows(plane, manner))
-            }
-            Driver::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, manner),
-            Driver::Stepped(_) => {
-                let mut spans = self.shelf.list(plane.height);
-                spans.extend((0..plane.height).map(|index| plane.row(index)));
-                return self.copy_batch(Batch { spans, bytes }, volume);
-            }
-        };
-        Ok(copied.map_err(task::inaccessible(plane.row(0)))?)
-    }
-
-    /// Hands a call to the thread that runs it.
-    fn deliver(&self, key: StreamKey, stream: &Stream, sequence: u64, call: HostCall) -> Outcome {
-        match call.delivery {
-            Delivery::Subscriber { thread, holds_stream } => {
-                if !self.subscriptions.post(thread, call, (key, sequence), holds_stream) {
-                    return Outcome::Finished(fail(Error::NoCallbackThread));
-                }
-                if holds_stream { Outcome::Held } else { Outcome::Finished(Ok(())) }
-            }
-            Delivery::ContextThread => {
-                let Some(context) = stream.context() else {
-                    return Outcome::Finished(fail(Error::ContextGone));
-                };
-                let mut host = lock(&self.contexts.slot(context).host);
-                if host.is_none() {
-                    match HostThread::start(self.weak()) {
-                        Ok(thread) => *host = Some(thread),
-                        Err(error) => return Outcome::Finished(Err(error)),
-                    }
-                }
-                let posted = host.as_ref().is_some_and(|thread| thread.post(call, key, sequence));
-                if posted { Outcome::Held } else { Outcome::Finished(fail(Error::ContextGone)) }
-            }
-        }
-    }
-
     /// Notes the failure of a task with the stream, and with the context where that stops it.
-    fn note_failure(&self, key: StreamKey, sequence: u64, name: &str, error: Error) {
+    pub(super) fn note_failure(&self, key: StreamKey, sequence: u64, name: &str, error: Error) {
         let stream = self.streams.slot(key);
         let error = error.of_task(name, sequence);
         if let Some(probe) = self.probe() {
@@ -722,7 +407,7 @@ impl Machine {
     }
 
     /// Stops the context of a stream, if it is one that failures stop.
-    fn stop_context(&self, stream: &Stream, error: &Error) {
+    pub(super) fn stop_context(&self, stream: &Stream, error: &Error) {
         if let Some(context) = stream.context() {
             let context = self.contexts.slot(context);
             if context.stops_on_failure() {

@@ -1,0 +1,208 @@
+//! Executing: what each kind of task does when its turn has come.
+
+use super::job::{Job, weight};
+use super::{Driver, Outcome, SHARED};
+use crate::bytes::{self, Fault, Manner, Span};
+use crate::error::{Error, Result, fail};
+use crate::graph::{Node, Run};
+use crate::host::{Delivery, HostCall, HostThread};
+use crate::machine::Machine;
+use crate::stream::{Stream, StreamKey, StreamPoint};
+use crate::sync::lock;
+use crate::task::{self, Batch, Plane, Task};
+use std::sync::atomic::Ordering;
+
+impl Machine {
+    /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.
+    pub(super) fn guarded(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        if self.is_stopped(stream) { Ok(()) } else { work() }
+    }
+
+    pub(crate) fn is_stopped(&self, stream: &Stream) -> bool {
+        stream.context().is_some_and(|context| self.contexts.slot(context).is_stopped())
+    }
+
+    pub(super) fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Outcome {
+        let result = match task {
+            Task::Host(call) => {
+                // Said before the call is on its way: it may be over before we are back.
+                stream.is_held.store(true, Ordering::Release);
+                let outcome = self.deliver(key, stream, sequence, *call);
+                if let Outcome::Finished(_) = outcome {
+                    stream.is_held.store(false, Ordering::Release);
+                }
+                return outcome;
+            }
+            Task::Record { event, generation } => {
+                self.stamp(event, generation);
+                Ok(())
+            }
+            Task::RecordShared { counters, record } => {
+                counters.reach(record);
+                Ok(())
+            }
+            Task::Wait { after, event } => {
+                self.wait_is_over(key, &after, event);
+                Ok(())
+            }
+            Task::Node { run, .. } if run.is_cancelled.load(Ordering::Acquire) => Ok(()),
+            Task::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
+            Task::Join(run) => run.result(),
+            Task::Update(update) => {
+                update.apply();
+                Ok(())
+            }
+            Task::Lower(signal) => {
+                signal.lower();
+                Ok(())
+            }
+            Task::Await(vigil) => vigil.result(),
+            Task::Change { counter, change } => {
+                counter.update(|value| Some(change.apply(value)));
+                Ok(())
+            }
+            Task::Release(leaving) => {
+                self.arrive(&leaving, StreamPoint { stream: key, sequence: sequence - 1 });
+                Ok(())
+            }
+            Task::Annotation(_) | Task::CacheOperation => Ok(()),
+            Task::Doomed(error) => Err(error),
+            moving => {
+                let volume = stream.volume.load(Ordering::Relaxed);
+                self.guarded(stream, || self.move_bytes(moving, volume))
+            }
+        };
+        Outcome::Finished(result)
+    }
+
+    /// Runs one step of a graph. A failure belongs to the run, not to the stream that carries it.
+    fn execute_node(&self, key: StreamKey, stream: &Stream, sequence: u64, node: &Node, run: &Run) -> Outcome {
+        let outcome = match node.current() {
+            // The content stays while the task runs: it may hold what the task reads.
+            Ok(content) => match content.task() {
+                Task::Condition(condition) => Outcome::Finished(self.run_condition(stream, &condition, run)),
+                task => self.execute(key, stream, sequence, task),
+            },
+            Err(error) => Outcome::Finished(Err(error)),
+        };
+        let Outcome::Finished(Err(error)) = outcome else { return outcome };
+        let error = error.of_task(node.name(), sequence);
+        self.stop_context(stream, &error);
+        run.fail(error);
+        Outcome::Finished(Ok(()))
+    }
+
+    /// `volume`: bytes that this is part of.
+    pub(crate) fn move_bytes(&self, task: Task, volume: usize) -> Result<()> {
+        let alone = |span: Span| self.copy_span(span, Manner::of(span.len));
+        match task {
+            Task::Copy(span) => self.copy_span(span, Manner::of(volume)),
+            Task::Batch(batch) => self.copy_batch(*batch, volume),
+            Task::Plane(plane) => self.copy_plane(*plane, volume),
+            Task::Staged { buffer, target } => {
+                alone(Span { target, source: buffer.as_ptr() as usize, len: buffer.len() })
+            }
+            Task::Fill { target, byte, len } => {
+                let span = Span { target, source: target, len };
+                Ok(bytes::fill(target, byte, len).map_err(task::inaccessible(span))?)
+            }
+            Task::FillWords { target, word, count } => {
+                let span = Span { target, source: target, len: 4 * count };
+                Ok(bytes::fill_words(target, word, count).map_err(task::inaccessible(span))?)
+            }
+            Task::WriteValue { target, value } => {
+                let span = Span { target, source: target, len: size_of::<u64>() };
+                Ok(bytes::write(target, &value.to_le_bytes()).map_err(task::inaccessible(span))?)
+            }
+            Task::CacheOperation => Ok(()),
+            Task::Reduce(reduction) => reduction.run(),
+            Task::Described { descriptor, form } => alone(task::described(&self.memory, descriptor, form)?),
+            Task::Indirect(indirect) => alone(indirect.resolve(&self.memory)?),
+            Task::Record { .. }
+            | Task::RecordShared { .. }
+            | Task::Wait { .. }
+            | Task::Node { .. }
+            | Task::Join(_)
+            | Task::Condition(_)
+            | Task::Update(_)
+            | Task::Lower(_)
+            | Task::Host(_)
+            | Task::Await(_)
+            | Task::Change { .. }
+            | Task::Release(_)
+            | Task::Annotation(_)
+            | Task::Doomed(_) => unreachable!("execute handles tasks that move no bytes"),
+        }
+    }
+
+    /// Copies one range, with the help of other threads when it is large.
+    pub(crate) fn copy_span(&self, span: Span, manner: Manner) -> Result<()> {
+        let copied = match &self.driver {
+            Driver::Threads(workers) if span.len >= SHARED => workers.share(self, Job::one(span, manner)),
+            _ => bytes::copy_as(span, manner),
+        };
+        Ok(copied.map_err(task::inaccessible(span))?)
+    }
+
+    /// Copies many ranges, in any order, as part of so many bytes.
+    pub(crate) fn copy_batch(&self, mut batch: Batch, volume: usize) -> Result<()> {
+        let Batch { spans, bytes } = &mut batch;
+        let (Some(first), count) = (spans.first().copied(), spans.len()) else { return Ok(()) };
+        let manner = self.manner(volume.max(*bytes), count, *bytes);
+        let copied = match &self.driver {
+            Driver::Threads(workers) if weight(count, *bytes) >= SHARED => {
+                workers.share(self, Job::many(batch.spans, manner))
+            }
+            Driver::Threads(_) => bytes::copy_unordered(spans.as_slice(), 0..count, manner),
+            Driver::Stepped(stepper) => {
+                stepper.shuffle(spans);
+                bytes::copy_in_order(spans.as_slice(), 0..count).map_err(|_| Fault)
+            }
+        };
+        Ok(copied.map_err(task::inaccessible(first))?)
+    }
+
+    /// Copies rows, in any order, as part of so many bytes.
+    pub(crate) fn copy_plane(&self, plane: Plane, volume: usize) -> Result<()> {
+        let bytes = plane.width * plane.height;
+        let manner = self.manner(volume.max(bytes), plane.height, bytes);
+        let copied = match &self.driver {
+            Driver::Threads(workers) if weight(plane.height, bytes) >= SHARED => {
+                workers.share(self, Job::rows(plane, manner))
+            }
+            Driver::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, manner),
+            Driver::Stepped(_) => {
+                let mut spans = self.shelf.list(plane.height);
+                spans.extend((0..plane.height).map(|index| plane.row(index)));
+                return self.copy_batch(Batch { spans, bytes }, volume);
+            }
+        };
+        Ok(copied.map_err(task::inaccessible(plane.row(0)))?)
+    }
+
+    /// Hands a call to the thread that runs it.
+    fn deliver(&self, key: StreamKey, stream: &Stream, sequence: u64, call: HostCall) -> Outcome {
+        match call.delivery {
+            Delivery::Subscriber { thread, holds_stream } => {
+                if !self.subscriptions.post(thread, call, (key, sequence), holds_stream) {
+                    return Outcome::Finished(fail(Error::NoCallbackThread));
+                }
+                if holds_stream { Outcome::Held } else { Outcome::Finished(Ok(())) }
+            }
+            Delivery::ContextThread => {
+                let Some(context) = stream.context() else {
+                    return Outcome::Finished(fail(Error::ContextGone));
+                };
+                let mut host = lock(&self.contexts.slot(context).host);
+                if host.is_none() {
+                    match HostThread::start(self.weak()) {
+                        Ok(thread) => *host = Some(thread),
+                        Err(error) => return Outcome::Finished(Err(error)),
+                    }
+                }
+                let posted = host.as_ref().is_some_and(|thread| thread.post(call, key, sequence));
+                if posted { Outcome::Held } else { Outcome::Finished(fail(Error::ContextGone)) }
+            }
+        }
+    }
+}

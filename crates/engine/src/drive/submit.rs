@@ -1,0 +1,135 @@
+//! Submitting: a checked task gets its number and is queued, or is done on the spot.
+
+use super::{Driver, LaneGuard, budget};
+use crate::bytes::{self, Fault, Span};
+use crate::context::ContextKey;
+use crate::error::{Error, Result, fail};
+use crate::handle::Slot;
+use crate::machine::Machine;
+use crate::stream::{Stream, StreamKey, StreamPoint};
+use crate::sync::lock;
+use crate::task::{self, Task};
+use std::sync::atomic::Ordering;
+
+impl Machine {
+    /// Queues a checked task on a stream of the context; returns its number.
+    pub(crate) fn submit(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
+        if stream.context() != Some(context) {
+            return fail(self.other_context("stream", stream, context));
+        }
+        self.contexts.slot(context).check()?;
+        if self.devices[stream.device() as usize].aborting.load(Ordering::Acquire) {
+            return fail(Error::Aborting(stream.device()));
+        }
+        if stream.is_diverted() {
+            return self.divert(key, stream, context, task);
+        }
+        let lane = lock(&stream.track.lane);
+        if self.streams.get(key).is_none() {
+            return fail(Error::Handle { what: "stream", handle: key.raw() });
+        }
+        Ok(self.accept(key, stream, lane, task))
+    }
+
+    /// Queues an ordinary copy on a stream of the current context. `false`: the stream has ended,
+    /// nothing has happened, and the full check says so.
+    #[inline]
+    pub(crate) fn submit_ordinary(&self, key: StreamKey, slot: &Slot<Stream>, span: Span) -> bool {
+        let lane = lock(&slot.value.track.lane);
+        // A context ends its streams before it ends, so a stream that lives has a context that lives.
+        let lives = slot.holds(key);
+        if lives {
+            // Ordinary calls have neither a schedule nor an observer.
+            self.accept_copy(key, &slot.value, lane, span, false);
+        }
+        lives
+    }
+
+    /// Numbers a task and does it or queues it.
+    #[inline]
+    fn accept(&self, key: StreamKey, stream: &Stream, lane: LaneGuard<'_>, task: Task) -> u64 {
+        let directed = self.is_directed();
+        if let Task::Copy(span) = task {
+            return self.accept_copy(key, stream, lane, span, directed);
+        }
+        stream.volume.store(stream.volume.load(Ordering::Relaxed) + task.volume(), Ordering::Relaxed);
+        match task {
+            Task::Batch(batch) if lane.is_idle() && !directed && budget::spend_all(&batch) => {
+                self.copy_on_the_spot(key, stream, lane, &batch.spans)
+            }
+            task => self.enqueue(key, stream, lane, task, directed),
+        }
+    }
+
+    /// Numbers a copy. A small one on an idle stream is done at once.
+    #[inline]
+    fn accept_copy(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, span: Span, directed: bool) -> u64 {
+        stream.volume.store(stream.volume.load(Ordering::Relaxed) + span.len, Ordering::Relaxed);
+        if span.len <= budget::LONGEST && lane.is_idle() && !directed && budget::spend(span) {
+            let sequence = lane.pass();
+            stream.set_newest(sequence);
+            if bytes::copy(span).is_err() {
+                self.note_failure(key, sequence, "copy", task::inaccessible(span)(Fault));
+            }
+            stream.track.completion.advance(sequence);
+            drop(lane);
+            self.look_again();
+            return sequence;
+        }
+        self.enqueue(key, stream, lane, Task::Copy(span), directed)
+    }
+
+    /// Does a short batch on an idle stream at once.
+    fn copy_on_the_spot(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, spans: &[Span]) -> u64 {
+        let sequence = lane.pass();
+        stream.set_newest(sequence);
+        if let Err(failed) = bytes::copy_in_order(spans, 0..spans.len()) {
+            self.note_failure(key, sequence, "batch copy", task::inaccessible(spans[failed])(Fault));
+        }
+        stream.track.completion.advance(sequence);
+        sequence
+    }
+
+    /// Whether a schedule or an observer wants to have every task in its hands.
+    #[inline]
+    pub(crate) fn is_directed(&self) -> bool {
+        !matches!((&self.driver, &self.probe), (Driver::Threads(_), None))
+    }
+
+    #[inline]
+    fn enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, task: Task, directed: bool) -> u64 {
+        if directed && let Some(probe) = self.probe() {
+            let at = StreamPoint { stream: key, sequence: lane.submitted() + 1 };
+            self.tell_submitted(probe, at.into(), &task);
+        }
+        let sequence = lane.push(task);
+        stream.set_newest(sequence);
+        if !stream.is_noted.load(Ordering::Relaxed) {
+            stream.is_noted.store(true, Ordering::Relaxed);
+            lock(&self.busy).push(key);
+        }
+        let news = lane.list();
+        drop(lane);
+        if news {
+            self.announce(key);
+        }
+        if directed && let Driver::Stepped(stepper) = &self.driver {
+            stepper.after_submit(self);
+        }
+        sequence
+    }
+
+    /// Passes a point of an idle stream at once; `None` when the stream has work.
+    pub(crate) fn pass(&self, stream: &Stream) -> Option<u64> {
+        if self.is_directed() {
+            return None;
+        }
+        let mut lane = lock(&stream.track.lane);
+        lane.is_idle().then(|| {
+            let sequence = lane.pass();
+            stream.set_newest(sequence);
+            stream.track.completion.advance(sequence);
+            sequence
+        })
+    }
+}
