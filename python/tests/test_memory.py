@@ -242,9 +242,6 @@ def test_registered_memory_is_copied_asynchronously(page: int) -> None:
 def test_virtual_memory() -> None:
     prop = {"handleType": 0, "allocationType": 0, "memAttr": 1, "location": {"id": 0, "type": DEVICE}, "reserve": 0}
     granularity, ret = rt.mem_get_allocation_granularity(prop, 0)
-    if ret == NOT_SUPPORTED:
-        assert rt.reserve_mem_address(1 << 21, 0, 0, 0) == (0, NOT_SUPPORTED)
-        pytest.skip("virtual memory is not implemented")
     assert ret == SUCCESS and granularity > 0
     address, ret = rt.reserve_mem_address(granularity, 0, 0, 0)
     assert ret == SUCCESS
@@ -262,9 +259,6 @@ def test_ipc_memory() -> None:
     data = pattern(1000)
     ptr = device_bytes(data)
     key, ret = rt.ipc_mem_get_export_key(ptr, 1000, 65, 1)
-    if ret == NOT_SUPPORTED:
-        assert key == "" and rt.ipc_mem_import_by_key("key", 0) == (0, NOT_SUPPORTED)
-        pytest.skip("memory of other processes is not implemented")
     assert ret == SUCCESS and isinstance(key, str) and 0 < len(key) < 65 and "\0" not in key
     assert rt.ipc_mem_set_import_pid(key, [1]) == SUCCESS
     assert rt.ipc_mem_close(key) == SUCCESS
@@ -273,8 +267,6 @@ def test_ipc_memory() -> None:
 def test_stream_memory_operations() -> None:
     ptr = device_bytes(bytes(8))
     ret = rt.value_write(ptr, 7, 0, 0)
-    if ret == NOT_SUPPORTED:
-        pytest.skip("value operations are not implemented")
     assert ret == SUCCESS
     assert rt.value_wait(ptr, 7, 1, 0) == SUCCESS
     assert rt.synchronize_stream(0) == SUCCESS
