@@ -1,10 +1,10 @@
 //! The copy family. Each function hands its raw arguments over as a request; the engine checks.
 
-use crate::door::{array, doors, enter, further_array, out};
+use crate::door::{array_heard, doors, enter, out};
 use ascendcl_sys::*;
 use softacl_engine::{
     BatchAttribute, BatchFailure, BatchRequest, Caller, CopyRequest, DescriptorRequest, FailIndex, FillRequest,
-    Location, OffsetRequest, PlaneRequest, ReduceRequest, Result, WordFillRequest,
+    Location, OffsetRequest, PlaneRequest, ReduceRequest, Result, WordFillRequest, fault,
 };
 use std::ffi::c_void;
 
@@ -154,22 +154,23 @@ fn copy_batch(
 ) -> Result<()> {
     let fail_index = fail_index.map(|pointer| out(pointer, "failIndex")).transpose()?;
     let BatchArguments { count, attr_count, .. } = arguments;
+    let _hearing = fault::listen();
     // A batch of which every size is 0 succeeds whatever the other arguments are, so they are looked
     // at only when there is something to copy.
-    let sizes = array(arguments.sizes.cast_const(), count, "sizes")?;
+    let sizes = array_heard(arguments.sizes.cast_const(), count, "sizes")?;
     let empty = sizes.is_none_or(|sizes| sizes.iter().all(|size| *size == 0));
     let mut attributes = Vec::new();
     let mut request =
         BatchRequest { targets: None, capacities: None, sources: None, sizes, attributes: None, starts: None };
     if !empty {
-        request.targets = further_array(arguments.dsts.cast::<usize>().cast_const(), count, "dsts")?;
-        request.capacities = further_array(arguments.dest_maxs.cast_const(), count, "destMaxs")?;
-        request.sources = further_array(arguments.srcs.cast::<usize>().cast_const(), count, "srcs")?;
-        if let Some(attrs) = further_array(arguments.attrs.cast_const(), attr_count, "attrs")? {
+        request.targets = array_heard(arguments.dsts.cast::<usize>().cast_const(), count, "dsts")?;
+        request.capacities = array_heard(arguments.dest_maxs.cast_const(), count, "destMaxs")?;
+        request.sources = array_heard(arguments.srcs.cast::<usize>().cast_const(), count, "srcs")?;
+        if let Some(attrs) = array_heard(arguments.attrs.cast_const(), attr_count, "attrs")? {
             attributes.extend(attrs.iter().map(attribute));
             request.attributes = Some(&attributes);
         }
-        request.starts = further_array(arguments.indexes.cast_const(), attr_count, "attrsIndexes")?;
+        request.starts = array_heard(arguments.indexes.cast_const(), attr_count, "attrsIndexes")?;
     }
     let result = match stream {
         Some(stream) => caller.copy_batch_async(&request, stream),

@@ -34,11 +34,12 @@ pub(crate) use doors;
 pub(crate) fn enter(function: &'static str, body: impl FnOnce(Caller<'_>) -> Result<()>) -> i32 {
     let run = || {
         let machine = process::machine()?;
-        if let Some(probe) = machine.probe() {
-            // The program may have put a handler of its own above ours since.
-            fault::ensure();
+        // The program may have put a handler of its own above the one that an observer needs.
+        let _hearing = machine.probe().map(|probe| {
+            let hearing = fault::listen();
             probe.entered(function);
-        }
+            hearing
+        });
         CURRENT.with(|current| body(Caller::new(machine, current)))
     };
     match catch_unwind(AssertUnwindSafe(run)) {
@@ -87,9 +88,6 @@ fn tell(id: &str, function: &str, code: i32, why: &str) -> i32 {
     code
 }
 
-/// How far above us the stack of a caller is looked for.
-const STACK: usize = 64 << 10;
-
 /// A place for a result.
 #[derive(Clone, Copy)]
 pub(crate) struct Out<T> {
@@ -112,11 +110,6 @@ impl<T: Copy> Out<T> {
         // SAFETY: any initialised plain value may be read as bytes; the C structs written here have
         // no padding that matters.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
-        // Most results are variables on the stack, just above us, which are there. For others it must be
-        // sure that a fault comes to us, whatever handler the program has installed meanwhile.
-        if self.address.wrapping_sub(&raw const value as usize) > STACK {
-            fault::ensure();
-        }
         if fault::write_out(self.address, bytes) {
             return Ok(());
         }
@@ -126,14 +119,12 @@ impl<T: Copy> Out<T> {
 
 /// An array that C hands over, readable in whole. NULL is `None`.
 pub(crate) fn array<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<Option<&'a [T]>> {
-    if !pointer.is_null() {
-        fault::ensure();
-    }
-    further_array(pointer, count, name)
+    let _hearing = (!pointer.is_null()).then(fault::listen);
+    array_heard(pointer, count, name)
 }
 
-/// The same for further arrays of a call: making sure of the fault handler takes system calls.
-pub(crate) fn further_array<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<Option<&'a [T]>> {
+/// The same while faults are listened for, which takes system calls: once for many arrays.
+pub(crate) fn array_heard<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<Option<&'a [T]>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -154,7 +145,7 @@ pub(crate) fn text(pointer: *const std::ffi::c_char, name: &'static str) -> Resu
     if pointer.is_null() {
         return Ok(None);
     }
-    fault::ensure();
+    let _hearing = fault::listen();
     match fault::read_text(pointer as usize, LIMIT).map(String::from_utf8) {
         Some(Ok(text)) => Ok(Some(text)),
         _ => fail(Error::Argument(format!("{name} at {pointer:?} is not a readable text of at most {LIMIT} bytes"))),

@@ -28,6 +28,7 @@ static INSTALL: Mutex<()> = Mutex::new(());
 static PASSED_ON: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 /// How much deeper: less is the same depth, as when a handler has jumped out; more is another stack.
 const DEEPER: std::ops::Range<usize> = 256..1 << 20;
+const FAULTS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
 const SIGNALS: [i32; 3] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGTRAP];
 
 /// Our handler of a signal.
@@ -58,8 +59,14 @@ pub fn watch(machine: &Machine) {
 
 /// Writes a value to an address that the program gave for a result. `false`: it is not writable.
 pub fn write_out(address: usize, value: &[u8]) -> bool {
+    // Most results are variables on the stack, just above us, which are there.
+    let is_near = address.wrapping_sub(&raw const value as usize) < STACK;
+    let _hearing = (!is_near).then(listen);
     bytes::write(address, value).is_ok()
 }
+
+/// How far above us the stack of a caller is looked for.
+const STACK: usize = 64 << 10;
 
 /// Whether an array that the program gave can be read: one byte of every page is tried.
 pub fn is_readable(address: usize, len: usize) -> bool {
@@ -107,15 +114,43 @@ pub(crate) fn forget(memory: &Memory) {
     }
 }
 
-/// Puts the handler in place when the program may have put one of its own above ours.
-pub fn ensure() {
+/// Faults of this thread come to our handler until this is dropped.
+#[must_use = "dropping it gives the program its signal mask back"]
+pub struct Hearing(Option<libc::sigset_t>);
+
+/// Sees to it that faults of this thread come to us: the program may have put a handler of its own
+/// above ours, and may have blocked the signals, where the kernel would end the process.
+pub fn listen() -> Hearing {
     ensure_installed();
+    let mut faults = MaybeUninit::<libc::sigset_t>::zeroed();
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is made and filled here; the calls only read and write these two sets, and
+    // zeroes are a valid set in any case.
+    let (before, was_deaf) = unsafe {
+        libc::sigemptyset(faults.as_mut_ptr());
+        for signal in FAULTS {
+            libc::sigaddset(faults.as_mut_ptr(), signal);
+        }
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, faults.as_ptr(), before.as_mut_ptr());
+        let before = before.assume_init();
+        (before, FAULTS.iter().any(|signal| libc::sigismember(&before, *signal) == 1))
+    };
+    Hearing(was_deaf.then_some(before))
+}
+
+impl Drop for Hearing {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            // SAFETY: it is the mask that this thread had.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut()) };
+        }
+    }
 }
 
 /// Puts the handler in place, above one that the program may have installed since.
-pub(crate) fn ensure_installed() {
+fn ensure_installed() {
     // Traps matter only to an observer.
-    let signals = if OBSERVED.load(Ordering::Acquire).is_null() { &SIGNALS[..2] } else { &SIGNALS[..] };
+    let signals = if OBSERVED.load(Ordering::Acquire).is_null() { &FAULTS[..] } else { &SIGNALS[..] };
     if signals.iter().all(|signal| current(*signal).sa_sigaction == ours(*signal)) {
         return;
     }

@@ -380,7 +380,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn a_list_ends_at_the_entry_that_is_not_accessible() {
-        crate::fault::ensure_installed();
+        let _hearing = crate::fault::listen();
         for lens in [[64; 5], [4096; 5], [20, 64, 100, 33, 64]] {
             let source = vec![7u8; 4096];
             let mut target = vec![0u8; 5 * 4096];

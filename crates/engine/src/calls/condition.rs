@@ -29,7 +29,7 @@ impl Caller<'_> {
         let address = heap.allocate(CELL).ok_or_else(none)?;
         let reach = self.machine.memory.reach(address);
         let buffer = u64::from(default).to_le_bytes();
-        crate::fault::ensure_installed();
+        let _hearing = crate::fault::listen();
         let gone = |_| Error::Inaccessible { side: "condition", address, len: CELL };
         crate::bytes::write(reach, &buffer).map_err(gone)?;
         let open = |cell: &crate::graph::ConditionCell, _| {

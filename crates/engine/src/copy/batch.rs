@@ -161,7 +161,7 @@ impl Caller<'_> {
             self.queue_batch(&mut spans, at)?;
             self.check_may_drain(at.stream).map_err(blameless)?;
             self.drain_for(at, Place::Pageable, Place::Pageable).map_err(blameless)?;
-            crate::fault::ensure_installed();
+            let _hearing = crate::fault::listen();
             let touches = || self.machine.memory.touches_of(&span).to_vec();
             let run = || self.machine.copy_span(span, Manner::of(span.len));
             self.machine.act("synchronous copy", touches, run).map_err(blameless)?;
@@ -196,7 +196,7 @@ impl Caller<'_> {
 
     /// Copies on the calling thread, now.
     fn copy_batch_now(&self, spans: Spans) -> BatchResult<()> {
-        crate::fault::ensure_installed();
+        let _hearing = crate::fault::listen();
         let touches = match self.machine.probe {
             Some(_) => spans.iter().flat_map(|span| self.machine.memory.touches_of(span)).collect(),
             None => Vec::new(),

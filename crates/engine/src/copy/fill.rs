@@ -120,7 +120,7 @@ impl Caller<'_> {
         len: usize,
         fill: impl FnOnce(usize) -> std::result::Result<(), bytes::Fault>,
     ) -> Result<()> {
-        crate::fault::ensure_installed();
+        let _hearing = crate::fault::listen();
         let gone = |bytes::Fault| Error::Inaccessible { side: "destination", address: spot.address, len };
         let touches = || vec![Touch { address: spot.address, len, mode: Mode::Write }];
         Ok(self.machine.act("synchronous memory set", touches, || fill(spot.reach)).map_err(gone)?)

@@ -134,7 +134,7 @@ impl Caller<'_> {
             return self.copy_now(span, target, source);
         }
         if source.place == Place::Pageable || target.place == Place::Pageable {
-            crate::fault::ensure_installed();
+            let _hearing = crate::fault::listen();
         }
         self.queue(at, Task::Copy(span))
     }
@@ -150,7 +150,7 @@ impl Caller<'_> {
         }
         self.check_near([target, source])?;
         let span = self.span(target, source, count)?;
-        crate::fault::ensure_installed();
+        let _hearing = crate::fault::listen();
         let gone = |Fault| Error::Inaccessible { side: "source", address: source.address, len: count };
         let none = || Error::OutOfMemory { place: "the host (staging)".to_owned(), asked: count, free: 0, total: 0 };
         let buffer = bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source).map_err(gone)?;

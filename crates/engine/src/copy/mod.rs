@@ -92,7 +92,7 @@ impl<'a> Caller<'a> {
 
     /// Copies on the calling thread, now. Ordered with nothing.
     fn copy_now(&self, span: Span, target: Spot, source: Spot) -> Result<()> {
-        crate::fault::ensure_installed();
+        let _hearing = crate::fault::listen();
         let named = |error: Error| match (error, target.place, source.place) {
             // Only ordinary memory can be missing, so it is known which side it was.
             (Error::Inaccessible { len, .. }, Place::Pageable, place) if place != Place::Pageable => {

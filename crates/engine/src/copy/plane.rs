@@ -135,7 +135,7 @@ impl Caller<'_> {
     }
 
     fn copy_rows_now(&self, plane: &Plane) -> Result<()> {
-        crate::fault::ensure_installed();
+        let _hearing = crate::fault::listen();
         let rows = || (0..plane.height).flat_map(|row| self.machine.memory.touches_of(&plane.row(row))).collect();
         self.machine.act("synchronous 2D copy", rows, || self.machine.copy_plane(*plane, 0))
     }

@@ -21,6 +21,7 @@ pub(crate) use workers::Workers;
 
 use crate::bytes::{self, Fault, Manner, Span};
 use crate::error::{Error, Result};
+use crate::fault;
 use crate::graph::Run;
 use crate::machine::Machine;
 use crate::stream::lane::{Lane, Readiness, Rest};
@@ -314,11 +315,13 @@ impl Machine {
     /// Waits until a stream has come to a point; `false` when `deadline` came first.
     pub(crate) fn wait(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let stream = self.streams.slot(point.stream);
-        let reached = stream.track.completion.done() >= point.sequence
-            || match &self.driver {
+        let reached = stream.track.completion.done() >= point.sequence || {
+            let _hearing = self.hearing();
+            match &self.driver {
                 Driver::Threads(workers) => workers.wait(self, point, deadline),
                 Driver::Stepped(stepper) => stepper.wait(self, point, deadline),
-            };
+            }
+        };
         if reached {
             stream.forget_volume();
             budget::renew();
@@ -336,6 +339,7 @@ impl Machine {
     /// Whether a stream has come to a point. A program that polls gives the stepper its chance.
     pub(crate) fn reached(&self, point: StreamPoint) -> bool {
         if let Driver::Stepped(stepper) = &self.driver {
+            let _hearing = self.hearing();
             stepper.poll(self, point);
         }
         let reached = self.streams.slot(point.stream).track.completion.done() >= point.sequence;
@@ -385,14 +389,24 @@ impl Machine {
     pub(crate) fn step(&self) -> bool {
         match &self.driver {
             Driver::Threads(_) => false,
-            Driver::Stepped(stepper) => stepper.step_any(self),
+            Driver::Stepped(stepper) => {
+                let _hearing = self.hearing();
+                stepper.step_any(self)
+            }
         }
     }
 
     pub(crate) fn step_after_submit(&self) {
         if let Driver::Stepped(stepper) = &self.driver {
+            let _hearing = self.hearing();
             stepper.after_submit(self);
         }
+    }
+
+    /// For a thread of the program that may execute tasks: registered memory is the program's own and
+    /// can be gone when its turn comes.
+    fn hearing(&self) -> Option<fault::Hearing> {
+        self.memory.registered.was_used().then(fault::listen)
     }
 
     /// Notes the failure of a task with the stream, and with the context where that stops it.

@@ -24,6 +24,7 @@ impl Machine {
         if stream.is_diverted() {
             return self.divert(key, stream, context, task);
         }
+        let _hearing = self.hearing();
         let lane = lock(&stream.track.lane);
         if self.streams.get(key).is_none() {
             return fail(Error::Handle { what: "stream", handle: key.raw() });

@@ -249,7 +249,7 @@ impl Memory {
         if self.devices[device as usize].find(extent.start) != Some(extent) {
             return fail(Error::NotAllocated { side: "exported", address: extent.start, device });
         }
-        crate::fault::ensure_installed();
+        let _hearing = crate::fault::listen();
         let failed = |error| Error::Feature(format!("the memory could not be made shareable: {error}"));
         let physical = Physical::create(len, Home::Device(device), 0).map_err(failed)?;
         self.backing.protect(reach, len, Rights::Read).map_err(failed)?;

@@ -6,13 +6,15 @@
 use super::heap::Extent;
 use crate::error::{Error, Result, fail};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 #[derive(Default)]
 pub(crate) struct Registrations {
     ranges: RwLock<Ranges>,
     count: AtomicUsize,
+    /// There has been one: work that is queued may still refer to it.
+    was_used: AtomicBool,
 }
 
 /// Start to size and whether the range is mapped for devices.
@@ -32,6 +34,7 @@ impl Registrations {
             return fail(Error::AlreadyRegistered { start, size });
         }
         ranges.insert(start, (size, mapped));
+        self.was_used.store(true, Ordering::Release);
         self.count.store(ranges.len(), Ordering::Release);
         Ok(())
     }
@@ -41,6 +44,10 @@ impl Registrations {
         ranges.remove(&start).ok_or(Error::NotRegistered(start))?;
         self.count.store(ranges.len(), Ordering::Release);
         Ok(())
+    }
+
+    pub(crate) fn was_used(&self) -> bool {
+        self.was_used.load(Ordering::Acquire)
     }
 
     /// Whether `address` lies in a range that is mapped for devices.
