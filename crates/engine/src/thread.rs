@@ -25,3 +25,11 @@ pub(crate) fn start(name: String, run: impl FnOnce() + Send + 'static) -> io::Re
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     started.map(|_| ())
 }
+
+/// This thread, once woken, waits for its turn instead of taking the processor from whoever woke it.
+/// On a machine with one core each copy that is queued would else be a change of threads.
+pub(crate) fn yield_to_others() {
+    // SAFETY: zeroes are valid parameters; the call concerns this thread only. Where it is refused the
+    // thread runs as before.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &std::mem::zeroed()) };
+}

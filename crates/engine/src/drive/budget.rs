@@ -5,10 +5,14 @@
 //! because each lock waits for the stores before it (measured on cold memory: 570 ns for 64 bytes,
 //! against 30 ns in a loop of `memcpy`). So what is likely to be cold costs more, and a thread whose
 //! budget is spent queues.
+//!
+//! Beside it stands the volume: what the thread has submitted since anybody waited, on whatever
+//! streams. Much of it goes past the cache, where it would only push other data out.
 
 use crate::bytes::Span;
 use crate::task::Batch;
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Longer copies are always queued.
 pub(super) const LONGEST: usize = 16 << 10;
@@ -23,6 +27,24 @@ const NEAR: usize = 4 << 10;
 thread_local! {
     /// Bytes spent, and where the last copy went.
     static SPENT: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+    /// Bytes submitted, and the number of the wait before them.
+    static VOLUME: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+/// Counts the waits of all threads: one thread may submit what another waits for. A count that gets
+/// lost between two threads does no harm.
+static WAITS: AtomicUsize = AtomicUsize::new(0);
+
+/// Adds to the volume of this thread, and tells it.
+#[inline]
+pub(super) fn account(bytes: usize) -> usize {
+    let waits = WAITS.load(Ordering::Relaxed);
+    VOLUME.with(|cell| {
+        let (volume, since) = cell.get();
+        let volume = if since == waits { volume + bytes } else { bytes };
+        cell.set((volume, waits));
+        volume
+    })
 }
 
 /// Takes a copy out of this thread's budget. `false`: there is not enough left.
@@ -67,6 +89,7 @@ fn price(span: Span, last: usize, far: usize) -> usize {
 /// This thread has waited: what it submits now is new work.
 #[inline]
 pub(crate) fn renew() {
+    WAITS.store(WAITS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     SPENT.with(|cell| cell.set((0, cell.get().1)));
 }
 
@@ -86,6 +109,14 @@ mod tests {
         assert!(!spend(Span { target: 0, source: 0, len: LONGEST }));
         renew();
         assert!(spend(Span { target: 0, source: 0, len: LONGEST }));
+    }
+
+    #[test]
+    fn the_volume_grows_over_all_streams_until_a_wait() {
+        renew();
+        assert_eq!((account(10), account(20)), (10, 30));
+        std::thread::spawn(renew).join().unwrap();
+        assert_eq!(account(5), 5);
     }
 
     #[test]

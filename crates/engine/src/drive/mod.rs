@@ -238,19 +238,25 @@ impl Machine {
         }
     }
 
-    /// Copies that were queued one behind the other. Shared between threads when they are much and
-    /// their order does not show.
+    /// Copies that were queued one behind the other. Where their order does not show they are shared
+    /// between threads when they are much, and go past the cache when they are part of much.
     fn copy_group(&self, key: StreamKey, first: u64, group: &[Span]) {
         let stream = self.streams.slot(key);
         let bytes = group.iter().map(|span| span.len).sum();
+        let manner = self.manner(stream.volume.load(Ordering::Relaxed), group.len(), bytes);
+        let is_shared = weight(group.len(), bytes) >= SHARED;
         if let Driver::Threads(workers) = &self.driver
-            && weight(group.len(), bytes) >= SHARED
+            && (is_shared || manner == Manner::Streaming)
             && !self.is_stopped(stream)
         {
             let mut sorted = self.shelf.list(group.len());
             if spans::commute(group, &mut sorted) {
-                let manner = self.manner(stream.volume.load(Ordering::Relaxed), group.len(), bytes);
-                if workers.share(self, Job::many(sorted, manner)).is_ok() {
+                let copied = if is_shared {
+                    workers.share(self, Job::many(sorted, manner))
+                } else {
+                    bytes::copy_unordered(sorted.as_slice(), 0..sorted.len(), manner)
+                };
+                if copied.is_ok() {
                     return;
                 }
                 // Something was not accessible: once more in order, which says what. Nothing of it was

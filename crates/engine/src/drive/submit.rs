@@ -53,7 +53,7 @@ impl Machine {
         if let Task::Copy(span) = task {
             return self.accept_copy(key, stream, lane, span, directed);
         }
-        stream.volume.store(stream.volume.load(Ordering::Relaxed) + task.volume(), Ordering::Relaxed);
+        stream.volume.store(budget::account(task.volume()), Ordering::Relaxed);
         match task {
             Task::Batch(batch) if lane.is_idle() && !directed && budget::spend_all(&batch) => {
                 self.copy_on_the_spot(key, stream, lane, &batch.spans)
@@ -65,7 +65,6 @@ impl Machine {
     /// Numbers a copy. A small one on an idle stream is done at once.
     #[inline]
     fn accept_copy(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, span: Span, directed: bool) -> u64 {
-        stream.volume.store(stream.volume.load(Ordering::Relaxed) + span.len, Ordering::Relaxed);
         if span.len <= budget::LONGEST && lane.is_idle() && !directed && budget::spend(span) {
             let sequence = lane.pass();
             stream.set_newest(sequence);
@@ -77,7 +76,13 @@ impl Machine {
             self.look_again();
             return sequence;
         }
-        self.enqueue(key, stream, lane, Task::Copy(span), directed)
+        stream.volume.store(budget::account(span.len), Ordering::Relaxed);
+        if directed {
+            return self.enqueue(key, stream, lane, Task::Copy(span), directed);
+        }
+        let sequence = lane.push_made(|| Task::Copy(span));
+        self.tell_queued(key, stream, lane, sequence);
+        sequence
     }
 
     /// Does a short batch on an idle stream at once.
@@ -104,6 +109,16 @@ impl Machine {
             self.tell_submitted(probe, at.into(), &task);
         }
         let sequence = lane.push(task);
+        self.tell_queued(key, stream, lane, sequence);
+        if directed && let Driver::Stepped(stepper) = &self.driver {
+            stepper.after_submit(self);
+        }
+        sequence
+    }
+
+    /// A task was put into a lane: whoever has to know is told.
+    #[inline]
+    fn tell_queued(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, sequence: u64) {
         stream.set_newest(sequence);
         if !stream.is_noted.load(Ordering::Relaxed) {
             stream.is_noted.store(true, Ordering::Relaxed);
@@ -114,10 +129,6 @@ impl Machine {
         if news {
             self.announce(key);
         }
-        if directed && let Driver::Stepped(stepper) = &self.driver {
-            stepper.after_submit(self);
-        }
-        sequence
     }
 
     /// Passes a point of an idle stream at once; `None` when the stream has work.

@@ -149,6 +149,9 @@ impl Workers {
             for number in 0..self.count {
                 let (shared, weak, may_spin) = (Arc::clone(&self.shared), machine.weak(), self.may_spin);
                 let run = move || {
+                    if !may_spin {
+                        crate::thread::yield_to_others();
+                    }
                     while shared.next(may_spin) {
                         let Some(machine) = weak.upgrade() else { return };
                         shared.work(&machine, may_spin);

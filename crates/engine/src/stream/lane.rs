@@ -110,6 +110,22 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         self.submitted
     }
 
+    /// The same for a task that is made where it will lie. Made first and moved there, its words would
+    /// be read back before they have arrived in memory, which takes longer than all the rest.
+    #[inline]
+    pub(crate) fn push_made(&mut self, make: impl FnOnce() -> T) -> u64 {
+        if self.queue.len() == self.queue.capacity() {
+            return self.push_growing(make());
+        }
+        self.push(make())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_growing(&mut self, task: T) -> u64 {
+        self.push(task)
+    }
+
     /// Numbers a task that is done on the spot. Only while idle.
     pub(crate) fn pass(&mut self) -> u64 {
         debug_assert!(self.is_idle());
