@@ -169,19 +169,16 @@ fn copy_fours<L: List + ?Sized>(list: &L, range: Range<usize>) -> Result<(), Fau
     let Range { start: mut index, end } = range;
     while index + 4 <= end && routines::is_wide() {
         let four = [0, 1, 2, 3].map(|n| list.span(index + n));
-        for next in index + 4..end.min(index + 8) {
-            let source = list.span(next).source;
-            // What the routine itself fetches ahead begins behind these.
-            (0..8).for_each(|line| routines::expect_read(source + line * LINE));
-        }
-        copy_four(four)?;
+        let next = [4, 5, 6, 7].map(|n| list.span((index + n).min(end - 1)).source);
+        copy_four(four, next)?;
         index += 4;
     }
     (index..end).try_for_each(|index| streaming(list.span(index)))
 }
 
-/// Copies four spans at the same time, as far as they are equally long.
-fn copy_four(spans: [Span; 4]) -> Result<(), Fault> {
+/// Copies four spans at the same time, as far as they are equally long, and fetches the beginning of
+/// what comes next.
+fn copy_four(spans: [Span; 4], next: [usize; 4]) -> Result<(), Fault> {
     let heads = spans.map(|span| span.target.wrapping_neg() % LINE);
     let common = (0..4).map(|n| spans[n].len.saturating_sub(heads[n])).min().unwrap_or(0) & !127;
     if common < FOUR_FROM - LINE {
@@ -193,6 +190,7 @@ fn copy_four(spans: [Span; 4]) -> Result<(), Fault> {
     let four = routines::Four {
         targets: [0, 1, 2, 3].map(|n| spans[n].target + heads[n]),
         sources: [0, 1, 2, 3].map(|n| spans[n].source + heads[n]),
+        next,
     };
     // SAFETY: as for `plain`, with four pairs of ranges inside the spans; targets are whole lines.
     if unsafe { routines::copy_four(&four, common) } != 0 {
@@ -209,7 +207,7 @@ fn copy_four(spans: [Span; 4]) -> Result<(), Fault> {
 fn quartered(span: Span) -> Result<(), Fault> {
     let len = (span.len / 4) & !(2 * LINE - 1);
     let part = |n: usize, len| Span { target: span.target + n, source: span.source + n, len };
-    copy_four([0, 1, 2, 3].map(|n| part(n * len, len)))?;
+    copy_four([0, 1, 2, 3].map(|n| part(n * len, len)), [1, 2, 3, 4].map(|n| span.source + n * len))?;
     streaming(part(4 * len, span.len - 4 * len))
 }
 

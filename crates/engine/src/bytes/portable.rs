@@ -8,10 +8,11 @@ pub(crate) fn code_range() -> (usize, usize, usize) {
     (0, 0, 0)
 }
 
-/// Four targets and their sources.
+/// Four targets, their sources, and what will be read after those.
 pub(super) struct Four {
     pub(super) targets: [usize; 4],
     pub(super) sources: [usize; 4],
+    pub(super) next: [usize; 4],
 }
 
 pub(super) fn prepare() {}
@@ -32,7 +33,7 @@ pub(super) fn expect_write(_address: usize) {}
 /// All eight ranges must be accessible.
 pub(super) unsafe fn copy_four(addresses: *const Four, len: usize) -> u32 {
     // SAFETY: promised by the caller.
-    let Four { targets, sources } = unsafe { &*addresses };
+    let Four { targets, sources, next: _ } = unsafe { &*addresses };
     for (target, source) in targets.iter().zip(sources) {
         // SAFETY: the same promise.
         unsafe { copy(*target as *mut u8, *source as *const u8, len) };

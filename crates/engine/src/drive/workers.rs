@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
 use crate::stream::{Stream, StreamKey, StreamPoint};
-use crate::sync::lock;
+use crate::sync::{Mutex, lock};
 use crate::task::Task;
 use crossbeam_queue::ArrayQueue;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +45,8 @@ pub(crate) struct Workers {
 struct Shared {
     ready: ArrayQueue<StreamKey>,
     jobs: ArrayQueue<Arc<Job>>,
+    /// Streams that threads of the program sleep for: they help with a job that comes up meanwhile.
+    awaited: Mutex<Vec<StreamKey>>,
     /// Work is about to come: whoever sleeps had better not.
     alert: AtomicBool,
     bell: Bell,
@@ -57,6 +59,7 @@ impl Workers {
             shared: Arc::new(Shared {
                 ready: ArrayQueue::new(READY),
                 jobs: ArrayQueue::new(JOBS),
+                awaited: Mutex::default(),
                 alert: AtomicBool::new(false),
                 bell: Bell::default(),
                 stop: AtomicBool::new(false),
@@ -96,6 +99,9 @@ impl Workers {
                 self.shared.bell.ring_one();
             }
         }
+        for key in lock(&self.shared.awaited).iter() {
+            machine.streams.slot(*key).track.completion.call_for_help();
+        }
         job.complete()
     }
 
@@ -121,7 +127,13 @@ impl Workers {
             let seen = aimed.done();
             let met = || completion.done() >= point.sequence || aimed.done() != seen || !self.shared.jobs.is_empty();
             if !self.spin(met) {
-                return completion.sleep_until(point.sequence, None);
+                // Listed before it looks at the jobs for the last time: whoever makes one later calls.
+                lock(&self.shared.awaited).push(point.stream);
+                completion.sleep_unless(point.sequence, || !self.shared.jobs.is_empty());
+                let mut awaited = lock(&self.shared.awaited);
+                if let Some(index) = awaited.iter().position(|key| *key == point.stream) {
+                    awaited.swap_remove(index);
+                }
             }
         }
     }

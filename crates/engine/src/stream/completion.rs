@@ -48,4 +48,16 @@ impl Completion {
     pub(crate) fn sleep_until(&self, sequence: u64, deadline: Option<std::time::Instant>) -> bool {
         self.bell.sleep_until(deadline, || self.done() >= sequence)
     }
+
+    /// Sleeps until the task is finished or there is something to help with.
+    #[cfg(not(loom))]
+    pub(crate) fn sleep_unless(&self, sequence: u64, is_needed: impl Fn() -> bool) {
+        self.bell.sleep_until(None, || self.done() >= sequence || is_needed());
+    }
+
+    /// Lets those who sleep look whether there is something to help with.
+    #[cfg(not(loom))]
+    pub(crate) fn call_for_help(&self) {
+        self.bell.ring();
+    }
 }
