@@ -306,6 +306,18 @@ pub fn download_async(target: usize, source: usize, bytes: usize, stream: &Strea
     )
 }
 
+pub fn copy_on_device_async(target: usize, source: usize, bytes: usize, stream: &Stream) -> Result<()> {
+    call!(
+        copy::aclrtMemcpyAsync,
+        target as *mut c_void,
+        bytes,
+        source as *const c_void,
+        bytes,
+        ACL_MEMCPY_DEVICE_TO_DEVICE,
+        stream.0
+    )
+}
+
 /// Rows of `width` bytes, `pitch` apart on both sides.
 pub fn upload_plane_async(
     target: usize,

@@ -51,6 +51,27 @@ pub fn copy_each(targets: &[usize], sources: &[usize], bytes: usize) {
     }
 }
 
+/// The same on several threads, which are started for it. Each gets equal pieces, or its part of each piece
+/// when there are few.
+pub fn copy_each_on(threads: usize, targets: &[usize], sources: &[usize], bytes: usize) {
+    std::thread::scope(|scope| {
+        let run = |part: usize| {
+            if targets.len() < threads {
+                let (begin, end) = (bytes * part / threads, bytes * (part + 1) / threads);
+                let moved = |all: &[usize]| all.iter().map(|address| address + begin).collect::<Vec<_>>();
+                copy_each(&moved(targets), &moved(sources), end - begin);
+            } else {
+                let range = targets.len() * part / threads..targets.len() * (part + 1) / threads;
+                copy_each(&targets[range.clone()], &sources[range], bytes);
+            }
+        };
+        for part in 1..threads {
+            scope.spawn(move || run(part));
+        }
+        run(0);
+    });
+}
+
 /// Fills memory that the caller owns with words that are all different.
 pub fn fill(start: usize, bytes: usize, salt: u64) {
     for index in 0..bytes / 8 {

@@ -1,4 +1,4 @@
-//! What happens at the same time: two directions, and a copy while the host works.
+//! Large copies in company: two directions at once, a copy while the host works, and one on the device.
 
 use super::case::Outcome;
 use super::ground::Ground;
@@ -54,6 +54,42 @@ pub fn both_ways(stage: &Stage) -> Result<Outcome> {
     let downloaded = down.verify([(0, 0)], LEN)?;
     ensure!(memory::is_filled(down.source.at(0), LEN, 3), "the download did not bring the bytes of the device");
     Ok(Outcome { series, unit_bytes: 2 * LEN, verified_bytes: uploaded + downloaded, notes })
+}
+
+/// From one place of the device to another.
+pub fn on_the_device(stage: &Stage) -> Result<Outcome> {
+    let ground = Ground::new(LEN)?;
+    let origin = acl::DeviceMemory::new(LEN)?;
+    let stream = Stream::new()?;
+    acl::copy(origin.at(0), ground.source.at(0), LEN)?;
+    let mut runners = vec![
+        Runner::new(OURS, 1, |_| {
+            timed(|| {
+                acl::copy_on_device_async(ground.target.at(0), origin.at(0), LEN, &stream)?;
+                stream.synchronize()
+            })
+        }),
+        Runner::new(MEMCPY, 1, |_| Ok(time(|| memcpy(&ground)))),
+    ];
+    let mut notes = Vec::new();
+    match stage.pocl() {
+        Ok(pocl) => {
+            let (queue, from, to) = (pocl.queue()?, pocl.buffer(LEN)?, pocl.buffer(LEN)?);
+            queue.write(&from, 0, ground.reference_source.at(0), LEN)?;
+            queue.finish()?;
+            let run = move |_| {
+                timed(|| {
+                    queue.copy(&to, &from, LEN)?;
+                    queue.finish()
+                })
+            };
+            runners.push(Runner::new(POCL, 1, run).few());
+        }
+        Err(reason) => notes.push(format!("without PoCL: {reason}")),
+    }
+    let (series, _) = race(stage, runners)?;
+    let verified_bytes = ground.verify([(0, 0)], LEN)?;
+    Ok(Outcome { series, unit_bytes: LEN, verified_bytes, notes })
 }
 
 /// The host computes for as long as a memcpy takes while the copy goes on.

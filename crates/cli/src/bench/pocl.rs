@@ -45,6 +45,7 @@ functions! {
     clReleaseMemObject: fn(Handle) -> i32;
     clEnqueueWriteBuffer: fn(Handle, Handle, u32, usize, usize, *const c_void, u32, *const Handle, *mut Handle) -> i32;
     clEnqueueReadBuffer: fn(Handle, Handle, u32, usize, usize, *mut c_void, u32, *const Handle, *mut Handle) -> i32;
+    clEnqueueCopyBuffer: fn(Handle, Handle, Handle, usize, usize, usize, u32, *const Handle, *mut Handle) -> i32;
     clEnqueueWriteBufferRect: fn(Handle, Handle, u32, *const usize, *const usize, *const usize, usize, usize, usize, usize,
         *const c_void, u32, *const Handle, *mut Handle) -> i32;
     clCreateUserEvent: fn(Handle, *mut i32) -> Handle;
@@ -211,6 +212,15 @@ impl<'a> Queue<'a> {
             read(self.handle, buffer.handle, 0, 0, bytes, target as *mut c_void, 0, ptr::null(), ptr::null_mut())
         };
         check("clEnqueueReadBuffer", code)
+    }
+
+    /// From the beginning of one buffer to that of another.
+    pub fn copy(&self, target: &Buffer, source: &Buffer, bytes: usize) -> Result<()> {
+        let copy = self.pocl.functions.clEnqueueCopyBuffer;
+        // SAFETY: live buffers of this context; OpenCL checks the ranges in them.
+        let code =
+            unsafe { copy(self.handle, source.handle, target.handle, 0, 0, bytes, 0, ptr::null(), ptr::null_mut()) };
+        check("clEnqueueCopyBuffer", code)
     }
 
     pub fn write_plane(&self, buffer: &Buffer, source: usize, pitch: usize, width: usize, rows: usize) -> Result<()> {

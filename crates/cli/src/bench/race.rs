@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 pub const FEW_ROUNDS: usize = 5;
 pub const OURS: &str = "softacl";
 pub const MEMCPY: &str = "memcpy";
+/// The loop of memcpy, divided among as many threads as there are cores: what the machine gives.
+pub const ALL_CORES: &str = "memcpy on all cores";
 pub const PAIR: &str = "pair";
 pub const POCL: &str = "PoCL";
 

@@ -132,6 +132,13 @@ pub const SUITE: &[Case] = &[
         work: Work::Other(overlap::both_ways),
     },
     Case {
+        key: "on-device-64m",
+        title: "64 MiB from one place of the device to another",
+        needs: &[Need::Cores(2)],
+        bars: &[Bar::noted(Measure::Ratio(OURS, MEMCPY)), AGAINST_POCL],
+        work: Work::Other(overlap::on_the_device),
+    },
+    Case {
         key: "overlap-64m",
         title: "64 MiB copied while the host works for as long, against memcpy plus work",
         needs: &[Need::Cores(2)],

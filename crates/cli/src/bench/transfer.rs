@@ -5,16 +5,18 @@ use super::case::Outcome;
 use super::ground::Ground;
 use super::memory;
 use super::pocl::{Buffer, Pocl, Queue};
-use super::race::{MEMCPY, OURS, POCL, Runner, Series, race, timed};
+use super::race::{ALL_CORES, MEMCPY, OURS, POCL, Runner, Series, race, time, timed};
 use super::stage::Stage;
 use crate::acl::{self, Stream};
 use crate::demo;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::cell::RefCell;
 use std::time::Instant;
 
 /// The time until the call that queues the work returns.
 pub const SUBMIT: &str = "submit";
+/// From so many bytes on memcpy is measured on all cores too: below, starting the threads would be measured.
+const DIVIDED: usize = 16 << 20;
 /// `--quick` cuts transfers of many pieces down to this.
 const QUICK_BYTES: usize = 32 << 20;
 
@@ -138,6 +140,13 @@ impl Prepared {
         let count = self.work.count;
         let submits = RefCell::new(Vec::new());
         let mut notes = Vec::new();
+        let rival = match stage.pocl() {
+            Ok(pocl) => Some(Rival::new(pocl, &self.work, &self.ground)?),
+            Err(reason) => {
+                notes.push(format!("without PoCL: {reason}"));
+                None
+            }
+        };
         let mut runners = vec![
             Runner::new(OURS, count, |round| {
                 let (targets, sources) = self.ours(stage, round)?;
@@ -159,6 +168,16 @@ impl Prepared {
                 })
             }),
         ];
+        if count * self.work.len >= DIVIDED {
+            let threads = std::thread::available_parallelism().map_or(1, usize::from);
+            runners.push(Runner::new(ALL_CORES, count, move |round| {
+                let (from, to) = self.set(round);
+                self.chill(stage)?;
+                let targets = moved(to, self.ground.reference_target.at(0));
+                let sources = moved(from, self.ground.reference_source.at(0));
+                Ok(time(|| memory::copy_each_on(threads, &targets, &sources, self.work.len)))
+            }));
+        }
         if self.work.submit == Submit::HeldUp {
             runners.push(Runner::new(SUBMIT, count, |round| {
                 let (targets, sources) = self.ours(stage, round)?;
@@ -169,17 +188,13 @@ impl Prepared {
                 duration
             }));
         }
-        match stage.pocl() {
-            Ok(pocl) => {
-                let rival = Rival::new(pocl, &self.work, &self.ground)?;
-                let run = move |round| {
-                    let (from, to) = self.set(round);
-                    self.chill(stage)?;
-                    timed(|| rival.run(&self.work, self.ground.reference_source.at(0), from, to))
-                };
-                runners.push(Runner::new(POCL, count, run).few());
-            }
-            Err(reason) => notes.push(format!("without PoCL: {reason}")),
+        if let Some(rival) = &rival {
+            let run = move |round| {
+                let (from, to) = self.set(round);
+                self.chill(stage)?;
+                timed(|| rival.run(&self.work, self.ground.reference_source.at(0), from, to))
+            };
+            runners.push(Runner::new(POCL, count, run).few());
         }
         let (mut series, rounds) = race(stage, runners)?;
         if self.work.submit == Submit::InPlace {
@@ -191,6 +206,11 @@ impl Prepared {
             to.iter().copied().zip(from.iter().copied())
         });
         let verified_bytes = self.ground.verify(pieces, self.work.len)?;
+        if let Some(rival) = &rival {
+            // The pieces of the first round: every run of PoCL wrote them, or left them as they were.
+            let (from, to) = self.set(0);
+            rival.verify(&self.work, self.ground.reference_source.at(0), from, to)?;
+        }
         Ok(Outcome { series, unit_bytes: self.work.len, verified_bytes, notes })
     }
 
@@ -248,6 +268,16 @@ impl<'a> Rival<'a> {
         rival.queues[0].write(&rival.buffer, 0, ground.reference_source.at(0), work.region())?;
         rival.queues[0].finish()?;
         Ok(rival)
+    }
+
+    /// Whether PoCL brought the same bytes: a reference that copies nothing is no reference.
+    fn verify(&self, work: &Transfer, source: usize, from: &[usize], to: &[usize]) -> Result<()> {
+        let found = memory::HostMemory::new(work.region())?;
+        self.queues[0].read(&self.buffer, found.at(0), work.region())?;
+        self.queues[0].finish()?;
+        let right = |(from, to): (&usize, &usize)| memory::equal(found.at(*to), source + from, work.len);
+        ensure!(from.iter().zip(to).all(right), "PoCL brought other bytes than those of the source");
+        Ok(())
     }
 
     fn run(&self, work: &Transfer, source: usize, from: &[usize], to: &[usize]) -> Result<()> {
