@@ -7,6 +7,7 @@ mod execute;
 mod probe;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -19,7 +20,7 @@ use directives::{Directives, Form};
 use execute::{Outcome, Run};
 
 pub use build::{command_line, quoted};
-pub use execute::{End, clean_environment, run_into};
+pub use execute::{End, clean_environment, run_into, run_into_within};
 
 /// What to test, and how.
 #[derive(Debug, Clone)]
@@ -76,6 +77,35 @@ impl Program {
     fn label(&self) -> String {
         format!("{}/{}", self.topic, self.name)
     }
+}
+
+/// A program that is built, and what it wants to be started with.
+pub struct Built {
+    pub label: String,
+    pub binary: PathBuf,
+    pub variables: Vec<(String, OsString)>,
+}
+
+/// Builds the programs that `options` select, for the first product of each. Those that cannot be started here,
+/// or that bring fault rules of their own, are left out.
+pub fn built(options: &Options) -> Result<Vec<Built>> {
+    let directory = options.build_dir.join("plain");
+    fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
+    let toolchain = build::Toolchain::new(options, &directory);
+    let programs = collect(&options.source_dir, options.filter.as_deref())?;
+    let failures: Vec<_> = in_parallel(&programs, |program| toolchain.compile(program));
+    let mut ready = Vec::new();
+    for (program, failure) in programs.iter().zip(failures) {
+        if let Some(text) = failure? {
+            anyhow::bail!("{} does not compile:\n{text}", program.label());
+        }
+        let has_rules = program.directives.environment.iter().any(|(name, _)| name == "SOFTACL_FAULTS");
+        if let (false, Some(run)) = (has_rules, plan(program, options, None).into_iter().next()) {
+            let (label, binary) = (program.label(), toolchain.binary(program));
+            ready.push(Built { label, binary, variables: run.variables(&toolchain) });
+        }
+    }
+    Ok(ready)
 }
 
 /// Builds and runs everything that `options` select. Failures are printed and counted; an error means that the

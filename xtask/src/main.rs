@@ -3,6 +3,7 @@
 mod browser;
 mod conformance;
 mod examples;
+mod failpoints;
 mod install;
 mod python;
 mod support;
@@ -51,6 +52,18 @@ enum Command {
         /// Test the libascendcl.so in this directory on a machine with a card, instead of softacl
         #[arg(long, value_name = "DIR")]
         library: Option<PathBuf>,
+    },
+    /// Fail every call and every request to the system, one at a time, in the demo and the conformance programs
+    Failpoints {
+        /// Only programs whose topic/name contains this (the demo is demo/demo)
+        #[arg(long)]
+        filter: Option<String>,
+        /// Only these points: call, mmap, memfd, mprotect, thread, buffer
+        #[arg(long, value_delimiter = ',')]
+        points: Vec<String>,
+        /// At most so many points of each kind and program, spread evenly
+        #[arg(long)]
+        most: Option<u64>,
     },
     /// Build the Python wheel into a directory
     Wheel {
@@ -115,6 +128,9 @@ fn main() -> Result<()> {
             let summary = conformance::run(&options)?;
             ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
             Ok(())
+        }
+        Command::Failpoints { filter, points, most } => {
+            failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, most })
         }
         Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
         Command::Soak { seconds } => test::soak(seconds),

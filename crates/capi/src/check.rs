@@ -47,6 +47,7 @@ pub(crate) fn report() -> Option<Report> {
             Schedule::Random(seed) => Some(seed),
             _ => None,
         },
+        faults: crate::faults::account(),
         unobserved: machine.unobserved_failures().iter().map(ToString::to_string).collect(),
     }))
 }
@@ -87,7 +88,14 @@ fn write(report: &Report, directory: PathBuf) -> std::io::Result<()> {
 /// Runs when the process ends, after the program's own exit handlers and destructors.
 extern "C" fn at_exit() {
     // A process that was forked and has not called us has nothing to tell.
-    if crate::process::is_forked() || checker().is_none() {
+    if crate::process::is_forked() {
+        return;
+    }
+    if config::check_directory().is_none() || checker().is_none() {
+        // Nobody is left to tell should this fail.
+        let _ = std::panic::catch_unwind(crate::faults::tell);
+    }
+    if checker().is_none() {
         return;
     }
     if std::panic::catch_unwind(tell).unwrap_or(false) {

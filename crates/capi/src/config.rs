@@ -64,6 +64,11 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "where the checker writes PID.json instead of printing its report and ending the process with code 2",
     },
     Variable {
+        name: "SOFTACL_FAULTS",
+        default: "",
+        meaning: "faults on purpose: rules such as aclrtMalloc@3=207001, or @FILE; see docs/faults.md",
+    },
+    Variable {
         name: "SOFTACL_LOG",
         default: "",
         meaning: "`1` tells every failing call on standard error, with the reason",
@@ -118,6 +123,7 @@ pub(crate) fn from_environment() -> Result<Config, String> {
         schedule,
         patience,
         strict_alignment,
+        injection: crate::faults::from_environment()?,
         ..Config::default()
     })
 }
@@ -130,6 +136,11 @@ pub(crate) fn checks() -> bool {
 /// Where the checker writes its report.
 pub(crate) fn check_directory() -> Option<PathBuf> {
     var("SOFTACL_CHECK_DIR").map(PathBuf::from)
+}
+
+/// The fault rules, as they were given.
+pub(crate) fn fault_rules() -> Option<String> {
+    var("SOFTACL_FAULTS")
 }
 
 /// Whether failing calls are told on standard error.

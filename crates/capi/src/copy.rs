@@ -1,6 +1,6 @@
 //! The copy family. Each function hands its raw arguments over as a request; the engine checks.
 
-use crate::door::{array_heard, doors, enter, out};
+use crate::door::{array_heard, doors, enter_with, out};
 use ascendcl_sys::*;
 use softacl_engine::{
     BatchAttribute, BatchFailure, BatchRequest, Caller, CopyRequest, DescriptorRequest, FailIndex, FillRequest,
@@ -134,7 +134,15 @@ macro_rules! batches {
             let (mut fail, mut wants_fail, mut stream) = (std::ptr::null_mut::<usize>(), false, None::<usize>);
             $(fail = $fail; wants_fail = true;)?
             $(stream = Some($stream as usize);)?
-            enter(stringify!($name), |caller| copy_batch(caller, arguments, wants_fail.then_some(fail), stream))
+            let facts = || {
+                let mut facts = softacl_engine::injection::Facts::default();
+                crate::faults::learn(&mut facts, "size", count as u64);
+                if let Some(stream) = stream {
+                    crate::faults::learn(&mut facts, "stream", stream as u64);
+                }
+                facts
+            };
+            enter_with(stringify!($name), facts, |caller| copy_batch(caller, arguments, wants_fail.then_some(fail), stream))
         }
     )*};
 }

@@ -2,6 +2,7 @@
 
 use crate::door::{doors, out, require, timeout};
 use ascendcl_sys::*;
+use softacl_engine::injection::DeviceHealth;
 use softacl_engine::{Caller, Error, Result, fail};
 use softacl_profiles::Form;
 use std::ffi::{CString, c_char};
@@ -64,8 +65,8 @@ doors! {
 
     fn aclrtQueryDeviceStatus(device: i32, status: *mut i32) |caller| {
         let status = out(status, "deviceStatus")?;
-        caller.machine().logical_device(device.into())?;
-        status.set(ACL_RT_DEVICE_STATUS_NORMAL)
+        let is_lost = caller.machine().health(device.into())? == DeviceHealth::Lost;
+        status.set(if is_lost { ACL_RT_DEVICE_STATUS_ABNORMAL } else { ACL_RT_DEVICE_STATUS_NORMAL })
     }
 
     /// There are no cores to be busy: only memory has a figure other than 0.

@@ -4,8 +4,9 @@
 //! and the last-error cell. It also converts what C hands over: results are written and arrays read
 //! through the engine's guarded routines, so a wild pointer is an error and not a crash.
 
-use crate::{config, message, process};
-use softacl_engine::{Caller, ContextKey, Error, Layer, Result, fail, fault};
+use crate::{config, exception, message, process};
+use softacl_engine::injection::Facts;
+use softacl_engine::{Caller, ContextKey, Error, Layer, Machine, Result, fail, fault};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
@@ -23,24 +24,90 @@ macro_rules! doors {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $kind),*) -> ascendcl_sys::aclError {
-            $crate::door::enter(stringify!($name), |$caller| $body)
+            let facts = || {
+                #[allow(unused_mut, reason = "some functions have no arguments")]
+                let mut facts = softacl_engine::injection::Facts::default();
+                $($crate::faults::learn(&mut facts, stringify!($arg), $crate::door::Word::word($arg));)*
+                facts
+            };
+            $crate::door::enter_with(stringify!($name), facts, |$caller| $body)
         }
     )*};
 }
 pub(crate) use doors;
 
-/// Runs the body of an exported function.
+/// An argument as a number, for fault rules that look at it.
+pub(crate) trait Word {
+    fn word(self) -> u64;
+}
+
+macro_rules! words {
+    ($($kind:ty),*) => {$(
+        impl Word for $kind {
+            fn word(self) -> u64 {
+                self as u64
+            }
+        }
+    )*};
+}
+words!(i8, i16, i32, i64, u8, u16, u32, u64, usize);
+
+impl Word for f32 {
+    fn word(self) -> u64 {
+        u64::from(self.to_bits())
+    }
+}
+
+impl<T> Word for *mut T {
+    fn word(self) -> u64 {
+        self as u64
+    }
+}
+
+impl<T> Word for *const T {
+    fn word(self) -> u64 {
+        self as u64
+    }
+}
+
+impl<F> Word for Option<F> {
+    fn word(self) -> u64 {
+        u64::from(self.is_some())
+    }
+}
+
+/// Structures that are passed by value say nothing that a rule asks for.
+macro_rules! silent {
+    ($($kind:ty),*) => {$(
+        impl Word for $kind {
+            fn word(self) -> u64 {
+                0
+            }
+        }
+    )*};
+}
+silent!(ascendcl_sys::aclrtIpcEventHandle, ascendcl_sys::aclmdlRICondTaskParams);
+
+/// Runs the body of an exported function of whose arguments fault rules know nothing.
 #[inline]
 pub(crate) fn enter(function: &'static str, body: impl FnOnce(Caller<'_>) -> Result<()>) -> i32 {
+    enter_with(function, Facts::default, body)
+}
+
+/// Runs the body of an exported function.
+#[inline]
+pub(crate) fn enter_with(
+    function: &'static str,
+    facts: impl Fn() -> Facts,
+    body: impl FnOnce(Caller<'_>) -> Result<()>,
+) -> i32 {
     let run = || {
         let machine = process::machine()?;
-        // The program may have put a handler of its own above the one that an observer needs.
-        let _hearing = machine.probe().map(|probe| {
-            let hearing = fault::listen();
-            probe.entered(function);
-            hearing
-        });
-        CURRENT.with(|current| body(Caller::new(machine, current)))
+        CURRENT.with(|current| {
+            let caller = Caller::new(machine, current);
+            let _hearing = if machine.is_attended() { attend(machine, caller, function, facts)? } else { None };
+            body(caller)
+        })
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => 0,
@@ -52,12 +119,50 @@ pub(crate) fn enter(function: &'static str, body: impl FnOnce(Caller<'_>) -> Res
     }
 }
 
-/// Tells an observer of a call that failed.
+/// Tells an observer of a call, and asks fault rules what is to become of it.
+#[cold]
+fn attend(
+    machine: &Machine,
+    caller: Caller<'_>,
+    function: &'static str,
+    facts: impl Fn() -> Facts,
+) -> Result<Option<fault::Hearing>> {
+    // The program may have put a handler of its own above the one that an observer needs.
+    let hearing = machine.probe().map(|probe| {
+        let hearing = fault::listen();
+        probe.entered(function);
+        hearing
+    });
+    let Some(injection) = machine.injection() else { return Ok(hearing) };
+    let device = || caller.device().ok();
+    let complete = || {
+        let facts = facts();
+        Facts { device: facts.device.or_else(|| device().map(u64::from)), ..facts }
+    };
+    match injection.call(function, complete).and_then(|strike| machine.struck_call(&strike, device())) {
+        Some(error) => fail(error),
+        None => Ok(hearing),
+    }
+}
+
+/// What fault rules make of a call that does not enter by the door.
+pub(crate) fn struck(function: &'static str) -> Option<Error> {
+    let machine = process::machine().ok()?;
+    if !machine.is_attended() {
+        return None;
+    }
+    let strike = machine.injection()?.call(function, Facts::default)?;
+    machine.struck_call(&strike, None)
+}
+
+/// Tells an observer of a call that failed, and the program of tasks that did.
 #[cold]
 fn tell_refusal(function: &'static str, error: &Error) {
-    if let Some(probe) = process::machine().ok().and_then(|machine| machine.probe()) {
+    let Ok(machine) = process::machine() else { return };
+    if let Some(probe) = machine.probe() {
         probe.refused(function, error);
     }
+    exception::tell(machine);
 }
 
 /// Notes an error and gives its code.

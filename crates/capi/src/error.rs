@@ -1,11 +1,12 @@
-//! Asking about errors, and about faults of the hardware, of which there are none.
+//! Asking about errors, and about faults of the hardware. There are only those that fault rules make.
 
 use crate::door::{array, doors, out, require};
 use crate::message;
 use ascendcl_sys::*;
+use softacl_engine::injection::{BadRange, DeviceHealth};
 use softacl_engine::probe::Probe as _;
 use softacl_engine::{Error, fail};
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclGetRecentErrMsg() -> *const c_char {
@@ -39,29 +40,88 @@ doors! {
             return fail(Error::Argument("arraySize is 0".to_owned()));
         }
         require(caller, "aclrtGetMemUceInfo")?;
-        caller.machine().logical_device(device.into())?;
-        found.set(0)
+        let health = caller.machine().health(device.into())?;
+        let mut told = 0;
+        for range in bad_ranges(&health).iter().take(count) {
+            out(infos.wrapping_add(told), "memUceInfoArray")?.set(entry(range))?;
+            told += 1;
+        }
+        found.set(told)
     }
 
     fn aclrtMemUceRepair(device: i32, infos: *mut aclrtMemUceInfo, count: usize) |caller| {
-        array(infos.cast_const(), count, "memUceInfoArray")?.ok_or(Error::Null("memUceInfoArray"))?;
+        let infos = array(infos.cast_const(), count, "memUceInfoArray")?.ok_or(Error::Null("memUceInfoArray"))?;
         if count == 0 {
             return fail(Error::Argument("arraySize is 0".to_owned()));
         }
         require(caller, "aclrtMemUceRepair")?;
-        caller.machine().logical_device(device.into()).map(|_| ())
+        caller.machine().logical_device(device.into())?;
+        for info in infos {
+            caller.machine().repair_memory(device.into(), info.addr as usize, info.len)?;
+        }
+        Ok(())
     }
 
     fn aclrtGetErrorVerbose(device: i32, info: *mut aclrtErrorInfo) |caller| {
         let info = out(info, "errorInfo")?;
         require(caller, "aclrtGetErrorVerbose")?;
-        caller.machine().logical_device(device.into())?;
-        info.set(aclrtErrorInfo { tryRepair: 0, hasDetail: 0, reserved: [0; 2], errorType: ACL_RT_NO_ERROR, detail: [0; 321] })
+        info.set(verbose(&caller.machine().health(device.into())?))
     }
 
     fn aclrtRepairError(device: i32, info: *const aclrtErrorInfo) |caller| {
-        array(info, 1, "errorInfo")?.ok_or(Error::Null("errorInfo"))?;
+        let info = &array(info, 1, "errorInfo")?.ok_or(Error::Null("errorInfo"))?[0];
         require(caller, "aclrtRepairError")?;
-        caller.machine().logical_device(device.into()).map(|_| ())
+        let machine = caller.machine();
+        machine.logical_device(device.into())?;
+        match info.errorType {
+            ACL_RT_ERROR_MEMORY => {
+                for range in info.detail[1..].chunks_exact(ENTRY).take((info.detail[0] as usize).min(UCE_ENTRIES)) {
+                    machine.repair_memory(device.into(), range[0] as usize, range[1] as usize)?;
+                }
+                Ok(())
+            }
+            ACL_RT_NO_ERROR => Ok(()),
+            _ => machine.repair_device(device.into()),
+        }
+    }
+}
+
+/// Words of one entry of the list of bad memory, and how many entries there are.
+const ENTRY: usize = size_of::<aclrtMemUceInfo>() / 8;
+const UCE_ENTRIES: usize = 20;
+
+fn bad_ranges(health: &DeviceHealth) -> &[BadRange] {
+    match health {
+        DeviceHealth::BadMemory(ranges) => ranges,
+        _ => &[],
+    }
+}
+
+fn entry(range: &BadRange) -> aclrtMemUceInfo {
+    aclrtMemUceInfo { addr: range.start as *mut c_void, len: range.len, reserved: [0; 14] }
+}
+
+/// What is wrong with a device, as the interface tells it. Only memory has details.
+fn verbose(health: &DeviceHealth) -> aclrtErrorInfo {
+    let (error_type, repairable) = match health {
+        DeviceHealth::Well => (ACL_RT_NO_ERROR, false),
+        DeviceHealth::BadMemory(_) => (ACL_RT_ERROR_MEMORY, true),
+        DeviceHealth::LinkGone => (ACL_RT_ERROR_LINK, true),
+        DeviceHealth::Failed => (ACL_RT_ERROR_OTHERS, true),
+        // Only a reset helps.
+        DeviceHealth::Lost => (ACL_RT_ERROR_OTHERS, false),
+    };
+    let mut detail = [0; 321];
+    let ranges = bad_ranges(health);
+    detail[0] = ranges.len().min(UCE_ENTRIES) as u64;
+    for (place, range) in detail[1..].chunks_exact_mut(ENTRY).zip(ranges) {
+        (place[0], place[1]) = (range.start as u64, range.len as u64);
+    }
+    aclrtErrorInfo {
+        tryRepair: u8::from(repairable),
+        hasDetail: u8::from(!ranges.is_empty()),
+        reserved: [0; 2],
+        errorType: error_type,
+        detail,
     }
 }

@@ -24,7 +24,11 @@ struct State {
 
 /// These functions answer with codes of their own that carry no engine error.
 fn coded(function: &'static str, run: impl FnOnce() -> Result<(), (i32, String)> + std::panic::UnwindSafe) -> aclError {
-    let (code, text) = match catch_unwind(run) {
+    let struck = || match crate::door::struck(function) {
+        Some(error) => Err((error.code(), error.to_string())),
+        None => run(),
+    };
+    let (code, text) = match catch_unwind(struck) {
         Ok(Ok(())) => return 0,
         Ok(Err(refused)) => refused,
         Err(_) => (ACL_ERROR_INTERNAL_ERROR, "a panic was caught; this is a defect of softacl".to_owned()),

@@ -12,6 +12,7 @@ pub mod absent;
 mod check;
 mod config;
 pub mod door;
+mod faults;
 mod message;
 mod process;
 
@@ -23,6 +24,7 @@ pub mod device;
 pub mod dump;
 pub mod error;
 pub mod event;
+pub mod exception;
 pub mod extension;
 pub mod graph;
 pub mod group;
@@ -41,3 +43,4 @@ pub mod version;
 pub mod virtual_memory;
 
 pub use config::{VARIABLES, Variable, memory_size};
+pub use faults::rules as fault_rules;

@@ -24,6 +24,8 @@ pub struct Run {
     pub seed: Option<u64>,
     /// Failures of tasks that no wait returned.
     pub unobserved: Vec<String>,
+    /// What became of fault rules, a line for each.
+    pub faults: Vec<String>,
 }
 
 impl Default for Checker {
@@ -51,6 +53,7 @@ impl Checker {
             findings,
             suppressed: 0,
             notes: self.notes(),
+            faults: run.faults,
             timeline,
         }
     }

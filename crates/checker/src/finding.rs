@@ -20,6 +20,9 @@ pub struct Report {
     /// What else the reader must know, such as memory that could not be watched.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// What became of the fault rules, a line for each.
+    #[serde(default)]
+    pub faults: Vec<String>,
     /// Operations of the streams and threads that findings name, oldest first, for the drawing.
     pub timeline: Vec<Operation>,
 }

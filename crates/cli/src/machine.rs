@@ -30,6 +30,9 @@ pub struct Machine {
     /// `align`: the documented 64-byte alignment of asynchronous copies becomes an error
     #[arg(long)]
     strict: Option<String>,
+    /// Faults on purpose: rules such as aclrtMalloc@3=207001, or @FILE with one rule per line (docs/faults.md)
+    #[arg(long, value_name = "RULES")]
+    faults: Option<String>,
     /// Tell every failing call on standard error, with the reason
     #[arg(long)]
     log: bool,
@@ -62,7 +65,7 @@ impl Machine {
         given.flatten().map(str::to_owned).chain(self.log.then(|| "--log".to_owned())).collect()
     }
 
-    fn options(&self) -> [(&'static str, &'static str, Option<&str>); 6] {
+    fn options(&self) -> [(&'static str, &'static str, Option<&str>); 7] {
         [
             ("SOFTACL_SOC", "--soc", self.soc.as_deref()),
             ("SOFTACL_FORM", "--form", self.form.as_deref()),
@@ -70,6 +73,7 @@ impl Machine {
             ("SOFTACL_DEVICES", "--devices", self.devices.as_deref()),
             ("SOFTACL_MEMORY", "--memory", self.memory.as_deref()),
             ("SOFTACL_STRICT", "--strict", self.strict.as_deref()),
+            ("SOFTACL_FAULTS", "--faults", self.faults.as_deref()),
         ]
     }
 
@@ -86,6 +90,9 @@ impl Machine {
             && strict != "align"
         {
             bail!("--strict: {strict:?} is not known; known: align");
+        }
+        if let Some(faults) = &self.faults {
+            ascendcl_capi::fault_rules(faults).map_err(|why| anyhow!("--faults: {why}"))?;
         }
         if let Some(memory) = &self.memory {
             ascendcl_capi::memory_size(memory)

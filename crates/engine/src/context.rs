@@ -6,7 +6,7 @@ use crate::host::HostThread;
 use crate::stream::StreamKey;
 use crate::sync::lock;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 pub type ContextKey = Key<Context>;
 
@@ -86,7 +86,28 @@ pub(crate) struct Device {
     pub(crate) events: AtomicU32,
     /// Bit n: this device may access device n.
     pub(crate) peers: AtomicU64,
-    pub(crate) aborting: AtomicBool,
+    /// What makes calls on this device special; see [`Condition`]. 0 for nothing.
+    pub(crate) condition: AtomicU8,
+}
+
+impl Device {
+    /// A device; `is_watched` by fault rules or not.
+    pub(crate) fn new(is_watched: bool) -> Device {
+        let condition = if is_watched { Condition::WATCHED } else { 0 };
+        Device { condition: AtomicU8::new(condition), ..Device::default() }
+    }
+}
+
+/// Bits of a device's condition. One load tells ordinary calls that there is none.
+pub(crate) struct Condition;
+
+impl Condition {
+    /// Its tasks are being aborted.
+    pub(crate) const ABORTING: u8 = 1;
+    /// It does not answer until it is reset.
+    pub(crate) const LOST: u8 = 2;
+    /// Fault rules look at its tasks.
+    pub(crate) const WATCHED: u8 = 4;
 }
 
 /// The default context of a device and how often it was set.

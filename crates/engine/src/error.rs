@@ -172,6 +172,8 @@ pub enum Error {
     Inaccessible { side: &'static str, address: usize, len: usize },
     #[error("the device could not execute the copy: {0}")]
     DeviceCopy(String),
+    #[error("{what}")]
+    Injected { code: Code, what: String },
     #[error("the runtime could not be set up: {0}")]
     Setup(String),
     #[error("internal error: {0}")]
@@ -238,6 +240,7 @@ impl Error {
             CaptureInvalid => 507903,
             AlreadyRegistered { .. } => 507910,
             NotRegistered(_) => 507911,
+            Injected { code, .. } => *code,
             Internal(_) => 500000,
         }
     }
@@ -251,6 +254,9 @@ impl Error {
     pub(crate) fn of_task(self, name: &str, sequence: u64) -> Error {
         match self {
             Error::DeviceCopy(text) => Error::DeviceCopy(format!("{text} ({name}, task {sequence} of its stream)")),
+            Error::Injected { code, what } => {
+                Error::Injected { code, what: format!("{what} ({name}, task {sequence} of its stream)") }
+            }
             other => other,
         }
     }
@@ -258,6 +264,8 @@ impl Error {
     pub fn layer(&self) -> Layer {
         match self {
             Error::Null(_) | Error::Argument(_) | Error::PeerFlags(_) | Error::Internal(_) => Layer::Arguments,
+            // Codes of the argument layer come before those of the runtime (specification 4.6).
+            Error::Injected { code: ..107_000, .. } => Layer::Arguments,
             Error::HostToHost => Layer::RuntimeSilent,
             _ => Layer::Runtime,
         }

@@ -14,6 +14,7 @@
 //! | `bytes` | the only module that touches memory of the program or of a device |
 //! | `calls` | what a thread can ask for |
 //! | `fault` | accesses that no memory answers |
+//! | `injection`, `system` | faults on purpose; what the operating system is asked for |
 //! | `probe` | facts for an observer |
 
 // loom explores the primitives alone; what only the rest uses looks unused to it.
@@ -34,12 +35,16 @@ mod error;
 #[cfg(not(loom))]
 mod event;
 #[cfg(not(loom))]
+mod exception;
+#[cfg(not(loom))]
 pub mod fault;
 #[cfg(not(loom))]
 mod graph;
 pub mod handle;
 #[cfg(not(loom))]
 mod host;
+#[cfg(not(loom))]
+pub mod injection;
 #[cfg(not(loom))]
 mod machine;
 #[cfg(not(loom))]
@@ -50,6 +55,8 @@ mod notify;
 pub mod probe;
 mod stream;
 mod sync;
+#[cfg(not(loom))]
+pub mod system;
 #[cfg(not(loom))]
 mod task;
 #[cfg(not(loom))]
@@ -70,6 +77,7 @@ pub use {
     drive::{Schedule, ValueCondition},
     error::{Code, Error, Layer, RangeFault, Result, fail},
     event::{EventKey, EventKind},
+    exception::Exception,
     graph::{
         CaptureMode, CaptureStatus, ConditionCell, ConditionKey, ConditionKind, Graph, GraphDescription, GraphKey,
         Group, GroupKey, StepDescription,

@@ -6,9 +6,11 @@ use crate::drive::outside::Outside;
 use crate::drive::{Driver, Schedule, Shelf, Stepper, Workers};
 use crate::error::{Error, Result, fail};
 use crate::event::Event;
+use crate::exception::Exceptions;
 use crate::graph::Graphs;
 use crate::handle::Slots;
 use crate::host::Subscriptions;
+use crate::injection::Injection;
 use crate::memory::Memory;
 use crate::memory::pool::Pools;
 use crate::notify::Notify;
@@ -36,6 +38,8 @@ pub struct Config {
     pub strict_alignment: bool,
     /// Threads that may run at once.
     pub cores: usize,
+    /// Faults on purpose.
+    pub injection: Option<Arc<Injection>>,
 }
 
 impl Default for Config {
@@ -50,6 +54,7 @@ impl Default for Config {
             patience: Duration::from_millis(250),
             strict_alignment: false,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
+            injection: None,
         }
     }
 }
@@ -82,7 +87,10 @@ pub struct Machine {
     /// never the other way round.
     pub(crate) busy: Mutex<Vec<StreamKey>>,
     pub(crate) outside: Outside,
+    pub(crate) exceptions: Exceptions,
     pub(crate) probe: Option<Arc<dyn Probe>>,
+    /// Whether anybody looks at calls: an observer, or fault rules.
+    is_attended: bool,
     /// The device that calls without a context use; -1 is none.
     default_device: AtomicI32,
     started: Instant,
@@ -105,6 +113,9 @@ impl Machine {
                 config.devices.len()
             )));
         }
+        if let Some(injection) = &config.injection {
+            crate::system::obey(injection);
+        }
         let unified = config.profile.form == Form::RootComplex;
         let memory = Memory::new(config.devices.len() as u32, config.memory, unified, probe.is_some())?;
         if let Some(probe) = &probe {
@@ -116,10 +127,12 @@ impl Machine {
         };
         crate::bytes::prepare();
         Ok(Arc::new_cyclic(|this| Machine {
-            devices: config.devices.iter().map(|_| Device::default()).collect(),
+            devices: config.devices.iter().map(|_| Device::new(config.injection.is_some())).collect(),
+            is_attended: probe.is_some() || config.injection.is_some(),
             oddities: AtomicU32::new(
                 u32::from(config.schedule != Schedule::Threads)
                     + u32::from(probe.is_some())
+                    + u32::from(config.injection.is_some())
                     + u32::from(config.strict_alignment)
                     + u32::from(config.profile.form == Form::RootComplex),
             ),
@@ -139,6 +152,7 @@ impl Machine {
             shelf: Shelf::default(),
             busy: Mutex::new(Vec::new()),
             outside: Outside::default(),
+            exceptions: Exceptions::default(),
             probe,
             default_device: AtomicI32::new(-1),
             started: Instant::now(),
@@ -216,6 +230,12 @@ impl Machine {
     #[inline]
     pub(crate) fn is_ordinary(&self) -> bool {
         self.oddities.load(Ordering::Acquire) == 0
+    }
+
+    /// Whether an observer or fault rules want to see calls. Ordinary calls ask only this.
+    #[inline]
+    pub fn is_attended(&self) -> bool {
+        self.is_attended
     }
 
     pub(crate) fn weak(&self) -> Weak<Machine> {

@@ -9,7 +9,7 @@
 //! order of its tasks, a submit before the task can start, an end before anyone can have waited for it.
 
 use crate::bytes::Span;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::memory::{Memory, Place};
 use crate::stream::StreamPoint;
@@ -187,19 +187,26 @@ impl Machine {
         });
     }
 
-    /// Tells the probe what the calling thread is about to touch, does it, and tells that it is done.
-    pub(crate) fn act<T>(&self, name: &'static str, task: impl FnOnce() -> Vec<Touch>, run: impl FnOnce() -> T) -> T {
-        let result = match self.probe() {
-            None => run(),
-            Some(probe) => {
-                let touches = task();
-                probe.acting(name, &touches);
-                let result = run();
-                probe.acted(&touches);
-                result
-            }
-        };
+    /// Tells the probe what the calling thread is about to touch, does it, and tells that it is done. Memory
+    /// that a fault rule has spoiled is not touched.
+    pub(crate) fn act(
+        &self,
+        name: &'static str,
+        task: impl FnOnce() -> Vec<Touch>,
+        run: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let result = if self.is_attended() { self.act_attended(name, &task(), run) } else { run() };
         self.look_again();
+        result
+    }
+
+    #[cold]
+    fn act_attended(&self, name: &'static str, touches: &[Touch], run: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.check_touches(touches)?;
+        let Some(probe) = self.probe() else { return run() };
+        probe.acting(name, touches);
+        let result = run();
+        probe.acted(touches);
         result
     }
 

@@ -95,7 +95,17 @@ pub(crate) enum Task {
     /// Nothing to do here: the program says what a kernel of its own touches at this point.
     Annotation(Touch),
     /// Accepted, and fails when it runs.
-    Doomed(Box<Error>),
+    Doomed(Box<Doom>),
+}
+
+/// A task that will fail.
+#[derive(Debug, Clone)]
+pub(crate) struct Doom {
+    pub(crate) error: Error,
+    /// What it would have been.
+    pub(crate) name: &'static str,
+    /// The run of a graph that it is a step of: the failure is the run's.
+    pub(crate) run: Option<Arc<Run>>,
 }
 
 /// What a wait task waits for.
@@ -226,7 +236,7 @@ impl Task {
             Task::Condition(_) => "conditional task",
             Task::Update(_) => "update of a graph",
             Task::Lower(_) => "event reset",
-            Task::Doomed(_) => "host to host copy",
+            Task::Doomed(doom) => doom.name,
         }
     }
 }

@@ -3,12 +3,64 @@
 //! A program that waits for SIGTERM with `sigwait` must not find it delivered to one of ours. Faults
 //! stay open: they are ours to handle.
 
+use crate::injection::Resource;
+use crate::system;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::sync::lock;
+
+/// Threads that are started when they are first needed. As long as the system refuses them all, it is
+/// asked again every time.
+#[derive(Default)]
+pub(crate) struct Crew {
+    running: AtomicUsize,
+    /// Whether a refusal was told.
+    is_told: Mutex<bool>,
+}
+
+impl Crew {
+    /// Starts `count` threads, unless there are some. `start` starts the one with a number.
+    #[inline]
+    pub(crate) fn call(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) {
+        if self.is_absent() {
+            self.start(count, start);
+        }
+    }
+
+    /// Whether there is no thread: who waits does the work.
+    #[inline]
+    pub(crate) fn is_absent(&self) -> bool {
+        self.running.load(Ordering::Acquire) == 0
+    }
+
+    #[cold]
+    fn start(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) {
+        let mut is_told = lock(&self.is_told);
+        if !self.is_absent() {
+            return;
+        }
+        let mut running = 0;
+        for number in 0..count {
+            match start(number) {
+                Ok(()) => running += 1,
+                Err(error) if !*is_told => {
+                    *is_told = true;
+                    eprintln!("softacl: the system refused a thread ({error}); the threads that wait do its work");
+                }
+                Err(_) => {}
+            }
+        }
+        self.running.store(running, Ordering::Release);
+    }
+}
 
 /// Starts a thread that receives no signal but faults.
 pub(crate) fn start(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    system::ask(Resource::Thread, 1)?;
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     // The new thread inherits the mask; ours is restored right after.
     // SAFETY: the set is made and filled here, and the calls only read and write these two sets.

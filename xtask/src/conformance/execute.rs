@@ -122,7 +122,7 @@ impl Run<'_> {
         Ok((!undeclared.is_empty()).then(|| format!("undeclared misuse:\n    {}", undeclared.join("\n    "))))
     }
 
-    fn variables(&self, toolchain: &Toolchain) -> Vec<(String, OsString)> {
+    pub fn variables(&self, toolchain: &Toolchain) -> Vec<(String, OsString)> {
         let mut variables = vec![("LD_LIBRARY_PATH".to_string(), library_path(toolchain))];
         if let Some(soc) = &self.soc {
             variables.push(("SOFTACL_SOC".into(), soc.into()));
@@ -201,10 +201,15 @@ pub enum End {
 
 /// Runs a command with its output in a file, and ends it when it takes too long.
 pub fn run_into(command: &mut Command, output: &Path) -> Result<End> {
+    run_into_within(command, output, TIMEOUT)
+}
+
+/// The same, with another time.
+pub fn run_into_within(command: &mut Command, output: &Path, time: Duration) -> Result<End> {
     let file = File::create(output).with_context(|| format!("creating {}", output.display()))?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     let mut child = command.process_group(0).spawn().with_context(|| format!("starting {}", command_line(command)))?;
-    let deadline = Instant::now() + TIMEOUT;
+    let deadline = Instant::now() + time;
     let mut pause = Duration::from_micros(500);
     loop {
         if let Some(status) = child.try_wait()? {

@@ -55,6 +55,7 @@ pub fn report() -> Report {
         soc: "Ascend910B3".into(),
         schedule: "late".into(),
         seed: None,
+        faults: vec![],
         findings: vec![
             Finding {
                 id: "H1".into(),

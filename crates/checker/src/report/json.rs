@@ -15,6 +15,8 @@ struct Document<'a> {
     findings: Vec<Entry<'a>>,
     suppressed: u64,
     notes: &'a [String],
+    /// What became of fault rules.
+    faults: &'a [String],
     /// The command that repeats it.
     repeat: String,
     timeline: Vec<Step<'a>>,
@@ -48,6 +50,7 @@ pub fn render(outcome: &Outcome) -> String {
         findings: outcome.cases.iter().map(|case| Entry { finding: &case.finding, pid: pid(case) }).collect(),
         suppressed: outcome.suppressed,
         notes: &outcome.notes,
+        faults: &outcome.faults,
         repeat: outcome.repeat(),
         timeline: outcome
             .processes

@@ -22,6 +22,8 @@ pub struct Outcome {
     pub processes: Vec<Process>,
     /// What else the reader must know, such as a process that left no report.
     pub notes: Vec<String>,
+    /// What became of fault rules, a line for each rule and process.
+    pub faults: Vec<String>,
     /// The command that repeats it; empty for the obvious one.
     pub repeat: String,
 }
@@ -66,6 +68,7 @@ impl Outcome {
         }
         self.suppressed += report.suppressed;
         self.notes.extend(report.notes);
+        self.faults.extend(report.faults);
         let mut fresh = false;
         let process = self.processes.len();
         for finding in report.findings {

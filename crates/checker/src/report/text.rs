@@ -42,6 +42,9 @@ pub fn render(outcome: &Outcome, options: Options) -> String {
         let label = page.paint(YELLOW, "note");
         page.wrapped(&format!("{label}  "), 6, &plain(note));
     }
+    for fault in &outcome.faults {
+        page.line("", &format!("fault {}", plain(fault)));
+    }
     if let Some(case) = outcome.cases.first() {
         let hint = format!("softacl explain {}", case.finding.id);
         page.line("", &format!("More about {}, with a buggy and a fixed program: {hint}", case.finding.id));

@@ -14,6 +14,8 @@ pub(crate) mod reduce;
 
 pub(crate) use routines::code_range;
 
+use crate::injection::Resource;
+use crate::system;
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -266,6 +268,7 @@ pub(crate) fn write(target: usize, value: &[u8]) -> Result<(), Fault> {
 
 /// A buffer of the engine, or `None` when the host has not that much memory.
 pub(crate) fn buffer(len: usize) -> Option<Box<[u8]>> {
+    system::ask(Resource::Buffer, len).ok()?;
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(len).ok()?;
     buffer.resize(len, 0);

@@ -17,7 +17,6 @@ use crate::sync::lock;
 use crate::task::Task;
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 thread_local! {
     /// How strict captures are with this thread.
@@ -131,9 +130,7 @@ impl Caller<'_> {
                     .to_owned(),
             ));
         }
-        if self.machine.devices[stream.device() as usize].aborting.load(Ordering::Acquire) {
-            return fail(Error::Aborting(stream.device()));
-        }
+        self.machine.check_condition(stream.device())?;
         if self.machine.graphs.allow_blocking(|| MODE.get()) { Ok(()) } else { fail(Error::CaptureBlocks) }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Caller;
 use super::stream::check_idle_of_capture;
-use crate::context::{Context, ContextKey, Primary};
+use crate::context::{Condition, Context, ContextKey, Primary};
 use crate::error::{Error, Result, fail};
 use crate::host::deadline;
 use crate::machine::{MAX_DEVICES, Machine};
@@ -22,6 +22,7 @@ impl Caller<'_> {
     /// Sets the device of this thread: its default context becomes current and is kept once more.
     pub fn set_device(&self, given: i64) -> Result<()> {
         let device = self.machine.device(given)?;
+        self.machine.check_condition_of(given)?;
         let mut primary = lock(&device.primary);
         let context = self.machine.primary_context(&mut primary, given as u32)?;
         primary.count += 1;
@@ -52,6 +53,7 @@ impl Caller<'_> {
         let context = primary.context.take().expect("a device that is set has a context");
         drop(primary);
         self.machine.end_context(context)?;
+        self.machine.restore(given as u32);
         // Under the lock: a thread that sets the device meanwhile has a new context, and keeps its memory.
         let primary = lock(&device.primary);
         let elsewhere = self.machine.contexts.live().any(|(_, context)| context.device() == given as u32);
@@ -78,6 +80,7 @@ impl Caller<'_> {
 
     pub fn create_context(&self, device: i64) -> Result<ContextKey> {
         self.machine.device(device)?;
+        self.machine.check_condition_of(device)?;
         let context = self.machine.make_context(device as u32, false)?;
         self.current.set(Some(context));
         Ok(context)
@@ -140,7 +143,7 @@ impl Caller<'_> {
     pub fn abort_device_tasks(&self, device: i64, timeout_ms: i32) -> Result<()> {
         let aborted = self.machine.device(device)?;
         self.machine.oddities.fetch_add(1, Ordering::SeqCst);
-        aborted.aborting.store(true, Ordering::SeqCst);
+        aborted.condition.fetch_or(Condition::ABORTING, Ordering::SeqCst);
         let deadline = deadline(timeout_ms);
         self.machine.invalidate_captures_of(device as u32);
         let mut result = Ok(());
@@ -154,7 +157,7 @@ impl Caller<'_> {
                 result = fail(Error::StreamTimeout(timeout_ms));
             }
         }
-        aborted.aborting.store(false, Ordering::SeqCst);
+        aborted.condition.fetch_and(!Condition::ABORTING, Ordering::SeqCst);
         self.machine.oddities.fetch_sub(1, Ordering::SeqCst);
         result
     }
@@ -281,11 +284,16 @@ impl Machine {
         self.drop_captures_of(key);
         for stream in streams {
             self.tell_ending(Object::Stream(stream.index() as u32), false);
+            self.drop_stuck(stream);
             self.end_stream(stream);
         }
         self.end_graphs_of(key);
+        let device = context.device();
         self.contexts.remove(key);
         drop(lock(&context.host).take());
+        if self.injection().is_some() && !self.contexts.live().any(|(_, other)| other.device() == device) {
+            self.restore(device);
+        }
         Ok(())
     }
 }

@@ -5,7 +5,6 @@ use crate::error::{Error, Result, fail};
 use crate::graph::{Graph, GraphDescription, GraphKey};
 use crate::host::deadline;
 use crate::sync::lock;
-use std::sync::atomic::Ordering;
 
 impl Caller<'_> {
     /// Queues a run of a graph on a stream, as one piece of work.
@@ -23,9 +22,7 @@ impl Caller<'_> {
         let (context_key, context) = self.context()?;
         self.check_may_block()?;
         context.check()?;
-        if self.machine.devices[context.device() as usize].aborting.load(Ordering::Acquire) {
-            return fail(Error::Aborting(context.device()));
-        }
+        self.machine.check_condition(context.device())?;
         let run = self.machine.launch(key, graph, context_key, None)?;
         let end = *run.end.get().expect("set by the launch");
         if !self.machine.wait(end, deadline(timeout_ms)) {

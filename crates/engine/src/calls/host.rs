@@ -44,8 +44,7 @@ impl Caller<'_> {
         }
         let name = if touch.mode == Mode::Read { "read from outside" } else { "write from outside" };
         if stream == 0 {
-            self.machine.act(name, || vec![touch], || ());
-            return Ok(());
+            return self.machine.act(name, || vec![touch], || Ok(()));
         }
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;

@@ -151,6 +151,8 @@ const POISONED: usize = 16 << 20;
 impl Machine {
     /// Memory of a device. Pools give back what they only keep before there is none.
     pub(crate) fn allocate_on(&self, device: u32, size: usize) -> Result<usize> {
+        self.check_condition_of(i64::from(device))?;
+        let bad = self.check_allocation(device, size)?;
         let heap = self.memory.device(device);
         let allocated = heap.allocate(size).or_else(|| {
             self.trim_pools_of(device);
@@ -160,6 +162,9 @@ impl Machine {
         if let Some(probe) = self.probe() {
             self.poison(start, size);
             probe.allocated(Place::Device(device), start, size);
+        }
+        if let Some(part) = bad {
+            self.spoil_part(device, start, size, part);
         }
         Ok(start)
     }
@@ -191,10 +196,7 @@ impl Machine {
         self.graphs.forget_memory(start, len);
         let users = self.users_of(start, len);
         let is_shared = self.memory.exchange.take_moved(start).is_some();
-        if users.is_empty() {
-            if is_shared {
-                self.memory.renew(start, len);
-            }
+        if users.is_empty() && (!is_shared || self.memory.renew(start, len)) {
             return None;
         }
         let machine = self.weak();
@@ -202,12 +204,8 @@ impl Machine {
             let Some(machine) = machine.upgrade() else { return true };
             let reached =
                 |point: &StreamPoint| machine.streams.slot(point.stream).track.completion.done() >= point.sequence;
-            let is_idle = users.iter().all(reached);
-            if is_idle && is_shared {
-                // Before anyone gets the addresses: other processes may still have these bytes.
-                machine.memory.renew(start, len);
-            }
-            is_idle
+            // New memory before anyone gets the addresses: other processes may still have these bytes.
+            users.iter().all(reached) && (!is_shared || machine.memory.renew(start, len))
         }))
     }
 }

@@ -17,6 +17,7 @@ const MAX_UNOBSERVED: usize = 16;
 impl Caller<'_> {
     pub fn create_stream(&self, traits: StreamTraits) -> Result<StreamKey> {
         let (key, context) = self.context_or_default()?;
+        self.machine.check_condition_of(i64::from(context.device()))?;
         let device = &self.machine.devices[context.device() as usize];
         let limit = self.machine.config.profile.chip.limits.streams;
         if device.streams.fetch_add(1, Ordering::AcqRel) >= limit {

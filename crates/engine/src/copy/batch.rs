@@ -100,7 +100,7 @@ impl Caller<'_> {
             return Err(blameless(Box::new(Error::Parameter(text))));
         }
         entries.check_starts().map_err(blameless)?;
-        let mut spans = self.machine.shelf.list(entries.sizes.len());
+        let mut spans = self.list_for(&entries)?;
         let finder = self.machine.memory.finder();
         for (index, attribute) in entries.with_attributes() {
             let entry = |error| BatchFailure { error, index: FailIndex::Entry(index) };
@@ -130,10 +130,22 @@ impl Caller<'_> {
         }
     }
 
+    /// An empty list with room for all entries.
+    fn list_for(&self, entries: &Entries<'_>) -> BatchResult<Spans> {
+        let count = entries.sizes.len();
+        let none = || Error::OutOfMemory {
+            place: "the host (batch)".to_owned(),
+            asked: count * size_of::<Span>(),
+            free: 0,
+            total: 0,
+        };
+        self.machine.shelf.list_of(count).ok_or_else(|| blameless(Box::new(none())))
+    }
+
     /// Checks an entry, queues it, goes on with the next. What is queued is one task as long as no
     /// pageable entry comes between.
     fn batch_entry_by_entry(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
-        let mut spans = self.machine.shelf.list(entries.sizes.len());
+        let mut spans = self.list_for(entries)?;
         let mut finder = self.machine.memory.finder();
         let mut scan = self.scan(entries);
         while let Some((index, attribute)) = scan.next(&mut spans) {
@@ -172,7 +184,7 @@ impl Caller<'_> {
     }
 
     fn batch_checked_first(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
-        let mut spans = self.machine.shelf.list(entries.sizes.len());
+        let mut spans = self.list_for(entries)?;
         let mut any_pageable = false;
         let finder = self.machine.memory.finder();
         let mut scan = self.scan(entries);
@@ -197,9 +209,9 @@ impl Caller<'_> {
     /// Copies on the calling thread, now.
     fn copy_batch_now(&self, spans: Spans) -> BatchResult<()> {
         let _hearing = crate::fault::listen();
-        let touches = match self.machine.probe {
-            Some(_) => spans.iter().flat_map(|span| self.machine.memory.touches_of(span)).collect(),
-            None => Vec::new(),
+        let touches = match self.machine.is_attended() {
+            true => spans.iter().flat_map(|span| self.machine.memory.touches_of(span)).collect(),
+            false => Vec::new(),
         };
         let run = || self.machine.copy_batch(batch(spans), 0);
         self.machine.act("synchronous batch copy", || touches, run).map_err(blameless)

@@ -85,8 +85,8 @@ impl Caller<'_> {
         image[target_at..target_at + 8].copy_from_slice(&target.to_le_bytes());
         let gone = |Fault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
         let touches = || vec![Touch { address: descriptor, len: size, mode: Mode::Write }];
-        let run = || bytes::write(reach, &image[..size]);
-        Ok(self.machine.act("descriptor write", touches, run).map_err(gone)?)
+        let run = || Ok(bytes::write(reach, &image[..size]).map_err(gone)?);
+        self.machine.act("descriptor write", touches, run)
     }
 
     /// Queues the copy that the descriptor will describe when the task runs.

@@ -123,6 +123,6 @@ impl Caller<'_> {
         let _hearing = crate::fault::listen();
         let gone = |bytes::Fault| Error::Inaccessible { side: "destination", address: spot.address, len };
         let touches = || vec![Touch { address: spot.address, len, mode: Mode::Write }];
-        Ok(self.machine.act("synchronous memory set", touches, || fill(spot.reach)).map_err(gone)?)
+        self.machine.act("synchronous memory set", touches, || Ok(fill(spot.reach).map_err(gone)?))
     }
 }

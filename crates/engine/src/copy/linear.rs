@@ -6,7 +6,7 @@ use crate::bytes::{self, Fault};
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
 use crate::memory::{Place, Spot};
-use crate::task::Task;
+use crate::task::{Doom, Task};
 use softacl_profiles::AsyncHostToHost;
 
 const KINDS: [i32; 6] = [
@@ -111,8 +111,8 @@ impl Caller<'_> {
                 return match self.machine.config.cann.async_h2h {
                     AsyncHostToHost::Refused => fail(Error::HostToHost),
                     AsyncHostToHost::FailsLate => {
-                        let doom = Error::DeviceCopy(Error::HostToHost.to_string());
-                        self.queue(at, Task::Doomed(Box::new(doom)))
+                        let error = Error::DeviceCopy(Error::HostToHost.to_string());
+                        self.queue(at, Task::Doomed(Box::new(Doom { error, name: "host to host copy", run: None })))
                     }
                 };
             }

@@ -143,8 +143,9 @@ impl<'a> Caller<'a> {
     /// What a blocking copy needs: a context, on a device whose tasks are not being aborted.
     fn blocking_context(&self) -> Result<()> {
         let (_, context) = self.context_or_default()?;
-        if self.machine.devices[context.device() as usize].aborting.load(Ordering::Acquire) {
-            return fail(Error::Aborting(context.device()));
+        let device = context.device();
+        if self.machine.devices[device as usize].condition.load(Ordering::Acquire) != 0 {
+            self.machine.check_condition(device)?;
         }
         self.check_may_block()
     }

@@ -66,7 +66,13 @@ impl Machine {
                 Ok(())
             }
             Task::Annotation(_) | Task::CacheOperation => Ok(()),
-            Task::Doomed(error) => Err(error),
+            Task::Doomed(doom) => match doom.run {
+                None => self.guarded(stream, || fail(doom.error)),
+                Some(run) => {
+                    self.fail_run(stream, &run, doom.error.of_task(doom.name, sequence));
+                    Ok(())
+                }
+            },
             moving => {
                 let volume = stream.volume.load(Ordering::Relaxed);
                 self.guarded(stream, || self.move_bytes(moving, volume))
@@ -86,10 +92,13 @@ impl Machine {
             Err(error) => Outcome::Finished(Err(error)),
         };
         let Outcome::Finished(Err(error)) = outcome else { return outcome };
-        let error = error.of_task(node.name(), sequence);
+        self.fail_run(stream, run, error.of_task(node.name(), sequence));
+        Outcome::Finished(Ok(()))
+    }
+
+    fn fail_run(&self, stream: &Stream, run: &Run, error: Error) {
         self.stop_context(stream, &error);
         run.fail(error);
-        Outcome::Finished(Ok(()))
     }
 
     /// `volume`: bytes that this is part of.
@@ -172,7 +181,11 @@ impl Machine {
             }
             Driver::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, manner),
             Driver::Stepped(_) => {
-                let mut spans = self.shelf.list(plane.height);
+                // Without memory for the list the rows are copied as they come, which is an order too.
+                let Some(mut spans) = self.shelf.list_of(plane.height) else {
+                    let copied = bytes::copy_unordered(&plane, 0..plane.height, manner);
+                    return Ok(copied.map_err(task::inaccessible(plane.row(0)))?);
+                };
                 spans.extend((0..plane.height).map(|index| plane.row(index)));
                 return self.copy_batch(Batch { spans, bytes }, volume);
             }

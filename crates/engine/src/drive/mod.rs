@@ -344,11 +344,19 @@ impl Machine {
 
     /// Whether a stream has come to a point. A program that polls gives the stepper its chance.
     pub(crate) fn reached(&self, point: StreamPoint) -> bool {
-        if let Driver::Stepped(stepper) = &self.driver {
-            let _hearing = self.hearing();
-            stepper.poll(self, point);
+        let completion = &self.streams.slot(point.stream).track.completion;
+        match &self.driver {
+            Driver::Stepped(stepper) => {
+                let _hearing = self.hearing();
+                stepper.poll(self, point);
+            }
+            Driver::Threads(workers) if completion.done() < point.sequence => {
+                let _hearing = self.hearing();
+                workers.poll(self, point);
+            }
+            Driver::Threads(_) => {}
         }
-        let reached = self.streams.slot(point.stream).track.completion.done() >= point.sequence;
+        let reached = completion.done() >= point.sequence;
         self.tell_waited(point, reached)
     }
 
@@ -422,6 +430,7 @@ impl Machine {
         if let Some(probe) = self.probe() {
             probe.failed(StreamPoint { stream: key, sequence }.into(), &error);
         }
+        self.note_exception(StreamPoint { stream: key, sequence }, error.code());
         self.stop_context(stream, &error);
         stream.fail(error);
     }

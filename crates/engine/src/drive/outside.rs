@@ -14,8 +14,9 @@ use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::lock;
+use crate::thread::Crew;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Once, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 /// How often the thread looks at first, and at last. A choice: a wake-up costs about as much as the
@@ -30,6 +31,10 @@ pub(crate) enum Sign {
     Record(Arc<SharedCounters>, u64),
     /// A value in memory that the engine reaches at `reach`.
     Value { reach: usize, value: u64, condition: ValueCondition },
+    /// Only the timeout ends it: a fault rule made a task slow.
+    Pause,
+    /// Nothing does: a fault rule made a task stand still.
+    Never,
     /// A notify, or a counting one.
     Notify { counter: Arc<Counter>, compare: Compare, clears: bool },
 }
@@ -96,7 +101,14 @@ impl Vigil {
             Sign::Record(..) => "event wait",
             Sign::Value { .. } => "value wait",
             Sign::Notify { .. } => "notify wait",
+            Sign::Pause => "slow task",
+            Sign::Never => "stuck task",
         }
+    }
+
+    /// Whether it waits for ever.
+    pub(crate) fn is_stuck(&self) -> bool {
+        matches!(self.sign, Sign::Never)
     }
 
     /// The bytes that it looks at.
@@ -107,7 +119,7 @@ impl Vigil {
     /// What became of the wait.
     pub(crate) fn result(&self) -> Result<()> {
         match self.timeout {
-            Some(timeout) if self.is_expired.swap(false, Ordering::AcqRel) => {
+            Some(timeout) if self.is_expired.swap(false, Ordering::AcqRel) && !matches!(self.sign, Sign::Pause) => {
                 fail(Error::WaitTimeout(self.name(), timeout.as_secs()))
             }
             _ => Ok(()),
@@ -142,6 +154,7 @@ impl Vigil {
                 bytes::read(*reach).map_or(true, |found| condition.holds(u64::from_le_bytes(found), *value))
             }
             Sign::Notify { counter, compare, .. } => compare.holds(counter.value()),
+            Sign::Pause | Sign::Never => false,
         }
     }
 
@@ -157,9 +170,10 @@ impl Vigil {
     }
 }
 
+#[derive(Default)]
 pub(crate) struct Outside {
     shared: Arc<Shared>,
-    start: Once,
+    crew: Crew,
 }
 
 #[derive(Default)]
@@ -170,12 +184,6 @@ struct Shared {
     count: AtomicUsize,
     bell: Bell,
     stop: AtomicBool,
-}
-
-impl Default for Outside {
-    fn default() -> Self {
-        Outside { shared: Arc::default(), start: Once::new() }
-    }
 }
 
 impl Machine {
@@ -210,7 +218,7 @@ impl Outside {
             self.shared.count.store(waits.len(), Ordering::Relaxed);
         }
         self.shared.bell.ring();
-        self.start.call_once(|| {
+        self.crew.call(1, |_| {
             let (shared, weak) = (Arc::clone(&self.shared), machine.weak());
             let run = move || {
                 let mut pause = SHORTEST;
@@ -230,10 +238,14 @@ impl Outside {
                     std::thread::park_timeout(pause);
                 }
             };
-            if let Err(error) = crate::thread::start("softacl-outside".to_owned(), run) {
-                eprintln!("softacl: could not start the thread that waits for other processes: {error}");
-            }
+            crate::thread::start("softacl-outside".to_owned(), run)
         });
+    }
+
+    /// Whether streams stand at waits and no thread looks after them: who waits for them must.
+    #[inline]
+    pub(crate) fn is_unattended(&self) -> bool {
+        self.shared.count.load(Ordering::Relaxed) != 0 && self.crew.is_absent()
     }
 }
 

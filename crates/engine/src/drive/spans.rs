@@ -4,6 +4,8 @@
 //! and touches no fresh page.
 
 use crate::bytes::Span;
+use crate::injection::Resource;
+use crate::system;
 use crossbeam_queue::ArrayQueue;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -29,6 +31,21 @@ impl Shelf {
         list.reserve(capacity);
         Spans { list, shelf: self.clone() }
     }
+
+    /// The same for a number that the program has chosen. `None`: the host has not that much memory.
+    pub(crate) fn list_of(&self, capacity: usize) -> Option<Spans> {
+        let mut list = self.0.pop().unwrap_or_default();
+        if list.capacity() < capacity {
+            grow(&mut list, capacity)?;
+        }
+        Some(Spans { list, shelf: self.clone() })
+    }
+}
+
+#[cold]
+fn grow(list: &mut Vec<Span>, capacity: usize) -> Option<()> {
+    system::ask(Resource::Buffer, capacity * size_of::<Span>()).ok()?;
+    list.try_reserve(capacity).ok()
 }
 
 #[derive(Debug)]

@@ -19,10 +19,12 @@ use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::lock;
+use crate::thread::Crew;
 use std::fmt;
+use std::io;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Polls that find a stream busy before `late` gives way.
@@ -77,7 +79,7 @@ pub(crate) struct Stepper {
     changes: AtomicU64,
     /// Counts calls of the program that reach this driver.
     calls: AtomicU64,
-    caretaker: Once,
+    caretaker: Crew,
     stop: AtomicBool,
 }
 
@@ -100,7 +102,7 @@ impl Stepper {
             bell: Bell::default(),
             changes: AtomicU64::new(0),
             calls: AtomicU64::new(0),
-            caretaker: Once::new(),
+            caretaker: Crew::default(),
             stop: AtomicBool::new(false),
         }
     }
@@ -108,7 +110,7 @@ impl Stepper {
     pub(crate) fn announce(self: &Arc<Self>, machine: &Machine, key: StreamKey) {
         lock(&self.choices).ready.push(key);
         self.changed();
-        self.caretaker.call_once(|| self.start_caretaker(machine));
+        self.caretaker.call(1, |_| self.start_caretaker(machine));
     }
 
     /// Something happened that a waiting thread may have waited for.
@@ -181,6 +183,7 @@ impl Stepper {
                 let patience = Instant::now() + self.patience;
                 let until = deadline.map_or(patience, |deadline| deadline.min(patience));
                 if !self.bell.sleep_until(Some(until), changed) {
+                    machine.look_again();
                     // A host function that holds this stream may wait for another one.
                     self.step_any(machine);
                 }
@@ -240,7 +243,7 @@ impl Stepper {
         }
     }
 
-    fn start_caretaker(self: &Arc<Self>, machine: &Machine) {
+    fn start_caretaker(self: &Arc<Self>, machine: &Machine) -> io::Result<()> {
         let (stepper, weak) = (Arc::clone(self), machine.weak());
         let run = move || {
             loop {
@@ -263,8 +266,6 @@ impl Stepper {
                 }
             }
         };
-        if let Err(error) = crate::thread::start("softacl-caretaker".to_owned(), run) {
-            eprintln!("softacl: could not start the caretaker of the schedule: {error}");
-        }
+        crate::thread::start("softacl-caretaker".to_owned(), run)
     }
 }

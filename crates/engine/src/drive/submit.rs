@@ -5,10 +5,11 @@ use crate::bytes::{self, Fault, Span};
 use crate::context::ContextKey;
 use crate::error::{Error, Result, fail};
 use crate::handle::Slot;
+use crate::injection::Fate;
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::lock;
-use crate::task::{self, Task};
+use crate::task::{self, Doom, Task};
 use std::sync::atomic::Ordering;
 
 impl Machine {
@@ -18,18 +19,43 @@ impl Machine {
             return fail(self.other_context("stream", stream, context));
         }
         self.contexts.slot(context).check()?;
-        if self.devices[stream.device() as usize].aborting.load(Ordering::Acquire) {
-            return fail(Error::Aborting(stream.device()));
+        let is_special = self.devices[stream.device() as usize].condition.load(Ordering::Acquire) != 0;
+        if is_special {
+            self.check_condition(stream.device())?;
         }
         if stream.is_diverted() {
             return self.divert(key, stream, context, task);
         }
+        let task = if is_special { self.meet_fate(key, stream, task) } else { task };
         let _hearing = self.hearing();
         let lane = lock(&stream.track.lane);
         if self.streams.get(key).is_none() {
             return fail(Error::Handle { what: "stream", handle: key.raw() });
         }
         Ok(self.accept(key, stream, lane, task))
+    }
+
+    /// What fault rules make of a task: the same, or one that fails; the stream may have to wait first.
+    #[cold]
+    fn meet_fate(&self, key: StreamKey, stream: &Stream, task: Task) -> Task {
+        match self.fate(key, stream, &task) {
+            Fate::Run => task,
+            Fate::Wait(vigil) => {
+                let lane = lock(&stream.track.lane);
+                if self.streams.get(key).is_some() {
+                    self.accept(key, stream, lane, Task::Await(vigil));
+                }
+                task
+            }
+            Fate::Fail(error) => {
+                let name = task.name();
+                let run = match task {
+                    Task::Node { run, .. } => Some(run),
+                    _ => None,
+                };
+                Task::Doomed(Box::new(Doom { error, name, run }))
+            }
+        }
     }
 
     /// Queues an ordinary copy on a stream of the current context. `false`: the stream has ended,

@@ -14,9 +14,10 @@ use crate::stream::lane::Readiness;
 use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::{Mutex, lock};
 use crate::task::Task;
+use crate::thread::Crew;
 use crossbeam_queue::ArrayQueue;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 /// Streams that can have news at once: as many as handles.
@@ -32,6 +33,10 @@ const RIPE: u64 = 256;
 /// How often a worker looks whether a queue grows, and how long it lets it grow.
 const GLANCE: Duration = Duration::from_micros(3);
 const RIPENING: Duration = Duration::from_micros(100);
+/// How often a thread that sleeps looks whether it should do more than that.
+const GLANCE_UP: Duration = Duration::from_millis(100);
+/// How often a thread that waits alone looks again.
+const PAUSE: Duration = Duration::from_millis(1);
 /// Streams that a waiting thread follows through event waits before it leaves it to the workers.
 const MAX_DEPTH: usize = 64;
 
@@ -39,7 +44,7 @@ pub(crate) struct Workers {
     shared: Arc<Shared>,
     count: usize,
     may_spin: bool,
-    start: Once,
+    crew: Crew,
 }
 
 struct Shared {
@@ -66,7 +71,7 @@ impl Workers {
             }),
             count: cores.saturating_sub(1).clamp(1, 8),
             may_spin: cores > 1,
-            start: Once::new(),
+            crew: Crew::default(),
         }
     }
 
@@ -107,6 +112,9 @@ impl Workers {
 
     pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let completion = &machine.streams.slot(point.stream).track.completion;
+        if self.crew.is_absent() || machine.outside.is_unattended() {
+            return self.wait_alone(machine, point, deadline);
+        }
         if deadline.is_some() {
             // A thread that must be back in time cannot start work of unknown length.
             return completion.sleep_until(point.sequence, deadline);
@@ -114,6 +122,9 @@ impl Workers {
         loop {
             if completion.done() >= point.sequence {
                 return true;
+            }
+            if machine.outside.is_unattended() {
+                return self.wait_alone(machine, point, None);
             }
             let Err(aim) = self.help(machine, point) else { continue };
             if let Some(job) = self.shared.jobs.pop() {
@@ -127,14 +138,21 @@ impl Workers {
             let seen = aimed.done();
             let met = || completion.done() >= point.sequence || aimed.done() != seen || !self.shared.jobs.is_empty();
             if !self.spin(met) {
-                // Listed before it looks at the jobs for the last time: whoever makes one later calls.
-                lock(&self.shared.awaited).push(point.stream);
-                completion.sleep_unless(point.sequence, || !self.shared.jobs.is_empty());
-                let mut awaited = lock(&self.shared.awaited);
-                if let Some(index) = awaited.iter().position(|key| *key == point.stream) {
-                    awaited.swap_remove(index);
-                }
+                self.doze(machine, point);
             }
+        }
+    }
+
+    /// Sleeps until the point is reached or there is a job to help with. Looks up now and then: somebody
+    /// has to when the thread that looks after waits for the outside could not be started.
+    fn doze(&self, machine: &Machine, point: StreamPoint) {
+        let completion = &machine.streams.slot(point.stream).track.completion;
+        // Listed before it looks at the jobs for the last time: whoever makes one later calls.
+        lock(&self.shared.awaited).push(point.stream);
+        completion.sleep_unless(point.sequence, Instant::now() + GLANCE_UP, || !self.shared.jobs.is_empty());
+        let mut awaited = lock(&self.shared.awaited);
+        if let Some(index) = awaited.iter().position(|key| *key == point.stream) {
+            awaited.swap_remove(index);
         }
     }
 
@@ -157,24 +175,46 @@ impl Workers {
     }
 
     fn start(&self, machine: &Machine) {
-        self.start.call_once(|| {
-            for number in 0..self.count {
-                let (shared, weak, may_spin) = (Arc::clone(&self.shared), machine.weak(), self.may_spin);
-                let run = move || {
-                    if !may_spin {
-                        crate::thread::yield_to_others();
-                    }
-                    while shared.next(may_spin) {
-                        let Some(machine) = weak.upgrade() else { return };
-                        shared.work(&machine, may_spin);
-                    }
-                };
-                // Without a worker the waiting threads still do all the work, only later.
-                if let Err(error) = crate::thread::start(format!("softacl-{number}"), run) {
-                    eprintln!("softacl: could not start worker thread {number}: {error}");
+        self.crew.call(self.count, |number| {
+            let (shared, weak, may_spin) = (Arc::clone(&self.shared), machine.weak(), self.may_spin);
+            crate::thread::start(format!("softacl-{number}"), move || {
+                if !may_spin {
+                    crate::thread::yield_to_others();
                 }
-            }
+                while shared.next(may_spin) {
+                    let Some(machine) = weak.upgrade() else { return };
+                    shared.work(&machine, may_spin);
+                }
+            })
         });
+    }
+
+    /// The program asks whether a stream has come to a point that it has not come to. Without a worker
+    /// the asking is what makes it go.
+    #[cold]
+    pub(crate) fn poll(&self, machine: &Machine, point: StreamPoint) {
+        if self.crew.is_absent() {
+            machine.look_again();
+            let _ = self.help(machine, point);
+        }
+    }
+
+    /// A wait with a deadline when there is no worker: does the work here, and is late when a task is long.
+    #[cold]
+    fn wait_alone(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
+        let completion = &machine.streams.slot(point.stream).track.completion;
+        loop {
+            machine.look_again();
+            let _ = self.help(machine, point);
+            let pause = Instant::now() + PAUSE;
+            let until = deadline.map_or(pause, |deadline| deadline.min(pause));
+            if completion.sleep_until(point.sequence, Some(until)) {
+                return true;
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return false;
+            }
+        }
     }
 }
 

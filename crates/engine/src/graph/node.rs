@@ -95,6 +95,11 @@ impl Content {
         check_fits_sub_graph(&self.task)
     }
 
+    /// Looks at the task.
+    pub(crate) fn with_task<T>(&self, look: impl FnOnce(&Task) -> T) -> T {
+        look(&self.task)
+    }
+
     pub(crate) fn into_task(self) -> Task {
         self.task
     }

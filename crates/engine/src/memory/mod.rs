@@ -265,11 +265,11 @@ impl Memory {
         Ok(physical)
     }
 
-    /// Gives the addresses of an allocation that other processes may have memory of their own again.
-    pub(crate) fn renew(&self, reach: usize, len: usize) {
-        let renewed = self.backing.renew(reach, len);
-        // The kernel refuses only without memory for its own tables, and then nothing is safe.
-        renewed.expect("addresses of our own can be mapped");
+    /// Gives the addresses of an allocation that other processes may have memory of their own again. `false`:
+    /// the system has refused, and they must not be given out yet.
+    #[must_use]
+    pub(crate) fn renew(&self, reach: usize, len: usize) -> bool {
+        self.backing.renew(reach, len).is_ok()
     }
 
     /// Whether all of a host range is mapped.

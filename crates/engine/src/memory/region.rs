@@ -3,6 +3,8 @@
 //! A region reserves addresses; memory is committed by the kernel on first touch. It never forms a
 //! reference to bytes that programs may touch: it hands out addresses.
 
+use crate::injection::Resource;
+use crate::system;
 use std::ffi::CStr;
 use std::fs::File;
 use std::io;
@@ -56,6 +58,7 @@ impl Region {
     pub(crate) fn reserve(len: usize, access: Access) -> io::Result<Region> {
         // Huge pages are aligned, and nothing is mapped right before and behind the region.
         let whole = len + 3 * HUGE_PAGE;
+        system::ask(Resource::Map, whole)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing of ours.
         let mapped = unsafe { libc::mmap(ptr::null_mut(), whole, libc::PROT_NONE, flags, -1, 0) };
@@ -64,10 +67,14 @@ impl Region {
         }
         let start = (mapped as usize + HUGE_PAGE).next_multiple_of(HUGE_PAGE);
         if access != Access::None {
-            // SAFETY: the range lies in the mapping made just above.
-            let opened = unsafe { libc::mprotect(start as *mut _, len, libc::PROT_READ | libc::PROT_WRITE) };
-            if opened != 0 {
-                let error = io::Error::last_os_error();
+            let open = || {
+                // SAFETY: the range lies in the mapping made just above.
+                match unsafe { libc::mprotect(start as *mut _, len, libc::PROT_READ | libc::PROT_WRITE) } {
+                    0 => Ok(()),
+                    _ => Err(io::Error::last_os_error()),
+                }
+            };
+            if let Err(error) = system::ask(Resource::Protect, len).and_then(|()| open()) {
                 // SAFETY: exactly the mapping made above, which nobody knows yet.
                 unsafe { libc::munmap(mapped, whole) };
                 return Err(error);
@@ -90,6 +97,7 @@ impl Region {
         for start in [region.start, program.start] {
             let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
             let access = libc::PROT_READ | libc::PROT_WRITE;
+            system::ask(Resource::Map, len)?;
             // SAFETY: replaces a part of a mapping that was made just above and that nobody knows yet.
             let mapped = unsafe { libc::mmap(start as *mut _, len, access, flags, file.as_raw_fd(), 0) };
             if mapped == libc::MAP_FAILED {
@@ -102,6 +110,7 @@ impl Region {
 
     /// Addresses from `start` on, which must all be free.
     pub(crate) fn reserve_at(start: usize, len: usize) -> io::Result<Region> {
+        system::ask(Resource::Map, len)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
         // SAFETY: the flags forbid that anything is replaced.
         let mapped = unsafe { libc::mmap(start as *mut _, len, libc::PROT_NONE, flags, -1, 0) };
@@ -134,6 +143,7 @@ impl Region {
 
     pub(crate) fn protect(&self, start: usize, len: usize, rights: Rights) -> io::Result<()> {
         assert!(start >= self.start && start - self.start + len <= self.len);
+        system::ask(Resource::Protect, len)?;
         // SAFETY: the range is inside our own mapping; whoever it belongs to asked for the change.
         let done = unsafe { libc::mprotect(start as *mut _, len, rights.protection()) };
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -150,6 +160,7 @@ impl Region {
     ) -> io::Result<()> {
         assert!(start >= self.start && start - self.start + len <= self.len);
         let offset = offset as libc::off_t;
+        system::ask(Resource::Map, len)?;
         // SAFETY: only a part of our own mapping is replaced, and the caller owns its contents.
         let mapped = unsafe { libc::mmap(start as *mut _, len, rights.protection(), flags, file, offset) };
         if mapped == libc::MAP_FAILED {
@@ -231,6 +242,7 @@ impl<T: Counters> Index<T> {
 /// A file that exists in memory only, as long as someone has it open or mapped. The name is for people
 /// who look into `/proc`.
 pub(crate) fn memory_file(name: &CStr, len: usize) -> io::Result<File> {
+    system::ask(Resource::MemoryFile, len)?;
     // SAFETY: the name is a C string; the result is a descriptor or an error.
     let create = || unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
     let mut descriptor = create();

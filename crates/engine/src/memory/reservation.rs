@@ -43,9 +43,18 @@ struct Area {
     shift: isize,
 }
 
-/// Ranges whose bytes are still there for queued work.
+/// Ranges whose bytes are still there for queued work, or because the system has refused to unmap them.
 #[derive(Default)]
 struct Leaving(Vec<(Extent, Idle)>);
+
+impl Leaving {
+    /// Hides a range, or does so later.
+    fn part_with(&mut self, area: &Area, extent: Extent) {
+        if !area.hide(extent) {
+            self.0.push((extent, Box::new(|| true)));
+        }
+    }
+}
 
 #[derive(Default)]
 struct Table {
@@ -189,16 +198,16 @@ impl Reservations {
         drop(table);
         // What leaves and overlaps must go now: its bytes would show around the new ones.
         let clash = |extent: &Extent| extent.start < start + mapping.span && start < extent.start + extent.size;
-        leaving.0.retain(|(extent, _)| {
-            let stays = !clash(extent);
-            if !stays {
-                area.hide(*extent);
-            }
-            stays
-        });
+        leaving.0.retain(|(extent, _)| !clash(extent) || !area.hide(*extent));
         self.settle(area, &mut leaving);
-        let shown = area.show(start, &mapping, plan.offset, self.unified);
-        shown.map_err(|error| Error::Feature(format!("the memory could not be mapped: {error}")))?;
+        if leaving.0.iter().any(|(extent, _)| clash(extent)) {
+            return fail(Error::Feature("the system could not unmap what was there before".to_owned()));
+        }
+        if let Err(error) = area.show(start, &mapping, plan.offset, self.unified) {
+            // A part of it may be there.
+            leaving.part_with(area, Extent { start, size: mapping.span });
+            return fail(Error::Feature(format!("the memory could not be mapped: {error}")));
+        }
         let mut table = self.write();
         table.mappings.insert(start, mapping);
         if plan.has_access {
@@ -223,7 +232,7 @@ impl Reservations {
         let extent = Extent { start, size: mapping.span };
         match idle(start.wrapping_add_signed(area.shift), mapping.span) {
             Some(idle) => leaving.0.push((extent, idle)),
-            None => area.hide(extent),
+            None => leaving.part_with(area, extent),
         }
         self.settle(area, &mut leaving);
         Ok(())
@@ -296,13 +305,7 @@ impl Reservations {
 
     /// Hides what no queued work uses any more, and forgets released ranges that it was in.
     fn settle(&self, area: &Area, leaving: &mut Leaving) {
-        leaving.0.retain(|(extent, idle)| {
-            let gone = idle();
-            if gone {
-                area.hide(*extent);
-            }
-            !gone
-        });
+        leaving.0.retain(|(extent, idle)| !(idle() && area.hide(*extent)));
         let mut table = self.write();
         table.ranges.retain(|start, range| {
             let used = |(extent, _): &(Extent, Idle)| extent.start >= *start && extent.start < *start + range.len;
@@ -395,11 +398,11 @@ impl Area {
         self.public.as_ref().filter(|_| !unified && !mapping.physical.place.is_device())
     }
 
-    fn hide(&self, extent: Extent) {
+    /// `false`: the system has refused, and the bytes are still there.
+    #[must_use]
+    fn hide(&self, extent: Extent) -> bool {
         let hidden = self.backing.hide(extent.start.wrapping_add_signed(self.shift), extent.size);
-        let hidden = hidden.and_then(|()| self.public.as_ref().map_or(Ok(()), |it| it.hide(extent.start, extent.size)));
-        // Only a kernel without memory for its own tables refuses; the bytes then stay a little longer.
-        debug_assert!(hidden.is_ok(), "{hidden:?}");
+        hidden.and_then(|()| self.public.as_ref().map_or(Ok(()), |it| it.hide(extent.start, extent.size))).is_ok()
     }
 }
 

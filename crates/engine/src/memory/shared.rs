@@ -3,6 +3,8 @@
 //! They live in a memory file of the process that made them. Another process opens that file through
 //! the maker's descriptor and keeps its own mapping, so either may end first and nothing is left behind.
 
+use crate::injection::Resource;
+use crate::system;
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -48,6 +50,7 @@ struct Layout {
 
 impl SharedCounters {
     pub(crate) fn create() -> io::Result<SharedCounters> {
+        system::ask(Resource::MemoryFile, LEN)?;
         // SAFETY: a new memory file; the name is only for people who look into /proc.
         let raw = unsafe { libc::memfd_create(c"softacl-event".as_ptr(), libc::MFD_CLOEXEC) };
         if raw < 0 {
@@ -164,6 +167,7 @@ impl Drop for SharedCounters {
 }
 
 fn map(file: &OwnedFd) -> io::Result<usize> {
+    system::ask(Resource::Map, LEN)?;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a new shared mapping of our own descriptor at an address of the kernel's choice.
     let address = unsafe { libc::mmap(ptr::null_mut(), LEN, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };

@@ -49,10 +49,10 @@ impl Completion {
         self.bell.sleep_until(deadline, || self.done() >= sequence)
     }
 
-    /// Sleeps until the task is finished or there is something to help with.
+    /// Sleeps until the task is finished, there is something to help with, or `deadline` has come.
     #[cfg(not(loom))]
-    pub(crate) fn sleep_unless(&self, sequence: u64, is_needed: impl Fn() -> bool) {
-        self.bell.sleep_until(None, || self.done() >= sequence || is_needed());
+    pub(crate) fn sleep_unless(&self, sequence: u64, deadline: std::time::Instant, is_needed: impl Fn() -> bool) {
+        self.bell.sleep_until(Some(deadline), || self.done() >= sequence || is_needed());
     }
 
     /// Lets those who sleep look whether there is something to help with.

@@ -1,0 +1,69 @@
+// softacl-only
+// env: SOFTACL_FAULTS=copy@3=lost; aclrtMemset@5=lost
+// schedules: all
+// misuses: M1
+/* A device that is lost refuses everything until it is reset; other devices work. */
+#include "../expect.h"
+
+#define SIZE 256
+
+int main(void)
+{
+    aclrtDeviceStatus status = ACL_RT_DEVICE_STATUS_END;
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtStream stream = new_stream(), other = new_stream();
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE), *device = (uint8_t *)device_memory(SIZE);
+    for (int i = 1; i <= 3; i++) {
+        EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+        EXPECT_CODE(aclrtSynchronizeStream(stream), i == 3 ? 507010 : 0);
+    }
+    EXPECT_OK(aclrtQueryDeviceStatus(0, &status));
+    EXPECT_TRUE(status == ACL_RT_DEVICE_STATUS_ABNORMAL, "%d", status);
+    EXPECT_CODE(aclrtSynchronizeStream(stream), 507010);
+    EXPECT_CODE(aclrtSynchronizeStream(other), 507010);
+    EXPECT_CODE(aclrtSynchronizeDevice(), 507010);
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other), 507010);
+    EXPECT_CODE(aclrtMemcpy(pinned, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 507010);
+    EXPECT_CODE(aclrtMemset(device, SIZE, 1, SIZE), 507010);
+    void *none = NULL;
+    aclrtStream no_stream = NULL;
+    aclrtContext no_context = NULL;
+    EXPECT_CODE(aclrtMalloc(&none, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 507010);
+    EXPECT_CODE(aclrtCreateStream(&no_stream), 507010);
+    EXPECT_CODE(aclrtCreateContext(&no_context, 0), 507010);
+    EXPECT_CODE(aclrtSetDevice(0), 507010);
+
+    uint32_t devices = 0;
+    REQUIRE_OK(aclrtGetDeviceCount(&devices));
+    if (devices > 1) {
+        REQUIRE_OK(aclrtSetDevice(1));
+        EXPECT_OK(aclrtMemcpy(pinned, SIZE / 2, pinned + SIZE / 2, SIZE / 2, ACL_MEMCPY_HOST_TO_HOST));
+        EXPECT_OK(aclrtQueryDeviceStatus(1, &status));
+        EXPECT_TRUE(status == ACL_RT_DEVICE_STATUS_NORMAL, "%d", status);
+        EXPECT_OK(aclrtResetDevice(1));
+    }
+
+    /* A reset brings it back, with nothing in it. */
+    EXPECT_OK(aclrtFreeHost(pinned));
+    REQUIRE_OK(aclrtResetDeviceForce(0));
+    REQUIRE_OK(aclrtSetDevice(0));
+    EXPECT_OK(aclrtQueryDeviceStatus(0, &status));
+    EXPECT_TRUE(status == ACL_RT_DEVICE_STATUS_NORMAL, "%d", status);
+    stream = new_stream();
+    pinned = (uint8_t *)pinned_memory(SIZE);
+    device = (uint8_t *)device_memory(SIZE);
+    fill_pattern(pinned, SIZE, 4);
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_DEVICE_PATTERN(device, SIZE, 4);
+
+    /* A call can lose it too: the calls of aclrtMemset are counted. */
+    EXPECT_OK(aclrtMemset(device, SIZE, 1, SIZE));
+    EXPECT_CODE(aclrtMemset(device, SIZE, 1, SIZE), 507010);
+    EXPECT_CODE(aclrtSynchronizeStream(stream), 507010);
+    EXPECT_OK(aclrtFreeHost(pinned));
+    REQUIRE_OK(aclrtResetDeviceForce(0));
+    REQUIRE_OK(aclrtSetDevice(0));
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,16 @@
+// softacl-only
+// soc: Ascend910B
+// env: SOFTACL_FAULTS=aclrtMalloc@3=207001; aclrtMallok=207001
+/* Rules that cannot be read are told at the start, with the place and what was meant; no call pretends. */
+#include "../expect.h"
+
+int main(void)
+{
+    void *memory = NULL;
+    EXPECT_CODE(aclrtSetDevice(0), 507033);
+    const char *message = aclGetRecentErrMsg();
+    REQUIRE_TRUE(message != NULL, "no message");
+    EXPECT_TRUE(strstr(message, "SOFTACL_FAULTS: column 23: there is no function aclrtMallok; did you mean aclrtMalloc?") != NULL, "%s", message);
+    EXPECT_CODE(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST), 507033);
+    return conclude();
+}

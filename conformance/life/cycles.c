@@ -1,0 +1,71 @@
+// softacl-only
+// soc: Ascend910B Ascend310P
+// sanitize: none (thousands of cycles take minutes)
+/* Thousands of set and reset: nothing is left of any of them. */
+#include "../expect.h"
+#include <dirent.h>
+
+#define CYCLES 3000
+#define SIZE (64u << 10)
+
+static int open_files(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    REQUIRE_TRUE(directory != NULL, "/proc/self/fd");
+    int count = 0;
+    while (readdir(directory) != NULL) {
+        count++;
+    }
+    closedir(directory);
+    return count;
+}
+
+/* Kilobytes that this process has in memory, and mappings. */
+static void sizes(long *resident, int *mappings)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    long whole = 0;
+    REQUIRE_TRUE(file != NULL && fscanf(file, "%ld %ld", &whole, resident) == 2, "statm");
+    fclose(file);
+    *resident *= sysconf(_SC_PAGESIZE) / 1024;
+    file = fopen("/proc/self/maps", "r");
+    REQUIRE_TRUE(file != NULL, "maps");
+    *mappings = 0;
+    for (int c; (c = fgetc(file)) != EOF;) {
+        *mappings += c == '\n';
+    }
+    fclose(file);
+}
+
+int main(void)
+{
+    static int ran;
+    long first = 0, last = 0;
+    int first_files = 0, first_mappings = 0, mappings = 0;
+    for (int cycle = 0; cycle < CYCLES; cycle++) {
+        REQUIRE_OK(aclrtSetDevice(cycle % 2));
+        aclrtStream stream = new_stream();
+        uint8_t *device = NULL, *pinned = NULL;
+        REQUIRE_OK(aclrtMalloc((void **)&device, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
+        REQUIRE_OK(aclrtMallocHost((void **)&pinned, SIZE));
+        memset(pinned, cycle, SIZE);
+        REQUIRE_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+        if (cycle % 10 == 0) {
+            REQUIRE_OK(aclrtLaunchHostFunc(stream, count_up, &ran)); /* a context starts a thread for it */
+        }
+        REQUIRE_OK(aclrtFreeHost(pinned));
+        /* The stream, and what is queued on it, and the memory go with the device. */
+        REQUIRE_OK(cycle % 3 == 0 ? aclrtResetDeviceForce(cycle % 2) : aclrtResetDevice(cycle % 2));
+        if (cycle == CYCLES / 3) {
+            sizes(&first, &first_mappings);
+            first_files = open_files();
+        }
+    }
+    sizes(&last, &mappings);
+    EXPECT_TRUE(count_of(&ran) == CYCLES / 10, "%d", count_of(&ran));
+    EXPECT_TRUE(last < first + 2048, "%ld KiB became %ld", first, last);
+    EXPECT_TRUE(open_files() <= first_files, "%d files became %d", first_files, open_files());
+    EXPECT_TRUE(mappings <= first_mappings + 16, "%d mappings became %d", first_mappings, mappings);
+    printf("%d cycles, %ld KiB resident\n", CYCLES, last);
+    return conclude();
+}

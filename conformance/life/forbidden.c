@@ -1,0 +1,109 @@
+// softacl-only
+// soc: Ascend910B
+// sanitize: none (the sanitizers need the same system calls)
+/* System calls that a sandbox forbids: it works without, or says at the start why not. */
+#include "../expect.h"
+#include "child.h"
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+/* From now on these calls fail with EPERM; a number of -1 is none. */
+static void forbid(int first, int second)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)first, 1, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)second, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    REQUIRE_TRUE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
+    REQUIRE_TRUE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0, "seccomp: %s", strerror(errno));
+}
+
+static int without_memory_files(void)
+{
+    forbid(SYS_memfd_create, -1);
+    int failed = small_job_or_reason();
+    if (aclrtSetDevice(0) != 0) {
+        return failed; /* told */
+    }
+    void *device = device_memory(4096);
+    char key[128];
+    EXPECT_FAILS(aclrtIpcMemGetExportKey(device, 4096, key, sizeof key, 0));
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtResetDevice(0));
+    return expect_failed;
+}
+
+/* Wishes: huge pages, random numbers. */
+static int without_advice(void)
+{
+    forbid(SYS_madvise, SYS_getrandom);
+    return small_job_or_reason();
+}
+
+static int without_threads(void)
+{
+    forbid(SYS_clone, SYS_clone3);
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtStream stream = new_stream(), other = new_stream();
+    aclrtEvent event = NULL;
+    static int ran;
+    uint8_t *pinned = (uint8_t *)pinned_memory(4 << 20), *device = (uint8_t *)device_memory(4 << 20);
+    fill_pattern(pinned, 4 << 20, 1);
+    REQUIRE_OK(aclrtCreateEvent(&event));
+    /* The thread that waits does the work, with and without a timeout, and also one that only asks. */
+    EXPECT_OK(aclrtMemcpyAsync(device, 4 << 20, pinned, 4 << 20, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_OK(aclrtRecordEvent(event, stream));
+    EXPECT_OK(aclrtStreamWaitEvent(other, event));
+    EXPECT_OK(aclrtMemcpyAsync(pinned, 64, device, 64, ACL_MEMCPY_DEVICE_TO_HOST, other));
+    EXPECT_OK(aclrtSynchronizeStreamWithTimeout(other, 20000));
+    EXPECT_OK(aclrtMemcpyAsync(device, 4 << 20, pinned, 4 << 20, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    while (stream_is_busy(stream)) {
+    }
+    EXPECT_DEVICE_PATTERN(device, 4 << 20, 1);
+    EXPECT_OK(aclrtMemcpyAsync(device, 4 << 20, pinned, 4 << 20, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_OK(aclrtRecordEvent(event, stream));
+    EXPECT_OK(aclrtSynchronizeEventWithTimeout(event, 20000));
+    /* A host function needs a thread: it fails, and the stream goes on. */
+    EXPECT_OK(aclrtLaunchHostFunc(stream, count_up, &ran));
+    EXPECT_CODE(aclrtSynchronizeStream(stream), 507033);
+    EXPECT_TRUE(count_of(&ran) == 0, "it ran");
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_OK(aclrtDestroyEvent(event));
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    EXPECT_OK(aclrtDestroyStream(other));
+    EXPECT_OK(aclrtResetDevice(0));
+    return expect_failed;
+}
+
+static int without_proc(void)
+{
+    /* Only who may have a file system of his own can try it. */
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "/proc", "tmpfs", 0, NULL) != 0) {
+        printf("not tried: no right to hide /proc (%s)\n", strerror(errno));
+        return 0;
+    }
+    REQUIRE_TRUE(access("/proc/self", F_OK) != 0, "/proc is still there");
+    return small_job();
+}
+
+int main(void)
+{
+    EXPECT_CHILD(without_memory_files, 0);
+    EXPECT_CHILD(without_advice, 0);
+    EXPECT_CHILD(without_threads, 0);
+    EXPECT_CHILD(without_proc, 0);
+    return conclude();
+}

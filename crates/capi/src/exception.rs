@@ -1,0 +1,142 @@
+//! Exception callbacks: the program is told of each task that failed.
+//!
+//! They are called by the thread that learns of a failure, in the call that returns it and before it
+//! returns; so no lock of ours is held, and a program that waits has been told. The information lives
+//! as long as the callback runs.
+
+use crate::door::doors;
+use softacl_engine::{Caller, Error, Exception, Machine, Result, fail};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::{Mutex, PoisonError};
+
+type Callback = unsafe extern "C" fn(*mut c_void);
+
+#[derive(Default)]
+struct Callbacks {
+    /// The one of the old call.
+    set: Option<Callback>,
+    registered: Vec<Callback>,
+}
+
+static CALLBACKS: Mutex<Callbacks> = Mutex::new(Callbacks { set: None, registered: Vec::new() });
+
+thread_local! {
+    /// A callback may fail calls of its own: it is not called for them.
+    static IS_TELLING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What a callback gets to see.
+struct Information {
+    mark: u64,
+    thread: u32,
+    exception: Exception,
+}
+
+/// Says that a pointer is one of ours, as far as that can be known.
+const MARK: u64 = 0x736f_6674_6163_6c65;
+
+doors! {
+    fn aclrtSetExceptionInfoCallback(callback: Option<Callback>) |caller| {
+        change(caller, |callbacks| { callbacks.set = callback; Ok(()) })
+    }
+
+    fn aclrtExceptionInfoCallbackRegister(callback: Option<Callback>) |caller| {
+        let callback = callback.ok_or(Error::Null("callback"))?;
+        change(caller, |callbacks| {
+            if !callbacks.registered.iter().any(|other| std::ptr::fn_addr_eq(*other, callback)) {
+                callbacks.registered.push(callback);
+            }
+            Ok(())
+        })
+    }
+
+    fn aclrtExceptionInfoCallbackUnregister(callback: Option<Callback>) |caller| {
+        let callback = callback.ok_or(Error::Null("callback"))?;
+        change(caller, |callbacks| {
+            let before = callbacks.registered.len();
+            callbacks.registered.retain(|other| !std::ptr::fn_addr_eq(*other, callback));
+            if callbacks.registered.len() == before {
+                return fail(Error::Parameter("the callback is not registered".to_owned()));
+            }
+            Ok(())
+        })
+    }
+}
+
+fn change(caller: Caller<'_>, change: impl FnOnce(&mut Callbacks) -> Result<()>) -> Result<()> {
+    let mut callbacks = CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner);
+    change(&mut callbacks)?;
+    caller.machine().want_exceptions(callbacks.set.is_some() || !callbacks.registered.is_empty());
+    Ok(())
+}
+
+/// Tells the program of tasks that have failed since the last time. A call of this thread has failed.
+#[cold]
+pub(crate) fn tell(machine: &Machine) {
+    if IS_TELLING.try_with(Cell::get).unwrap_or(true) {
+        return;
+    }
+    let exceptions = machine.take_exceptions();
+    if exceptions.is_empty() {
+        return;
+    }
+    let callbacks = {
+        let callbacks = CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner);
+        callbacks.set.into_iter().chain(callbacks.registered.iter().copied()).collect::<Vec<_>>()
+    };
+    IS_TELLING.set(true);
+    // SAFETY: asking for the identity of this thread has no conditions.
+    let thread = unsafe { libc::gettid() } as u32;
+    for exception in exceptions {
+        let mut information = Information { mark: MARK, thread, exception };
+        for callback in &callbacks {
+            // SAFETY: the program passed this function to be called with such a pointer, which is valid
+            // until the function returns.
+            unsafe { callback((&raw mut information).cast()) };
+        }
+    }
+    IS_TELLING.set(false);
+}
+
+/// What a pointer that a callback got points to; `None` for others.
+fn information(pointer: *const c_void) -> Option<Information> {
+    let _hearing = softacl_engine::fault::listen();
+    let is_whole = pointer.cast::<Information>().is_aligned()
+        && softacl_engine::fault::is_readable(pointer as usize, size_of::<Information>());
+    if pointer.is_null() || !is_whole {
+        return None;
+    }
+    // SAFETY: aligned and readable, and all fields are plain numbers.
+    Some(unsafe { pointer.cast::<Information>().read() }).filter(|information| information.mark == MARK)
+}
+
+/// What is told of nothing: the same as of a task that there is not.
+fn field(info: *const c_void, read: impl FnOnce(&Information) -> u32) -> u32 {
+    information(info).as_ref().map_or(u32::MAX, read)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aclrtGetTaskIdFromExceptionInfo(info: *const c_void) -> u32 {
+    field(info, |information| information.exception.task as u32)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aclrtGetStreamIdFromExceptionInfo(info: *const c_void) -> u32 {
+    field(info, |information| information.exception.stream)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aclrtGetThreadIdFromExceptionInfo(info: *const c_void) -> u32 {
+    field(info, |information| information.thread)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aclrtGetDeviceIdFromExceptionInfo(info: *const c_void) -> u32 {
+    field(info, |information| information.exception.device)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aclrtGetErrorCodeFromExceptionInfo(info: *const c_void) -> u32 {
+    field(info, |information| information.exception.code as u32)
+}

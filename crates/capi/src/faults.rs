@@ -1,0 +1,121 @@
+//! Fault rules of this process: read from SOFTACL_FAULTS, asked at the door, accounted for at the end.
+//!
+//! The rules themselves are the engine's (`injection`); here are the words of the interface that they may
+//! use, the files that they may be in, and the report.
+
+use crate::config;
+use ascendcl_sys::{FUNCTIONS, State};
+use softacl_engine::injection::{Facts, Injection, Rule, Vocabulary, parse};
+use std::fs;
+use std::sync::{Arc, OnceLock};
+
+static INJECTION: OnceLock<Option<Arc<Injection>>> = OnceLock::new();
+
+/// The longest text of rules that is read.
+const LONGEST: u64 = 1 << 20;
+
+/// The rules that the environment asks for. The error names the variable.
+pub(crate) fn from_environment() -> Result<Option<Arc<Injection>>, String> {
+    let rules = match config::fault_rules() {
+        None => Vec::new(),
+        Some(text) => rules(&text).map_err(|why| format!("SOFTACL_FAULTS: {why}"))?,
+    };
+    let injection = (!rules.is_empty()).then(|| Arc::new(Injection::new(rules)));
+    Ok(INJECTION.get_or_init(|| injection).clone())
+}
+
+/// Reads rules, or the file that `@FILE` names.
+pub fn rules(text: &str) -> Result<Vec<Rule>, String> {
+    let words = Vocabulary { function: known_function, code: code_of };
+    match text.trim().strip_prefix('@') {
+        None => parse(text, words).map_err(|error| error.to_string()),
+        Some(path) => {
+            let cannot = |why: String| format!("{path}: {why}");
+            let size = fs::metadata(path).map_err(|error| cannot(error.to_string()))?.len();
+            if size > LONGEST {
+                return Err(cannot(format!("{size} bytes are too many for a file of rules")));
+            }
+            let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
+            parse(&text, words).map_err(|error| cannot(error.to_string()))
+        }
+    }
+}
+
+/// Functions that do not go through the door, or that must always answer.
+const BEYOND: [&str; 3] = ["aclrtGetLastError", "aclrtPeekAtLastError", "aclsysGetCANNVersion"];
+
+/// Whether rules can be about a function; a star at the end stands for any rest.
+fn known_function(name: &str) -> Result<(), String> {
+    if let Some(start) = name.strip_suffix('*') {
+        let fits = FUNCTIONS.iter().any(|function| function.name.starts_with(start));
+        return if fits { Ok(()) } else { Err(format!("no function of the interface begins with {start}")) };
+    }
+    let Some(function) = ascendcl_sys::manifest::function(name) else {
+        return Err(match nearest(name) {
+            Some(near) => format!("there is no function {name}; did you mean {near}?"),
+            None => format!("there is no function {name}"),
+        });
+    };
+    if matches!(function.state, State::Absent(_)) {
+        return Err(format!("{name} is not implemented by softacl and always returns 207000"));
+    }
+    if !function.prototype.trim_start().starts_with("aclError") || BEYOND.contains(&name) {
+        return Err(format!("{name} returns no code, so it cannot fail"));
+    }
+    Ok(())
+}
+
+/// A function whose name differs by little.
+fn nearest(name: &str) -> Option<&'static str> {
+    let best = FUNCTIONS.iter().map(|function| (distance(name, function.name), function.name)).min()?;
+    (best.0 <= 1 + name.len() / 6).then_some(best.1)
+}
+
+/// Letters to change, add or leave out.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.iter().enumerate() {
+            let cost = corner + usize::from(a != *b);
+            corner = row[j + 1];
+            row[j + 1] = cost.min(corner + 1).min(row[j] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+fn code_of(name: &str) -> Option<i32> {
+    ascendcl_sys::CODES.iter().find(|(_, known)| *known == name).map(|(code, _)| *code)
+}
+
+/// What an argument of a call says, by its name in the prototypes of the doors.
+pub(crate) fn learn(facts: &mut Facts, name: &str, word: u64) {
+    match name {
+        "size" | "count" | "len" => facts.size = Some(word),
+        "stream" => {
+            let key = softacl_engine::StreamKey::from_raw(word as usize);
+            facts.stream = key.map(|key| key.index() as u64);
+        }
+        "device" => facts.device = Some(word),
+        _ => {}
+    }
+}
+
+/// What became of the rules, if there are any.
+pub(crate) fn account() -> Vec<String> {
+    INJECTION.get().and_then(Option::as_ref).map(|injection| injection.account()).unwrap_or_default()
+}
+
+/// Tells on standard error what became of the rules.
+pub(crate) fn tell() {
+    let lines = account();
+    if let Some(injection) = INJECTION.get().and_then(Option::as_ref) {
+        let fired: u64 = injection.rules().iter().map(Rule::fired).sum();
+        let plural = |n: u64, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+        let head =
+            format!("softacl faults: {}, {} injected", plural(lines.len() as u64, "rule"), plural(fired, "fault"));
+        eprintln!("{head}\n  {}", lines.join("\n  "));
+    }
+}

@@ -1,0 +1,111 @@
+//! What injected faults leave behind: memory that is bad, links that are gone, devices that are lost.
+//!
+//! Damage lasts until it is repaired or the device is reset.
+
+use std::fmt;
+
+/// Codes of the interface for damage (specification 3: memory, link, heartbeat).
+pub(super) const ECC: i32 = 507_054;
+pub(super) const LINK: i32 = 507_056;
+pub(super) const HEARTBEAT: i32 = 507_010;
+
+/// Device memory that gives an error when it is touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadRange {
+    pub device: u32,
+    pub start: usize,
+    pub len: usize,
+}
+
+/// What is wrong with a device. The first of these that is true.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceHealth {
+    Well,
+    /// It does not answer until it is reset.
+    Lost,
+    BadMemory(Vec<BadRange>),
+    /// A link to another device is gone.
+    LinkGone,
+    /// A task failed with an injected code.
+    Failed,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Damage {
+    ranges: Vec<BadRange>,
+    /// Pairs of devices, the smaller number first.
+    links: Vec<(u32, u32)>,
+    /// Devices with a task that failed on purpose.
+    failed: Vec<u32>,
+}
+
+impl Damage {
+    pub(super) fn spoil(&mut self, range: BadRange) {
+        if range.len > 0 && !self.ranges.contains(&range) {
+            self.ranges.push(range);
+        }
+    }
+
+    pub(super) fn cut(&mut self, one: u32, other: u32) {
+        let link = (one.min(other), one.max(other));
+        if !self.links.contains(&link) {
+            self.links.push(link);
+        }
+    }
+
+    pub(super) fn note_failure(&mut self, device: u32) {
+        if !self.failed.contains(&device) {
+            self.failed.push(device);
+        }
+    }
+
+    /// Bad memory in a range.
+    pub(super) fn bad(&self, start: usize, len: usize) -> Option<BadRange> {
+        self.ranges.iter().copied().find(|bad| bad.start < start + len && start < bad.start + bad.len)
+    }
+
+    pub(super) fn is_cut(&self, one: u32, other: u32) -> bool {
+        self.links.contains(&(one.min(other), one.max(other)))
+    }
+
+    pub(super) fn ranges_of(&self, device: u32) -> Vec<BadRange> {
+        self.ranges.iter().copied().filter(|range| range.device == device).collect()
+    }
+
+    pub(super) fn has_cut_link(&self, device: u32) -> bool {
+        self.links.iter().any(|(one, other)| *one == device || *other == device)
+    }
+
+    pub(super) fn has_failed(&self, device: u32) -> bool {
+        self.failed.contains(&device)
+    }
+
+    /// The memory of a device at these addresses is good again. Whether any was bad.
+    pub(super) fn mend(&mut self, device: u32, start: usize, len: usize) -> bool {
+        let before = self.ranges.len();
+        let apart = |bad: &BadRange| bad.device != device || bad.start + bad.len <= start || start + len <= bad.start;
+        self.ranges.retain(apart);
+        self.ranges.len() < before
+    }
+
+    pub(super) fn mend_links(&mut self, device: u32) {
+        self.links.retain(|(one, other)| *one != device && *other != device);
+    }
+
+    pub(super) fn forget_failure(&mut self, device: u32) {
+        self.failed.retain(|other| *other != device);
+    }
+
+    /// The device was reset.
+    pub(super) fn reset(&mut self, device: u32) {
+        self.ranges.retain(|bad| bad.device != device);
+        self.mend_links(device);
+        self.forget_failure(device);
+    }
+}
+
+impl fmt::Display for BadRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes at {:#x} of device {}", self.len, self.start, self.device)
+    }
+}

@@ -1,0 +1,97 @@
+//! Faults on purpose: rules that make calls, tasks, memory, links, devices and system resources fail.
+//!
+//! Rules are asked at few places: the door of the interface (calls), the submit of a task, blocking
+//! copies, allocations, and `system` (what the operating system is asked for). A task's fate is decided
+//! when it is submitted, so that it does not depend on when and where the task runs. Without rules nothing
+//! here is ever called: the places look at flags that they look at anyway.
+//!
+//! Not to be confused with `fault`, which handles accesses that no memory answers.
+
+mod damage;
+mod parse;
+mod rule;
+mod strike;
+
+#[cfg(test)]
+mod tests;
+
+pub use damage::{BadRange, DeviceHealth};
+pub use parse::{RuleError, Vocabulary, parse};
+pub use rule::{Comparison, Effect, Facts, Filters, Part, Point, Resource, Rule, TaskKind, When};
+
+use crate::error::Error;
+use damage::Damage;
+use std::sync::Mutex;
+pub(crate) use strike::Fate;
+
+/// The rules of a machine and what they have done to it.
+#[derive(Debug)]
+pub struct Injection {
+    rules: Vec<Rule>,
+    /// Whether a rule looks at calls of the interface.
+    watches_calls: bool,
+    damage: Mutex<Damage>,
+}
+
+/// A rule that fires now.
+#[derive(Debug, Clone, Copy)]
+pub struct Strike<'a> {
+    pub effect: Effect,
+    number: usize,
+    rule: &'a Rule,
+}
+
+impl Injection {
+    pub fn new(rules: Vec<Rule>) -> Injection {
+        let watches_calls = rules.iter().any(|rule| matches!(rule.point, Point::Call(_)));
+        Injection { rules, watches_calls, damage: Mutex::default() }
+    }
+
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// A call of the interface is about to be made.
+    pub fn call(&self, function: &str, facts: impl Fn() -> Facts) -> Option<Strike<'_>> {
+        if !self.watches_calls {
+            return None;
+        }
+        self.strike(|point| point.is_call_of(function), facts)
+    }
+
+    /// The operating system is about to be asked for so many bytes, or one of something.
+    pub fn refuses(&self, resource: Resource, size: usize) -> bool {
+        let facts = || Facts { size: Some(size as u64), ..Facts::default() };
+        self.strike(|point| *point == Point::System(resource), facts).is_some()
+    }
+
+    /// Every rule that fits counts; the first that fires decides.
+    fn strike(&self, fits: impl Fn(&Point) -> bool, facts: impl Fn() -> Facts) -> Option<Strike<'_>> {
+        let mut first = None;
+        for (number, rule) in self.rules.iter().enumerate().filter(|(_, rule)| fits(&rule.point)) {
+            if rule.takes(&facts) {
+                first.get_or_insert(Strike { effect: rule.effect, number: number + 1, rule });
+            }
+        }
+        first
+    }
+
+    /// What the rules did, a line for each.
+    pub fn account(&self) -> Vec<String> {
+        let width = self.rules.iter().map(|rule| rule.text.chars().count()).max().unwrap_or(0).min(48);
+        let line =
+            |(number, rule): (usize, &Rule)| format!("rule {} {:width$}  {}", number + 1, rule.text, rule.account());
+        self.rules.iter().enumerate().map(line).collect()
+    }
+}
+
+impl Strike<'_> {
+    /// The error that the program sees for a code.
+    pub fn error(&self, code: i32) -> Error {
+        self.tell(code, "")
+    }
+
+    fn tell(&self, code: i32, what: &str) -> Error {
+        Error::Injected { code, what: format!("{what}fault rule {} says so: {}", self.number, self.rule) }
+    }
+}

@@ -1,0 +1,276 @@
+//! A fault rule as data: where it applies, which of the times, and what happens then.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::sync::lock;
+
+/// One rule, and what became of it so far.
+#[derive(Debug)]
+pub struct Rule {
+    /// As it was written.
+    pub text: String,
+    pub point: Point,
+    pub filters: Filters,
+    pub when: When,
+    pub effect: Effect,
+    matched: AtomicU64,
+    fired: AtomicU64,
+    /// Which of the times it fired, the first few.
+    times: Mutex<Vec<u64>>,
+}
+
+/// Numbers that a report names.
+const TOLD: usize = 5;
+
+/// What a rule is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Point {
+    /// Calls of a function; with a star at the end, of all functions that begin so.
+    Call(String),
+    /// Tasks that move bytes, when they are submitted.
+    Task(TaskKind),
+    /// Allocations of device memory.
+    Allocation,
+    /// Copies from one device to another.
+    Link,
+    /// What the library asks the operating system for.
+    System(Resource),
+}
+
+/// Kinds of tasks that move bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskKind {
+    Any,
+    Copy,
+    Batch,
+    Plane,
+    Fill,
+    Reduce,
+}
+
+/// What the operating system may refuse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Addresses.
+    Map,
+    /// A file in memory, which costs a descriptor.
+    MemoryFile,
+    /// Other rights for pages.
+    Protect,
+    Thread,
+    /// Memory for what the program has sized.
+    Buffer,
+}
+
+/// Every word for a point that is no function.
+pub(super) const POINTS: [(&str, Point); 13] = [
+    ("task", Point::Task(TaskKind::Any)),
+    ("copy", Point::Task(TaskKind::Copy)),
+    ("batch", Point::Task(TaskKind::Batch)),
+    ("plane", Point::Task(TaskKind::Plane)),
+    ("fill", Point::Task(TaskKind::Fill)),
+    ("reduce", Point::Task(TaskKind::Reduce)),
+    ("allocation", Point::Allocation),
+    ("link", Point::Link),
+    ("mmap", Point::System(Resource::Map)),
+    ("memfd", Point::System(Resource::MemoryFile)),
+    ("mprotect", Point::System(Resource::Protect)),
+    ("thread", Point::System(Resource::Thread)),
+    ("buffer", Point::System(Resource::Buffer)),
+];
+
+/// What must be true of a call or task for the rule to count it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filters {
+    pub sizes: Vec<(Comparison, u64)>,
+    pub stream: Option<u64>,
+    pub device: Option<u64>,
+    pub peer: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    Equal,
+    Less,
+    AtMost,
+    More,
+    AtLeast,
+}
+
+/// What is known of a call or task. A filter for what is not known does not hold.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Facts {
+    pub size: Option<u64>,
+    pub stream: Option<u64>,
+    pub device: Option<u64>,
+    pub peer: Option<u64>,
+}
+
+/// Which of the times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum When {
+    Always,
+    /// The first is 1; both ends count.
+    Numbers {
+        first: u64,
+        last: u64,
+    },
+    /// Each time with a probability, decided by the seed and the number alone.
+    Chance {
+        percent: f64,
+        seed: u64,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// The call returns this code, or the task fails with it.
+    Code(i32),
+    /// The task begins so much later.
+    Slow(Duration),
+    /// The task never begins.
+    Stuck,
+    /// Device memory goes bad: what the task touches, or a part of the allocation.
+    Ecc(Option<Part>),
+    /// The device does not answer until it is reset; between two devices, the link is gone.
+    Lost,
+    /// The operating system refuses.
+    Refused,
+}
+
+/// A part of an allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    pub offset: u64,
+    pub len: u64,
+}
+
+impl Filters {
+    fn hold(&self, facts: &Facts) -> bool {
+        let same = |wanted: Option<u64>, found: Option<u64>| wanted.is_none_or(|wanted| found == Some(wanted));
+        // A link has no direction.
+        let ends = (same(self.device, facts.device) && same(self.peer, facts.peer))
+            || (facts.peer.is_some() && same(self.device, facts.peer) && same(self.peer, facts.device));
+        let sizes = self.sizes.iter().all(|(comparison, bound)| match (facts.size, comparison) {
+            (None, _) => false,
+            (Some(size), Comparison::Equal) => size == *bound,
+            (Some(size), Comparison::Less) => size < *bound,
+            (Some(size), Comparison::AtMost) => size <= *bound,
+            (Some(size), Comparison::More) => size > *bound,
+            (Some(size), Comparison::AtLeast) => size >= *bound,
+        });
+        ends && sizes && same(self.stream, facts.stream)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Filters::default()
+    }
+}
+
+impl When {
+    fn holds(self, number: u64) -> bool {
+        match self {
+            When::Always => true,
+            When::Numbers { first, last } => (first..=last).contains(&number),
+            When::Chance { percent, seed } => {
+                let mut random =
+                    fastrand::Rng::with_seed(seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+                random.f64() * 100.0 < percent
+            }
+        }
+    }
+}
+
+impl TaskKind {
+    pub(super) fn covers(self, other: TaskKind) -> bool {
+        self == TaskKind::Any || self == other
+    }
+}
+
+impl Rule {
+    pub(super) fn new(text: String, point: Point, filters: Filters, when: When, effect: Effect) -> Rule {
+        Rule {
+            text,
+            point,
+            filters,
+            when,
+            effect,
+            matched: AtomicU64::new(0),
+            fired: AtomicU64::new(0),
+            times: Mutex::default(),
+        }
+    }
+
+    /// Counts a time that fits; whether it is one of those.
+    pub(super) fn takes(&self, facts: impl FnOnce() -> Facts) -> bool {
+        if !self.filters.is_empty() && !self.filters.hold(&facts()) {
+            return false;
+        }
+        let number = self.matched.fetch_add(1, Ordering::Relaxed) + 1;
+        self.when.holds(number) && {
+            self.fired.fetch_add(1, Ordering::Relaxed);
+            let mut times = lock(&self.times);
+            if times.len() < TOLD {
+                times.push(number);
+            }
+            true
+        }
+    }
+
+    /// How often the rule was asked.
+    pub fn matched(&self) -> u64 {
+        self.matched.load(Ordering::Relaxed)
+    }
+
+    pub fn fired(&self) -> u64 {
+        self.fired.load(Ordering::Relaxed)
+    }
+
+    /// Such as `4 calls, fired once (call 3)`.
+    pub fn account(&self) -> String {
+        let (matched, fired) = (self.matched(), self.fired());
+        let noun = self.point.noun();
+        let plural = if matched == 1 { "" } else { "s" };
+        let times = lock(&self.times);
+        let numbers = times.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let more = if fired > times.len() as u64 { ", ..." } else { "" };
+        let outcome = match fired {
+            0 => "never fired".to_owned(),
+            1 => format!("fired once ({noun} {numbers})"),
+            n => format!("fired {n} times ({noun} {numbers}{more})"),
+        };
+        format!("{matched} {noun}{plural}, {outcome}")
+    }
+}
+
+impl Point {
+    /// What is counted.
+    fn noun(&self) -> &'static str {
+        match self {
+            Point::Call(_) => "call",
+            Point::Task(_) => "task",
+            Point::Allocation => "allocation",
+            Point::Link => "transfer",
+            Point::System(_) => "request",
+        }
+    }
+
+    pub(super) fn is_call_of(&self, function: &str) -> bool {
+        match self {
+            Point::Call(pattern) => match pattern.strip_suffix('*') {
+                Some(start) => function.starts_with(start),
+                None => pattern == function,
+            },
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,143 @@
+use super::*;
+use std::time::Duration;
+
+const WORDS: Vocabulary = Vocabulary {
+    function: |name| match name {
+        "aclrtMalloc" | "aclrt*" | "acl*" => Ok(()),
+        _ => Err(format!("there is no function {name}")),
+    },
+    code: |name| (name == "ACL_ERROR_RT_MEMORY_ALLOCATION").then_some(207_001),
+};
+
+fn one(text: &str) -> Rule {
+    let mut rules = parse(text, WORDS).unwrap_or_else(|error| panic!("{text}: {error}"));
+    assert_eq!(rules.len(), 1, "{text}");
+    rules.remove(0)
+}
+
+fn mistake(text: &str) -> (usize, String) {
+    let error = parse(text, WORDS).expect_err(text);
+    (error.column, error.message)
+}
+
+#[test]
+fn the_parts_of_a_rule_are_read() {
+    let rule = one("aclrtMalloc@3=207001");
+    assert_eq!(rule.point, Point::Call("aclrtMalloc".to_owned()));
+    assert_eq!(rule.when, When::Numbers { first: 3, last: 3 });
+    assert_eq!(rule.effect, Effect::Code(207_001));
+    assert_eq!(one("aclrtMalloc = ACL_ERROR_RT_MEMORY_ALLOCATION").effect, Effect::Code(207_001));
+    assert_eq!(one("acl*@2+=500000").when, When::Numbers { first: 2, last: u64::MAX });
+    assert_eq!(one("copy@2-4=507013").when, When::Numbers { first: 2, last: 4 });
+    assert_eq!(one("copy@2.5%:7=507013").when, When::Chance { percent: 2.5, seed: 7 });
+    assert_eq!(one("task=slow 20ms").effect, Effect::Slow(Duration::from_millis(20)));
+    assert_eq!(one("batch=stuck").effect, Effect::Stuck);
+    assert_eq!(one("fill=ecc").effect, Effect::Ecc(None));
+    assert_eq!(one("allocation=ecc 4KiB+64").effect, Effect::Ecc(Some(Part { offset: 4096, len: 64 })));
+    assert_eq!(one("thread@1=fail").effect, Effect::Refused);
+    let rule = one("copy[stream=2, size>=1MiB, size < 2MiB, device=1] @ 3 = lost");
+    assert_eq!(rule.filters.stream, Some(2));
+    assert_eq!(rule.filters.device, Some(1));
+    assert_eq!(rule.filters.sizes, [(Comparison::AtLeast, 1 << 20), (Comparison::Less, 2 << 20)]);
+    // The order of filters and number is free.
+    assert_eq!(one("copy@3[device=1]=lost").filters.device, Some(1));
+}
+
+#[test]
+fn rules_stand_on_lines_or_behind_each_other() {
+    let text = "# what a bad day looks like\naclrtMalloc@3=207001 # the third\n\n;copy@1=stuck; link=lost;\n";
+    let rules = parse(text, WORDS).unwrap();
+    let texts: Vec<&str> = rules.iter().map(|rule| rule.text.as_str()).collect();
+    assert_eq!(texts, ["aclrtMalloc@3=207001", "copy@1=stuck", "link=lost"]);
+    assert!(parse(" ; \n# nothing\n", WORDS).unwrap().is_empty());
+}
+
+#[test]
+fn a_mistake_is_told_with_its_column_and_what_is_allowed() {
+    let expectations = [
+        ("aclrtMallok=207001", 1, "there is no function aclrtMallok"),
+        ("cpoy=lost", 1, "neither a function of the interface (acl...) nor one of task, copy"),
+        ("=207001", 1, "a function of the interface, or one of task"),
+        ("aclrt*alloc=207001", 6, "a star can only be the end"),
+        ("aclrtMalloc", 12, "\"@\" and a number, or \"=\" and an effect, found the end"),
+        ("aclrtMalloc@", 13, "3 (the third), 3+ (from then on), 3-5, or 10%:SEED"),
+        ("aclrtMalloc@0=207001", 13, "the number 1"),
+        ("aclrtMalloc@5-3=207001", 15, "3 comes before 5"),
+        ("copy@101%=lost", 6, "not a percentage"),
+        ("aclrtMalloc@3=", 15, "expected an effect; for a function: a code"),
+        ("aclrtMalloc@3=stuck", 15, "\"stuck\" is no effect here; for a function"),
+        ("aclrtMalloc=7", 13, "six digits"),
+        ("aclrtMalloc=ACL_ERROR_NONE", 13, "no code of the name"),
+        ("copy=slow 20", 13, "\"\" is not a unit of time; allowed: us, ms, s"),
+        ("copy=slow 2000000s", 11, "an hour at most"),
+        ("copy[sise=3]=lost", 6, "found \"sise\"; allowed here: size, stream, device"),
+        ("copy[peer=3]=lost", 6, "allowed here: size, stream, device"),
+        ("copy[size~3]=lost", 10, "one of = < <= > >="),
+        ("copy[size=3XB]=lost", 12, "allowed: B, KiB, MiB, GiB"),
+        ("copy[stream=x]=lost", 13, "a number"),
+        ("copy[stream=1=lost", 14, "\",\" or \"]\""),
+        ("copy=lost lost", 11, "\";\" or the end of the rule"),
+        ("copy=ecc 1+1", 6, "for a task"),
+        ("mmap=207001", 6, "for a request to the system: fail"),
+    ];
+    for (text, column, part) in expectations {
+        let (found, message) = mistake(text);
+        assert!(found == column && message.contains(part), "{text}: column {found}: {message}");
+    }
+    let error = parse("copy=lost\n  täsk=lost", WORDS).unwrap_err();
+    assert_eq!((error.line, error.column), (2, 3));
+    let shown = error.to_string();
+    assert!(shown.starts_with("line 2, column 3: ") && shown.ends_with("\n    täsk=lost\n    ^"), "{shown}");
+}
+
+#[test]
+fn every_rule_counts_and_the_first_that_fires_decides() {
+    let rules = parse("acl*@2=500000; aclrtMalloc@1-2=207001; aclrtMalloc[size>10]=207000", WORDS).unwrap();
+    let injection = Injection::new(rules);
+    let call = |size| {
+        let facts = || Facts { size: Some(size), ..Facts::default() };
+        injection.call("aclrtMalloc", facts).map(|strike| strike.effect)
+    };
+    assert_eq!(call(1), Some(Effect::Code(207_001)));
+    assert_eq!(call(1), Some(Effect::Code(500_000)));
+    assert_eq!(call(1), None);
+    assert_eq!(call(11), Some(Effect::Code(207_000)));
+    let account = injection.account();
+    assert!(account[0].ends_with("4 calls, fired once (call 2)"), "{account:?}");
+    assert!(account[1].ends_with("4 calls, fired 2 times (call 1, 2)"), "{account:?}");
+    assert!(account[2].ends_with("1 call, fired once (call 1)"), "{account:?}");
+}
+
+#[test]
+fn chances_depend_on_seed_and_number_alone() {
+    let fired = |text: &str| {
+        let injection = Injection::new(parse(text, WORDS).unwrap());
+        (0..1000).map(|_| injection.call("aclrtMalloc", Facts::default).is_some()).collect::<Vec<_>>()
+    };
+    let first = fired("aclrtMalloc@10%:42=207001");
+    assert_eq!(first, fired("aclrtMalloc@10%:42=207001"));
+    assert_ne!(first, fired("aclrtMalloc@10%:43=207001"));
+    let count = first.iter().filter(|fired| **fired).count();
+    assert!((60..140).contains(&count), "{count} of 1000 at 10%");
+    assert!(fired("aclrtMalloc@0%=207001").iter().all(|fired| !fired));
+    assert!(fired("aclrtMalloc@100%=207001").iter().all(|fired| *fired));
+}
+
+#[test]
+fn a_link_has_no_direction_and_damage_lasts_until_it_is_mended() {
+    let rules = parse("link[device=1, peer=0]@2=lost", WORDS).unwrap();
+    let injection = Injection::new(rules);
+    let cross = |device, peer| {
+        let facts = || Facts { device: Some(device), peer: Some(peer), ..Facts::default() };
+        injection.strike(|point| *point == Point::Link, facts).is_some()
+    };
+    assert!(!cross(0, 1) && !cross(0, 2) && cross(0, 1));
+    let mut damage = Damage::default();
+    damage.cut(1, 0);
+    damage.spoil(BadRange { device: 0, start: 4096, len: 64 });
+    assert!(damage.is_cut(0, 1) && damage.has_cut_link(1) && !damage.has_cut_link(2));
+    assert!(damage.bad(4159, 1).is_some() && damage.bad(4160, 1).is_none() && damage.bad(0, 4096).is_none());
+    assert!(!damage.mend(1, 4096, 64) && damage.mend(0, 4096, 1) && damage.bad(4096, 64).is_none());
+    damage.reset(0);
+    assert!(!damage.is_cut(0, 1));
+}

@@ -1,0 +1,206 @@
+//! `cargo xtask failpoints`: every fallible point of the demo and of the conformance programs fails once.
+//!
+//! A clean run counts the points: calls of the interface, and what the library asks the system for. Then each
+//! point fails in a run of its own, by a fault rule. The program may fail its checks, for that is what they
+//! are for; it must not crash, hang, panic inside the library, or leave a runtime that is of no use.
+
+use crate::conformance::{self, Built, End, clean_environment, command_line, in_parallel, quoted, run_into_within};
+use crate::tree;
+use anyhow::{Context, Result, ensure};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'a> {
+    pub filter: Option<&'a str>,
+    /// Names of kinds of points; none for all.
+    pub points: &'a [String],
+    /// Points of a kind and program at most, spread evenly.
+    pub most: Option<u64>,
+}
+
+/// Kinds of points: a name, the rule's point, the effect.
+const KINDS: [(&str, &str, &str); 6] = [
+    ("call", "acl*", "500000"),
+    ("mmap", "mmap", "fail"),
+    ("memfd", "memfd", "fail"),
+    ("mprotect", "mprotect", "fail"),
+    ("thread", "thread", "fail"),
+    ("buffer", "buffer", "fail"),
+];
+
+/// A number that no run reaches: such a rule only counts.
+const NEVER: u64 = 999_999_999;
+/// A program that takes longer hangs. A clean run takes a few seconds at most.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Programs that wait, by their own logic, for what a refused call would have brought: a host function, another
+/// process. They are exempt from the check for hanging when a call fails, and from nothing else.
+const WAITING: [&str; 0] = [];
+
+/// The program that is written to survive everything: it has to pass, and it looks for what is left behind.
+const STRICT: &str = "faults/cleanup";
+
+/// One run: the program, and the rule that it meets.
+struct Point<'a> {
+    program: &'a Built,
+    kind: &'static str,
+    number: u64,
+    rule: String,
+}
+
+pub fn run(options: &Options<'_>) -> Result<()> {
+    let known = KINDS.map(|(name, ..)| name);
+    for point in options.points {
+        ensure!(known.contains(&point.as_str()), "--points: {point:?} is none of {}", known.join(", "));
+    }
+    let started = Instant::now();
+    let library = tree::build_library()?;
+    let mut programs =
+        conformance::built(&conformance::Options { filter: None, ..tree::conformance_options(library.clone()) })?;
+    programs.push(demo(&library));
+    programs.retain(|program| options.filter.is_none_or(|filter| program.label.contains(filter)));
+    ensure!(!programs.is_empty(), "no program matches");
+
+    let output = tree::target().join("failpoints");
+    fs::create_dir_all(&output).with_context(|| format!("creating {}", output.display()))?;
+    let counts = in_parallel(&programs, |program| count(program, &output));
+    let mut points = Vec::new();
+    for (program, counts) in programs.iter().zip(counts) {
+        for ((name, point, effect), count) in KINDS.into_iter().zip(counts?) {
+            if options.points.is_empty() || options.points.iter().any(|wanted| wanted == name) {
+                let step = options.most.map_or(1, |most| count.div_ceil(most.max(1)).max(1));
+                points.extend((1..=count).step_by(step as usize).map(|number| {
+                    let rule = format!("{point}@{number}={effect}");
+                    Point { program, kind: name, number, rule }
+                }));
+            }
+        }
+    }
+    println!("{} programs, {} points", programs.len(), points.len());
+    let verdicts = in_parallel(&points, |point| point.run(&output));
+
+    let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut failed = 0;
+    for (point, verdict) in points.iter().zip(verdicts) {
+        *runs.entry(point.kind).or_default() += 1;
+        if let Some(why) = verdict? {
+            failed += 1;
+            println!("FAILED {} with {}: {why}", point.program.label, point.rule);
+        }
+    }
+    let kinds: Vec<String> = runs.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+    println!(
+        "failpoints: {} programs, {} runs ({}), {failed} failed, {:.1} s",
+        programs.len(),
+        points.len(),
+        kinds.join(", "),
+        started.elapsed().as_secs_f64()
+    );
+    ensure!(failed == 0, "{failed} points were not survived");
+    Ok(())
+}
+
+fn demo(library: &Path) -> Built {
+    Built { label: "demo/demo".to_owned(), binary: library.join("softacl"), variables: Vec::new() }
+}
+
+/// A program with its variables and a set of rules.
+fn command(program: &Built, rules: &str) -> Command {
+    let mut command = Command::new(&program.binary);
+    if program.label == "demo/demo" {
+        command.args(["demo", "--blocks", "64"]);
+    }
+    clean_environment(&mut command, false);
+    command.envs(program.variables.iter().map(|(name, value)| (name, value)));
+    command.env("SOFTACL_FAULTS", rules).env("CONFORMANCE_AFTERWARDS", "1");
+    command
+}
+
+/// Runs a program without faults and counts its points, in the order of [`KINDS`].
+fn count(program: &Built, output: &Path) -> Result<Vec<u64>> {
+    let rules: Vec<String> = KINDS.iter().map(|(_, point, effect)| format!("{point}@{NEVER}={effect}")).collect();
+    let file = output.join(format!("{}-clean.txt", program.label.replace('/', "-")));
+    let end = run_into_within(&mut command(program, &rules.join("; ")), &file, 2 * PATIENCE)?;
+    let text = read(&file)?;
+    ensure!(
+        matches!(end, End::Exited(status) if status.success()),
+        "{} does not pass without faults:\n{text}",
+        program.label
+    );
+    // Processes that a program starts count on their own: the busiest one says how far it is worth going.
+    let most = |number: usize| {
+        let start = format!("  rule {} ", number + 1);
+        let lines = text.lines().filter(|line| line.starts_with(&start) && line.ends_with(", never fired"));
+        lines.filter_map(matched).max().unwrap_or(0)
+    };
+    Ok((0..KINDS.len()).map(most).collect())
+}
+
+/// How often a rule was asked, from its line in the report.
+fn matched(line: &str) -> Option<u64> {
+    let before = line.strip_suffix(", never fired")?;
+    before.split_whitespace().rev().nth(1)?.parse().ok()
+}
+
+impl Point<'_> {
+    /// Runs the program with this point failing; says what was wrong, if anything was.
+    fn run(&self, output: &Path) -> Result<Option<String>> {
+        let name = format!("{}-{}-{}.txt", self.program.label.replace('/', "-"), self.kind, self.number);
+        let file: PathBuf = output.join(name);
+        let mut command = command(self.program, &self.rule);
+        let end = run_into_within(&mut command, &file, PATIENCE)?;
+        let text = read(&file)?;
+        let why = match end {
+            End::TimedOut if self.kind == "call" && WAITING.contains(&self.program.label.as_str()) => None,
+            End::TimedOut => Some(format!("still running after {} s", PATIENCE.as_secs())),
+            End::Exited(status) => match (status.signal(), status.code()) {
+                (Some(signal), _) => Some(format!("ended by signal {signal}")),
+                (None, Some(1)) if self.program.label == STRICT => Some("it did not clean up".to_owned()),
+                (None, Some(0 | 1)) => judge(&text, self.program.label == "demo/demo"),
+                (None, code) => Some(format!("exit code {}", code.unwrap_or(-1))),
+            },
+        };
+        match why {
+            None => fs::remove_file(&file).with_context(|| format!("removing {}", file.display())).map(|()| None),
+            Some(why) => {
+                let rule = quoted(&self.rule);
+                let words: Vec<String> = self
+                    .program
+                    .variables
+                    .iter()
+                    .map(|(name, value)| format!("{name}={}", quoted(&value.to_string_lossy())))
+                    .collect();
+                let repeat = format!("{} SOFTACL_FAULTS={rule} {}", words.join(" "), command_line(&command));
+                Ok(Some(format!("{why}\n  output: {}\n  repeat: {repeat}", file.display())))
+            }
+        }
+    }
+}
+
+/// What the output of a program that ended by itself says.
+fn judge(text: &str, is_demo: bool) -> Option<String> {
+    for bad in ["a panic was caught", "panicked at", "internal error"] {
+        if let Some(line) = text.lines().find(|line| line.contains(bad) && !line.contains("fault rule")) {
+            return Some(line.to_owned());
+        }
+    }
+    if is_demo {
+        return None;
+    }
+    let Some(line) = text.lines().rev().find_map(|line| line.strip_prefix("AFTERWARDS ")) else {
+        return Some("it did not come to its end".to_owned());
+    };
+    let code = line.split(' ').next().unwrap_or_default();
+    // 507033: the runtime could not be set up, which was told at the start. 2070nn: the program holds all there is.
+    let is_fine = code == "0" || code == "507033" || (code.starts_with("2070") && code != "207000");
+    (!is_fine).then(|| format!("not usable afterwards: {line}"))
+}
+
+fn read(path: &Path) -> Result<String> {
+    let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
