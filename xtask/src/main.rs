@@ -7,6 +7,7 @@ mod install;
 mod python;
 mod support;
 mod test;
+mod torch;
 mod tree;
 mod zoo;
 
@@ -52,6 +53,8 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         library: Option<PathBuf>,
     },
+    /// Run the PyTorch suite on the unmodified torch_npu; downloads about 3 GB the first time
+    TestTorch,
     /// Build the Python wheel into a directory
     Wheel {
         #[arg(long, value_name = "DIR", default_value = "target/wheels")]
@@ -116,6 +119,7 @@ fn main() -> Result<()> {
             ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
             Ok(())
         }
+        Command::TestTorch => torch::test(),
         Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
         Command::Soak { seconds } => test::soak(seconds),
         Command::Support { check } => support::write(check),
