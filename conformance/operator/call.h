@@ -37,8 +37,8 @@ static inline void destroy_tensor(Tensor used)
 /* Queues an operator and ends the tensors, which clients do while it may still be queued. */
 static inline aclError call(const char *name, int count, const Tensor *inputs, Tensor output, const aclopAttr *attr, aclrtStream stream)
 {
-    const aclTensorDesc *descs[8];
-    const aclDataBuffer *buffers[8];
+    const aclTensorDesc *descs[8] = {NULL};
+    const aclDataBuffer *buffers[8] = {NULL};
     for (int i = 0; i < count; i++) {
         descs[i] = inputs[i].desc;
         buffers[i] = inputs[i].buffer;

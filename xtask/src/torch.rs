@@ -49,6 +49,7 @@ pub fn test() -> Result<()> {
     let reuse = path("python/torch/early_reuse.py");
     let found = suite.run("check", &[], &[&reuse])?;
     says(&found, 2, "PROVEN H1  source changed between submit and execution")?;
+    says(&found, 2, "early_reuse.py:15 in <module>")?;
     says(&found, 2, "softacl check: 1 proven")?;
     says(&suite.run("check", &[], &[&reuse, "wait"])?, 0, "softacl check: 0 proven")?;
     println!("a pinned tensor that is reused too early is found, and one that is not is left in peace");
@@ -118,7 +119,7 @@ fn environment() -> Result<PathBuf> {
     tree::run(
         Command::new(&python)
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes"])
-            .args(["--no-cache-dir", "--requirement"])
+            .arg("--requirement")
             .arg(&requirements),
     )?;
     fs::write(&installed, wanted)?;
