@@ -21,6 +21,54 @@ pub fn run() -> Result<()> {
     in_shell(&format!("make -s -C {} run", copy().display()))
 }
 
+/// Runs the commands of the workflow in `examples/clients`, job by job, as a runner would: with the project as the
+/// working directory and softacl beside it. The job for PyTorch belongs to `cargo xtask test-torch`.
+pub fn clients() -> Result<()> {
+    let place = tree::target().join("clients-check");
+    if place.exists() {
+        fs::remove_dir_all(&place)?;
+    }
+    install::copy_tree(&tree::root().join("examples/clients"), &place.join("examples/clients"))?;
+    std::os::unix::fs::symlink(tree::root(), place.join("softacl"))?;
+    let workflow = fs::read_to_string(tree::root().join("examples/clients/github/softacl.yml"))?;
+    let path = format!("{}:{}", python::cmake()?.display(), std::env::var("PATH").unwrap_or_default());
+    let mut done = 0;
+    for (job, script) in scripts(&workflow) {
+        if job == "pytorch" {
+            continue;
+        }
+        let mut command = Command::new("bash");
+        command.args(["-e", "-c", &script]).current_dir(&place).env("PATH", &path);
+        command.env("SOFTACL_HOME", prefix()).stdin(Stdio::null());
+        tree::run(&mut command).with_context(|| format!("the job {job} of the workflow"))?;
+        done += 1;
+    }
+    ensure!(done == 4, "the workflow has {done} commands for the tests, not 4");
+    Ok(())
+}
+
+/// The scripts of a workflow with the names of their jobs. Knows only the layout of our own file.
+fn scripts(workflow: &str) -> Vec<(String, String)> {
+    let (mut job, mut found) = (String::new(), Vec::new());
+    let mut lines = workflow.lines().peekable();
+    while let Some(line) = lines.next() {
+        let depth = line.len() - line.trim_start().len();
+        match line.trim() {
+            name if depth == 2 && name.ends_with(':') => job = name.trim_end_matches(':').to_owned(),
+            "run: |" => {
+                let mut script = String::new();
+                while let Some(line) = lines.next_if(|line| line.starts_with("          ")) {
+                    script.push_str(line.trim_start());
+                    script.push('\n');
+                }
+                found.push((job.clone(), script));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Runs the examples in C and Python and the demo under the checker: nothing may be proven but what they do
 /// wrong on purpose.
 pub fn check(seeds: u32) -> Result<()> {

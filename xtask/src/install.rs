@@ -15,12 +15,16 @@ pub fn install(prefix: &Path) -> Result<()> {
     let prefix = fs::canonicalize(prefix)?;
     copy_tree(&tree::root().join("include"), &prefix.join("include"))?;
     place(&built.join("libascendcl.so"), &prefix.join("lib64/libascendcl.so"), 0o755)?;
-    let second_name = prefix.join("lib64/libacl_rt.so");
-    if second_name.symlink_metadata().is_ok() {
-        fs::remove_file(&second_name)?;
-    }
-    symlink("libascendcl.so", &second_name)?;
+    link("libascendcl.so", &prefix.join("lib64/libacl_rt.so"))?;
     place(&built.join("softacl"), &prefix.join("bin/softacl"), 0o755)?;
+    link("softacl", &prefix.join("bin/npu-smi"))?;
+    // A directory of their own: what is looked for in lib64 is really there.
+    for stub in softacl_stubs::LIBRARIES {
+        let path = prefix.join("stubs/lib64").join(stub.name);
+        fs::create_dir_all(path.parent().context("a file lies in a directory")?)?;
+        fs::write(&path, stub.bytes).with_context(|| format!("could not write {}", path.display()))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    }
     python::stage_module(&prefix.join("python/site-packages"))?;
     write(&prefix.join("set_env.sh"), SET_ENV)?;
     write(&prefix.join("lib64/pkgconfig/ascendcl.pc"), &PKG_CONFIG.replace("@VERSION@", VERSION))?;
@@ -34,14 +38,19 @@ pub fn install(prefix: &Path) -> Result<()> {
 }
 
 /// Finds its own place, so that the tree can be moved. Works in bash and zsh.
-const SET_ENV: &str = r#"# Makes this softacl the Ascend toolkit of the shell: source it.
+const SET_ENV: &str = r#"# Makes this softacl the Ascend toolkit of the shell: source it. With --stubs, stand-ins for further
+# libraries are found as well, which programs such as torch_npu need to load.
 _softacl_home="$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)"
 export ASCEND_HOME_PATH="$_softacl_home"
 export ASCEND_TOOLKIT_HOME="$_softacl_home"
-export LD_LIBRARY_PATH="$_softacl_home/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+_softacl_libraries="$_softacl_home/lib64"
+if [ "${1:-}" = --stubs ]; then
+  _softacl_libraries="$_softacl_libraries:$_softacl_home/stubs/lib64"
+fi
+export LD_LIBRARY_PATH="$_softacl_libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export PYTHONPATH="$_softacl_home/python/site-packages${PYTHONPATH:+:$PYTHONPATH}"
 export PATH="$_softacl_home/bin${PATH:+:$PATH}"
-unset _softacl_home
+unset _softacl_home _softacl_libraries
 "#;
 
 const PKG_CONFIG: &str = "prefix=${pcfiledir}/../..
@@ -87,6 +96,14 @@ pub fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
     fs::copy(from, &fresh).with_context(|| format!("could not copy {}", from.display()))?;
     fs::set_permissions(&fresh, fs::Permissions::from_mode(mode))?;
     fs::rename(&fresh, to).with_context(|| format!("could not write {}", to.display()))
+}
+
+/// A second name in the same directory.
+fn link(target: &str, path: &Path) -> Result<()> {
+    if path.symlink_metadata().is_ok() {
+        fs::remove_file(path)?;
+    }
+    symlink(target, path).with_context(|| format!("could not link {}", path.display()))
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

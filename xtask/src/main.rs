@@ -8,6 +8,7 @@ mod install;
 mod python;
 mod support;
 mod test;
+mod torch;
 mod tree;
 mod zoo;
 
@@ -65,6 +66,8 @@ enum Command {
         #[arg(long)]
         most: Option<u64>,
     },
+    /// Run the PyTorch suite on the unmodified torch_npu; downloads about 3 GB the first time
+    TestTorch,
     /// Build the Python wheel into a directory
     Wheel {
         #[arg(long, value_name = "DIR", default_value = "target/wheels")]
@@ -132,6 +135,7 @@ fn main() -> Result<()> {
         Command::Failpoints { filter, points, most } => {
             failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, most })
         }
+        Command::TestTorch => torch::test(),
         Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
         Command::Soak { seconds } => test::soak(seconds),
         Command::Support { check } => support::write(check),

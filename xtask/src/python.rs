@@ -40,27 +40,41 @@ pub fn wheel(output: &Path) -> Result<PathBuf> {
 /// examples on every interpreter of this machine.
 pub fn test() -> Result<()> {
     let wheel = wheel(&tree::target().join("wheels"))?;
-    let environment = tree::target().join("python-environment");
+    let environment = environment()?;
     let python = environment.join("bin/python");
-    let requirements = tree::root().join("python/requirements.txt");
-    if !python.exists() {
-        tree::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-    }
-    let pip = |arguments: &[&str]| {
-        tree::run(
-            Command::new(&python)
-                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-                .args(arguments),
-        )
-    };
-    pip(&["--requirement", &requirements.display().to_string()])?;
-    pip(&["--force-reinstall", "--no-deps", &wheel.display().to_string()])?;
+    pip(&python, &["--force-reinstall", "--no-deps", &wheel.display().to_string()])?;
     let mut tests = clean(&python);
     tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(tree::root().join("python/tests"));
     tree::run(&mut tests)?;
     let mut stubs = clean(&python);
     tree::run(stubs.args(["-m", "mypy.stubtest", "acl"]).current_dir(&environment))?;
     other_interpreters(&tree::target().join("wheel-stage"))
+}
+
+/// The environment of the tests, with what they need.
+fn environment() -> Result<PathBuf> {
+    let environment = tree::target().join("python-environment");
+    let python = environment.join("bin/python");
+    let requirements = tree::root().join("python/requirements.txt");
+    if !python.exists() {
+        tree::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+    }
+    pip(&python, &["--requirement", &requirements.display().to_string()])?;
+    Ok(environment)
+}
+
+fn pip(python: &Path, arguments: &[&str]) -> Result<()> {
+    let options = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    tree::run(Command::new(python).args(options).args(arguments))
+}
+
+/// A directory with CMake: that of the system, or the one from PyPI, so that nothing has to be installed by hand.
+pub fn cmake() -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    match std::env::split_paths(&path).find(|directory| directory.join("cmake").is_file()) {
+        Some(directory) => Ok(directory),
+        None => Ok(environment()?.join("bin")),
+    }
 }
 
 /// The path of the interpreter that `python3` stands for.

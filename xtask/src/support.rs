@@ -48,6 +48,7 @@ fn table() -> Result<String> {
     for area in areas {
         section(&mut text, area)?;
     }
+    operators(&mut text)?;
     elsewhere(&mut text)?;
     Ok(text)
 }
@@ -91,6 +92,27 @@ fn reason(function: &Function) -> &'static str {
         State::Absent(reason) => reason,
         _ => "",
     }
+}
+
+/// Functions of the operator packages that are there, because clients need them for copies.
+fn operators(text: &mut String) -> Result<()> {
+    writeln!(text, "## Operators that copy\n")?;
+    writeln!(
+        text,
+        "These belong to the operator packages. `libascendcl.so` has them because frameworks hand copies to operators;\n\
+         see [pytorch.md](pytorch.md).\n"
+    )?;
+    writeln!(text, "| function | state |\n| --- | --- |")?;
+    for line in include_str!("../../crates/ascendcl-sys/tables/operators.tsv").lines().skip(1) {
+        let [name, _, note, _] = line.split('\t').collect::<Vec<_>>()[..] else {
+            bail!("operators.tsv: {line:?} does not have four columns");
+        };
+        ensure!(!FUNCTIONS.iter().any(|f| f.name == name), "operators.tsv: {name} is a function of the runtime");
+        let state = if note.is_empty() { "complete".to_owned() } else { format!("partial: {note}") };
+        writeln!(text, "| `{name}` | {state} |")?;
+    }
+    writeln!(text)?;
+    Ok(())
 }
 
 /// Functions that clients of the runtime use and that belong to other libraries.

@@ -27,6 +27,7 @@ const STEPS: &[Step] = &[
     ("python", python::test),
     ("examples", examples::run),
     ("examples, checked", || examples::check(3)),
+    ("examples of clients", examples::clients),
     ("examples in Rust", rust_examples),
     ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3 })),
     ("demo", demo),

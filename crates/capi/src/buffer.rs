@@ -21,6 +21,11 @@ fn with<T>(buffer: *const c_void, use_it: impl FnOnce(&mut (usize, usize)) -> T)
     Some(use_it(&mut found.0.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
+/// Address and length of a live buffer.
+pub(crate) fn contents(buffer: *const c_void) -> Option<(usize, usize)> {
+    with(buffer, |contents| *contents)
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn aclCreateDataBuffer(data: *mut c_void, size: usize) -> *mut c_void {
     let fill =

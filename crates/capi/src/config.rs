@@ -81,17 +81,11 @@ pub const VARIABLES: &[Variable] = &[
 ];
 
 /// Builds the configuration; the error is a sentence that names the variable.
-pub(crate) fn from_environment() -> Result<Config, String> {
+pub fn from_environment() -> Result<Config, String> {
     let profile = profile(var("SOFTACL_SOC").as_deref(), var("SOFTACL_FORM").as_deref())
         .map_err(|e| format!("SOFTACL_SOC or SOFTACL_FORM: {e}"))?;
     let cann = cann(var("SOFTACL_CANN").as_deref()).map_err(|e| format!("SOFTACL_CANN: {e}"))?;
-    let count = match var("SOFTACL_DEVICES") {
-        None => 2,
-        Some(text) => match text.parse() {
-            Ok(count @ 1..=64) => count,
-            _ => return Err(format!("SOFTACL_DEVICES: {text:?} is not a number from 1 to 64")),
-        },
-    };
+    let count = device_count()?;
     let memory = match var("SOFTACL_MEMORY") {
         None => (profile.chip.memory_gib as usize) << 30,
         Some(text) => memory_size(&text).ok_or_else(|| {
@@ -126,6 +120,17 @@ pub(crate) fn from_environment() -> Result<Config, String> {
         injection: crate::faults::from_environment()?,
         ..Config::default()
     })
+}
+
+/// The devices that there are, visible to the program or not.
+pub fn device_count() -> Result<u32, String> {
+    match var("SOFTACL_DEVICES") {
+        None => Ok(2),
+        Some(text) => match text.parse() {
+            Ok(count @ 1..=64) => Ok(count),
+            _ => Err(format!("SOFTACL_DEVICES: {text:?} is not a number from 1 to 64")),
+        },
+    }
 }
 
 /// Whether a checker is asked for.

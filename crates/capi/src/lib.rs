@@ -9,6 +9,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 pub mod absent;
+pub mod attribute;
 mod check;
 mod config;
 pub mod door;
@@ -18,6 +19,7 @@ mod process;
 
 pub mod buffer;
 pub mod callback;
+pub mod compilation;
 pub mod context;
 pub mod copy;
 pub mod device;
@@ -33,14 +35,16 @@ pub mod ipc;
 pub mod log;
 pub mod memory;
 pub mod notify;
+pub mod operator;
 pub mod parameters;
 pub mod peer;
 pub mod pool;
 pub mod stream;
 pub mod symbol;
+pub mod tensor;
 pub mod value;
 pub mod version;
 pub mod virtual_memory;
 
-pub use config::{VARIABLES, Variable, memory_size};
+pub use config::{VARIABLES, Variable, device_count, from_environment, memory_size};
 pub use faults::rules as fault_rules;

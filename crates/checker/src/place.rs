@@ -31,7 +31,8 @@ impl Spot {
 
     /// The place of interrupted code, in a signal handler.
     pub(crate) fn interrupted(code: usize) -> Spot {
-        let python = python::frames();
+        let held = python::frames();
+        let python = if held.is_empty() { python::frames_without_lock() } else { held };
         if !python.is_empty() {
             return Spot { addresses: Box::default(), python };
         }

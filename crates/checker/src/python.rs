@@ -2,14 +2,22 @@
 //!
 //! Found by name at run time, so that the library needs no Python. The interpreter may be asked only
 //! by a thread that holds its lock. The module `acl` lets go of it in calls that can block, and
-//! therefore leaves a note before.
+//! therefore leaves a note before. Other extensions leave none: for a thread of theirs that has let go, a thread
+//! of ours takes the lock and looks, while the first one waits, but not long. It must not take the lock itself:
+//! whoever has it may be waiting for this very thread.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Frames that are kept.
 const DEPTH: usize = 6;
+/// How long a thread waits for its frames.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Line {
@@ -34,7 +42,8 @@ pub(crate) fn lines() -> Box<[Line]> {
     if !frames.is_empty() {
         return frames;
     }
-    NOTE.try_with(|note| note.borrow().clone()).unwrap_or_default()
+    let note = NOTE.try_with(|note| note.borrow().clone()).unwrap_or_default();
+    if note.is_empty() { frames_without_lock() } else { note }
 }
 
 struct Interpreter {
@@ -48,6 +57,15 @@ struct Interpreter {
     keep: unsafe extern "C" fn(*mut c_void),
     release: unsafe extern "C" fn(*mut c_void),
     clear: unsafe extern "C" fn(),
+    is_there: unsafe extern "C" fn() -> c_int,
+    is_ending: unsafe extern "C" fn() -> c_int,
+    own_state: unsafe extern "C" fn() -> *mut c_void,
+    frame_of: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    take_lock: unsafe extern "C" fn() -> c_int,
+    release_lock: unsafe extern "C" fn(c_int),
+    main: unsafe extern "C" fn() -> *mut c_void,
+    first_state: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    next_state: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
 }
 
 fn interpreter() -> Option<&'static Interpreter> {
@@ -67,6 +85,14 @@ fn find() -> Option<Interpreter> {
             unsafe { std::mem::transmute::<*mut c_void, $type>(found) }
         }};
     }
+    // It has a public name since 3.13.
+    let ending = [c"Py_IsFinalizing", c"_Py_IsFinalizing"].into_iter().find_map(|name| {
+        // SAFETY: looks a name up in what is loaded already.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        // SAFETY: both take nothing and return an int.
+        (!found.is_null())
+            .then(|| unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(found) })
+    });
     Some(Interpreter {
         holds_lock: symbol!(c"PyGILState_Check", unsafe extern "C" fn() -> c_int),
         frame: symbol!(c"PyEval_GetFrame", unsafe extern "C" fn() -> *mut c_void),
@@ -78,37 +104,130 @@ fn find() -> Option<Interpreter> {
         keep: symbol!(c"Py_IncRef", unsafe extern "C" fn(*mut c_void)),
         release: symbol!(c"Py_DecRef", unsafe extern "C" fn(*mut c_void)),
         clear: symbol!(c"PyErr_Clear", unsafe extern "C" fn()),
+        is_there: symbol!(c"Py_IsInitialized", unsafe extern "C" fn() -> c_int),
+        is_ending: ending?,
+        own_state: symbol!(c"PyGILState_GetThisThreadState", unsafe extern "C" fn() -> *mut c_void),
+        frame_of: symbol!(c"PyThreadState_GetFrame", unsafe extern "C" fn(*mut c_void) -> *mut c_void),
+        take_lock: symbol!(c"PyGILState_Ensure", unsafe extern "C" fn() -> c_int),
+        release_lock: symbol!(c"PyGILState_Release", unsafe extern "C" fn(c_int)),
+        main: symbol!(c"PyInterpreterState_Main", unsafe extern "C" fn() -> *mut c_void),
+        first_state: symbol!(c"PyInterpreterState_ThreadHead", unsafe extern "C" fn(*mut c_void) -> *mut c_void),
+        next_state: symbol!(c"PyThreadState_Next", unsafe extern "C" fn(*mut c_void) -> *mut c_void),
     })
 }
 
 pub(crate) fn frames() -> Box<[Line]> {
     let Some(python) = interpreter() else { return Box::default() };
-    let mut lines = Vec::new();
-    // SAFETY: this thread holds the interpreter's lock, as asked first; every reference that is
-    // returned as new is released, the one that is borrowed is kept before.
+    // SAFETY: this thread holds the interpreter's lock, as asked first; the frame is borrowed, and kept.
     unsafe {
         if (python.holds_lock)() == 0 {
             return Box::default();
         }
-        let mut frame = (python.frame)();
+        let frame = (python.frame)();
         (python.keep)(frame);
-        while !frame.is_null() && lines.len() < DEPTH {
-            let code = (python.code)(frame);
-            let line = (python.line)(frame).max(0) as u32;
-            let file = python.text_of(code, c"co_filename");
-            let function = python.text_of(code, c"co_name");
-            (python.release)(code);
-            lines.push(Line { file, function, line });
-            let back = (python.back)(frame);
-            (python.release)(frame);
-            frame = back;
-        }
-        (python.release)(frame);
+        python.lines_from(frame)
     }
-    lines.into()
+}
+
+/// A question of a thread that has let go of the lock: its state, and whether it still waits.
+struct Question {
+    state: usize,
+    answer: Arc<Answer>,
+}
+
+#[derive(Default)]
+struct Answer {
+    lines: Mutex<Box<[Line]>>,
+    is_there: AtomicBool,
+}
+
+/// The frames of the calling thread when it has let go of the lock. Also in a signal handler: what it waits for
+/// is another thread, and not for long.
+pub(crate) fn frames_without_lock() -> Box<[Line]> {
+    let Some(python) = interpreter() else { return Box::default() };
+    if !python.can_be_locked() {
+        return Box::default();
+    }
+    // SAFETY: can be asked by any thread.
+    let state = unsafe { (python.own_state)() };
+    // SAFETY: as above. A thread that holds the lock was asked already, and has no frames.
+    if state.is_null() || unsafe { (python.holds_lock)() } != 0 {
+        return Box::default();
+    }
+    let answer = Arc::new(Answer::default());
+    let question = Question { state: state as usize, answer: Arc::clone(&answer) };
+    if !asker().is_some_and(|asker| asker.send(question).is_ok()) {
+        return Box::default();
+    }
+    let asked = Instant::now();
+    while !answer.is_there.load(Ordering::Acquire) {
+        if asked.elapsed() > PATIENCE {
+            return Box::default();
+        }
+        thread::yield_now();
+    }
+    std::mem::take(&mut *answer.lines.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The thread that takes the lock for others.
+fn asker() -> Option<Sender<Question>> {
+    static ASKER: OnceLock<Option<Mutex<Sender<Question>>>> = OnceLock::new();
+    let asker = ASKER.get_or_init(|| {
+        let (sender, questions) = channel::<Question>();
+        let answer_all = move || questions.iter().for_each(|question| answer(&question));
+        thread::Builder::new().name("softacl-frames".to_owned()).spawn(answer_all).ok()?;
+        Some(Mutex::new(sender))
+    });
+    Some(asker.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).clone())
+}
+
+fn answer(question: &Question) {
+    let Some(python) = interpreter().filter(|python| python.can_be_locked()) else { return };
+    // SAFETY: the lock is taken and given back by this thread alone. While it is held no thread of the interpreter
+    // comes or goes, so a state that is in the list is alive; the frame is ours, and released.
+    let lines = unsafe {
+        let held = (python.take_lock)();
+        let mut state = (python.first_state)((python.main)());
+        while !state.is_null() && state as usize != question.state {
+            state = (python.next_state)(state);
+        }
+        let lines = if state.is_null() { Box::default() } else { python.lines_from((python.frame_of)(state)) };
+        (python.release_lock)(held);
+        lines
+    };
+    *question.answer.lines.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    question.answer.is_there.store(true, Ordering::Release);
 }
 
 impl Interpreter {
+    /// An interpreter that is coming to its end ends threads that ask for its lock.
+    fn can_be_locked(&self) -> bool {
+        // SAFETY: both can be asked by any thread.
+        unsafe { (self.is_there)() != 0 && (self.is_ending)() == 0 }
+    }
+
+    /// The lines from a frame outwards. SAFETY: the lock is held, and the frame is NULL or a reference that is
+    /// given away.
+    unsafe fn lines_from(&self, mut frame: *mut c_void) -> Box<[Line]> {
+        let mut lines = Vec::new();
+        // SAFETY: as the caller promises; every reference that is returned as new is released.
+        unsafe {
+            while !frame.is_null() && lines.len() < DEPTH {
+                let code = (self.code)(frame);
+                let line = (self.line)(frame).max(0) as u32;
+                let file = self.text_of(code, c"co_filename");
+                let function = self.text_of(code, c"co_name");
+                (self.release)(code);
+                lines.push(Line { file, function, line });
+                let back = (self.back)(frame);
+                (self.release)(frame);
+                frame = back;
+            }
+            (self.release)(frame);
+        }
+        lines.into()
+    }
+
     /// SAFETY: the interpreter's lock is held and `object` is alive.
     unsafe fn text_of(&self, object: *mut c_void, name: &CStr) -> String {
         // SAFETY: as the caller promises; the text lives as long as the value that it belongs to.

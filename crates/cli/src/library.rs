@@ -1,5 +1,5 @@
 //! Where `libascendcl.so` is: in `../lib64` in an installation; in a build beside this program, under the name
-//! of its crate.
+//! of its crate. The stand-ins for other libraries are in `../stubs/lib64`, or are written when they are asked for.
 
 use anyhow::{Context, Result, bail};
 use std::env;
@@ -14,10 +14,58 @@ const BUILT: &str = "libascendcl_capi.so";
 /// The names under which clients ask for the one library.
 const NAMES: [&str; 2] = [LIBRARY, "libacl_rt.so"];
 
-/// A directory that holds the library under all its names, for LD_LIBRARY_PATH.
-pub fn directory() -> Result<PathBuf> {
+/// The name under which detection code asks for the tool that lists the chips.
+pub const NPU_SMI: &str = "npu-smi";
+
+/// What a program finds: directories for its environment.
+pub struct Directories {
+    /// Holds the library under all its names, for LD_LIBRARY_PATH.
+    pub library: PathBuf,
+    /// Holds the stand-ins for other libraries, for LD_LIBRARY_PATH behind it.
+    pub stubs: Option<PathBuf>,
+    /// Holds `npu-smi`, for PATH.
+    pub tools: PathBuf,
+}
+
+pub fn directories(with_stubs: bool) -> Result<Directories> {
     let program = env::current_exe().and_then(fs::canonicalize).context("could not find this program's own path")?;
     let beside = program.parent().unwrap_or(Path::new("/"));
+    let library = library(beside)?;
+    let tools = match beside.join(NPU_SMI).is_file() {
+        true => beside.to_owned(),
+        false => {
+            let tools = owned(&program)?.join("bin");
+            fs::create_dir_all(&tools).with_context(|| format!("could not create {}", tools.display()))?;
+            place_link(&program, &tools.join(NPU_SMI))?;
+            tools
+        }
+    };
+    let stubs = with_stubs.then(|| stubs(&program, beside)).transpose()?;
+    Ok(Directories { library, stubs, tools })
+}
+
+/// The stand-ins of the installation, or those that this program carries.
+fn stubs(program: &Path, beside: &Path) -> Result<PathBuf> {
+    let installed = beside.join("../stubs/lib64");
+    if softacl_stubs::LIBRARIES.iter().all(|library| installed.join(library.name).is_file()) {
+        return Ok(fs::canonicalize(installed)?);
+    }
+    let directory = owned(program)?.join("stubs");
+    fs::create_dir_all(&directory).with_context(|| format!("could not create {}", directory.display()))?;
+    for library in softacl_stubs::LIBRARIES {
+        let path = directory.join(library.name);
+        if fs::read(&path).is_ok_and(|there| there == library.bytes) {
+            continue;
+        }
+        let fresh = directory.join(format!(".{}.{}", library.name, std::process::id()));
+        fs::write(&fresh, library.bytes)
+            .and_then(|()| fs::rename(&fresh, &path))
+            .with_context(|| format!("could not write {}", path.display()))?;
+    }
+    Ok(directory)
+}
+
+fn library(beside: &Path) -> Result<PathBuf> {
     let places = [beside.join("../lib64").join(LIBRARY), beside.join(BUILT), beside.join("deps").join(BUILT)];
     let Some(found) = places.iter().find(|place| place.is_file()) else {
         let tried = places.map(|place| place.display().to_string()).join(", ");
@@ -33,25 +81,34 @@ pub fn directory() -> Result<PathBuf> {
 
 /// A build has the library under another name: a directory of links adds those that clients ask for.
 fn link(library: &Path) -> Result<PathBuf> {
-    let mut hasher = DefaultHasher::new();
-    library.hash(&mut hasher);
-    let user = fs::metadata("/proc/self").map(|me| me.uid()).unwrap_or(0);
-    let links = env::temp_dir().join(format!("softacl-{user}-{:016x}", hasher.finish()));
-    fs::create_dir_all(&links).with_context(|| format!("could not create {}", links.display()))?;
-    let owner = fs::metadata(&links)?.uid();
-    if owner != user {
-        bail!("{} belongs to user {owner}, not to {user}: remove it", links.display());
-    }
+    let links = owned(library)?;
     for name in NAMES {
-        let path = links.join(name);
-        if fs::read_link(&path).is_ok_and(|target| target == library) {
-            continue;
-        }
-        // Another run may do the same at this moment: the link appears whole or not at all.
-        let fresh = links.join(format!(".{name}.{}", std::process::id()));
-        symlink(library, &fresh)
-            .and_then(|()| fs::rename(&fresh, &path))
-            .with_context(|| format!("could not link {}", path.display()))?;
+        place_link(library, &links.join(name))?;
     }
     Ok(links)
+}
+
+/// A directory of this user for what belongs to a file of a build.
+fn owned(file: &Path) -> Result<PathBuf> {
+    let mut hasher = DefaultHasher::new();
+    file.hash(&mut hasher);
+    let user = fs::metadata("/proc/self").map(|me| me.uid()).unwrap_or(0);
+    let directory = env::temp_dir().join(format!("softacl-{user}-{:016x}", hasher.finish()));
+    fs::create_dir_all(&directory).with_context(|| format!("could not create {}", directory.display()))?;
+    let owner = fs::metadata(&directory)?.uid();
+    if owner != user {
+        bail!("{} belongs to user {owner}, not to {user}: remove it", directory.display());
+    }
+    Ok(directory)
+}
+
+fn place_link(target: &Path, path: &Path) -> Result<()> {
+    if fs::read_link(path).is_ok_and(|there| there == target) {
+        return Ok(());
+    }
+    // Another run may do the same at this moment: the link appears whole or not at all.
+    let fresh = path.with_extension(format!("new.{}", std::process::id()));
+    symlink(target, &fresh)
+        .and_then(|()| fs::rename(&fresh, path))
+        .with_context(|| format!("could not link {}", path.display()))
 }

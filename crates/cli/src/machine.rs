@@ -1,12 +1,13 @@
 //! The machine that a program meets: the options that `run` and `check` share, and its environment.
 
-use crate::library;
+use crate::library::{self, Directories};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use softacl_engine::Schedule;
 use std::env;
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[derive(Args, Debug, Default)]
@@ -36,18 +37,29 @@ pub struct Machine {
     /// Tell every failing call on standard error, with the reason
     #[arg(long)]
     log: bool,
+    /// Put stand-ins for further vendor libraries behind softacl, so that programs load that need them
+    ///
+    /// They are libhccl, libge_runner and a few more, and contain only functions that refuse. For a program in a
+    /// Python environment that has torch_npu, which does not load without them, they are there by themselves.
+    #[arg(long)]
+    with_stubs: bool,
 }
 
 impl Machine {
     /// The program with softacl in place of the Ascend libraries.
     pub fn command(&self, program: &[OsString]) -> Result<Command> {
         self.check()?;
-        let mut paths = vec![library::directory()?];
-        if let Some(before) = env::var_os("LD_LIBRARY_PATH") {
-            paths.extend(env::split_paths(&before).filter(|path| *path != PathBuf::new()));
-        }
+        let Directories { library, stubs, tools } =
+            library::directories(self.with_stubs || has_torch_npu(&program[0]))?;
+        let before = |variable| {
+            let text = env::var_os(variable).unwrap_or_default();
+            env::split_paths(&text).filter(|path| *path != PathBuf::new()).collect::<Vec<_>>()
+        };
+        let libraries = [library].into_iter().chain(stubs).chain(before("LD_LIBRARY_PATH"));
+        let programs = [tools].into_iter().chain(before("PATH"));
         let mut command = Command::new(&program[0]);
-        command.args(&program[1..]).env("LD_LIBRARY_PATH", env::join_paths(paths)?);
+        command.args(&program[1..]);
+        command.env("LD_LIBRARY_PATH", env::join_paths(libraries)?).env("PATH", env::join_paths(programs)?);
         for (variable, _, value) in self.options() {
             if let Some(value) = value {
                 command.env(variable, value);
@@ -62,7 +74,9 @@ impl Machine {
     /// The options as they were given, for a command that repeats this one.
     pub fn words(&self) -> Vec<String> {
         let given = self.options().into_iter().filter_map(|(_, option, value)| Some([option, value?]));
-        given.flatten().map(str::to_owned).chain(self.log.then(|| "--log".to_owned())).collect()
+        let flags = [(self.log, "--log"), (self.with_stubs, "--with-stubs")];
+        let flags = flags.into_iter().filter_map(|(given, flag)| given.then_some(flag));
+        given.flatten().chain(flags).map(str::to_owned).collect()
     }
 
     fn options(&self) -> [(&'static str, &'static str, Option<&str>); 7] {
@@ -100,6 +114,19 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+/// Whether a program lies in a Python environment with `torch_npu`: `bin` beside `lib/python3.x/site-packages`.
+fn has_torch_npu(program: &OsStr) -> bool {
+    // The first that is found is the one that is run.
+    let places = match Path::new(program).components().count() {
+        1 => env::split_paths(&env::var_os("PATH").unwrap_or_default()).map(|path| path.join(program)).collect(),
+        _ => vec![PathBuf::from(program)],
+    };
+    let Some(found) = places.into_iter().find(|place| place.is_file()) else { return false };
+    let Some(environment) = found.parent().and_then(Path::parent) else { return false };
+    let versions = fs::read_dir(environment.join("lib")).into_iter().flatten().flatten();
+    versions.into_iter().any(|version| version.path().join("site-packages/torch_npu").is_dir())
 }
 
 /// Reads `--schedule`.

@@ -9,9 +9,12 @@ mod environment;
 mod explain;
 mod library;
 mod machine;
+mod npu_smi;
 mod run;
 
 use clap::{Parser, Subcommand};
+use std::ffi::OsStr;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// AscendCL without the NPU: run, explain and try programs written for Ascend on any machine.
@@ -40,12 +43,25 @@ enum Command {
     Env(environment::Arguments),
     Demo(demo::Arguments),
     Bench(bench::Arguments),
+    #[command(name = "npu-smi")]
+    NpuSmi(npu_smi::Arguments),
 }
 
 fn main() -> ExitCode {
     // A reader that has seen enough ends us quietly, as it does other commands.
     // SAFETY: restores the default action of a signal, before there are threads.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    // Detection code calls us by another name.
+    let mut words = std::env::args_os();
+    if words.next().is_some_and(|name| Path::new(&name).file_name() == Some(OsStr::new(library::NPU_SMI))) {
+        return match npu_smi::run(&words.collect::<Vec<_>>()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{error:#}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(message) => {
@@ -64,6 +80,7 @@ fn main() -> ExitCode {
         Command::Env(arguments) => environment::main(&arguments).map(done),
         Command::Demo(arguments) => demo::main(&arguments).map(done),
         Command::Bench(arguments) => bench::main(&arguments).map(done),
+        Command::NpuSmi(arguments) => npu_smi::main(&arguments).map(done),
     };
     match result {
         Ok(code) => code,

@@ -54,6 +54,35 @@ fn run_sets_the_environment_and_becomes_the_program() {
 }
 
 #[test]
+fn stand_ins_come_behind_the_library_and_only_when_asked_for() {
+    let script = "echo $LD_LIBRARY_PATH; ls $(echo $LD_LIBRARY_PATH | tr : ' ')";
+    let with = text(&softacl(&["run", "--with-stubs", "--", "sh", "-c", script]).stdout);
+    let (paths, files) = with.split_once('\n').expect("a line of paths");
+    assert!(paths.split(':').nth(1).is_some_and(|second| second.contains("stubs")), "{paths}");
+    for library in ["libhccl.so", "libacl_op_compiler.so", "libge_runner.so", "libgraph.so", "libacl_tdt_channel.so"] {
+        assert!(files.contains(library), "{files}");
+    }
+    let without = text(&softacl(&["run", "--", "sh", "-c", script]).stdout);
+    assert!(!without.contains("libhccl.so"), "{without}");
+}
+
+#[test]
+fn programs_that_look_for_npu_smi_find_one_that_says_what_it_is() {
+    let run = |words: &str| softacl(&["run", "--soc", "Ascend310P", "--devices", "3", "--", "sh", "-c", words]);
+    let table = text(&run("npu-smi info").stdout);
+    assert!(table.contains("softacl") && table.contains("there is no card"), "{table}");
+    assert_eq!(table.matches("310P").count(), 3, "{table}");
+    let width = table.lines().next().map(str::len);
+    assert!(table.lines().all(|line| Some(line.len()) == width), "{table}");
+    let list = text(&run("npu-smi info -l").stdout);
+    assert!(list.contains("Total Count                    : 3"), "{list}");
+    assert_eq!(list.matches("NPU ID").count(), 3, "{list}");
+    let other = run("npu-smi set -t reset");
+    assert!(!other.status.success() && text(&other.stderr).contains("npu-smi info"), "{}", text(&other.stderr));
+    assert_eq!(softacl(&["npu-smi", "info", "-l"]).status.code(), Some(0));
+}
+
+#[test]
 fn wrong_options_are_told_before_the_program_starts() {
     for (arguments, word) in [
         (["--soc", "H100"], "H100"),

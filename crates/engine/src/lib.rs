@@ -67,12 +67,14 @@ mod interleavings;
 
 #[cfg(not(loom))]
 pub use {
+    bytes::convert::Scalar,
     bytes::reduce::{Element, Operation, float_to_half, half_to_float},
     calls::{AccessGrant, Caller, DeviceUsage, EventStatus, PeerStatus, PhysicalRequest},
     context::ContextKey,
     copy::{
-        BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, FailIndex, FillRequest, Location,
-        OffsetRequest, PlaneRequest, ReduceRequest, WordFillRequest, kinds,
+        BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, ElementChange, FailIndex,
+        FillRequest, Location, OffsetRequest, PlaneRequest, RearrangeRequest, ReduceRequest, TensorSource, TensorView,
+        WordFillRequest, kinds,
     },
     drive::{Schedule, ValueCondition},
     error::{Code, Error, Layer, RangeFault, Result, fail},

@@ -245,6 +245,11 @@ impl Task {
                 memory.touch(reduction.target, reduction.len, Mode::Read),
                 memory.touch(reduction.target, reduction.len, Mode::Write),
             ],
+            Task::Rearrange(rearranged) => {
+                let [reads, writes] = rearranged.ranges();
+                let reads = reads.into_iter().map(|(at, len)| memory.touch(at, len, Mode::Read));
+                reads.chain(writes.into_iter().map(|(at, len)| memory.touch(at, len, Mode::Write))).collect()
+            }
             Task::Described { descriptor, form } => {
                 let span = task::described(memory, *descriptor, *form).ok();
                 let own = Touch { address: *descriptor, len: form.size(), mode: Mode::Read };

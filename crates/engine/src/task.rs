@@ -5,6 +5,7 @@
 
 use crate::bytes::reduce::{Element, Operation};
 use crate::bytes::{self, Fault, Span};
+use crate::copy::rearrange::Rearranged;
 use crate::drive::Spans;
 use crate::drive::outside::Vigil;
 use crate::error::{Error, Result, fail};
@@ -41,6 +42,7 @@ pub(crate) enum Task {
         count: usize,
     },
     Reduce(Box<Reduction>),
+    Rearrange(Box<Rearranged>),
     /// A copy whose descriptor is read when it runs.
     Described {
         descriptor: usize,
@@ -183,6 +185,7 @@ impl Task {
             Task::WriteValue { target, .. } => meets(*target, size_of::<u64>()),
             Task::Await(vigil) => vigil.touches(start, len),
             Task::Reduce(reduction) => meets(reduction.target, reduction.len) || meets(reduction.source, reduction.len),
+            Task::Rearrange(rearranged) => rearranged.plan.extents().iter().any(|(at, size)| meets(*at, *size)),
             Task::Node { node, .. } => node.content().touches(start, len),
             Task::Condition(condition) => condition.touches(start, len),
             Task::Update(update) => update.contents.iter().any(|content| content.touches(start, len)),
@@ -220,6 +223,7 @@ impl Task {
             Task::Plane(_) => "2D copy",
             Task::Fill { .. } | Task::FillWords { .. } => "memory set",
             Task::Reduce(_) => "reduction",
+            Task::Rearrange(_) => "tensor copy",
             Task::Described { .. } => "copy by descriptor",
             Task::Indirect(_) => "copy by address cells",
             Task::Record { .. } | Task::RecordShared { .. } => "event record",

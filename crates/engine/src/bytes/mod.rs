@@ -10,6 +10,8 @@
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 mod routines;
 
+pub(crate) mod convert;
+pub(crate) mod rearrange;
 pub(crate) mod reduce;
 
 pub(crate) use routines::code_range;

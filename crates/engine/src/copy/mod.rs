@@ -10,6 +10,7 @@ mod direction;
 mod fill;
 mod linear;
 mod plane;
+pub(crate) mod rearrange;
 mod reduce;
 
 pub use batch::{BatchAttribute, BatchFailure, BatchRequest, FailIndex, Location};
@@ -17,6 +18,7 @@ pub use descriptor::{DescriptorRequest, OffsetRequest};
 pub use fill::{FillRequest, WordFillRequest};
 pub use linear::CopyRequest;
 pub use plane::PlaneRequest;
+pub use rearrange::{ElementChange, RearrangeRequest, TensorSource, TensorView};
 pub use reduce::ReduceRequest;
 
 use crate::bytes::{Manner, Span};

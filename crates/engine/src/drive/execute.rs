@@ -125,6 +125,10 @@ impl Machine {
             }
             Task::CacheOperation => Ok(()),
             Task::Reduce(reduction) => reduction.run(),
+            Task::Rearrange(rearranged) => {
+                let [(source, len), (target, _)] = rearranged.plan.extents();
+                Ok(rearranged.plan.run().map_err(task::inaccessible(Span { target, source, len }))?)
+            }
             Task::Described { descriptor, form } => alone(task::described(&self.memory, descriptor, form)?),
             Task::Indirect(indirect) => alone(indirect.resolve(&self.memory)?),
             Task::Record { .. }

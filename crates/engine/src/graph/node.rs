@@ -145,6 +145,8 @@ fn again(task: &Task) -> Option<Task> {
         Task::Fill { target, byte, len } => Task::Fill { target: *target, byte: *byte, len: *len },
         Task::FillWords { target, word, count } => Task::FillWords { target: *target, word: *word, count: *count },
         Task::Reduce(reduction) => Task::Reduce(reduction.clone()),
+        // Its value stays with the content.
+        Task::Rearrange(rearranged) => Task::Rearrange(Box::new(rearranged.again())),
         Task::Described { descriptor, form } => Task::Described { descriptor: *descriptor, form: *form },
         Task::Indirect(indirect) => Task::Indirect(indirect.clone()),
         // A callback to a subscribed thread is delivered once, which programs rely on.

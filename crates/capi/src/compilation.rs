@@ -1,0 +1,48 @@
+//! Options for the compiler of operators. There is none: what is set is kept and given back.
+//!
+//! Of the defaults only one is known here, because it is the truth: nothing is compiled when a program runs.
+
+use crate::door::{doors, text};
+use softacl_engine::{Error, fail, fault};
+use std::collections::BTreeMap;
+use std::ffi::c_char;
+use std::sync::{Mutex, PoisonError};
+
+static OPTIONS: Mutex<BTreeMap<i32, String>> = Mutex::new(BTreeMap::new());
+
+/// The option that says whether operators are compiled at run time, `ACL_OP_JIT_COMPILE`.
+const COMPILE_AT_RUN_TIME: i32 = 10;
+
+fn option(number: i32) -> Option<String> {
+    let set = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).get(&number).cloned();
+    set.or_else(|| (number == COMPILE_AT_RUN_TIME).then(|| "disable".to_owned()))
+}
+
+/// Bytes of an option with its end; 0 for one that has no value.
+#[unsafe(no_mangle)]
+pub extern "C" fn aclGetCompileoptSize(number: i32) -> usize {
+    option(number).map_or(0, |value| value.len() + 1)
+}
+
+doors! {
+    fn aclSetCompileopt(number: i32, value: *const c_char) |_caller| {
+        let Some(value) = text(value, "value")? else { return fail(Error::Null("value")) };
+        OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).insert(number, value);
+        Ok(())
+    }
+
+    fn aclGetCompileopt(number: i32, value: *mut c_char, length: usize) |_caller| {
+        if value.is_null() {
+            return fail(Error::Null("value"));
+        }
+        let Some(mut found) = option(number) else {
+            return fail(Error::Argument(format!("option {number} was not set, and there is no compiler that has a default")));
+        };
+        found.push('\0');
+        if found.len() > length {
+            return fail(Error::Argument(format!("option {number} has {} bytes, and there is room for {length}", found.len())));
+        }
+        fault::ensure();
+        if fault::write_out(value as usize, found.as_bytes()) { Ok(()) } else { fail(Error::Argument("value cannot be written".to_owned())) }
+    }
+}

@@ -1,0 +1,370 @@
+//! The operators that are really memory copies, and what each of them copies.
+//!
+//! A row turns a call into requests of the engine: a shape, and for each side where its elements are. Nothing is
+//! looked up in memory here except small inputs that lie on the host, such as the order of a transposition.
+//! Formats in which a chip keeps matrices in tiles are not known, and refused.
+
+use super::{Call, Tensor};
+use crate::attribute::Value;
+use crate::buffer::aclDataTypeSize;
+use crate::door::array;
+use crate::tensor::{Description, type_name};
+use ascendcl_sys::*;
+use softacl_engine::{ElementChange, Error, RearrangeRequest, Result, Scalar, TensorSource, TensorView, fail};
+
+type Row = (&'static str, fn(&Call) -> Result<Vec<RearrangeRequest>>);
+
+/// Every operator that there is.
+const TABLE: &[Row] = &[
+    ("AsStrided", as_strided),
+    ("Cast", cast),
+    ("ConcatD", concatenate),
+    ("Fill", fill),
+    ("Identity", identity),
+    ("OnesLike", |call| like(call, 1)),
+    ("Slice", slice),
+    ("StridedSlice", strided_slice),
+    ("TensorMove", identity),
+    ("Transpose", transpose),
+    ("ViewCopy", view_copy),
+    ("ZerosLike", |call| like(call, 0)),
+];
+
+/// What a call comes down to.
+pub(super) fn requests(call: &Call) -> Result<Vec<RearrangeRequest>> {
+    match TABLE.iter().find(|(name, _)| *name == call.operator) {
+        Some((_, plan)) => {
+            for tensor in call.inputs.iter().chain(&call.outputs) {
+                check_format(&tensor.description)?;
+            }
+            plan(call)
+        }
+        None => {
+            let names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
+            fail(Error::Feature(format!(
+                "softacl computes nothing; of the operators it has those that copy ({}), and not {}",
+                names.join(", "),
+                call.describe()
+            )))
+        }
+    }
+}
+
+fn cast(call: &Call) -> Result<Vec<RearrangeRequest>> {
+    let ([input], [output]) = tensors(call)?;
+    let (from, to) = (input.description.data_type, output.description.data_type);
+    match call.attributes.get("dst_type") {
+        Some(Value::Int(asked)) if *asked != i64::from(to) => {
+            return refuse(call, &format!("dst_type is not the type of the output, which is {to}"));
+        }
+        _ => {}
+    }
+    let shape = shape(call, &output.description)?;
+    if shape != self::shape(call, &input.description)? {
+        return refuse(call, "the shapes differ");
+    }
+    let change = match (scalar(from), scalar(to)) {
+        _ if from == to => keep(call, from)?,
+        (Some(from), Some(to)) => ElementChange::Convert { from, to },
+        _ => return refuse(call, &format!("{} cannot be converted to {}", type_name(from), type_name(to))),
+    };
+    Ok(vec![request(&shape, dense(output, &shape), dense(input, &shape), change)])
+}
+
+fn identity(call: &Call) -> Result<Vec<RearrangeRequest>> {
+    let ([input], [output]) = tensors(call)?;
+    let shape = shape(call, &output.description)?;
+    if shape != self::shape(call, &input.description)? {
+        return refuse(call, "the shapes differ");
+    }
+    let change = same(call, input, output)?;
+    Ok(vec![request(&shape, dense(output, &shape), dense(input, &shape), change)])
+}
+
+fn transpose(call: &Call) -> Result<Vec<RearrangeRequest>> {
+    let ([input, order], [output]) = tensors(call)?;
+    let order = sizes(call, order, "perm")?;
+    let (from, to) = (shape(call, &input.description)?, shape(call, &output.description)?);
+    let mut sorted = order.clone();
+    sorted.sort_unstable();
+    if !sorted.into_iter().eq(0..from.len()) || !order.iter().map(|axis| from[*axis]).eq(to.iter().copied()) {
+        return refuse(call, &format!("perm {order:?} does not turn one shape into the other"));
+    }
+    let mut source = dense(input, &from);
+    source.strides = order.iter().map(|axis| source.strides[*axis]).collect();
+    Ok(vec![request(&to, dense(output, &to), source, same(call, input, output)?)])
+}
+
+fn slice(call: &Call) -> Result<Vec<RearrangeRequest>> {
+    let ([input, offsets, lengths], [output]) = tensors(call)?;
+    let (offsets, lengths) = (sizes(call, offsets, "offsets")?, integers(call, lengths, "size")?);
+    let (from, to) = (shape(call, &input.description)?, shape(call, &output.description)?);
+    if offsets.len() != from.len() || lengths.len() != from.len() || to.len() != from.len() {
+        return refuse(call, "offsets, size and the shapes have different ranks");
+    }
+    for axis in 0..from.len() {
+        let asked = if lengths[axis] == -1 {
+            from[axis].checked_sub(offsets[axis])
+        } else {
+            usize::try_from(lengths[axis]).ok()
+        };
+        if asked != Some(to[axis]) || offsets[axis].checked_add(to[axis]).is_none_or(|end| end > from[axis]) {
+            return refuse(call, &format!("offsets {offsets:?} and size {lengths:?} leave the input"));
+        }
+    }
+    let mut source = dense(input, &from);
+    source.offset = offsets.iter().zip(&source.strides).map(|(offset, stride)| offset * stride).sum();
+    Ok(vec![request(&to, dense(output, &to), source, same(call, input, output)?)])
+}
+
+fn strided_slice(call: &Call) -> Result<Vec<RearrangeRequest>> {
+    let ([input, begins, ends, steps], [output]) = tensors(call)?;
+    let masks = ["begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"];
+    if masks.iter().any(|mask| !matches!(call.attributes.get(*mask), None | Some(Value::Int(0)))) {
+        return refuse(call, "masks are not supported");
+    }
+    let (begins, ends, steps) =
+        (sizes(call, begins, "begin")?, sizes(call, ends, "end")?, sizes(call, steps, "strides")?);
+    let (from, to) = (shape(call, &input.description)?, shape(call, &output.description)?);
+    if [begins.len(), ends.len(), steps.len(), to.len()] != [from.len(); 4] {
+        return refuse(call, "begin, end, strides and the shapes have different ranks");
+    }
+    for axis in 0..from.len() {
+        let (begin, end, step) = (begins[axis], ends[axis].min(from[axis]), steps[axis]);
+        if step == 0 || end.saturating_sub(begin).div_ceil(step) != to[axis] {
+            return refuse(
+                call,
+                &format!("begin {begins:?}, end {ends:?} and strides {steps:?} do not give the output"),
+            );
+        }
+    }
+    let mut source = dense(input, &from);
+    source.offset = begins.iter().zip(&source.strides).map(|(begin, stride)| begin * stride).sum();
+    for (stride, step) in source.strides.iter_mut().zip(&steps) {
+        *stride *= step;
+    }
+    Ok(vec![request(&to, dense(output, &to), source, same(call, input, output)?)])
+}
+
+fn as_strided(call: &Call) -> Result<Vec<RearrangeRequest>> {
+    let ([input, lengths, strides, offset], [output]) = tensors(call)?;
+    let source = view(call, input, strides, offset)?;
+    let to = shape(call, &output.description)?;
+    if sizes(call, lengths, "size")? != to {
+        return refuse(call, "size is not the shape of the output");
+    }
+    Ok(vec![request(&to, dense(output, &to), source, same(call, input, output)?)])
+}
+
+/// Both sides come with shape, strides and offset; the output is the first input under another name.
+fn view_copy(call: &Call) -> Result<Vec<RearrangeRequest>> {
+    let ([target, to_lengths, to_strides, to_offset, source, from_lengths, from_strides, from_offset], [output]) =
+        tensors(call)?;
+    if target.address != output.address {
+        return refuse(call, "the output is not in the place of the first input");
+    }
+    let lengths = sizes(call, to_lengths, "dst_size")?;
+    if lengths != sizes(call, from_lengths, "src_size")? {
+        return refuse(call, "dst_size and src_size differ");
+    }
+    let change = same(call, source, target)?;
+    let to = view(call, target, to_strides, to_offset)?;
+    let from = view(call, source, from_strides, from_offset)?;
+    Ok(vec![request(&lengths, to, from, change)])
+}
+
+fn concatenate(call: &Call) -> Result<Vec<RearrangeRequest>> {
+    let [output] = &call.outputs[..] else { return refuse(call, "there must be one output") };
+    let whole = shape(call, &output.description)?;
+    let axis = match call.attributes.get("concat_dim") {
+        Some(Value::Int(axis)) if *axis < 0 => usize::try_from(*axis + whole.len() as i64).ok(),
+        Some(Value::Int(axis)) => usize::try_from(*axis).ok(),
+        _ => None,
+    };
+    let Some(axis) = axis.filter(|axis| *axis < whole.len()) else {
+        return refuse(call, "concat_dim is no dimension of the output");
+    };
+    let mut at = 0;
+    let mut requests = Vec::new();
+    for input in &call.inputs {
+        let part = shape(call, &input.description)?;
+        let fits = part.len() == whole.len()
+            && (0..whole.len()).all(|other| other == axis || part[other] == whole[other])
+            && at + part[axis] <= whole[axis];
+        if !fits {
+            return refuse(call, "an input does not fit into the output");
+        }
+        let mut target = dense(output, &whole);
+        target.offset = at * target.strides[axis];
+        at += part[axis];
+        requests.push(request(&part, target, dense(input, &part), same(call, input, output)?));
+    }
+    if at != whole[axis] {
+        return refuse(call, "the inputs do not fill the output");
+    }
+    Ok(requests)
+}
+
+fn fill(call: &Call) -> Result<Vec<RearrangeRequest>> {
+    let ([lengths, value], [output]) = tensors(call)?;
+    let to = shape(call, &output.description)?;
+    // A single number is described as one element, and asked for as a list of one.
+    let asked: usize = sizes(call, lengths, "dims")?.iter().product();
+    if asked != to.iter().product::<usize>() {
+        return refuse(call, "dims is not the shape of the output");
+    }
+    let change = same(call, value, output)?;
+    let mut bytes = host_bytes(call, value, "value")?;
+    bytes.truncate(aclDataTypeSize(value.description.data_type));
+    Ok(vec![RearrangeRequest { target: dense(output, &to), shape: to, source: TensorSource::Value(bytes), change }])
+}
+
+fn like(call: &Call, value: u8) -> Result<Vec<RearrangeRequest>> {
+    let ([_], [output]) = tensors(call)?;
+    let to = shape(call, &output.description)?;
+    let Some(kind) = scalar(output.description.data_type) else {
+        return refuse(call, &format!("{} has no such value here", type_name(output.description.data_type)));
+    };
+    let change = ElementChange::Convert { from: Scalar::Uint8, to: kind };
+    Ok(vec![RearrangeRequest {
+        target: dense(output, &to),
+        shape: to,
+        source: TensorSource::Value(vec![value]),
+        change,
+    }])
+}
+
+fn request(shape: &[usize], target: TensorView, source: TensorView, change: ElementChange) -> RearrangeRequest {
+    RearrangeRequest { shape: shape.to_vec(), target, source: TensorSource::View(source), change }
+}
+
+fn refuse<T>(call: &Call, why: &str) -> Result<T> {
+    fail(Error::Parameter(format!("{why}: {}", call.describe())))
+}
+
+/// The tensors of an operator that has so many of them.
+fn tensors<const I: usize, const O: usize>(call: &Call) -> Result<([&Tensor; I], [&Tensor; O])> {
+    let inputs: Vec<&Tensor> = call.inputs.iter().collect();
+    let outputs: Vec<&Tensor> = call.outputs.iter().collect();
+    match (inputs.try_into(), outputs.try_into()) {
+        (Ok(inputs), Ok(outputs)) => Ok((inputs, outputs)),
+        _ => refuse(call, &format!("it takes {I} inputs and {O} outputs")),
+    }
+}
+
+fn shape(call: &Call, description: &Description) -> Result<Vec<usize>> {
+    let known = description.dimensions.iter().map(|dimension| usize::try_from(*dimension)).collect();
+    match known {
+        Ok(shape) if description.elements().is_some() => Ok(shape),
+        _ => refuse(call, "a dimension is not known"),
+    }
+}
+
+/// A tensor without gaps.
+fn dense(tensor: &Tensor, shape: &[usize]) -> TensorView {
+    let mut strides = vec![1; shape.len()];
+    for axis in (1..shape.len()).rev() {
+        strides[axis - 1] = strides[axis] * shape[axis].max(1);
+    }
+    TensorView { address: tensor.address, size: tensor.size, offset: 0, strides }
+}
+
+/// A tensor with strides and an offset of its own.
+fn view(call: &Call, tensor: &Tensor, strides: &Tensor, offset: &Tensor) -> Result<TensorView> {
+    let strides = sizes(call, strides, "stride")?;
+    let [offset] = sizes(call, offset, "storage offset")?[..] else {
+        return refuse(call, "there is not one storage offset");
+    };
+    Ok(TensorView { address: tensor.address, size: tensor.size, offset, strides })
+}
+
+/// Elements that stay as they are.
+fn same(call: &Call, one: &Tensor, other: &Tensor) -> Result<ElementChange> {
+    if one.description.data_type != other.description.data_type {
+        return refuse(call, "the types differ");
+    }
+    keep(call, one.description.data_type)
+}
+
+fn keep(call: &Call, data_type: i32) -> Result<ElementChange> {
+    match aclDataTypeSize(data_type) {
+        0 => refuse(call, &format!("elements of {} have no whole bytes", type_name(data_type))),
+        size => Ok(ElementChange::Keep(size)),
+    }
+}
+
+fn scalar(data_type: i32) -> Option<Scalar> {
+    Some(match data_type {
+        ACL_BOOL => Scalar::Bool,
+        ACL_INT8 => Scalar::Int8,
+        ACL_INT16 => Scalar::Int16,
+        ACL_INT32 => Scalar::Int32,
+        ACL_INT64 => Scalar::Int64,
+        ACL_UINT8 => Scalar::Uint8,
+        ACL_FLOAT16 => Scalar::Float16,
+        ACL_BF16 => Scalar::Bfloat16,
+        ACL_FLOAT => Scalar::Float32,
+        ACL_DOUBLE => Scalar::Float64,
+        _ => return None,
+    })
+}
+
+/// Formats in which elements lie in the order of the dimensions.
+fn check_format(description: &Description) -> Result<()> {
+    let plain = [
+        ACL_FORMAT_UNDEFINED,
+        ACL_FORMAT_NCHW,
+        ACL_FORMAT_NHWC,
+        ACL_FORMAT_ND,
+        ACL_FORMAT_HWCN,
+        ACL_FORMAT_NDHWC,
+        ACL_FORMAT_NCDHW,
+        ACL_FORMAT_NC,
+        ACL_FORMAT_NCL,
+    ];
+    let stored = description.storage.as_ref().map_or(description.format, |(format, _)| *format);
+    if plain.contains(&stored) {
+        return Ok(());
+    }
+    fail(Error::Feature(format!("a tensor is stored in format {stored}, which is not one of plain order ({plain:?})")))
+}
+
+/// The bytes of an input that must be known when the operator is called.
+fn host_bytes(call: &Call, tensor: &Tensor, what: &str) -> Result<Vec<u8>> {
+    let Description { constant, placement, .. } = &tensor.description;
+    if let Some(constant) = constant {
+        return Ok(constant.clone());
+    }
+    if *placement == ACL_MEMTYPE_DEVICE {
+        return refuse(call, &format!("{what} is in the memory of the device; it must be on the host"));
+    }
+    match array(tensor.address as *const u8, tensor.size, "a small input")? {
+        Some(bytes) => Ok(bytes.to_vec()),
+        None => refuse(call, &format!("{what} has no data")),
+    }
+}
+
+fn integers(call: &Call, tensor: &Tensor, what: &str) -> Result<Vec<i64>> {
+    let bytes = host_bytes(call, tensor, what)?;
+    let wanted = tensor.description.elements();
+    let mut values: Vec<i64> = match tensor.description.data_type {
+        ACL_INT64 => bytes.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect(),
+        ACL_INT32 => bytes.as_chunks().0.iter().map(|bytes| i32::from_le_bytes(*bytes).into()).collect(),
+        other => return refuse(call, &format!("{what} is a {}, not an integer", type_name(other))),
+    };
+    match wanted {
+        Some(wanted) if wanted <= values.len() => {
+            values.truncate(wanted);
+            Ok(values)
+        }
+        _ => refuse(call, &format!("{what} has less data than its description says")),
+    }
+}
+
+fn sizes(call: &Call, tensor: &Tensor, what: &str) -> Result<Vec<usize>> {
+    let values = integers(call, tensor, what)?;
+    match values.iter().map(|value| usize::try_from(*value)).collect() {
+        Ok(sizes) => Ok(sizes),
+        Err(_) => refuse(call, &format!("{what} {values:?} has a negative number")),
+    }
+}

@@ -1,0 +1,228 @@
+//! Descriptions of tensors: the data that clients hand to operators. Nothing here touches memory of a device.
+//!
+//! A description is a key, so a stale or foreign pointer is simply not found.
+
+use crate::door::{array, doors, out, text};
+use ascendcl_sys::*;
+use softacl_engine::handle::{Key, Kind, Slots};
+use softacl_engine::{Error, Result, fail};
+use std::ffi::{c_char, c_void};
+use std::fmt;
+use std::ptr;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// Dimensions of a tensor at most; nothing that clients make comes near.
+const MAX_DIMENSIONS: usize = 64;
+/// What the interface answers for a dimension that is not known.
+const UNKNOWN_RANK: i64 = -2;
+
+/// What an `aclTensorDesc*` names.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Description {
+    pub(crate) data_type: i32,
+    pub(crate) dimensions: Vec<i64>,
+    pub(crate) format: i32,
+    /// As the device keeps it, when that differs.
+    pub(crate) storage: Option<(i32, Vec<i64>)>,
+    pub(crate) name: String,
+    /// An `aclMemType`: where the data is.
+    pub(crate) placement: i32,
+    /// The value, when it was given with the description.
+    pub(crate) constant: Option<Vec<u8>>,
+}
+
+impl Description {
+    /// Elements of the tensor; `None` when a dimension is not known.
+    pub(crate) fn elements(&self) -> Option<usize> {
+        self.dimensions
+            .iter()
+            .try_fold(1usize, |product, dimension| product.checked_mul(usize::try_from(*dimension).ok()?))
+    }
+}
+
+impl fmt::Display for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?}", type_name(self.data_type), self.dimensions)?;
+        if self.format != ACL_FORMAT_ND && self.format != ACL_FORMAT_NCHW {
+            write!(f, " in format {}", self.format)?;
+        }
+        match &self.storage {
+            Some((format, dimensions)) if (*format, dimensions) != (self.format, &self.dimensions) => {
+                write!(f, " stored as {dimensions:?} in format {format}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A data type, as the messages call it.
+pub(crate) fn type_name(data_type: i32) -> String {
+    let name = match data_type {
+        ACL_FLOAT => "float32",
+        ACL_FLOAT16 => "float16",
+        ACL_BF16 => "bfloat16",
+        ACL_DOUBLE => "float64",
+        ACL_INT8 => "int8",
+        ACL_INT16 => "int16",
+        ACL_INT32 => "int32",
+        ACL_INT64 => "int64",
+        ACL_UINT8 => "uint8",
+        ACL_UINT16 => "uint16",
+        ACL_UINT32 => "uint32",
+        ACL_UINT64 => "uint64",
+        ACL_BOOL => "bool",
+        ACL_COMPLEX64 => "complex64",
+        ACL_COMPLEX128 => "complex128",
+        other => return format!("type {other}"),
+    };
+    name.to_owned()
+}
+
+#[derive(Default)]
+struct Tensor(Mutex<Description>);
+
+impl Kind for Tensor {
+    const NUMBER: u8 = 5;
+}
+
+static TENSORS: LazyLock<Slots<Tensor>> = LazyLock::new(Slots::default);
+
+fn with<T>(tensor: *const c_void, use_it: impl FnOnce(&mut Description) -> T) -> Option<T> {
+    let found = TENSORS.get(Key::from_raw(tensor as usize)?)?;
+    Some(use_it(&mut found.0.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn change(tensor: *const c_void, change: impl FnOnce(&mut Description) -> Result<()>) -> Result<()> {
+    match with(tensor, change) {
+        Some(result) => result,
+        None => fail(Error::Argument(format!("{tensor:?} is not a live tensor description"))),
+    }
+}
+
+/// What a description says now.
+pub(crate) fn description(tensor: *const c_void) -> Result<Description> {
+    match with(tensor, |found| found.clone()) {
+        Some(found) => Ok(found),
+        None => fail(Error::Argument(format!("{tensor:?} is not a live tensor description"))),
+    }
+}
+
+fn dimensions(count: i32, values: *const i64) -> Result<Vec<i64>> {
+    let count = usize::try_from(count).ok().filter(|count| *count <= MAX_DIMENSIONS);
+    let Some(count) = count else {
+        return fail(Error::Argument(format!("numDims is not in 0 to {MAX_DIMENSIONS}")));
+    };
+    match array(values, count, "dims")? {
+        Some(values) => Ok(values.to_vec()),
+        None if count == 0 => Ok(Vec::new()),
+        None => fail(Error::Null("dims")),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aclCreateTensorDesc(data_type: i32, count: i32, dims: *const i64, format: i32) -> *mut c_void {
+    let Ok(dimensions) = dimensions(count, dims) else { return ptr::null_mut() };
+    let made = Description { data_type, dimensions, format, ..Description::default() };
+    let fill = |tensor: &Tensor, _| *tensor.0.lock().unwrap_or_else(PoisonError::into_inner) = made;
+    TENSORS.insert(fill).map_or(ptr::null_mut(), |key| key.raw() as *mut c_void)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn aclDestroyTensorDesc(tensor: *const c_void) {
+    if let Some(key) = Key::from_raw(tensor as usize) {
+        TENSORS.remove(key);
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn aclGetTensorDescType(tensor: *const c_void) -> i32 {
+    with(tensor, |tensor| tensor.data_type).unwrap_or(ACL_DT_UNDEFINED)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn aclGetTensorDescFormat(tensor: *const c_void) -> i32 {
+    with(tensor, |tensor| tensor.format).unwrap_or(ACL_FORMAT_UNDEFINED)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn aclGetTensorDescNumDims(tensor: *const c_void) -> usize {
+    with(tensor, |tensor| tensor.dimensions.len()).unwrap_or(0)
+}
+
+/// 0 when a dimension is not known.
+#[unsafe(no_mangle)]
+pub extern "C" fn aclGetTensorDescElementCount(tensor: *const c_void) -> usize {
+    with(tensor, |tensor| tensor.elements()).flatten().unwrap_or(0)
+}
+
+/// Bytes of the tensor; 0 when a dimension or the size of the type is not known.
+#[unsafe(no_mangle)]
+pub extern "C" fn aclGetTensorDescSize(tensor: *const c_void) -> usize {
+    let bytes =
+        |tensor: &mut Description| tensor.elements()?.checked_mul(crate::buffer::aclDataTypeSize(tensor.data_type));
+    with(tensor, bytes).flatten().unwrap_or(0)
+}
+
+/// The old form, which cannot tell an error from a size.
+#[unsafe(no_mangle)]
+pub extern "C" fn aclGetTensorDescDim(tensor: *const c_void, index: usize) -> i64 {
+    with(tensor, |tensor| tensor.dimensions.get(index).copied()).flatten().unwrap_or(-1)
+}
+
+doors! {
+    fn aclGetTensorDescDimV2(tensor: *const c_void, index: usize, size: *mut i64) |_caller| {
+        let size = out(size, "dimSize")?;
+        let found = description(tensor)?;
+        match found.dimensions.get(index) {
+            Some(_) if found.dimensions == [UNKNOWN_RANK] => fail(Error::Argument("the rank of the tensor is not known".to_owned())),
+            Some(dimension) => size.set(*dimension),
+            None => fail(Error::Argument(format!("there is no dimension {index}: the tensor is {found}"))),
+        }
+    }
+
+    fn aclSetTensorStorageFormat(tensor: *mut c_void, format: i32) |_caller| { store_format(tensor, format) }
+    fn aclSetTensorFormat(tensor: *mut c_void, format: i32) |_caller| { store_format(tensor, format) }
+
+    fn aclSetTensorStorageShape(tensor: *mut c_void, count: i32, dims: *const i64) |_caller| { store_shape(tensor, count, dims) }
+    fn aclSetTensorShape(tensor: *mut c_void, count: i32, dims: *const i64) |_caller| { store_shape(tensor, count, dims) }
+
+    fn aclSetTensorPlaceMent(tensor: *mut c_void, place: i32) |_caller| {
+        change(tensor, |tensor| {
+            tensor.placement = place;
+            Ok(())
+        })
+    }
+
+    /// The value is copied: the program may free its own at once.
+    fn aclSetTensorConst(tensor: *mut c_void, data: *mut c_void, size: usize) |_caller| {
+        let value = array(data.cast::<u8>().cast_const(), size, "dataBuffer")?.map(<[u8]>::to_vec);
+        change(tensor, |tensor| {
+            tensor.constant = value;
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn aclSetTensorDescName(tensor: *mut c_void, name: *const c_char) {
+    if let Ok(name) = text(name, "name") {
+        with(tensor, |tensor| tensor.name = name.unwrap_or_default());
+    }
+}
+
+fn store_format(tensor: *mut c_void, format: i32) -> Result<()> {
+    change(tensor, |tensor| {
+        let dimensions = tensor.dimensions.clone();
+        tensor.storage.get_or_insert((format, dimensions)).0 = format;
+        Ok(())
+    })
+}
+
+fn store_shape(tensor: *mut c_void, count: i32, dims: *const i64) -> Result<()> {
+    let dimensions = dimensions(count, dims)?;
+    change(tensor, |tensor| {
+        let format = tensor.format;
+        tensor.storage.get_or_insert((format, Vec::new())).1 = dimensions;
+        Ok(())
+    })
+}

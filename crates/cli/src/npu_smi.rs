@@ -1,0 +1,78 @@
+//! `npu-smi`: the chips of the chosen profile, for detection code that looks for the tool of that name.
+//!
+//! It says that it is softacl, and `NA` for everything that only a card has. It knows `info` and `info -l`;
+//! whatever else the tool of a card can do is refused.
+
+use anyhow::{Result, anyhow, bail};
+use clap::Args;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+
+/// List the chips as `npu-smi` does: `info`, or `info -l`.
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+pub struct Arguments {
+    /// info, info -l
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+pub fn main(arguments: &Arguments) -> Result<()> {
+    run(&arguments.words)
+}
+
+/// The command with its words, however it was called.
+pub fn run(words: &[OsString]) -> Result<()> {
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let text = match words[..] {
+        ["info"] => table()?,
+        ["info", "-l"] => list()?,
+        ["-v" | "--version"] => format!("npu-smi of softacl {}\n", env!("CARGO_PKG_VERSION")),
+        _ => bail!(
+            "npu-smi: this is softacl, which knows `npu-smi info` and `npu-smi info -l`; not `{}`",
+            words.join(" ")
+        ),
+    };
+    print!("{text}");
+    Ok(())
+}
+
+fn list() -> Result<String> {
+    let count = ascendcl_capi::device_count().map_err(|error| anyhow!(error))?;
+    let soc = soc()?.0;
+    let mut text = format!("\t{:<30} : {count}\n", "Total Count");
+    for device in 0..count {
+        write!(text, "\n\t{:<30} : {device}\n", "NPU ID")?;
+        writeln!(text, "\t{:<30} : {soc} (softacl, no card)", "Product Name")?;
+        writeln!(text, "\t{:<30} : 1", "Chip Count")?;
+    }
+    Ok(text)
+}
+
+fn table() -> Result<String> {
+    let count = ascendcl_capi::device_count().map_err(|error| anyhow!(error))?;
+    let (soc, memory) = soc()?;
+    let name = soc.trim_start_matches("Ascend");
+    let thin = format!("+{}+{}+{}+\n", "-".repeat(27), "-".repeat(15), "-".repeat(52));
+    let thick = thin.replace('-', "=");
+    let title = format!("npu-smi of softacl {}: there is no card, the chips are software", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("+{}+\n| {title:<95}|\n{thin}", "-".repeat(96));
+    let mut row = |cells: [&str; 3]| writeln!(text, "| {:<26}| {:<14}| {:<51}|", cells[0], cells[1], cells[2]);
+    row(["NPU   Name", "Health", "Power(W)    Temp(C)           Hugepages-Usage(page)"])?;
+    row(["Chip", "Bus-Id", "AICore(%)   Memory-Usage(MB)  HBM-Usage(MB)"])?;
+    text.push_str(&thick);
+    for device in 0..count {
+        let mut row = |cells: [&str; 3]| writeln!(text, "| {:<26}| {:<14}| {:<51}|", cells[0], cells[1], cells[2]);
+        row([&format!("{device:<5} {name}"), "NA", "NA          NA                NA"])?;
+        row(["0", "NA", &format!("NA          NA                NA / {}", memory >> 20)])?;
+        text.push_str(&thick);
+    }
+    Ok(text)
+}
+
+/// The name of the chip and the bytes of its memory.
+fn soc() -> Result<(String, usize)> {
+    let config = ascendcl_capi::from_environment().map_err(|error| anyhow!(error))?;
+    Ok((config.profile.soc.clone(), config.memory))
+}

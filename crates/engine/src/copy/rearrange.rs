@@ -1,0 +1,153 @@
+//! Copies of tensors between layouts and types, and tensors of one value: what operators that only move memory
+//! come down to. They stay on one device.
+
+use crate::bytes::convert::Scalar;
+use crate::bytes::rearrange::{Change, Layout, MAX_ELEMENT, Rearrangement};
+use crate::calls::Caller;
+use crate::error::{Error, Result, fail};
+use crate::memory::Spot;
+use crate::task::Task;
+
+/// One side: elements at constant distances in every dimension.
+#[derive(Debug, Clone)]
+pub struct TensorView {
+    pub address: usize,
+    /// Bytes that the program says are there.
+    pub size: usize,
+    /// Elements before the first one.
+    pub offset: usize,
+    /// Elements between neighbours, for each dimension.
+    pub strides: Vec<usize>,
+}
+
+/// What becomes of an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ElementChange {
+    /// So many bytes, as they are.
+    Keep(usize),
+    Convert {
+        from: Scalar,
+        to: Scalar,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub struct RearrangeRequest {
+    pub shape: Vec<usize>,
+    pub target: TensorView,
+    pub source: TensorSource,
+    pub change: ElementChange,
+}
+
+#[derive(Debug, Clone)]
+pub enum TensorSource {
+    View(TensorView),
+    /// The same value everywhere: the bytes of one element.
+    Value(Vec<u8>),
+}
+
+impl Caller<'_> {
+    pub fn rearrange_async(&self, request: &RearrangeRequest, stream: usize) -> Result<()> {
+        let explicit = self.explicit_stream(stream)?;
+        let at = self.submission(explicit)?;
+        if at.stream.context() != Some(at.context) {
+            return fail(self.machine.other_context("stream", at.stream, at.context));
+        }
+        if request.shape.contains(&0) {
+            return Ok(());
+        }
+        let change = match request.change {
+            ElementChange::Keep(size) if (1..=MAX_ELEMENT).contains(&size) => Change::Keep(size),
+            ElementChange::Keep(size) => {
+                return fail(Error::Parameter(format!("an element has {size} bytes; 1 to {MAX_ELEMENT} are possible")));
+            }
+            ElementChange::Convert { from, to } => Change::Convert { from, to },
+        };
+        let (from, to) = change.sizes();
+        let (target, to_spot) = self.layout("destination", &request.target, &request.shape, to)?;
+        let task = match &request.source {
+            TensorSource::View(view) => {
+                let (source, from_spot) = self.layout("source", view, &request.shape, from)?;
+                if !to_spot.place.is_device() || to_spot.place != from_spot.place {
+                    return fail(Error::Parameter(format!(
+                        "an operator works within one device, not from {} to {}",
+                        from_spot.place.describe(),
+                        to_spot.place.describe()
+                    )));
+                }
+                let plan = Rearrangement::new(&request.shape, target, source, change);
+                Task::Rearrange(Box::new(Rearranged { plan, value: None, is_constant: false }))
+            }
+            TensorSource::Value(value) => {
+                if !to_spot.place.is_device() {
+                    return fail(Error::Parameter(format!(
+                        "an operator works on a device, not on {}",
+                        to_spot.place.describe()
+                    )));
+                }
+                if value.len() != from {
+                    return fail(Error::Parameter(format!("the value has {} bytes, an element {from}", value.len())));
+                }
+                let value: Box<[u8]> = value.as_slice().into();
+                let source = Layout { start: value.as_ptr() as usize, steps: vec![0; request.shape.len()] };
+                let plan = Rearrangement::new(&request.shape, target, source, change);
+                Task::Rearrange(Box::new(Rearranged { plan, value: Some(value), is_constant: true }))
+            }
+        };
+        self.queue(at, task)
+    }
+
+    /// Finds a side and refuses one that leaves what the program declared, or its allocation.
+    fn layout(&self, side: &'static str, view: &TensorView, shape: &[usize], element: usize) -> Result<(Layout, Spot)> {
+        let wild = || Box::new(Error::Parameter(format!("the {side} has a layout that no memory can hold")));
+        if view.strides.len() != shape.len() {
+            return fail(Error::Parameter(format!(
+                "the {side} has {} strides for {} dimensions",
+                view.strides.len(),
+                shape.len()
+            )));
+        }
+        let last = shape.iter().zip(&view.strides).try_fold(view.offset, |sum, (count, stride)| {
+            (count - 1).checked_mul(*stride).and_then(|far| sum.checked_add(far))
+        });
+        let needed = last.and_then(|last| last.checked_add(1)?.checked_mul(element)).ok_or_else(wild)?;
+        if needed > view.size {
+            return fail(Error::Parameter(format!(
+                "the {side} needs {needed} bytes, but its data buffer has {}",
+                view.size
+            )));
+        }
+        let spot = self.machine.memory.finder().find(side, view.address)?;
+        spot.covers(side, needed)?;
+        let steps = view.strides.iter().map(|stride| stride * element).collect();
+        Ok((Layout { start: spot.reach + view.offset * element, steps }, spot))
+    }
+}
+
+/// A rearrangement with the value that it reads, if it reads one.
+#[derive(Debug)]
+pub(crate) struct Rearranged {
+    pub(crate) plan: Rearrangement,
+    /// Stays where it is while the plan is there.
+    value: Option<Box<[u8]>>,
+    /// Whether the source is such a value, here or where this one was copied from.
+    is_constant: bool,
+}
+
+impl Rearranged {
+    /// For another run, while this one stays and keeps the value.
+    pub(crate) fn again(&self) -> Rearranged {
+        debug_assert!(self.value.is_some() || !self.is_constant, "only the first one is repeated");
+        Rearranged { plan: self.plan.clone(), value: None, is_constant: self.is_constant }
+    }
+
+    /// Ranges that are read, unless that is a value of our own, and ranges that are written, as far as they are
+    /// not too many to tell. What is not told cannot be proven against.
+    pub(crate) fn ranges(&self) -> [Vec<(usize, usize)>; 2] {
+        const LIMIT: usize = 1 << 14;
+        [false, true].map(|is_target| match self.is_constant && !is_target {
+            true => Vec::new(),
+            false => self.plan.ranges(is_target, LIMIT).unwrap_or_default(),
+        })
+    }
+}

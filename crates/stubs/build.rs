@@ -1,0 +1,80 @@
+//! Makes the stand-ins: C from the two tables, compiled with the system's compiler, which Rust needs as well
+//! because it links with it.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+fn main() {
+    for file in ["build.rs", "libraries.tsv", "symbols.tsv"] {
+        println!("cargo::rerun-if-changed={file}");
+    }
+    println!("cargo::rerun-if-env-changed=CC");
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
+    // Only its name matters: the stand-ins say that they need it, and find ours when they are loaded.
+    compile(&out, "libascendcl.so", "typedef int nothing;\n", &[]);
+    let symbols = rows("symbols.tsv");
+    let mut list = String::from("&[\n");
+    for library in rows("libraries.tsv") {
+        let name = library[0].as_str();
+        let own: Vec<&Vec<String>> = symbols.iter().filter(|row| row[0] == name).collect();
+        let directory = format!("-L{}", out.display());
+        compile(&out, name, &source(name, &own), &["-Wl,--no-as-needed", &directory, "-lascendcl"]);
+        writeln!(
+            list,
+            "    Library {{ name: {name:?}, purpose: {:?}, bytes: include_bytes!({:?}) }},",
+            library[1],
+            out.join(name)
+        )
+        .expect("text takes text");
+    }
+    for row in &symbols {
+        assert!(list.contains(&format!("name: {:?}", row[0])), "symbols.tsv: {} is not in libraries.tsv", row[0]);
+    }
+    list.push(']');
+    fs::write(out.join("libraries.rs"), list).expect("OUT_DIR can be written");
+}
+
+fn rows(table: &str) -> Vec<Vec<String>> {
+    let text = fs::read_to_string(table).unwrap_or_else(|error| panic!("{table}: {error}"));
+    text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+/// Functions take no arguments here, which the C calling conventions allow: the caller owns them.
+fn source(library: &str, symbols: &[&Vec<String>]) -> String {
+    let mut text = String::from(
+        "#include <stdio.h>\n\
+         static void missing(int *told, const char *name, const char *what, long result)\n\
+         {\n\
+         \x20   if (__atomic_exchange_n(told, 1, __ATOMIC_RELAXED) == 0)\n\
+         \x20       fprintf(stderr, \"softacl: %s is a stand-in (LIBRARY): there is no %s; it returns %ld\\n\", name, what, result);\n\
+         }\n",
+    )
+    .replace("LIBRARY", library);
+    for row in symbols {
+        let [_, name, result, what] = &row[..] else { panic!("symbols.tsv: {row:?} does not have four columns") };
+        let (kind, value) = match result.split_once(' ') {
+            Some(("code", value)) => ("int", value),
+            Some(("number", value)) => ("unsigned long", value),
+            _ => panic!("symbols.tsv: {name}: {result:?} is neither a code nor a number"),
+        };
+        writeln!(
+            text,
+            "{kind} {name}(void)\n{{\n    static int told;\n    missing(&told, \"{name}\", \"{what}\", {value});\n    return ({kind})({value});\n}}"
+        )
+        .expect("text takes text");
+    }
+    text
+}
+
+fn compile(out: &Path, name: &str, source: &str, more: &[&str]) {
+    let file = out.join(name).with_extension("c");
+    fs::write(&file, source).expect("OUT_DIR can be written");
+    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let mut command = Command::new(&compiler);
+    command.args(["-shared", "-fPIC", "-O2", "-s", "-Wno-unused-function"]).arg(format!("-Wl,-soname,{name}"));
+    command.arg("-o").arg(out.join(name)).arg(&file).args(more);
+    let status = command.status().unwrap_or_else(|error| panic!("could not start {compiler}: {error}"));
+    assert!(status.success(), "{command:?} ended with {status}");
+}

@@ -1,0 +1,145 @@
+//! `cargo xtask test-torch`: the unmodified `torch_npu` from PyPI on softacl, in an environment of its own.
+//!
+//! Not part of `cargo xtask test`: it downloads about 3 GB once.
+
+use crate::tree;
+use anyhow::{Context, Result, bail, ensure};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+/// The version that the pinned packages are built for.
+const PYTHON: &str = "3.11";
+const SCHEDULES: [&str; 6] = ["threads", "early", "late", "random:1", "random:2", "random:3"];
+const CHECKED: [&str; 4] = ["late", "early", "random:1", "random:2"];
+
+/// Makes the environment, and runs everything that there is about PyTorch.
+pub fn test() -> Result<()> {
+    let python = environment()?;
+    let suite = Suite { softacl: tree::build_library()?.join("softacl"), python };
+    let numbers =
+        suite.run("run", &[], &["-c", "import torch, torch_npu; x = torch.arange(8.).to('npu'); print(x.cpu())"])?;
+    says(&numbers, 0, "tensor([0., 1., 2., 3., 4., 5., 6., 7.])")?;
+    println!("the line of the README prints its numbers");
+
+    let tests = path("python/torch/suite.py");
+    let offload = path("examples/clients/pytorch/kv_offload.py");
+    for schedule in SCHEDULES {
+        let options = ["--schedule", schedule];
+        says(&suite.run("run", &options, &[&tests])?, 0, "tests passed")?;
+        says(&suite.run("run", &options, &[&offload])?, 0, "came back")?;
+        println!("{schedule:<10} passed");
+    }
+    for schedule in CHECKED {
+        let options = ["--schedule", schedule];
+        says(&suite.run("check", &options, &[&tests])?, 0, "softacl check: 0 proven")?;
+        says(&suite.run("check", &options, &[&offload])?, 0, "softacl check: 0 proven")?;
+        println!("{schedule:<10} checked, nothing proven");
+    }
+    for program in ["python/torch/refusal.py", "python/torch/processes.py"] {
+        says(&suite.run("run", &[], &[&path(program)])?, 0, "")?;
+        println!("{program} passed");
+    }
+    let mut segments = suite.command("run", &[], &[&tests]);
+    segments.env("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True");
+    says(&finish(&mut segments)?, 0, "tests passed")?;
+    println!("expandable segments passed");
+
+    let reuse = path("python/torch/early_reuse.py");
+    let found = suite.run("check", &[], &[&reuse])?;
+    says(&found, 2, "PROVEN H1  source changed between submit and execution")?;
+    says(&found, 2, "early_reuse.py:15 in <module>")?;
+    says(&found, 2, "softacl check: 1 proven")?;
+    says(&suite.run("check", &[], &[&reuse, "wait"])?, 0, "softacl check: 0 proven")?;
+    println!("a pinned tensor that is reused too early is found, and one that is not is left in peace");
+    Ok(())
+}
+
+struct Suite {
+    softacl: PathBuf,
+    python: PathBuf,
+}
+
+impl Suite {
+    fn command(&self, how: &str, options: &[&str], words: &[&str]) -> Command {
+        let mut command = Command::new(&self.softacl);
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if ["SOFTACL_", "ASCEND_", "PYTHON", "PYTORCH_"].iter().any(|start| text.starts_with(start)) {
+                command.env_remove(&name);
+            }
+        }
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command.arg(how).args(options).arg("--").arg(&self.python).args(words);
+        command
+    }
+
+    fn run(&self, how: &str, options: &[&str], words: &[&str]) -> Result<(String, Output)> {
+        finish(&mut self.command(how, options, words))
+    }
+}
+
+fn finish(command: &mut Command) -> Result<(String, Output)> {
+    let text = format!("{command:?}");
+    let output = command.output().with_context(|| format!("could not start {text}"))?;
+    Ok((text, output))
+}
+
+/// Fails unless a program ended with a code and has said something.
+fn says((command, output): &(String, Output), code: i32, wanted: &str) -> Result<()> {
+    let told = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat();
+    ensure!(
+        output.status.code() == Some(code) && told.contains(wanted),
+        "{command} ended with {}, and not with code {code} and {wanted:?}:\n{told}",
+        output.status
+    );
+    Ok(())
+}
+
+fn path(file: &str) -> String {
+    tree::root().join(file).display().to_string()
+}
+
+/// An environment with exactly the packages of the list. Once made it is kept.
+fn environment() -> Result<PathBuf> {
+    let requirements = tree::root().join("python/torch/requirements.txt");
+    let wanted = fs::read_to_string(&requirements)?;
+    let environment = tree::target().join("torch-environment");
+    let python = environment.join("bin/python");
+    let installed = environment.join("softacl-requirements.txt");
+    if fs::read_to_string(&installed).is_ok_and(|there| there == wanted) {
+        return Ok(python);
+    }
+    ensure!(cfg!(target_arch = "x86_64"), "the pinned packages are for x86_64");
+    let interpreter = interpreter()?;
+    println!("installing torch and torch_npu into {} (about 3 GB to download, once)", environment.display());
+    let start = Instant::now();
+    tree::run(Command::new(interpreter).args(["-m", "venv", "--clear"]).arg(&environment))?;
+    tree::run(
+        Command::new(&python)
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes"])
+            .arg("--requirement")
+            .arg(&requirements),
+    )?;
+    fs::write(&installed, wanted)?;
+    println!("installed in {:.0} s", start.elapsed().as_secs_f64());
+    Ok(python)
+}
+
+/// A Python of the right version.
+fn interpreter() -> Result<PathBuf> {
+    let question = format!(
+        "import sys; assert sys.version_info[:2] == ({}); print(sys.executable, end='')",
+        PYTHON.replace('.', ", ")
+    );
+    for name in [format!("python{PYTHON}"), "python3".to_owned()] {
+        let answer = Command::new(&name).args(["-c", &question]).output();
+        if let Ok(answer) = answer
+            && answer.status.success()
+        {
+            return Ok(Path::new(&String::from_utf8(answer.stdout)?).to_owned());
+        }
+    }
+    bail!("Python {PYTHON} was not found, which the wheels of torch_npu are for")
+}
