@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
 
 use crate::conformance::{self, Options, Sanitizer};
-use crate::{browser, examples, install, python, support, tree, zoo};
+use crate::{browser, campaign, examples, install, python, support, tree, zoo};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::process::Command;
@@ -29,6 +29,8 @@ const STEPS: &[Step] = &[
     ("examples, checked", || examples::check(3)),
     ("examples in Rust", rust_examples),
     ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3 })),
+    ("fuzz", campaign::fuzz_shortly),
+    ("simulation", || campaign::simulate(15, 1, false)),
     ("demo", demo),
     ("soak", || soak(60)),
 ];

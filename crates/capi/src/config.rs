@@ -76,7 +76,7 @@ pub const VARIABLES: &[Variable] = &[
 ];
 
 /// Builds the configuration; the error is a sentence that names the variable.
-pub(crate) fn from_environment() -> Result<Config, String> {
+pub fn from_environment() -> Result<Config, String> {
     let profile = profile(var("SOFTACL_SOC").as_deref(), var("SOFTACL_FORM").as_deref())
         .map_err(|e| format!("SOFTACL_SOC or SOFTACL_FORM: {e}"))?;
     let cann = cann(var("SOFTACL_CANN").as_deref()).map_err(|e| format!("SOFTACL_CANN: {e}"))?;

@@ -40,4 +40,4 @@ pub mod value;
 pub mod version;
 pub mod virtual_memory;
 
-pub use config::{VARIABLES, Variable, memory_size};
+pub use config::{VARIABLES, Variable, from_environment, memory_size};
