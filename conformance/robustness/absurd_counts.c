@@ -10,7 +10,7 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     void *pinned = NULL, *device = NULL;
     REQUIRE_OK(aclrtMallocHost(&pinned, 4096));
-    aclrtMallocConfig config = {(aclrtMallocAttribute *)pinned, (size_t)3 << 32};
+    aclrtMallocConfig config = {(aclrtMallocAttribute *)pinned, (size_t)1 << 30};
     EXPECT_CODE(aclrtMallocWithCfg(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST, &config), 100000);
     EXPECT_CODE(aclrtMallocHostWithCfg(&device, 4096, &config), 100000);
     config.numAttrs = 0;

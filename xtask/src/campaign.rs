@@ -69,6 +69,12 @@ pub fn simulate(seconds: u64, seed: u64, address: bool) -> Result<()> {
     tree::run(command(build, program).args([seconds.to_string(), seed.to_string()]))
 }
 
+/// The soak with the address sanitizer.
+pub fn soak_with_sanitizer(seconds: u32) -> Result<()> {
+    let program = built(Build::Address, "softacl-testkit", "soak")?;
+    tree::run(command(Build::Address, program).arg(seconds.to_string()))
+}
+
 /// A program of the workspace, built in one of the ways. A sanitizer must have reported its canaries.
 pub fn built(build: Build, package: &str, name: &str) -> Result<PathBuf> {
     let mut cargo = tree::cargo();

@@ -62,6 +62,12 @@ enum Command {
     Soak {
         #[arg(long, default_value_t = 60)]
         seconds: u32,
+        /// So long instead; memory and latency must then stay flat, and a table tells how they did
+        #[arg(long)]
+        hours: Option<f64>,
+        /// Build everything with a sanitizer (address), which takes a nightly toolchain
+        #[arg(long)]
+        sanitizer: Option<String>,
     },
     /// Fuzz the C interface and everything that reads text from outside
     Fuzz {
@@ -145,7 +151,10 @@ fn main() -> Result<()> {
             Ok(())
         }
         Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
-        Command::Soak { seconds } => test::soak(seconds),
+        Command::Soak { seconds, hours, sanitizer } => {
+            let seconds = hours.map_or(seconds, |hours| (hours * 3600.0) as u32);
+            if is_address(sanitizer)? { campaign::soak_with_sanitizer(seconds) } else { test::soak(seconds) }
+        }
         Command::Fuzz { minutes, seed, target, sanitizer } => {
             campaign::fuzz(target.as_deref(), minutes * 60, seed.unwrap_or_else(by_clock), is_address(sanitizer)?)
         }

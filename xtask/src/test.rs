@@ -125,5 +125,6 @@ pub fn soak(seconds: u32) -> Result<()> {
         "soak",
         "--",
         &seconds.to_string(),
+        &tree::target().join("soak.md").display().to_string(),
     ]))
 }

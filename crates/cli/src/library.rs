@@ -3,9 +3,9 @@
 
 use anyhow::{Context, Result, bail};
 use std::env;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 const LIBRARY: &str = "libascendcl.so";
@@ -37,10 +37,14 @@ fn link(library: &Path) -> Result<PathBuf> {
     library.hash(&mut hasher);
     let user = fs::metadata("/proc/self").map(|me| me.uid()).unwrap_or(0);
     let links = env::temp_dir().join(format!("softacl-{user}-{:016x}", hasher.finish()));
-    fs::create_dir_all(&links).with_context(|| format!("could not create {}", links.display()))?;
-    let owner = fs::metadata(&links)?.uid();
-    if owner != user {
-        bail!("{} belongs to user {owner}, not to {user}: remove it", links.display());
+    // Libraries are loaded from here: nobody else may write it, or have made it.
+    match DirBuilder::new().mode(0o700).create(&links) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        made => made.with_context(|| format!("could not create {}", links.display()))?,
+    }
+    let status = fs::symlink_metadata(&links)?;
+    if !status.is_dir() || status.uid() != user || status.mode() & 0o022 != 0 {
+        bail!("{} is not a directory that only user {user} can write: remove it", links.display());
     }
     for name in NAMES {
         let path = links.join(name);
