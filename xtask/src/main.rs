@@ -1,6 +1,7 @@
 //! The project's own commands: everything a newcomer or CI has to run, with nothing to set up by hand.
 
 mod browser;
+mod campaign;
 mod conformance;
 mod examples;
 mod failpoints;
@@ -77,6 +78,39 @@ enum Command {
     Soak {
         #[arg(long, default_value_t = 60)]
         seconds: u32,
+        /// So long instead; memory and latency must then stay flat, and a table tells how they did
+        #[arg(long)]
+        hours: Option<f64>,
+        /// Build everything with a sanitizer (address), which takes a nightly toolchain
+        #[arg(long)]
+        sanitizer: Option<String>,
+    },
+    /// Fuzz the C interface and everything that reads text from outside
+    Fuzz {
+        /// How long, in all
+        #[arg(long, default_value_t = 10)]
+        minutes: u64,
+        /// What the inputs are drawn from; the same seed draws the same ones
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Only this: c-interface, sequences, json, profiles, suppressions, report or environment
+        #[arg(long)]
+        target: Option<String>,
+        /// Build everything with a sanitizer (address), which takes a nightly toolchain
+        #[arg(long)]
+        sanitizer: Option<String>,
+    },
+    /// Random programs with several threads, devices and chips, against the reference model
+    Simulate {
+        /// How long
+        #[arg(long, default_value_t = 10)]
+        minutes: u64,
+        /// The first seed
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Build everything with a sanitizer (address), which takes a nightly toolchain
+        #[arg(long)]
+        sanitizer: Option<String>,
     },
     /// Write docs/support.md from the function manifest
     Support {
@@ -137,11 +171,36 @@ fn main() -> Result<()> {
         }
         Command::TestTorch => torch::test(),
         Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
-        Command::Soak { seconds } => test::soak(seconds),
+        Command::Soak { seconds, hours, sanitizer } => {
+            let seconds = hours.map_or(seconds, |hours| (hours * 3600.0) as u32);
+            if is_address(sanitizer)? { campaign::soak_with_sanitizer(seconds) } else { test::soak(seconds) }
+        }
+        Command::Fuzz { minutes, seed, target, sanitizer } => {
+            campaign::fuzz(target.as_deref(), minutes * 60, seed.unwrap_or_else(by_clock), is_address(sanitizer)?)
+        }
+        Command::Simulate { minutes, seed, sanitizer } => {
+            campaign::simulate(minutes * 60, seed.unwrap_or_else(by_clock), is_address(sanitizer)?)
+        }
         Command::Support { check } => support::write(check),
         Command::Zoo { table: true, check, .. } => zoo::table(check),
         Command::Zoo { filter, without_checker, seeds, .. } => {
             zoo::run(&zoo::Options { filter, checker: !without_checker, seeds })
         }
+    }
+}
+
+/// A seed that is another one every time; it is printed with the result.
+fn by_clock() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs() * 1_000_000)
+}
+
+fn is_address(sanitizer: Option<String>) -> Result<bool> {
+    match sanitizer.as_deref() {
+        None => Ok(false),
+        Some("address") => Ok(true),
+        Some("thread") => {
+            anyhow::bail!("--sanitizer thread takes a standard library that was built with it; see docs/reliability.md")
+        }
+        Some(other) => anyhow::bail!("--sanitizer: {other:?} is not known; known: address"),
     }
 }

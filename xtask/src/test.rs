@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
 
 use crate::conformance::{self, Options, Sanitizer};
-use crate::{browser, examples, install, python, support, tree, zoo};
+use crate::{browser, campaign, examples, install, python, support, tree, zoo};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::process::Command;
@@ -30,6 +30,8 @@ const STEPS: &[Step] = &[
     ("examples of clients", examples::clients),
     ("examples in Rust", rust_examples),
     ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3 })),
+    ("fuzz", campaign::fuzz_shortly),
+    ("simulation", || campaign::simulate(15, 1, false)),
     ("demo", demo),
     ("soak", || soak(60)),
 ];
@@ -124,5 +126,6 @@ pub fn soak(seconds: u32) -> Result<()> {
         "soak",
         "--",
         &seconds.to_string(),
+        &tree::target().join("soak.md").display().to_string(),
     ]))
 }

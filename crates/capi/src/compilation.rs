@@ -42,7 +42,6 @@ doors! {
         if found.len() > length {
             return fail(Error::Argument(format!("option {number} has {} bytes, and there is room for {length}", found.len())));
         }
-        fault::ensure();
         if fault::write_out(value as usize, found.as_bytes()) { Ok(()) } else { fail(Error::Argument("value cannot be written".to_owned())) }
     }
 }

@@ -9,6 +9,9 @@ use std::ffi::c_void;
 
 /// Room that the runtime adds to a request; a size near the limit overflows with it.
 const PADDING: usize = 64;
+/// Attributes of an allocation: there are three kinds. A number from memory that was never written would be walked
+/// through for minutes.
+const MAX_ATTRIBUTES: usize = 1024;
 const DEVICE_PAGE: u32 = 2 << 20;
 const HOST_PAGE: u32 = 4 << 10;
 /// Registration flags that exist: mapped, IO memory, read-only, pinned.
@@ -207,6 +210,12 @@ fn check_config(caller: Caller<'_>, config: *mut aclrtMallocConfig) -> Result<()
     let Some(config) = array(config.cast_const(), 1, "cfg")? else { return Ok(()) };
     if config[0].numAttrs == 0 {
         return Ok(());
+    }
+    if config[0].numAttrs > MAX_ATTRIBUTES {
+        return fail(Error::Argument(format!(
+            "cfg->numAttrs is {}, and more than {MAX_ATTRIBUTES}",
+            config[0].numAttrs
+        )));
     }
     let attributes =
         array(config[0].attrs.cast_const(), config[0].numAttrs, "cfg->attrs")?.ok_or(Error::Null("cfg->attrs"))?;

@@ -163,6 +163,23 @@ impl Subscriptions {
         }
     }
 
+    /// Takes back calls of a stream that no thread has begun: its work was dropped, and the thread may never ask.
+    pub(crate) fn withdraw(&self, machine: &Machine, stream: StreamKey) {
+        let inboxes: Vec<Arc<Inbox>> = lock(&self.inboxes).values().cloned().collect();
+        for inbox in inboxes {
+            let withdrawn = {
+                let mut calls = lock(&inbox.calls);
+                let (withdrawn, kept): (VecDeque<_>, VecDeque<_>) =
+                    calls.drain(..).partition(|call| call.at.0 == stream);
+                *calls = kept;
+                withdrawn
+            };
+            for posted in withdrawn.iter().filter(|posted| posted.holds_stream) {
+                machine.finish_held(stream, posted.at.1);
+            }
+        }
+    }
+
     /// Hands a call to its thread. `false` when that thread is no longer subscribed.
     pub(crate) fn post(&self, thread: u64, call: HostCall, at: (StreamKey, u64), holds_stream: bool) -> bool {
         let Some(inbox) = lock(&self.inboxes).get(&thread).cloned() else { return false };

@@ -8,6 +8,7 @@
 pub mod memory;
 pub mod order;
 pub mod program;
+pub mod scenario;
 pub mod shrink;
 pub mod world;
 

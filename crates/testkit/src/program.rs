@@ -111,6 +111,23 @@ pub enum Operation {
         stream: u32,
         side: u32,
     },
+    /// One stream tells another that it has come so far, by a notify or a value in memory; with `first` the other
+    /// one waits before it is told.
+    Signal {
+        from: u32,
+        to: u32,
+        kind: u32,
+        first: bool,
+    },
+    /// Device memory from a pool, in the order of a stream.
+    AllocateFromPool {
+        size: u32,
+        stream: u32,
+    },
+    /// Device memory at a reserved address.
+    AllocateMapped {
+        granules: u32,
+    },
     /// A host function that adds 1 to every byte of a range of host memory.
     HostFunction {
         target: u32,
@@ -179,10 +196,15 @@ impl Program {
         operations.extend(std::iter::repeat_n(Operation::CreateStream, streams));
         // Numbers of their own, so that a kept seed still means what it did without graphs.
         let mut graphs = Rng::with_seed(!seed);
+        // The same for what came after graphs.
+        let mut later = Rng::with_seed(seed ^ 0x5eed_0f5e_ed0f_5eed);
         for _ in 0..length {
             operations.push(operation(&mut rng));
             if graphs.u32(0..25) == 0 {
                 operations.push(graph(&mut graphs));
+            }
+            if later.u32(0..12) == 0 {
+                operations.push(later_operation(&mut later));
             }
         }
         operations.push(Operation::Verify);
@@ -231,6 +253,14 @@ fn operation(rng: &mut Rng) -> Operation {
         93..=94 => Query { stream },
         95..=98 => Mistake { which: rng.u32(..), target, source, stream },
         _ => Verify,
+    }
+}
+
+fn later_operation(rng: &mut Rng) -> Operation {
+    match rng.u32(0..10) {
+        0..=5 => Operation::Signal { from: rng.u32(..), to: rng.u32(..), kind: rng.u32(..), first: rng.bool() },
+        6..=8 => Operation::AllocateFromPool { size: size(rng), stream: rng.u32(..) },
+        _ => Operation::AllocateMapped { granules: rng.u32(1..3) },
     }
 }
 

@@ -13,6 +13,8 @@ use std::sync::atomic::Ordering;
 
 /// Failures of ended streams that are kept.
 const MAX_UNOBSERVED: usize = 16;
+/// How often an abort looks whether a callback has come late to a thread that never asks for it.
+const ABORT_LOOK_MS: i32 = 10;
 
 impl Caller<'_> {
     pub fn create_stream(&self, traits: StreamTraits) -> Result<StreamKey> {
@@ -123,7 +125,10 @@ impl Caller<'_> {
         check_idle_of_capture(stream, "aborted")?;
         let runs = self.machine.drop_pending(key, stream);
         let point = StreamPoint { stream: key, sequence: stream.newest() };
-        self.machine.wait(point, None);
+        // A callback that was just being handed to its thread is taken back at the next look.
+        while !self.machine.wait(point, deadline(ABORT_LOOK_MS)) {
+            self.machine.subscriptions.withdraw(self.machine, key);
+        }
         for end in runs.iter().filter_map(|run| run.end.get()) {
             self.machine.wait(*end, None);
         }

@@ -16,7 +16,7 @@ mod workers;
 pub use outside::ValueCondition;
 pub(crate) use spans::{Shelf, Spans};
 pub use stepper::Schedule;
-pub(crate) use stepper::Stepper;
+pub(crate) use stepper::{Hold, Stepper};
 pub(crate) use workers::Workers;
 
 use crate::bytes::{self, Fault, Manner, Span};
@@ -315,6 +315,7 @@ impl Machine {
         for watcher in watchers {
             self.list(watcher);
         }
+        self.subscriptions.withdraw(self, key);
         runs
     }
 

@@ -20,6 +20,7 @@ use crate::stream::lane::Readiness;
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::lock;
 use crate::thread::Crew;
+use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::str::FromStr;
@@ -66,6 +67,27 @@ impl fmt::Display for Schedule {
             Schedule::Late => f.write_str("late"),
             Schedule::Random(seed) => write!(f, "random:{seed}"),
         }
+    }
+}
+
+thread_local! {
+    static HOLDS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// While it lives, what this thread submits is not run by it at once. Whoever submits under a lock has one: a task
+/// may need any lock, also one whose holder waits for ours.
+pub(crate) struct Hold(());
+
+impl Hold {
+    pub(crate) fn new() -> Hold {
+        HOLDS.set(HOLDS.get() + 1);
+        Hold(())
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        HOLDS.set(HOLDS.get() - 1);
     }
 }
 
@@ -127,6 +149,9 @@ impl Stepper {
 
     pub(crate) fn after_submit(&self, machine: &Machine) {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        if HOLDS.get() > 0 {
+            return;
+        }
         match self.schedule {
             Schedule::Early => while self.step_any(machine) {},
             Schedule::Random(_) => while self.coin() && self.step_any(machine) {},

@@ -7,6 +7,7 @@
 
 use super::{Graph, GraphKey, GraphState, Graphs, Step, memory_gone};
 use crate::context::ContextKey;
+use crate::drive::Hold;
 use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey, StreamPoint, StreamTraits};
@@ -52,6 +53,7 @@ impl Machine {
         context: ContextKey,
         stream: Option<(StreamKey, &Stream)>,
     ) -> Result<Arc<Run>> {
+        let hold = Hold::new();
         let mut state = lock(&graph.state);
         self.check_launch(key, &state, context)?;
         while state.lanes.len() < state.branches {
@@ -75,6 +77,7 @@ impl Machine {
         let _ = run.end.set(newest);
         state.end = Some(newest);
         drop(state);
+        drop(hold);
         if let Some((key, _)) = stream {
             if let Some(probe) = self.probe() {
                 let join = StreamPoint { stream: key, sequence: start.sequence + 1 };
@@ -170,6 +173,12 @@ impl Machine {
     /// Ends a graph. It must not be running.
     pub(crate) fn end_graph(&self, key: GraphKey) -> Result<()> {
         let graph = self.graphs.all.slot(key);
+        // A program that asks until the graph is free gives a schedule its chance, before the lock is taken.
+        let end = lock(&graph.state).end;
+        if let Some(end) = end {
+            self.reached(end);
+        }
+        let is_over = |end: StreamPoint| self.streams.slot(end.stream).track.completion.done() >= end.sequence;
         let (lanes, conditions, sub_graphs) = {
             let mut state = lock(&graph.state);
             if state.key != Some(key) {
@@ -181,7 +190,7 @@ impl Machine {
             if state.sub_graphs.iter().any(|sub| self.is_capturing(*sub)) {
                 return fail(Error::SubGraphCapturing);
             }
-            if state.end.is_some_and(|end| !self.reached(end)) {
+            if state.end.is_some_and(|end| !is_over(end)) {
                 return fail(Error::GraphRunning(state.number));
             }
             // From here on no launch finds the graph.

@@ -10,13 +10,13 @@
 //! one user can look into each other anyway.
 
 use super::physical::{Home, Physical};
-use super::region::{memory_file, random};
+use super::region::{memory_file, open_memory_file, random};
 use crate::error::{Error, Result, fail};
 use crate::sync::lock;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -117,6 +117,8 @@ pub(crate) struct Card {
 const MAGIC: u64 = 0x736f_6674_6163_6c32;
 const NAME: &[u8] = b"/memfd:softacl-share";
 const WORDS: usize = 16;
+/// Processes on the list of a key. The interface names no limit; a number in a file of others must have one.
+const MAX_ADMITTED: usize = 1 << 16;
 const LIST: u64 = 8 * WORDS as u64;
 
 impl Card {
@@ -144,6 +146,9 @@ impl Card {
     fn admit(&self, processes: &[u32]) -> io::Result<()> {
         let mut admitted = lock(&self.admitted);
         let before = admitted.len();
+        if before + processes.len() > MAX_ADMITTED {
+            return Err(io::Error::other(format!("{MAX_ADMITTED} processes are admitted at most")));
+        }
         admitted.extend(processes);
         let added: Vec<u8> = processes.iter().flat_map(|process| process.to_le_bytes()).collect();
         // The list first, then its length: who reads meanwhile sees the old list.
@@ -172,8 +177,7 @@ pub(crate) fn open(key: Key, purpose: Purpose) -> Result<Found> {
         return fail(Error::NotAdmitted { process: us, exporter: key.process });
     }
     let [descriptor, device, inode] = words;
-    let path = format!("/proc/{}/fd/{descriptor}", key.process);
-    let file = OpenOptions::new().read(true).write(true).open(path).map_err(|_| unknown())?;
+    let file = open_memory_file(key.process, descriptor).map_err(|_| unknown())?;
     // The exporter may have closed the file since, and the descriptor may be another one.
     let fits = file.metadata().is_ok_and(|status| {
         let end = offer.offset.checked_add(offer.len);
@@ -191,7 +195,8 @@ fn find(key: Key) -> Option<(Offer, [u64; 3], Vec<u32>)> {
     let entries = fs::read_dir(format!("/proc/{}/fd", key.process)).ok()?;
     entries.flatten().map(|entry| entry.path()).find_map(|path| {
         let is_card = fs::read_link(&path).is_ok_and(|target| is_card_name(target.as_os_str()));
-        is_card.then(|| File::open(&path).ok()).flatten().and_then(|file| read(&file, key))
+        let descriptor = path.file_name()?.to_str()?.parse().ok().filter(|_| is_card)?;
+        read(&open_memory_file(key.process, descriptor).ok()?, key)
     })
 }
 
@@ -218,7 +223,7 @@ fn read(file: &File, key: Key) -> Option<(Offer, [u64; 3], Vec<u32>)> {
     let purpose = if purpose == Purpose::Range as u64 { Purpose::Range } else { Purpose::Handle };
     let (offset, len, attribute) = (offset as usize, len as usize, attribute as i32);
     let offer = Offer { purpose, offset, len, home, attribute, asks_process: asks != 0 };
-    let mut list = vec![0; 4 * count.min(file.metadata().ok()?.size()) as usize];
+    let mut list = vec![0; 4 * usize::try_from(count).ok().filter(|count| *count <= MAX_ADMITTED)?];
     file.read_exact_at(&mut list, LIST).ok()?;
     let admitted = list.chunks_exact(4).map(|part| u32::from_le_bytes([part[0], part[1], part[2], part[3]])).collect();
     (magic == MAGIC).then_some((offer, [descriptor, device, inode], admitted))

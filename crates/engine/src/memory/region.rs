@@ -6,11 +6,13 @@
 use crate::injection::Resource;
 use crate::system;
 use std::ffi::CStr;
-use std::fs::File;
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 
@@ -244,7 +246,7 @@ impl<T: Counters> Index<T> {
 pub(crate) fn memory_file(name: &CStr, len: usize) -> io::Result<File> {
     system::ask(Resource::MemoryFile, len)?;
     // SAFETY: the name is a C string; the result is a descriptor or an error.
-    let create = || unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    let create = || unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     let mut descriptor = create();
     if descriptor < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EMFILE) && allow_more_files() {
         descriptor = create();
@@ -255,11 +257,37 @@ pub(crate) fn memory_file(name: &CStr, len: usize) -> io::Result<File> {
     // SAFETY: the descriptor is ours alone, and nothing else closes it.
     let file = unsafe { File::from_raw_fd(descriptor) };
     file.set_len(len as u64)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    // Whoever has it mapped can rely on its length, whatever the others do.
+    // SAFETY: changes our own file.
+    if unsafe { libc::fcntl(descriptor, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
     if descriptor as usize > MANY_FILES {
         allow_more_files();
     }
     Ok(file)
 }
+
+/// Opens a memory file of another process. Who it belongs to and what it is are checked: a key comes from outside,
+/// and a process with more rights than its maker must not be led to another file by it.
+pub(crate) fn open_memory_file(process: u32, descriptor: u64) -> io::Result<File> {
+    let refused = || io::Error::from(io::ErrorKind::NotFound);
+    let path = format!("/proc/{process}/fd/{descriptor}");
+    if !fs::read_link(&path)?.as_os_str().as_bytes().starts_with(FILE_NAME) {
+        return Err(refused());
+    }
+    // What the link names may have changed since: opening must not wait, and the file is looked at.
+    let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let status = file.metadata()?;
+    // SAFETY: asks for a number; asks about our own descriptor. Only memory files have seals.
+    let (user, seals) = unsafe { (libc::geteuid(), libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS)) };
+    let is_ours = status.is_file() && status.uid() == user && seals >= 0 && seals & libc::F_SEAL_SHRINK != 0;
+    if is_ours { Ok(file) } else { Err(refused()) }
+}
+
+/// How the names of all memory files begin in `/proc`.
+const FILE_NAME: &[u8] = b"/memfd:softacl-";
 
 /// Files that leave the program enough of the usual limit of 1024.
 const MANY_FILES: usize = 512;

@@ -3,11 +3,12 @@
 //! They live in a memory file of the process that made them. Another process opens that file through
 //! the maker's descriptor and keeps its own mapping, so either may end first and nothing is left behind.
 
+use super::region::{memory_file, open_memory_file, random};
 use crate::injection::Resource;
 use crate::system;
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -31,7 +32,7 @@ pub(crate) struct SharedCounters {
     address: usize,
     name: SharedName,
     /// The maker keeps the file open, so that others can find it.
-    _file: OwnedFd,
+    _file: File,
 }
 
 #[repr(C)]
@@ -50,23 +51,11 @@ struct Layout {
 
 impl SharedCounters {
     pub(crate) fn create() -> io::Result<SharedCounters> {
-        system::ask(Resource::MemoryFile, LEN)?;
-        // SAFETY: a new memory file; the name is only for people who look into /proc.
-        let raw = unsafe { libc::memfd_create(c"softacl-event".as_ptr(), libc::MFD_CLOEXEC) };
-        if raw < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor was made just above and has no other owner.
-        let file = unsafe { OwnedFd::from_raw_fd(raw) };
-        // SAFETY: sets the length of our own file.
-        if unsafe { libc::ftruncate(raw, LEN as i64) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let file = memory_file(c"softacl-event", LEN)?;
         let address = map(&file)?;
-        let now =
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
-        let name =
-            SharedName { process: std::process::id(), descriptor: raw as u32, nonce: now ^ (address as u64) << 20 };
+        // It proves that whoever opens the counters was told of them.
+        let nonce = u64::from_le_bytes(random()?);
+        let name = SharedName { process: std::process::id(), descriptor: file.as_raw_fd() as u32, nonce };
         let counters = SharedCounters { address, name, _file: file };
         counters.layout().nonce.store(name.nonce, Ordering::Relaxed);
         counters.layout().magic.store(MAGIC, Ordering::Release);
@@ -75,15 +64,8 @@ impl SharedCounters {
 
     /// Opens the counters of another process; fails when they are gone.
     pub(crate) fn open(name: SharedName) -> io::Result<SharedCounters> {
-        let path = format!("/proc/{}/fd/{}", name.process, name.descriptor);
-        let file = OwnedFd::from(OpenOptions::new().read(true).write(true).open(path)?);
-        let mut status = std::mem::MaybeUninit::<libc::stat>::zeroed();
-        // SAFETY: the descriptor is ours; the result goes into a local value.
-        let len = unsafe {
-            libc::fstat(file.as_raw_fd(), status.as_mut_ptr());
-            status.assume_init().st_size
-        };
-        if len != LEN as i64 {
+        let file = open_memory_file(name.process, name.descriptor.into())?;
+        if file.metadata()?.len() != LEN as u64 {
             return Err(io::Error::from(io::ErrorKind::NotFound));
         }
         let counters = SharedCounters { address: map(&file)?, name, _file: file };
@@ -166,7 +148,7 @@ impl Drop for SharedCounters {
     }
 }
 
-fn map(file: &OwnedFd) -> io::Result<usize> {
+fn map(file: &File) -> io::Result<usize> {
     system::ask(Resource::Map, LEN)?;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a new shared mapping of our own descriptor at an address of the kernel's choice.

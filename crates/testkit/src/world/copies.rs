@@ -3,6 +3,11 @@
 use super::*;
 
 impl World<'_> {
+    /// Which copies the chip has.
+    fn copies(&self) -> &softacl_profiles::CopyTraits {
+        &self.caller.machine().config().profile.chip.copy
+    }
+
     pub(super) fn copy(&mut self, target: u32, source: u32, at: u32, len: u32) -> Result<(), Failure> {
         let all = [Where::Device, Where::Pinned, Where::Pageable];
         let Some((to, from)) = self.pair(self.buffer(target, &all), self.buffer(source, &all), at, len, 1) else {
@@ -124,6 +129,9 @@ impl World<'_> {
         stream: u32,
         blocking: bool,
     ) -> Result<(), Failure> {
+        if !self.copies().batch {
+            return Ok(());
+        }
         let host = [Where::Pinned, Where::Pageable];
         let (to, from) = if at.is_multiple_of(2) {
             (self.buffer(target, &[Where::Device]), self.buffer(source, &host))
@@ -188,6 +196,9 @@ impl World<'_> {
         len: u32,
         stream: u32,
     ) -> Result<(), Failure> {
+        if self.copies().descriptor_bytes == 0 {
+            return Ok(());
+        }
         let pair = self.pair(self.buffer(target, &[Where::Device]), self.buffer(source, &[Where::Device]), at, len, 1);
         let (Some((to, from)), Some(stream)) = (pair, self.stream(stream)) else { return Ok(()) };
         let Ok(size) = self.caller.descriptor_size(kinds::INNER_DEVICE_TO_DEVICE) else { return Ok(()) };
@@ -218,6 +229,9 @@ impl World<'_> {
         len: u32,
         stream: u32,
     ) -> Result<(), Failure> {
+        if !self.copies().offset {
+            return Ok(());
+        }
         let pair = self.pair(self.buffer(target, &[Where::Device]), self.buffer(source, &[Where::Device]), at, len, 1);
         let (Some((to, from)), Some(stream)) = (pair, self.stream(stream)) else { return Ok(()) };
         let cells = ok(self.caller.allocate(16))?;
@@ -282,6 +296,9 @@ impl World<'_> {
     }
 
     pub(super) fn fill_words(&mut self, target: u32, at: u32, len: u32, word: u32, stream: u32) -> Result<(), Failure> {
+        if !self.copies().memset_d32 {
+            return Ok(());
+        }
         if !self.caller.machine().config().profile.chip.copy.memset_d32 {
             return Ok(());
         }

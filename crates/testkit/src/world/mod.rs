@@ -1,10 +1,11 @@
 //! The world: runs a program on a machine and on the model at once, and compares.
 //!
-//! This file chooses and orders; `copies`, `graphs` and `objects` make the calls.
+//! This file chooses and orders; `copies`, `graphs`, `objects` and `sources` make the calls.
 
 mod copies;
 mod graphs;
 mod objects;
+mod sources;
 
 use crate::memory::{self, Bytes};
 use crate::order::{Access, Clock};
@@ -26,11 +27,21 @@ enum Where {
     Pageable,
 }
 
+/// Where memory came from, which is where it goes back to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Heap,
+    Pool,
+    /// Mapped; the handle of the physical memory.
+    Physical(usize),
+}
+
 struct Buffer {
     place: Where,
     address: usize,
     /// Keeps pageable memory alive; the machine writes it through its address.
     _pageable: Option<Box<[u8]>>,
+    source: Source,
     model: Bytes,
     accesses: Vec<Access>,
 }
@@ -59,6 +70,8 @@ struct World<'m> {
     host: Clock,
     counter: u32,
     graphs: Vec<usize>,
+    signals: sources::Signals,
+    pool: Option<usize>,
 }
 
 /// A difference between machine and model, or a call that should not have failed.
@@ -79,6 +92,8 @@ pub fn run(machine: &Machine, device: u32, program: &Program) -> Result<(), Fail
         host: Clock::default(),
         counter: 0,
         graphs: Vec::new(),
+        signals: sources::Signals::default(),
+        pool: None,
     };
     for _ in 0..EVENTS {
         let handle = caller.create_event(EventKind::Extended(1)).map_err(set_up)?.raw();
@@ -130,6 +145,9 @@ impl World<'_> {
             HostFunction { target, at, len, stream } => self.host_function(target, at, len, stream),
             HostWrite { target, at, len, byte } => self.host_write(target, at, len, byte),
             Graph { seed, steps, runs, stream, side } => self.graph(seed, steps, runs, stream, side),
+            Signal { from, to, kind, first } => self.signal(from, to, kind, first),
+            AllocateFromPool { size, stream } => self.allocate_from_pool(size as usize, stream),
+            AllocateMapped { granules } => self.allocate_mapped(granules as usize),
             Record { event, stream } => self.record(event, stream),
             Wait { event, stream } => self.wait(event, stream),
             Synchronize { stream } => match self.stream(stream) {

@@ -1,0 +1,126 @@
+// soc: Ascend910B
+// softacl-only
+// schedules: threads
+// sanitize: none (changes its user)
+/* Keys between users: whoever is not the user that made a key gets nothing with it, not even the super-user, who could be led
+ * to any file of the system by a key that was made up. Files are for their owner alone. What another user can be is only known
+ * to the super-user; as anybody else this program checks the modes of the files. */
+#include "../expect.h"
+#include "../peer.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#define SIZE 4096
+#define NOBODY 65534
+
+struct keys {
+    char memory[65];
+    char notify[65];
+    aclrtIpcEventHandle event;
+};
+
+static struct keys make_keys(void)
+{
+    struct keys keys;
+    memset(&keys, 0, sizeof keys);
+    REQUIRE_OK(aclrtSetDevice(0));
+    void *device = device_memory(SIZE);
+    REQUIRE_OK(aclrtIpcMemGetExportKey(device, SIZE, keys.memory, sizeof keys.memory, ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION));
+    aclrtNotify notify;
+    REQUIRE_OK(aclrtCreateNotify(&notify, 0));
+    REQUIRE_OK(aclrtNotifyGetExportKey(notify, keys.notify, sizeof keys.notify, ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION));
+    aclrtEvent event;
+    REQUIRE_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+    REQUIRE_OK(aclrtIpcGetEventHandle(event, &keys.event));
+    return keys;
+}
+
+/* Every memory file of this process is for its owner, and cannot get shorter. */
+static void check_files(void)
+{
+    DIR *files = opendir("/proc/self/fd");
+    REQUIRE_TRUE(files != NULL, "opendir");
+    int count = 0;
+    for (struct dirent *entry; (entry = readdir(files)) != NULL;) {
+        char path[64], name[64] = "";
+        snprintf(path, sizeof path, "/proc/self/fd/%.20s", entry->d_name);
+        if (readlink(path, name, sizeof name - 1) < 0 || strncmp(name, "/memfd:softacl-", 15) != 0) {
+            continue;
+        }
+        struct stat status;
+        int file = atoi(entry->d_name);
+        REQUIRE_TRUE(fstat(file, &status) == 0, "fstat");
+        EXPECT_TRUE((status.st_mode & 0777) == 0600, "mode of %s is %o", name, status.st_mode & 0777);
+        EXPECT_TRUE(ftruncate(file, 0) != 0, "%s can be cut", name);
+        count++;
+    }
+    closedir(files);
+    EXPECT_TRUE(count >= 4, "%d memory files", count); /* bytes and card of the memory, notify, event */
+}
+
+static void import_all(struct keys keys, aclError wanted)
+{
+    void *pointer = NULL;
+    aclrtNotify notify = NULL;
+    aclrtEvent event = NULL;
+    EXPECT_CODE(aclrtIpcMemImportByKey(&pointer, keys.memory, 0), wanted);
+    EXPECT_CODE(aclrtNotifyImportByKey(&notify, keys.notify, 0), wanted);
+    EXPECT_CODE(aclrtIpcOpenEventHandle(keys.event, &event), wanted);
+}
+
+/* Another user, who has the keys of the super-user. */
+static int stranger(struct peer parent)
+{
+    REQUIRE_TRUE(setgid(NOBODY) == 0 && setuid(NOBODY) == 0, "setuid");
+    REQUIRE_OK(aclrtSetDevice(0));
+    struct keys keys;
+    peer_receive(parent, &keys, sizeof keys);
+    import_all(keys, 107000);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)parent.pid);
+    EXPECT_TRUE(opendir(path) == NULL, "the files of the super-user can be listed");
+    keys = make_keys();
+    check_files();
+    peer_send(parent, &keys, sizeof keys);
+    peer_hear(parent, 'e');
+    return conclude();
+}
+
+/* The same user: the keys are good. */
+static int friend(struct peer parent)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    struct keys keys;
+    peer_receive(parent, &keys, sizeof keys);
+    import_all(keys, 0);
+    /* one letter wrong */
+    keys.memory[20] = keys.memory[20] == 'a' ? 'b' : 'a';
+    size_t last = strlen(keys.notify) - 1;
+    keys.notify[last] = keys.notify[last] == 'a' ? 'b' : 'a';
+    keys.event.reserved[8] ^= 1;
+    import_all(keys, 107000);
+    return conclude();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        return strcmp(argv[1], "friend") == 0 ? friend(peer_parent(argv)) : stranger(peer_parent(argv));
+    }
+    struct keys keys = make_keys();
+    check_files();
+    struct peer child = peer_start("friend");
+    peer_send(child, &keys, sizeof keys);
+    peer_end(child);
+    if (getuid() == 0) {
+        child = peer_start("stranger");
+        peer_send(child, &keys, sizeof keys);
+        struct keys theirs;
+        peer_receive(child, &theirs, sizeof theirs);
+        import_all(theirs, 107000);
+        peer_tell(child, 'e');
+        peer_end(child);
+    }
+    return conclude();
+}

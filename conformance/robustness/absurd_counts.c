@@ -1,0 +1,22 @@
+// soc: Ascend910B
+// softacl-only
+// schedules: threads
+/* Numbers of elements that memory would bear but nobody means: refused at once, not walked through. Found by fuzzing:
+   the array lay in pinned memory, which is readable for a long way. */
+#include "../expect.h"
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    void *pinned = NULL, *device = NULL;
+    REQUIRE_OK(aclrtMallocHost(&pinned, 4096));
+    aclrtMallocConfig config = {(aclrtMallocAttribute *)pinned, (size_t)1 << 30};
+    EXPECT_CODE(aclrtMallocWithCfg(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST, &config), 100000);
+    EXPECT_CODE(aclrtMallocHostWithCfg(&device, 4096, &config), 100000);
+    config.numAttrs = 0;
+    REQUIRE_OK(aclrtMallocWithCfg(&device, 4096, ACL_MEM_MALLOC_HUGE_FIRST, &config));
+    REQUIRE_OK(aclrtFree(device));
+    REQUIRE_OK(aclrtFreeHost(pinned));
+    REQUIRE_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,44 @@
+//! Known mistakes, which a sanitizer must report: so a build in which it is silent cannot pass for a clean one.
+//!
+//! `canary address` writes behind a block, `canary leak` loses one, `canary thread` races.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::ptr;
+
+static mut SHARED: u64 = 0;
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("address") => {
+            let mut block = vec![1u8; black_box(8)];
+            // SAFETY: none; this is the mistake that must be reported.
+            unsafe { block.as_mut_ptr().add(black_box(8)).write_volatile(2) };
+            black_box(&block);
+        }
+        Some("leak") => {
+            for _ in 0..100 {
+                let block = Box::leak(black_box(vec![1u8; 1234]).into_boxed_slice());
+                black_box(block[0]);
+            }
+        }
+        Some("thread") => {
+            let add = || {
+                for _ in 0..100_000 {
+                    let shared = &raw mut SHARED;
+                    // SAFETY: none; two threads do this at once, which must be reported.
+                    unsafe { ptr::write_volatile(shared, ptr::read_volatile(shared) + 1) };
+                }
+            };
+            std::thread::scope(|scope| {
+                scope.spawn(add);
+                scope.spawn(add);
+            });
+        }
+        _ => {
+            eprintln!("usage: canary address, leak or thread");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,80 @@
+//! Simulation: scenario after scenario, each drawn from a seed, until the time is over or one fails.
+//!
+//! `simulate SECONDS SEED` ends with 0 when machine and model agreed every time. A failing seed is made small and
+//! printed as a program; a scenario that does not end is told with its seed.
+
+use softacl_testkit::Operation;
+use softacl_testkit::scenario::Scenario;
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A scenario takes a fraction of a second; on a machine that is busy, more.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// A failure that comes and goes with the threads is looked for so often.
+const ATTEMPTS: usize = 5;
+
+static CURRENT: AtomicU64 = AtomicU64::new(0);
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+fn main() -> ExitCode {
+    let mut numbers = std::env::args().skip(1).map(|text| text.parse::<u64>());
+    let (Some(Ok(seconds)), Some(Ok(seed))) = (numbers.next(), numbers.next()) else {
+        eprintln!("usage: simulate SECONDS SEED");
+        return ExitCode::FAILURE;
+    };
+    std::thread::spawn(watch);
+    let start = Instant::now();
+    let (mut programs, mut operations, mut kinds) = (0, 0, BTreeMap::new());
+    while start.elapsed().as_secs() < seconds {
+        let seed = seed.wrapping_add(COUNT.load(Ordering::Relaxed));
+        CURRENT.store(seed, Ordering::Relaxed);
+        let scenario = Scenario::random(seed);
+        if let Err(failure) = scenario.run() {
+            println!("simulate: seed {seed} fails: {failure}");
+            COUNT.fetch_add(1, Ordering::Relaxed);
+            let fails = |candidate: &Scenario| {
+                COUNT.fetch_add(1, Ordering::Relaxed);
+                (0..ATTEMPTS).any(|_| candidate.run().is_err())
+            };
+            let small = scenario.shrink(fails);
+            let reason = (0..ATTEMPTS).find_map(|_| small.run().err()).unwrap_or(failure);
+            println!(
+                "smallest scenario found: {small}it fails with: {reason}\nrepeat: cargo xtask simulate --seed {seed}"
+            );
+            return ExitCode::FAILURE;
+        }
+        programs += scenario.programs.len();
+        operations += scenario.operations();
+        for operation in scenario.programs.iter().flat_map(|program| &program.operations) {
+            *kinds.entry(name(operation)).or_insert(0u64) += 1;
+        }
+        COUNT.fetch_add(1, Ordering::Relaxed);
+    }
+    println!(
+        "simulate: {} scenarios, {programs} programs, {operations} operations of {} kinds in {:.0} s agree with the model, seeds from {seed}",
+        COUNT.load(Ordering::Relaxed),
+        kinds.len(),
+        start.elapsed().as_secs_f64()
+    );
+    ExitCode::SUCCESS
+}
+
+/// Ends the process when a scenario does not.
+fn watch() {
+    loop {
+        let seen = COUNT.load(Ordering::Relaxed);
+        std::thread::sleep(PATIENCE);
+        if COUNT.load(Ordering::Relaxed) == seen {
+            let seed = CURRENT.load(Ordering::Relaxed);
+            println!("simulate: seed {seed} does not end\n{}", Scenario::random(seed));
+            std::process::exit(1);
+        }
+    }
+}
+
+fn name(operation: &Operation) -> String {
+    let told = format!("{operation:?}");
+    told.split([' ', '{']).next().unwrap_or_default().to_owned()
+}
