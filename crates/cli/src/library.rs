@@ -51,14 +51,16 @@ fn stubs(program: &Path, beside: &Path) -> Result<PathBuf> {
         return Ok(fs::canonicalize(installed)?);
     }
     let directory = owned(program)?.join("stubs");
-    // Libraries are loaded from here: nobody else may write it, or have made it.
-    match DirBuilder::new().mode(0o700).create(&directory) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        made => made.with_context(|| format!("could not create {}", directory.display()))?,
-    }
-    let status = fs::symlink_metadata(&directory)?;
-    if !status.is_dir() || status.uid() != user || status.mode() & 0o022 != 0 {
-        bail!("{} is not a directory that only user {user} can write: remove it", directory.display());
+    fs::create_dir_all(&directory).with_context(|| format!("could not create {}", directory.display()))?;
+    for library in softacl_stubs::LIBRARIES {
+        let path = directory.join(library.name);
+        if fs::read(&path).is_ok_and(|there| there == library.bytes) {
+            continue;
+        }
+        let fresh = directory.join(format!(".{}.{}", library.name, std::process::id()));
+        fs::write(&fresh, library.bytes)
+            .and_then(|()| fs::rename(&fresh, &path))
+            .with_context(|| format!("could not write {}", path.display()))?;
     }
     Ok(directory)
 }
@@ -92,10 +94,14 @@ fn owned(file: &Path) -> Result<PathBuf> {
     file.hash(&mut hasher);
     let user = fs::metadata("/proc/self").map(|me| me.uid()).unwrap_or(0);
     let directory = env::temp_dir().join(format!("softacl-{user}-{:016x}", hasher.finish()));
-    fs::create_dir_all(&directory).with_context(|| format!("could not create {}", directory.display()))?;
-    let owner = fs::metadata(&directory)?.uid();
-    if owner != user {
-        bail!("{} belongs to user {owner}, not to {user}: remove it", directory.display());
+    // Libraries are loaded from here: nobody else may write it, or have made it.
+    match DirBuilder::new().mode(0o700).create(&directory) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        made => made.with_context(|| format!("could not create {}", directory.display()))?,
+    }
+    let status = fs::symlink_metadata(&directory)?;
+    if !status.is_dir() || status.uid() != user || status.mode() & 0o022 != 0 {
+        bail!("{} is not a directory that only user {user} can write: remove it", directory.display());
     }
     Ok(directory)
 }
