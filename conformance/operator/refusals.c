@@ -1,5 +1,6 @@
 // soc: all
 // softacl-only
+// misuses: M1
 /* What an operator is given may be wrong in many ways: each is an error at the call, and nothing is written. */
 #include "call.h"
 
