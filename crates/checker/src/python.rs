@@ -156,7 +156,7 @@ pub(crate) fn frames_without_lock() -> Box<[Line]> {
     }
     let answer = Arc::new(Answer::default());
     let question = Question { state: state as usize, answer: Arc::clone(&answer) };
-    if !asker().is_some_and(|asker| asker.send(question).is_ok()) {
+    if asker().is_none_or(|asker| asker.send(question).is_err()) {
         return Box::default();
     }
     let asked = Instant::now();
