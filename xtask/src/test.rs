@@ -28,7 +28,7 @@ const STEPS: &[Step] = &[
     ("examples", examples::run),
     ("examples, checked", || examples::check(3)),
     ("examples in Rust", rust_examples),
-    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3 })),
+    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3, sanitizer: None })),
     ("fuzz", campaign::fuzz_shortly),
     ("simulation", || campaign::simulate(15, 1, false)),
     ("demo", demo),
