@@ -20,7 +20,7 @@ use directives::{Directives, Form};
 use execute::{Outcome, Run};
 
 pub use build::{command_line, quoted};
-pub use execute::{End, clean_environment, run_into, run_into_within};
+pub use execute::{End, clean_environment, run_into, run_into_within, sanitizer_variables};
 
 /// What to test, and how.
 #[derive(Debug, Clone)]
@@ -54,6 +54,22 @@ pub type Seeds = u64;
 pub enum Sanitizer {
     Address,
     Thread,
+}
+
+impl Sanitizer {
+    /// What the compiler is told.
+    pub fn flag(self) -> &'static str {
+        match self {
+            Sanitizer::Address => "-fsanitize=address",
+            Sanitizer::Thread => "-fsanitize=thread",
+        }
+    }
+}
+
+/// Requires that the sanitizer reports known mistakes, in programs that are built in `directory`.
+pub fn check_sanitizer(options: &Options, directory: &Path) -> Result<()> {
+    let toolchain = build::Toolchain::new(options, directory);
+    options.sanitizer.map_or(Ok(()), |sanitizer| probe::sanitizer_reports(&toolchain, sanitizer))
 }
 
 /// How many runs passed, failed and were left out.

@@ -129,6 +129,9 @@ enum Command {
         /// How many seeds the fixed programs run on
         #[arg(long, default_value_t = 50)]
         seeds: u32,
+        /// Build the fixed programs with a sanitizer, address or thread, and run only those
+        #[arg(long)]
+        sanitizer: Option<String>,
         /// Write docs/zoo.md instead
         #[arg(long)]
         table: bool,
@@ -143,12 +146,7 @@ fn main() -> Result<()> {
         Command::Test { only } => test::all(only.as_deref()),
         Command::Install { prefix } => install::install(&prefix),
         Command::Conformance { filter, soc, checked, sanitizer, library } => {
-            let sanitizer = match sanitizer.as_deref() {
-                None => None,
-                Some("address") => Some(conformance::Sanitizer::Address),
-                Some("thread") => Some(conformance::Sanitizer::Thread),
-                Some(other) => anyhow::bail!("--sanitizer: {other:?} is neither address nor thread"),
-            };
+            let sanitizer = of_programs(sanitizer)?;
             let real_hardware = library.is_some();
             let library_dir = match library {
                 Some(directory) => directory,
@@ -183,8 +181,9 @@ fn main() -> Result<()> {
         }
         Command::Support { check } => support::write(check),
         Command::Zoo { table: true, check, .. } => zoo::table(check),
-        Command::Zoo { filter, without_checker, seeds, .. } => {
-            zoo::run(&zoo::Options { filter, checker: !without_checker, seeds })
+        Command::Zoo { filter, without_checker, seeds, sanitizer, .. } => {
+            let sanitizer = of_programs(sanitizer)?;
+            zoo::run(&zoo::Options { filter, checker: !without_checker && sanitizer.is_none(), seeds, sanitizer })
         }
     }
 }
@@ -192,6 +191,16 @@ fn main() -> Result<()> {
 /// A seed that is another one every time; it is printed with the result.
 fn by_clock() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs() * 1_000_000)
+}
+
+/// The sanitizer of programs in C and C++.
+fn of_programs(sanitizer: Option<String>) -> Result<Option<conformance::Sanitizer>> {
+    match sanitizer.as_deref() {
+        None => Ok(None),
+        Some("address") => Ok(Some(conformance::Sanitizer::Address)),
+        Some("thread") => Ok(Some(conformance::Sanitizer::Thread)),
+        Some(other) => anyhow::bail!("--sanitizer: {other:?} is neither address nor thread"),
+    }
 }
 
 fn is_address(sanitizer: Option<String>) -> Result<bool> {

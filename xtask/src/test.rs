@@ -29,7 +29,7 @@ const STEPS: &[Step] = &[
     ("examples, checked", || examples::check(3)),
     ("examples of clients", examples::clients),
     ("examples in Rust", rust_examples),
-    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3 })),
+    ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3, sanitizer: None })),
     ("fuzz", campaign::fuzz_shortly),
     ("simulation", || campaign::simulate(15, 1, false)),
     ("demo", demo),

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
-use crate::conformance::in_parallel;
+use crate::conformance::{self, Sanitizer, in_parallel};
 use crate::{python, tree};
 use case::{Case, Language, Twin};
 use execute::{Place, Run};
@@ -31,16 +31,22 @@ pub struct Options {
     pub checker: bool,
     /// How many seeds the fixed programs run on.
     pub seeds: u32,
+    /// Build the fixed programs in C with a sanitizer, which must find nothing in them, and run only those.
+    pub sanitizer: Option<Sanitizer>,
 }
 
 pub fn run(options: &Options) -> Result<()> {
     let started = Instant::now();
     let mut cases = case::all(&tree::root().join("zoo"))?;
     cases.retain(|case| options.filter.as_deref().is_none_or(|filter| case.id.contains(filter)));
+    if options.sanitizer.is_some() {
+        cases.retain(|case| case.language == Language::C);
+    }
     ensure!(!cases.is_empty(), "no case matches");
-    let place = prepare(&cases)?;
+    let place = prepare(&cases, options.sanitizer)?;
 
-    let twins: Vec<(&Case, Twin)> = cases.iter().flat_map(|case| [(case, Twin::Buggy), (case, Twin::Fixed)]).collect();
+    let both: &[Twin] = if options.sanitizer.is_some() { &[Twin::Fixed] } else { &[Twin::Buggy, Twin::Fixed] };
+    let twins: Vec<(&Case, Twin)> = cases.iter().flat_map(|case| both.iter().map(move |twin| (case, *twin))).collect();
     let mut broken = 0;
     for ((case, twin), result) in twins.iter().zip(in_parallel(&twins, |(case, twin)| place.build(case, *twin))) {
         if let Some(text) = result? {
@@ -79,20 +85,33 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn prepare(cases: &[Case]) -> Result<Place> {
-    let directory = tree::target().join("zoo");
+fn prepare(cases: &[Case], sanitizer: Option<Sanitizer>) -> Result<Place> {
+    let directory = tree::target().join(match sanitizer {
+        None => "zoo",
+        Some(Sanitizer::Address) => "zoo-address",
+        Some(Sanitizer::Thread) => "zoo-thread",
+    });
     let site = directory.join("site-packages");
     fs::create_dir_all(&site)?;
     let library = tree::build_library()?;
     if cases.iter().any(|case| case.language == Language::Python) {
         python::stage_module(&site)?;
     }
-    Ok(Place { library, include: tree::root().join("include"), site, python: python::interpreter()?, directory })
+    if sanitizer.is_some() {
+        // A silent sanitizer must not pass for a clean one.
+        let options = conformance::Options { sanitizer, ..tree::conformance_options(library.clone()) };
+        conformance::check_sanitizer(&options, &directory)?;
+    }
+    let include = tree::root().join("include");
+    Ok(Place { library, include, site, python: python::interpreter()?, directory, sanitizer })
 }
 
 /// The runs of one case.
 fn plan<'c>(case: &'c Case, options: &Options) -> Vec<Run<'c>> {
     let run = |twin, schedule: &str, checked| Run { case, twin, schedule: schedule.to_owned(), checked };
+    if options.sanitizer.is_some() {
+        return ["threads", "early", "late"].map(|schedule| run(Twin::Fixed, schedule, false)).into();
+    }
     let mut runs = vec![run(Twin::Buggy, "early", false), run(Twin::Buggy, "late", false)];
     if options.checker {
         runs.push(run(Twin::Buggy, "late", true));

@@ -3,6 +3,7 @@
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p softacl-engine --release --lib`.
 
 use crate::handle::{Kind, Slots};
+use crate::shares::Shares;
 use crate::stream::bell::Bell;
 use crate::stream::completion::Completion;
 use crate::stream::lane::Readiness;
@@ -182,5 +183,48 @@ fn a_handle_is_ended_once_and_never_found_afterwards() {
         assert_ne!(again, key);
         assert!(other.join().unwrap() ^ ours);
         assert!(slots.get(key).is_none() && slots.get(again).is_some());
+    });
+}
+
+/// Three units and two threads: each is done once, the one that waits sees what the other did, and is woken.
+#[test]
+fn shared_units_are_done_once_and_seen_by_who_waits() {
+    loom::model(|| {
+        let shared = Arc::new((Shares::new(3), [0; 3].map(loom::cell::UnsafeCell::new)));
+        let work = |shared: &(Shares, [loom::cell::UnsafeCell<u32>; 3])| {
+            while shared.0.take(|unit| {
+                // SAFETY: a unit is one thread's; loom checks that.
+                shared.1[unit].with_mut(|bytes| unsafe { *bytes += 1 });
+                true
+            }) {}
+        };
+        let helper = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || work(&shared))
+        };
+        work(&shared);
+        shared.0.wait();
+        for unit in &shared.1 {
+            // SAFETY: all units are done; loom checks that.
+            assert_eq!(unit.with(|bytes| unsafe { *bytes }), 1);
+        }
+        assert!(!shared.0.have_failed());
+        helper.join().unwrap();
+    });
+}
+
+/// A unit that fails ends the work for everybody, and nobody waits for units that were never taken.
+#[test]
+fn a_failed_unit_ends_the_work() {
+    loom::model(|| {
+        let shared = Arc::new(Shares::new(3));
+        let helper = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || while shared.take(|unit| unit != 0) {})
+        };
+        while shared.take(|unit| unit != 0) {}
+        shared.wait();
+        assert!(shared.have_failed());
+        helper.join().unwrap();
     });
 }

@@ -53,6 +53,7 @@ mod memory;
 mod notify;
 #[cfg(not(loom))]
 pub mod probe;
+mod shares;
 mod stream;
 mod sync;
 #[cfg(not(loom))]

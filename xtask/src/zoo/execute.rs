@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 
 use super::case::{Case, Expected, Language, Severity, Twin, Verdict};
-use crate::conformance::{End, clean_environment, command_line, quoted, run_into};
+use crate::conformance::{End, Sanitizer, clean_environment, command_line, quoted, run_into, sanitizer_variables};
 
 /// What the checker's exit code is when it has proven something.
 const PROVEN: i32 = 2;
@@ -27,6 +27,8 @@ pub struct Place {
     pub python: PathBuf,
     /// Binaries, outputs and reports.
     pub directory: PathBuf,
+    /// What the programs are built with.
+    pub sanitizer: Option<Sanitizer>,
 }
 
 /// A program with a schedule.
@@ -81,6 +83,7 @@ impl Place {
             "-Wno-deprecated-declarations",
             "-pthread",
         ])
+        .args(self.sanitizer.map(Sanitizer::flag))
         .arg("-I")
         .arg(&self.include)
         .arg(case.source(twin))
@@ -107,6 +110,7 @@ impl Place {
         if !run.checked {
             variables.push(("SOFTACL_SCHEDULE".to_owned(), run.schedule.clone().into()));
         }
+        variables.extend(sanitizer_variables(self.sanitizer));
         variables.extend(run.case.env.iter().map(|(name, value)| (name.clone(), value.into())));
         variables
     }
@@ -152,6 +156,10 @@ impl Run<'_> {
             words.extend(["check", "--schedule", &self.schedule, "--json"].map(OsString::from));
             words.push(report.into());
             words.push("--".into());
+        }
+        if place.sanitizer == Some(Sanitizer::Thread) {
+            // It cannot live with a randomised address space.
+            words.extend(["setarch", "-R"].map(OsString::from));
         }
         match self.case.language {
             Language::C => words.push(place.binary(self.case, self.twin).into()),

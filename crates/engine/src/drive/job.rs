@@ -1,15 +1,13 @@
 //! A job: one large piece of work that several threads share.
 //!
-//! Units are taken from a counter, so nobody waits for a slow helper until the end. The thread that
-//! made the job returns only when every unit is done: helpers touch nothing afterwards but the job
+//! `Shares` says who does which unit. The thread that made the job returns only when every unit is done: helpers touch nothing afterwards but the job
 //! itself, which they hold by reference count.
 
 use super::spans::Spans;
 use crate::bytes::{self, Fault, List, Manner, Span};
-use crate::stream::bell::Bell;
+use crate::shares::Shares;
 use crate::task::Plane;
 use crossbeam_utils::Backoff;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Bytes of one unit. A choice, not measured: meant to be small enough to balance two threads and
 /// large enough that the counter does not show.
@@ -20,11 +18,7 @@ const ENTRY: usize = 512;
 pub(crate) struct Job {
     work: Work,
     manner: Manner,
-    units: usize,
-    next: AtomicUsize,
-    done: AtomicUsize,
-    faulted: AtomicBool,
-    bell: Bell,
+    shares: Shares,
 }
 
 enum Work {
@@ -86,15 +80,7 @@ impl Job {
     }
 
     fn new(work: Work, units: usize, manner: Manner) -> Job {
-        Job {
-            work,
-            manner,
-            units,
-            next: AtomicUsize::new(0),
-            done: AtomicUsize::new(0),
-            faulted: AtomicBool::new(false),
-            bell: Bell::default(),
-        }
+        Job { work, manner, shares: Shares::new(units) }
     }
 
     /// Takes units until there are none left.
@@ -104,33 +90,18 @@ impl Job {
 
     /// Takes one unit. `false` when there are none left.
     pub(crate) fn help_once(&self) -> bool {
-        let unit = self.next.fetch_add(1, Ordering::Relaxed);
-        if unit >= self.units {
-            return false;
-        }
-        let mut done = 1;
-        if self.run(unit) == Err(Fault) {
-            self.faulted.store(true, Ordering::Relaxed);
-            // The rest would only fault again: nobody needs to try.
-            let taken = self.next.swap(self.units, Ordering::Relaxed);
-            done += self.units.saturating_sub(taken);
-        }
-        if self.done.fetch_add(done, Ordering::AcqRel) + done == self.units {
-            self.bell.ring();
-        }
-        true
+        self.shares.take(|unit| self.run(unit).is_ok())
     }
 
     /// Helps, then waits for the other helpers.
     pub(crate) fn complete(&self) -> Result<(), Fault> {
         self.help();
-        let finished = || self.done.load(Ordering::Acquire) == self.units;
         let backoff = Backoff::new();
-        while !finished() && !backoff.is_completed() {
+        while !self.shares.are_done() && !backoff.is_completed() {
             backoff.snooze();
         }
-        self.bell.sleep_until(None, finished);
-        if self.faulted.load(Ordering::Relaxed) { Err(Fault) } else { Ok(()) }
+        self.shares.wait();
+        if self.shares.have_failed() { Err(Fault) } else { Ok(()) }
     }
 
     fn run(&self, unit: usize) -> Result<(), Fault> {

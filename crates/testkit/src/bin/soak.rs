@@ -188,17 +188,19 @@ fn tell(samples: &[Sample]) -> String {
     text
 }
 
+/// A number of an interval.
+type Reading = fn(&Sample) -> f64;
+
 /// What grew between the first third and the last, if anything did.
 fn growth(samples: &[Sample]) -> Option<String> {
     let steady = samples.get(WARM_UP..)?;
     let third = steady.len() / 3;
-    let middle = |samples: &[Sample], of: fn(&Sample) -> f64| {
+    let middle = |samples: &[Sample], of: Reading| {
         let mut values: Vec<f64> = samples.iter().map(of).collect();
         values.sort_unstable_by(f64::total_cmp);
         values.get(values.len() / 2).copied().unwrap_or(0.0)
     };
-    type Measure = fn(&Sample) -> f64;
-    let rows: [(&str, Measure, f64); 3] = [
+    let rows: [(&str, Reading, f64); 3] = [
         ("resident memory in MiB", |sample| sample.resident_mib, MEMORY_GROWTH),
         ("open files", |sample| sample.files as f64, FILE_GROWTH),
         ("the median of a round in us", |sample| sample.latency[0], LATENCY_GROWTH),

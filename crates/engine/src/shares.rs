@@ -1,0 +1,65 @@
+//! How several threads share the units of one piece of work: who takes which, and when all are done.
+//!
+//! Units are taken from a counter, so nobody waits for a slow helper until the end. What a unit is, is not known
+//! here. Any thread may take units at any time; the one that waits sees everything that the others did in theirs.
+
+use crate::stream::bell::Bell;
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+
+pub(crate) struct Shares {
+    units: usize,
+    next: AtomicUsize,
+    done: AtomicUsize,
+    has_failed: AtomicBool,
+    bell: Bell,
+}
+
+impl Shares {
+    pub(crate) fn new(units: usize) -> Shares {
+        Shares {
+            units,
+            next: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            has_failed: AtomicBool::new(false),
+            bell: Bell::default(),
+        }
+    }
+
+    /// Takes one unit and does it; `run` says whether that went well. `false` when there are none left.
+    #[inline]
+    pub(crate) fn take(&self, run: impl FnOnce(usize) -> bool) -> bool {
+        let unit = self.next.fetch_add(1, Ordering::Relaxed);
+        if unit >= self.units {
+            return false;
+        }
+        let mut done = 1;
+        if !run(unit) {
+            self.has_failed.store(true, Ordering::Relaxed);
+            // The rest would only fail again: nobody needs to try.
+            let taken = self.next.swap(self.units, Ordering::Relaxed);
+            done += self.units.saturating_sub(taken);
+        }
+        if self.done.fetch_add(done, Ordering::AcqRel) + done == self.units {
+            self.bell.ring();
+        }
+        true
+    }
+
+    #[inline]
+    pub(crate) fn are_done(&self) -> bool {
+        self.done.load(Ordering::Acquire) == self.units
+    }
+
+    /// Sleeps until every unit is done.
+    pub(crate) fn wait(&self) {
+        #[cfg(loom)]
+        self.bell.sleep(|| self.are_done());
+        #[cfg(not(loom))]
+        self.bell.sleep_until(None, || self.are_done());
+    }
+
+    /// Whether a unit did not go well; asked when all are done.
+    pub(crate) fn have_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
+    }
+}
