@@ -35,8 +35,6 @@ pub(crate) fn enter(function: &'static str, body: impl FnOnce(Caller<'_>) -> Res
     let run = || {
         let machine = process::machine()?;
         if let Some(probe) = machine.probe() {
-            // The program may have put a handler of its own above ours since.
-            fault::ensure();
             probe.entered(function);
         }
         CURRENT.with(|current| body(Caller::new(machine, current)))
