@@ -8,6 +8,7 @@ use softacl_checker::finding::Report;
 use softacl_checker::report::{Outcome, text};
 use softacl_checker::{Checker, Run};
 use softacl_engine::Schedule;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +29,16 @@ pub(crate) fn install() -> Option<Arc<Checker>> {
     {
         eprintln!("softacl: {} cannot be written, so there will be no report: {error}", directory.display());
     }
+    softacl_checker::witness::attach(softacl_given);
     Some(checker)
+}
+
+/// The witness: memory is about to be given to the system.
+unsafe extern "C" fn softacl_given(start: *const c_void, size: usize, is_write: c_int, function: *const c_char) {
+    let Some(checker) = checker() else { return };
+    // SAFETY: the names of the functions are constants of the witness, which is never unloaded.
+    let name: &'static CStr = unsafe { CStr::from_ptr(function) };
+    checker.given(start as usize, size, is_write != 0, name.to_str().unwrap_or("system call"));
 }
 
 pub(crate) fn checker() -> Option<&'static Checker> {

@@ -105,7 +105,9 @@ pub(crate) fn enter_with(
         let machine = process::machine()?;
         CURRENT.with(|current| {
             let caller = Caller::new(machine, current);
-            let _hearing = if machine.is_attended() { attend(machine, caller, function, facts)? } else { None };
+            if machine.is_attended() {
+                attend(machine, caller, function, facts)?;
+            }
             body(caller)
         })
     };
@@ -121,19 +123,11 @@ pub(crate) fn enter_with(
 
 /// Tells an observer of a call, and asks fault rules what is to become of it.
 #[cold]
-fn attend(
-    machine: &Machine,
-    caller: Caller<'_>,
-    function: &'static str,
-    facts: impl Fn() -> Facts,
-) -> Result<Option<fault::Hearing>> {
-    // The program may have put a handler of its own above the one that an observer needs.
-    let hearing = machine.probe().map(|probe| {
-        let hearing = fault::listen();
+fn attend(machine: &Machine, caller: Caller<'_>, function: &'static str, facts: impl Fn() -> Facts) -> Result<()> {
+    if let Some(probe) = machine.probe() {
         probe.entered(function);
-        hearing
-    });
-    let Some(injection) = machine.injection() else { return Ok(hearing) };
+    }
+    let Some(injection) = machine.injection() else { return Ok(()) };
     let device = || caller.device().ok();
     let complete = || {
         let facts = facts();
@@ -141,7 +135,7 @@ fn attend(
     };
     match injection.call(function, complete).and_then(|strike| machine.struck_call(&strike, device())) {
         Some(error) => fail(error),
-        None => Ok(hearing),
+        None => Ok(()),
     }
 }
 

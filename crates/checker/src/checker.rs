@@ -6,6 +6,7 @@ use crate::guard::{FUNCTION, Guard};
 use crate::state::{Facts, Flight, Found, State, call, micros, set_call, thread};
 use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
 use softacl_engine::{Error, Place};
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -72,6 +73,13 @@ impl Checker {
         state.check_fail_index(is_untouched, &operation);
     }
 
+    /// The calling thread is about to give memory to the system, with this function.
+    pub fn given(&self, start: usize, len: usize, is_write: bool, function: &'static str) {
+        if let Some(guard) = self.guard.get().filter(|guard| guard.contains(start)) {
+            guard.given(start, len, is_write, thread(), function);
+        }
+    }
+
     fn guard(&self) -> &Guard {
         self.guard.get().expect("a machine tells where its memory is before anything else")
     }
@@ -114,7 +122,7 @@ impl Probe for Checker {
 
     fn entered(&self, function: &'static str) {
         set_call(function);
-        let deprecated = ascendcl_sys::manifest::function(function).is_some_and(|known| known.deprecated);
+        let deprecated = is_deprecated(function);
         let mut state = self.state();
         state.check_answer(function, thread());
         let late = state.is_finalized && function.starts_with("aclrt") && !function.starts_with("aclrtGet");
@@ -151,6 +159,9 @@ impl Probe for Checker {
             for (stream, sequence) in &state.newest {
                 state.clocks.order(task.at, Moment { stream: *stream, sequence: *sequence });
             }
+            if task.after.is_none() {
+                state.signs.push(task.at);
+            }
         }
         state.newest.insert(task.at.stream, task.at.sequence);
         if let Some(event) = task.event {
@@ -177,7 +188,8 @@ impl Probe for Checker {
                 prints.extend(Print::take(touch.address, touch.len));
             }
         }
-        let flight = Flight { at: task.at, operation, is_compared: false, prints };
+        let since = operation.number;
+        let flight = Flight { at: task.at, operation, is_compared: false, since, prints };
         state.flights.entry(task.at.stream).or_default().push_back(flight);
     }
 
@@ -201,6 +213,8 @@ impl Probe for Checker {
         let mut state = self.state();
         let Some(operation) = state.flight(at).map(|flight| std::sync::Arc::clone(&flight.operation)) else { return };
         operation.finish(micros(self.start));
+        state.done.insert(at.stream, at.sequence);
+        state.see_sign_at_last(at);
         state.refresh(self.guard(), &operation.touches);
     }
 
@@ -222,12 +236,17 @@ impl Probe for Checker {
 
     fn dropped(&self, at: Moment) {
         let mut state = self.state();
+        state.signs.retain(|sign| sign.stream != at.stream || sign.sequence > at.sequence);
         state.clocks.wait(at);
         self.land(&mut state);
     }
 
     fn ordered(&self, from: Moment, after: Moment) {
-        self.state().clocks.order(from, after);
+        let mut state = self.state();
+        match state.signs.contains(&from) {
+            true => state.see_sign(from, &[after]),
+            false => state.clocks.learn(from, &[after]),
+        }
     }
 
     fn waited(&self, at: Moment) {
@@ -258,6 +277,7 @@ impl Probe for Checker {
     fn allocated(&self, place: Place, start: usize, size: usize) {
         let mut state = self.state();
         let made = self.host_operation(&mut state, "allocation", &[]);
+        self.guard().set_apart(start, size);
         state.ledger.forget(start, size);
         state.written.remove(start, size);
         state.allocations.insert(start, crate::state::Allocation { size, place, made, is_registered: false });
@@ -337,6 +357,16 @@ impl Checker {
         }
         state.forget_before(self.guard());
     }
+}
+
+/// Asked in every call, so the manifest is not searched each time.
+fn is_deprecated(function: &str) -> bool {
+    static NAMES: OnceLock<HashSet<&'static str>> = OnceLock::new();
+    let all = || {
+        let known = ascendcl_sys::manifest::FUNCTIONS.iter().filter(|known| known.deprecated);
+        known.map(|known| known.name).collect()
+    };
+    NAMES.get_or_init(all).contains(function)
 }
 
 fn shown(found: &Found) -> crate::finding::Finding {

@@ -105,6 +105,33 @@ impl Clocks {
         }
     }
 
+    /// It turns out that a task comes after other moments as well: so does everything that comes after it,
+    /// in whatever stream.
+    pub(crate) fn learn(&mut self, from: Moment, after: &[Moment]) {
+        let mut earlier = Clock::default();
+        for after in after {
+            earlier.join(&self.of(*after));
+        }
+        let track = self.streams.entry(from.stream).or_default();
+        let index = track.history.partition_point(|(sequence, _)| *sequence < from.sequence);
+        if track.history.get(index).is_none_or(|(sequence, _)| *sequence != from.sequence) {
+            let clock = index.checked_sub(1).map(|before| track.history[before].1.clone()).unwrap_or_default();
+            track.history.insert(index, (from.sequence, clock));
+        }
+        for (_, clock) in &mut track.history[index..] {
+            clock.join(&earlier);
+        }
+        let others = self.streams.iter_mut().filter(|(stream, _)| **stream != from.stream);
+        for (_, clock) in others.flat_map(|(_, track)| &mut track.history) {
+            if clock.covers(from) {
+                clock.join(&earlier);
+            }
+        }
+        if self.host.covers(from) && self.host.join(&earlier) {
+            self.version += 1;
+        }
+    }
+
     /// The host knows that a stream has come this far. `false`: it knew.
     pub(crate) fn wait(&mut self, at: Moment) -> bool {
         if self.host.covers(at) {
@@ -160,10 +187,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_learnt_late_holds_for_everything_behind() {
+        let mut clocks = Clocks::default();
+        clocks.submit(m(2, 1), None);
+        clocks.submit(m(2, 2), None);
+        clocks.submit(m(3, 1), Some(m(2, 2)));
+        clocks.submit(m(1, 1), None);
+        clocks.learn(m(2, 2), &[m(1, 1)]);
+        assert!(!clocks.of(m(2, 1)).covers(m(1, 1)), "what comes before the task does not learn it");
+        assert!(clocks.of(m(2, 2)).covers(m(1, 1)) && clocks.of(m(3, 1)).covers(m(1, 1)));
+        assert!(clocks.submit(m(2, 3), None).covers(m(1, 1)));
+        clocks.wait(m(3, 1));
+        assert!(clocks.host().covers(m(1, 1)));
+    }
+
+    #[test]
     fn an_order_without_a_task_holds_for_the_next_one() {
         let mut clocks = Clocks::default();
         clocks.submit(m(1, 1), None);
-        clocks.order(m(2, 1), m(1, 1));
+        clocks.learn(m(2, 1), &[m(1, 1)]);
         assert!(clocks.submit(m(2, 1), None).covers(m(1, 1)));
     }
 }

@@ -10,14 +10,14 @@
 //! closed again, up to a number of times; then it stays open until the next call. After a touch that
 //! counts it stays open until the next call as well.
 //!
-//! A system call that is given such memory fails with EFAULT instead of faulting. The only file here
-//! that changes protection.
+//! A system call that is given such memory fails with EFAULT instead of faulting, unless the witness says so
+//! before (`given`). The only file here that changes protection.
 
 use crate::{operation, place};
 use softacl_engine::probe::{Mode, Moment, Reaction, Touch, Window};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -26,6 +26,12 @@ pub(crate) const PAGE: usize = 4096;
 /// How often a page is in flight: the low half counts copies that read it, the high half those that write it.
 const READER: u64 = 1;
 const WRITER: u64 = 1 << 32;
+/// Memory of copies from this length on is put into huge pages: protecting 256 small pages takes as long
+/// as copying half of their bytes.
+const LARGE: usize = 512 << 10;
+const HUGE: usize = 2 << 20;
+/// `MADV_COLLAPSE`, of Linux 6.1 and later.
+const COLLAPSE: i32 = 25;
 /// Touches that are kept between two calls.
 const MAX_TOUCHES: usize = 4096;
 /// Instructions beside the bytes in flight that are let through one by one between two calls.
@@ -49,6 +55,8 @@ pub(crate) struct HostTouch {
     pub(crate) when: Instant,
     pub(crate) thread: u32,
     pub(crate) function: Option<Moment>,
+    /// The function that gave the memory to the system, if one did.
+    pub(crate) call: Option<&'static str>,
     /// What the page held before.
     pub(crate) before: Box<[u8]>,
 }
@@ -61,6 +69,8 @@ pub(crate) struct Guard {
     steps: AtomicU32,
     touches: Mutex<Vec<HostTouch>>,
     has_touches: AtomicBool,
+    /// Huge pages that were asked for, whether the system gave them or not.
+    huge: Mutex<HashSet<usize>>,
     /// Pages that stay open until the next call.
     opened: Mutex<Vec<usize>>,
     /// Set when the system refused to protect more.
@@ -84,6 +94,7 @@ impl Guard {
             steps: AtomicU32::new(0),
             touches: Mutex::default(),
             has_touches: AtomicBool::new(false),
+            huge: Mutex::default(),
             opened: Mutex::default(),
             is_exhausted: AtomicBool::new(false),
         }
@@ -110,7 +121,39 @@ impl Guard {
             let (from, to) = part(touch, page);
             self.parts().entry(page).and_modify(|all| *all = (all.0.min(from), all.1.max(to))).or_insert((from, to));
         }
+        if touch.len >= LARGE && self.contains(touch.address) {
+            self.enlarge(touch);
+        }
         self.change(self.span(touch.address, touch.len), |state| state + one);
+    }
+
+    /// Sets a large allocation apart from its neighbours, so that its protection can change without the system
+    /// cutting mappings and joining them. The pages beside it, which belong to nobody, get rights that mean
+    /// the same and are not equal: reading and writing, said in another way.
+    pub(crate) fn set_apart(&self, start: usize, size: usize) {
+        if size < LARGE || !self.contains(start) {
+            return;
+        }
+        let first = (start - self.window.start) / PAGE;
+        let behind = (start + size - self.window.start).div_ceil(PAGE);
+        for page in [first.checked_sub(1), Some(behind).filter(|page| *page < self.pages.len())].into_iter().flatten() {
+            self.protect(page..page + 1, libc::PROT_WRITE);
+        }
+    }
+
+    /// Asks for huge pages behind a large range, once for each. That is a wish: without them everything
+    /// is slower and nothing is different.
+    fn enlarge(&self, touch: &Touch) {
+        let first = (touch.address - self.window.start) / HUGE;
+        let last = (touch.address + touch.len - 1 - self.window.start).min(self.window.len - 1) / HUGE;
+        let mut huge = self.huge.lock().unwrap_or_else(PoisonError::into_inner);
+        for index in (first..=last).filter(|index| (index + 1) * HUGE <= self.window.len) {
+            if huge.insert(index) {
+                let start = (self.window.start + index * HUGE).wrapping_add_signed(self.window.shift);
+                // SAFETY: a part of the engine's mapping of the window; the bytes stay what they are.
+                unsafe { libc::madvise(start as *mut _, HUGE, COLLAPSE) };
+            }
+        }
     }
 
     /// Pages of which a touch does not cover everything.
@@ -197,7 +240,8 @@ impl Guard {
         let counts = self.parts().get(&start).is_none_or(|(from, to)| (*from..*to).contains(&address));
         let mut reaction = Reaction::Repeat;
         if state != 0 && counts {
-            self.note(address, is_write, thread, code, state & (WRITER - 1) != 0);
+            let spot = place::Spot::interrupted(code);
+            self.note(address, is_write, thread, spot, None, state & (WRITER - 1) != 0);
         } else if state != 0 && cfg!(target_arch = "x86_64") && self.steps.fetch_add(1, Ordering::Relaxed) < MAX_STEPS {
             // An access may meet two pages: the first one is closed again at the next call.
             if let Some(other) = STEPPED.replace(Some(start)).filter(|other| *other != start) {
@@ -218,7 +262,37 @@ impl Guard {
         }
     }
 
-    fn note(&self, address: usize, is_write: bool, thread: u32, code: usize, is_source: bool) {
+    /// Memory is about to be given to the system, which does not fault: notes the touches that count, and opens
+    /// the pages. On the program's thread, which holds none of our locks.
+    pub(crate) fn given(&self, start: usize, len: usize, is_write: bool, thread: u32, call: &'static str) {
+        let mut spot = None;
+        for page in self.span(start, len) {
+            let state = self.pages[page].load(Ordering::Relaxed);
+            if access(state) & libc::PROT_WRITE != 0 || (!is_write && access(state) & libc::PROT_READ != 0) {
+                continue;
+            }
+            let first = self.window.start + page * PAGE;
+            let (from, to) = self.parts().get(&first).copied().unwrap_or((first, first + PAGE));
+            let address = from.max(start);
+            if address < to.min(start + len) {
+                let spot = spot.get_or_insert_with(place::Spot::here).clone();
+                self.note(address, is_write, thread, spot, Some(call), state & (WRITER - 1) != 0);
+            } else {
+                self.opened().push(first);
+            }
+            self.protect(page..page + 1, libc::PROT_READ | libc::PROT_WRITE);
+        }
+    }
+
+    fn note(
+        &self,
+        address: usize,
+        is_write: bool,
+        thread: u32,
+        spot: place::Spot,
+        call: Option<&'static str>,
+        is_source: bool,
+    ) {
         let number = operation::draw_number();
         let mut before = Vec::new();
         if is_source {
@@ -229,10 +303,11 @@ impl Guard {
             number,
             address,
             is_write,
-            spot: place::Spot::interrupted(code),
+            spot,
             when: Instant::now(),
             thread,
             function: FUNCTION.get(),
+            call,
             before: before.into(),
         };
         let mut touches = self.touches.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,6 +9,7 @@
 //! | `guard`, `fingerprint` | how touches of host memory are noticed |
 //! | `races`, `touches`, `life`, `refusals` | the rules, one file per family of findings |
 //! | `operation`, `place`, `python` | what was done and where in the program |
+//! | `witness` | what another library in the program saw: locks, threads, system calls |
 //! | `state`, `checker` | what is known, and the facts that make it known |
 //!
 //! It changes nothing in the engine: it is told facts and keeps books.
@@ -29,6 +30,7 @@ mod refusals;
 pub mod report;
 mod state;
 mod touches;
+pub mod witness;
 
 pub use checker::{Checker, Run};
 pub use python::leave_note;

@@ -2,6 +2,7 @@
 
 use crate::finding;
 use crate::place::Spot;
+use crate::witness;
 use softacl_engine::probe::{Mode, Moment, Touch};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,6 +22,10 @@ pub(crate) struct Operation {
     pub(crate) touches: Box<[Touch]>,
     pub(crate) spot: Spot,
     pub(crate) submitted: f64,
+    /// The moment of the thread that did it, for the witness.
+    pub(crate) moment: u64,
+    /// Drawn when the thread entered the call that did it.
+    pub(crate) entered: u64,
     started: Time,
     finished: Time,
     waited: Time,
@@ -62,6 +67,8 @@ impl Operation {
             touches: touches.into(),
             spot,
             submitted,
+            moment: witness::now(),
+            entered: crate::state::entered(),
             started: Time::default(),
             finished: Time::default(),
             waited: Time::default(),

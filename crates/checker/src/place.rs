@@ -5,6 +5,7 @@
 
 use crate::finding::{Frame, Place};
 use crate::python;
+use std::cell::RefCell;
 use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -25,7 +26,7 @@ impl Spot {
         if !python.is_empty() {
             return Spot { addresses: Box::default(), python };
         }
-        let (addresses, count) = addresses();
+        let (addresses, count) = remembered();
         Spot { addresses: addresses[..count].into(), python }
     }
 
@@ -44,6 +45,10 @@ impl Spot {
             kept[0] += 1;
         }
         Spot { addresses: kept, python }
+    }
+
+    pub(crate) fn is_python(&self) -> bool {
+        !self.python.is_empty()
     }
 
     /// Equal for the same place.
@@ -95,18 +100,98 @@ impl Spot {
 
 /// The return addresses of the calling thread. Allocates nothing: it is called in signal handlers.
 pub(crate) fn addresses() -> ([usize; DEPTH], usize) {
-    let (mut addresses, mut count) = ([0; DEPTH], 0);
-    // SAFETY: unwinding this very thread while nobody else unwinds it; it may be interrupted code,
-    // whose frames have unwind tables like any others.
-    unsafe {
-        backtrace::trace_unsynchronized(|frame| {
-            addresses[count] = frame.ip() as usize;
-            count += usize::from(addresses[count] != 0);
-            count < DEPTH
-        });
-    }
-    (addresses, count)
+    let mut walk = Walk::default();
+    walk.unwind();
+    (walk.addresses, walk.count)
 }
+
+/// The same, remembered: a program calls from few places again and again. Not for signal handlers.
+fn remembered() -> ([usize; DEPTH], usize) {
+    let here = std::hint::black_box(0_u8);
+    let depth = (&raw const here) as usize;
+    WALKS
+        .try_with(|walks| {
+            let mut walks = walks.borrow_mut();
+            if let Some(walk) = walks.iter().find(|walk| walk.depth == depth && walk.holds()) {
+                return (walk.addresses, walk.count);
+            }
+            let mut walk = Walk { depth, ..Walk::default() };
+            walk.unwind();
+            if walk.holds() {
+                if walks.len() == WALKED {
+                    walks.remove(0);
+                }
+                walks.push(walk.clone());
+            }
+            (walk.addresses, walk.count)
+        })
+        // A thread that is about to end has no memory of its own any more.
+        .unwrap_or_else(|_| addresses())
+}
+
+/// Walks that a thread remembers.
+const WALKED: usize = 8;
+
+thread_local! {
+    static WALKS: RefCell<Vec<Walk>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A way up the stack of a thread.
+#[derive(Debug, Clone)]
+struct Walk {
+    /// Where the stack was.
+    depth: usize,
+    addresses: [usize; DEPTH],
+    /// Where on the stack each of them was found.
+    slots: [usize; DEPTH],
+    count: usize,
+}
+
+impl Default for Walk {
+    fn default() -> Self {
+        Walk { depth: 0, addresses: [0; DEPTH], slots: [0; DEPTH], count: 0 }
+    }
+}
+
+impl Walk {
+    fn unwind(&mut self) {
+        // SAFETY: unwinding this very thread while nobody else unwinds it; it may be interrupted code,
+        // whose frames have unwind tables like any others.
+        unsafe {
+            backtrace::trace_unsynchronized(|frame| {
+                let address = frame.ip() as usize;
+                if address == 0 {
+                    return true;
+                }
+                self.addresses[self.count] = address;
+                self.slots[self.count] = (frame.sp() as usize).wrapping_sub(size_of::<usize>());
+                self.count += 1;
+                self.count < DEPTH
+            });
+        }
+    }
+
+    /// Whether the addresses that are above us on the stack are still those: then the way is the same, since
+    /// each of them says how far up the next one is.
+    fn holds(&self) -> bool {
+        let mut above = self.depth;
+        let frames = self.slots.iter().zip(&self.addresses).take(self.count);
+        for (slot, address) in frames.skip_while(|(slot, _)| **slot <= self.depth) {
+            if *slot <= above || *slot - above > FRAME || slot % size_of::<usize>() != 0 {
+                return false;
+            }
+            // SAFETY: between here and a frame that was found further up, the stack of a thread is mapped.
+            if unsafe { std::ptr::read_volatile(*slot as *const usize) } != *address {
+                return false;
+            }
+            above = *slot;
+        }
+        above > self.depth
+    }
+}
+
+/// No frame is larger; beyond that another stack begins.
+const FRAME: usize = 256 << 10;
 
 /// The frames at a return address: more than one where calls were inlined.
 fn resolve(address: usize) -> Vec<Frame> {
@@ -154,5 +239,26 @@ mod tests {
         let own = |frame: &&Frame| frame.file.as_deref().is_some_and(|file| file.ends_with("place.rs"));
         assert!(frames.iter().filter(own).any(|frame| frame.line == Some(line)), "{frames:#?}");
         assert_eq!(spot.key(), spot.clone().key());
+    }
+
+    /// Two ways up to the same function, with one that is as deep as the other.
+    #[test]
+    fn a_remembered_place_is_the_right_one() {
+        #[inline(never)]
+        fn one() -> Spot {
+            std::hint::black_box(Spot::here())
+        }
+        #[inline(never)]
+        fn other() -> Spot {
+            std::hint::black_box(Spot::here())
+        }
+        for _ in 0..3 {
+            let [(first, second), (third, fourth)] = [0, 1].map(|_| (one(), other()));
+            assert_eq!((&first, &second), (&third, &fourth));
+            assert_ne!(first, second);
+            let (fresh, count) = addresses();
+            // The same callers further up, found without memory.
+            assert_eq!(fresh[count - 1], *first.addresses.last().unwrap());
+        }
     }
 }

@@ -6,6 +6,7 @@ use crate::finding::Severity;
 use crate::ledger::Conflict;
 use crate::operation::Operation;
 use crate::state::{Evidence, Found, State, narrowest_wait};
+use crate::witness;
 use softacl_engine::Place;
 use softacl_engine::probe::{Mode, Touch};
 use std::collections::HashSet;
@@ -18,6 +19,10 @@ impl State {
         let conflicts: Vec<Conflict> =
             operation.touches.iter().flat_map(|touch| self.ledger.conflicts(touch, clock)).collect();
         for conflict in conflicts {
+            // It stands behind a sign that this operation, or what follows it, may give.
+            if conflict.earlier.at.is_some_and(|at| self.awaits_sign(at)) {
+                continue;
+            }
             if met.insert((conflict.earlier.number, conflict.earlier_mode == Mode::Write)) {
                 self.find_race(operation, &conflict);
             }
@@ -25,17 +30,28 @@ impl State {
     }
 
     /// Two threads that submit to one stream: the stream keeps the order of the calls, but what enforces that
-    /// order? Mutexes and joins of the program cannot be seen here, so this is advice.
+    /// order? A path that the witness has seen (locks, threads that begin and end) does. Without one it is
+    /// proven only where the two calls were under way at the same time: no program can have ordered
+    /// those. Otherwise something that cannot be seen may order them, and this is advice.
     pub(crate) fn check_submitters(&mut self, operation: &Arc<Operation>) {
         let Some(at) = operation.at else { return };
         let host = self.clocks.host();
+        // The lock of the interpreter orders all threads of Python, and says nothing.
+        let is_seen = !operation.spot.is_python();
         let other = operation.touches.iter().flat_map(|touch| self.ledger.conflicts(touch, host)).find(|conflict| {
             conflict.earlier.at.is_some_and(|earlier| earlier.stream == at.stream)
                 && conflict.earlier.thread != operation.thread
+                && !(is_seen && witness::comes_after(conflict.earlier.moment) == Some(true))
         });
         let Some(conflict) = other else { return };
+        let is_proven = operation.entered < conflict.earlier.number;
+        let why = match (is_proven, is_seen && conflict.earlier.moment != 0) {
+            (true, _) => "the two calls were under way at the same time, so that nothing can have ordered them",
+            (false, true) => "no wait, no join and no semaphore that could be seen lies between them",
+            (false, false) => "no wait lies between them",
+        };
         let message = format!(
-            "threads {} and {} submit to stream {} and touch {}; the order of the two calls decides the result, and no wait lies between them",
+            "threads {} and {} submit to stream {} and touch {}; the order of the two calls decides the result, and {why}",
             conflict.earlier.thread,
             operation.thread,
             at.stream,
@@ -44,8 +60,13 @@ impl State {
         let near = Some((conflict.address, conflict.len));
         let evidence =
             vec![self.evidence("the first", &conflict.earlier, near), self.evidence("the second", operation, near)];
-        let fix = "if the program does not order the two calls itself, submit from one thread, or give each thread bytes of its own".to_owned();
-        self.find(Found { id: "S3", severity: Severity::Advice, message, fix, count: 1, evidence });
+        let fix = if is_proven {
+            "order the two calls (a lock, a queue, a join), submit from one thread, or give each thread bytes of its own"
+        } else {
+            "if the program does not order the two calls itself, submit from one thread, or give each thread bytes of its own"
+        };
+        let severity = if is_proven { Severity::Proven } else { Severity::Advice };
+        self.find(Found { id: "S3", severity, message, fix: fix.to_owned(), count: 1, evidence });
     }
 
     fn find_race(&mut self, operation: &Arc<Operation>, conflict: &Conflict) {

@@ -27,6 +27,8 @@ thread_local! {
     /// The function of the interface that this thread is in.
     static CALL: Cell<Option<&'static str>> = const { Cell::new(None) };
     static THREAD: Cell<u32> = const { Cell::new(u32::MAX) };
+    /// Drawn when this thread entered that function.
+    static ENTERED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The function of the interface that the calling thread is in.
@@ -36,6 +38,12 @@ pub(crate) fn call() -> Option<&'static str> {
 
 pub(crate) fn set_call(function: &'static str) {
     CALL.set(Some(function));
+    ENTERED.set(draw_number());
+}
+
+/// When the calling thread entered the function that it is in.
+pub(crate) fn entered() -> u64 {
+    ENTERED.get()
 }
 
 /// A small number for the calling thread; the first to call is 0.
@@ -54,6 +62,8 @@ pub(crate) struct Flight {
     pub(crate) operation: Arc<Operation>,
     /// Its sources were compared with what they were at submit.
     pub(crate) is_compared: bool,
+    /// Touches from this number on count for its sources: its own, or that of the sign that let it start.
+    pub(crate) since: u64,
     /// What sources in registered memory held at submit.
     pub(crate) prints: Vec<crate::fingerprint::Print>,
 }
@@ -118,6 +128,10 @@ pub(crate) struct State {
     pub(crate) flights: HashMap<u32, VecDeque<Flight>>,
     /// The number of the newest task of each stream.
     pub(crate) newest: HashMap<u32, u64>,
+    /// The same of those that are over.
+    pub(crate) done: HashMap<u32, u64>,
+    /// Waits for a sign that has not been seen: whatever the program does now may come before it.
+    pub(crate) signs: Vec<Moment>,
     /// By page, oldest first.
     pub(crate) before: HashMap<usize, Vec<Before>>,
     pub(crate) objects: HashMap<Object, Arc<Operation>>,
@@ -237,6 +251,38 @@ impl State {
         let flights = self.flights.get_mut(&at.stream)?;
         let index = flights.partition_point(|flight| flight.at.sequence < at.sequence);
         flights.get_mut(index).filter(|flight| flight.at == at)
+    }
+
+    /// Whether a task waits for a sign that has not been seen: it may come after what happens now.
+    pub(crate) fn awaits_sign(&self, at: Moment) -> bool {
+        !self.signs.is_empty() && {
+            let clock = self.clocks.of(at);
+            self.signs.iter().any(|sign| clock.covers(*sign))
+        }
+    }
+
+    /// A wait for a sign is over. Whoever gave it had come no further than what is over by now.
+    pub(crate) fn see_sign_at_last(&mut self, at: Moment) {
+        if self.signs.contains(&at) {
+            let others = self.done.iter().filter(|(stream, _)| **stream != at.stream);
+            let done: Vec<Moment> =
+                others.map(|(stream, sequence)| Moment { stream: *stream, sequence: *sequence }).collect();
+            self.see_sign(at, &done);
+        }
+    }
+
+    /// It is known who gives a sign. What the program did until now to memory of the tasks behind the wait was
+    /// its right.
+    pub(crate) fn see_sign(&mut self, at: Moment, after: &[Moment]) {
+        self.signs.retain(|sign| *sign != at);
+        self.clocks.learn(at, after);
+        let number = draw_number();
+        for flight in self.flights.values_mut().flatten() {
+            if self.clocks.of(flight.at).covers(at) {
+                flight.since = number;
+                flight.prints.iter_mut().for_each(crate::fingerprint::Print::refresh);
+            }
+        }
     }
 
     /// Takes out every flight that the host knows to be over.

@@ -19,14 +19,14 @@ impl State {
     }
 
     fn settle_touch(&mut self, touch: HostTouch, since: Instant) {
-        let HostTouch { number, address, is_write, spot, when, thread, function, before } = touch;
+        let HostTouch { number, address, is_write, spot, when, thread, function, call, before } = touch;
         let page = address - address % PAGE;
         let time = when.duration_since(since).as_secs_f64() * 1e6;
         let mode = if is_write { Mode::Write } else { Mode::Read };
         let name = if is_write { "write by the host" } else { "read by the host" };
         let ranges = [Touch { address, len: 1, mode }];
         let facts = Facts { name, at: None, touches: &ranges };
-        let operation = self.operation_at(number, facts, spot, thread, None, time);
+        let operation = self.operation_at(number, facts, spot, thread, call, time);
         for (at, flight, hit) in self.hits(address, function) {
             if hit.mode == Mode::Write {
                 self.find_early_touch(at, &flight, &hit, &operation, is_write, address);
@@ -38,11 +38,12 @@ impl State {
     }
 
     /// Ranges of tasks in flight that contain an address. A host function may touch what comes before
-    /// it and what comes after it.
+    /// it and what comes after it; anybody may touch what waits for a sign.
     fn hits(&self, address: usize, function: Option<Moment>) -> Vec<(Moment, Arc<Operation>, Touch)> {
         let inside = |touch: &&Touch| address.wrapping_sub(touch.address) < touch.len;
         let allowed = |flight: &&Flight| {
             !function.is_some_and(|at| self.clocks.of(at).covers(flight.at) || self.clocks.of(flight.at).covers(at))
+                && !self.awaits_sign(flight.at)
         };
         self.flights
             .values()
@@ -86,15 +87,15 @@ impl State {
         if std::mem::replace(&mut flight.is_compared, true) {
             return;
         }
-        let operation = Arc::clone(&flight.operation);
+        let (operation, since) = (Arc::clone(&flight.operation), flight.since);
         let changed = flight.prints.iter().find_map(|print| Some((print.address, print.difference()?)));
-        self.compare_sources(guard, at, &operation, changed);
+        self.compare_sources(guard, at, &operation, since, changed);
     }
 
     /// A flight has ended that never started, or that started before its source was changed.
     pub(crate) fn compare_landed(&mut self, guard: &Guard, flight: &Flight) {
         let changed = flight.prints.iter().find_map(|print| Some((print.address, print.difference()?)));
-        self.compare_sources(guard, flight.at, &flight.operation, changed);
+        self.compare_sources(guard, flight.at, &flight.operation, flight.since, changed);
     }
 
     fn compare_sources(
@@ -102,6 +103,7 @@ impl State {
         guard: &Guard,
         at: Moment,
         copy: &Arc<Operation>,
+        since: u64,
         changed: Option<(usize, Difference)>,
     ) {
         let mut total: Option<(usize, Difference, Option<Arc<Operation>>)> =
@@ -113,7 +115,7 @@ impl State {
                     // The page was closed when the copy was submitted: it held then what it held before the
                     // first touch since.
                     let mut touched = self.before.get(&page).into_iter().flatten();
-                    if let Some(before) = touched.find(|before| before.touch.number > copy.number) {
+                    if let Some(before) = touched.find(|before| before.touch.number > since) {
                         let from = touch.address.max(page);
                         let to = (touch.address + touch.len).min(page + PAGE);
                         let mut now = vec![0; to - from];

@@ -9,7 +9,7 @@
 use crate::graph::{CapturedRecord, Signal};
 use crate::handle::{Key, Kind};
 use crate::memory::shared::SharedCounters;
-use crate::stream::{StreamKey, StreamPoint};
+use crate::stream::StreamPoint;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -101,7 +101,7 @@ pub(crate) struct EventState {
     /// Records of all processes, for an event that others can open.
     pub(crate) shared: Option<Arc<SharedCounters>>,
     /// Streams that wait for the next record, and where they look for it.
-    pub(crate) expecting: Vec<(StreamKey, Arc<OnceLock<StreamPoint>>)>,
+    pub(crate) expecting: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>,
 }
 
 impl Kind for Event {

@@ -148,7 +148,7 @@ impl Drop for Hearing {
 }
 
 /// Puts the handler in place, above one that the program may have installed since.
-fn ensure_installed() {
+pub(crate) fn ensure_installed() {
     // Traps matter only to an observer.
     let signals = if OBSERVED.load(Ordering::Acquire).is_null() { &FAULTS[..] } else { &SIGNALS[..] };
     if signals.iter().all(|signal| current(*signal).sa_sigaction == ours(*signal)) {

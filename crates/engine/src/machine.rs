@@ -123,7 +123,7 @@ impl Machine {
         }
         let driver = match config.schedule {
             Schedule::Threads => Driver::Threads(Workers::new(config.cores)),
-            schedule => Driver::Stepped(Arc::new(Stepper::new(schedule, config.patience))),
+            schedule => Driver::Stepped(Arc::new(Stepper::new(schedule, config.patience, config.cores))),
         };
         crate::bytes::prepare();
         Ok(Arc::new_cyclic(|this| Machine {

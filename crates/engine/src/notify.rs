@@ -6,7 +6,7 @@
 
 use crate::handle::{Key, Kind};
 use crate::memory::shared::SharedCounters;
-use crate::stream::{StreamKey, StreamPoint};
+use crate::stream::StreamPoint;
 use crate::sync::lock;
 use std::collections::VecDeque;
 use std::io;
@@ -32,7 +32,7 @@ pub(crate) struct NotifyState {
     /// For an observer: a record that no wait was made for yet, and streams with waits that no record
     /// was made for yet.
     pub(crate) record: Option<StreamPoint>,
-    pub(crate) waits: VecDeque<StreamKey>,
+    pub(crate) waits: VecDeque<StreamPoint>,
 }
 
 /// The number of a notify. It is in this process until another one is to see it.

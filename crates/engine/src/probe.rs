@@ -12,7 +12,7 @@ use crate::bytes::Span;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
 use crate::memory::{Memory, Place};
-use crate::stream::StreamPoint;
+use crate::stream::{StreamKey, StreamPoint};
 use crate::task::{self, Task, Waited};
 use std::time::Duration;
 
@@ -121,7 +121,8 @@ pub trait Probe: Send + Sync {
     fn function_left(&self, at: Moment);
     /// Everything up to here that has not started was thrown away.
     fn dropped(&self, at: Moment);
-    /// What a stream does from a task on comes after another moment.
+    /// What a stream does from a task on comes after another moment. The task may be a wait for a sign: then
+    /// this is who gives it.
     fn ordered(&self, from: Moment, after: Moment);
     /// The program knows that a stream has come this far.
     fn waited(&self, at: Moment);
@@ -162,6 +163,12 @@ impl Machine {
         self.probe.as_deref()
     }
 
+    /// The task that a stream gets next. Another thread may come first: then an observer sees an order that is
+    /// a task too early, or none.
+    pub(crate) fn next_point(&self, stream: StreamKey) -> StreamPoint {
+        StreamPoint { stream, sequence: self.streams.slot(stream).newest() + 1 }
+    }
+
     /// Tells the probe about a task that is about to be queued.
     #[cold]
     pub(crate) fn tell_submitted(&self, probe: &dyn Probe, at: Moment, task: &Task) {
@@ -172,6 +179,8 @@ impl Machine {
             Task::Record { event, .. } => (None, Some(*event)),
             _ => (None, None),
         };
+        // Memory is about to be protected, and the program may have put a handler of its own above ours.
+        crate::fault::ensure_installed();
         probe.submitted(&Submitted {
             at,
             name: task.name(),
@@ -180,10 +189,12 @@ impl Machine {
             is_host_function: matches!(task, Task::Host(_)),
             after,
             event: event.map(|event| event.index() as u32),
-            waits_for_a_sign: matches!(
-                task,
-                Task::Await(_) | Task::Wait { after: Waited::Signal(_) | Waited::Outside(..) | Waited::Next(_), .. }
-            ),
+            waits_for_a_sign: match task {
+                Task::Await(_) => true,
+                Task::Wait { after, .. } => !matches!(after, Waited::Point(_)),
+                Task::Node { node, .. } => node.vigil().is_some(),
+                _ => false,
+            },
         });
     }
 

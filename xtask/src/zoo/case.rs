@@ -63,6 +63,8 @@ pub enum Language {
 pub enum Severity {
     Proven,
     Advice,
+    /// Chance decides how much a run shows.
+    Either,
 }
 
 /// A finding that must be there: `"H1"`, or `{ id = "H1", count = 3 }`.
@@ -104,6 +106,7 @@ impl Severity {
         match self {
             Severity::Proven => "proven",
             Severity::Advice => "advice",
+            Severity::Either => "either",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One run of the program, and the reports that its processes left.
 
-use super::{Arguments, directory, relay};
+use super::{Arguments, directory, relay, witness};
 use anyhow::{Context, Result};
 use softacl_checker::finding::Report;
 use softacl_checker::report::Outcome;
@@ -20,6 +20,7 @@ pub fn run(
     let reports = directory()?;
     let mut command = arguments.machine.command(&arguments.program)?;
     command.env("SOFTACL_CHECK", "1").env("SOFTACL_CHECK_DIR", reports.path()).env("SOFTACL_SCHEDULE", schedule);
+    witness::call(&mut command, reports.path())?;
     prepare(&mut command)?;
     let (pid, status) = relay::run(&mut command)
         .with_context(|| format!("could not run {}", arguments.program[0].to_string_lossy()))?;

@@ -6,6 +6,7 @@
 mod gather;
 mod relay;
 mod series;
+mod witness;
 
 use crate::machine::{self, Machine};
 use anyhow::{Context, Result};

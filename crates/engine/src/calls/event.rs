@@ -218,7 +218,7 @@ impl Caller<'_> {
             }
             (None, EventKind::Flagged(_)) => {
                 let cell = Arc::new(OnceLock::new());
-                lock(&event.state).expecting.push((stream_key, Arc::clone(&cell)));
+                lock(&event.state).expecting.push((self.machine.next_point(stream_key), Arc::clone(&cell)));
                 Waited::Next(cell)
             }
         };
@@ -454,15 +454,14 @@ impl Machine {
     }
 
     /// Binds waits for "the next record" to the one that was made.
-    fn tell(&self, expecting: Vec<(StreamKey, Arc<OnceLock<StreamPoint>>)>, point: StreamPoint) {
-        for (stream, cell) in expecting {
+    fn tell(&self, expecting: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>, point: StreamPoint) {
+        for (wait, cell) in expecting {
             // A wait is bound once; a record that comes at the same moment changes nothing.
             let _ = cell.set(point);
             if let Some(probe) = self.probe() {
-                let next = StreamPoint { stream, sequence: self.streams.slot(stream).newest() + 1 };
-                probe.ordered(next.into(), point.into());
+                probe.ordered(wait.into(), point.into());
             }
-            self.list(stream);
+            self.list(wait.stream);
         }
     }
 

@@ -178,7 +178,7 @@ impl Caller<'_> {
         let mut state = lock(&notify.state);
         let record = state.record.take();
         if record.is_none() {
-            state.waits.push_back(stream);
+            state.waits.push_back(self.machine.next_point(stream));
         }
         record
     }
@@ -188,10 +188,7 @@ impl Caller<'_> {
         let Some(probe) = self.machine.probe() else { return };
         let mut state = lock(&notify.state);
         match state.waits.pop_front() {
-            Some(stream) => {
-                let next = StreamPoint { stream, sequence: self.machine.streams.slot(stream).newest() + 1 };
-                probe.ordered(next.into(), point.into());
-            }
+            Some(wait) => probe.ordered(wait.into(), point.into()),
             // With two records before a wait, either may be the one that lets it pass.
             None => state.record = Some(state.record.unwrap_or(point)),
         }

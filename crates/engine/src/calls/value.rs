@@ -18,8 +18,8 @@ use std::sync::Arc;
 pub(crate) struct Values {
     /// The newest write to each cell.
     writes: HashMap<usize, (StreamPoint, u64)>,
-    /// Waits that no write was made for yet: cell, stream and what they want.
-    waits: Vec<(usize, StreamKey, u64, ValueCondition)>,
+    /// Waits that no write was made for yet: cell, task and what they want.
+    waits: Vec<(usize, StreamPoint, u64, ValueCondition)>,
 }
 
 impl Caller<'_> {
@@ -70,11 +70,10 @@ impl Machine {
         let Some(probe) = self.probe() else { return };
         let mut values = lock(&self.values);
         values.writes.insert(cell, (point, value));
-        values.waits.retain(|(waited, stream, wanted, condition)| {
+        values.waits.retain(|(waited, wait, wanted, condition)| {
             let meets = *waited == cell && condition.holds(value, *wanted);
             if meets {
-                let next = StreamPoint { stream: *stream, sequence: self.streams.slot(*stream).newest() + 1 };
-                probe.ordered(next.into(), point.into());
+                probe.ordered((*wait).into(), point.into());
             }
             !meets
         });
@@ -86,7 +85,7 @@ impl Machine {
         match values.writes.get(&cell) {
             Some((point, written)) if condition.holds(*written, value) => Some(*point),
             _ => {
-                values.waits.push((cell, stream, value, condition));
+                values.waits.push((cell, self.next_point(stream), value, condition));
                 None
             }
         }

@@ -152,7 +152,8 @@ impl Machine {
     pub(crate) fn copy_span(&self, span: Span, manner: Manner) -> Result<()> {
         let copied = match &self.driver {
             Driver::Threads(workers) if span.len >= SHARED => workers.share(self, Job::one(span, manner)),
-            _ => bytes::copy_as(span, manner),
+            Driver::Threads(_) => bytes::copy_as(span, manner),
+            Driver::Stepped(stepper) => stepper.copy(self, span, manner),
         };
         Ok(copied.map_err(task::inaccessible(span))?)
     }

@@ -1,7 +1,7 @@
 //! The stepped driver: one task at a time, where a schedule wants it.
 //!
-//! No worker runs anything. Work happens inside the calls of the program: after a submit, in a
-//! poll, in a wait. So the same program with the same seed does the same thing every time, and a
+//! No worker decides anything. Work happens inside the calls of the program: after a submit, in a
+//! poll, in a wait; for a very large copy helpers take parts of it while the call waits for them. So the same program with the same seed does the same thing every time, and a
 //! schedule can be as unkind as the documented semantics allow.
 //!
 //! - `early`: everything as soon as it may run.
@@ -12,8 +12,10 @@
 //! A program may rely on progress without calling us (it waits for a host function, say). A
 //! caretaker thread notices that nothing was called for a while although work is ready, and runs it.
 
+use super::job::Job;
+use super::workers::Workers;
 use super::{Limit, Stop};
-use crate::bytes::Span;
+use crate::bytes::{self, Fault, Manner, Span};
 use crate::machine::Machine;
 use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
@@ -30,6 +32,10 @@ use std::time::{Duration, Instant};
 
 /// Polls that find a stream busy before `late` gives way.
 const POLLS: u32 = 16;
+/// Copies from this length on are worth the waking of a helper, which takes as long as half a MiB or more.
+const HELPED: usize = 4 << 20;
+/// How often the caretaker looks whether anything was called before it loses patience.
+const LOOKS: u32 = 5;
 
 /// When tasks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,6 +103,11 @@ pub(crate) struct Stepper {
     patience: Duration,
     choices: Mutex<Choices>,
     bell: Bell,
+    /// Where the caretaker sleeps. Waking it for every call would cost more than the call.
+    nap: Bell,
+    /// Where it waits while there may be calls; rung at the end only.
+    rest: Bell,
+    helpers: Workers,
     /// Counts everything that may let a waiting thread go on.
     changes: AtomicU64,
     /// Counts calls of the program that reach this driver.
@@ -112,7 +123,7 @@ struct Choices {
 }
 
 impl Stepper {
-    pub(crate) fn new(schedule: Schedule, patience: Duration) -> Stepper {
+    pub(crate) fn new(schedule: Schedule, patience: Duration, cores: usize) -> Stepper {
         let seed = match schedule {
             Schedule::Random(seed) => seed,
             _ => 0,
@@ -122,6 +133,9 @@ impl Stepper {
             patience,
             choices: Mutex::new(Choices { random: fastrand::Rng::with_seed(seed), ready: Vec::new() }),
             bell: Bell::default(),
+            nap: Bell::default(),
+            rest: Bell::default(),
+            helpers: Workers::new(cores),
             changes: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             caretaker: Crew::default(),
@@ -132,6 +146,7 @@ impl Stepper {
     pub(crate) fn announce(self: &Arc<Self>, machine: &Machine, key: StreamKey) {
         lock(&self.choices).ready.push(key);
         self.changed();
+        self.nap.ring();
         self.caretaker.call(1, |_| self.start_caretaker(machine));
     }
 
@@ -145,6 +160,16 @@ impl Stepper {
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.changed();
+        self.nap.ring();
+        self.rest.ring();
+    }
+
+    /// Copies one range on this thread, with helpers when it is very large.
+    pub(crate) fn copy(&self, machine: &Machine, span: Span, manner: Manner) -> Result<(), Fault> {
+        if span.len < HELPED {
+            return bytes::copy_as(span, manner);
+        }
+        self.helpers.share(machine, Job::one(span, manner))
     }
 
     pub(crate) fn after_submit(&self, machine: &Machine) {
@@ -271,23 +296,27 @@ impl Stepper {
     fn start_caretaker(self: &Arc<Self>, machine: &Machine) -> io::Result<()> {
         let (stepper, weak) = (Arc::clone(self), machine.weak());
         let run = move || {
+            let stopped = || stepper.stop.load(Ordering::Acquire);
+            let is_ready = || !lock(&stepper.choices).ready.is_empty();
+            let seen = || (stepper.calls.load(Ordering::Relaxed), stepper.changes.load(Ordering::Acquire));
+            let (mut before, mut quiet) = (seen(), LOOKS);
             loop {
-                let (calls, changes) = (stepper.calls.load(Ordering::Relaxed), stepper.changes.load(Ordering::Acquire));
-                // Asleep for good while nothing is ready, with patience while something is.
-                let idle = lock(&stepper.choices).ready.is_empty();
-                let deadline = (!idle).then(|| Instant::now() + stepper.patience);
-                stepper.bell.sleep_until(deadline, || {
-                    stepper.stop.load(Ordering::Acquire) || stepper.changes.load(Ordering::Acquire) != changes
-                });
-                if stepper.stop.load(Ordering::Acquire) {
+                // Asleep for good only after a while without calls: until then whoever calls need not wake it.
+                if quiet >= LOOKS && !is_ready() {
+                    stepper.nap.sleep_until(None, || stopped() || is_ready());
+                    (before, quiet) = (seen(), 0);
+                }
+                stepper.rest.sleep_until(Some(Instant::now() + stepper.patience / LOOKS), stopped);
+                if stopped() {
                     return;
                 }
                 let Some(machine) = weak.upgrade() else { return };
-                if !idle
-                    && calls == stepper.calls.load(Ordering::Relaxed)
-                    && changes == stepper.changes.load(Ordering::Acquire)
-                {
+                let now = seen();
+                quiet = if now == before { quiet + 1 } else { 0 };
+                before = now;
+                if quiet >= LOOKS && is_ready() {
                     while stepper.step_any(&machine) {}
+                    (before, quiet) = (seen(), 0);
                 }
             }
         };

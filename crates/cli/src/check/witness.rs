@@ -1,0 +1,23 @@
+//! The witness: a library inside this program that is put before all others of the program to check.
+
+use anyhow::{Context, Result};
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libsoftacl_witness.so"));
+
+/// Lets the program load the witness first, from a directory that lives as long as the program.
+pub fn call(command: &mut Command, directory: &Path) -> Result<()> {
+    let path = directory.join("libsoftacl_witness.so");
+    fs::write(&path, LIBRARY).with_context(|| format!("could not write {}", path.display()))?;
+    let mut preload = OsString::from(&path);
+    // Sanitizers want to be first.
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload = [others, OsString::from(":"), preload].into_iter().collect();
+    }
+    command.env("LD_PRELOAD", preload);
+    Ok(())
+}
