@@ -1,6 +1,7 @@
 // softacl-only
 // soc: Ascend910B
 // sanitize: none (the sanitizers need the same system calls)
+// misuses: M1
 /* System calls that a sandbox forbids: it works without, or says at the start why not. */
 #include "../expect.h"
 #include "child.h"
