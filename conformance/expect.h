@@ -323,7 +323,8 @@ static inline aclError afterwards_code(const char **call)
 {
     aclError code = 0;
     aclrtStream stream = NULL;
-    uint8_t *device = NULL, bytes[64], back[64] = {0};
+    uint8_t *device = NULL;
+    static uint8_t bytes[64] __attribute__((aligned(64))), back[64] __attribute__((aligned(64)));
     aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
     fill_pattern(bytes, sizeof bytes, 77);
     *call = "aclrtSetDevice";

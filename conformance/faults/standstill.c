@@ -2,6 +2,7 @@
 // soc: Ascend910B Ascend310P
 // env: SOFTACL_FAULTS=copy@1=slow 60ms; copy@3=stuck; copy@5=stuck; copy@7=stuck; copy@9=stuck
 // schedules: all
+// misuses: L1
 /* Tasks that are slow or never begin: timeouts fire, and what ends a stream's work ends the standstill. */
 #include "../expect.h"
 

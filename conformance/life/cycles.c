@@ -1,5 +1,6 @@
 // softacl-only
 // soc: Ascend910B Ascend310P
+// misuses: H2
 // sanitize: none (thousands of cycles take minutes)
 /* Thousands of set and reset: nothing is left of any of them. */
 #include "../expect.h"

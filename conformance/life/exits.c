@@ -1,5 +1,6 @@
 // softacl-only
 // soc: Ascend910B
+// misuses: S1
 // sanitize: none (children leave with work under way)
 /* A process may end at any moment, in any way, whatever is queued or running. */
 #include "../expect.h"

@@ -1,3 +1,4 @@
+// misuses: L2
 // schedules: all
 /* aclFinalize neither waits for work nor ends it (4.1): streams and memory live on, and can be cleaned up afterwards. */
 #include "../expect.h"

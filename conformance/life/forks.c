@@ -1,6 +1,7 @@
 // softacl-only
 // soc: Ascend910B
 // sanitize: none (the sanitizers watch the parent's threads, which a child has not)
+// misuses: M1
 /* Forking before the first use gives every process a runtime of its own; a child that was forked later may exec. */
 #include "../expect.h"
 #include "child.h"

@@ -25,11 +25,12 @@ static void wait_for_signals(void *unused)
     }
 }
 
-static struct flag finished = FLAG_INITIALIZER;
+static struct flag subscribed = FLAG_INITIALIZER, finished = FLAG_INITIALIZER;
 
 static void *process(void *unused)
 {
     EXPECT_OK(aclrtSetDevice(0));
+    flag_await(&subscribed, 1);
     while (!flag_get(&finished)) {
         aclError code = aclrtProcessReport(20);
         EXPECT_TRUE(code == 0 || code == 507012, "%d", code);
@@ -56,6 +57,7 @@ int main(void)
     pthread_t thread;
     REQUIRE_TRUE(pthread_create(&thread, NULL, process, NULL) == 0, "pthread_create");
     REQUIRE_OK(aclrtSubscribeReport((uint64_t)thread, reported));
+    flag_set(&subscribed, 1);
     for (int round = 0; round < 10; round++) {
         fill_pattern(pinned, SIZE, (uint32_t)round);
         EXPECT_OK(aclrtLaunchHostFunc(stream, wait_for_signals, NULL));

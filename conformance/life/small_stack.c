@@ -1,6 +1,7 @@
 // softacl-only
 // schedules: all
 // sanitize: none (the sanitizers need larger stacks)
+// misuses: M1
 /* Threads with a stack of 64 KiB use everything: the library needs little of it. */
 #include "../expect.h"
 #include "child.h"

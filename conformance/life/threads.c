@@ -1,5 +1,6 @@
 // soc: all
 // schedules: all
+// misuses: C2 M1
 /* A thread may end while it owns a context, streams and memory, and while its work is queued: they belong to the process. */
 #include "../expect.h"
 

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import textwrap
 import threading
 import weakref
 from typing import Any, Iterator
@@ -18,7 +19,6 @@ from support import (
     INVALID_PARAM,
     NO_BLOCK,
     NO_CALLBACK_THREAD,
-    NOT_SUPPORTED,
     PATIENCE,
     REPORT_TIMEOUT,
     STREAM_SUBSCRIBE,
@@ -399,12 +399,34 @@ print("end", flush=True)
     assert run_python(program, timeout=20).strip() == "end"
 
 
-def test_exception_callbacks_work_or_say_that_they_do_not() -> None:
+def test_exception_callbacks_are_set_and_unset() -> None:
     for result in [
         rt.set_exception_info_callback(lambda info: None),
         rt.set_exception_info_callback(None),
         rt.set_exception_info_callback(),
     ]:
-        assert result in (SUCCESS, NOT_SUPPORTED)
+        assert result == SUCCESS
     for name in ["task_id", "stream_id", "thread_id", "device_id", "error_code"]:
         assert type(getattr(rt, f"get_{name}_from_exception_info")(0)) is int
+
+
+def test_exception_callback_is_told_of_failed_tasks() -> None:
+    program = """
+        import acl
+        told = []
+        def note(info):
+            code = acl.rt.get_error_code_from_exception_info(info)
+            told.append((code, acl.rt.get_device_id_from_exception_info(info)))
+        assert acl.rt.set_device(0) == 0
+        assert acl.rt.set_exception_info_callback(note) == 0
+        stream, _ = acl.rt.create_stream()
+        device, _ = acl.rt.malloc(64, 0)
+        pinned, _ = acl.rt.malloc_host(64)
+        codes = []
+        for _ in range(3):
+            assert acl.rt.memcpy_async(device, 64, pinned, 64, 1, stream) == 0
+            codes.append(acl.rt.synchronize_stream(stream))
+        assert acl.rt.set_exception_info_callback() == 0
+        print(codes, told)
+    """
+    assert run_python(textwrap.dedent(program), SOFTACL_FAULTS="copy@2=507013").strip() == "[0, 507013, 0] [(507013, 0)]"

@@ -64,8 +64,8 @@ enum Command {
         #[arg(long, value_delimiter = ',')]
         points: Vec<String>,
         /// At most so many points of each kind and program, spread evenly
-        #[arg(long)]
-        most: Option<u64>,
+        #[arg(long, default_value_t = 400)]
+        most: u64,
     },
     /// Run the PyTorch suite on the unmodified torch_npu; downloads about 3 GB the first time
     TestTorch,

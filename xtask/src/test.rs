@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
 
 use crate::conformance::{self, Options, Sanitizer};
-use crate::{browser, campaign, examples, install, python, support, tree, zoo};
+use crate::{browser, campaign, examples, failpoints, install, python, support, tree, zoo};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::process::Command;
@@ -23,6 +23,7 @@ const STEPS: &[Step] = &[
     ("conformance, checked", || conform(None, Some(1))),
     ("conformance, ASan", || conform(Some(Sanitizer::Address), None)),
     ("conformance, TSan", || conform(Some(Sanitizer::Thread), None)),
+    ("failure points", failure_points),
     ("installation", install::check),
     ("python", python::test),
     ("examples", examples::run),
@@ -59,6 +60,16 @@ fn check_tools() -> Result<()> {
     for tool in ["gcc", "g++"] {
         let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
         ensure!(found, "{tool} is needed and was not found; on Debian and Ubuntu: apt-get install gcc g++");
+    }
+    Ok(())
+}
+
+/// All points of the program that has to survive them, and a sample of the demo's and of two others.
+fn failure_points() -> Result<()> {
+    let options = failpoints::Options { filter: Some("faults/cleanup"), points: &[], most: u64::MAX };
+    failpoints::run(&options)?;
+    for sample in ["demo/demo", "kvcache/", "clients/framework"] {
+        failpoints::run(&failpoints::Options { filter: Some(sample), most: 8, ..options })?;
     }
     Ok(())
 }

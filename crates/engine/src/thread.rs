@@ -23,12 +23,11 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// Starts `count` threads, unless there are some. `start` starts the one with a number.
+    /// Starts `count` threads, unless there are some. `start` starts the one with a number. `false`: there is
+    /// none.
     #[inline]
-    pub(crate) fn call(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) {
-        if self.is_absent() {
-            self.start(count, start);
-        }
+    pub(crate) fn call(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) -> bool {
+        !self.is_absent() || self.start(count, start)
     }
 
     /// Whether there is no thread: who waits does the work.
@@ -38,10 +37,10 @@ impl Crew {
     }
 
     #[cold]
-    fn start(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) {
+    fn start(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) -> bool {
         let mut is_told = lock(&self.is_told);
         if !self.is_absent() {
-            return;
+            return true;
         }
         let mut running = 0;
         for number in 0..count {
@@ -55,6 +54,7 @@ impl Crew {
             }
         }
         self.running.store(running, Ordering::Release);
+        running > 0
     }
 }
 

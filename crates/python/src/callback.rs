@@ -11,6 +11,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyModule;
 use std::ffi::c_void;
+use std::sync::{Mutex, PoisonError};
 
 struct Call {
     function: Py<PyAny>,
@@ -56,10 +57,36 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
             return Err(failed("acl.rt.set_exception_info_callback"));
         }
         let function = arguments.get_item(0).ok().filter(|function| !function.is_none());
-        if function.is_some_and(|function| !function.is_callable()) {
+        if function.as_ref().is_some_and(|function| !function.is_callable()) {
             return Err(PyTypeError::new_err("parameter must be callable"));
         }
-        // The C function does not exist in softacl and answers so; nothing is kept.
-        Ok(set.code(&[0]).into_pyobject(arguments.py())?.into_any())
+        let callback = if function.is_some() { tell_exception as *const () as u64 } else { 0 };
+        let code = arguments.py().detach(|| set.code(&[callback]));
+        if code == 0 {
+            let before = {
+                let mut kept = EXCEPTION_CALLBACK.lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::replace(&mut *kept, function.map(Bound::unbind))
+            };
+            // Not under the lock: the end of a Python object may run anything.
+            drop(before);
+        }
+        Ok(code.into_pyobject(arguments.py())?.into_any())
     })
+}
+
+/// The function that is told of tasks that failed.
+static EXCEPTION_CALLBACK: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
+
+extern "C" fn tell_exception(info: *mut c_void) {
+    Python::try_attach(|py| {
+        let function = {
+            let kept = EXCEPTION_CALLBACK.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.as_ref().map(|function| function.clone_ref(py))
+        };
+        if let Some(function) = function
+            && let Err(error) = function.call1(py, (info as usize,))
+        {
+            error.write_unraisable(py, Some(function.bind(py)));
+        }
+    });
 }

@@ -213,6 +213,10 @@ pub fn run_into_within(command: &mut Command, output: &Path, time: Duration) -> 
     let mut pause = Duration::from_micros(500);
     loop {
         if let Some(status) = child.try_wait()? {
+            if !status.success() {
+                // Whoever it started may wait for it.
+                signal_group(&child)?;
+            }
             return Ok(End::Exited(status));
         }
         if Instant::now() >= deadline {
@@ -226,13 +230,19 @@ pub fn run_into_within(command: &mut Command, output: &Path, time: Duration) -> 
 
 /// Ends a process with the children it may have.
 fn end_group(child: &mut Child) -> Result<()> {
-    let group = format!("-{}", child.id());
-    let status = Command::new("kill").args(["-KILL", "--", &group]).status().context("starting kill")?;
-    if !status.success() {
+    if !signal_group(child)? {
         child.kill().context("ending a run that took too long")?;
     }
     child.wait().context("waiting for a run that was ended")?;
     Ok(())
+}
+
+/// Ends what is left of the group of a process. Whether there was any.
+fn signal_group(child: &Child) -> Result<bool> {
+    let group = format!("-{}", child.id());
+    let mut command = Command::new("kill");
+    command.args(["-KILL", "--", &group]).stderr(Stdio::null());
+    Ok(command.status().context("starting kill")?.success())
 }
 
 fn describe(status: ExitStatus) -> String {

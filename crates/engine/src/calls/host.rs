@@ -16,6 +16,8 @@ impl Caller<'_> {
         if self.machine.subscriptions.subscriber(key).is_some() {
             return fail(Error::AlreadySubscribed);
         }
+        // Now, so that a refusal is told by this call and not by a function that never runs.
+        self.machine.start_host_thread(self.machine.contexts.slot(context))?;
         let call = Box::new(HostCall { function, delivery: Delivery::ContextThread });
         self.machine.submit(key, stream, context, Task::Host(call))?;
         lock(&stream.settings).host_functions = true;

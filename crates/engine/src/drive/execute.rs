@@ -3,6 +3,7 @@
 use super::job::{Job, weight};
 use super::{Driver, Outcome, SHARED};
 use crate::bytes::{self, Fault, Manner, Span};
+use crate::context::Context;
 use crate::error::{Error, Result, fail};
 use crate::graph::{Node, Run};
 use crate::host::{Delivery, HostCall, HostThread};
@@ -198,6 +199,15 @@ impl Machine {
         Ok(copied.map_err(task::inaccessible(plane.row(0)))?)
     }
 
+    /// Starts the thread of a context that runs host functions, unless there is one.
+    pub(crate) fn start_host_thread(&self, context: &Context) -> Result<()> {
+        let mut host = lock(&context.host);
+        if host.is_none() {
+            *host = Some(HostThread::start(self.weak())?);
+        }
+        Ok(())
+    }
+
     /// Hands a call to the thread that runs it.
     fn deliver(&self, key: StreamKey, stream: &Stream, sequence: u64, call: HostCall) -> Outcome {
         match call.delivery {
@@ -211,13 +221,11 @@ impl Machine {
                 let Some(context) = stream.context() else {
                     return Outcome::Finished(fail(Error::ContextGone));
                 };
-                let mut host = lock(&self.contexts.slot(context).host);
-                if host.is_none() {
-                    match HostThread::start(self.weak()) {
-                        Ok(thread) => *host = Some(thread),
-                        Err(error) => return Outcome::Finished(Err(error)),
-                    }
+                let context = self.contexts.slot(context);
+                if let Err(error) = self.start_host_thread(context) {
+                    return Outcome::Finished(Err(error));
                 }
+                let host = lock(&context.host);
                 let posted = host.as_ref().is_some_and(|thread| thread.post(call, key, sequence));
                 if posted { Outcome::Held } else { Outcome::Finished(fail(Error::ContextGone)) }
             }

@@ -16,6 +16,7 @@ use crate::sync::{Mutex, lock};
 use crate::task::Task;
 use crate::thread::Crew;
 use crossbeam_queue::ArrayQueue;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -77,7 +78,9 @@ impl Workers {
 
     /// A stream has news.
     pub(crate) fn announce(&self, machine: &Machine, key: StreamKey) {
-        self.start(machine);
+        if !self.start(machine) {
+            return self.work_alone(machine, key);
+        }
         // The queue has room for every handle and a stream stands in it once; should it be full all
         // the same, the announcing thread does the work, so that nothing is ever left lying.
         match self.shared.ready.push(key) {
@@ -174,7 +177,24 @@ impl Workers {
         self.may_spin && spin(met)
     }
 
-    fn start(&self, machine: &Machine) {
+    /// Does what is ready here and now: there is no worker, and the program may wait for it without a call.
+    #[cold]
+    fn work_alone(&self, machine: &Machine, key: StreamKey) {
+        thread_local! {
+            /// What becomes ready meanwhile is left to the loop that runs already.
+            static IS_WORKING: Cell<bool> = const { Cell::new(false) };
+        }
+        if let Err(key) = self.shared.ready.push(key) {
+            return self.shared.take_up(machine, key, false);
+        }
+        if !IS_WORKING.replace(true) {
+            self.shared.work(machine, false);
+            IS_WORKING.set(false);
+        }
+    }
+
+    /// `false`: there is no worker.
+    fn start(&self, machine: &Machine) -> bool {
         self.crew.call(self.count, |number| {
             let (shared, weak, may_spin) = (Arc::clone(&self.shared), machine.weak(), self.may_spin);
             crate::thread::start(format!("softacl-{number}"), move || {
@@ -186,7 +206,7 @@ impl Workers {
                     shared.work(&machine, may_spin);
                 }
             })
-        });
+        })
     }
 
     /// The program asks whether a stream has come to a point that it has not come to. Without a worker
