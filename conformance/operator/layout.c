@@ -63,6 +63,17 @@ int main(void)
     EXPECT_OK(call("StridedSlice", 4, steps, output(6, 6), NULL, stream));
     expect_plane(6, 6, 2 * COLUMNS, 3, COLUMNS + 2);
 
+    /* One row of each step, and the dimension is gone. */
+    int64_t row_end[] = {4, COLUMNS}, row_begin[] = {3, 2};
+    aclopAttr *attr = aclopCreateAttr();
+    EXPECT_OK(aclopSetAttrInt(attr, "shrink_axis_mask", 1));
+    EXPECT_OK(aclopSetAttrInt(attr, "end_mask", 2));
+    Tensor row[] = {input(), numbers(2, row_begin), numbers(2, row_end), numbers(2, step)};
+    int64_t row_length[] = {6};
+    EXPECT_OK(call("StridedSlice", 4, row, tensor(ACL_INT32, 1, row_length, device_out, 24), attr, stream));
+    aclopDestroyAttr(attr);
+    expect_plane(1, 6, 0, 3, 3 * COLUMNS + 2);
+
     int64_t shape[] = {5, 3}, stride[] = {7, 11}, offset[] = {4};
     Tensor view[] = {input(), numbers(2, shape), numbers(2, stride), numbers(1, offset)};
     EXPECT_OK(call("AsStrided", 4, view, output(5, 3), NULL, stream));

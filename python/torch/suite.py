@@ -195,6 +195,8 @@ def test_contiguous():
             lambda t: t[:, 1::3],
             lambda t: t[..., ::2],
             lambda t: t[2, :, 4],
+            lambda t: t[:, 3],
+            lambda t: t[:, :, 5],
             lambda t: t[:1].expand(6, 10, 14),
             lambda t: t[:, :, :1].expand(6, 10, 14),
             lambda t: t.reshape(6, 140).t(),
@@ -216,6 +218,8 @@ def test_strided_copies():
         (lambda t: t[2:8, 2:8], lambda t: t[6:12, 10:16].t()),
         (lambda t: t[3], lambda t: t[5]),
         (lambda t: t[:, 3], lambda t: t[:, 5]),
+        (lambda t: t.view(2, 6, 4, 5)[:, 3], lambda t: t.view(2, 6, 4, 5)[:, 1]),
+        (lambda t: t.view(2, 6, 4, 5)[:, :, 2], lambda t: t.view(2, 6, 4, 5)[:, :, 3]),
     ):
         expected = x.clone()
         to(expected).copy_(of(y))
@@ -250,6 +254,11 @@ def test_values():
     same(x.fill_(2.5), torch.full((9,), 2.5))
     x[2:4] = 8
     same(x, torch.tensor([2.5, 2.5, 8, 8, 2.5, 2.5, 2.5, 2.5, 2.5]))
+    cache, expected = numbers(2, 8, 4, 6), numbers(2, 8, 4, 6)
+    device = cache.npu()
+    device[:, 5].zero_()
+    expected[:, 5].zero_()
+    same(device, expected)
 
 
 def test_concatenation():

@@ -117,32 +117,44 @@ fn slice(call: &Call) -> Result<Vec<RearrangeRequest>> {
     Ok(vec![request(&to, dense(output, &to), source, same(call, input, output)?)])
 }
 
+/// A mask has a bit for each dimension: one that begins at its start, ends at its end, or is left out of the output
+/// after one element of it was taken.
 fn strided_slice(call: &Call) -> Result<Vec<RearrangeRequest>> {
     let ([input, begins, ends, steps], [output]) = tensors(call)?;
-    let masks = ["begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"];
-    if masks.iter().any(|mask| !matches!(call.attributes.get(*mask), None | Some(Value::Int(0)))) {
-        return refuse(call, "masks are not supported");
+    let mask = |name: &str| match call.attributes.get(name) {
+        None => Ok(0),
+        Some(Value::Int(mask)) => Ok(*mask),
+        Some(_) => refuse(call, &format!("{name} is no integer")),
+    };
+    if mask("ellipsis_mask")? != 0 || mask("new_axis_mask")? != 0 {
+        return refuse(call, "ellipsis_mask and new_axis_mask are not supported");
     }
+    let (from_start, to_end, taken) = (mask("begin_mask")?, mask("end_mask")?, mask("shrink_axis_mask")?);
     let (begins, ends, steps) =
         (sizes(call, begins, "begin")?, sizes(call, ends, "end")?, sizes(call, steps, "strides")?);
     let (from, to) = (shape(call, &input.description)?, shape(call, &output.description)?);
-    if [begins.len(), ends.len(), steps.len(), to.len()] != [from.len(); 4] {
-        return refuse(call, "begin, end, strides and the shapes have different ranks");
-    }
-    for axis in 0..from.len() {
-        let (begin, end, step) = (begins[axis], ends[axis].min(from[axis]), steps[axis]);
-        if step == 0 || end.saturating_sub(begin).div_ceil(step) != to[axis] {
-            return refuse(
-                call,
-                &format!("begin {begins:?}, end {ends:?} and strides {steps:?} do not give the output"),
-            );
-        }
+    if [begins.len(), ends.len(), steps.len()] != [from.len(); 3] {
+        return refuse(call, "begin, end, strides and the input have different ranks");
     }
     let mut source = dense(input, &from);
-    source.offset = begins.iter().zip(&source.strides).map(|(begin, stride)| begin * stride).sum();
-    for (stride, step) in source.strides.iter_mut().zip(&steps) {
-        *stride *= step;
+    let (mut kept, mut strides) = (Vec::new(), Vec::new());
+    for axis in 0..from.len() {
+        let has = |mask: i64| mask >> axis.min(63) & 1 == 1;
+        let begin = if has(from_start) && !has(taken) { 0 } else { begins[axis] };
+        let end = if has(to_end) { from[axis] } else { ends[axis].min(from[axis]) };
+        if steps[axis] == 0 || has(taken) && begin >= from[axis] {
+            return refuse(call, &format!("begin {begins:?} or strides {steps:?} leave the input"));
+        }
+        source.offset += begin * source.strides[axis];
+        if !has(taken) {
+            kept.push(end.saturating_sub(begin).div_ceil(steps[axis]));
+            strides.push(source.strides[axis] * steps[axis]);
+        }
     }
+    if kept != to {
+        return refuse(call, &format!("begin {begins:?}, end {ends:?} and strides {steps:?} give {kept:?}"));
+    }
+    source.strides = strides;
     Ok(vec![request(&to, dense(output, &to), source, same(call, input, output)?)])
 }
 
