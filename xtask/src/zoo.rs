@@ -22,6 +22,10 @@ use execute::{Place, Run};
 
 pub use table::write as table;
 
+/// Programs that the thread sanitizer cannot judge: a host function writes what the main thread reads after a wait, and
+/// the order between the two is made by the library, which is not instrumented.
+const UNHEARD: [&str; 1] = ["s1-kernel"];
+
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -39,8 +43,9 @@ pub fn run(options: &Options) -> Result<()> {
     let started = Instant::now();
     let mut cases = case::all(&tree::root().join("zoo"))?;
     cases.retain(|case| options.filter.as_deref().is_none_or(|filter| case.id.contains(filter)));
-    if options.sanitizer.is_some() {
-        cases.retain(|case| case.language == Language::C);
+    if let Some(sanitizer) = options.sanitizer {
+        let is_heard = |case: &Case| sanitizer == Sanitizer::Address || !UNHEARD.contains(&case.id.as_str());
+        cases.retain(|case| case.language == Language::C && is_heard(case));
     }
     ensure!(!cases.is_empty(), "no case matches");
     let place = prepare(&cases, options.sanitizer)?;

@@ -313,6 +313,19 @@ mod tests {
     }
 
     #[test]
+    fn only_memory_files_of_ours_are_opened() {
+        let us = std::process::id();
+        let attempt = |file: &File| open_memory_file(us, file.as_raw_fd() as u64);
+        let ours = memory_file(c"softacl-test", 4096).unwrap();
+        assert_eq!(attempt(&ours).unwrap().metadata().unwrap().len(), 4096);
+        assert!(ours.set_len(0).is_err(), "it can be cut");
+        for other in [File::open("/proc/self/exe"), memory_file(c"other", 4096), File::open("/dev/null")] {
+            assert!(attempt(&other.unwrap()).is_err());
+        }
+        assert!(open_memory_file(us, 999_999).is_err());
+    }
+
+    #[test]
     fn a_card_is_found_by_its_key_and_lists_who_is_admitted() {
         let exchange = Exchange::default();
         let physical = Arc::new(Physical::create(8192, Home::Device(0), 4).unwrap());
