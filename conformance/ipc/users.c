@@ -1,6 +1,5 @@
 // soc: Ascend910B
 // softacl-only
-// schedules: threads
 // sanitize: none (changes its user)
 /* Keys between users: whoever is not the user that made a key gets nothing with it, not even the super-user, who could be led
  * to any file of the system by a key that was made up. Files are for their owner alone. What another user can be is only known

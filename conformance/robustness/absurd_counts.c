@@ -1,6 +1,5 @@
 // soc: Ascend910B
 // softacl-only
-// schedules: threads
 /* Numbers of elements that memory would bear but nobody means: refused at once, not walked through. Found by fuzzing:
    the array lay in pinned memory, which is readable for a long way. */
 #include "../expect.h"
