@@ -101,38 +101,59 @@ pub(crate) fn enter_with(
     facts: impl Fn() -> Facts,
     body: impl FnOnce(Caller<'_>) -> Result<()>,
 ) -> i32 {
+    // Asked before anything else, so that ordinary calls carry nothing for it.
+    if process::may_be_attended()
+        && let Some(code) = attended(function, facts())
+    {
+        return code;
+    }
     let run = || {
         let machine = process::machine()?;
-        CURRENT.with(|current| {
-            let caller = Caller::new(machine, current);
-            if machine.is_attended() {
-                attend(machine, caller, function, facts)?;
-            }
-            body(caller)
-        })
+        CURRENT.with(|current| body(Caller::new(machine, current)))
     };
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => 0,
-        Ok(Err(error)) => {
-            tell_refusal(function, &error);
-            refuse(function, &error)
-        }
-        Err(_) => refuse(function, &Error::Internal("a panic was caught; this is a defect of softacl".to_owned())),
+        Ok(Err(error)) => settle(function, &error),
+        Err(_) => settle(function, &caught()),
+    }
+}
+
+/// The code of a call that failed.
+#[cold]
+#[inline(never)]
+fn settle(function: &'static str, error: &Error) -> i32 {
+    tell_refusal(function, error);
+    refuse(function, error)
+}
+
+#[cold]
+fn caught() -> Error {
+    Error::Internal("a panic was caught; this is a defect of softacl".to_owned())
+}
+
+/// The code of a call that is over before it has begun, because fault rules say so.
+#[cold]
+#[inline(never)]
+fn attended(function: &'static str, facts: Facts) -> Option<i32> {
+    let run = || {
+        let machine = process::machine()?;
+        CURRENT.with(|current| attend(machine, Caller::new(machine, current), function, facts))
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(settle(function, &error)),
+        Err(_) => Some(settle(function, &caught())),
     }
 }
 
 /// Tells an observer of a call, and asks fault rules what is to become of it.
-#[cold]
-fn attend(machine: &Machine, caller: Caller<'_>, function: &'static str, facts: impl Fn() -> Facts) -> Result<()> {
+fn attend(machine: &Machine, caller: Caller<'_>, function: &'static str, facts: Facts) -> Result<()> {
     if let Some(probe) = machine.probe() {
         probe.entered(function);
     }
     let Some(injection) = machine.injection() else { return Ok(()) };
     let device = || caller.device().ok();
-    let complete = || {
-        let facts = facts();
-        Facts { device: facts.device.or_else(|| device().map(u64::from)), ..facts }
-    };
+    let complete = || Facts { device: facts.device.or_else(|| device().map(u64::from)), ..facts };
     match injection.call(function, complete).and_then(|strike| machine.struck_call(&strike, device())) {
         Some(error) => fail(error),
         None => Ok(()),

@@ -37,6 +37,14 @@ fn machine_or_reason() -> Result<&'static Machine> {
     }
 }
 
+/// Whether an observer or fault rules may want to see calls. Until there is a machine nobody knows.
+static ATTENDED: AtomicBool = AtomicBool::new(true);
+
+#[inline]
+pub(crate) fn may_be_attended() -> bool {
+    ATTENDED.load(Ordering::Relaxed)
+}
+
 /// Whether this process is a child that was forked after first use.
 pub(crate) fn is_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
@@ -64,6 +72,7 @@ fn make() -> Result<Arc<Machine>> {
     });
     match &made {
         Ok(machine) => {
+            ATTENDED.store(machine.is_attended(), Ordering::Relaxed);
             fault::watch(machine);
             // SAFETY: the handler is a function of this library, which is never unloaded.
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
