@@ -6,12 +6,9 @@
 
 #define SIZE 4096
 
-int main(void)
+static void rounds(aclrtEvent written)
 {
-    REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream writer = new_stream(), reader = new_stream();
-    aclrtEvent written;
-    REQUIRE_OK(aclrtCreateEventWithFlag(&written, ACL_EVENT_SYNC));
     uint8_t *device = (uint8_t *)device_memory(SIZE);
     uint8_t host[SIZE];
 
@@ -30,6 +27,17 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(writer));
     EXPECT_OK(aclrtDestroyStream(reader));
+}
+
+int main(void)
+{
+    aclrtEvent plain, shared;
+    REQUIRE_OK(aclrtSetDevice(0));
+    REQUIRE_OK(aclrtCreateEventWithFlag(&plain, ACL_EVENT_SYNC));
+    rounds(plain);
+    /* an event that other processes could open, which PyTorch uses for copies between devices */
+    if (aclrtCreateEventExWithFlag(&shared, ACL_EVENT_IPC) == ACL_SUCCESS)
+        rounds(shared);
     REQUIRE_OK(aclrtResetDevice(0));
     return conclude();
 }

@@ -100,6 +100,8 @@ pub(crate) struct EventState {
     pub(crate) signal: Option<Arc<Signal>>,
     /// Records of all processes, for an event that others can open.
     pub(crate) shared: Option<Arc<SharedCounters>>,
+    /// The newest of them that this process made, and where.
+    pub(crate) own_record: Option<(u64, StreamPoint)>,
     /// Streams that wait for the next record, and where they look for it.
     pub(crate) expecting: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>,
 }

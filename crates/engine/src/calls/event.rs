@@ -103,6 +103,7 @@ impl Caller<'_> {
             let mut state = lock(&event.state);
             state.record = None;
             state.shared = None;
+            state.own_record = None;
             (state.kind, state.device, std::mem::take(&mut state.expecting), state.signal.take())
         };
         for stream in signal.map_or_else(Vec::new, |signal| signal.raise()) {
@@ -135,7 +136,9 @@ impl Caller<'_> {
         if let Some(counters) = shared {
             let record = counters.make();
             let task = Task::RecordShared { counters, record };
-            return self.machine.submit(stream_key, stream, context_key, task).map(|_| ());
+            let sequence = self.machine.submit(stream_key, stream, context_key, task)?;
+            lock(&event.state).own_record = Some((record, StreamPoint { stream: stream_key, sequence }));
+            return Ok(());
         }
         let generation = {
             let mut state = lock(&event.state);
@@ -178,16 +181,22 @@ impl Caller<'_> {
         if self.capture_wait(stream_key, stream, event)? {
             return Ok(());
         }
-        let (kind, record, shared) = {
+        let (kind, record, shared, own) = {
             let state = lock(&event.state);
-            (state.kind, state.record, state.shared.clone())
+            (state.kind, state.record, state.shared.clone(), state.own_record)
         };
         if let Some(counters) = shared {
             let record = counters.made();
-            if counters.has_reached(record) {
+            let own = own.filter(|(number, _)| *number == record);
+            // An observer sees the order of streams of this process, also where there is nothing to wait for.
+            let is_seen = own.is_some() && self.machine.probe().is_some();
+            if counters.has_reached(record) && !is_seen {
                 return Ok(());
             }
-            let after = Waited::Outside(Arc::new(Vigil::new(Sign::Record(counters, record))));
+            let after = match own {
+                Some((_, point)) => Waited::Point(point),
+                None => Waited::Outside(Arc::new(Vigil::new(Sign::Record(counters, record)))),
+            };
             event.waits.fetch_add(1, Ordering::Relaxed);
             let task = Task::Wait { after, event: Some(key) };
             self.machine.submit(stream_key, stream, context_key, task).inspect_err(|_| {
