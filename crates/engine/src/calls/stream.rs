@@ -75,7 +75,6 @@ impl Caller<'_> {
             && slot.value.is_clean()
             && self.machine.pools.are_empty()
         {
-            slot.value.forget_volume();
             budget::renew();
             return Ok(());
         }

@@ -330,7 +330,6 @@ impl Machine {
             }
         };
         if reached {
-            stream.forget_volume();
             budget::renew();
         }
         self.tell_waited(point, reached)

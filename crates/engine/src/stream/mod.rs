@@ -59,7 +59,8 @@ mod live {
         diversion: Mutex<Option<Diversion>>,
         /// Whether a host function holds the claim, which touches no memory of ours.
         pub(crate) is_held: AtomicBool,
-        /// Bytes submitted since the last wait: what decides whether copies bypass the cache.
+        /// What the thread that submitted last had submitted since anybody waited, on all streams: it decides
+        /// whether copies bypass the cache.
         pub(crate) volume: AtomicUsize,
         /// Where copies of this stream last found their memory.
         pub(crate) hints: Hints,
@@ -96,7 +97,6 @@ mod live {
             self.device.store(device, Ordering::Relaxed);
             self.priority.store(traits.priority, Ordering::Relaxed);
             self.flags.store(traits.flags, Ordering::Relaxed);
-            self.forget_volume();
             self.has_failed.store(false, Ordering::Relaxed);
             self.is_diverted.store(false, Ordering::Relaxed);
             *lock(&self.diversion) = None;
@@ -190,12 +190,6 @@ mod live {
                 }
                 Diversion::Capture { .. } => unreachable!("only updates are taken"),
             }
-        }
-
-        /// The program has waited: what it submits now is new work.
-        #[inline]
-        pub(crate) fn forget_volume(&self) {
-            self.volume.store(0, Ordering::Relaxed);
         }
 
         /// Remembers the first failure until somebody asks.
