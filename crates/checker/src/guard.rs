@@ -30,6 +30,8 @@ const WRITER: u64 = 1 << 32;
 /// as copying half of their bytes.
 const LARGE: usize = 512 << 10;
 const HUGE: usize = 2 << 20;
+/// As many huge pages are asked for at most: an allocation may leave half of one unused.
+const MAX_HUGE: usize = 1024;
 /// `MADV_COLLAPSE`, of Linux 6.1 and later.
 const COLLAPSE: i32 = 25;
 /// Touches that are kept between two calls.
@@ -71,6 +73,9 @@ pub(crate) struct Guard {
     has_touches: AtomicBool,
     /// Huge pages that were asked for, whether the system gave them or not.
     huge: Mutex<HashSet<usize>>,
+    /// Of allocations that have huge pages to themselves: the page after the last one, and the page after the
+    /// last one of the huge page. What lies between them belongs to nobody and is protected with the rest.
+    tails: Mutex<HashMap<usize, usize>>,
     /// Pages that stay open until the next call.
     opened: Mutex<Vec<usize>>,
     /// Set when the system refused to protect more.
@@ -95,6 +100,7 @@ impl Guard {
             touches: Mutex::default(),
             has_touches: AtomicBool::new(false),
             huge: Mutex::default(),
+            tails: Mutex::default(),
             opened: Mutex::default(),
             is_exhausted: AtomicBool::new(false),
         }
@@ -135,7 +141,12 @@ impl Guard {
             return;
         }
         let first = (start - self.window.start) / PAGE;
-        let behind = (start + size - self.window.start).div_ceil(PAGE);
+        let mut behind = (start + size - self.window.start).div_ceil(PAGE);
+        if size >= HUGE / 2 && start.is_multiple_of(HUGE) {
+            let end = behind.next_multiple_of(HUGE / PAGE);
+            self.tails().insert(behind, end);
+            behind = end;
+        }
         for page in [first.checked_sub(1), Some(behind).filter(|page| *page < self.pages.len())].into_iter().flatten() {
             self.protect(page..page + 1, libc::PROT_WRITE);
         }
@@ -148,12 +159,18 @@ impl Guard {
         let last = (touch.address + touch.len - 1 - self.window.start).min(self.window.len - 1) / HUGE;
         let mut huge = self.huge.lock().unwrap_or_else(PoisonError::into_inner);
         for index in (first..=last).filter(|index| (index + 1) * HUGE <= self.window.len) {
-            if huge.insert(index) {
-                let start = (self.window.start + index * HUGE).wrapping_add_signed(self.window.shift);
-                // SAFETY: a part of the engine's mapping of the window; the bytes stay what they are.
-                unsafe { libc::madvise(start as *mut _, HUGE, COLLAPSE) };
+            if huge.len() < MAX_HUGE && huge.insert(index) {
+                let program = self.window.start + index * HUGE;
+                for start in [program.wrapping_add_signed(self.window.shift), program] {
+                    // SAFETY: a part of a mapping of the window; the bytes stay what they are.
+                    unsafe { libc::madvise(start as *mut _, HUGE, COLLAPSE) };
+                }
             }
         }
+    }
+
+    fn tails(&self) -> MutexGuard<'_, HashMap<usize, usize>> {
+        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Pages of which a touch does not cover everything.
@@ -197,8 +214,13 @@ impl Guard {
 
     /// The memory is given back: nobody guards it any longer.
     pub(crate) fn clear(&self, start: usize, len: usize) {
-        self.change(self.span(start, len), |_| 0);
+        let pages = self.span(start, len);
+        self.change(pages.clone(), |_| 0);
         self.parts().retain(|page, _| !(start..start + len).contains(page));
+        // Parts of it may have been opened one by one, which leaves its tail.
+        if let Some(end) = self.tails().remove(&pages.end) {
+            self.protect(pages.end..end, libc::PROT_READ | libc::PROT_WRITE);
+        }
     }
 
     /// Closes a page again that a touch has opened.
@@ -332,23 +354,23 @@ impl Guard {
 
     /// Changes the state of pages, and their protection where that changes.
     fn change(&self, pages: std::ops::Range<usize>, change: impl Fn(u64) -> u64) {
-        let mut run = pages.start..pages.start;
-        let mut wanted = None;
-        for page in pages.clone() {
-            let before = self.pages[page].load(Ordering::Relaxed);
+        let mut page = pages.start;
+        while page < pages.end {
+            // Neighbours are mostly in the same state: one decision for all of them.
+            let first = page;
+            let before = self.pages[first].load(Ordering::Relaxed);
             let after = change(before);
-            self.pages[page].store(after, Ordering::Relaxed);
-            let new = (access(before) != access(after)).then(|| access(after));
-            if new != wanted {
-                if let Some(access) = wanted {
-                    self.protect(run.start..page, access);
+            for state in &self.pages[first..pages.end] {
+                if state.load(Ordering::Relaxed) != before {
+                    break;
                 }
-                run.start = page;
-                wanted = new;
+                state.store(after, Ordering::Relaxed);
+                page += 1;
             }
-        }
-        if let Some(access) = wanted {
-            self.protect(run.start..pages.end, access);
+            if access(before) != access(after) {
+                let tail = if page - first < HUGE / 2 / PAGE { None } else { self.tails().get(&page).copied() };
+                self.protect(first..tail.unwrap_or(page), access(after));
+            }
         }
     }
 

@@ -229,3 +229,77 @@ impl State {
         self.find(Found { id, severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Checker;
+    use crate::checker::Run;
+    use crate::finding::Severity;
+    use softacl_engine::probe::{Mode, Moment, Probe, Submitted, Touch, Window};
+    use std::sync::mpsc::channel;
+    use std::thread;
+
+    const COPY: &str = "aclrtMemcpyAsync";
+    const PAGES: usize = 16 << 12;
+
+    fn checker() -> Checker {
+        let checker = Checker::default();
+        // Addresses that nobody has: the touches below are of device memory, elsewhere.
+        checker.attached(Window { start: 1 << 40, len: PAGES, shift: 0 });
+        checker
+    }
+
+    fn submit(checker: &Checker, sequence: u64) {
+        checker.submitted(&Submitted {
+            at: Moment { stream: 1, sequence },
+            name: "copy",
+            touches: &[Touch { address: 1 << 41, len: 64, mode: Mode::Write }],
+            is_batch: false,
+            is_host_function: false,
+            after: None,
+            event: None,
+            waits_for_a_sign: false,
+        });
+    }
+
+    /// Severities of S3 after one thread has submitted, and then another one that entered its call before or after.
+    fn two_threads(overlap: bool) -> Vec<Severity> {
+        let watched = checker();
+        let checker = &watched;
+        let (entered, has_entered) = channel();
+        let (submitted, has_submitted) = channel();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                if overlap {
+                    has_entered.recv().unwrap();
+                }
+                checker.entered(COPY);
+                submit(checker, 1);
+                submitted.send(()).unwrap();
+            });
+            scope.spawn(move || {
+                if overlap {
+                    checker.entered(COPY);
+                    entered.send(()).unwrap();
+                    has_submitted.recv().unwrap();
+                } else {
+                    has_submitted.recv().unwrap();
+                    checker.entered(COPY);
+                }
+                submit(checker, 2);
+            });
+        });
+        let report = checker.report(Run::default());
+        report.findings.iter().filter(|found| found.id == "S3").map(|found| found.severity).collect()
+    }
+
+    #[test]
+    fn calls_that_overlap_prove_that_nothing_orders_them() {
+        assert_eq!(two_threads(true), [Severity::Proven]);
+    }
+
+    #[test]
+    fn calls_one_after_the_other_may_be_ordered_by_something_unseen() {
+        assert_eq!(two_threads(false), [Severity::Advice]);
+    }
+}

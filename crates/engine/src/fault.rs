@@ -147,19 +147,27 @@ impl Drop for Hearing {
     }
 }
 
-/// Puts the handler in place, above one that the program may have installed since.
+/// Puts the handlers of faults in place, above those that the program may have installed since.
 pub(crate) fn ensure_installed() {
-    // Traps matter only to an observer.
-    let signals = if OBSERVED.load(Ordering::Acquire).is_null() { &FAULTS[..] } else { &SIGNALS[..] };
+    ensure(&FAULTS);
+}
+
+/// The same before memory is protected: such a touch is always this one signal.
+pub(crate) fn ensure_guarding() {
+    ensure(&[libc::SIGSEGV]);
+}
+
+fn ensure(signals: &[i32]) {
     if signals.iter().all(|signal| current(*signal).sa_sigaction == ours(*signal)) {
         return;
     }
     let _guard = INSTALL.lock();
-    for (signal, previous) in signals.iter().zip(&PREVIOUS) {
+    for signal in signals {
         let there = current(*signal);
         if there.sa_sigaction == ours(*signal) {
             continue;
         }
+        let previous = previous(*signal);
         previous.handler.store(there.sa_sigaction, Ordering::Relaxed);
         previous.flags.store(there.sa_flags as usize, Ordering::Relaxed);
         let mut action = there;
@@ -168,6 +176,11 @@ pub(crate) fn ensure_installed() {
         // SAFETY: it is a complete action whose handler has the signature that SA_SIGINFO asks for.
         unsafe { libc::sigaction(*signal, &action, ptr::null_mut()) };
     }
+}
+
+fn previous(signal: i32) -> &'static Previous {
+    let index = SIGNALS.iter().position(|known| *known == signal);
+    &PREVIOUS[index.expect("only these signals are ours")]
 }
 
 fn current(signal: i32) -> libc::sigaction {
@@ -230,6 +243,7 @@ fn observe(address: usize, details: *mut libc::c_void) -> bool {
     let errno = unsafe { *libc::__errno_location() };
     let reaction = probe.touched(address, is_write(details), code_of(details));
     if reaction == Reaction::Step {
+        ensure(&[libc::SIGTRAP]);
         step(details, true);
     }
     // SAFETY: as above.
@@ -372,9 +386,9 @@ fn give_up(signal: i32, is_sent: bool) {
 }
 
 fn pass_on(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void, is_sent: bool) {
-    let index = SIGNALS.iter().position(|known| *known == signal).unwrap_or(0);
-    let handler = PREVIOUS[index].handler.load(Ordering::Relaxed);
-    let flags = PREVIOUS[index].flags.load(Ordering::Relaxed) as i32;
+    let previous = previous(signal);
+    let handler = previous.handler.load(Ordering::Relaxed);
+    let flags = previous.flags.load(Ordering::Relaxed) as i32;
     match handler {
         libc::SIG_DFL | libc::SIG_IGN => give_up(signal, is_sent),
         handler if flags & libc::SA_SIGINFO != 0 => {

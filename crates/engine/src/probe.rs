@@ -180,7 +180,7 @@ impl Machine {
             _ => (None, None),
         };
         // Memory is about to be protected, and the program may have put a handler of its own above ours.
-        crate::fault::ensure_installed();
+        crate::fault::ensure_guarding();
         probe.submitted(&Submitted {
             at,
             name: task.name(),

@@ -81,6 +81,8 @@ struct State {
     stale: usize,
     /// End of everything that was ever handed out.
     high: usize,
+    /// Large allocations have units of this length to themselves, and one more behind them; 0: they do not.
+    unit: usize,
 }
 
 pub(crate) struct Heap {
@@ -130,6 +132,7 @@ impl Heap {
             peak: 0,
             stale: 0,
             high: base,
+            unit: 0,
         };
         Ok(Heap {
             base,
@@ -140,6 +143,13 @@ impl Heap {
             state: Mutex::new(state),
             aside: Arc::default(),
         })
+    }
+
+    /// The same heap, in which large allocations lie in units of their own: for an observer, to whom it is
+    /// cheap to protect a whole unit.
+    pub(crate) fn in_units(self, unit: usize) -> Heap {
+        lock(&self.state).unit = unit;
+        self
     }
 
     /// The live allocation that contains `address`.
@@ -205,16 +215,18 @@ impl Heap {
 
     /// Finds room and gives it a record, which stays dead.
     fn place(&self, state: &mut State, span: usize) -> Option<Warm> {
-        let needed = span.checked_add(GUARD)?;
+        let (footprint, align) = state.footprint(span)?;
+        // Every room of this size has an aligned place in it.
+        let needed = footprint.checked_add(align - PAGE)?;
         if state.by_size.range((needed, 0)..).next().is_none() {
             state.cool(0);
             let all = state.quarantine.len();
             state.settle(all);
         }
-        let &(room, start) = state.by_size.range((needed, 0)..).next()?;
         if state.vacant.is_empty() && state.next == RECORDS {
             state.cool(0);
         }
+        let &(room, hole) = state.by_size.range((needed, 0)..).next()?;
         let number = match state.vacant.pop() {
             Some(number) => number,
             None if state.next < RECORDS => {
@@ -223,7 +235,10 @@ impl Heap {
             }
             None => return None,
         };
-        state.take(start, room, needed);
+        let start = hole.next_multiple_of(align);
+        state.take(hole, room);
+        state.give(hole, start - hole);
+        state.give(start + footprint, room - (start - hole) - footprint);
         self.record(number)[START].store(start, Ordering::Release);
         for page in (start - self.base) / PAGE..(start - self.base + span) / PAGE {
             self.index.at(page).store(number, Ordering::Release);
@@ -375,7 +390,7 @@ impl State {
         for _ in 0..most.min(self.quarantine.len()) {
             let Some((extent, idle)) = self.quarantine.pop_front() else { return };
             if idle() {
-                self.give(extent.start, extent.size + GUARD);
+                self.give_back(extent.start, extent.size);
             } else {
                 self.quarantine.push_back((extent, idle));
             }
@@ -387,20 +402,34 @@ impl State {
         for _ in left..self.warm.len() {
             let Warm { start, span, number } = self.warm.remove(0);
             self.vacant.push(number);
-            self.give(start, span + GUARD);
+            self.give_back(start, span);
         }
     }
 
-    fn take(&mut self, start: usize, room: usize, span: usize) {
+    /// What an allocation takes of the addresses, and where it may start.
+    fn footprint(&self, span: usize) -> Option<(usize, usize)> {
+        match self.unit {
+            0 => Some((span.checked_add(GUARD)?, PAGE)),
+            unit if span < unit / 2 => Some((span + GUARD, PAGE)),
+            unit => Some((span.checked_next_multiple_of(unit)?.checked_add(unit)?, unit)),
+        }
+    }
+
+    fn take(&mut self, start: usize, room: usize) {
         self.by_size.remove(&(room, start));
         self.by_start.remove(&start);
-        if room > span {
-            self.by_start.insert(start + span, room - span);
-            self.by_size.insert((room - span, start + span));
-        }
+    }
+
+    /// Makes the range of an allocation free.
+    fn give_back(&mut self, start: usize, span: usize) {
+        let (footprint, _) = self.footprint(span).expect("it was taken once");
+        self.give(start, footprint);
     }
 
     fn give(&mut self, mut start: usize, mut len: usize) {
+        if len == 0 {
+            return;
+        }
         if let Some((&before, &room)) = self.by_start.range(..start).next_back()
             && before + room == start
         {
@@ -471,6 +500,29 @@ mod tests {
         assert!(heap.allocate(2 * PAGE).is_some() && heap.set_aside(1).is_none());
         drop(aside);
         assert_eq!(heap.usage(), Usage { used: 2 * PAGE, peak: 32 * PAGE, capacity: 32 * PAGE });
+    }
+
+    #[test]
+    fn large_allocations_have_units_of_their_own() {
+        const UNIT: usize = 16 * PAGE;
+        let len = 128 * PAGE;
+        let heap = Heap::new(0x10_0000 + PAGE, len, len).unwrap().in_units(UNIT);
+        let small = heap.allocate(PAGE).unwrap();
+        let large: Vec<usize> = std::iter::from_fn(|| heap.allocate(UNIT / 2)).collect();
+        assert!(large.len() >= 2);
+        let other = heap.allocate(1).unwrap();
+        for start in &large {
+            assert_eq!(start % UNIT, 0);
+            for outside in large.iter().filter(|known| *known != start).chain([&small, &other]) {
+                assert!(!(start - PAGE..start + UNIT + PAGE).contains(outside));
+            }
+        }
+        for start in large.into_iter().chain([small, other]) {
+            assert!(heap.free(start, |_| None));
+        }
+        let mut state = lock(&heap.state);
+        state.cool(0);
+        assert_eq!(state.by_start, BTreeMap::from([(0x10_0000 + PAGE, len)]), "the rooms are whole again");
     }
 
     #[test]

@@ -146,7 +146,8 @@ impl Memory {
             devices: (0..devices as usize)
                 .map(|device| heap(base + device * stride, stride, capacity))
                 .collect::<Result<_>>()?,
-            pinned: heap(pinned_region.start().wrapping_add_signed(-pinned_shift), pinned_region.len(), host)?,
+            pinned: heap(pinned_region.start().wrapping_add_signed(-pinned_shift), pinned_region.len(), host)?
+                .in_units(if observed { HUGE_PAGE } else { 0 }),
             addresses: (base, len),
             _public: public,
             backing,
