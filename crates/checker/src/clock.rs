@@ -5,7 +5,7 @@
 //! be seen here, and a checker that cries wolf is switched off.
 
 use softacl_engine::probe::Moment;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// For each stream, the newest task that comes before.
@@ -66,7 +66,7 @@ pub(crate) struct Clocks {
     host: Clock,
     /// Counts changes of the host's clock.
     version: u64,
-    streams: HashMap<u32, Track>,
+    streams: BTreeMap<u32, Track>,
 }
 
 impl Clocks {

@@ -17,7 +17,7 @@ use crate::{operation, place};
 use softacl_engine::probe::{Mode, Moment, Reaction, Touch, Window};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -67,15 +67,15 @@ pub(crate) struct Guard {
     window: Window,
     pages: &'static [AtomicU64],
     /// Of pages that are in flight in part: the bytes that are, from the first to after the last.
-    parts: Mutex<HashMap<usize, (usize, usize)>>,
+    parts: Mutex<BTreeMap<usize, (usize, usize)>>,
     steps: AtomicU32,
     touches: Mutex<Vec<HostTouch>>,
     has_touches: AtomicBool,
     /// Huge pages that were asked for, whether the system gave them or not.
-    huge: Mutex<HashSet<usize>>,
+    huge: Mutex<BTreeSet<usize>>,
     /// Of allocations that have huge pages to themselves: the page after the last one, and the page after the
     /// last one of the huge page. What lies between them belongs to nobody and is protected with the rest.
-    tails: Mutex<HashMap<usize, usize>>,
+    tails: Mutex<BTreeMap<usize, usize>>,
     /// Pages that stay open until the next call.
     opened: Mutex<Vec<usize>>,
     /// Set when the system refused to protect more.
@@ -169,7 +169,7 @@ impl Guard {
         }
     }
 
-    fn tails(&self) -> MutexGuard<'_, HashMap<usize, usize>> {
+    fn tails(&self) -> MutexGuard<'_, BTreeMap<usize, usize>> {
         self.tails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -183,7 +183,7 @@ impl Guard {
         [Some(first), second].into_iter().flatten().filter(move |page| is_ours && !whole(*page))
     }
 
-    fn parts(&self) -> MutexGuard<'_, HashMap<usize, (usize, usize)>> {
+    fn parts(&self) -> MutexGuard<'_, BTreeMap<usize, (usize, usize)>> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -57,6 +57,9 @@ impl State {
 
     /// A thread whose asynchronous operation was refused calls something: does it know?
     pub(crate) fn check_answer(&mut self, function: &'static str, thread: u32) {
+        if self.unanswered.is_empty() {
+            return;
+        }
         // Trying something else is an answer, and so is asking why, if it can be otherwise; a wait is none.
         let tries = function.contains("Memcpy") || function.contains("Memset");
         let asks = function.contains("Err") && self.unanswered.get(&thread).is_some_and(|call| !call.is_batch);

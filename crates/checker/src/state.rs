@@ -125,24 +125,24 @@ pub(crate) struct State {
     /// Device bytes that were ever written.
     pub(crate) written: Ranges,
     pub(crate) allocations: BTreeMap<usize, Allocation>,
-    pub(crate) flights: HashMap<u32, VecDeque<Flight>>,
+    pub(crate) flights: BTreeMap<u32, VecDeque<Flight>>,
     /// The number of the newest task of each stream.
-    pub(crate) newest: HashMap<u32, u64>,
+    pub(crate) newest: BTreeMap<u32, u64>,
     /// The same of those that are over.
-    pub(crate) done: HashMap<u32, u64>,
+    pub(crate) done: BTreeMap<u32, u64>,
     /// Waits for a sign that has not been seen: whatever the program does now may come before it.
     pub(crate) signs: Vec<Moment>,
     /// By page, oldest first.
     pub(crate) before: HashMap<usize, Vec<Before>>,
     pub(crate) objects: HashMap<Object, Arc<Operation>>,
     /// Tasks that record an event or wait for it.
-    pub(crate) event_uses: HashMap<u32, Vec<Moment>>,
+    pub(crate) event_uses: BTreeMap<u32, Vec<Moment>>,
     /// Objects and devices that a reset took away.
     pub(crate) reset: HashSet<Object>,
     pub(crate) reset_devices: HashSet<u32>,
     pub(crate) failures: Vec<(Arc<Operation>, String)>,
     /// By thread: an asynchronous operation that was refused, and that the thread has not reacted to.
-    pub(crate) unanswered: HashMap<u32, Unanswered>,
+    pub(crate) unanswered: BTreeMap<u32, Unanswered>,
     pub(crate) is_finalized: bool,
     pub(crate) found: Vec<Found>,
     known: HashMap<(&'static str, Vec<u64>), usize>,
