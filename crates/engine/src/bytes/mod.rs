@@ -421,6 +421,50 @@ mod tests {
         }
     }
 
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[test]
+    fn every_routine_returns_from_a_fault_in_its_middle() {
+        const LEN: usize = 128 << 10;
+        const GONE: usize = 64 << 10;
+        let _hearing = crate::fault::listen();
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a fresh mapping, of which the second half is closed again.
+        let edge = unsafe {
+            let start = libc::mmap(std::ptr::null_mut(), LEN + GONE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(start.byte_add(LEN), GONE, libc::PROT_NONE), 0);
+            start as usize + LEN
+        };
+        let mut room = vec![0u8; LEN];
+        let room = room.as_mut_ptr() as usize;
+        for kernel in kernels() {
+            kernel.select();
+            for len in [2, 5, 12, 20, 40, 100, 130, 300, 1000, 5000, 9000, 20_000, 70_000] {
+                let near = edge - len / 2 - 1;
+                for span in [
+                    Span { target: room, source: near, len: len + 2 },
+                    Span { target: near, source: room, len: len + 2 },
+                ] {
+                    assert_eq!(copy_as(span, Manner::Cached), Err(Fault), "{kernel:?} {len}");
+                    assert_eq!(copy_as(span, Manner::Streaming), Err(Fault), "{kernel:?} {len}");
+                    let whole = Span { target: room + 4096, source: room, len: 1024 };
+                    for place in 0..4 {
+                        let mut spans = [whole; 4];
+                        spans[place] = span;
+                        let failed = copy_unordered(spans.as_slice(), 0..4, Manner::Streaming);
+                        assert_eq!(failed, Err(Fault), "{kernel:?} {len} {place}");
+                        assert_eq!(copy_in_order(spans.as_slice(), 0..4), Err(place), "{kernel:?} {len}");
+                    }
+                }
+                assert_eq!(fill(near, 1, len + 2), Err(Fault));
+                assert_eq!(fill_words(near & !3, 1, len / 4 + 2), Err(Fault));
+            }
+        }
+        prepare();
+        // SAFETY: exactly the mapping that was made above, which nobody uses any more.
+        unsafe { libc::munmap((edge - LEN) as *mut _, LEN + GONE) };
+    }
+
     #[test]
     fn large_copies_use_the_streaming_routine_and_agree() {
         let source: Vec<u8> = (0..STREAMING.load(Ordering::Relaxed) + 77).map(|i| (i * 31 + i / 4099) as u8).collect();
