@@ -44,6 +44,9 @@ pub struct Options {
     pub real_hardware: bool,
     /// Only this product.
     pub soc: Option<String>,
+    /// Another target than this machine: the programs are built with its compilers, and started with cargo's runner
+    /// for it.
+    pub target: Option<String>,
 }
 
 /// How many random schedules.

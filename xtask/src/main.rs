@@ -54,6 +54,9 @@ enum Command {
         /// Test the libascendcl.so in this directory on a machine with a card, instead of softacl
         #[arg(long, value_name = "DIR")]
         library: Option<PathBuf>,
+        /// Build for another target, as aarch64-unknown-linux-gnu, and run with cargo's runner for it
+        #[arg(long, value_name = "TRIPLE", conflicts_with = "library")]
+        target: Option<String>,
     },
     /// Fail every call and every request to the system, one at a time, in the demo and the conformance programs
     Failpoints {
@@ -145,21 +148,17 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Test { only } => test::all(only.as_deref()),
         Command::Install { prefix } => install::install(&prefix),
-        Command::Conformance { filter, soc, checked, sanitizer, library } => {
+        Command::Conformance { filter, soc, checked, sanitizer, library, target } => {
             let sanitizer = of_programs(sanitizer)?;
             let real_hardware = library.is_some();
             let library_dir = match library {
                 Some(directory) => directory,
-                None => tree::build_library()?,
+                None => tree::build_library_for(target.as_deref())?,
             };
-            let options = conformance::Options {
-                filter,
-                soc,
-                checked,
-                sanitizer,
-                real_hardware,
-                ..tree::conformance_options(library_dir)
-            };
+            let places = tree::conformance_options(library_dir);
+            let build_dir = places.build_dir.join(target.as_deref().unwrap_or_default());
+            let options =
+                conformance::Options { filter, soc, checked, sanitizer, real_hardware, target, build_dir, ..places };
             let summary = conformance::run(&options)?;
             ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
             Ok(())

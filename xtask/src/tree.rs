@@ -30,8 +30,15 @@ pub fn run(command: &mut Command) -> Result<()> {
 
 /// Builds the command line and the library; returns the directory that holds `libascendcl.so`.
 pub fn build_library() -> Result<PathBuf> {
-    run(cargo().args(["build", "--release", "--package", "softacl", "--package", "ascendcl-capi", "--locked"]))?;
-    let directory = target().join("release");
+    build_library_for(None)
+}
+
+/// The same for another target than this machine, where there is one.
+pub fn build_library_for(triple: Option<&str>) -> Result<PathBuf> {
+    let packages = ["--package", "softacl", "--package", "ascendcl-capi"];
+    let target_option = triple.iter().flat_map(|triple| ["--target", triple]);
+    run(cargo().args(["build", "--release", "--locked"]).args(packages).args(target_option))?;
+    let directory = target().join(triple.unwrap_or_default()).join("release");
     // The name that clients ask for. Cargo names the file after the crate.
     let library = directory.join("libascendcl.so");
     if let Err(error) = fs::remove_file(&library)
@@ -55,5 +62,6 @@ pub fn conformance_options(library_dir: PathBuf) -> Options {
         filter: None,
         real_hardware: false,
         soc: None,
+        target: None,
     }
 }

@@ -45,8 +45,38 @@ pub unsafe extern "C" fn aclAppLog() {
     )
 }
 
+/// The same for the procedure call standard of AArch64.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn aclAppLog() {
+    std::arch::naked_asm!(
+        // Frame at sp, va_list at sp + 16, general registers up to sp + 80, vector registers up to sp + 208.
+        "stp x29, x30, [sp, #-208]!",
+        "mov x29, sp",
+        "str x5, [sp, #56]",
+        "stp x6, x7, [sp, #64]",
+        "stp q0, q1, [sp, #80]",
+        "stp q2, q3, [sp, #112]",
+        "stp q4, q5, [sp, #144]",
+        "stp q6, q7, [sp, #176]",
+        "add x8, sp, #208",
+        "add x9, sp, #80",
+        "stp x8, x9, [sp, #16]", // arguments on the stack, end of the general registers
+        "str x8, [sp, #32]",     // end of the vector registers
+        "mov w8, #-24",          // three general registers are left behind five named arguments
+        "mov w9, #-128",
+        "stp w8, w9, [sp, #40]",
+        "add x5, sp, #16",
+        "bl {write}",
+        "ldp x29, x30, [sp], #208",
+        "ret",
+        write = sym write,
+    )
+}
+
 /// Elsewhere the format is told as it is.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclAppLog(
     level: i32,

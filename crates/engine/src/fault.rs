@@ -260,7 +260,31 @@ fn is_write(details: *mut libc::c_void) -> bool {
     error & 2 != 0
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+/// The kernel adds records behind the registers, each with a number and a length; one of them is the syndrome of
+/// the fault.
+#[cfg(target_arch = "aarch64")]
+fn is_write(details: *mut libc::c_void) -> bool {
+    const SYNDROME: u32 = 0x4553_5201;
+    const WRITE: u64 = 1 << 6;
+    const REGISTERS: usize = std::mem::offset_of!(libc::mcontext_t, pstate) + size_of::<u64>();
+    let context = details.cast::<libc::ucontext_t>();
+    // SAFETY: the kernel passes a valid context with SA_SIGINFO; only the address of a part is taken.
+    let registers = unsafe { &raw const (*context).uc_mcontext }.cast::<u8>();
+    let mut offset = REGISTERS.next_multiple_of(16);
+    while offset + 16 <= size_of::<libc::mcontext_t>() {
+        // SAFETY: the offset is inside the context, where records begin with a multiple of 16.
+        let [number, len] = unsafe { registers.add(offset).cast::<[u32; 2]>().read() };
+        match (number, len) {
+            // SAFETY: as above; the syndrome comes behind the head of its record.
+            (SYNDROME, _) => return unsafe { registers.add(offset + 8).cast::<u64>().read() } & WRITE != 0,
+            (0, _) | (_, 0) => break,
+            (_, len) => offset += len as usize,
+        }
+    }
+    true
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn is_write(_details: *mut libc::c_void) -> bool {
     true
 }
@@ -273,10 +297,35 @@ fn code_of(details: *mut libc::c_void) -> usize {
     unsafe { (&(*context).uc_mcontext.gregs)[libc::REG_RIP as usize] as usize }
 }
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(target_arch = "aarch64")]
+fn code_of(details: *mut libc::c_void) -> usize {
+    let context = details.cast::<libc::ucontext_t>();
+    // SAFETY: the kernel passes a valid context with SA_SIGINFO.
+    unsafe { (*context).uc_mcontext.pc as usize }
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn code_of(_details: *mut libc::c_void) -> usize {
     0
 }
+
+/// Lets the interrupted code go on somewhere else.
+#[cfg(target_arch = "x86_64")]
+fn go_on_at(code: usize, details: *mut libc::c_void) {
+    let context = details.cast::<libc::ucontext_t>();
+    // SAFETY: the kernel passes a valid context with SA_SIGINFO, which is ours to change.
+    unsafe { (&mut (*context).uc_mcontext.gregs)[libc::REG_RIP as usize] = code as i64 };
+}
+
+#[cfg(target_arch = "aarch64")]
+fn go_on_at(code: usize, details: *mut libc::c_void) {
+    let context = details.cast::<libc::ucontext_t>();
+    // SAFETY: the kernel passes a valid context with SA_SIGINFO, which is ours to change.
+    unsafe { (*context).uc_mcontext.pc = code as u64 };
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn go_on_at(_code: usize, _details: *mut libc::c_void) {}
 
 /// The processor flag that traps after every instruction.
 #[cfg(target_arch = "x86_64")]
@@ -291,6 +340,7 @@ fn step(details: *mut libc::c_void, on: bool) {
     *flags = if on { *flags | TRAP } else { *flags & !TRAP };
 }
 
+/// Elsewhere programs cannot be stepped from inside; observers do not ask for it.
 #[cfg(not(target_arch = "x86_64"))]
 fn step(_details: *mut libc::c_void, _on: bool) {}
 
@@ -312,26 +362,15 @@ extern "C" fn trap(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::
 /// What the kernel says of a trap after one instruction.
 const TRAP_TRACE: i32 = 2;
 
-/// Lets a byte routine return an error instead.
-#[cfg(target_arch = "x86_64")]
+/// Lets a byte routine return an error instead. The routines are leaf code without a stack, so where they return
+/// to is where their caller left it.
 fn recover(details: *mut libc::c_void) -> bool {
     let (begin, end, resume) = bytes::code_range();
-    let context = details.cast::<libc::ucontext_t>();
-    // SAFETY: the kernel passes a valid context with SA_SIGINFO, which is ours to change.
-    let registers = unsafe { &mut (*context).uc_mcontext.gregs };
-    let at = &mut registers[libc::REG_RIP as usize];
-    if !(begin..end).contains(&(*at as usize)) {
-        return false;
+    let is_ours = (begin..end).contains(&code_of(details));
+    if is_ours {
+        go_on_at(resume, details);
     }
-    // The routines are leaf code without a stack, so their return address is on top.
-    *at = resume as i64;
-    true
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn recover(_details: *mut libc::c_void) -> bool {
-    let _ = bytes::code_range();
-    false
+    is_ours
 }
 
 /// Says which device memory the host touched.

@@ -40,7 +40,7 @@ impl<'o> Toolchain<'o> {
     /// Compiles one source file; with the library when it is a client of it.
     pub fn compile_file(&self, source: &Path, binary: &Path, with_library: bool) -> Result<Option<String>> {
         let cpp = source.extension().is_some_and(|e| e == "cpp");
-        let mut command = Command::new(if cpp { "g++" } else { "gcc" });
+        let mut command = Command::new(format!("{}{}", self.prefix(), if cpp { "g++" } else { "gcc" }));
         command.arg(if cpp { "-std=c++17" } else { "-std=c99" });
         command.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-pthread"]);
         match self.options.sanitizer {
@@ -64,6 +64,11 @@ impl<'o> Toolchain<'o> {
             return Ok(None);
         }
         Ok(Some(format!("{}\n{}", command_line(&command), String::from_utf8_lossy(&output.stderr))))
+    }
+
+    /// What the names of the compilers begin with: `aarch64-linux-gnu-` for aarch64-unknown-linux-gnu.
+    fn prefix(&self) -> String {
+        self.options.target.as_ref().map_or_else(String::new, |triple| triple.replace("-unknown-", "-") + "-")
     }
 
     /// Is the binary newer than its source and every header it could see?

@@ -163,13 +163,24 @@ pub fn sanitizer_variables(sanitizer: Option<Sanitizer>) -> Vec<(String, OsStrin
 
 /// The command that starts a binary. The thread sanitizer cannot live with a randomised address space.
 pub fn launcher(toolchain: &Toolchain, binary: &Path) -> Command {
-    if toolchain.options.sanitizer == Some(Sanitizer::Thread) {
+    if let Some(runner) = toolchain.options.target.as_deref().and_then(runner) {
+        let mut words = runner.split_whitespace();
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).arg(binary);
+        command
+    } else if toolchain.options.sanitizer == Some(Sanitizer::Thread) {
         let mut command = Command::new("setarch");
         command.arg("-R").arg(binary);
         command
     } else {
         Command::new(binary)
     }
+}
+
+/// What cargo starts binaries of a target with.
+fn runner(triple: &str) -> Option<String> {
+    let name = format!("CARGO_TARGET_{}_RUNNER", triple.to_uppercase().replace('-', "_"));
+    env::var(name).ok().filter(|runner| !runner.trim().is_empty())
 }
 
 /// Directories to find the library and, on a card, what it needs.

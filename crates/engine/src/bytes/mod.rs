@@ -6,9 +6,15 @@
 //!
 //! Deliberately absent: any knowledge of streams, allocations or who asked.
 
-#[cfg_attr(not(target_arch = "x86_64"), path = "portable.rs")]
+#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "portable.rs")]
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 mod routines;
+
+/// Tested where they are not used, too.
+#[cfg(test)]
+#[expect(dead_code, reason = "only what moves bytes is tested")]
+mod portable;
 
 pub(crate) mod convert;
 pub(crate) mod rearrange;
@@ -114,7 +120,8 @@ pub(crate) fn copy_as(span: Span, manner: Manner) -> Result<(), Fault> {
     match manner {
         Manner::Cached => plain(span),
         Manner::Streaming => {
-            let result = if span.len >= QUARTERED && routines::is_wide() { quartered(span) } else { streaming(span) };
+            let result =
+                if span.len >= QUARTERED && routines::takes_four() { quartered(span) } else { streaming(span) };
             routines::fence();
             result
         }
@@ -171,7 +178,7 @@ pub(crate) fn copy_unordered<L: List + ?Sized>(list: &L, range: Range<usize>, ma
 
 fn copy_fours<L: List + ?Sized>(list: &L, range: Range<usize>) -> Result<(), Fault> {
     let Range { start: mut index, end } = range;
-    while index + 4 <= end && routines::is_wide() {
+    while index + 4 <= end && routines::takes_four() {
         let four = [0, 1, 2, 3].map(|n| list.span(index + n));
         let next = [4, 5, 6, 7].map(|n| list.span((index + n).min(end - 1)).source);
         copy_four(four, next)?;
@@ -288,50 +295,61 @@ pub(crate) fn take(mut buffer: Box<[u8]>, source: usize) -> Result<Box<[u8]>, Fa
 mod tests {
     use super::*;
 
-    /// Compares a routine with a byte loop for every length and alignment around its boundaries.
-    fn agrees(lengths: impl Iterator<Item = usize> + Clone, run: impl Fn(*mut u8, *const u8, usize) -> u32) {
-        let size = lengths.clone().max().unwrap() + 256;
+    /// Every length up to where routines change for the last time but the longest, and around those.
+    fn lengths() -> impl Iterator<Item = usize> + Clone {
+        (0..700).chain([1024, 4096, 8192, 16_384, 65_536].into_iter().flat_map(|n| n - 2..n + 3))
+    }
+
+    /// Compares a routine with a byte loop: lengths around the boundaries of routines with every alignment of the
+    /// target to a line and several of the source, other lengths with a few.
+    fn agrees(what: &str, copy: impl Fn(*mut u8, *const u8, usize) -> u32) {
+        let boundaries = [4, 8, 16, 32, 64, 128, 256, 320, 512, 640, 1024, 8192];
+        let few = [(0, 0), (1, 0), (0, 1), (3, 17), (31, 33), (64, 63)];
+        let size = lengths().max().unwrap() + 256;
         let source: Vec<u8> = (0..size).map(|i| (i * 7 + i / 251) as u8).collect();
-        for len in lengths {
-            for (to, from) in [(0, 0), (1, 0), (0, 1), (3, 17), (31, 33), (64, 63)] {
-                let mut target = vec![0xee; size];
-                let t = target.as_mut_ptr().wrapping_add(to);
-                assert_eq!(run(t, source.as_ptr().wrapping_add(from), len), 0);
-                assert!(target[..to].iter().all(|b| *b == 0xee), "before, {len}");
-                assert_eq!(target[to..to + len], source[from..from + len], "{len} {to} {from}");
-                assert!(target[to + len..].iter().all(|b| *b == 0xee), "after, {len}");
+        let mut target = vec![0xee; size];
+        let mut try_one = |to: usize, from: usize, len: usize| {
+            let end = to + len + 160;
+            let t = target.as_mut_ptr().wrapping_add(to);
+            assert_eq!(copy(t, source.as_ptr().wrapping_add(from), len), 0);
+            let (before, rest) = target[..end].split_at(to);
+            let (copied, after) = rest.split_at(len);
+            assert!(before.iter().chain(after).all(|b| *b == 0xee), "{what}: beside {len} bytes, {to} {from}");
+            assert!(copied == &source[from..from + len], "{what}: {len} bytes, {to} {from}");
+            target[..end].fill(0xee);
+        };
+        for len in lengths() {
+            few.into_iter().for_each(|(to, from)| try_one(to, from, len));
+        }
+        for len in boundaries.into_iter().flat_map(|n| n - 2..n + 3) {
+            for to in 0..64 {
+                [0, 1, 15, 16, 33, 63].into_iter().for_each(|from| try_one(to, from, len));
             }
         }
     }
 
     #[test]
     fn copies_of_every_length_and_alignment_agree_with_a_byte_loop() {
-        let around = [1024, 4096, 8192, 16_384, 65_536].into_iter().flat_map(|n| n - 2..n + 3);
-        let lengths = (0..700).chain(around);
-        for wide in kinds() {
-            set_wide(wide);
+        for kernel in kernels() {
+            kernel.select();
             // SAFETY: `agrees` passes ranges inside its two buffers.
-            agrees(lengths.clone(), |t, s, n| unsafe { routines::copy(t, s, n) });
+            agrees(&format!("{kernel:?}"), |t, s, n| unsafe { routines::copy(t, s, n) });
             // SAFETY: as above.
-            agrees(lengths.clone(), |t, s, n| unsafe { routines::copy_streaming(t, s, n) });
+            agrees(&format!("{kernel:?} past the cache"), |t, s, n| unsafe { routines::copy_streaming(t, s, n) });
         }
+        // SAFETY: as above.
+        agrees("portable", |t, s, n| unsafe { portable::copy(t, s, n) });
         prepare();
     }
 
-    /// Without and with wide registers, where there are some. Other tests may run meanwhile: each kind
+    /// The kernels of this processor, and a line for each that it does not have. Other tests may run meanwhile: each
     /// is right for them too.
-    fn kinds() -> Vec<bool> {
-        prepare();
-        if routines::is_wide() { vec![false, true] } else { vec![false] }
+    fn kernels() -> Vec<routines::Kernel> {
+        let (there, missing): (Vec<_>, Vec<_>) =
+            routines::Kernel::ALL.into_iter().partition(|kernel| kernel.is_there());
+        missing.iter().for_each(|kernel| eprintln!("skipped: this CPU has no {kernel:?}"));
+        there
     }
-
-    #[cfg(target_arch = "x86_64")]
-    fn set_wide(wide: bool) {
-        routines::set_wide(wide);
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn set_wide(_: bool) {}
 
     #[test]
     fn lists_of_every_shape_agree_with_a_byte_loop() {
@@ -346,8 +364,8 @@ mod tests {
             &[100, 5000, 1, 70_000, 3, 3],
             &[8192, 2048, 1024, 40_000, 1500, 1500, 1500, 1500, 1500],
         ];
-        for wide in kinds() {
-            set_wide(wide);
+        for kernel in kernels() {
+            kernel.select();
             for (lens, skew, manner) in lengths.iter().flat_map(|lens| {
                 let manners = [Manner::Cached, Manner::Streaming];
                 [0, 1, 31, 63].into_iter().flat_map(move |skew| manners.map(|manner| (*lens, skew, manner)))
@@ -373,14 +391,14 @@ mod tests {
                 }
                 assert_eq!(copy_in_order(lists[0].as_slice(), 0..lens.len()), Ok(()));
                 assert_eq!(copy_unordered(lists[1].as_slice(), 0..lens.len(), manner), Ok(()));
-                assert!(target.iter().all(|target| *target == expected), "{lens:?} {skew} {manner:?} {wide}");
+                assert!(target.iter().all(|target| *target == expected), "{lens:?} {skew} {manner:?} {kernel:?}");
                 target[0].clear();
             }
         }
         prepare();
     }
 
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     #[test]
     fn a_list_ends_at_the_entry_that_is_not_accessible() {
         let _hearing = crate::fault::listen();
@@ -403,6 +421,50 @@ mod tests {
         }
     }
 
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[test]
+    fn every_routine_returns_from_a_fault_in_its_middle() {
+        const LEN: usize = 128 << 10;
+        const GONE: usize = 64 << 10;
+        let _hearing = crate::fault::listen();
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a fresh mapping, of which the second half is closed again.
+        let edge = unsafe {
+            let start = libc::mmap(std::ptr::null_mut(), LEN + GONE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(start.byte_add(LEN), GONE, libc::PROT_NONE), 0);
+            start as usize + LEN
+        };
+        let mut room = vec![0u8; LEN];
+        let room = room.as_mut_ptr() as usize;
+        for kernel in kernels() {
+            kernel.select();
+            for len in [2, 5, 12, 20, 40, 100, 130, 300, 1000, 5000, 9000, 20_000, 70_000] {
+                let near = edge - len / 2 - 1;
+                for span in [
+                    Span { target: room, source: near, len: len + 2 },
+                    Span { target: near, source: room, len: len + 2 },
+                ] {
+                    assert_eq!(copy_as(span, Manner::Cached), Err(Fault), "{kernel:?} {len}");
+                    assert_eq!(copy_as(span, Manner::Streaming), Err(Fault), "{kernel:?} {len}");
+                    let whole = Span { target: room + 4096, source: room, len: 1024 };
+                    for place in 0..4 {
+                        let mut spans = [whole; 4];
+                        spans[place] = span;
+                        let failed = copy_unordered(spans.as_slice(), 0..4, Manner::Streaming);
+                        assert_eq!(failed, Err(Fault), "{kernel:?} {len} {place}");
+                        assert_eq!(copy_in_order(spans.as_slice(), 0..4), Err(place), "{kernel:?} {len}");
+                    }
+                }
+                assert_eq!(fill(near, 1, len + 2), Err(Fault));
+                assert_eq!(fill_words(near & !3, 1, len / 4 + 2), Err(Fault));
+            }
+        }
+        prepare();
+        // SAFETY: exactly the mapping that was made above, which nobody uses any more.
+        unsafe { libc::munmap((edge - LEN) as *mut _, LEN + GONE) };
+    }
+
     #[test]
     fn large_copies_use_the_streaming_routine_and_agree() {
         let source: Vec<u8> = (0..STREAMING.load(Ordering::Relaxed) + 77).map(|i| (i * 31 + i / 4099) as u8).collect();
@@ -414,16 +476,18 @@ mod tests {
 
     #[test]
     fn fills_stay_inside_their_range() {
-        for len in (0..300).chain([5000]) {
-            let mut bytes = vec![1u8; len + 16];
-            fill(bytes.as_mut_ptr() as usize + 8, 9, len).unwrap();
-            assert_eq!(bytes[..8], [1; 8]);
-            assert!(bytes[8..8 + len].iter().all(|b| *b == 9));
-            assert_eq!(bytes[8 + len..], [1; 8]);
+        for (len, skew) in (0..300).chain([5000]).flat_map(|len| [0, 1, 7, 8, 15].map(|skew| (len, skew))) {
+            let mut bytes = vec![1u8; len + 32];
+            fill(bytes.as_mut_ptr() as usize + 8 + skew, 9, len).unwrap();
+            let end = 8 + skew + len;
+            assert!(bytes[..8 + skew].iter().chain(&bytes[end..]).all(|b| *b == 1), "{len} {skew}");
+            assert!(bytes[8 + skew..end].iter().all(|b| *b == 9), "{len} {skew}");
         }
-        let mut words = [1u32; 20];
-        fill_words(words[2..].as_mut_ptr() as usize, 0xdead_beef, 16).unwrap();
-        assert!(words[2..18].iter().all(|w| *w == 0xdead_beef));
-        assert_eq!((words[1], words[18]), (1, 1));
+        for count in 0..100 {
+            let mut words = vec![1u32; count + 4];
+            fill_words(words[2..].as_mut_ptr() as usize, 0xdead_beef, count).unwrap();
+            assert!(words[2..count + 2].iter().all(|w| *w == 0xdead_beef), "{count}");
+            assert_eq!((words[1], words[count + 2]), (1, 1), "{count}");
+        }
     }
 }

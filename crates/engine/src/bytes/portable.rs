@@ -15,10 +15,29 @@ pub(super) struct Four {
     pub(super) next: [usize; 4],
 }
 
+/// The sets of routines.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kernel {
+    Plain,
+}
+
+#[cfg(test)]
+impl Kernel {
+    pub(super) const ALL: [Kernel; 1] = [Kernel::Plain];
+
+    pub(super) fn is_there(self) -> bool {
+        true
+    }
+
+    pub(super) fn select(self) {}
+}
+
+/// There is nothing to choose.
 pub(super) fn prepare() {}
 
 /// Whether `copy_four` may be used.
-pub(super) fn is_wide() -> bool {
+pub(super) fn takes_four() -> bool {
     false
 }
 

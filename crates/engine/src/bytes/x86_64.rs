@@ -4,28 +4,58 @@
 //! fault handler may send a fault at any instruction between the labels to `softacl_bytes_fault`,
 //! which returns 1 to the caller. That is why they are assembly: a compiler gives no such promise.
 //!
-//! Registers of 32 bytes are used where the processor has them; a byte next to the code says so,
+//! Registers of 32 and 64 bytes are used where the processor has them; a byte next to the code says so,
 //! because the way out of a fault has to know it too.
 
 use super::Span;
 use std::arch::{asm, global_asm};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Looks at the processor. Until then the routines use registers of 16 bytes.
-pub(super) fn prepare() {
-    set_wide(is_x86_feature_detected!("avx2"));
+/// The sets of routines, by the widest registers they use. The code knows the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Kernel {
+    Sse2 = 0,
+    Avx2 = 1,
+    Avx512 = 2,
 }
 
-pub(super) fn set_wide(wide: bool) {
-    // SAFETY: the byte is defined below, and everybody accesses it as one byte.
-    unsafe { &WIDE }.store(u8::from(wide), Ordering::Relaxed);
+impl Kernel {
+    #[cfg(test)]
+    pub(super) const ALL: [Kernel; 3] = [Kernel::Sse2, Kernel::Avx2, Kernel::Avx512];
+
+    /// Whether this processor has it.
+    pub(super) fn is_there(self) -> bool {
+        match self {
+            Kernel::Sse2 => true,
+            Kernel::Avx2 => is_x86_feature_detected!("avx2"),
+            Kernel::Avx512 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx2"),
+        }
+    }
+
+    /// Whether it is worth using here. The first processors with registers of 64 bytes slow down for
+    /// them; those that came later have this extension too.
+    fn is_preferred(self) -> bool {
+        self.is_there() && (self != Kernel::Avx512 || is_x86_feature_detected!("avx512vbmi2"))
+    }
+
+    pub(super) fn select(self) {
+        // SAFETY: the byte is defined below, and everybody accesses it as one byte.
+        unsafe { &KERNEL }.store(self as u8, Ordering::Relaxed);
+    }
+}
+
+/// Looks at the processor. Until then the routines use registers of 16 bytes.
+pub(super) fn prepare() {
+    let best = [Kernel::Avx512, Kernel::Avx2].into_iter().find(|kernel| kernel.is_preferred());
+    best.unwrap_or(Kernel::Sse2).select();
 }
 
 /// Whether `copy_four` may be used.
 #[inline]
-pub(super) fn is_wide() -> bool {
+pub(super) fn takes_four() -> bool {
     // SAFETY: as above.
-    unsafe { &WIDE }.load(Ordering::Relaxed) != 0
+    unsafe { &KERNEL }.load(Ordering::Relaxed) != Kernel::Sse2 as u8
 }
 
 /// Orders the stores that went past the cache before whatever comes next.
@@ -50,15 +80,15 @@ pub(super) fn expect_write(address: usize) {
 }
 
 unsafe extern "C" {
-    #[link_name = "softacl_bytes_wide"]
-    static WIDE: AtomicU8;
+    #[link_name = "softacl_bytes_kernel"]
+    static KERNEL: AtomicU8;
 
     #[link_name = "softacl_bytes_copy"]
     pub(super) unsafe fn copy(target: *mut u8, source: *const u8, len: usize) -> u32;
     #[link_name = "softacl_bytes_copy_streaming"]
     pub(super) unsafe fn copy_streaming(target: *mut u8, source: *const u8, len: usize) -> u32;
     /// Copies `len` bytes, a multiple of 128 and at least 512, from each of four sources to each of four
-    /// targets, which are aligned to 32: 128 bytes of each in turn. Fetches what will be read next.
+    /// targets, which are aligned to 64: 128 bytes of each in turn. Fetches what will be read next.
     #[link_name = "softacl_bytes_copy_four"]
     pub(super) unsafe fn copy_four(addresses: *const Four, len: usize) -> u32;
     /// Copies spans from `first` to before `end` while they have 16 to 64 bytes, and leaves in `next`
@@ -94,9 +124,9 @@ pub(super) struct Four {
 
 global_asm!(
     ".pushsection .data.softacl_bytes,\"aw\",@progbits",
-    ".hidden softacl_bytes_wide",
-    ".globl softacl_bytes_wide",
-    "softacl_bytes_wide: .byte 0",
+    ".hidden softacl_bytes_kernel",
+    ".globl softacl_bytes_kernel",
+    "softacl_bytes_kernel: .byte 0",
     ".popsection",
     ".pushsection .text.softacl_bytes,\"ax\",@progbits",
     ".p2align 6",
@@ -167,8 +197,9 @@ global_asm!(
     "40:",
     "    cmp rdx, 128",
     "    jbe 42f",
-    "    cmp byte ptr [rip + softacl_bytes_wide], 0",
-    "    jne 45f",
+    "    cmp byte ptr [rip + softacl_bytes_kernel], 1",
+    "    je 45f",
+    "    ja 47f",
     "42:",
     "    cmp rdx, 1024",
     "    ja 50f",
@@ -226,6 +257,26 @@ global_asm!(
     "    vzeroupper",
     "    xor eax, eax",
     "    ret",
+    // The same with registers of 64 bytes. Those above the 16th need no cleaning up.
+    "47:",
+    "    cmp rdx, 8192",
+    "    ja 50f",
+    "    vmovdqu64 zmm18, [rsi + rdx - 128]",
+    "    vmovdqu64 zmm19, [rsi + rdx - 64]",
+    "    lea r8, [rdi + rdx - 128]",
+    "48:",
+    "    vmovdqu64 zmm16, [rsi]",
+    "    vmovdqu64 zmm17, [rsi + 64]",
+    "    vmovdqu64 [rdi], zmm16",
+    "    vmovdqu64 [rdi + 64], zmm17",
+    "    sub rsi, -128",
+    "    sub rdi, -128",
+    "    cmp rdi, r8",
+    "    jb 48b",
+    "    vmovdqu64 [r8], zmm18",
+    "    vmovdqu64 [r8 + 64], zmm19",
+    "    xor eax, eax",
+    "    ret",
     "50:",
     "    mov rcx, rdx",
     "    rep movsb",
@@ -258,8 +309,9 @@ global_asm!(
     "    mov r8, rdx",
     "    and r8, -64",
     "    and edx, 63",
-    "    cmp byte ptr [rip + softacl_bytes_wide], 0",
-    "    je 62f",
+    "    cmp byte ptr [rip + softacl_bytes_kernel], 1",
+    "    jb 62f",
+    "    ja 63f",
     "61:",
     "    prefetcht0 [rsi + 512]",
     "    vmovdqu ymm0, [rsi]",
@@ -287,10 +339,19 @@ global_asm!(
     "    sub r8, 64",
     "    jnz 62b",
     "    jmp softacl_bytes_copy",
+    "63:",
+    "    prefetcht0 [rsi + 512]",
+    "    vmovdqu64 zmm16, [rsi]",
+    "    vmovntdq [rdi], zmm16",
+    "    add rsi, 64",
+    "    add rdi, 64",
+    "    sub r8, 64",
+    "    jnz 63b",
+    "    jmp softacl_bytes_copy",
     // copy_four(rdi addresses, rsi len): see above. Offsets count up to zero. The last 512 bytes of each
     // come one after the other: what is fetched there is what the next call reads first. Its addresses
     // are looked up again, because all registers are taken.
-    ".macro softacl_bytes_move target, source, ahead",
+    ".macro softacl_bytes_move_32 target, source, ahead",
     "    prefetcht0 [\\ahead]",
     "    prefetcht0 [\\ahead + 64]",
     "    vmovdqu ymm0, [\\source + 0]",
@@ -302,13 +363,38 @@ global_asm!(
     "    vmovntdq [\\target + 64], ymm2",
     "    vmovntdq [\\target + 96], ymm3",
     ".endm",
-    ".macro softacl_bytes_end_of target, source, place",
+    ".macro softacl_bytes_move_64 target, source, ahead",
+    "    prefetcht0 [\\ahead]",
+    "    prefetcht0 [\\ahead + 64]",
+    "    vmovdqu64 zmm16, [\\source + 0]",
+    "    vmovdqu64 zmm17, [\\source + 64]",
+    "    vmovntdq [\\target + 0], zmm16",
+    "    vmovntdq [\\target + 64], zmm17",
+    ".endm",
+    ".macro softacl_bytes_end_of move, target, source, place",
     "    movq rsi, xmm4",
     "    mov rsi, [rsi + \\place]",
-    "    softacl_bytes_move \\target-512, \\source-512, rsi+0",
-    "    softacl_bytes_move \\target-384, \\source-384, rsi+128",
-    "    softacl_bytes_move \\target-256, \\source-256, rsi+256",
-    "    softacl_bytes_move \\target-128, \\source-128, rsi+384",
+    "    \\move \\target-512, \\source-512, rsi+0",
+    "    \\move \\target-384, \\source-384, rsi+128",
+    "    \\move \\target-256, \\source-256, rsi+256",
+    "    \\move \\target-128, \\source-128, rsi+384",
+    ".endm",
+    // The whole of it, with moves of one width. Leaves the labels 70 and 71 behind.
+    ".macro softacl_bytes_move_four move",
+    "    test rsi, rsi",
+    "    jz 71f",
+    "70:",
+    "    \\move rcx+rsi-512, r10+rsi-512, r10+rsi",
+    "    \\move rdx+rsi-512, r11+rsi-512, r11+rsi",
+    "    \\move r8+rsi-512, rax+rsi-512, rax+rsi",
+    "    \\move r9+rsi-512, rdi+rsi-512, rdi+rsi",
+    "    sub rsi, -128",
+    "    jnz 70b",
+    "71:",
+    "    softacl_bytes_end_of \\move, rcx, r10, 64",
+    "    softacl_bytes_end_of \\move, rdx, r11, 72",
+    "    softacl_bytes_end_of \\move, r8, rax, 80",
+    "    softacl_bytes_end_of \\move, r9, rdi, 88",
     ".endm",
     ".p2align 6",
     ".hidden softacl_bytes_copy_four",
@@ -333,20 +419,14 @@ global_asm!(
     "    add rdi, rsi",
     "    neg rsi",
     "    add rsi, 512",
-    "    jz 71f",
-    "70:",
-    "    softacl_bytes_move rcx+rsi-512, r10+rsi-512, r10+rsi",
-    "    softacl_bytes_move rdx+rsi-512, r11+rsi-512, r11+rsi",
-    "    softacl_bytes_move r8+rsi-512, rax+rsi-512, rax+rsi",
-    "    softacl_bytes_move r9+rsi-512, rdi+rsi-512, rdi+rsi",
-    "    sub rsi, -128",
-    "    jnz 70b",
-    "71:",
-    "    softacl_bytes_end_of rcx, r10, 64",
-    "    softacl_bytes_end_of rdx, r11, 72",
-    "    softacl_bytes_end_of r8, rax, 80",
-    "    softacl_bytes_end_of r9, rdi, 88",
+    "    cmp byte ptr [rip + softacl_bytes_kernel], 2",
+    "    je 72f",
+    "    softacl_bytes_move_four softacl_bytes_move_32",
     "    vzeroupper",
+    "    xor eax, eax",
+    "    ret",
+    "72:",
+    "    softacl_bytes_move_four softacl_bytes_move_64",
     "    xor eax, eax",
     "    ret",
     // copy_short(rdi first, rsi end, rdx next): see above. A span is target, source, len. The lines of
@@ -424,7 +504,7 @@ global_asm!(
     ".globl softacl_bytes_fault",
     "softacl_bytes_fault:",
     "    sfence",
-    "    cmp byte ptr [rip + softacl_bytes_wide], 0",
+    "    cmp byte ptr [rip + softacl_bytes_kernel], 0",
     "    je 90f",
     "    vzeroupper",
     "90:",

@@ -326,7 +326,8 @@ impl Caller<'_> {
         if let Some(point) = record {
             self.machine.reached(point);
         }
-        Ok(event.waits.load(Ordering::Relaxed) == 0)
+        // Whoever learns of it may read what the event stands for.
+        Ok(event.waits.load(Ordering::Acquire) == 0)
     }
 
     /// A name by which another process can open an event of the IPC kind.
@@ -479,7 +480,7 @@ impl Machine {
             signal.forget(stream);
         }
         if let Some(event) = event.and_then(|key| self.events.get(key)) {
-            event.waits.fetch_sub(1, Ordering::Relaxed);
+            event.waits.fetch_sub(1, Ordering::Release);
         }
     }
 }

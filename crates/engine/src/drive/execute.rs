@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::lock;
 use crate::task::{self, Batch, Plane, Task};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 
 impl Machine {
     /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.
@@ -122,6 +122,8 @@ impl Machine {
             }
             Task::WriteValue { target, value } => {
                 let span = Span { target, source: target, len: size_of::<u64>() };
+                // Whoever sees the value sees what the stream wrote before it.
+                fence(Ordering::Release);
                 Ok(bytes::write(target, &value.to_le_bytes()).map_err(task::inaccessible(span))?)
             }
             Task::CacheOperation => Ok(()),

@@ -15,7 +15,7 @@ use crate::stream::lane::Readiness;
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::lock;
 use crate::thread::Crew;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
@@ -140,6 +140,8 @@ impl Vigil {
             self.is_expired.store(true, Ordering::Release);
         }
         if met || expired {
+            // Whoever wrote a value wrote other things before it, which the tasks behind the wait read.
+            fence(Ordering::Acquire);
             *lock(&self.deadline) = None;
         }
         met || expired

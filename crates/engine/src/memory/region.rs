@@ -185,9 +185,17 @@ impl Region {
         self.len
     }
 
-    /// Gives the memory behind a part of the region back; it reads as zero afterwards.
+    /// Gives the memory behind a part of the region back; it reads as zero afterwards. Where the pages of the system
+    /// are larger than ours, what shares a page with somebody else stays.
     pub(crate) fn release(&self, start: usize, len: usize) {
         assert!(start >= self.start && start - self.start + len <= self.len);
+        let page = system_page();
+        let end = start + len;
+        let (start, end) = (start.next_multiple_of(page), end - end % page);
+        let len = end.saturating_sub(start);
+        if len == 0 {
+            return;
+        }
         // SAFETY: the range is inside our own mapping, and the caller owns its contents. Shared memory
         // is given back by punching a hole; private memory refuses that and is simply not needed.
         unsafe {
@@ -315,7 +323,7 @@ pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
 
 /// Whether all pages of a range are mapped, whatever may be done with them.
 pub(crate) fn is_mapped(address: usize, len: usize) -> bool {
-    let start = address - address % super::heap::PAGE;
+    let start = address - address % system_page();
     let Some(end) = address.checked_add(len) else { return false };
     // SAFETY: an asynchronous sync of a private or anonymous range does nothing, and says so when a
     // page of it does not exist.
@@ -325,6 +333,13 @@ pub(crate) fn is_mapped(address: usize, len: usize) -> bool {
 /// Bytes of physical memory of this machine.
 pub(crate) fn physical_memory() -> usize {
     // SAFETY: sysconf only reads its argument.
-    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    usize::try_from(pages).unwrap_or(0) * usize::try_from(size).unwrap_or(0)
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) };
+    usize::try_from(pages).unwrap_or(0) * system_page()
+}
+
+/// Bytes of a page of the system: 4 KiB, and up to 64 KiB on AArch64.
+fn system_page() -> usize {
+    // SAFETY: sysconf only reads its argument.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(super::heap::PAGE)
 }
