@@ -369,17 +369,34 @@ impl Memory {
         self.address as *mut c_void
     }
 
-    /// Makes the next work of a stream come after what wrote this.
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Makes the next work of a stream of this device come after what wrote this.
     #[inline]
     pub(crate) fn prepare_read(&self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
         self.check_device(function, lane)?;
+        self.follow_writes(function, lane)
+    }
+
+    /// Makes the next work of a stream of this device come after everything that uses this.
+    #[inline]
+    pub(crate) fn prepare_write(&mut self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
+        self.check_device(function, lane)?;
+        self.follow_all(function, lane)
+    }
+
+    /// Makes the next work of a stream, of whatever device, come after what wrote this.
+    #[inline]
+    pub(crate) fn follow_writes(&self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
         self.writer.as_ref().map_or(Ok(()), |writer| writer.precede(function, lane))
     }
 
-    /// Makes the next work of a stream come after everything that uses this.
+    /// Makes the next work of a stream, of whatever device, come after everything that uses this.
     #[inline]
-    pub(crate) fn prepare_write(&mut self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
-        self.prepare_read(function, lane)?;
+    pub(crate) fn follow_all(&mut self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
+        self.follow_writes(function, lane)?;
         let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
         readers.iter().try_for_each(|reader| reader.precede(function, lane))
     }
@@ -446,12 +463,18 @@ impl Use {
     }
 
     #[cold]
-    fn order(&self, function: &'static str, lane: &Lane) -> Result<()> {
+    fn order(&self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
         if lane.context.is_strict() {
             let why = "the buffer is in use on another stream, and the context is strict: wait for that work first";
             return Err(Error::refused(function, why.to_owned()));
         }
-        event::order(&self.lane, lane)
+        let ordered = event::order(&self.lane, lane);
+        if ordered.is_err() && self.lane.context.device() != lane.context.device() {
+            // No document says that a stream can wait for an event of another device. The host can.
+            self.lane.outlast(self.ticket);
+            return if self.lane.is_done(self.ticket) { Ok(()) } else { ordered };
+        }
+        ordered
     }
 }
 
@@ -464,9 +487,11 @@ impl<T: Element> fmt::Debug for DeviceBuffer<T> {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Nobody is left to be told of a failure.
-        let _ = self.settle();
-        let is_unused = self.writer.is_none() && self.readers.get_mut().is_ok_and(|readers| readers.is_empty());
+        let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let is_unused = self.writer.iter().chain(readers.iter()).all(|work| {
+            work.lane.outlast(work.ticket);
+            work.lane.is_done(work.ticket)
+        });
         if is_unused {
             // SAFETY: allocated by `buffer`, freed once, and no work uses it any more. Otherwise it is leaked.
             let _ = self.context.exclusively(|| unsafe { raw::aclrtFree(self.raw()) });

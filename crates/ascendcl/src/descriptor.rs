@@ -90,12 +90,11 @@ impl<T: Element> Descriptor<T> {
             // SAFETY: all three buffers are owned, and wait for the ticket before they end.
             let copy =
                 || unsafe { raw::aclrtMemcpyAsyncWithDesc(record, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, lane.raw()) };
-            let result = lane.context.run(copy);
-            let ticket = lane.issue();
-            self.source.memory().note_read(lane, ticket);
-            self.record.memory().note_read(lane, ticket);
-            self.target.memory_mut().note_write(lane, ticket);
-            result
+            let work = lane.submit(copy);
+            self.source.memory().note_read(lane, work.ticket);
+            self.record.memory().note_read(lane, work.ticket);
+            self.target.memory_mut().note_write(lane, work.ticket);
+            work.result
         };
         run().map_err(|error| error.at(place))
     }
