@@ -302,23 +302,31 @@ impl Lane {
     /// Whether it is known how a ticket went, or cannot be; if not, the task will be woken then. `is_listed` says
     /// that the task has been here before.
     pub(crate) fn attend(self: &Arc<Lane>, ticket: u64, waker: &Waker, is_listed: bool) -> bool {
+        // Wakers are made and dropped without the lock: what they hold may be another transfer of this stream.
+        let waker = waker.clone();
         let mut watch = self.watching();
         if self.is_known(ticket) {
             return true;
         }
-        match watch.tasks.iter_mut().find(|(other, _)| *other == ticket) {
-            Some((_, old)) => old.clone_from(waker),
+        let old = match watch.tasks.iter_mut().find(|(other, _)| *other == ticket) {
+            Some((_, old)) => Some(mem::replace(old, waker)),
             // It was woken, and still nothing is known: the stream is lost.
             None if is_listed => return true,
-            None => watch.tasks.push((ticket, waker.clone())),
-        }
+            None => {
+                watch.tasks.push((ticket, waker));
+                None
+            }
+        };
         self.serve(watch, ticket);
+        drop(old);
         false
     }
 
     /// Takes a task from the list that is not interested any more.
     pub(crate) fn desert(&self, ticket: u64) {
-        self.watching().tasks.retain(|(other, _)| *other != ticket);
+        let deserted: Vec<_> = self.watching().tasks.extract_if(.., |(other, _)| *other == ticket).collect();
+        // As above: without the lock.
+        drop(deserted);
     }
 
     fn watching(&self) -> MutexGuard<'_, Watch> {
@@ -355,7 +363,7 @@ impl Lane {
         self.failed.fetch_add(1, Ordering::SeqCst);
         let (after, last) = (self.known.load(Ordering::Acquire), self.submitted());
         if let Some(newest) = failures.last_mut().filter(|newest| newest.after == after && newest.error == error) {
-            newest.last = last;
+            newest.last = newest.last.max(last);
             newest.is_told = false;
             return;
         }
