@@ -11,6 +11,7 @@ use ascendcl_sys::{
     ACL_ERROR_RT_FEATURE_NOT_SUPPORT, ACL_MEM_LOCATION_TYPE_DEVICE, ACL_MEM_LOCATION_TYPE_HOST,
     ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE, aclrtMemLocation, aclrtMemcpyBatchAttr,
 };
+use std::fmt;
 use std::ops::Range;
 use std::panic::Location;
 
@@ -153,8 +154,26 @@ impl<'a, T: Element> Batch<'a, T> {
     }
 
     /// Whether it has none.
+    ///
+    /// ```
+    /// # use ascendcl::Batch;
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let cache = context.zeros::<u8>(8)?;
+    /// assert!(Batch::download(context.pinned(4)?, [&cache]).is_empty());
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.sizes.is_empty()
+    }
+}
+
+impl<T: Element> fmt::Debug for Batch<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = match self.devices {
+            Devices::Targets(_) => "upload",
+            Devices::Sources(_) => "download",
+        };
+        write!(f, "Batch({direction}, {} entries)", self.len())
     }
 }
 

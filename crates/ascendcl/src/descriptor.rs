@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::raw;
 use crate::stream::Stream;
 use ascendcl_sys::ACL_MEMCPY_INNER_DEVICE_TO_DEVICE;
+use std::fmt;
 use std::panic::Location;
 use std::ptr;
 
@@ -157,5 +158,11 @@ impl<T: Element> Descriptor<T> {
     /// ```
     pub fn into_buffers(self) -> (DeviceBuffer<T>, DeviceBuffer<T>) {
         (self.source, self.target)
+    }
+}
+
+impl<T: Element> fmt::Debug for Descriptor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Descriptor({:?} to {:?} on {:?})", self.source, self.target, self.stream)
     }
 }

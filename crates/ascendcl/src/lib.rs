@@ -67,6 +67,8 @@
 //!
 //! [`test::on_schedules`] runs a test body on many legal orders of the asynchronous work, under softacl's checker.
 
+#![deny(missing_docs, missing_debug_implementations)]
+
 mod batch;
 mod buffer;
 mod context;

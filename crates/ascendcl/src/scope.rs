@@ -7,6 +7,7 @@ use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::pinned::{Pinned, PinnedMut};
 use crate::stream::{Lane, Stream, Submission};
+use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 
@@ -118,6 +119,12 @@ impl<'scope> Scope<'scope, '_> {
     pub(crate) fn told(work: Submission) -> Result<()> {
         let place = Location::caller();
         work.result.map_err(|error| error.at(place))
+    }
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scope({:?})", self.stream)
     }
 }
 

@@ -543,6 +543,13 @@ mod wakers {
         }
     }
 
+    /// What a task holds goes when its waker does.
+    pub struct Holds<T>(pub Mutex<Option<T>>);
+
+    impl<T: Send + 'static> Wake for Holds<T> {
+        fn wake(self: Arc<Self>) {}
+    }
+
     pub struct Panics;
 
     impl Wake for Panics {
@@ -604,6 +611,99 @@ fn a_waker_that_panics_keeps_nobody_from_being_woken() {
             count.wait_for(1);
             assert_eq!(*pollster::block_on(other)?, [1, 2]);
             assert_eq!(*pollster::block_on(one)?, [1, 2]);
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_waker_may_end_another_transfer_of_the_stream() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let device = context.upload_slice(&[1u8, 2])?;
+            with(|fake| fake.ends_late = true);
+            for is_replaced in [false, true] {
+                let stopped = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+                // The waker of `one` holds `other`, whose task waits too.
+                let mut other = stream.download(&device, context.pinned(2)?)?;
+                assert!(Pin::new(&mut other).poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
+                let holder = Waker::from(Arc::new(wakers::Holds(Mutex::new(Some(other)))));
+                let mut one = stream.download(&device, context.pinned(2)?)?;
+                assert!(Pin::new(&mut one).poll(&mut TaskContext::from_waker(&holder)).is_pending());
+                drop(holder);
+                if is_replaced {
+                    assert!(Pin::new(&mut one).poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
+                }
+                drop(one);
+                drop(stopped);
+            }
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn everything_can_be_used_and_ended_on_other_threads() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            let transfer = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?;
+            let event = stream.record()?;
+            std::thread::scope(|threads| {
+                threads.spawn(move || drop(transfer.wait().expect("it succeeds")));
+                threads.spawn(move || event.synchronize().expect("it succeeds"));
+                for _ in 0..3 {
+                    threads.spawn(|| {
+                        let own = context.stream().expect("a stream");
+                        let host = own.download(&device, context.pinned(3).expect("memory")).expect("it is accepted");
+                        assert_eq!(*host.wait().expect("it succeeds"), [1, 2, 3]);
+                    });
+                }
+            });
+            std::thread::spawn(move || drop((device, stream))).join().expect("nothing panics");
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_buffer_that_changes_places_takes_its_users_along() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let (stream, other) = (context.stream()?, context.stream()?);
+            let (mut one, mut two) = (context.zeros::<u8>(3)?, context.zeros::<u8>(3)?);
+            let upload = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut one)?;
+            mem::swap(&mut one, &mut two);
+            drop(one);
+            let moved = other.download(&two, context.pinned(3)?)?;
+            drop(two);
+            assert_eq!(*moved.wait()?, [1, 2, 3]);
+            upload.wait()?;
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_panic_while_transfers_are_under_way_gives_everything_back() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let panicked = catch_unwind(AssertUnwindSafe(|| -> Result<(), Error> {
+                let stream = context.stream()?;
+                let (mut device, other) = (context.zeros::<u8>(3)?, context.zeros::<u8>(3)?);
+                let _upload = stream.upload(context.pinned(3)?, &mut device)?;
+                let _download = stream.download(&other, context.pinned(3)?)?;
+                let mut batch = Batch::upload(context.pinned(3)?, [&mut device]);
+                batch.push(0..3, 0..3)?;
+                panic!("on purpose");
+            }));
+            assert!(panicked.is_err());
             Ok(())
         })
     );

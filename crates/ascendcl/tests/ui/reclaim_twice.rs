@@ -9,5 +9,6 @@ fn main() -> Result<()> {
     stream.synchronize()?;
     let one = transfer.reclaim();
     let other = transfer.wait()?;
+    drop((one, other));
     Ok(())
 }
