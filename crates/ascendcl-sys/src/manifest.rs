@@ -40,6 +40,12 @@ pub enum State {
 
 include!(concat!(env!("OUT_DIR"), "/manifest.rs"));
 
+/// The type definitions of the headers, one in a line: name, a tab, the declaration in C.
+pub const TYPEDEFS: &str = include_str!("../tables/typedefs.tsv");
+
+/// The layouts of the structs of the headers, one field in a line that begins with the name of the struct.
+pub const LAYOUTS: &str = include_str!("../tables/layout.tsv");
+
 /// Looks a function up by its C name.
 pub fn function(name: &str) -> Option<&'static Function> {
     FUNCTIONS.iter().find(|function| function.name == name)

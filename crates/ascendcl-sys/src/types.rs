@@ -60,6 +60,8 @@ layouts! {
     }
     struct aclmdlRICondTaskParams { handle: aclmdlRICondHandle, r#type: i32, size: u32, modelRIArray: *mut aclmdlRI }
     struct aclrtUuid { bytes: [c_char; 16] }
+    struct aclrtMemManagedLocation { r#type: i32, id: i32 }
+    struct dim3 { x: u32, y: u32, z: u32 }
     struct aclCANNPackageVersion {
         version: [c_char; 128],
         majorVersion: [c_char; 64],

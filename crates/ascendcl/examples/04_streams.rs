@@ -18,8 +18,8 @@ fn main() -> Result<()> {
     let uploaded = loader.record()?;
     loader.fill(&mut input, 0)?;
     uploaded.synchronize()?;
-    assert!(upload.is_done()?);
-    upload.wait()?;
+    let mut host = upload.reclaim().expect("the event says so");
+    host.fill(43);
 
     assert!(result.to_vec()?.iter().all(|byte| *byte == 42));
     println!("upload and copy took {:?}", end.elapsed_since(&start)?);

@@ -6,11 +6,11 @@ use ascendcl::{Batch, Context, Device, DeviceBuffer, PinnedBuffer, Result, Strea
 const BLOCK: usize = 4096;
 const BLOCKS: usize = 256;
 
-/// A paged cache on the device and a pool of pinned memory for the blocks that do not fit.
+/// A paged cache on the device, and a pool of pinned memory for the blocks that do not fit.
 struct Cache {
     stream: Stream,
     device: DeviceBuffer<u16>,
-    /// Away while blocks are moved.
+    /// Away while blocks are moved: nobody can touch it then.
     pool: Option<PinnedBuffer<u16>>,
 }
 
@@ -23,8 +23,7 @@ impl Cache {
 
     /// Moves blocks out of the device: block `blocks[i]` to place `i` of the pool.
     fn offload(&mut self, blocks: &[usize]) -> Result<()> {
-        let pool = self.pool.take().expect("nothing is under way");
-        let mut batch = Batch::download(pool, [&self.device]);
+        let mut batch = Batch::download(self.take_pool()?, [&self.device]);
         for (place, block) in blocks.iter().enumerate() {
             batch.push(range(place), range(*block))?;
         }
@@ -34,13 +33,20 @@ impl Cache {
 
     /// Brings them back: place `i` of the pool to block `blocks[i]`.
     fn reload(&mut self, blocks: &[usize]) -> Result<()> {
-        let pool = self.pool.take().expect("nothing is under way");
-        let mut batch = Batch::upload(pool, [&mut self.device]);
+        let mut batch = Batch::upload(self.take_pool()?, [&mut self.device]);
         for (place, block) in blocks.iter().enumerate() {
             batch.push(range(place), range(*block))?;
         }
         self.pool = Some(self.stream.submit(batch)?.wait()?);
         Ok(())
+    }
+
+    /// A transfer that failed keeps its memory; then there is a new pool.
+    fn take_pool(&mut self) -> Result<PinnedBuffer<u16>> {
+        match self.pool.take() {
+            Some(pool) => Ok(pool),
+            None => self.stream.context().pinned(BLOCKS / 2 * BLOCK),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! The stream is held up while copies are queued, so that only submitting is measured: 512 copies a round, C and safe
 //! rounds in turn, and the smallest time of many rounds. Build with `--release`.
 
-use ascendcl::{Context, Device, DeviceBuffer, PinnedBuffer, Result, Stream, raw, sys};
+use ascendcl::{Context, Device, DeviceBuffer, PinnedBuffer, Result, Stream, Transfer, raw, sys};
 use std::ffi::c_void;
 use std::hint::black_box;
 use std::ptr;
@@ -28,68 +28,87 @@ unsafe extern "C" {
     ) -> sys::aclError;
 }
 
+/// What is measured, in this order: each safe way after the C call that does the same.
+const CASES: [&str; 7] = [
+    "C, aclrtMemcpyAsync to the device",
+    "safe, upload",
+    "safe, upload, with the wait afterwards",
+    "C, aclrtMemcpyAsync to the host",
+    "safe, download",
+    "C, aclrtMemcpyAsync on the device",
+    "safe, copy",
+];
+
 fn main() -> Result<()> {
     assert_eq!(*raw::loaded()?, raw::Origin::Bundled, "the C side of the comparison is the bundled softacl");
     let context = Device::new(0)?.context()?;
     let mut bench = Bench::new(&context)?;
-    let mut best = [f64::INFINITY; 4];
+    let mut best = [f64::INFINITY; CASES.len()];
     for _ in 0..ROUNDS {
         for (case, best) in best.iter_mut().enumerate() {
             *best = best.min(bench.round(case)?);
         }
     }
-    let [c, upload, download, whole] = best;
     println!("{BYTES} bytes, {COPIES} copies a round, best of {ROUNDS} rounds, in ns per copy");
-    println!("C, aclrtMemcpyAsync                        {c:7.1}");
-    println!("safe, upload                               {upload:7.1}  {:+.1}", upload - c);
-    println!("safe, download                             {download:7.1}  {:+.1}", download - c);
-    println!("safe, upload, with the wait afterwards     {whole:7.1}  {:+.1}", whole - c);
+    let mut c = 0.0;
+    for (name, best) in CASES.iter().zip(best) {
+        if name.starts_with('C') {
+            c = best;
+            println!("{name:40} {best:7.1}");
+        } else {
+            println!("{name:40} {best:7.1}  {:+.1}", best - c);
+        }
+    }
     Ok(())
 }
 
 struct Bench {
     stream: Stream,
     device: DeviceBuffer<u8>,
+    other: DeviceBuffer<u8>,
     hosts: Vec<PinnedBuffer<u8>>,
-    /// The same memory on the C side, and a stream of its own.
+    /// The same on the C side: as many buffers, and a stream of its own.
     c_stream: sys::aclrtStream,
     c_device: *mut c_void,
-    c_host: *mut c_void,
+    c_other: *mut c_void,
+    c_hosts: Vec<*mut c_void>,
 }
 
 impl Bench {
     fn new(context: &Context) -> Result<Bench> {
         let hosts = (0..COPIES).map(|_| context.pinned(BYTES)).collect::<Result<_>>()?;
         // SAFETY: the context is current after what was done before; nothing is freed before the program ends.
-        let (c_stream, c_device, c_host) = unsafe {
-            let memory = raw::aclrtMalloc(BYTES, sys::ACL_MEM_MALLOC_HUGE_FIRST)?;
-            (raw::aclrtCreateStream()?, memory, raw::aclrtMallocHost(BYTES * COPIES)?)
+        let (c_stream, c_device, c_other, c_hosts) = unsafe {
+            let memory = || raw::aclrtMalloc(BYTES, sys::ACL_MEM_MALLOC_HUGE_FIRST);
+            let hosts = (0..COPIES).map(|_| raw::aclrtMallocHost(BYTES)).collect::<Result<_>>()?;
+            (raw::aclrtCreateStream()?, memory()?, memory()?, hosts)
         };
-        Ok(Bench { stream: context.stream()?, device: context.zeros(BYTES)?, hosts, c_stream, c_device, c_host })
+        let (device, other) = (context.zeros(BYTES)?, context.zeros(BYTES)?);
+        Ok(Bench { stream: context.stream()?, device, other, hosts, c_stream, c_device, c_other, c_hosts })
     }
 
     /// One round of a case, in nanoseconds per copy.
     fn round(&mut self, case: usize) -> Result<f64> {
         match case {
-            0 => self.c(),
+            0 => self.c(sys::ACL_MEMCPY_HOST_TO_DEVICE, |bench, host| (bench.c_device, host)),
             1 => self.safe(|stream, device, host| stream.upload(host, device), false),
-            2 => self.safe(|stream, device, host| stream.download(&*device, host), false),
-            _ => self.safe(|stream, device, host| stream.upload(host, device), true),
+            2 => self.safe(|stream, device, host| stream.upload(host, device), true),
+            3 => self.c(sys::ACL_MEMCPY_DEVICE_TO_HOST, |bench, host| (host, bench.c_device)),
+            4 => self.safe(|stream, device, host| stream.download(&*device, host), false),
+            5 => self.c(sys::ACL_MEMCPY_DEVICE_TO_DEVICE, |bench, _| (bench.c_other, bench.c_device)),
+            _ => self.safe_copy(),
         }
     }
 
-    fn c(&self) -> Result<f64> {
+    fn c(&self, kind: i32, sides: impl Fn(&Bench, *mut c_void) -> (*mut c_void, *mut c_void)) -> Result<f64> {
         let gate = Gate::close_raw(self.c_stream)?;
         let copy: CopyAsync = black_box(aclrtMemcpyAsync);
         let start = Instant::now();
-        for index in 0..COPIES {
+        for host in &self.c_hosts {
+            let (target, source) = sides(self, *host);
             // SAFETY: both sides have room, and stay.
-            unsafe {
-                let source = self.c_host.byte_add(index * BYTES);
-                let to_device = sys::ACL_MEMCPY_HOST_TO_DEVICE;
-                let code = copy(self.c_device, BYTES, source.cast_const(), BYTES, to_device, self.c_stream);
-                assert_eq!(code, 0);
-            }
+            let code = unsafe { copy(target, BYTES, source.cast_const(), BYTES, kind, self.c_stream) };
+            assert_eq!(code, 0);
         }
         let took = start.elapsed();
         gate.open();
@@ -100,7 +119,7 @@ impl Bench {
 
     fn safe(
         &mut self,
-        submit: impl Fn(&Stream, &mut DeviceBuffer<u8>, PinnedBuffer<u8>) -> Result<ascendcl::Transfer<PinnedBuffer<u8>>>,
+        submit: impl Fn(&Stream, &mut DeviceBuffer<u8>, PinnedBuffer<u8>) -> Result<Transfer<PinnedBuffer<u8>>>,
         with_wait: bool,
     ) -> Result<f64> {
         let mut transfers = Vec::with_capacity(COPIES);
@@ -119,6 +138,18 @@ impl Bench {
         if with_wait {
             took += start.elapsed();
         }
+        Ok(took.as_nanos() as f64 / COPIES as f64)
+    }
+
+    fn safe_copy(&mut self) -> Result<f64> {
+        let gate = Gate::close(&self.stream)?;
+        let start = Instant::now();
+        for _ in 0..COPIES {
+            self.stream.copy(&self.device, &mut self.other)?;
+        }
+        let took = start.elapsed();
+        gate.open();
+        self.stream.synchronize()?;
         Ok(took.as_nanos() as f64 / COPIES as f64)
     }
 }

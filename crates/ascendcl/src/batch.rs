@@ -1,7 +1,6 @@
 //! Many small copies in one call: between one pinned buffer and device buffers, in one direction.
 
 use crate::buffer::{DeviceBuffer, Memory};
-use crate::copy::Submission;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::pinned::PinnedBuffer;
@@ -12,6 +11,7 @@ use ascendcl_sys::{
     ACL_ERROR_RT_FEATURE_NOT_SUPPORT, ACL_MEM_LOCATION_TYPE_DEVICE, ACL_MEM_LOCATION_TYPE_HOST,
     ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE, aclrtMemLocation, aclrtMemcpyBatchAttr,
 };
+use std::fmt;
 use std::ops::Range;
 use std::panic::Location;
 
@@ -154,8 +154,26 @@ impl<'a, T: Element> Batch<'a, T> {
     }
 
     /// Whether it has none.
+    ///
+    /// ```
+    /// # use ascendcl::Batch;
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let cache = context.zeros::<u8>(8)?;
+    /// assert!(Batch::download(context.pinned(4)?, [&cache]).is_empty());
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.sizes.is_empty()
+    }
+}
+
+impl<T: Element> fmt::Debug for Batch<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = match self.devices {
+            Devices::Targets(_) => "upload",
+            Devices::Sources(_) => "download",
+        };
+        write!(f, "Batch({direction}, {} entries)", self.len())
     }
 }
 
@@ -183,16 +201,16 @@ impl Stream {
         devices.prepare(self).map_err(|error| error.at(place))?;
         let is_upload = matches!(devices, Devices::Targets(_));
         let (targets, sources) = if is_upload { (device, host) } else { (host, device) };
-        let entries = Entries { targets, sources, sizes, rooms };
-        let result = self.hand_over_all(entries, is_upload);
-        let ticket = self.0.issue();
-        devices.note(self, ticket);
-        Transfer::of(self, Submission { ticket, result }, pool, place)
+        let mut entries = Entries { targets, sources, sizes, rooms };
+        let numbers = entries.compact();
+        // One ticket for all calls: it stands for the last of them, and a failure of any is a failure of it.
+        let work = self.0.submit(|| self.hand_over_all(&mut entries, &numbers, is_upload));
+        devices.note(self, work.ticket);
+        Transfer::of(self, work, pool, place)
     }
 
-    fn hand_over_all(&self, mut entries: Entries, is_upload: bool) -> Result<()> {
-        let numbers = entries.compact();
-        let Entries { targets, sources, sizes, rooms } = &mut entries;
+    fn hand_over_all(&self, entries: &mut Entries, numbers: &[usize], is_upload: bool) -> Result<()> {
+        let Entries { targets, sources, sizes, rooms } = entries;
         let device = aclrtMemLocation { id: self.0.context.device().number(), r#type: ACL_MEM_LOCATION_TYPE_DEVICE };
         let host = aclrtMemLocation { id: 0, r#type: ACL_MEM_LOCATION_TYPE_HOST };
         let (target, source) = if is_upload { (device, host) } else { (host, device) };
@@ -204,7 +222,7 @@ impl Stream {
             let (mut index, mut failed) = (0, usize::MAX);
             // SAFETY: the arrays have `count` elements; the ranges are of buffers that were checked by `push`: device
             // buffers wait for the ticket before they end, and the pool is given back to nobody before it is done.
-            let copy = || unsafe {
+            let mut copy = || unsafe {
                 raw::aclrtMemcpyBatchAsync(
                     targets[start..].as_mut_ptr().cast(),
                     rooms[start..].as_mut_ptr(),
@@ -218,10 +236,10 @@ impl Stream {
                     lane.raw(),
                 )
             };
-            match lane.context.run(copy) {
+            match copy() {
                 Ok(()) => {}
                 Err(error) if error.code() == ACL_ERROR_RT_FEATURE_NOT_SUPPORT && start == 0 => {
-                    return self.hand_over_each(&entries, &numbers, is_upload);
+                    return self.hand_over_each(entries, numbers, is_upload);
                 }
                 Err(error) => {
                     let entry = start.checked_add(failed).and_then(|entry| numbers.get(entry));
@@ -240,7 +258,7 @@ impl Stream {
             let (target, source) = (entries.targets[entry] as *mut _, entries.sources[entry] as *const _);
             // SAFETY: as for the batch.
             let copy = || unsafe { raw::aclrtMemcpyAsync(target, size, source, size, kind, lane.raw()) };
-            lane.context.run(copy).map_err(|error| error.of_entry(Some(numbers[entry])))?;
+            copy().map_err(|error| error.of_entry(Some(numbers[entry])))?;
         }
         Ok(())
     }

@@ -256,22 +256,38 @@ pub struct ViewMut<'a, T: Element> {
 }
 
 macro_rules! views {
-    ($($view:ident),*) => {$(
+    ($($view:ident $slice:literal),*) => {$(
         impl<T: Element> $view<'_, T> {
             /// How many elements it has.
+            ///
+            /// ```
+            /// # let context = ascendcl::Device::new(0)?.context()?;
+            /// # let mut buffer = context.zeros::<u8>(4)?;
+            #[doc = concat!("assert_eq!(buffer.", $slice, "(1..).len(), 3);")]
+            /// # Ok::<(), ascendcl::Error>(())
+            /// ```
             pub fn len(&self) -> usize {
                 self.len
             }
 
             /// Whether it has none.
+            ///
+            /// ```
+            /// # let context = ascendcl::Device::new(0)?.context()?;
+            /// # let mut buffer = context.zeros::<u8>(4)?;
+            #[doc = concat!("assert!(buffer.", $slice, "(4..).is_empty());")]
+            /// # Ok::<(), ascendcl::Error>(())
+            /// ```
             pub fn is_empty(&self) -> bool {
                 self.len == 0
             }
 
+            #[inline]
             pub(crate) fn bytes(&self) -> usize {
                 self.len * size_of::<T>()
             }
 
+            #[inline]
             pub(crate) fn address(&self) -> *mut c_void {
                 (self.memory.address + self.start * size_of::<T>()) as *mut c_void
             }
@@ -283,10 +299,17 @@ macro_rules! views {
                 Err(Error::refused(function, format!("the part of the buffer has {} elements, the slice {len}", self.len)))
             }
         }
+
+        impl<T: Element> fmt::Debug for $view<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let (kind, end) = (std::any::type_name::<T>(), self.start + self.len);
+                write!(f, "{}({kind} {}..{end} at {:#x})", stringify!($view), self.start, self.memory.address)
+            }
+        }
     )*};
 }
 
-views!(View, ViewMut);
+views!(View "slice", ViewMut "slice_mut");
 
 impl<T: Element> View<'_, T> {
     /// As [`DeviceBuffer::copy_to_slice`].
@@ -301,15 +324,23 @@ impl<T: Element> View<'_, T> {
     #[track_caller]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
         self.check_len("copy_to_slice", target.len())?;
+        // SAFETY: the slice has as many elements, any bytes of which are values.
+        unsafe { self.copy_to(target.as_mut_ptr()) }
+    }
+
+    /// Copies all elements to a place on the host. Blocks.
+    ///
+    /// # Safety
+    ///
+    /// The place must have room for them, and may be written.
+    unsafe fn copy_to(&self, target: *mut T) -> Result<()> {
         self.memory.settle_writes()?;
-        let bytes = self.bytes();
+        let (bytes, source, to_host) = (self.bytes(), self.address(), ACL_MEMCPY_DEVICE_TO_HOST);
         if bytes == 0 {
             return Ok(());
         }
-        let to_host = ACL_MEMCPY_DEVICE_TO_HOST;
-        let (target, source) = (target.as_mut_ptr().cast(), self.address());
-        // SAFETY: both have `bytes` bytes, any of which are elements; the call returns when the copy is over.
-        self.memory.context.exclusively(|| unsafe { raw::aclrtMemcpy(target, bytes, source, bytes, to_host) })
+        // SAFETY: both have `bytes` bytes, as the caller promises; the call returns when the copy is over.
+        self.memory.context.exclusively(|| unsafe { raw::aclrtMemcpy(target.cast(), bytes, source, bytes, to_host) })
     }
 
     /// As [`DeviceBuffer::to_vec`].
@@ -322,9 +353,10 @@ impl<T: Element> View<'_, T> {
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut elements = Vec::with_capacity(self.len);
-        // SAFETY: every bit pattern of an element is a value, so also zeros.
-        elements.resize_with(self.len, || unsafe { std::mem::zeroed() });
-        self.copy_to_slice(&mut elements)?;
+        // SAFETY: the vector has room for as many.
+        unsafe { self.copy_to(elements.as_mut_ptr()) }?;
+        // SAFETY: they were written, and any bytes are elements.
+        unsafe { elements.set_len(self.len) };
         Ok(elements)
     }
 }
@@ -369,17 +401,34 @@ impl Memory {
         self.address as *mut c_void
     }
 
-    /// Makes the next work of a stream come after what wrote this.
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Makes the next work of a stream of this device come after what wrote this.
     #[inline]
     pub(crate) fn prepare_read(&self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
         self.check_device(function, lane)?;
+        self.follow_writes(function, lane)
+    }
+
+    /// Makes the next work of a stream of this device come after everything that uses this.
+    #[inline]
+    pub(crate) fn prepare_write(&mut self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
+        self.check_device(function, lane)?;
+        self.follow_all(function, lane)
+    }
+
+    /// Makes the next work of a stream, of whatever device, come after what wrote this.
+    #[inline]
+    pub(crate) fn follow_writes(&self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
         self.writer.as_ref().map_or(Ok(()), |writer| writer.precede(function, lane))
     }
 
-    /// Makes the next work of a stream come after everything that uses this.
+    /// Makes the next work of a stream, of whatever device, come after everything that uses this.
     #[inline]
-    pub(crate) fn prepare_write(&mut self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
-        self.prepare_read(function, lane)?;
+    pub(crate) fn follow_all(&mut self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
+        self.follow_writes(function, lane)?;
         let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
         readers.iter().try_for_each(|reader| reader.precede(function, lane))
     }
@@ -446,12 +495,18 @@ impl Use {
     }
 
     #[cold]
-    fn order(&self, function: &'static str, lane: &Lane) -> Result<()> {
+    fn order(&self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
         if lane.context.is_strict() {
             let why = "the buffer is in use on another stream, and the context is strict: wait for that work first";
             return Err(Error::refused(function, why.to_owned()));
         }
-        event::order(&self.lane, lane)
+        let ordered = event::order(&self.lane, lane);
+        if ordered.is_err() && self.lane.context.device() != lane.context.device() {
+            // No document says that a stream can wait for an event of another device. The host can.
+            self.lane.outlast(self.ticket);
+            return if self.lane.is_done(self.ticket) { Ok(()) } else { ordered };
+        }
+        ordered
     }
 }
 
@@ -464,9 +519,11 @@ impl<T: Element> fmt::Debug for DeviceBuffer<T> {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Nobody is left to be told of a failure.
-        let _ = self.settle();
-        let is_unused = self.writer.is_none() && self.readers.get_mut().is_ok_and(|readers| readers.is_empty());
+        let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let is_unused = self.writer.iter().chain(readers.iter()).all(|work| {
+            work.lane.outlast(work.ticket);
+            work.lane.is_done(work.ticket)
+        });
         if is_unused {
             // SAFETY: allocated by `buffer`, freed once, and no work uses it any more. Otherwise it is leaked.
             let _ = self.context.exclusively(|| unsafe { raw::aclrtFree(self.raw()) });

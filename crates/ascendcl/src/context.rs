@@ -6,7 +6,7 @@
 //! (allocations) set it every time.
 
 use crate::device::Device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::raw;
 use crate::stream::Stream;
 use ascendcl_sys::{ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_RT_STREAM_CONTEXT};
@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A context of a device: where streams, events and memory are made. Cloning it gives another name for the same.
 ///
@@ -37,6 +37,8 @@ struct Inner {
     handle: usize,
     device: Device,
     is_strict: AtomicBool,
+    /// The devices that were given access, as bits.
+    peers: AtomicU64,
 }
 
 thread_local! {
@@ -56,7 +58,8 @@ impl Context {
         // SAFETY: creating has no conditions.
         let handle = unsafe { raw::aclrtCreateContext(device.number() as i32) }?;
         CURRENT.set(handle as usize);
-        Ok(Context(Arc::new(Inner { handle: handle as usize, device, is_strict: AtomicBool::new(false) })))
+        let (is_strict, peers) = (AtomicBool::new(false), AtomicU64::new(0));
+        Ok(Context(Arc::new(Inner { handle: handle as usize, device, is_strict, peers })))
     }
 
     /// The device that it is on.
@@ -115,19 +118,56 @@ impl Context {
         self.0.is_strict.load(Ordering::Relaxed)
     }
 
+    /// Whether the device and another one can reach each other's memory, as [`Stream::copy_peer`] needs it.
+    ///
+    /// ```
+    /// # use ascendcl::Device;
+    /// let context = Device::new(0)?.context()?;
+    /// assert!(context.can_access(Device::new(1)?)?);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    pub fn can_access(&self, peer: Device) -> Result<bool> {
+        let (own, other) = (self.device().number() as i32, peer.number() as i32);
+        if own == other {
+            return Ok(true);
+        }
+        // SAFETY: asking has no conditions.
+        self.exclusively(|| unsafe { raw::aclrtDeviceCanAccessPeer(own, other) }).map(|answer| answer == 1)
+    }
+
+    /// Gives this device access to the memory of another one.
+    pub(crate) fn allow_peer(&self, peer: Device) -> Result<()> {
+        let bit = 1u64.checked_shl(peer.number()).unwrap_or(0);
+        if peer == self.device() || self.0.peers.load(Ordering::Relaxed) & bit != 0 {
+            return Ok(());
+        }
+        // SAFETY: it takes numbers only.
+        self.exclusively(|| unsafe { raw::aclrtDeviceEnablePeerAccess(peer.number() as i32, 0) })?;
+        self.0.peers.fetch_or(bit, Ordering::Relaxed);
+        Ok(())
+    }
+
     /// Does a call of a stream of this context: with the context current, whatever the thread did before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run<T>(&self, mut call: impl FnMut() -> Result<T>) -> Result<T> {
         if CURRENT.get() != self.0.handle {
             self.make_current()?;
         }
         match call() {
-            Err(error) if matches!(error.code(), ACL_ERROR_RT_CONTEXT_NULL | ACL_ERROR_RT_STREAM_CONTEXT) => {
-                self.make_current()?;
-                call()
-            }
-            done => done,
+            Ok(done) => Ok(done),
+            Err(error) => self.run_again(error, call),
         }
+    }
+
+    /// The call once more, if it was refused for the context of the thread.
+    #[cold]
+    #[inline(never)]
+    fn run_again<T>(&self, error: Error, mut call: impl FnMut() -> Result<T>) -> Result<T> {
+        if !matches!(error.code(), ACL_ERROR_RT_CONTEXT_NULL | ACL_ERROR_RT_STREAM_CONTEXT) {
+            return Err(error);
+        }
+        self.make_current()?;
+        call()
     }
 
     /// Does a call that would go elsewhere in silence if another context were current.

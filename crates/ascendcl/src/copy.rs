@@ -4,22 +4,17 @@
 //! note it in the buffers. A call that the runtime refuses may have queued a part: then too there is a ticket, and
 //! host memory is given back only when it is done.
 
-use crate::buffer::{View, ViewMut};
+use crate::buffer::{Memory, View, ViewMut};
+use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::pinned::PinnedBuffer;
 use crate::raw;
-use crate::stream::Stream;
+use crate::stream::{Stream, Submission};
 use crate::transfer::Transfer;
 use ascendcl_sys::{ACL_MEMCPY_DEVICE_TO_DEVICE, ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE};
 use std::ffi::c_void;
 use std::panic::Location;
-
-/// Work that was handed to the runtime, and what the runtime said.
-pub(crate) struct Submission {
-    pub(crate) ticket: u64,
-    pub(crate) result: Result<()>,
-}
 
 impl Stream {
     /// Copies pinned memory to the device. The pinned buffer is away until the copy is over:
@@ -37,17 +32,14 @@ impl Stream {
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     #[track_caller]
-    #[inline]
+    #[inline(always)]
     pub fn upload<'a, T: Element>(
         &self,
         source: PinnedBuffer<T>,
         target: impl Into<ViewMut<'a, T>>,
     ) -> Result<Transfer<PinnedBuffer<T>>> {
-        let place = Location::caller();
-        match self.upload_from(source.start(), source.len(), target.into()) {
-            Ok(work) => Transfer::of(self, work, source, place),
-            Err(error) => Err(error.at(place)),
-        }
+        let work = self.upload_from(source.start(), source.len(), target.into());
+        Transfer::of(self, work, source, Location::caller())
     }
 
     /// Copies device memory to pinned memory. The pinned buffer is away until the copy is over.
@@ -61,17 +53,14 @@ impl Stream {
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     #[track_caller]
-    #[inline]
+    #[inline(always)]
     pub fn download<'a, T: Element>(
         &self,
         source: impl Into<View<'a, T>>,
         target: PinnedBuffer<T>,
     ) -> Result<Transfer<PinnedBuffer<T>>> {
-        let place = Location::caller();
-        match self.download_to(source.into(), target.start(), target.len()) {
-            Ok(work) => Transfer::of(self, work, target, place),
-            Err(error) => Err(error.at(place)),
-        }
+        let work = self.download_to(source.into(), target.start(), target.len());
+        Transfer::of(self, work, target, Location::caller())
     }
 
     /// Copies within the memory of the device. Nothing has to be waited for: later work on either buffer comes after.
@@ -106,6 +95,49 @@ impl Stream {
         run().map_err(|error| error.at(place))
     }
 
+    /// Copies from one device to another. The stream is of either; later work on either buffer comes after, on
+    /// whatever device. The two devices are given access to each other at the first copy.
+    ///
+    /// ```
+    /// # use ascendcl::Device;
+    /// let (here, there) = (Device::new(0)?.context()?, Device::new(1)?.context()?);
+    /// let source = here.upload_slice(&[1, 2, 3])?;
+    /// let mut target = there.buffer::<i32>(3)?;
+    /// here.stream()?.copy_peer(&source, &mut target)?;
+    /// assert_eq!(target.to_vec()?, [1, 2, 3]);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn copy_peer<'a, 'b, T: Element>(
+        &self,
+        source: impl Into<View<'a, T>>,
+        target: impl Into<ViewMut<'b, T>>,
+    ) -> Result<()> {
+        const NAME: &str = "Stream::copy_peer";
+        let (source, target) = (source.into(), target.into());
+        let place = Location::caller();
+        let mut run = || {
+            same_len(NAME, source.len(), target.len())?;
+            let (from, to) = (source.memory.context(), target.memory.context());
+            let devices = [from.device(), to.device()];
+            if !devices.contains(&self.0.context.device()) {
+                let [from, to, own] = [devices[0], devices[1], self.0.context.device()].map(Device::number);
+                let why = format!("the copy is from device {from} to device {to}, the stream on device {own}");
+                return Err(Error::refused(NAME, why));
+            }
+            from.allow_peer(to.device())?;
+            to.allow_peer(from.device())?;
+            source.memory.follow_writes(NAME, &self.0)?;
+            target.memory.follow_all(NAME, &self.0)?;
+            let (from, to, bytes) = (source.address(), target.address(), source.bytes());
+            let work = self.hand_over(to, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE);
+            source.memory.note_read(&self.0, work.ticket);
+            target.memory.note_write(&self.0, work.ticket);
+            work.result
+        };
+        run().map_err(|error| error.at(place))
+    }
+
     /// Sets every byte of a buffer.
     ///
     /// ```
@@ -128,62 +160,75 @@ impl Stream {
             }
             // SAFETY: a range of a buffer, which waits for this ticket before it ends.
             let fill = || unsafe { raw::aclrtMemsetAsync(address, bytes, byte.into(), bytes, lane.raw()) };
-            let result = lane.context.run(fill);
-            target.memory.note_write(lane, lane.issue());
-            result
+            let work = lane.submit(fill);
+            target.memory.note_write(lane, work.ticket);
+            work.result
         };
         run().map_err(|error| error.at(place))
     }
 
     /// Queues a copy from pinned memory, which must stay until the ticket is done.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn upload_from<T: Element>(
         &self,
         source: *mut c_void,
         len: usize,
         target: ViewMut<'_, T>,
-    ) -> Result<Submission> {
-        same_len("Stream::upload", len, target.len())?;
-        target.memory.prepare_write("Stream::upload", &self.0)?;
-        let work = self.hand_over(target.address(), source, target.bytes(), ACL_MEMCPY_HOST_TO_DEVICE);
-        target.memory.note_write(&self.0, work.ticket);
-        Ok(work)
+    ) -> Submission {
+        let (address, bytes) = (target.address(), target.bytes());
+        match same_len("Stream::upload", len, target.len()) {
+            Ok(()) => self.upload_bytes(source, target.memory, address, bytes),
+            Err(error) => Submission::refused(error),
+        }
     }
 
     /// Queues a copy to pinned memory, which must stay until the ticket is done.
-    #[inline]
-    pub(crate) fn download_to<T: Element>(
-        &self,
-        source: View<'_, T>,
-        target: *mut c_void,
-        len: usize,
-    ) -> Result<Submission> {
-        same_len("Stream::download", source.len(), len)?;
-        source.memory.prepare_read("Stream::download", &self.0)?;
-        let work = self.hand_over(target, source.address(), source.bytes(), ACL_MEMCPY_DEVICE_TO_HOST);
-        source.memory.note_read(&self.0, work.ticket);
-        Ok(work)
+    #[inline(always)]
+    pub(crate) fn download_to<T: Element>(&self, source: View<'_, T>, target: *mut c_void, len: usize) -> Submission {
+        let (address, bytes) = (source.address(), source.bytes());
+        match same_len("Stream::download", source.len(), len) {
+            Ok(()) => self.download_bytes(source.memory, address, target, bytes),
+            Err(error) => Submission::refused(error),
+        }
     }
 
-    #[inline]
+    fn upload_bytes(&self, source: *mut c_void, memory: &mut Memory, target: *mut c_void, bytes: usize) -> Submission {
+        if let Err(error) = memory.prepare_write("Stream::upload", &self.0) {
+            return Submission::refused(error);
+        }
+        let work = self.hand_over(target, source, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
+        memory.note_write(&self.0, work.ticket);
+        work
+    }
+
+    fn download_bytes(&self, memory: &Memory, source: *mut c_void, target: *mut c_void, bytes: usize) -> Submission {
+        if let Err(error) = memory.prepare_read("Stream::download", &self.0) {
+            return Submission::refused(error);
+        }
+        let work = self.hand_over(target, source, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
+        memory.note_read(&self.0, work.ticket);
+        work
+    }
+
+    #[inline(always)]
     fn hand_over(&self, target: *mut c_void, source: *mut c_void, bytes: usize, kind: i32) -> Submission {
         let lane = &*self.0;
         if bytes == 0 {
             // A ticket all the same: the buffers note it as what comes after their earlier work.
-            return Submission { ticket: lane.issue(), result: Ok(()) };
+            return lane.submit_nothing();
         }
         // SAFETY: ranges of buffers of this crate: device memory waits for the ticket before it ends, and pinned
         // memory is given back to nobody before it is done.
-        let copy = || unsafe { raw::aclrtMemcpyAsync(target, bytes, source, bytes, kind, lane.raw()) };
-        let result = lane.context.run(copy);
-        Submission { ticket: lane.issue(), result }
+        lane.submit(|| unsafe { raw::aclrtMemcpyAsync(target, bytes, source, bytes, kind, lane.raw()) })
     }
 }
 
-#[inline]
+#[inline(always)]
 fn same_len(function: &'static str, source: usize, target: usize) -> Result<()> {
-    if source == target {
-        return Ok(());
-    }
-    Err(Error::refused(function, format!("the source has {source} elements, the target {target}")))
+    if source == target { Ok(()) } else { Err(other_len(function, source, target)) }
+}
+
+#[cold]
+fn other_len(function: &'static str, source: usize, target: usize) -> Error {
+    Error::refused(function, format!("the source has {source} elements, the target {target}"))
 }

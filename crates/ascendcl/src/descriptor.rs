@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::raw;
 use crate::stream::Stream;
 use ascendcl_sys::ACL_MEMCPY_INNER_DEVICE_TO_DEVICE;
+use std::fmt;
 use std::panic::Location;
 use std::ptr;
 
@@ -90,12 +91,11 @@ impl<T: Element> Descriptor<T> {
             // SAFETY: all three buffers are owned, and wait for the ticket before they end.
             let copy =
                 || unsafe { raw::aclrtMemcpyAsyncWithDesc(record, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, lane.raw()) };
-            let result = lane.context.run(copy);
-            let ticket = lane.issue();
-            self.source.memory().note_read(lane, ticket);
-            self.record.memory().note_read(lane, ticket);
-            self.target.memory_mut().note_write(lane, ticket);
-            result
+            let work = lane.submit(copy);
+            self.source.memory().note_read(lane, work.ticket);
+            self.record.memory().note_read(lane, work.ticket);
+            self.target.memory_mut().note_write(lane, work.ticket);
+            work.result
         };
         run().map_err(|error| error.at(place))
     }
@@ -158,5 +158,11 @@ impl<T: Element> Descriptor<T> {
     /// ```
     pub fn into_buffers(self) -> (DeviceBuffer<T>, DeviceBuffer<T>) {
         (self.source, self.target)
+    }
+}
+
+impl<T: Element> fmt::Debug for Descriptor<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Descriptor({:?} to {:?} on {:?})", self.source, self.target, self.stream)
     }
 }

@@ -28,12 +28,19 @@ pub struct Device(u32);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryInfo {
+    /// What can still be allocated.
     pub free: usize,
+    /// All of it.
     pub total: usize,
 }
 
 impl Device {
     /// The device with this number.
+    ///
+    /// ```
+    /// use ascendcl::Device;
+    /// assert!(Device::new(0).is_ok() && Device::new(1000).is_err());
+    /// ```
     pub fn new(number: u32) -> Result<Device> {
         let count = Device::count()?;
         if number < count {

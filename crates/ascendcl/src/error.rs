@@ -7,6 +7,13 @@ use std::panic::Location;
 use std::sync::Arc;
 
 /// The result of everything here.
+///
+/// ```
+/// fn chips() -> ascendcl::Result<u32> {
+///     ascendcl::Device::count()
+/// }
+/// assert!(chips().is_ok());
+/// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A call that failed.
@@ -58,31 +65,70 @@ impl Error {
     }
 
     /// The code of the interface, such as 107000.
+    ///
+    /// ```
+    /// assert_eq!(ascendcl::Device::new(99).unwrap_err().code(), 107001);
+    /// ```
     pub fn code(&self) -> i32 {
         self.0.code
     }
 
     /// The name of the code, as the headers spell it.
+    ///
+    /// ```
+    /// let error = ascendcl::Device::new(99).unwrap_err();
+    /// assert_eq!(error.name(), "ACL_ERROR_RT_INVALID_DEVICEID");
+    /// ```
     pub fn name(&self) -> &'static str {
         code_name(self.0.code).unwrap_or("unknown code")
     }
 
     /// The function that failed: of the C interface, or of this crate when it refused by itself.
+    ///
+    /// ```
+    /// // SAFETY: NULL is refused.
+    /// let error = unsafe { ascendcl::raw::aclrtDestroyStream(std::ptr::null_mut()) }.unwrap_err();
+    /// assert_eq!(error.function(), "aclrtDestroyStream");
+    /// ```
     pub fn function(&self) -> &'static str {
         self.0.function
     }
 
     /// What the runtime says about it.
+    ///
+    /// ```
+    /// let error = ascendcl::Device::new(99).unwrap_err();
+    /// assert!(error.sentence().starts_with("there is no device 99"));
+    /// ```
     pub fn sentence(&self) -> &str {
         &self.0.sentence
     }
 
     /// Where in the program the work was submitted, if it was work of a stream.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// let (host, mut device) = (context.pinned::<u8>(3)?, context.zeros::<u8>(4)?);
+    /// let error = context.stream()?.upload(host, &mut device).unwrap_err();
+    /// let place = error.submitted().expect("it is work of a stream");
+    /// println!("{}:{}", place.file(), place.line());
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
     pub fn submitted(&self) -> Option<&'static Location<'static>> {
         self.0.submitted
     }
 
     /// The entry of a [`Batch`](crate::Batch) that was refused, in the order of `push`.
+    ///
+    /// ```
+    /// # use ascendcl::Batch;
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let cache = context.zeros::<u8>(8)?;
+    /// let mut batch = Batch::download(context.pinned(4)?, [&cache]);
+    /// batch.push(0..2, 0..2)?;
+    /// assert_eq!(batch.push(2..4, 7..9).unwrap_err().entry(), Some(1));
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
     pub fn entry(&self) -> Option<usize> {
         self.0.entry
     }

@@ -135,27 +135,29 @@ impl fmt::Debug for Event {
 }
 
 /// Makes what comes next in `later` wait for what is in `earlier` now.
-pub(crate) fn order(earlier: &Lane, later: &Lane) -> Result<()> {
+pub(crate) fn order(earlier: &Arc<Lane>, later: &Arc<Lane>) -> Result<()> {
     let (mark, _) = record(earlier)?;
     wait(later, &mark)
 }
 
-fn record(lane: &Lane) -> Result<(Arc<Mark>, u64)> {
+fn record(lane: &Arc<Lane>) -> Result<(Arc<Mark>, u64)> {
     // SAFETY: creating has no conditions; the context is current.
     let create = || unsafe { raw::aclrtCreateEventExWithFlag((ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE) as u32) };
     let handle = lane.context.exclusively(create)?;
     let mark = Arc::new(Mark { handle: handle as usize, context: lane.context.clone() });
     let covers = lane.submitted();
     // SAFETY: both live here.
-    lane.context.run(|| unsafe { raw::aclrtRecordEvent(mark.raw(), lane.raw()) })?;
-    lane.hold(lane.issue(), Box::new(Arc::clone(&mark)));
+    let work = lane.submit(|| unsafe { raw::aclrtRecordEvent(mark.raw(), lane.raw()) });
+    work.result?;
+    lane.hold(work.ticket, Box::new(Arc::clone(&mark)));
     Ok((mark, covers))
 }
 
-fn wait(lane: &Lane, mark: &Arc<Mark>) -> Result<()> {
+fn wait(lane: &Arc<Lane>, mark: &Arc<Mark>) -> Result<()> {
     // SAFETY: both live here.
-    lane.context.run(|| unsafe { raw::aclrtStreamWaitEvent(lane.raw(), mark.raw()) })?;
-    lane.hold(lane.issue(), Box::new(Arc::clone(mark)));
+    let work = lane.submit(|| unsafe { raw::aclrtStreamWaitEvent(lane.raw(), mark.raw()) });
+    work.result?;
+    lane.hold(work.ticket, Box::new(Arc::clone(mark)));
     Ok(())
 }
 

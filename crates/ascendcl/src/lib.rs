@@ -37,6 +37,8 @@
 //! | `aclrtMemcpyAsync`, pinned to device | `stream.memcpy_htod(&host, &mut dev)` | [`Stream::upload`] |
 //! | `aclrtMemcpyAsync`, device to pinned | `stream.memcpy_dtoh(&dev, &mut host)` | [`Stream::download`] |
 //! | `aclrtMemcpyAsync`, on the device | `stream.memcpy_dtod(&src, &mut dst)` | [`Stream::copy`] |
+//! | `aclrtMemcpyAsync`, to another device | `stream.memcpy_dtod(&src, &mut dst)` | [`Stream::copy_peer`] |
+//! | `aclrtMemcpy2dAsync` | | [`Stream::upload_2d`], [`Stream::download_2d`], [`Stream::copy_2d`] |
 //! | `aclrtMemsetAsync` | `stream.memset_zeros(&mut dev)` | [`Stream::fill`] |
 //! | `aclrtMemcpyBatchAsync` | | [`Batch`], [`Stream::submit`] |
 //! | `aclrtMemcpyAsyncWithDesc` | | [`Descriptor`] |
@@ -44,7 +46,6 @@
 //! | `aclrtCreateEvent`, `aclrtRecordEvent` | `stream.record_event(None)` | [`Stream::record`] |
 //! | `aclrtStreamWaitEvent` | `stream.wait(&event)` | [`Stream::wait`] |
 //! | `aclrtSynchronizeStream` | `stream.synchronize()` | [`Stream::synchronize`], [`Transfer::wait`], `.await` |
-//! | `aclrtLaunchHostFunc` | `stream.launch_host_function` | inside [`Transfer`] as a `Future` |
 //!
 //! # What cannot go wrong
 //!
@@ -66,6 +67,8 @@
 //!
 //! [`test::on_schedules`] runs a test body on many legal orders of the asynchronous work, under softacl's checker.
 
+#![deny(missing_docs, missing_debug_implementations)]
+
 mod batch;
 mod buffer;
 mod context;
@@ -76,11 +79,13 @@ mod element;
 mod error;
 mod event;
 mod pinned;
+mod plane;
 pub mod raw;
 mod scope;
 mod stream;
 pub mod test;
 mod transfer;
+mod watch;
 
 pub use ascendcl_sys as sys;
 pub use batch::Batch;
@@ -92,6 +97,7 @@ pub use element::Element;
 pub use error::{Error, Result};
 pub use event::Event;
 pub use pinned::{Pinned, PinnedBuffer, PinnedMut};
+pub use plane::Plane;
 pub use scope::Scope;
 pub use stream::Stream;
 pub use transfer::Transfer;

@@ -168,14 +168,28 @@ impl<'a, T: Element> PinnedMut<'a, T> {
 }
 
 macro_rules! parts {
-    ($($part:ident),*) => {$(
+    ($($part:ident $method:literal),*) => {$(
         impl<T: Element> $part<'_, T> {
             /// How many elements it has.
+            ///
+            /// ```
+            /// # let context = ascendcl::Device::new(0)?.context()?;
+            /// # let mut host = context.pinned::<u8>(4)?;
+            #[doc = concat!("assert_eq!(host.", $method, "(1..).len(), 3);")]
+            /// # Ok::<(), ascendcl::Error>(())
+            /// ```
             pub fn len(&self) -> usize {
                 self.len
             }
 
             /// Whether it has none.
+            ///
+            /// ```
+            /// # let context = ascendcl::Device::new(0)?.context()?;
+            /// # let mut host = context.pinned::<u8>(4)?;
+            #[doc = concat!("assert!(host.", $method, "(4..).is_empty());")]
+            /// # Ok::<(), ascendcl::Error>(())
+            /// ```
             pub fn is_empty(&self) -> bool {
                 self.len == 0
             }
@@ -184,10 +198,16 @@ macro_rules! parts {
                 self.start.as_ptr().cast()
             }
         }
+
+        impl<T: Element> fmt::Debug for $part<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}({} {} at {:p})", stringify!($part), self.len, std::any::type_name::<T>(), self.start)
+            }
+        }
     )*};
 }
 
-parts!(Pinned, PinnedMut);
+parts!(Pinned "part", PinnedMut "part_mut");
 
 impl<'a, T: Element> From<&'a PinnedBuffer<T>> for Pinned<'a, T> {
     fn from(buffer: &'a PinnedBuffer<T>) -> Pinned<'a, T> {

@@ -3,11 +3,11 @@
 //! The body gets a reference only, so the end cannot be skipped by forgetting something.
 
 use crate::buffer::{View, ViewMut};
-use crate::copy::Submission;
 use crate::element::Element;
 use crate::error::{Error, Result};
 use crate::pinned::{Pinned, PinnedMut};
-use crate::stream::{Lane, Stream};
+use crate::stream::{Lane, Stream, Submission};
+use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 
@@ -50,10 +50,11 @@ impl Stream {
     pub fn scope<'env, R>(&self, body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
         let place = Location::caller();
         let end = End { lane: &self.0 };
+        let before = self.0.submitted();
         let scope = Scope { stream: self.clone(), scope: PhantomData, env: PhantomData };
         let result = body(&scope);
         std::mem::forget(end);
-        let finished = finish(&self.0);
+        let finished = finish(&self.0, before);
         let result = result?;
         finished.map_err(|error| error.at(place))?;
         Ok(result)
@@ -78,7 +79,7 @@ impl<'scope> Scope<'scope, '_> {
         target: impl Into<ViewMut<'a, T>>,
     ) -> Result<()> {
         let source = source.into();
-        told(self.stream.upload_from(source.start(), source.len(), target.into()))
+        Scope::told(self.stream.upload_from(source.start(), source.len(), target.into()))
     }
 
     /// Copies device memory to pinned memory, and borrows that until the scope ends.
@@ -98,7 +99,7 @@ impl<'scope> Scope<'scope, '_> {
         target: impl Into<PinnedMut<'scope, T>>,
     ) -> Result<()> {
         let target = target.into();
-        told(self.stream.download_to(source.into(), target.start(), target.len()))
+        Scope::told(self.stream.download_to(source.into(), target.start(), target.len()))
     }
 
     /// The stream, for work that borrows nothing.
@@ -113,12 +114,18 @@ impl<'scope> Scope<'scope, '_> {
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
+
+    #[track_caller]
+    pub(crate) fn told(work: Submission) -> Result<()> {
+        let place = Location::caller();
+        work.result.map_err(|error| error.at(place))
+    }
 }
 
-#[track_caller]
-fn told(work: Result<Submission>) -> Result<()> {
-    let place = Location::caller();
-    work.and_then(|work| work.result).map_err(|error| error.at(place))
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Scope({:?})", self.stream)
+    }
 }
 
 /// Ends a scope whose body panics.
@@ -129,14 +136,14 @@ struct End<'a> {
 impl Drop for End<'_> {
     fn drop(&mut self) {
         // The panic goes on; a failure of the device is not told over it.
-        let _ = finish(self.lane);
+        let _ = finish(self.lane, self.lane.submitted());
     }
 }
 
-/// Waits until everything is over, or ends the process.
-fn finish(lane: &Lane) -> Result<()> {
+/// Waits until everything is over, or ends the process. Tells what failed after a ticket.
+fn finish(lane: &Lane, before: u64) -> Result<()> {
     let last = lane.submitted();
-    let result = lane.reach(last);
+    let result = lane.reach_from(before, last);
     if !lane.is_done(last) {
         let why = result.err().unwrap_or_else(|| Error::refused("Stream::scope", "the stream is not over".to_owned()));
         eprintln!("ascendcl: copies that borrow memory cannot be waited for, so the process ends: {why}");

@@ -1,20 +1,24 @@
-//! Streams, and how they know which of their work is over.
+//! Streams, and how they know which of their work is over, and how it went.
 //!
 //! Work gets a ticket after it was handed to the runtime. So whoever reads the number of tickets and then waits for
-//! the stream knows that all of them are over. `done` only grows; memory is given back when its ticket is done, and
-//! for no other reason.
+//! the stream knows that all of them are over. Two numbers only grow: `done`, up to which the work is over, so that
+//! memory is given back; and `known`, up to which it is also known what failed. Queries and events move `done` only,
+//! because the runtime tells failures to those who wait for the stream, once, and without saying what failed. So waits
+//! take turns, and what they are told is kept for all tickets that it may concern.
 //!
-//! Any thread may use a stream. `held` and `failures` have their locks, which are never held during a call.
+//! Any thread may use a stream. `turn` is the only lock that is held during a call, and that call is the wait.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::raw;
+use crate::watch;
 use ascendcl_sys::ACL_STREAM_STATUS_COMPLETE;
 use std::ffi::c_void;
 use std::fmt;
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
 /// A queue of work on a device, done in order. Cloning it gives another name for the same.
 ///
@@ -43,12 +47,16 @@ pub(crate) struct Lane {
     submitted: AtomicU64,
     /// Tickets up to this one are over.
     done: AtomicU64,
-    /// Failures up to this ticket are known.
-    synchronized: AtomicU64,
-    has_failed: AtomicBool,
+    /// Of tickets up to this one it is known whether they may have failed.
+    known: AtomicU64,
+    /// How often the runtime has told a failure.
+    failed: AtomicU64,
     failures: Mutex<Vec<Failure>>,
+    /// Held while the runtime is asked for failures: who is told of one writes it down before the next asks.
+    turn: Mutex<()>,
     /// What must stay until a ticket is done.
     held: Mutex<Vec<(u64, Box<dyn Send>)>>,
+    watch: Mutex<Watch>,
 }
 
 /// Something after ticket `after` and not after `last` has failed: the runtime does not say what.
@@ -56,12 +64,41 @@ struct Failure {
     after: u64,
     last: u64,
     error: Error,
+    /// Whether the program was told, by anything that returns errors.
+    is_told: bool,
 }
 
-/// Failures that are remembered for transfers nobody has waited for yet.
+/// Who is to be woken when it is known how a ticket went.
+#[derive(Default)]
+struct Watch {
+    tasks: Vec<(u64, Waker)>,
+    /// The last ticket that somebody wants to know of.
+    wanted: u64,
+    /// Whether a thread waits for the stream on their behalf.
+    is_served: bool,
+}
+
+/// Work that was handed to the runtime, and what the runtime said. Ticket 0 is work that was not handed over.
+pub(crate) struct Submission {
+    pub(crate) ticket: u64,
+    pub(crate) result: Result<()>,
+}
+
+impl Submission {
+    /// Refused before the runtime was asked. Ticket 0 is always done, so nothing is kept for it.
+    #[cold]
+    pub(crate) fn refused(error: Error) -> Submission {
+        Submission { ticket: 0, result: Err(error) }
+    }
+}
+
+/// Failures that are told apart for transfers nobody has waited for yet.
 const FAILURES: usize = 16;
 /// Things held for a stream before it is looked whether they are still needed.
 const HELD: usize = 64;
+/// Waits for a stream that fails before it counts as lost. Each wait tells one failure of work at most, and other
+/// threads may queue more of it meanwhile.
+const ATTEMPTS: usize = 4;
 
 impl Stream {
     pub(crate) fn new(context: &Context) -> Result<Stream> {
@@ -72,10 +109,12 @@ impl Stream {
             context: context.clone(),
             submitted: AtomicU64::new(0),
             done: AtomicU64::new(0),
-            synchronized: AtomicU64::new(0),
-            has_failed: AtomicBool::new(false),
+            known: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
             failures: Mutex::default(),
+            turn: Mutex::default(),
             held: Mutex::default(),
+            watch: Mutex::default(),
         })))
     }
 
@@ -103,8 +142,8 @@ impl Stream {
         self.0.raw()
     }
 
-    /// Waits for everything that was queued. The error of work that failed is told here, once, and by the
-    /// transfers that it may concern.
+    /// Waits for everything that was queued. Work that failed is told by the transfers and blocking calls that it may
+    /// concern, and here if nothing else has told it.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.context()?;
@@ -113,7 +152,8 @@ impl Stream {
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn synchronize(&self) -> Result<()> {
-        self.0.synchronize()
+        let waited = self.0.learn(self.0.submitted());
+        self.0.tell(|failure| !failure.is_told).map_or(waited, Err)
     }
 
     /// Whether everything that was queued is done; does not wait.
@@ -134,15 +174,27 @@ impl Lane {
         self.handle as *mut c_void
     }
 
-    /// A ticket for work that was handed to the runtime before this call.
+    /// Hands work to the runtime, with the context current.
+    #[inline(always)]
+    pub(crate) fn submit(&self, call: impl FnMut() -> Result<()>) -> Submission {
+        let failed = self.failed.load(Ordering::Acquire);
+        let result = self.context.run(call);
+        let ticket = self.submitted.fetch_add(1, Ordering::SeqCst) + 1;
+        if self.failed.load(Ordering::SeqCst) != failed {
+            self.widen(ticket);
+        }
+        Submission { ticket, result }
+    }
+
+    /// A ticket for nothing: what comes after the work before it.
     #[inline]
-    pub(crate) fn issue(&self) -> u64 {
-        self.submitted.fetch_add(1, Ordering::AcqRel) + 1
+    pub(crate) fn submit_nothing(&self) -> Submission {
+        Submission { ticket: self.submitted.fetch_add(1, Ordering::SeqCst) + 1, result: Ok(()) }
     }
 
     #[inline]
     pub(crate) fn submitted(&self) -> u64 {
-        self.submitted.load(Ordering::Acquire)
+        self.submitted.load(Ordering::SeqCst)
     }
 
     #[inline]
@@ -150,21 +202,38 @@ impl Lane {
         self.done.load(Ordering::Acquire) >= ticket
     }
 
-    pub(crate) fn synchronize(&self) -> Result<()> {
-        let last = self.submitted();
-        let after = self.synchronized.load(Ordering::Acquire);
-        // SAFETY: the stream lives as long as `self`.
-        let wait = || self.context.run(|| unsafe { raw::aclrtSynchronizeStream(self.raw()) });
-        let result = wait();
-        if let Err(error) = &result {
-            self.remember(Failure { after, last, error: error.clone() });
-            // A failure of work is told once, and then the stream goes on. If it does not, nothing is known
-            // to be over.
-            wait().map_err(|_| error.clone())?;
+    #[inline]
+    fn is_known(&self, ticket: u64) -> bool {
+        self.known.load(Ordering::Acquire) >= ticket
+    }
+
+    /// Waits until it is known how the work up to a ticket went. An error means that nothing is known; what failed
+    /// is among the failures.
+    fn learn(&self, ticket: u64) -> Result<()> {
+        if self.is_known(ticket) {
+            return Ok(());
         }
-        self.synchronized.fetch_max(last, Ordering::AcqRel);
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_known(ticket) {
+            return Ok(());
+        }
+        let last = self.submitted();
+        let mut attempts = 0;
+        // A failure of work is told once, and then the stream goes on. If it does not, nothing is known to be over.
+        // SAFETY: the stream lives as long as `self`.
+        while let Err(error) = self.context.run(|| unsafe { raw::aclrtSynchronizeStream(self.raw()) }) {
+            self.remember(error.clone());
+            attempts += 1;
+            if attempts == ATTEMPTS {
+                return Err(error);
+            }
+        }
+        // In this order: what is known is done.
+        self.done.fetch_max(last, Ordering::AcqRel);
+        self.known.fetch_max(last, Ordering::AcqRel);
+        drop(turn);
         self.pass(last);
-        result
+        Ok(())
     }
 
     pub(crate) fn is_idle(&self) -> Result<bool> {
@@ -180,15 +249,26 @@ impl Lane {
 
     /// Waits until a ticket is done. The result is an error if it may have failed.
     /// Whether it is done is to be asked afterwards: an error can also mean that nothing is known.
+    #[inline]
     pub(crate) fn reach(&self, ticket: u64) -> Result<()> {
-        let waited = if self.is_done(ticket) { Ok(()) } else { self.synchronize() };
-        if self.has_failed.load(Ordering::Acquire) {
-            let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(failure) = failures.iter().find(|failure| failure.after < ticket && ticket <= failure.last) {
-                return Err(failure.error.clone());
-            }
+        self.reach_from(ticket - 1, ticket)
+    }
+
+    /// The same for all tickets after `before` up to `ticket`.
+    #[inline]
+    pub(crate) fn reach_from(&self, before: u64, ticket: u64) -> Result<()> {
+        let waited = if self.is_known(ticket) { Ok(()) } else { self.learn(ticket) };
+        if self.failed.load(Ordering::Acquire) == 0 {
+            return waited;
         }
-        if self.is_done(ticket) { Ok(()) } else { waited }
+        self.tell(|failure| failure.after < ticket && before < failure.last).map_or(waited, Err)
+    }
+
+    /// Waits until a ticket is done, however it went: for who has nobody to tell.
+    pub(crate) fn outlast(&self, ticket: u64) {
+        if !self.is_done(ticket) {
+            let _ = self.learn(ticket);
+        }
     }
 
     /// Notes that all tickets up to this one are over.
@@ -207,25 +287,111 @@ impl Lane {
     }
 
     /// Keeps something until a ticket is done.
-    pub(crate) fn hold(&self, ticket: u64, thing: Box<dyn Send>) {
+    pub(crate) fn hold(self: &Arc<Lane>, ticket: u64, thing: Box<dyn Send>) {
         let count = {
             let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             held.push((ticket, thing));
             held.len()
         };
-        if count.is_multiple_of(HELD) {
-            // What is over can go. If it cannot be asked, it stays.
-            let _ = self.is_idle();
+        // What is over can go. A stream that is never idle is waited for by a thread, so that what it holds ends.
+        if count.is_multiple_of(HELD) && !self.is_idle().unwrap_or(false) {
+            self.serve(self.watching(), ticket);
         }
     }
 
-    fn remember(&self, failure: Failure) {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() == FAILURES {
-            failures.remove(0);
+    /// Whether it is known how a ticket went, or cannot be; if not, the task will be woken then. `is_listed` says
+    /// that the task has been here before.
+    pub(crate) fn attend(self: &Arc<Lane>, ticket: u64, waker: &Waker, is_listed: bool) -> bool {
+        // Wakers are made and dropped without the lock: what they hold may be another transfer of this stream.
+        let waker = waker.clone();
+        let mut watch = self.watching();
+        if self.is_known(ticket) {
+            return true;
         }
-        failures.push(failure);
-        self.has_failed.store(true, Ordering::Release);
+        let old = match watch.tasks.iter_mut().find(|(other, _)| *other == ticket) {
+            Some((_, old)) => Some(mem::replace(old, waker)),
+            // It was woken, and still nothing is known: the stream is lost.
+            None if is_listed => return true,
+            None => {
+                watch.tasks.push((ticket, waker));
+                None
+            }
+        };
+        self.serve(watch, ticket);
+        drop(old);
+        false
+    }
+
+    /// Takes a task from the list that is not interested any more.
+    pub(crate) fn desert(&self, ticket: u64) {
+        let deserted: Vec<_> = self.watching().tasks.extract_if(.., |(other, _)| *other == ticket).collect();
+        // As above: without the lock.
+        drop(deserted);
+    }
+
+    fn watching(&self) -> MutexGuard<'_, Watch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has a thread wait for the stream, if none does.
+    fn serve(self: &Arc<Lane>, mut watch: MutexGuard<'_, Watch>, ticket: u64) {
+        watch.wanted = watch.wanted.max(ticket);
+        if !mem::replace(&mut watch.is_served, true) {
+            drop(watch);
+            watch::serve(self);
+        }
+    }
+
+    /// Waits for what somebody wants to know, and returns whom to wake, and whether that is all.
+    pub(crate) fn next_woken(&self) -> (Vec<Waker>, bool) {
+        let wanted = self.watching().wanted;
+        let is_lost = self.learn(wanted).is_err();
+        let mut watch = self.watching();
+        if is_lost {
+            watch.wanted = 0;
+        }
+        let is_over = |ticket: u64| is_lost || self.is_known(ticket);
+        let woken = watch.tasks.extract_if(.., |(ticket, _)| is_over(*ticket)).map(|(_, waker)| waker).collect();
+        watch.is_served = !is_over(watch.wanted);
+        (woken, !watch.is_served)
+    }
+
+    /// Notes a failure that the runtime has told.
+    fn remember(&self, error: Error) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        // First the count, then the tickets: who is just handing work over sees the one or is among the others.
+        self.failed.fetch_add(1, Ordering::SeqCst);
+        let (after, last) = (self.known.load(Ordering::Acquire), self.submitted());
+        if let Some(newest) = failures.last_mut().filter(|newest| newest.after == after && newest.error == error) {
+            newest.last = newest.last.max(last);
+            newest.is_told = false;
+            return;
+        }
+        failures.push(Failure { after, last, error, is_told: false });
+        if failures.len() > FAILURES {
+            // The two oldest become one, which concerns the tickets of both: better told too often than missed.
+            let second = failures.remove(1);
+            failures[0].last = failures[0].last.max(second.last);
+            failures[0].is_told &= second.is_told;
+        }
+    }
+
+    /// A failure was told while this ticket was handed over: it may have been its own.
+    #[cold]
+    fn widen(&self, ticket: u64) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(newest) = failures.last_mut() {
+            newest.last = newest.last.max(ticket);
+        }
+    }
+
+    /// The first failure that concerns the caller, who tells it.
+    #[cold]
+    fn tell(&self, concerns: impl Fn(&Failure) -> bool) -> Option<Error> {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = failures.iter().find(|failure| concerns(failure)).map(|failure| failure.error.clone());
+        failures.iter_mut().filter(|failure| concerns(failure)).for_each(|failure| failure.is_told = true);
+        told
     }
 }
 
@@ -246,8 +412,7 @@ impl Eq for Stream {}
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        // Nobody is left to be told of a failure.
-        let _ = self.synchronize();
+        self.outlast(self.submitted());
         if !self.is_done(self.submitted()) {
             // It may still be at work: then what it holds stays, and the stream too.
             mem::forget(mem::take(self.held.get_mut().unwrap_or_else(PoisonError::into_inner)));

@@ -1,7 +1,7 @@
 //! Tests of programs that use this crate: the same body on many legal orders, under the checker.
 //!
 //! softacl reads its schedule once per process. So the test program starts itself again for every schedule, with
-//! only the one test, and reads what the checker says about it.
+//! only the one test, and reads what the checker says about it. [`on_schedules`] has an example.
 
 use crate::raw;
 use std::any::type_name;
@@ -18,11 +18,10 @@ const CHILD: &str = "ASCENDCL_TEST_BODY";
 /// The body must be a closure in the test function, or in `main`: its name is how the process finds it again. On a
 /// library that is not softacl there are no schedules, and the body runs once, here.
 ///
-/// ```no_run
+/// ```standalone_crate
 /// use ascendcl::{Device, test::on_schedules};
 ///
-/// #[test]
-/// fn bytes_arrive() {
+/// fn main() {       // or a function with `#[test]`
 ///     on_schedules(8, || {
 ///         let context = Device::new(0).unwrap().context().unwrap();
 ///         let stream = context.stream().unwrap();

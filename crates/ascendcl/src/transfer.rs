@@ -3,21 +3,17 @@
 //! The memory comes out when the copy is over, and in no other way: `wait` and the future wait for it, dropping
 //! the transfer leaves it with the stream, forgetting the transfer leaks it.
 
-use crate::copy::Submission;
 use crate::error::{Error, Result};
-use crate::raw;
-use crate::stream::Stream;
-use std::cell::Cell;
-use std::ffi::c_void;
+use crate::stream::{Stream, Submission};
 use std::fmt;
 use std::mem;
 use std::panic::Location;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context as TaskContext, Poll, Waker};
+use std::task::{Context as TaskContext, Poll};
 
 /// A copy that is under way. [`wait`](Transfer::wait) gives its host memory back, and so does `.await`, on any
-/// executor and without a thread for it: the stream itself wakes the task.
+/// executor: one thread waits for a stream on behalf of all transfers that are awaited there, and tells each of them
+/// how it went.
 ///
 /// ```
 /// # let context = ascendcl::Device::new(0)?.context()?;
@@ -35,32 +31,34 @@ pub struct Transfer<B: Send + 'static> {
     stream: Stream,
     ticket: u64,
     place: &'static Location<'static>,
-    signal: Option<Arc<Signal>>,
+    /// Whether a task is to be woken when it is over.
+    is_watched: bool,
 }
 
 impl<B: Send + 'static> Transfer<B> {
     /// The transfer of work that was just submitted. If it was refused, the memory goes when the stream is done
     /// with what was queued all the same.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of(
         stream: &Stream,
         work: Submission,
         memory: B,
         place: &'static Location<'static>,
     ) -> Result<Transfer<B>> {
-        let transfer =
-            Transfer { memory: Some(memory), stream: stream.clone(), ticket: work.ticket, place, signal: None };
         match work.result {
-            Ok(()) => Ok(transfer),
-            // Dropping the transfer takes care of the memory.
-            Err(error) => Err(error.at(place)),
+            Ok(()) => {
+                let (stream, ticket) = (stream.clone(), work.ticket);
+                Ok(Transfer { memory: Some(memory), stream, ticket, place, is_watched: false })
+            }
+            Err(error) => Err(refuse(stream, work.ticket, memory, error.at(place))),
         }
     }
 
     /// Waits until the copy is over and gives the host memory back.
     ///
-    /// Waits for the stream, unless something has shown already that the copy is over: an [`Event`](crate::Event)
-    /// that was recorded after it, or another wait. An error means that something failed that may have been this copy.
+    /// Waits for everything that is in the stream, unless a wait since has told already how the copy went: the runtime
+    /// tells failures to those who wait, and only to them. [`reclaim`](Transfer::reclaim) does not ask. An error means
+    /// that something failed that may have been this copy.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.context()?;
@@ -69,6 +67,7 @@ impl<B: Send + 'static> Transfer<B> {
     /// let host = stream.upload(context.pinned_from(&[1, 2])?, &mut device)?.wait()?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[inline]
     pub fn wait(mut self) -> Result<B> {
         self.finish()
     }
@@ -89,6 +88,30 @@ impl<B: Send + 'static> Transfer<B> {
         Ok(self.stream.0.is_done(self.ticket) || self.stream.0.is_idle()?)
     }
 
+    /// Gives the host memory back if the copy is known to be over, and does not ask how it went: for memory that is
+    /// written next. [`wait`](Transfer::wait) has to wait for the stream to learn that; this never waits, and asks
+    /// nothing. What shows that a copy is over: [`is_done`](Transfer::is_done), an [`Event`](crate::Event) that was
+    /// recorded after it, or any wait for the stream. If nothing has, the transfer comes back.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let stream = context.stream()?;
+    /// # let mut device = context.zeros::<u8>(2)?;
+    /// let transfer = stream.upload(context.pinned_from(&[1, 2])?, &mut device)?;
+    /// let uploaded = stream.record()?;
+    /// stream.fill(&mut device, 0)?;             // `wait` would wait for this too
+    /// uploaded.synchronize()?;
+    /// let mut host = transfer.reclaim().expect("the event says that it is over");
+    /// host[0] = 3;
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    pub fn reclaim(mut self) -> std::result::Result<B, Transfer<B>> {
+        if !self.stream.0.is_done(self.ticket) {
+            return Err(self);
+        }
+        self.memory.take().ok_or(self)
+    }
+
     /// Where the copy was submitted.
     ///
     /// ```
@@ -105,6 +128,7 @@ impl<B: Send + 'static> Transfer<B> {
     }
 
     /// Waits, and takes the memory out.
+    #[inline]
     fn finish(&mut self) -> Result<B> {
         let memory = self.memory.take().expect("a transfer is waited for once");
         let result = self.stream.0.reach(self.ticket);
@@ -117,22 +141,16 @@ impl<B: Send + 'static> Transfer<B> {
         let unknown = || Error::refused("Transfer::wait", "the copy is not over".to_owned());
         Err(result.err().unwrap_or_else(unknown).at(self.place))
     }
+}
 
-    /// Has the stream wake a task when it comes here.
-    fn call_back(&mut self, waker: &Waker) -> Result<()> {
-        let lane = &self.stream.0;
-        let signal = Arc::new(Signal { covers: lane.submitted(), state: Mutex::new(State::Waiting(waker.clone())) });
-        let argument = Arc::into_raw(Arc::clone(&signal)).cast_mut().cast::<c_void>();
-        // SAFETY: the function takes the count that was given away just now, once.
-        let launched = lane.context.run(|| unsafe { raw::aclrtLaunchHostFunc(lane.raw(), Some(arrived), argument) });
-        if let Err(error) = launched {
-            // SAFETY: the runtime refused, so nobody else takes it.
-            drop(unsafe { Arc::from_raw(argument.cast::<Signal>().cast_const()) });
-            return Err(error);
-        }
-        self.signal = Some(signal);
-        Ok(())
+/// Leaves the memory of refused work with the stream, and gives the error back.
+#[cold]
+#[inline(never)]
+fn refuse<B: Send + 'static>(stream: &Stream, ticket: u64, memory: B, error: Error) -> Error {
+    if !stream.0.is_done(ticket) {
+        stream.0.hold(ticket, Box::new(memory));
     }
+    error
 }
 
 /// Transfers are moved freely: what the copy uses is behind a pointer.
@@ -143,69 +161,12 @@ impl<B: Send + 'static> Future for Transfer<B> {
 
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<B>> {
         let this = &mut *self;
-        if this.stream.0.is_done(this.ticket) {
-            return Poll::Ready(this.finish());
-        }
-        let Some(signal) = &this.signal else {
-            return match this.call_back(task.waker()) {
-                Ok(()) => Poll::Pending,
-                // Dropping the transfer takes care of the memory.
-                Err(error) => Poll::Ready(Err(error.at(this.place))),
-            };
-        };
-        if !signal.has_arrived(task.waker()) {
+        if !this.stream.0.attend(this.ticket, task.waker(), this.is_watched) {
+            this.is_watched = true;
             return Poll::Pending;
         }
-        let lane = &this.stream.0;
-        lane.pass(signal.covers);
-        // Failures are told by a wait only. It is no wait if nothing was queued since; inside the function that
-        // the stream is calling it would be one for ever.
-        if lane.submitted() == signal.covers && !IS_CALLED_BACK.get() {
-            // `finish` tells the failure.
-            let _ = lane.synchronize();
-        }
+        this.is_watched = false;
         Poll::Ready(this.finish())
-    }
-}
-
-/// What the stream and the task share.
-struct Signal {
-    /// Tickets up to this one are over when the stream comes here.
-    covers: u64,
-    state: Mutex<State>,
-}
-
-enum State {
-    Waiting(Waker),
-    Arrived,
-}
-
-impl Signal {
-    /// Whether the stream was here; if not, it will wake this task.
-    fn has_arrived(&self, waker: &Waker) -> bool {
-        match &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner) {
-            State::Arrived => true,
-            State::Waiting(old) => {
-                old.clone_from(waker);
-                false
-            }
-        }
-    }
-}
-
-thread_local! {
-    static IS_CALLED_BACK: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Called by the runtime when the stream comes to the signal.
-unsafe extern "C" fn arrived(argument: *mut c_void) {
-    // SAFETY: `call_back` gave this count away for this call.
-    let signal = unsafe { Arc::from_raw(argument.cast::<Signal>().cast_const()) };
-    let before = mem::replace(&mut *signal.state.lock().unwrap_or_else(PoisonError::into_inner), State::Arrived);
-    if let State::Waiting(waker) = before {
-        IS_CALLED_BACK.set(true);
-        waker.wake();
-        IS_CALLED_BACK.set(false);
     }
 }
 
@@ -217,6 +178,9 @@ impl<B: Send + 'static> fmt::Debug for Transfer<B> {
 
 impl<B: Send + 'static> Drop for Transfer<B> {
     fn drop(&mut self) {
+        if self.is_watched {
+            self.stream.0.desert(self.ticket);
+        }
         if let Some(memory) = self.memory.take()
             && !self.stream.0.is_done(self.ticket)
         {

@@ -2,13 +2,17 @@
 //! never shows, here and under Miri or ASan. Copies run when somebody waits. No softacl is involved.
 
 use ascendcl::raw::{self, Functions};
-use ascendcl::{Batch, Context, Device, Error};
+use ascendcl::{Batch, Context, Device, Error, Plane};
 use std::alloc::{Layout, alloc, dealloc};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Instant;
+use wakers::Count;
 
 /// What the fake library knows. Handles are numbers.
 #[derive(Default)]
@@ -26,6 +30,12 @@ struct Fake {
     failures: VecDeque<i32>,
     /// Copies that are refused.
     refused_copies: usize,
+    /// Copies that will fail when they run.
+    bad_copies: usize,
+    /// Futures are given up: the stream ends when the thread that waits on their behalf is done with it.
+    ends_late: bool,
+    /// What the next wait for a stream will tell.
+    failed: BTreeMap<usize, i32>,
     mistakes: Vec<String>,
 }
 
@@ -34,10 +44,12 @@ enum Task {
     Fill { target: usize, bytes: usize, byte: u8 },
     Record,
     Wait { event: usize },
-    Call { function: unsafe extern "C" fn(*mut c_void), argument: usize },
+    Fail,
 }
 
 static FAKE: Mutex<Option<Fake>> = Mutex::new(None);
+/// One thread runs tasks at a time, so that they are done in order.
+static RUNNING: Mutex<()> = Mutex::new(());
 /// One test at a time: they count.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -56,7 +68,13 @@ fn check(fake: &mut Fake, address: usize, bytes: usize) -> bool {
     is_fine
 }
 
-/// Runs what a stream has queued. Events are passed at once: the streams that record them run first.
+/// Runs what a stream has queued.
+fn finish(stream: usize) {
+    let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    drain(stream);
+}
+
+/// The same, for who may. Events are passed at once: the streams that record them run first.
 fn drain(stream: usize) {
     while let Some(task) = with(|fake| fake.streams.get_mut(&stream).and_then(VecDeque::pop_front)) {
         match task {
@@ -83,8 +101,9 @@ fn drain(stream: usize) {
                 });
                 recorders.into_iter().for_each(drain);
             }
-            // SAFETY: the crate passed this function to be called with this argument, once.
-            Task::Call { function, argument } => unsafe { function(argument as *mut c_void) },
+            Task::Fail => with(|fake| {
+                fake.failed.entry(stream).or_insert(507_013);
+            }),
         }
     }
 }
@@ -188,8 +207,8 @@ library! {
         if let Some(code) = with(|fake| fake.refusals.pop_front()) {
             return code;
         }
-        drain(stream);
-        with(|fake| fake.failures.pop_front()).unwrap_or(0)
+        finish(stream);
+        with(|fake| fake.failures.pop_front().or_else(|| fake.failed.remove(&stream))).unwrap_or(0)
     }
     fn aclrtStreamQuery(stream: usize, status: *mut i32) {
         give(status, i32::from(with(|fake| fake.streams.get(&stream).is_some_and(|tasks| !tasks.is_empty()))))
@@ -209,7 +228,7 @@ library! {
     fn aclrtStreamWaitEvent(stream: *mut c_void, event: usize) { queue(stream, Task::Wait { event }) }
     fn aclrtSynchronizeEvent(event: usize) {
         let recorders = with(|fake| fake.events.get(&event).cloned());
-        recorders.into_iter().flatten().for_each(drain);
+        recorders.into_iter().flatten().for_each(finish);
         0
     }
     fn aclrtDestroyEvent(event: usize) {
@@ -242,16 +261,29 @@ library! {
             fake.refused_copies -= usize::from(is_refused);
             is_refused
         });
+        let is_bad = with(|fake| {
+            let is_bad = fake.bad_copies > 0;
+            fake.bad_copies -= usize::from(is_bad);
+            is_bad
+        });
         // A refused copy is queued all the same, as one whose later part could not be queued.
-        queue(stream, Task::Copy { target, source, bytes });
+        queue(stream, if is_bad { Task::Fail } else { Task::Copy { target, source, bytes } });
         if is_refused { 207_008 } else { 0 }
     }
     fn aclrtMemsetAsync(target: usize, _room: usize, byte: i32, bytes: usize, stream: *mut c_void) {
         queue(stream, Task::Fill { target, bytes, byte: byte as u8 })
     }
-    fn aclrtLaunchHostFunc(stream: *mut c_void, function: unsafe extern "C" fn(*mut c_void), argument: usize) {
-        queue(stream, Task::Call { function, argument })
+    fn aclrtMemcpy2dAsync(
+        target: usize, target_pitch: usize, source: usize, source_pitch: usize, width: usize, height: usize, _kind: i32,
+        stream: *mut c_void
+    ) {
+        (0..height).for_each(|row| {
+            let (target, source) = (target + row * target_pitch, source + row * source_pitch);
+            queue(stream, Task::Copy { target, source, bytes: width });
+        });
+        0
     }
+    fn aclrtDeviceEnablePeerAccess(_peer: i32, _flags: u32) { 0 }
 }
 
 /// Runs a test on an empty fake library and returns how many allocations it leaked.
@@ -264,6 +296,9 @@ fn leaks(body: impl FnOnce(&Context)) -> usize {
     let context = Device::new(0).and_then(Device::context).expect("the fake has a device");
     body(&context);
     drop(context);
+    while with(|fake| fake.ends_late && !fake.contexts.is_empty()) {
+        std::thread::yield_now();
+    }
     with(|fake| {
         assert_eq!(fake.mistakes, Vec::<String>::new());
         let leaked = fake.memory.len();
@@ -470,40 +505,458 @@ fn a_batch_on_a_library_without_batches_is_single_copies() {
     );
 }
 
-#[test]
-fn a_future_is_woken_by_the_stream() {
-    use std::sync::Arc;
+/// A waker that counts, and a task that waits for it.
+mod wakers {
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Context as TaskContext, Poll, Wake, Waker};
-    struct Count(AtomicUsize);
-    impl Wake for Count {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
+    use std::sync::{Arc, Condvar, Mutex, PoisonError};
+    use std::task::{Wake, Waker};
+
+    #[derive(Default)]
+    pub struct Count {
+        calls: AtomicUsize,
+        lock: Mutex<()>,
+        called: Condvar,
+    }
+
+    impl Count {
+        pub fn waker(self: &Arc<Count>) -> Waker {
+            Waker::from(Arc::clone(self))
+        }
+
+        pub fn calls(&self) -> usize {
+            self.calls.load(Ordering::Acquire)
+        }
+
+        pub fn wait_for(&self, calls: usize) {
+            let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+            while self.calls() < calls {
+                lock = self.called.wait(lock).unwrap_or_else(PoisonError::into_inner);
+            }
         }
     }
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            let _lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+            self.calls.fetch_add(1, Ordering::Release);
+            self.called.notify_all();
+        }
+    }
+
+    /// What a task holds goes when its waker does.
+    pub struct Holds<T>(pub Mutex<Option<T>>);
+
+    impl<T: Send + 'static> Wake for Holds<T> {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    pub struct Panics;
+
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker of a bad executor");
+        }
+    }
+}
+
+#[test]
+fn a_future_is_woken_when_the_stream_was_there() {
     assert_eq!(
         0,
         run(|context| {
             let stream = context.stream()?;
             let device = context.upload_slice(&[1u8, 2])?;
-            let count = Arc::new(Count(AtomicUsize::new(0)));
-            let waker = Waker::from(Arc::clone(&count));
+            let (first, count) = (Arc::new(Count::default()), Arc::new(Count::default()));
+            let mut transfer = pin!(stream.download(&device, context.pinned(2)?)?);
+            // While tasks do not run, it is pending, and the task that asked last is woken.
+            let stopped = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+            assert!(transfer.as_mut().poll(&mut TaskContext::from_waker(&first.waker())).is_pending());
+            let waker = count.waker();
             let mut task = TaskContext::from_waker(&waker);
-            let mut transfer = std::pin::pin!(stream.download(&device, context.pinned(2)?)?);
             assert!(transfer.as_mut().poll(&mut task).is_pending());
-            assert!(transfer.as_mut().poll(&mut task).is_pending());
-            assert_eq!(count.0.load(Ordering::Relaxed), 0);
-            // Nobody waits for the stream here but the fake library itself.
-            let streams: Vec<usize> = with(|fake| fake.streams.keys().copied().collect());
-            streams.into_iter().for_each(drain);
-            assert_eq!(count.0.load(Ordering::Relaxed), 1);
+            drop(stopped);
+            count.wait_for(1);
+            assert_eq!(first.calls(), 0);
             let Poll::Ready(host) = transfer.as_mut().poll(&mut task) else { panic!("it was woken") };
             assert_eq!(*host?, [1, 2]);
 
-            // One that is given up on while the stream still has to call.
+            // One that is given up on while a thread waits for it; the memory is in use until the stream is done.
+            let stopped = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
             let mut given_up = Box::pin(stream.download(&device, context.pinned(2)?)?);
             assert!(given_up.as_mut().poll(&mut task).is_pending());
+            with(|fake| fake.ends_late = true);
             drop(given_up);
+            drop(stopped);
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_waker_that_panics_keeps_nobody_from_being_woken() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let device = context.upload_slice(&[1u8, 2])?;
+            let stopped = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+            let bad = Waker::from(Arc::new(wakers::Panics));
+            let mut one = pin!(stream.download(&device, context.pinned(2)?)?);
+            assert!(one.as_mut().poll(&mut TaskContext::from_waker(&bad)).is_pending());
+            let mut other = stream.download(&device, context.pinned(2)?)?;
+            let count = Arc::new(Count::default());
+            let waker = count.waker();
+            assert!(Pin::new(&mut other).poll(&mut TaskContext::from_waker(&waker)).is_pending());
+            drop(stopped);
+            count.wait_for(1);
+            assert_eq!(*pollster::block_on(other)?, [1, 2]);
+            assert_eq!(*pollster::block_on(one)?, [1, 2]);
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_waker_may_end_another_transfer_of_the_stream() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let device = context.upload_slice(&[1u8, 2])?;
+            with(|fake| fake.ends_late = true);
+            for is_replaced in [false, true] {
+                let stopped = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+                // The waker of `one` holds `other`, whose task waits too.
+                let mut other = stream.download(&device, context.pinned(2)?)?;
+                assert!(Pin::new(&mut other).poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
+                let holder = Waker::from(Arc::new(wakers::Holds(Mutex::new(Some(other)))));
+                let mut one = stream.download(&device, context.pinned(2)?)?;
+                assert!(Pin::new(&mut one).poll(&mut TaskContext::from_waker(&holder)).is_pending());
+                drop(holder);
+                if is_replaced {
+                    assert!(Pin::new(&mut one).poll(&mut TaskContext::from_waker(Waker::noop())).is_pending());
+                }
+                drop(one);
+                drop(stopped);
+            }
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn everything_can_be_used_and_ended_on_other_threads() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            let transfer = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?;
+            let event = stream.record()?;
+            std::thread::scope(|threads| {
+                threads.spawn(move || drop(transfer.wait().expect("it succeeds")));
+                threads.spawn(move || event.synchronize().expect("it succeeds"));
+                for _ in 0..3 {
+                    threads.spawn(|| {
+                        let own = context.stream().expect("a stream");
+                        let host = own.download(&device, context.pinned(3).expect("memory")).expect("it is accepted");
+                        assert_eq!(*host.wait().expect("it succeeds"), [1, 2, 3]);
+                    });
+                }
+            });
+            std::thread::spawn(move || drop((device, stream))).join().expect("nothing panics");
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_buffer_that_changes_places_takes_its_users_along() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let (stream, other) = (context.stream()?, context.stream()?);
+            let (mut one, mut two) = (context.zeros::<u8>(3)?, context.zeros::<u8>(3)?);
+            let upload = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut one)?;
+            mem::swap(&mut one, &mut two);
+            drop(one);
+            let moved = other.download(&two, context.pinned(3)?)?;
+            drop(two);
+            assert_eq!(*moved.wait()?, [1, 2, 3]);
+            upload.wait()?;
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_panic_while_transfers_are_under_way_gives_everything_back() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let panicked = catch_unwind(AssertUnwindSafe(|| -> Result<(), Error> {
+                let stream = context.stream()?;
+                let (mut device, other) = (context.zeros::<u8>(3)?, context.zeros::<u8>(3)?);
+                let _upload = stream.upload(context.pinned(3)?, &mut device)?;
+                let _download = stream.download(&other, context.pinned(3)?)?;
+                let mut batch = Batch::upload(context.pinned(3)?, [&mut device]);
+                batch.push(0..3, 0..3)?;
+                panic!("on purpose");
+            }));
+            assert!(panicked.is_err());
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_future_tells_a_failure_also_when_more_is_queued_behind_it() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            let mut other = context.zeros::<u8>(3)?;
+            for is_polled_first in [false, true] {
+                let waker = Waker::noop();
+                let stopped = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+                with(|fake| fake.bad_copies = 1);
+                let mut failing = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?;
+                if is_polled_first {
+                    assert!(Pin::new(&mut failing).poll(&mut TaskContext::from_waker(waker)).is_pending());
+                }
+                stream.fill(&mut other, 5)?;
+                let later = stream.upload(context.pinned_from(&[4, 5, 6])?, &mut other)?;
+                drop(stopped);
+                let error = pollster::block_on(failing).expect_err("it failed");
+                assert_eq!(error.code(), 507_013);
+                assert!(error.submitted().is_some());
+                // It may have been this one, so it may say so too.
+                drop(later);
+                // And the stream goes on.
+                pollster::block_on(stream.upload(context.pinned_from(&[7, 8, 9])?, &mut device)?)?;
+            }
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn what_only_shows_that_a_copy_is_over_does_not_hide_how_it_went() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            // An event.
+            with(|fake| fake.bad_copies = 1);
+            let transfer = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?;
+            stream.record()?.synchronize()?;
+            assert!(transfer.is_done()?);
+            assert_eq!(transfer.wait().expect_err("it failed").code(), 507_013);
+            // A query.
+            with(|fake| fake.bad_copies = 1);
+            let transfer = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?;
+            with(|fake| fake.streams.keys().copied().collect::<Vec<_>>()).into_iter().for_each(finish);
+            assert!(transfer.is_done()? && stream.is_idle()?);
+            assert_eq!(transfer.wait().expect_err("it failed").code(), 507_013);
+            // The end of a buffer, which tells nobody.
+            with(|fake| fake.bad_copies = 1);
+            let mut short = context.zeros::<u8>(3)?;
+            let transfer = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut short)?;
+            drop(short);
+            assert_eq!(transfer.wait().expect_err("it failed").code(), 507_013);
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_failure_that_nobody_has_told_is_told_by_the_stream() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            with(|fake| fake.bad_copies = 1);
+            let transfer = stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?;
+            let transfer = transfer.reclaim().expect_err("nothing shows that it is over");
+            let event = stream.record()?;
+            event.synchronize()?;
+            let mut host = transfer.reclaim().expect("now it does");
+            host[0] = 9;
+            drop(device);
+            assert_eq!(stream.synchronize().expect_err("it was not told").code(), 507_013);
+            stream.synchronize()?;
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_scope_tells_what_failed_in_it() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            let host = context.pinned::<u8>(3)?;
+            let result = stream.scope(|scope| {
+                with(|fake| fake.bad_copies = 1);
+                scope.upload(&host, &mut device)?;
+                // The end of another buffer waits for the stream, and is told of the failure.
+                let mut short = context.zeros::<u8>(3)?;
+                scope.stream().fill(&mut short, 1)?;
+                drop(short);
+                scope.upload(&host, &mut device)
+            });
+            assert_eq!(result.expect_err("the first copy failed").code(), 507_013);
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn many_failures_are_remembered_for_who_asks_late() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            let mut transfers = Vec::new();
+            for _ in 0..40 {
+                with(|fake| fake.bad_copies = 1);
+                transfers.push(stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?);
+                assert!(stream.synchronize().is_err());
+            }
+            stream.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?.wait()?;
+            for transfer in transfers {
+                assert_eq!(transfer.wait().expect_err("it failed").code(), 507_013);
+            }
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn no_failure_is_lost_between_threads() {
+    const ROUNDS: usize = if cfg!(miri) { 5 } else { 300 };
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            for _ in 0..ROUNDS {
+                std::thread::scope(|threads| {
+                    let (stream, context) = (&stream, &context);
+                    threads.spawn(|| {
+                        let mut device = context.zeros::<u8>(3).expect("memory");
+                        with(|fake| fake.bad_copies = 1);
+                        let transfers = [(); 2].map(|()| {
+                            let host = context.pinned::<u8>(3).expect("memory");
+                            stream.upload(host, &mut device).expect("it is accepted")
+                        });
+                        let failed = transfers.into_iter().filter_map(|transfer| transfer.wait().err()).count();
+                        assert!(failed > 0, "one of them failed");
+                    });
+                    threads.spawn(|| {
+                        // Others wait and are told of it, or not.
+                        let _ = stream.synchronize();
+                        let _ = stream.synchronize();
+                    });
+                });
+            }
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_lost_device_ends_futures_and_keeps_the_memory() {
+    assert_eq!(
+        1,
+        run(|context| {
+            let stream = context.stream()?;
+            let device = context.zeros::<u8>(3)?;
+            let transfer = stream.download(&device, context.pinned(3)?)?;
+            with(|fake| fake.refusals.extend([507_899; 8]));
+            assert_eq!(pollster::block_on(transfer).expect_err("the device is lost").code(), 507_899);
+            with(|fake| fake.refusals.clear());
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn dropped_transfers_end_on_a_stream_that_is_never_idle() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            with(|fake| fake.ends_late = true);
+            for _ in 0..1000 {
+                drop(stream.upload(context.pinned::<u8>(3)?, &mut device)?);
+            }
+            // Nobody waits here; the memory goes all the same.
+            let start = Instant::now();
+            while with(|fake| fake.memory.len()) > 200 {
+                assert!(start.elapsed().as_secs() < 60, "the stream keeps everything");
+                std::thread::yield_now();
+            }
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn rows_stay_in_their_buffers() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u16>(12)?;
+            let plane = Plane { width: 2, height: 3, source_pitch: 2, target_pitch: 4 };
+            stream.upload_2d(context.pinned_from(&[1, 2, 3, 4, 5, 6])?, &mut device, plane)?.wait()?;
+            assert_eq!(device.to_vec()?, [1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0]);
+            // The last row may end before its pitch does.
+            let back = Plane { source_pitch: 4, target_pitch: 2, ..plane };
+            let rows = stream.download_2d(device.slice(..10), context.pinned(6)?, back)?.wait()?;
+            assert_eq!(*rows, [1, 2, 3, 4, 5, 6]);
+            let refused = [
+                Plane { height: 4, ..plane },
+                Plane { width: 5, ..plane },
+                Plane { width: 3, ..plane },
+                Plane { target_pitch: 6, ..plane },
+                Plane { height: usize::MAX, ..plane },
+                Plane { target_pitch: usize::MAX, ..plane },
+                Plane { width: 1, height: 1, source_pitch: usize::MAX, target_pitch: 1 },
+            ];
+            for plane in refused {
+                let error = stream.upload_2d(context.pinned(6)?, &mut device, plane).expect_err("beyond a buffer");
+                assert!(error.submitted().is_some(), "{error}");
+            }
+            for nothing in [Plane { width: 0, ..plane }, Plane { height: 0, ..plane }] {
+                stream.upload_2d(context.pinned(6)?, &mut device, nothing)?.wait()?;
+            }
+            assert_eq!(device.to_vec()?, [1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0]);
+            Ok(())
+        })
+    );
+}
+
+#[test]
+fn a_copy_between_devices_keeps_both_buffers() {
+    assert_eq!(
+        0,
+        run(|here| {
+            let there = Device::new(1)?.context()?;
+            let (stream, other) = (here.stream()?, there.stream()?);
+            let source = here.upload_slice(&[1u8, 2, 3])?;
+            let mut target = there.zeros::<u8>(3)?;
+            stream.copy_peer(&source, &mut target)?;
+            let back = other.download(&target, there.pinned(3)?)?;
+            drop((stream, source, target));
+            assert_eq!(*back.wait()?, [1, 2, 3]);
             Ok(())
         })
     );

@@ -1,9 +1,11 @@
 //! The safe level on softacl, on many schedules and under the checker.
 
 use ascendcl::test::on_schedules;
-use ascendcl::{Batch, Descriptor, Device, Error, raw, sys};
+use ascendcl::{Batch, Descriptor, Device, Error, Plane, raw, sys};
+use std::env;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
 
 const SEEDS: u64 = 4;
 
@@ -145,6 +147,134 @@ on_all!(other_code_may_change_the_context_of_the_thread, |context| {
     // SAFETY: as above, once for each set.
     unsafe { raw::aclrtResetDevice(1).and(raw::aclrtResetDevice(1)) }
 });
+
+on_all!(rows_come_and_go, |context| {
+    let (stream, other) = (context.stream()?, context.stream()?);
+    let mut matrix = context.zeros::<u32>(64 * 64)?;
+    let into = Plane { width: 16, height: 32, source_pitch: 16, target_pitch: 64 };
+    let contents: Vec<u32> = (0..16 * 32).collect();
+    let upload = stream.upload_2d(context.pinned_from(&contents)?, matrix.slice_mut(64 * 8 + 4..), into)?;
+    let mut moved = context.zeros::<u32>(64 * 64)?;
+    let within = Plane { source_pitch: 64, target_pitch: 64, ..into };
+    other.copy_2d(matrix.slice(64 * 8 + 4..), &mut moved, within)?;
+    stream.fill(&mut matrix, 0xff)?;
+    let out = Plane { source_pitch: 64, target_pitch: 16, ..into };
+    let back = other.download_2d(&moved, context.pinned(16 * 32)?, out)?;
+    let (mut again, small) = (context.pinned::<u32>(64 * 32)?, context.pinned::<u32>(16 * 32)?);
+    stream.scope(|scope| {
+        scope.download_2d(&moved, &mut again, within)?;
+        scope.upload_2d(&small, &mut matrix, into)
+    })?;
+    upload.wait()?;
+    assert_eq!(*back.wait()?, *contents);
+    assert!((0..32).all(|row| again[row * 64..row * 64 + 16] == contents[row * 16..row * 16 + 16]));
+    Ok(())
+});
+
+on_all!(devices_exchange_memory, |here| {
+    let there = Device::new(1)?.context()?;
+    let (stream, other) = (here.stream()?, there.stream()?);
+    let mut target = there.zeros::<u32>(1024)?;
+    let mut source = here.zeros::<u32>(1024)?;
+    let mut uploads = Vec::new();
+    let mut downloads = Vec::new();
+    for round in 0..6u32 {
+        uploads.push(stream.upload(here.pinned_from(&[round; 1024])?, &mut source)?);
+        // The stream is of the one device, then of the other; the buffers keep the order all the same.
+        let copying = if round % 2 == 0 { &stream } else { &other };
+        copying.copy_peer(&source, &mut target)?;
+        downloads.push(other.download(&target, there.pinned(1024)?)?);
+    }
+    for (round, download) in (0u32..).zip(downloads) {
+        assert_eq!(*download.wait()?, [round; 1024]);
+    }
+    let refused = stream.copy_peer(&target, &mut there.zeros(1024)?).expect_err("the stream is of neither");
+    assert!(refused.submitted().is_some(), "{refused}");
+    uploads.into_iter().try_for_each(|upload| upload.wait().map(drop))
+});
+
+on_all!(many_futures_share_a_stream, |context| {
+    let streams = [context.stream()?, context.stream()?];
+    let mut buffers = [context.zeros::<u8>(4096)?, context.zeros::<u8>(4096)?];
+    let transfers = (0..40usize).map(|index| {
+        let host = context.pinned_from(&[index as u8; 4096])?;
+        streams[index % 2].upload(host, &mut buffers[index % 2])
+    });
+    let transfers = transfers.collect::<Result<Vec<_>, _>>()?;
+    // Asked for from the last to the first, on two threads.
+    std::thread::scope(|threads| {
+        let mut halves = [Vec::new(), Vec::new()];
+        transfers
+            .into_iter()
+            .enumerate()
+            .rev()
+            .for_each(|(index, transfer)| halves[index / 20].push((index, transfer)));
+        for half in halves {
+            threads.spawn(|| {
+                for (index, transfer) in half {
+                    assert_eq!(*pollster::block_on(transfer).expect("it succeeds"), [index as u8; 4096]);
+                }
+            });
+        }
+    });
+    assert_eq!(buffers[1].to_vec()?, [39; 4096]);
+    Ok(())
+});
+
+/// Runs one of the tests below in a process with fault rules.
+fn with_faults(test: &str, rules: &str) {
+    let mut command = Command::new(env::current_exe().expect("a program has a path"));
+    command.args([test, "--exact", "--ignored", "--nocapture"]).env("SOFTACL_FAULTS", rules);
+    let output = command.output().expect("the program can be started again");
+    let told = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+}
+
+#[test]
+#[ignore = "run by the test below, with fault rules"]
+fn child_meets_faults() {
+    on_schedules(SEEDS, || {
+        let run = || -> Result<(), Error> {
+            let context = Device::new(0)?.context()?;
+            let stream = context.stream()?;
+            let (mut device, mut other) = (context.zeros::<u8>(4096)?, context.zeros::<u8>(4096)?);
+            stream.upload(context.pinned(4096)?, &mut device)?.wait()?;
+
+            // The second copy fails, and there is work behind it.
+            let failing = stream.upload(context.pinned(4096)?, &mut device)?;
+            stream.fill(&mut other, 1)?;
+            let later = stream.download(&other, context.pinned(4096)?)?;
+            let error = pollster::block_on(failing).expect_err("the rule says so");
+            assert_eq!((error.code(), error.submitted().is_some()), (507_013, true));
+            // The runtime does not say which of the two it was.
+            drop(later);
+            pollster::block_on(stream.download(&other, context.pinned(4096)?)?)?;
+
+            // The fifth copy fails. An event shows that it is over, and not how it went.
+            let failing = stream.download(&other, context.pinned(4096)?)?;
+            let event = stream.record()?;
+            stream.fill(&mut other, 2)?;
+            event.synchronize()?;
+            assert_eq!(failing.wait().expect_err("the rule says so").code(), 507_013);
+
+            // The sixth fails, and nobody asks: the stream tells it.
+            let failing = stream.download(&other, context.pinned(4096)?)?;
+            while !failing.is_done()? {
+                std::thread::yield_now();
+            }
+            drop(failing.reclaim().expect("it is over"));
+            assert_eq!(stream.synchronize().expect_err("the rule says so").code(), 507_013);
+            stream.synchronize()?;
+            pollster::block_on(stream.download(&other, context.pinned(4096)?)?).map(drop)
+        };
+        run().expect("nothing else fails");
+    });
+}
+
+#[test]
+fn no_fault_is_missed_on_any_schedule() {
+    with_faults("child_meets_faults", "copy@2=507013; copy@5=507013; copy@6=507013");
+}
 
 /// The helper must fail for a program that is wrong.
 #[test]

@@ -12,6 +12,15 @@ const NAME: &str = "libascendcl.so";
 const VARIABLE: &str = "ASCENDCL_LIBRARY";
 
 /// Where the functions come from.
+///
+/// ```
+/// use ascendcl::raw::{Origin, loaded};
+/// match loaded()? {
+///     Origin::Loaded(path) => println!("{}", path.display()),
+///     other => println!("{other}"),
+/// }
+/// # Ok::<(), ascendcl::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {

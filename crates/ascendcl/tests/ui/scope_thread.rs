@@ -1,0 +1,10 @@
+//! A thread that may outlive the scope cannot submit in it.
+use ascendcl::{Device, Result};
+
+fn main() -> Result<()> {
+    let context = Device::new(0)?.context()?;
+    context.stream()?.scope(|scope| {
+        std::thread::spawn(move || scope.stream().synchronize());
+        Ok(())
+    })
+}
