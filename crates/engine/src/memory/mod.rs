@@ -184,6 +184,16 @@ impl Memory {
         (offset < len).then_some((offset >> self.stride_bits) as u32)
     }
 
+    /// The same, also for device memory that is mapped at a reserved address.
+    pub(crate) fn home_of(&self, address: usize) -> Option<u32> {
+        let mapped =
+            || match self.reserved.contains(address).then(|| self.reserved.find("mapped", address))?.ok()?.place {
+                Place::Device(device) => Some(device),
+                _ => None,
+            };
+        self.device_of(address).or_else(mapped)
+    }
+
     /// Where the engine reaches a device address.
     #[inline]
     pub(crate) fn reach(&self, address: usize) -> usize {
