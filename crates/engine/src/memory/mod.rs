@@ -10,6 +10,7 @@ pub(crate) mod exchange;
 pub(crate) mod heap;
 pub(crate) mod physical;
 pub(crate) mod pool;
+mod record;
 mod region;
 pub(crate) mod registration;
 pub(crate) mod reservation;
