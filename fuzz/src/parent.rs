@@ -11,8 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// A call that has not come back after so long will not.
+/// A call in which all threads have slept for so long will not come back.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// Nor will one that has computed for so long.
+const EFFORT: Duration = Duration::from_secs(10);
+/// What a look counts at most: who was stopped or had no processor has not looked.
+const LOOK: Duration = Duration::from_millis(20);
 /// How long a life is made shorter.
 const SHRINKING: Duration = Duration::from_secs(120);
 
@@ -60,7 +64,6 @@ pub fn fuzz(style: Style, time: Duration, seed: u64) -> Result<(), String> {
     let mut failure = None;
     while start.elapsed() < time && failure.is_none() {
         let life = seed.wrapping_add(lives);
-        place.progress.clear();
         let end = place.run(style, &life.to_string(), false)?;
         lives += 1;
         programs += place.progress.programs();
@@ -138,17 +141,21 @@ impl Place {
             command.env("SOFTACL_FUZZ_TELL", "1");
         }
         command.current_dir(&self.directory).stdin(Stdio::null()).stdout(Stdio::null()).stderr(told);
+        self.progress.clear();
         let mut process = command.spawn().map_err(failed)?;
-        let (mut seen, mut since) = (u64::MAX, Instant::now());
+        let (mut seen, mut asleep, mut look, mut effort) = (u64::MAX, Duration::ZERO, Instant::now(), Duration::ZERO);
         loop {
             if let Some(status) = process.try_wait().map_err(failed)? {
                 return Ok(self.judge(status));
             }
             let calls = self.progress.calls();
+            let state = ProcessState::of(process.id());
             if calls != seen {
-                (seen, since) = (calls, Instant::now());
+                (seen, asleep, effort) = (calls, Duration::ZERO, state.effort);
             }
-            if since.elapsed() > PATIENCE {
+            asleep = if state.is_asleep { asleep + look.elapsed().min(LOOK) } else { Duration::ZERO };
+            look = Instant::now();
+            if asleep > PATIENCE || state.effort.saturating_sub(effort) > EFFORT {
                 let name = self.progress.function().map_or("no call", |index| FUNCTIONS[index].name);
                 process.kill().map_err(failed)?;
                 process.wait().map_err(failed)?;
@@ -234,6 +241,31 @@ fn shrink(whole: &Genes, fails: impl Fn(&Genes) -> bool) -> Genes {
         }
     }
     best
+}
+
+/// What the system knows of a process. On a busy machine a thread may want to run for seconds and not be let; so the
+/// clock alone says nothing.
+struct ProcessState {
+    /// Whether all threads sleep.
+    is_asleep: bool,
+    /// Time on processors.
+    effort: Duration,
+}
+
+impl ProcessState {
+    fn of(process: u32) -> ProcessState {
+        let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+        let mut state = ProcessState { is_asleep: true, effort: Duration::ZERO };
+        for thread in threads {
+            // Behind the name, which ends with the last bracket: state, and as fields 14 and 15 ticks of 10 ms.
+            let text = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            let mut fields = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+            state.is_asleep &= fields.next().is_none_or(|letter| letter == "S");
+            let ticks: u64 = fields.skip(10).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+            state.effort += Duration::from_millis(10 * ticks);
+        }
+        state
+    }
 }
 
 /// Calls that may wait for ever when the program has arranged it so.

@@ -96,7 +96,7 @@ enum Command {
         /// What the inputs are drawn from; the same seed draws the same ones
         #[arg(long)]
         seed: Option<u64>,
-        /// Only this: c-interface, sequences, json, profiles, suppressions, report or environment
+        /// Only this: c-interface, sequences, json, profiles, suppressions, report, faults or environment
         #[arg(long)]
         target: Option<String>,
         /// Build everything with a sanitizer (address), which takes a nightly toolchain

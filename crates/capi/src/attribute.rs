@@ -2,6 +2,7 @@
 
 use crate::door::{array, doors, text};
 use softacl_engine::handle::{Key, Kind, Slots};
+use softacl_engine::system::gather;
 use softacl_engine::{Error, Result, fail};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
@@ -79,7 +80,7 @@ fn list<T: Clone>(count: i32, values: *const T) -> Result<Vec<T>> {
         return fail(Error::Argument(format!("numValues is {count}")));
     };
     match array(values, count, "values")? {
-        Some(values) => Ok(values.to_vec()),
+        Some(values) => gather(values.iter().cloned().map(Ok), "attribute"),
         None if count == 0 => Ok(Vec::new()),
         None => fail(Error::Null("values")),
     }

@@ -2,6 +2,7 @@
 
 use crate::door::{array, doors, out, require, text};
 use ascendcl_sys::*;
+use softacl_engine::system::gather;
 use softacl_engine::{Caller, Change, Compare, Error, NotifyKey, Result, fail, fault};
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
@@ -37,7 +38,7 @@ doors! {
         if count == 0 {
             return fail(Error::Argument("num is 0".to_owned()));
         }
-        let all: Result<Vec<usize>> = notifies.iter().map(|notify| given(*notify)).collect();
+        let all = gather(notifies.iter().map(|notify| given(*notify)), "notifies");
         require(caller, "aclrtNotifyBatchReset")?;
         caller.reset_notifies(&all?)
     }

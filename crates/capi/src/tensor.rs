@@ -5,6 +5,7 @@
 use crate::door::{array, doors, out, text};
 use ascendcl_sys::*;
 use softacl_engine::handle::{Key, Kind, Slots};
+use softacl_engine::system::gather;
 use softacl_engine::{Error, Result, fail};
 use std::ffi::{c_char, c_void};
 use std::fmt;
@@ -195,7 +196,9 @@ doors! {
 
     /// The value is copied: the program may free its own at once.
     fn aclSetTensorConst(tensor: *mut c_void, data: *mut c_void, size: usize) |_caller| {
-        let value = array(data.cast::<u8>().cast_const(), size, "dataBuffer")?.map(<[u8]>::to_vec);
+        let value = array(data.cast::<u8>().cast_const(), size, "dataBuffer")?
+            .map(|bytes| gather(bytes.iter().copied().map(Ok), "a constant"))
+            .transpose()?;
         change(tensor, |tensor| {
             tensor.constant = value;
             Ok(())

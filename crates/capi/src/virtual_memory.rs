@@ -2,6 +2,7 @@
 
 use crate::door::{Out, array, doors, out, require};
 use ascendcl_sys::*;
+use softacl_engine::system::gather;
 use softacl_engine::{Caller, Error, Home, PhysicalRequest, Result, Rights, fail};
 use std::ffi::c_void;
 
@@ -89,7 +90,7 @@ doors! {
         }
         require(caller, "aclrtMemSetAccess")?;
         let entries = array(entries.cast_const(), count, "desc")?.unwrap_or(&[]);
-        let grants: Vec<_> = entries.iter().map(grant).collect::<Result<_>>()?;
+        let grants = gather(entries.iter().map(grant), "access rights")?;
         caller.grant_access(pointer as usize, size, &grants)
     }
 
@@ -366,5 +367,5 @@ pub(crate) fn check_processes(processes: *mut i32, count: usize) -> Result<Vec<u
         let wrong = || Box::new(Error::Parameter(format!("{id} is not the id of a process")));
         u32::try_from(*id).ok().filter(|id| *id > 0).ok_or_else(wrong)
     };
-    list.iter().map(id).collect()
+    gather(list.iter().map(id), "processes")
 }

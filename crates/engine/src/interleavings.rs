@@ -3,12 +3,16 @@
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p softacl-engine --release --lib`.
 
 use crate::handle::{Kind, Slots};
+use crate::record::Record;
 use crate::shares::Shares;
+use crate::signal::Signal;
+use crate::stream::awaited::Awaited;
 use crate::stream::bell::Bell;
 use crate::stream::completion::Completion;
+use crate::stream::failure::FirstFailure;
 use crate::stream::lane::Readiness;
 use crate::stream::track::Track;
-use crate::sync::{AtomicU32, Ordering, lock};
+use crate::sync::{AtomicBool, AtomicU32, Ordering, lock};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -226,5 +230,85 @@ fn a_failed_unit_ends_the_work() {
         shared.wait();
         assert!(shared.have_failed());
         helper.join().unwrap();
+    });
+}
+
+/// A thread that sleeps for a stream is called when there is a job, or sees it; or its task is finished.
+#[test]
+fn a_dozing_thread_is_called_for_help() {
+    loom::model(|| {
+        let shared = Arc::new((Awaited::<u32>::default(), Completion::default(), AtomicBool::new(false)));
+        let sleeper = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.0.doze(7, || shared.1.sleep_unless(1, || shared.2.load(Ordering::Acquire)));
+            })
+        };
+        shared.2.store(true, Ordering::Release);
+        shared.0.call(|_| &shared.1);
+        sleeper.join().unwrap();
+    });
+}
+
+/// Two tasks fail while a third thread asks: each failure that is told was the first since the last question, none
+/// is told twice, and when all is quiet there is one left exactly if it was not told.
+#[test]
+fn a_failure_is_told_once_and_never_lost() {
+    loom::model(|| {
+        let first = Arc::new(FirstFailure::<u32>::default());
+        let failing = {
+            let first = Arc::clone(&first);
+            thread::spawn(move || {
+                first.note(1);
+                first.note(2);
+            })
+        };
+        let asked = first.take();
+        failing.join().unwrap();
+        let left = first.take();
+        // The second is forgotten when it came before the first was told, as it should be.
+        assert!(matches!((asked, left), (None, Some(1)) | (Some(1), Some(2) | None)), "{asked:?} {left:?}");
+        assert!(first.take().is_none() && !first.is_there());
+    });
+}
+
+/// A stream that is about to wait for a signal sees it or is listed by who raises it.
+#[test]
+fn a_signal_is_seen_or_told() {
+    loom::model(|| {
+        let signal = Arc::new(Signal::default());
+        let raiser = {
+            let signal = Arc::clone(&signal);
+            thread::spawn(move || signal.raise())
+        };
+        signal.watch(5);
+        let seen = signal.is_up();
+        let told = raiser.join().unwrap();
+        assert!(seen || told == [5]);
+    });
+}
+
+/// A record is read while its allocation ends and another one takes its place: what is read was true of one of them.
+#[test]
+fn bounds_are_those_of_one_life() {
+    loom::model(|| {
+        let record = Arc::new(Record::default());
+        record.place(1000);
+        record.open(10);
+        let heap = {
+            let record = Arc::clone(&record);
+            thread::spawn(move || {
+                assert_eq!(record.close(), 10);
+                record.place(2000);
+                record.open(20);
+            })
+        };
+        for _ in 0..2 {
+            if let Some(bounds) = record.bounds() {
+                assert!(bounds.1 == 0 || [(1000, 10), (2000, 20)].contains(&bounds), "{bounds:?}");
+            }
+        }
+        heap.join().unwrap();
+        assert_eq!(record.bounds(), Some((2000, 20)));
     });
 }

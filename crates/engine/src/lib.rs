@@ -53,7 +53,13 @@ mod memory;
 mod notify;
 #[cfg(not(loom))]
 pub mod probe;
+#[cfg(loom)]
+#[path = "memory/record.rs"]
+mod record;
 mod shares;
+#[cfg(loom)]
+#[path = "graph/signal.rs"]
+mod signal;
 mod stream;
 mod sync;
 #[cfg(not(loom))]

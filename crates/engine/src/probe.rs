@@ -274,7 +274,11 @@ impl Task {
             }
             Task::Annotation(touch) => vec![*touch],
             Task::Node { node, .. } => match node.current() {
-                Ok(content) => content.task().accesses(memory),
+                // Its list is not copied only to be looked at.
+                Ok(content) => content.with_task(|task| match task {
+                    Task::Batch(_) => task.accesses(memory),
+                    _ => content.task().map_or_else(|_| Vec::new(), |task| task.accesses(memory)),
+                }),
                 Err(_) => Vec::new(),
             },
             Task::Record { .. }

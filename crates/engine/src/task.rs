@@ -123,10 +123,23 @@ pub(crate) enum Waited {
 }
 
 /// Many copies that count as one task.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) spans: Spans,
     pub(crate) bytes: usize,
+}
+
+impl Batch {
+    /// The same, for another run of a graph.
+    pub(crate) fn again(&self) -> Result<Batch> {
+        let none = || Error::OutOfMemory {
+            place: "the host (batch)".to_owned(),
+            asked: self.spans.len() * size_of::<Span>(),
+            free: 0,
+            total: 0,
+        };
+        Ok(Batch { spans: self.spans.again().ok_or_else(none)?, bytes: self.bytes })
+    }
 }
 
 /// Rows of equal width.

@@ -5,6 +5,7 @@
 //! with, the world orders the two, with an event or with a wait; so every program is free of races,
 //! its result is that of running the calls one after the other, and any schedule must reach it.
 
+pub mod faults;
 pub mod memory;
 pub mod order;
 pub mod program;
@@ -13,4 +14,4 @@ pub mod shrink;
 pub mod world;
 
 pub use program::{Operation, Program};
-pub use world::run;
+pub use world::{Stage, run, run_on};

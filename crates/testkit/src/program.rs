@@ -167,6 +167,25 @@ pub enum Operation {
         source: u32,
         stream: u32,
     },
+    /// Memory of the other device.
+    AllocatePeer {
+        size: u32,
+    },
+    /// From one device to the other.
+    CopyPeer {
+        target: u32,
+        source: u32,
+        at: u32,
+        len: u32,
+        stream: u32,
+        blocking: bool,
+    },
+    /// From now on a failed task stops the context of the stream.
+    StopOnFailure {
+        stream: u32,
+    },
+    /// Looks at the health of the device and repairs it.
+    Repair,
     /// Changes a byte that the model does not know of; never drawn, for testing the tests.
     Corrupt {
         target: u32,
@@ -209,6 +228,40 @@ impl Program {
         }
         operations.push(Operation::Verify);
         Program { operations }
+    }
+
+    /// The same, for a stage with two devices and faults.
+    pub fn on_stage(seed: u64, length: usize, streams: usize) -> Program {
+        let plain = Program::with_streams(seed, length, streams);
+        let mut rng = Rng::with_seed(seed ^ 0xfa17_0000_fa17);
+        let mut operations = Vec::new();
+        for (at, operation) in plain.operations.into_iter().enumerate() {
+            operations.push(operation);
+            if at == 2 {
+                operations.push(Operation::AllocatePeer { size: 5000 });
+            }
+            if at > 2 && rng.u32(0..8) == 0 {
+                operations.push(stage_operation(&mut rng));
+            }
+        }
+        operations.push(Operation::Verify);
+        Program { operations }
+    }
+}
+
+fn stage_operation(rng: &mut Rng) -> Operation {
+    match rng.u32(0..40) {
+        0..=3 => Operation::AllocatePeer { size: size(rng) },
+        4 => Operation::StopOnFailure { stream: rng.u32(..) },
+        5..=6 => Operation::Repair,
+        _ => Operation::CopyPeer {
+            target: rng.u32(..),
+            source: rng.u32(..),
+            at: rng.u32(..),
+            len: length(rng),
+            stream: rng.u32(..),
+            blocking: rng.u32(0..4) == 0,
+        },
     }
 }
 

@@ -1,13 +1,16 @@
 //! Scenarios: a whole machine drawn from a seed, with a program for each of its threads.
 //!
-//! The chip, the schedule, the number of devices, cores and threads are drawn too. Rules for faults would be drawn
-//! here and go into the configuration of the machine; the world would then have to know which failures to expect.
+//! The chip, the schedule, the number of devices, contexts, cores and threads are drawn too. In half of the scenarios
+//! every thread has two devices of its own, and in most of those there are rules for faults.
 
-use crate::{Program, run};
+use crate::faults::FaultRule;
+use crate::{Program, Stage, run_on};
 use fastrand::Rng;
+use softacl_engine::injection::{Injection, Vocabulary, parse};
 use softacl_engine::{Config, Machine, Schedule};
 use softacl_profiles::profile;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 const CHIPS: &[&str] = &["Ascend910B", "Ascend910C", "Ascend950", "Ascend310P", "Ascend310B", "Ascend910A"];
@@ -18,12 +21,35 @@ pub struct Scenario {
     pub schedule: Schedule,
     pub devices: u32,
     pub cores: usize,
-    /// A program for each thread; thread n is on device n, as far as there are so many.
-    pub programs: Vec<Program>,
+    /// What each thread runs, and where.
+    pub parts: Vec<(Stage, Program)>,
 }
 
 impl Scenario {
     pub fn random(seed: u64) -> Scenario {
+        let mut scenario = Scenario::plain(seed);
+        // Numbers of their own, so that a kept seed still means what it did before.
+        let mut rng = Rng::with_seed(seed ^ 0x57a6_e000_57a6_e000);
+        if rng.bool() {
+            return scenario;
+        }
+        scenario.devices = 2 * scenario.parts.len() as u32;
+        let has_rules = rng.u32(0..4) != 0;
+        for (thread, (stage, program)) in scenario.parts.iter_mut().enumerate() {
+            let rules = if has_rules { rng.usize(0..5) } else { 0 };
+            *program = Program::on_stage(rng.u64(..), rng.usize(20..250), rng.usize(1..8));
+            *stage = Stage {
+                device: 2 * thread as u32,
+                peer: Some(2 * thread as u32 + 1),
+                contexts: rng.usize(1..4),
+                rules: (0..rules).map(|_| FaultRule::random(&mut rng)).collect(),
+            };
+        }
+        scenario
+    }
+
+    /// One context for each thread, which is on the device of its number as far as there are so many; no faults.
+    pub fn plain(seed: u64) -> Scenario {
         let mut rng = Rng::with_seed(seed);
         let schedule = match rng.u32(0..6) {
             0 => Schedule::Early,
@@ -33,22 +59,37 @@ impl Scenario {
         };
         let threads = [1, 1, 2, 3, 5][rng.usize(..5)];
         let programs = (0..threads).map(|_| Program::with_streams(rng.u64(..), rng.usize(20..250), rng.usize(1..8)));
-        let programs = programs.collect();
-        Scenario {
-            chip: CHIPS[rng.usize(..CHIPS.len())],
-            schedule,
-            programs,
-            devices: rng.u32(1..4),
-            cores: rng.usize(1..5),
-        }
+        let programs: Vec<Program> = programs.collect();
+        let chip = CHIPS[rng.usize(..CHIPS.len())];
+        let devices = rng.u32(1..4);
+        let stage = |thread| Stage { device: thread as u32 % devices, peer: None, contexts: 1, rules: Vec::new() };
+        let parts = programs.into_iter().enumerate().map(|(thread, program)| (stage(thread), program)).collect();
+        Scenario { chip, schedule, devices, cores: rng.usize(1..5), parts }
     }
 
     pub fn operations(&self) -> usize {
-        self.programs.iter().map(|program| program.operations.len()).sum()
+        self.parts.iter().map(|(_, program)| program.operations.len()).sum()
     }
 
-    /// Runs every program at the same time on one machine, and requires that nothing is left.
-    pub fn run(&self) -> Result<(), String> {
+    pub fn rules(&self) -> usize {
+        self.parts.iter().map(|(stage, _)| stage.rules.len()).sum()
+    }
+
+    /// The rules of all threads, as the engine reads them.
+    fn injection(&self) -> Result<Option<Arc<Injection>>, String> {
+        let text = |(stage, _): &(Stage, Program)| -> Vec<String> {
+            stage.rules.iter().map(|rule| rule.text(stage.device, stage.peer)).collect()
+        };
+        let lines: Vec<String> = self.parts.iter().flat_map(text).collect();
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        let words = Vocabulary { function: |_| Ok(()), code: |_| None };
+        let rules = parse(&lines.join("\n"), words).map_err(|error| error.to_string())?;
+        Ok(Some(Arc::new(Injection::new(rules))))
+    }
+
+    fn machine(&self) -> Result<Arc<Machine>, String> {
         let config = Config {
             profile: profile(Some(self.chip), None).map_err(|error| error.to_string())?,
             devices: (0..self.devices).collect(),
@@ -56,17 +97,23 @@ impl Scenario {
             schedule: self.schedule,
             patience: Duration::from_millis(20),
             cores: self.cores,
+            injection: self.injection()?,
             ..Config::default()
         };
-        let machine = Machine::new(config).map_err(|error| error.to_string())?;
+        Machine::new(config).map_err(|error| error.to_string())
+    }
+
+    /// Runs every program at the same time on one machine, and requires that nothing is left. Says how many faults
+    /// there were.
+    pub fn run(&self) -> Result<u64, String> {
+        let machine = self.machine()?;
         let failures: Vec<String> = std::thread::scope(|scope| {
             let started: Vec<_> = self
-                .programs
+                .parts
                 .iter()
-                .enumerate()
-                .map(|(thread, program)| {
-                    let (machine, device) = (&machine, thread as u32 % self.devices);
-                    scope.spawn(move || run(machine, device, program))
+                .map(|(stage, program)| {
+                    let machine = &machine;
+                    scope.spawn(move || run_on(machine, stage, program))
                 })
                 .collect();
             let ends = started.into_iter().enumerate().map(|(thread, started)| match started.join() {
@@ -80,25 +127,32 @@ impl Scenario {
             return Err(failure);
         }
         let left = machine.live_allocations();
-        if left.is_empty() { Ok(()) } else { Err(format!("{} allocations are left", left.len())) }
+        let fired = machine.injection().map_or(0, |injection| injection.rules().iter().map(|rule| rule.fired()).sum());
+        if left.is_empty() { Ok(fired) } else { Err(format!("{} allocations are left", left.len())) }
     }
 
-    /// The smallest scenario found that still fails: threads are left out, then operations.
+    /// The smallest scenario found that still fails: threads are left out, then rules, then operations.
     pub fn shrink(&self, fails: impl Fn(&Scenario) -> bool) -> Scenario {
         let mut best = self.clone();
         let mut thread = 0;
-        while thread < best.programs.len() {
+        while thread < best.parts.len() {
             let mut candidate = best.clone();
-            candidate.programs.remove(thread);
-            if !candidate.programs.is_empty() && fails(&candidate) { best = candidate } else { thread += 1 }
+            candidate.parts.remove(thread);
+            if !candidate.parts.is_empty() && fails(&candidate) { best = candidate } else { thread += 1 }
         }
-        for thread in 0..best.programs.len() {
-            let program = crate::shrink::shrink(&best.programs[thread], |program| {
+        for thread in 0..best.parts.len() {
+            let mut rule = 0;
+            while rule < best.parts[thread].0.rules.len() {
                 let mut candidate = best.clone();
-                candidate.programs[thread] = program.clone();
+                candidate.parts[thread].0.rules.remove(rule);
+                if fails(&candidate) { best = candidate } else { rule += 1 }
+            }
+            let program = crate::shrink::shrink(&best.parts[thread].1, |program| {
+                let mut candidate = best.clone();
+                candidate.parts[thread].1 = program.clone();
                 fails(&candidate)
             });
-            best.programs[thread] = program;
+            best.parts[thread].1 = program;
         }
         best
     }
@@ -107,8 +161,12 @@ impl Scenario {
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} x {}, schedule {}, {} cores", self.devices, self.chip, self.schedule, self.cores)?;
-        for (thread, program) in self.programs.iter().enumerate() {
-            writeln!(f, "thread {thread}: {:#?}", program.operations)?;
+        for (thread, (stage, program)) in self.parts.iter().enumerate() {
+            let Stage { device, peer, contexts, rules } = stage;
+            let rules: Vec<String> = rules.iter().map(|rule| rule.text(*device, *peer)).collect();
+            let peer = peer.map_or(String::new(), |peer| format!(" and {peer}"));
+            writeln!(f, "thread {thread} on device {device}{peer}, {contexts} contexts, rules: {}", rules.join("; "))?;
+            writeln!(f, "{:#?}", program.operations)?;
         }
         Ok(())
     }
@@ -119,11 +177,53 @@ mod tests {
     use super::*;
     use crate::Operation;
 
+    /// The model foretells every fault: one that does not come is noticed, whatever its kind.
+    #[test]
+    fn a_fault_that_does_not_come_is_noticed() {
+        use crate::faults::{Effect, Kind, Point};
+        let program = Program {
+            operations: vec![
+                Operation::AllocateDevice { size: 100 },
+                Operation::AllocatePinned { size: 100 },
+                Operation::CreateStream,
+                Operation::CopyAsync { target: 0, source: 1, at: 0, len: 64, stream: 0 },
+                Operation::CopyAsync { target: 0, source: 1, at: 0, len: 64, stream: 0 },
+                Operation::Verify,
+            ],
+        };
+        let faults = [
+            (Point::Task(Some(Kind::Copy)), Effect::Code(507_013)),
+            (Point::Task(None), Effect::Stuck),
+            (Point::Task(None), Effect::Ecc),
+            (Point::Task(None), Effect::Lost),
+            (Point::Allocation, Effect::Code(207_001)),
+            (Point::Call("aclrtMemcpyAsync"), Effect::Code(107_000)),
+        ];
+        for (point, effect) in faults {
+            let rule = FaultRule { point, at_least: 0, first: 1, last: 1, effect };
+            let stage = |rules| Stage { device: 0, peer: Some(1), contexts: 2, rules };
+            let scenario = |rules| Scenario {
+                chip: CHIPS[0],
+                schedule: Schedule::Late,
+                devices: 2,
+                cores: 2,
+                parts: vec![(stage(rules), program.clone())],
+            };
+            assert_eq!(scenario(vec![rule]).run(), Ok(1), "{rule}");
+            let without = scenario(Vec::new()).machine().unwrap();
+            assert!(run_on(&without, &stage(vec![rule]), &program).is_err(), "{rule} did not come, and nobody saw it");
+            if matches!(point, Point::Task(_)) && effect != Effect::Stuck {
+                let with = scenario(vec![rule]).machine().unwrap();
+                assert!(run_on(&with, &stage(Vec::new()), &program).is_err(), "{rule} came, and nobody saw it");
+            }
+        }
+    }
+
     #[test]
     fn a_wrong_byte_in_one_thread_is_found_and_made_small() {
-        let mut scenario = Scenario::random(3);
-        scenario.programs.push(Program::random(7, 30));
-        let last = scenario.programs.last_mut().unwrap();
+        let mut scenario = Scenario::plain(3);
+        scenario.parts.push((Stage { device: 0, peer: None, contexts: 1, rules: Vec::new() }, Program::random(7, 30)));
+        let (_, last) = scenario.parts.last_mut().unwrap();
         last.operations.extend([Operation::Corrupt { target: 0 }, Operation::Verify]);
         assert!(scenario.run().unwrap_err().contains("the model says"));
         let small = scenario.shrink(|candidate| candidate.run().is_err());

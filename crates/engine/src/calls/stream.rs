@@ -123,6 +123,8 @@ impl Caller<'_> {
         let (key, stream) = self.stream(raw)?;
         check_idle_of_capture(stream, "aborted")?;
         let runs = self.machine.drop_pending(key, stream);
+        // A step that stands still goes on now that its run is given up.
+        self.machine.look_again();
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         // A callback that was just being handed to its thread is taken back at the next look.
         while !self.machine.wait(point, deadline(ABORT_LOOK_MS)) {

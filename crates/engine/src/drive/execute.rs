@@ -87,8 +87,9 @@ impl Machine {
         let outcome = match node.current() {
             // The content stays while the task runs: it may hold what the task reads.
             Ok(content) => match content.task() {
-                Task::Condition(condition) => Outcome::Finished(self.run_condition(stream, &condition, run)),
-                task => self.execute(key, stream, sequence, task),
+                Ok(Task::Condition(condition)) => Outcome::Finished(self.run_condition(stream, &condition, run)),
+                Ok(task) => self.execute(key, stream, sequence, task),
+                Err(error) => Outcome::Finished(Err(error)),
             },
             Err(error) => Outcome::Finished(Err(error)),
         };

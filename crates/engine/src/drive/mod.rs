@@ -249,8 +249,10 @@ impl Machine {
             && (is_shared || manner == Manner::Streaming)
             && !self.is_stopped(stream)
         {
-            let mut sorted = self.shelf.list(group.len());
-            if spans::commute(group, &mut sorted) {
+            // Without memory for the list they are copied in order.
+            if let Some(mut sorted) = self.shelf.list_of(group.len())
+                && spans::commute(group, &mut sorted)
+            {
                 let copied = if is_shared {
                     workers.share(self, Job::many(sorted, manner))
                 } else {

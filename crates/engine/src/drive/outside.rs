@@ -7,6 +7,7 @@
 
 use crate::bytes;
 use crate::error::{Error, Result, fail};
+use crate::graph::Run;
 use crate::machine::Machine;
 use crate::memory::shared::SharedCounters;
 use crate::notify::{Compare, Counter};
@@ -33,8 +34,8 @@ pub(crate) enum Sign {
     Value { reach: usize, value: u64, condition: ValueCondition },
     /// Only the timeout ends it: a fault rule made a task slow.
     Pause,
-    /// Nothing does: a fault rule made a task stand still.
-    Never,
+    /// Nothing does: a fault rule made a task stand still. A step of a graph stands until its run is given up.
+    Never(Option<Arc<Run>>),
     /// A notify, or a counting one.
     Notify { counter: Arc<Counter>, compare: Compare, clears: bool },
 }
@@ -102,13 +103,13 @@ impl Vigil {
             Sign::Value { .. } => "value wait",
             Sign::Notify { .. } => "notify wait",
             Sign::Pause => "slow task",
-            Sign::Never => "stuck task",
+            Sign::Never(_) => "stuck task",
         }
     }
 
     /// Whether it waits for ever.
     pub(crate) fn is_stuck(&self) -> bool {
-        matches!(self.sign, Sign::Never)
+        matches!(self.sign, Sign::Never(_))
     }
 
     /// The bytes that it looks at.
@@ -156,7 +157,8 @@ impl Vigil {
                 bytes::read(*reach).map_or(true, |found| condition.holds(u64::from_le_bytes(found), *value))
             }
             Sign::Notify { counter, compare, .. } => compare.holds(counter.value()),
-            Sign::Pause | Sign::Never => false,
+            Sign::Never(Some(run)) => run.is_cancelled.load(Ordering::Acquire),
+            Sign::Pause | Sign::Never(None) => false,
         }
     }
 

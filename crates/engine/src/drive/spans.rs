@@ -54,11 +54,12 @@ pub(crate) struct Spans {
     shelf: Shelf,
 }
 
-impl Clone for Spans {
-    fn clone(&self) -> Self {
-        let mut copy = self.shelf.list(self.list.len());
+impl Spans {
+    /// The same once more. `None`: the host has not that much memory.
+    pub(crate) fn again(&self) -> Option<Spans> {
+        let mut copy = self.shelf.list_of(self.list.len())?;
         copy.extend_from_slice(&self.list);
-        copy
+        Some(copy)
     }
 }
 

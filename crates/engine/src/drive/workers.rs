@@ -9,10 +9,11 @@ use super::job::Job;
 use super::{Limit, Stop};
 use crate::bytes::Fault;
 use crate::machine::Machine;
+use crate::stream::awaited::Awaited;
 use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
 use crate::stream::{Stream, StreamKey, StreamPoint};
-use crate::sync::{Mutex, lock};
+use crate::sync::lock;
 use crate::task::Task;
 use crate::thread::Crew;
 use crossbeam_queue::ArrayQueue;
@@ -52,7 +53,7 @@ struct Shared {
     ready: ArrayQueue<StreamKey>,
     jobs: ArrayQueue<Arc<Job>>,
     /// Streams that threads of the program sleep for: they help with a job that comes up meanwhile.
-    awaited: Mutex<Vec<StreamKey>>,
+    awaited: Awaited<StreamKey>,
     /// Work is about to come: whoever sleeps had better not.
     alert: AtomicBool,
     bell: Bell,
@@ -65,7 +66,7 @@ impl Workers {
             shared: Arc::new(Shared {
                 ready: ArrayQueue::new(READY),
                 jobs: ArrayQueue::new(JOBS),
-                awaited: Mutex::default(),
+                awaited: Awaited::default(),
                 alert: AtomicBool::new(false),
                 bell: Bell::default(),
                 stop: AtomicBool::new(false),
@@ -107,9 +108,7 @@ impl Workers {
                 self.shared.bell.ring_one();
             }
         }
-        for key in lock(&self.shared.awaited).iter() {
-            machine.streams.slot(*key).track.completion.call_for_help();
-        }
+        self.shared.awaited.call(|key| &machine.streams.slot(key).track.completion);
         job.complete()
     }
 
@@ -150,13 +149,9 @@ impl Workers {
     /// has to when the thread that looks after waits for the outside could not be started.
     fn doze(&self, machine: &Machine, point: StreamPoint) {
         let completion = &machine.streams.slot(point.stream).track.completion;
-        // Listed before it looks at the jobs for the last time: whoever makes one later calls.
-        lock(&self.shared.awaited).push(point.stream);
-        completion.sleep_unless(point.sequence, Instant::now() + GLANCE_UP, || !self.shared.jobs.is_empty());
-        let mut awaited = lock(&self.shared.awaited);
-        if let Some(index) = awaited.iter().position(|key| *key == point.stream) {
-            awaited.swap_remove(index);
-        }
+        self.shared.awaited.doze(point.stream, || {
+            completion.sleep_unless(point.sequence, Instant::now() + GLANCE_UP, || !self.shared.jobs.is_empty());
+        });
     }
 
     /// Runs what stands before a point, following event waits into other streams. The error is the

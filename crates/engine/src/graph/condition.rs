@@ -101,7 +101,7 @@ impl Machine {
                     return Ok(());
                 }
                 let content = node.current()?;
-                match content.task() {
+                match content.task()? {
                     Task::Condition(inner) => self.run_condition(stream, &inner, run)?,
                     task => {
                         let volume = task.volume();

@@ -38,6 +38,11 @@ impl Run {
         lock(&self.failure).get_or_insert(error);
     }
 
+    /// The streams of its branches.
+    pub(crate) fn lanes(&self) -> &[StreamKey] {
+        &self.lanes
+    }
+
     /// What became of a finished run.
     pub(crate) fn result(&self) -> Result<()> {
         lock(&self.failure).take().map_or(Ok(()), fail)
@@ -234,6 +239,7 @@ impl Machine {
                 state.end = None;
                 (take(&mut state.lanes), take(&mut state.conditions))
             };
+            lanes.iter().for_each(|lane| self.drop_stuck(*lane));
             lanes.into_iter().for_each(|lane| self.end_lane(lane));
             self.free_conditions(conditions);
         }

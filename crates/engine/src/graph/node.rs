@@ -74,8 +74,9 @@ impl Node {
 impl Content {
     /// Keeps a task, if it is one that can run again.
     pub(crate) fn new(task: Task) -> Result<Content> {
-        if again(&task).is_none() {
-            return fail(Error::Feature(format!("a {} cannot be captured", task.name())));
+        // A batch can, and copying it only to see that would take memory.
+        if !matches!(task, Task::Batch(_)) {
+            again(&task)?;
         }
         Ok(Content { task, is_gone: AtomicBool::new(false) })
     }
@@ -86,8 +87,8 @@ impl Content {
     }
 
     /// The task, once more. It may borrow from the content, which must live until it is done.
-    pub(crate) fn task(&self) -> Task {
-        again(&self.task).expect("it was checked when the content was made")
+    pub(crate) fn task(&self) -> Result<Task> {
+        again(&self.task)
     }
 
     /// Whether a sub-graph can hold it.
@@ -132,11 +133,11 @@ impl Update {
     }
 }
 
-/// The same task, for another run. `None` when it can run only once.
-fn again(task: &Task) -> Option<Task> {
-    Some(match task {
+/// The same task, for another run. An error when it can run only once, or there is no memory for its list.
+fn again(task: &Task) -> Result<Task> {
+    Ok(match task {
         Task::Copy(span) => Task::Copy(*span),
-        Task::Batch(batch) => Task::Batch(batch.clone()),
+        Task::Batch(batch) => Task::Batch(Box::new(batch.again()?)),
         Task::Plane(plane) => Task::Plane(plane.clone()),
         // The buffer stays with the content.
         Task::Staged { buffer, target } => {
@@ -159,6 +160,6 @@ fn again(task: &Task) -> Option<Task> {
         Task::Change { counter, change } => Task::Change { counter: Arc::clone(counter), change: *change },
         Task::CacheOperation => Task::CacheOperation,
         Task::Doomed(error) => Task::Doomed(error.clone()),
-        _ => return None,
+        _ => return fail(Error::Feature(format!("a {} cannot be captured", task.name()))),
     })
 }

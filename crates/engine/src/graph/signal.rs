@@ -1,10 +1,12 @@
 //! A signal: an event that graphs and ordinary streams share. It is up or down when somebody looks,
 //! unlike other events, whose waits are bound to a record when the wait is made.
 
+#[cfg(not(loom))]
 use crate::stream::StreamKey;
-use crate::sync::lock;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
+
+#[cfg(loom)]
+type StreamKey = u32;
 
 #[derive(Debug, Default)]
 pub(crate) struct Signal {

@@ -59,10 +59,22 @@ impl Machine {
     /// The end of a context drops a task that a rule made stand still, and all behind it: a card that
     /// is reset does not wait for them either.
     pub(crate) fn drop_stuck(&self, key: StreamKey) {
+        if self.injection().is_none() {
+            return;
+        }
+        let mut lanes = vec![key];
+        lock(&self.streams.slot(key).track.lane).any(|task| {
+            if let Task::Join(run) = task {
+                lanes.extend_from_slice(run.lanes());
+            }
+            false
+        });
+        // One after the other: no two lanes are locked at once.
         let is_stuck = |task: &Task| matches!(task, Task::Await(vigil) if vigil.is_stuck());
-        let stream = self.streams.slot(key);
-        if self.injection().is_some() && lock(&stream.track.lane).any(is_stuck) {
-            self.drop_pending(key, stream);
+        if lanes.iter().any(|lane| lock(&self.streams.slot(*lane).track.lane).any(is_stuck)) {
+            self.drop_pending(key, self.streams.slot(key));
+            // Steps of a run that was given up go on.
+            self.look_again();
         }
     }
 
@@ -89,9 +101,13 @@ impl Machine {
                 Fate::Fail(strike.error(code))
             }
             Effect::Slow(time) => Fate::Wait(Arc::new(Vigil::new(Sign::Pause).within(Some(time)))),
-            // A step of a graph cannot be dropped alone, so it is not left standing.
-            Effect::Stuck if matches!(task, Task::Node { .. }) => Fate::Run,
-            Effect::Stuck => Fate::Wait(Arc::new(Vigil::new(Sign::Never))),
+            Effect::Stuck => {
+                let run = match task {
+                    Task::Node { run, .. } => Some(Arc::clone(run)),
+                    _ => None,
+                };
+                Fate::Wait(Arc::new(Vigil::new(Sign::Never(run))))
+            }
             Effect::Ecc(_) => {
                 let bad = self.spoil(injection, &touches);
                 let what = bad.map_or(String::new(), |bad| format!("uncorrectable memory error in {bad}; "));
@@ -108,7 +124,7 @@ impl Machine {
     }
 
     fn struck_touches(&self, injection: &Injection, touches: &[Touch]) -> Result<()> {
-        let place = |touch: &Touch| self.memory.device_of(touch.address);
+        let place = |touch: &Touch| self.memory.home_of(touch.address);
         let mut devices: Vec<u32> = touches.iter().filter_map(place).collect();
         devices.sort_unstable();
         devices.dedup();
@@ -171,7 +187,7 @@ impl Machine {
     /// Device memory that was touched goes bad; the first of it is returned.
     fn spoil(&self, injection: &Injection, touches: &[Touch]) -> Option<BadRange> {
         let ranges = touches.iter().filter_map(|touch| {
-            let device = self.memory.device_of(touch.address)?;
+            let device = self.memory.home_of(touch.address)?;
             Some(BadRange { device, start: touch.address, len: touch.len })
         });
         let mut damage = lock(&injection.damage);

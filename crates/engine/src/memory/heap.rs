@@ -8,6 +8,7 @@
 //! by anyone. A record with size 0 is dead. Freed ranges may still be the target of queued copies:
 //! they wait in `quarantine` until those copies are done, so that no copy ever reaches a neighbour.
 
+use super::record::Record;
 use super::region::{Access, Index, Region};
 use crate::sync::lock;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,11 +26,6 @@ const GUARD: usize = PAGE;
 const KEEP_COMMITTED: usize = 512 << 20;
 /// Allocations that a heap can have at once.
 const RECORDS: u32 = 1 << 22;
-
-/// Start and size of an allocation.
-type Record = [AtomicUsize; 2];
-const START: usize = 0;
-const SIZE: usize = 1;
 
 /// The bounds of a live allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,14 +179,10 @@ impl Heap {
         (offset < self.len).then(|| self.index.at(offset / PAGE).load(Ordering::Acquire))
     }
 
-    /// The bounds in a record. A record that changes meanwhile has none: a start and a size of two
-    /// lives would be bounds that never were.
+    /// The bounds in a record.
     #[inline]
     fn extent(&self, number: u32) -> Option<Extent> {
-        let record = self.record(number);
-        let size = record[SIZE].load(Ordering::Acquire);
-        let start = record[START].load(Ordering::Acquire);
-        (record[SIZE].load(Ordering::Relaxed) == size).then_some(Extent { start, size })
+        self.record(number).bounds().map(|(start, size)| Extent { start, size })
     }
 
     /// Allocates; `None` when the capacity or the addresses are used up.
@@ -205,7 +197,7 @@ impl Heap {
             Some(index) => state.warm.remove(index),
             None => self.place(&mut state, span)?,
         };
-        self.record(number)[SIZE].store(size, Ordering::Release);
+        self.record(number).open(size);
         state.used += span;
         state.peak = state.peak.max(state.used + self.aside.load(Ordering::Relaxed));
         state.stale = state.stale.saturating_sub(span);
@@ -239,7 +231,7 @@ impl Heap {
         state.take(hole, room);
         state.give(hole, start - hole);
         state.give(start + footprint, room - (start - hole) - footprint);
-        self.record(number)[START].store(start, Ordering::Release);
+        self.record(number).place(start);
         for page in (start - self.base) / PAGE..(start - self.base + span) / PAGE {
             self.index.at(page).store(number, Ordering::Release);
         }
@@ -259,7 +251,7 @@ impl Heap {
     pub(crate) fn park(&self, start: usize) -> bool {
         let mut state = lock(&self.state);
         let Some(number) = self.live_at(start) else { return false };
-        let span = self.record(number)[SIZE].swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
+        let span = self.record(number).close().next_multiple_of(PAGE);
         state.parked.insert(start, (number, span));
         true
     }
@@ -269,7 +261,7 @@ impl Heap {
         let mut state = lock(&self.state);
         let Some((number, span)) = state.parked.remove(&start) else { return false };
         debug_assert!(size.next_multiple_of(PAGE) == span);
-        self.record(number)[SIZE].store(size, Ordering::Release);
+        self.record(number).open(size);
         true
     }
 
@@ -289,7 +281,7 @@ impl Heap {
 
     /// Ends a live allocation.
     fn end(&self, state: &mut State, start: usize, number: u32, idle: impl FnOnce(usize) -> Option<Idle>) {
-        let span = self.record(number)[SIZE].swap(0, Ordering::AcqRel).next_multiple_of(PAGE);
+        let span = self.record(number).close().next_multiple_of(PAGE);
         state.release(start, span, number, idle(span));
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod exchange;
 pub(crate) mod heap;
 pub(crate) mod physical;
 pub(crate) mod pool;
+mod record;
 mod region;
 pub(crate) mod registration;
 pub(crate) mod reservation;
@@ -183,6 +184,16 @@ impl Memory {
         let (start, len) = self.addresses;
         let offset = address.wrapping_sub(start);
         (offset < len).then_some((offset >> self.stride_bits) as u32)
+    }
+
+    /// The same, also for device memory that is mapped at a reserved address.
+    pub(crate) fn home_of(&self, address: usize) -> Option<u32> {
+        let mapped =
+            || match self.reserved.contains(address).then(|| self.reserved.find("mapped", address))?.ok()?.place {
+                Place::Device(device) => Some(device),
+                _ => None,
+            };
+        self.device_of(address).or_else(mapped)
     }
 
     /// Where the engine reaches a device address.

@@ -3,6 +3,7 @@
 //! A region reserves addresses; memory is committed by the kernel on first touch. It never forms a
 //! reference to bytes that programs may touch: it hands out addresses.
 
+use super::record::Record;
 use crate::injection::Resource;
 use crate::system;
 use std::ffi::CStr;
@@ -223,8 +224,8 @@ pub(crate) unsafe trait Counters: Sync {}
 unsafe impl Counters for AtomicU32 {}
 // SAFETY: an atomic integer.
 unsafe impl Counters for AtomicUsize {}
-// SAFETY: several of them.
-unsafe impl<T: Counters, const N: usize> Counters for [T; N] {}
+// SAFETY: two of them.
+unsafe impl Counters for Record {}
 
 /// A large array of zeroed counters that costs memory only where it is touched.
 pub(crate) struct Index<T> {

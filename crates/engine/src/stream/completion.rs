@@ -55,8 +55,13 @@ impl Completion {
         self.bell.sleep_until(Some(deadline), || self.done() >= sequence || is_needed());
     }
 
+    /// The same without a time.
+    #[cfg(loom)]
+    pub(crate) fn sleep_unless(&self, sequence: u64, is_needed: impl Fn() -> bool) {
+        self.bell.sleep(|| self.done() >= sequence || is_needed());
+    }
+
     /// Lets those who sleep look whether there is something to help with.
-    #[cfg(not(loom))]
     pub(crate) fn call_for_help(&self) {
         self.bell.ring();
     }

@@ -6,8 +6,10 @@
 //! Who may touch what: identity is written while the slot is taken and before the handle is known
 //! to anyone; the track looks after itself.
 
+pub(crate) mod awaited;
 pub(crate) mod bell;
 pub(crate) mod completion;
+pub(crate) mod failure;
 pub(crate) mod lane;
 pub(crate) mod track;
 
@@ -18,6 +20,7 @@ pub use live::{Stream, StreamKey, StreamSettings, StreamTraits};
 
 #[cfg(not(loom))]
 mod live {
+    use super::failure::FirstFailure;
     use super::lane::Point;
     use super::track::Track;
     use crate::context::ContextKey;
@@ -68,9 +71,7 @@ mod live {
         pub(crate) is_noted: AtomicBool,
         /// Polls in a row that found the stream busy; see the stepped driver.
         pub(crate) polls: AtomicU32,
-        /// Whether there is a failure, for those who find none.
-        has_failed: AtomicBool,
-        failure: Mutex<Option<Error>>,
+        failure: FirstFailure<Error>,
         pub(crate) settings: Mutex<StreamSettings>,
     }
 
@@ -97,10 +98,9 @@ mod live {
             self.device.store(device, Ordering::Relaxed);
             self.priority.store(traits.priority, Ordering::Relaxed);
             self.flags.store(traits.flags, Ordering::Relaxed);
-            self.has_failed.store(false, Ordering::Relaxed);
             self.is_diverted.store(false, Ordering::Relaxed);
             *lock(&self.diversion) = None;
-            *lock(&self.failure) = None;
+            self.failure.clear();
             *lock(&self.settings) = StreamSettings::default();
         }
 
@@ -194,29 +194,23 @@ mod live {
 
         /// Remembers the first failure until somebody asks.
         pub(crate) fn fail(&self, error: Error) {
-            lock(&self.failure).get_or_insert(error);
-            self.has_failed.store(true, Ordering::Release);
+            self.failure.note(error);
         }
 
         /// Whether everything is done and nothing failed that nobody has asked for.
         #[inline]
         pub(crate) fn is_clean(&self) -> bool {
-            self.track.completion.done() >= self.newest() && !self.has_failed.load(Ordering::Acquire)
+            self.track.completion.done() >= self.newest() && !self.failure.is_there()
         }
 
         /// The failure that nobody has asked for yet.
         pub(crate) fn failure(&self) -> Option<Error> {
-            lock(&self.failure).clone()
+            self.failure.look()
         }
 
         #[inline]
         pub(crate) fn take_failure(&self) -> Option<Error> {
-            if !self.has_failed.load(Ordering::Acquire) {
-                return None;
-            }
-            let mut failure = lock(&self.failure);
-            self.has_failed.store(false, Ordering::Relaxed);
-            failure.take()
+            self.failure.take()
         }
     }
 }

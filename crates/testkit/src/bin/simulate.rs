@@ -10,8 +10,9 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A scenario takes a fraction of a second; on a machine that is busy, more.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// A scenario takes a fraction of a second; on a machine that is busy, more. Counted in looks, each a second apart: a
+/// process that was stopped has not looked.
+const PATIENCE: u32 = 90;
 /// A failure that comes and goes with the threads is looked for so often.
 const ATTEMPTS: usize = 5;
 
@@ -26,12 +27,13 @@ fn main() -> ExitCode {
     };
     std::thread::spawn(watch);
     let start = Instant::now();
-    let (mut programs, mut operations, mut kinds) = (0, 0, BTreeMap::new());
+    let (mut programs, mut operations, mut rules, mut faults, mut kinds) = (0, 0, 0, 0, BTreeMap::new());
     while start.elapsed().as_secs() < seconds {
         let seed = seed.wrapping_add(COUNT.load(Ordering::Relaxed));
         CURRENT.store(seed, Ordering::Relaxed);
         let scenario = Scenario::random(seed);
-        if let Err(failure) = scenario.run() {
+        let run = scenario.run();
+        if let Err(failure) = run {
             println!("simulate: seed {seed} fails: {failure}");
             COUNT.fetch_add(1, Ordering::Relaxed);
             let fails = |candidate: &Scenario| {
@@ -45,15 +47,17 @@ fn main() -> ExitCode {
             );
             return ExitCode::FAILURE;
         }
-        programs += scenario.programs.len();
+        programs += scenario.parts.len();
         operations += scenario.operations();
-        for operation in scenario.programs.iter().flat_map(|program| &program.operations) {
+        rules += scenario.rules();
+        faults += run.unwrap_or(0);
+        for operation in scenario.parts.iter().flat_map(|(_, program)| &program.operations) {
             *kinds.entry(name(operation)).or_insert(0u64) += 1;
         }
         COUNT.fetch_add(1, Ordering::Relaxed);
     }
     println!(
-        "simulate: {} scenarios, {programs} programs, {operations} operations of {} kinds in {:.0} s agree with the model, seeds from {seed}",
+        "simulate: {} scenarios, {programs} programs, {operations} operations of {} kinds, {faults} faults by {rules} rules in {:.0} s agree with the model, seeds from {seed}",
         COUNT.load(Ordering::Relaxed),
         kinds.len(),
         start.elapsed().as_secs_f64()
@@ -63,10 +67,13 @@ fn main() -> ExitCode {
 
 /// Ends the process when a scenario does not.
 fn watch() {
+    let (mut seen, mut looks) = (0, 0);
     loop {
-        let seen = COUNT.load(Ordering::Relaxed);
-        std::thread::sleep(PATIENCE);
-        if COUNT.load(Ordering::Relaxed) == seen {
+        std::thread::sleep(Duration::from_secs(1));
+        let count = COUNT.load(Ordering::Relaxed);
+        looks = if count == seen { looks + 1 } else { 0 };
+        seen = count;
+        if looks > PATIENCE {
             let seed = CURRENT.load(Ordering::Relaxed);
             println!("simulate: seed {seed} does not end\n{}", Scenario::random(seed));
             std::process::exit(1);

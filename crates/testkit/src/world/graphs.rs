@@ -2,17 +2,18 @@
 //! times. For everything outside, a run is one task of the stream that launches it.
 
 use super::*;
+use crate::faults::Effect;
 use fastrand::Rng;
 use std::sync::Arc;
 
 /// What one step does to the model, and the parts it uses.
 struct Step {
-    effect: Effect,
+    action: Action,
     to: Part,
     from: Option<Part>,
 }
 
-enum Effect {
+enum Action {
     Copy,
     /// The bytes were taken when the step was captured.
     Staged(Vec<u8>),
@@ -23,8 +24,19 @@ enum Effect {
 
 impl Step {
     fn parts(&self) -> impl Iterator<Item = (&Part, bool)> {
-        let from = if let Effect::Staged(_) = self.effect { None } else { self.from.as_ref() };
+        let from = if let Action::Staged(_) = self.action { None } else { self.from.as_ref() };
         [(&self.to, true)].into_iter().chain(from.map(|part| (part, false)))
+    }
+
+    /// What the rules make of it.
+    fn meets(&self, oracle: &mut Oracle) -> Option<Effect> {
+        let kind = match self.action {
+            Action::Copy | Action::Staged(_) => Kind::Copy,
+            Action::Fill(_) => Kind::Fill,
+            Action::Reduce(_) => Kind::Reduce,
+            Action::Increment => return None,
+        };
+        oracle.task(kind, self.to.range.len(), false)
     }
 
     fn conflicts(&self, other: &Step) -> bool {
@@ -37,6 +49,9 @@ impl Step {
 impl World<'_> {
     pub(super) fn graph(&mut self, seed: u32, steps: u32, runs: u32, stream: u32, side: u32) -> Result<(), Failure> {
         let (Some(origin), Some(side)) = (self.stream(stream), self.stream(side)) else { return Ok(()) };
+        // A graph belongs to one context.
+        let context = self.streams[origin].context;
+        let side = if self.streams[side].context == context { side } else { origin };
         let branches = if side == origin { vec![origin] } else { vec![origin, side] };
         let mut rng = Rng::with_seed(seed.into());
         let mut drawn = Vec::new();
@@ -46,18 +61,38 @@ impl World<'_> {
             }
         }
         let graph = self.capture(&branches, &drawn)?;
-        let calls_host = drawn.iter().any(|(step, _)| matches!(step.effect, Effect::Increment));
+        let calls_host = drawn.iter().any(|(step, _)| matches!(step.action, Action::Increment));
         for _ in 0..runs {
-            let Some(launch) = self.stream(rng.u32(..)) else { continue };
+            let Some(launch) = self.stream(rng.u32(..)).filter(|stream| self.streams[*stream].context == context)
+            else {
+                continue;
+            };
             for (step, _) in &drawn {
                 for (part, writes) in step.parts() {
                     self.order_stream(launch, part, writes)?;
                 }
             }
-            ok(self.caller.launch_graph(graph, self.streams[launch].handle))?;
+            // Rules are asked when a graph is launched, for each step in the order of the capture.
+            let mut oracle = self.oracle.clone();
+            let effects: Vec<_> = drawn.iter().map(|(step, _)| step.meets(&mut oracle)).collect();
+            let fails = |effect: &Option<Effect>| matches!(effect, Some(Effect::Code(_)));
+            let is_grave = |effect: &Effect| !matches!(effect, Effect::Code(_) | Effect::SlowUs(_));
+            if effects.iter().flatten().any(is_grave) || (self.contexts[context].stops && effects.iter().any(fails)) {
+                // What other branches would still have done is up to the schedule.
+                continue;
+            }
+            self.oracle = oracle;
+            let handle = self.enter_stream(launch)?;
+            ok(self.caller.launch_graph(graph, handle))?;
             let parts: Vec<_> = drawn.iter().flat_map(|(step, _)| step.parts()).collect();
             self.task(launch, &parts);
-            drawn.iter().for_each(|(step, _)| self.apply(step));
+            // A step that fails moves nothing, the others go on; the run gives the code of one of them.
+            let whole = drawn.iter().zip(&effects).filter(|(_, effect)| !fails(effect));
+            whole.for_each(|((step, _), _)| self.apply(step));
+            let codes: Vec<i32> = effects.iter().filter_map(|effect| effect.and_then(Effect::code)).collect();
+            if !codes.is_empty() {
+                self.streams[launch].expect_failure(&codes);
+            }
             if calls_host {
                 // As for host functions alone: they would write freed memory.
                 self.synchronize(launch)?;
@@ -71,33 +106,33 @@ impl World<'_> {
         let (target, source, at, len) = (rng.u32(..), rng.u32(..), rng.u32(..), rng.u32(1..9000));
         let device = self.buffer(target, &[Where::Device]);
         let known = [Where::Device, Where::Pinned];
-        let step = |effect, pair: Option<(Part, Part)>| pair.map(|(to, from)| Step { effect, to, from: Some(from) });
+        let step = |action, pair: Option<(Part, Part)>| pair.map(|(to, from)| Step { action, to, from: Some(from) });
         Ok(match rng.u32(0..10) {
-            0..=2 => step(Effect::Copy, self.pair(device, self.buffer(source, &known), at, len, 1)),
+            0..=2 => step(Action::Copy, self.pair(device, self.buffer(source, &known), at, len, 1)),
             3..=4 => {
                 let host = self.buffer(target, &[Where::Pinned]);
-                step(Effect::Copy, self.pair(host, self.buffer(source, &[Where::Device]), at, len, 1))
+                step(Action::Copy, self.pair(host, self.buffer(source, &[Where::Device]), at, len, 1))
             }
             5 => {
                 let host = self.buffer(source, &[Where::Pinned, Where::Pageable]);
                 let Some((to, from)) = self.pair(device, host, at, len, 1) else { return Ok(None) };
                 self.order_host(&from, false)?;
                 let bytes = self.buffers[from.buffer].model[from.range.clone()].to_vec();
-                Some(Step { effect: Effect::Staged(bytes), to, from: Some(from) })
+                Some(Step { action: Action::Staged(bytes), to, from: Some(from) })
             }
             6 => device.and_then(|buffer| self.part(buffer, at, len, 1)).map(|to| Step {
-                effect: Effect::Fill(at as u8),
+                action: Action::Fill(at as u8),
                 to,
                 from: None,
             }),
             7..=8 => {
                 let kind = 10 + (source % 4) as i32;
-                step(Effect::Reduce(kind), self.pair(device, self.buffer(source, &[Where::Device]), at, len, 4))
+                step(Action::Reduce(kind), self.pair(device, self.buffer(source, &[Where::Device]), at, len, 4))
             }
             _ => {
                 let pinned = self.buffer(target, &[Where::Pinned]);
                 pinned.and_then(|buffer| self.part(buffer, at, len % 500, 1)).map(|to| Step {
-                    effect: Effect::Increment,
+                    action: Action::Increment,
                     to,
                     from: None,
                 })
@@ -109,6 +144,7 @@ impl World<'_> {
     fn capture(&self, branches: &[usize], drawn: &[(Step, usize)]) -> Result<usize, Failure> {
         let caller = self.caller;
         let handles: Vec<usize> = branches.iter().map(|stream| self.streams[*stream].handle).collect();
+        self.enter_stream(branches[0])?;
         let event = ok(caller.create_event(EventKind::Extended(1)))?.raw();
         let follow = |to: usize, from: usize| {
             ok(caller.record_event(event, handles[from]))?;
@@ -139,20 +175,20 @@ impl World<'_> {
     /// Makes the call that is captured.
     fn issue(&self, step: &Step, stream: usize) -> Result<(), Failure> {
         let (caller, count, target) = (self.caller, step.to.range.len(), self.address(&step.to));
-        match (&step.effect, &step.from) {
-            (Effect::Copy, Some(from)) => ok(caller.copy_async(self.request(&step.to, from, kinds::DEFAULT), stream)),
-            (Effect::Staged(_), Some(from)) => {
+        match (&step.action, &step.from) {
+            (Action::Copy, Some(from)) => ok(caller.copy_async(self.request(&step.to, from, kinds::DEFAULT), stream)),
+            (Action::Staged(_), Some(from)) => {
                 ok(caller.copy_async(self.request(&step.to, from, kinds::HOST_TO_BUFFER_TO_DEVICE), stream))
             }
-            (Effect::Fill(byte), _) => {
+            (Action::Fill(byte), _) => {
                 ok(caller.fill_async(FillRequest { target, capacity: count, byte: *byte, count }, stream))
             }
-            (Effect::Reduce(kind), Some(from)) => {
+            (Action::Reduce(kind), Some(from)) => {
                 let source = self.address(from);
                 let request = ReduceRequest { target, source, count, kind: *kind, element: 3, reserved: 0 };
                 ok(caller.reduce_async(request, stream))
             }
-            (Effect::Increment, _) => {
+            (Action::Increment, _) => {
                 let function = move || {
                     for address in target..target + count {
                         let byte = address as *mut u8;
@@ -172,18 +208,18 @@ impl World<'_> {
             world.buffers[from.buffer].model[from.range.clone()].to_vec()
         };
         let range = step.to.range.clone();
-        match &step.effect {
-            Effect::Copy => {
+        match &step.action {
+            Action::Copy => {
                 let bytes = source(self);
                 memory::copy(&mut self.buffers[step.to.buffer].model, range.start, &bytes);
             }
-            Effect::Staged(bytes) => memory::copy(&mut self.buffers[step.to.buffer].model, range.start, bytes),
-            Effect::Fill(byte) => memory::fill(&mut self.buffers[step.to.buffer].model, range, *byte),
-            Effect::Reduce(kind) => {
+            Action::Staged(bytes) => memory::copy(&mut self.buffers[step.to.buffer].model, range.start, bytes),
+            Action::Fill(byte) => memory::fill(&mut self.buffers[step.to.buffer].model, range, *byte),
+            Action::Reduce(kind) => {
                 let bytes = source(self);
                 memory::reduce(&mut self.buffers[step.to.buffer].model, range.start, &bytes, *kind);
             }
-            Effect::Increment => memory::increment(&mut self.buffers[step.to.buffer].model, range),
+            Action::Increment => memory::increment(&mut self.buffers[step.to.buffer].model, range),
         }
     }
 

@@ -1,15 +1,19 @@
 //! The world: runs a program on a machine and on the model at once, and compares.
 //!
-//! This file chooses and orders; `copies`, `graphs`, `objects` and `sources` make the calls.
+//! This file chooses and orders; `copies`, `graphs`, `objects` and `sources` make the calls; `faults` knows what
+//! rules must do to them.
 
 mod copies;
+mod faults;
 mod graphs;
 mod objects;
 mod sources;
 
+use crate::faults::{FaultRule, Kind, Oracle};
 use crate::memory::{self, Bytes};
 use crate::order::{Access, Clock};
 use crate::program::{Operation, Program};
+use faults::{Work, expect};
 use softacl_engine::*;
 use std::cell::Cell;
 use std::ops::Range;
@@ -25,6 +29,8 @@ enum Where {
     Device,
     Pinned,
     Pageable,
+    /// Memory of the other device of the world.
+    Peer,
 }
 
 /// Where memory came from, which is where it goes back to.
@@ -53,6 +59,29 @@ struct StreamState {
     /// What has happened before its next task.
     clock: Clock,
     live: bool,
+    /// The context of the world that it belongs to.
+    context: usize,
+    /// A task has failed or will: one of these codes comes at the next wait.
+    failure: Option<Vec<i32>>,
+}
+
+struct ContextState {
+    handle: usize,
+    device: u32,
+    /// Whether a failed task stops it.
+    stops: bool,
+}
+
+/// What a program has of the machine, and the rules that its devices meet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stage {
+    pub device: u32,
+    /// Another device that nobody else uses.
+    pub peer: Option<u32>,
+    /// Contexts on the device.
+    pub contexts: usize,
+    /// Rules about the device, which nobody else may use then.
+    pub rules: Vec<FaultRule>,
 }
 
 struct EventState {
@@ -63,6 +92,12 @@ struct EventState {
 struct World<'m> {
     caller: Caller<'m>,
     device: u32,
+    peer: Option<u32>,
+    /// Those on the device, and one on the peer.
+    contexts: Vec<ContextState>,
+    oracle: Oracle,
+    /// Device memory that the next task reads besides its buffers.
+    aside: Range<usize>,
     buffers: Vec<Buffer>,
     streams: Vec<StreamState>,
     events: Vec<EventState>,
@@ -79,13 +114,34 @@ pub type Failure = String;
 
 /// Runs a program on a machine, on one of its devices, and compares all bytes with the model.
 pub fn run(machine: &Machine, device: u32, program: &Program) -> Result<(), Failure> {
+    run_on(machine, &Stage { device, peer: None, contexts: 1, rules: Vec::new() }, program)
+}
+
+/// The same, with several contexts, another device, and faults.
+pub fn run_on(machine: &Machine, stage: &Stage, program: &Program) -> Result<(), Failure> {
     let current = Cell::new(None);
     let caller = Caller::new(machine, &current);
     let set_up = |error: Box<Error>| format!("set-up: {error}");
-    let context = caller.create_context(device.into()).map_err(set_up)?;
+    let device = stage.device;
+    let peer = stage.peer.filter(|_| machine.config().profile.chip.peer.supported);
+    let mut contexts = Vec::new();
+    for device in peer.into_iter().chain(std::iter::repeat_n(device, stage.contexts.max(1))) {
+        let handle = caller.create_context(device.into()).map_err(set_up)?.raw();
+        contexts.insert(0, ContextState { handle, device, stops: false });
+    }
+    if let Some(peer) = peer {
+        caller.enable_peer_access(peer.into()).map_err(set_up)?;
+        caller.set_current_context(contexts[contexts.len() - 1].handle).map_err(set_up)?;
+        caller.enable_peer_access(device.into()).map_err(set_up)?;
+        caller.set_current_context(contexts[0].handle).map_err(set_up)?;
+    }
     let mut world = World {
         caller,
         device,
+        peer,
+        contexts,
+        oracle: Oracle::new(&stage.rules),
+        aside: 0..0,
         buffers: Vec::new(),
         streams: Vec::new(),
         events: Vec::new(),
@@ -103,7 +159,7 @@ pub fn run(machine: &Machine, device: u32, program: &Program) -> Result<(), Fail
         world.step(*operation).map_err(|failure| format!("operation {index}, {operation:?}: {failure}"))?;
     }
     world.tear_down().map_err(|failure| format!("tear-down: {failure}"))?;
-    caller.destroy_context(context.raw()).map_err(set_up)
+    world.contexts.iter().try_for_each(|context| caller.destroy_context(context.handle)).map_err(set_up)
 }
 
 /// A part of a buffer.
@@ -148,6 +204,12 @@ impl World<'_> {
             Signal { from, to, kind, first } => self.signal(from, to, kind, first),
             AllocateFromPool { size, stream } => self.allocate_from_pool(size as usize, stream),
             AllocateMapped { granules } => self.allocate_mapped(granules as usize),
+            AllocatePeer { size } => self.allocate(Where::Peer, size as usize),
+            CopyPeer { target, source, at, len, stream, blocking } => {
+                self.copy_peer(target, source, at, len, stream, blocking)
+            }
+            StopOnFailure { stream } => self.stop_on_failure(stream),
+            Repair => self.repair(),
             Record { event, stream } => self.record(event, stream),
             Wait { event, stream } => self.wait(event, stream),
             Synchronize { stream } => match self.stream(stream) {

@@ -11,7 +11,15 @@ impl World<'_> {
         let size = size.max(1);
         let mut pageable = None;
         let address = match place {
-            Where::Device => ok(self.caller.allocate(size))?,
+            Where::Device => match self.device_memory(size)? {
+                Some(address) => address,
+                None => return Ok(()),
+            },
+            Where::Peer if self.peer.is_none() => return Ok(()),
+            Where::Peer => {
+                self.enter(self.contexts.len() - 1)?;
+                ok(self.caller.allocate(size))?
+            }
             Where::Pinned => ok(self.caller.allocate_host(size))?,
             Where::Pageable => pageable.insert(vec![0u8; size].into_boxed_slice()).as_mut_ptr() as usize,
         };
@@ -29,7 +37,7 @@ impl World<'_> {
 
     /// Frees, sometimes while tasks still use the buffer: that must not hurt anybody else.
     pub(super) fn free(&mut self, number: u32, wait: bool) -> Result<(), Failure> {
-        let Some(buffer) = self.buffer(number, &[Where::Device, Where::Pinned]) else { return Ok(()) };
+        let Some(buffer) = self.buffer(number, &[Where::Device, Where::Pinned, Where::Peer]) else { return Ok(()) };
         if wait {
             let whole = Part { buffer, range: 0..self.buffers[buffer].model.len() };
             self.order_host(&whole, true)?;
@@ -45,8 +53,8 @@ impl World<'_> {
         match (buffer.place, buffer.source) {
             (Where::Pageable, _) => Ok(()),
             (Where::Pinned, _) => ok(self.caller.free_host(buffer.address)),
-            (Where::Device, Source::Heap | Source::Pool) => ok(self.caller.free(buffer.address)),
-            (Where::Device, Source::Physical(handle)) => {
+            (Where::Device | Where::Peer, Source::Heap | Source::Pool) => ok(self.caller.free(buffer.address)),
+            (Where::Device | Where::Peer, Source::Physical(handle)) => {
                 ok(self.caller.unmap(buffer.address))?;
                 ok(self.caller.free_physical(handle))?;
                 ok(self.caller.release_addresses(buffer.address))
@@ -58,15 +66,26 @@ impl World<'_> {
         if self.streams.iter().filter(|stream| stream.live).count() >= MAX_STREAMS || self.streams.len() > 40 {
             return Ok(());
         }
+        if self.is_refused("aclrtCreateStream", 0)? {
+            return Ok(());
+        }
+        let own = self.contexts.len() - usize::from(self.peer.is_some());
+        self.add_stream(self.streams.len() % own)
+    }
+
+    pub(super) fn add_stream(&mut self, context: usize) -> Result<(), Failure> {
+        self.enter(context)?;
         let handle = ok(self.caller.create_stream(StreamTraits::default()))?.raw();
-        self.streams.push(StreamState { handle, time: 0, clock: Clock::default(), live: true });
+        self.streams.push(StreamState { handle, time: 0, clock: Clock::default(), live: true, context, failure: None });
         Ok(())
     }
 
     pub(super) fn destroy_stream(&mut self, number: u32) -> Result<(), Failure> {
         let Some(stream) = self.stream(number) else { return Ok(()) };
-        ok(self.caller.destroy_stream(self.streams[stream].handle))?;
+        let handle = self.enter_stream(stream)?;
+        ok(self.caller.destroy_stream(handle))?;
         self.streams[stream].live = false;
+        self.streams[stream].failure = None;
         let clock = self.streams[stream].clock.clone();
         self.finished(&clock);
         Ok(())
@@ -84,7 +103,8 @@ impl World<'_> {
                 unsafe { byte.write(byte.read().wrapping_add(1)) };
             }
         };
-        ok(self.caller.launch_host_function(self.streams[stream].handle, Arc::new(function)))?;
+        let handle = self.enter_stream(stream)?;
+        ok(self.caller.launch_host_function(handle, Arc::new(function)))?;
         self.task(stream, &[(&part, true)]);
         memory::increment(&mut self.buffers[part.buffer].model, part.range.clone());
         // Freed pinned memory is not written by the machine, but a host function writes it all the
@@ -108,7 +128,8 @@ impl World<'_> {
     }
 
     pub(super) fn record_on(&mut self, event: usize, stream: usize) -> Result<(), Failure> {
-        ok(self.caller.record_event(self.events[event].handle, self.streams[stream].handle))?;
+        let handle = self.enter_stream(stream)?;
+        ok(self.caller.record_event(self.events[event].handle, handle))?;
         self.task(stream, &[]);
         self.events[event].record = Some(self.streams[stream].clock.clone());
         Ok(())
@@ -120,7 +141,8 @@ impl World<'_> {
     }
 
     pub(super) fn wait_on(&mut self, event: usize, stream: usize) -> Result<(), Failure> {
-        ok(self.caller.stream_wait_event(self.streams[stream].handle, self.events[event].handle))?;
+        let handle = self.enter_stream(stream)?;
+        ok(self.caller.stream_wait_event(handle, self.events[event].handle))?;
         self.task(stream, &[]);
         if let Some(record) = self.events[event].record.clone() {
             self.streams[stream].clock.learn_all(&record);
@@ -130,7 +152,9 @@ impl World<'_> {
 
     pub(super) fn synchronize(&mut self, stream: usize) -> Result<(), Failure> {
         if self.streams[stream].live {
-            ok(self.caller.synchronize_stream(self.streams[stream].handle, -1))?;
+            let handle = self.enter_stream(stream)?;
+            let failure = self.streams[stream].failure.take();
+            expect(self.caller.synchronize_stream(handle, -1), failure)?;
         }
         let clock = self.streams[stream].clock.clone();
         self.finished(&clock);
@@ -147,7 +171,13 @@ impl World<'_> {
     }
 
     pub(super) fn synchronize_device(&mut self) -> Result<(), Failure> {
-        ok(self.caller.synchronize_device(-1))?;
+        for context in 0..self.contexts.len() {
+            self.enter(context)?;
+            let streams = self.streams.iter_mut().filter(|stream| stream.live && stream.context == context);
+            // All failures are taken; that of the oldest stream is told.
+            let failures: Vec<_> = streams.filter_map(|stream| stream.failure.take()).collect();
+            expect(self.caller.synchronize_device(-1), failures.into_iter().next())?;
+        }
         for stream in 0..self.streams.len() {
             let clock = self.streams[stream].clock.clone();
             self.finished(&clock);
@@ -157,7 +187,8 @@ impl World<'_> {
 
     pub(super) fn query(&mut self, stream: u32) -> Result<(), Failure> {
         let Some(stream) = self.stream(stream) else { return Ok(()) };
-        if ok(self.caller.is_stream_finished(self.streams[stream].handle))? {
+        let handle = self.enter_stream(stream)?;
+        if ok(self.caller.is_stream_finished(handle))? {
             let clock = self.streams[stream].clock.clone();
             self.finished(&clock);
         }
@@ -172,7 +203,7 @@ impl World<'_> {
             return Ok(());
         };
         let (device, pinned) = (&self.buffers[device], &self.buffers[pinned]);
-        let handle = self.streams[stream].handle;
+        let handle = self.enter_stream(stream)?;
         let copy =
             |target, source, count, capacity| CopyRequest { target, capacity, source, count, kind: kinds::DEFAULT };
         let caller = self.caller;
@@ -210,7 +241,10 @@ impl World<'_> {
         self.synchronize_device()?;
         self.destroy_graphs()?;
         self.forget_signals()?;
+        self.check_health()?;
         for (index, buffer) in self.buffers.iter().enumerate() {
+            let of_peer = buffer.place == Where::Peer;
+            self.enter(if of_peer { self.contexts.len() - 1 } else { 0 })?;
             let size = buffer.model.len();
             let mut found = vec![0u8; size];
             ok(self.caller.copy(CopyRequest {

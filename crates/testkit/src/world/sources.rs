@@ -26,6 +26,8 @@ impl World<'_> {
             return Ok(());
         }
         let (caller, teller, waiter) = (self.caller, self.streams[from].handle, self.streams[to].handle);
+        let (telling, waiting) = (self.streams[from].context, self.streams[to].context);
+        self.enter(telling)?;
         let value = u64::from(kind) + 1;
         let (tell, wait): (Step<'_>, Step<'_>) = match kind % 3 {
             0 => {
@@ -47,7 +49,7 @@ impl World<'_> {
                 )
             }
             _ => {
-                let cell = self.cell()?;
+                let Some(cell) = self.cell()? else { return Ok(()) };
                 let condition =
                     [ValueCondition::Equal, ValueCondition::AtLeast, ValueCondition::And][kind as usize / 3 % 3];
                 (
@@ -56,12 +58,10 @@ impl World<'_> {
                 )
             }
         };
-        if first {
-            ok(wait())?;
-            ok(tell())?;
-        } else {
-            ok(tell())?;
-            ok(wait())?;
+        let steps = if first { [(waiting, wait), (telling, tell)] } else { [(telling, tell), (waiting, wait)] };
+        for (context, step) in steps {
+            self.enter(context)?;
+            ok(step())?;
         }
         self.task(from, &[]);
         self.task(to, &[]);
@@ -71,18 +71,18 @@ impl World<'_> {
     }
 
     /// A cell with 0 in it that nobody uses.
-    fn cell(&mut self) -> Result<usize, Failure> {
+    fn cell(&mut self) -> Result<Option<usize>, Failure> {
         let start = match self.signals.cells {
             Some(start) => start,
             None => {
                 let (count, caller) = (MAX_SIGNALS * CELL, self.caller);
-                let start = ok(caller.allocate(count))?;
+                let Some(start) = self.device_memory(count)? else { return Ok(None) };
                 ok(caller.fill(FillRequest { target: start, capacity: count, byte: 0, count }))?;
                 *self.signals.cells.insert(start)
             }
         };
         self.signals.used += 1;
-        Ok(start + (self.signals.used - 1) * CELL)
+        Ok(Some(start + (self.signals.used - 1) * CELL))
     }
 
     /// Everything is over: notifies and cells can go.
@@ -96,17 +96,17 @@ impl World<'_> {
 
     pub(super) fn allocate_from_pool(&mut self, size: usize, stream: u32) -> Result<(), Failure> {
         let Some(stream) = self.stream(stream) else { return Ok(()) };
-        if self.buffers.len() >= MAX_BUFFERS {
+        // A pool asks for memory when it has none that is free, which is up to the schedule.
+        if self.buffers.len() >= MAX_BUFFERS || self.oracle.has_allocation_rules() {
             return Ok(());
         }
+        let handle = self.enter_stream(stream)?;
         let pool = match self.pool {
             Some(pool) => pool,
             None => *self.pool.insert(ok(self.caller.create_pool(self.device.into(), 0))?.raw()),
         };
-        let (size, handle) = (size.max(1), self.streams[stream].handle);
+        let size = size.max(1);
         let address = ok(self.caller.allocate_from_pool(pool, size, handle))?;
-        // It holds whatever it held; what comes next in the stream may use it.
-        ok(self.caller.fill_async(FillRequest { target: address, capacity: size, byte: 0x33, count: size }, handle))?;
         self.buffers.push(Buffer {
             place: Where::Device,
             address,
@@ -116,7 +116,15 @@ impl World<'_> {
             accesses: Vec::new(),
         });
         let whole = Part { buffer: self.buffers.len() - 1, range: 0..size };
-        self.task(stream, &[(&whole, true)]);
+        // It holds whatever it held; what comes next in the stream may use it.
+        let request = FillRequest { target: address, capacity: size, byte: 0x33, count: size };
+        let parts = [(&whole, true)];
+        let work = Work { function: "aclrtMemsetAsync", kind: Kind::Fill, size, stream, parts: &parts };
+        if !self.submit(&work, |caller, stream| caller.fill_async(request, stream))? {
+            self.synchronize(stream)?;
+            self.enter(0)?;
+            ok(self.caller.fill(request))?;
+        }
         Ok(())
     }
 
@@ -125,7 +133,8 @@ impl World<'_> {
         let Some(stream) = self.stream(stream) else { return Ok(()) };
         let whole = Part { buffer, range: 0..self.buffers[buffer].model.len() };
         self.order_stream(stream, &whole, true)?;
-        ok(self.caller.free_to_pool(self.buffers[buffer].address, self.streams[stream].handle))?;
+        let handle = self.enter_stream(stream)?;
+        ok(self.caller.free_to_pool(self.buffers[buffer].address, handle))?;
         self.task(stream, &[]);
         self.buffers.swap_remove(buffer);
         Ok(())
@@ -134,6 +143,7 @@ impl World<'_> {
     /// Ends the pool with what is left of it; nothing runs any more.
     pub(super) fn end_pool(&mut self) -> Result<(), Failure> {
         let Some(pool) = self.pool.take() else { return Ok(()) };
+        self.enter(0)?;
         let stream = ok(self.caller.create_stream(StreamTraits::default()))?.raw();
         while let Some(index) = self.buffers.iter().position(|buffer| buffer.source == Source::Pool) {
             ok(self.caller.free_to_pool(self.buffers.swap_remove(index).address, stream))?;
@@ -147,6 +157,7 @@ impl World<'_> {
         if self.buffers.len() >= MAX_BUFFERS {
             return Ok(());
         }
+        self.enter(0)?;
         let (caller, size) = (self.caller, granules.max(1) * GRANULE);
         let home = Home::Device(self.device);
         let address = ok(caller.reserve_addresses(size, None))?;

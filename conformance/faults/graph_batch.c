@@ -1,0 +1,47 @@
+// softacl-only
+// soc: Ascend910B
+// env: SOFTACL_FAULTS=buffer[size>=1000]@2=fail
+// schedules: all
+/* Each run of a graph needs a list of its own for a batch, whose length the program has chosen: no memory for it is
+   207001 at the wait, and not the end of the process. */
+#include "../batch/forms.h"
+
+#define ENTRIES 64
+#define SIZE 64
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtStream stream = new_stream();
+    uint8_t *pinned = (uint8_t *)pinned_memory(ENTRIES * SIZE), *device = (uint8_t *)device_memory(ENTRIES * SIZE);
+    void *dsts[ENTRIES], *srcs[ENTRIES];
+    size_t sizes[ENTRIES], indexes[1] = {0}, index = 0;
+    aclrtMemcpyBatchAttr attrs[1] = {host_to_device()};
+    for (size_t i = 0; i < ENTRIES; i++) {
+        dsts[i] = device + i * SIZE;
+        srcs[i] = pinned + i * SIZE;
+        sizes[i] = SIZE;
+    }
+    aclmdlRI graph = NULL;
+    REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    EXPECT_OK(aclrtMemcpyBatchAsync(dsts, sizes, srcs, sizes, ENTRIES, attrs, indexes, 1, &index, stream)); /* buffer 1 */
+    REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
+    static const aclError expected[] = {207001, 0, 0};
+    EXPECT_OK(aclrtMemset(device, ENTRIES * SIZE, 0, ENTRIES * SIZE));
+    for (uint32_t run = 0; run < 3; run++) {
+        fill_pattern(pinned, ENTRIES * SIZE, run);
+        EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
+        EXPECT_CODE(aclrtSynchronizeStream(stream), expected[run]);
+        if (expected[run] == 0) {
+            EXPECT_DEVICE_PATTERN(device, ENTRIES * SIZE, run);
+        } else {
+            EXPECT_DEVICE_VALUE(device, ENTRIES * SIZE, 0);
+        }
+    }
+    EXPECT_OK(aclmdlRIDestroy(graph));
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}

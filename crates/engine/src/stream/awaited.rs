@@ -1,0 +1,34 @@
+//! Who sleeps for a stream: threads that would rather help with a job than sleep on.
+//!
+//! A thread lists its stream before it looks at the jobs for the last time; whoever makes a job does so before it
+//! reads the list. So either the thread sees the job or it is called.
+
+use super::completion::Completion;
+use crate::sync::{Mutex, lock};
+
+pub(crate) struct Awaited<K>(Mutex<Vec<K>>);
+
+impl<K> Default for Awaited<K> {
+    fn default() -> Self {
+        Awaited(Mutex::new(Vec::new()))
+    }
+}
+
+impl<K: Copy + PartialEq> Awaited<K> {
+    /// Sleeps until a task of the stream is finished, there is something to do, or the time is over.
+    pub(crate) fn doze(&self, stream: K, sleep: impl FnOnce()) {
+        lock(&self.0).push(stream);
+        sleep();
+        let mut awaited = lock(&self.0);
+        if let Some(index) = awaited.iter().position(|key| *key == stream) {
+            awaited.swap_remove(index);
+        }
+    }
+
+    /// There is something to do.
+    pub(crate) fn call<'a>(&self, completion: impl Fn(K) -> &'a Completion) {
+        for stream in lock(&self.0).iter() {
+            completion(*stream).call_for_help();
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! What rules do to a program: every call and task is foretold by the oracle, and the machine must agree.
+//!
+//! A refused call changes nothing. A task that fails moves nothing; its code comes at the next wait for its stream,
+//! once. What stops a context or loses a device is met alone, when nothing else runs, because what else would still
+//! have run is up to the schedule; then the program does what a program has to do: contexts are ended and made anew.
+
+use super::*;
+use crate::faults::{ECC, EVENT_TIMEOUT, Effect, Kind, LOST, STREAM_TIMEOUT};
+use softacl_engine::injection::{DeviceHealth, Facts};
+
+/// How long a wait for what never comes may take.
+const MOMENT_MS: i32 = 2;
+
+/// A task that is about to be submitted.
+pub(super) struct Work<'a> {
+    pub function: &'static str,
+    pub kind: Kind,
+    pub size: usize,
+    pub stream: usize,
+    pub parts: &'a [(&'a Part, bool)],
+}
+
+impl World<'_> {
+    /// Makes a context of the world the current one.
+    pub(super) fn enter(&self, context: usize) -> Result<(), Failure> {
+        ok(self.caller.set_current_context(self.contexts[context].handle))
+    }
+
+    pub(super) fn enter_stream(&self, stream: usize) -> Result<usize, Failure> {
+        self.enter(self.streams[stream].context)?;
+        Ok(self.streams[stream].handle)
+    }
+
+    /// Asks the rules as the door of the interface does. `true`: the call is refused, and nothing has happened.
+    pub(super) fn is_refused(&mut self, function: &'static str, size: usize) -> Result<bool, Failure> {
+        let expected = self.oracle.call(function, size);
+        if expected == Some(Effect::Lost) {
+            self.quiesce()?;
+        }
+        let machine = self.caller.machine();
+        let facts = || Facts { size: Some(size as u64), device: Some(self.device.into()), ..Facts::default() };
+        let struck = machine.injection().and_then(|injection| injection.call(function, facts));
+        let found = struck.and_then(|strike| machine.struck_call(&strike, Some(self.device))).map(|e| e.code());
+        let code = match expected {
+            Some(Effect::Code(code)) => Some(code),
+            Some(Effect::Lost) => Some(LOST),
+            _ => None,
+        };
+        if found != code {
+            return Err(format!("{function} of {size} bytes: the rules say {found:?}, the model {code:?}"));
+        }
+        if expected == Some(Effect::Lost) {
+            self.be_lost()?;
+        }
+        Ok(code.is_some())
+    }
+
+    /// Device memory, unless the rules have none.
+    pub(super) fn device_memory(&mut self, size: usize) -> Result<Option<usize>, Failure> {
+        self.enter(0)?;
+        if self.is_refused("aclrtMalloc", size)? {
+            return Ok(None);
+        }
+        let expected = self.oracle.allocation(size);
+        let allocated = self.caller.allocate(size);
+        match expected {
+            None => ok(allocated).map(Some),
+            Some(code) => must_fail(allocated, code, "an allocation").map(|()| None),
+        }
+    }
+
+    /// Submits a task and knows what becomes of it. `true`: it runs, and the model has to follow.
+    pub(super) fn submit(
+        &mut self,
+        work: &Work<'_>,
+        call: impl FnOnce(&Caller<'_>, usize) -> softacl_engine::Result<()>,
+    ) -> Result<bool, Failure> {
+        let stream = work.stream;
+        if self.is_refused(work.function, work.size)? || !self.streams[stream].live {
+            return Ok(false);
+        }
+        let crosses = [Where::Device, Where::Peer]
+            .iter()
+            .all(|place| work.parts.iter().any(|(part, _)| self.buffers[part.buffer].place == *place));
+        let effect = self.oracle.task(work.kind, work.size, crosses);
+        let stops = self.contexts[self.streams[stream].context].stops;
+        let is_grave = match effect {
+            Some(Effect::Code(_)) => stops,
+            Some(effect) => !matches!(effect, Effect::SlowUs(_)),
+            None => false,
+        };
+        if is_grave {
+            self.quiesce()?;
+        }
+        let handle = self.enter_stream(stream)?;
+        ok(call(&self.caller, handle))?;
+        self.task(stream, work.parts);
+        match effect {
+            None | Some(Effect::SlowUs(_)) => return Ok(true),
+            Some(Effect::Code(code)) => {
+                self.streams[stream].expect_failure(&[code]);
+                if stops {
+                    self.be_stopped(stream, code)?;
+                }
+            }
+            Some(Effect::Stuck) => self.be_stuck(stream)?,
+            Some(Effect::Ecc) => {
+                self.streams[stream].expect_failure(&[ECC]);
+                if stops {
+                    self.mend(work.parts)?;
+                    self.be_stopped(stream, ECC)?;
+                } else {
+                    self.be_spoilt(stream, work.parts)?;
+                }
+            }
+            Some(Effect::Lost) => self.be_lost()?,
+        }
+        Ok(false)
+    }
+
+    /// Waits for every stream; what is to fail has failed then.
+    pub(super) fn quiesce(&mut self) -> Result<(), Failure> {
+        (0..self.streams.len()).try_for_each(|stream| self.synchronize(stream))
+    }
+
+    /// The task never begins. Waits end by their timeouts, and an abort ends it.
+    fn be_stuck(&mut self, stream: usize) -> Result<(), Failure> {
+        let handle = self.enter_stream(stream)?;
+        let caller = self.caller;
+        let event = ok(caller.create_event(EventKind::Extended(1)))?.raw();
+        ok(caller.record_event(event, handle))?;
+        must_fail(caller.synchronize_stream(handle, MOMENT_MS), STREAM_TIMEOUT, "a wait for a stuck stream")?;
+        must_fail(caller.synchronize_event(event, MOMENT_MS), EVENT_TIMEOUT, "a wait for its event")?;
+        must_fail(caller.synchronize_device(MOMENT_MS), STREAM_TIMEOUT, "a wait for its device")?;
+        if ok(caller.is_stream_finished(handle))? {
+            return Err("a stuck stream says that it is finished".to_owned());
+        }
+        ok(caller.abort_stream(handle))?;
+        ok(caller.destroy_event(event))?;
+        self.synchronize(stream)
+    }
+
+    /// The device memory of the task is bad: whatever touches it fails, until it is mended.
+    fn be_spoilt(&mut self, stream: usize, parts: &[(&Part, bool)]) -> Result<(), Failure> {
+        self.synchronize(stream)?;
+        let caller = self.caller;
+        if let Some((part, _)) = parts.iter().find(|(part, _)| self.buffers[part.buffer].place == Where::Device) {
+            let (device, address) = (self.buffers[part.buffer].place, self.address(part));
+            let ranges = self.bad_ranges()?;
+            if let Some(bad) = ranges.iter().find(|bad| (bad.0..bad.0 + bad.1).contains(&address)) {
+                let mut byte = 0u8;
+                let (target, source) = (&raw mut byte as usize, bad.0);
+                let request = CopyRequest { target, capacity: 1, source, count: 1, kind: kinds::DEFAULT };
+                must_fail(caller.copy(request), ECC, "a blocking copy of bad memory")?;
+                let handle = self.enter_stream(stream)?;
+                let request = FillRequest { target: source, capacity: bad.1, byte: 0xee, count: bad.1 };
+                ok(caller.fill_async(request, handle))?;
+                self.task(stream, &[]);
+                self.streams[stream].expect_failure(&[ECC]);
+                self.synchronize(stream)?;
+            } else if !ranges.is_empty() {
+                return Err(format!("bad memory is {ranges:x?}, and not {address:#x} on the {device:?}"));
+            }
+        }
+        self.mend(parts)
+    }
+
+    /// Starts and lengths of bad memory on the devices of the world; all of it must be the program's.
+    fn bad_ranges(&self) -> Result<Vec<(usize, usize)>, Failure> {
+        let mut found = Vec::new();
+        for device in [Some(self.device), self.peer].into_iter().flatten() {
+            if let DeviceHealth::BadMemory(ranges) = ok(self.caller.machine().health(device.into()))? {
+                found.extend(ranges.iter().map(|bad| (bad.start, bad.len)));
+            }
+        }
+        Ok(found)
+    }
+
+    fn mend(&mut self, parts: &[(&Part, bool)]) -> Result<(), Failure> {
+        let machine = self.caller.machine();
+        for (start, len) in self.bad_ranges()? {
+            let is_ours = parts.iter().any(|(part, _)| {
+                let own = self.address(part);
+                own <= start && start + len <= own + part.range.len()
+            });
+            if !is_ours && !self.aside.contains(&start) {
+                return Err(format!("{len} bytes at {start:#x} are bad, which the task did not touch"));
+            }
+            let devices = [Some(self.device), self.peer].into_iter().flatten();
+            let mut mended = false;
+            for device in devices {
+                mended |= ok(machine.repair_memory(device.into(), start, len))?;
+            }
+            if !mended {
+                return Err(format!("{len} bytes at {start:#x} could not be mended"));
+            }
+        }
+        match self.bad_ranges()?.as_slice() {
+            [] => Ok(()),
+            left => Err(format!("{left:x?} is still bad")),
+        }
+    }
+
+    /// A task failed in a context that stops: everything there gives the code, other contexts go on.
+    fn be_stopped(&mut self, stream: usize, code: i32) -> Result<(), Failure> {
+        let context = self.streams[stream].context;
+        self.synchronize(stream)?;
+        let handle = self.enter_stream(stream)?;
+        let caller = self.caller;
+        must_fail(caller.synchronize_stream(handle, -1), code, "another wait in a stopped context")?;
+        must_fail(caller.synchronize_device(-1), code, "a wait for a stopped context")?;
+        must_fail(caller.record_event(self.events[0].handle, handle), code, "a record in a stopped context")?;
+        if let Some(buffer) = self.buffer(0, &[Where::Device]) {
+            let target = self.buffers[buffer].address;
+            let request = FillRequest { target, capacity: 1, byte: 0xee, count: 1 };
+            must_fail(caller.fill_async(request, handle), code, "a task in a stopped context")?;
+        }
+        for other in (0..self.contexts.len()).filter(|other| *other != context) {
+            self.enter(other)?;
+            ok(caller.synchronize_device(-1)).map_err(|why| format!("another context than the stopped one: {why}"))?;
+        }
+        self.renew(&[context])
+    }
+
+    /// The device is lost: everything on it gives the code until its contexts are gone.
+    fn be_lost(&mut self) -> Result<(), Failure> {
+        let caller = self.caller;
+        let own: Vec<usize> = (0..self.contexts.len()).filter(|at| self.contexts[*at].device == self.device).collect();
+        if ok(caller.machine().health(self.device.into()))? != DeviceHealth::Lost {
+            return Err("the device does not say that it is lost".to_owned());
+        }
+        for context in &own {
+            self.enter(*context)?;
+            must_fail(caller.synchronize_device(-1), LOST, "a wait for a lost device")?;
+            must_fail(caller.allocate(64), LOST, "an allocation on a lost device")?;
+            must_fail(caller.create_stream(StreamTraits::default()), LOST, "a new stream on a lost device")?;
+        }
+        must_fail(caller.create_context(self.device.into()), LOST, "a new context on a lost device")?;
+        if let Some(stream) = self.stream(0) {
+            let handle = self.enter_stream(stream)?;
+            must_fail(caller.synchronize_stream(handle, -1), LOST, "a wait on a lost device")?;
+            if let Some(buffer) = self.buffer(0, &[Where::Device]) {
+                let target = self.buffers[buffer].address;
+                let request = FillRequest { target, capacity: 1, byte: 0xee, count: 1 };
+                must_fail(caller.fill_async(request, handle), LOST, "a task on a lost device")?;
+                let mut byte = 0u8;
+                let host = &raw mut byte as usize;
+                let request = CopyRequest { target: host, capacity: 1, source: target, count: 1, kind: kinds::DEFAULT };
+                must_fail(caller.copy(request), LOST, "a blocking copy from a lost device")?;
+            }
+        }
+        if let Some(peer) = self.contexts.iter().position(|context| context.device != self.device) {
+            self.enter(peer)?;
+            ok(caller.synchronize_device(-1)).map_err(|why| format!("another device than the lost one: {why}"))?;
+        }
+        self.renew(&own)?;
+        self.check_health()
+    }
+
+    /// Ends contexts and makes them anew, with streams. Memory stays.
+    fn renew(&mut self, which: &[usize]) -> Result<(), Failure> {
+        let mut missing = Vec::new();
+        for context in which {
+            ok(self.caller.destroy_context(self.contexts[*context].handle))?;
+            for stream in self.streams.iter_mut().filter(|stream| stream.live && stream.context == *context) {
+                stream.live = false;
+                stream.failure = None;
+                missing.push(*context);
+            }
+        }
+        // A device without a context is reset, and whole again.
+        if self.contexts.iter().filter(|context| context.device == self.device).count() == which.len() {
+            self.oracle.repair();
+        }
+        for context in which {
+            let device = self.contexts[*context].device;
+            let handle = ok(self.caller.create_context(device.into()))?.raw();
+            self.contexts[*context] = ContextState { handle, device, stops: false };
+        }
+        self.enter(0)?;
+        self.destroy_graphs()?;
+        self.forget_signals()?;
+        missing.into_iter().take(3).try_for_each(|context| self.add_stream(context))
+    }
+
+    pub(super) fn stop_on_failure(&mut self, stream: u32) -> Result<(), Failure> {
+        let Some(stream) = self.stream(stream) else { return Ok(()) };
+        // A failure that is still on its way would stop the context when the schedule likes.
+        self.quiesce()?;
+        let handle = self.enter_stream(stream)?;
+        ok(self.caller.set_stop_on_failure(handle, true))?;
+        self.contexts[self.streams[stream].context].stops = true;
+        Ok(())
+    }
+
+    /// The devices say what is wrong with them.
+    pub(super) fn check_health(&self) -> Result<(), Failure> {
+        if self.oracle.is_silent() {
+            return Ok(());
+        }
+        let found = ok(self.caller.machine().health(self.device.into()))?;
+        let expected = match (self.oracle.is_cut, self.oracle.has_failed) {
+            (true, _) => DeviceHealth::LinkGone,
+            (_, true) => DeviceHealth::Failed,
+            _ => DeviceHealth::Well,
+        };
+        if found == expected { Ok(()) } else { Err(format!("the device is {found:?}, the model says {expected:?}")) }
+    }
+
+    pub(super) fn repair(&mut self) -> Result<(), Failure> {
+        if self.oracle.is_silent() {
+            return Ok(());
+        }
+        self.check_health()?;
+        ok(self.caller.machine().repair_device(self.device.into()))?;
+        self.oracle.repair();
+        self.check_health()
+    }
+}
+
+impl StreamState {
+    /// The next wait gives one of these codes, unless it gives an earlier one.
+    pub(super) fn expect_failure(&mut self, codes: &[i32]) {
+        self.failure.get_or_insert_with(|| codes.to_vec());
+    }
+}
+
+/// A call that must give this code.
+fn must_fail<T>(result: softacl_engine::Result<T>, code: i32, what: &str) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.code() == code => Ok(()),
+        Err(error) => Err(format!("{what} gave {} instead of {code}: {error}", error.code())),
+        Ok(_) => Err(format!("{what} succeeded instead of giving {code}")),
+    }
+}
+
+/// A wait that must succeed, or give one of the codes.
+pub(super) fn expect<T>(result: softacl_engine::Result<T>, codes: Option<Vec<i32>>) -> Result<(), Failure> {
+    match (result, codes) {
+        (result, None) => ok(result).map(|_| ()),
+        (Err(error), Some(codes)) if codes.contains(&error.code()) => Ok(()),
+        (Err(error), Some(codes)) => Err(format!("{} instead of {codes:?}: {error}", error.code())),
+        (Ok(_), Some(codes)) => Err(format!("the wait succeeded, the model says {codes:?}")),
+    }
+}
