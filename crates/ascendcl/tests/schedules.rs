@@ -130,7 +130,7 @@ on_all!(other_devices_are_refused, |context| {
     let mut buffer = context.zeros::<u8>(8)?;
     let error = stream.upload(elsewhere.pinned(8)?, &mut buffer).expect_err("two devices");
     assert!(error.sentence().contains("on device 0") && error.submitted().is_some(), "{error}");
-    let error = Descriptor::new(&stream, context.zeros::<u8>(8)?, elsewhere.zeros(8)?).err().expect("two devices");
+    let error = Descriptor::new(&stream, context.zeros::<u8>(8)?, elsewhere.zeros(8)?).expect_err("two devices");
     assert!(error.sentence().contains("on device 0"), "{error}");
     Ok(())
 });
