@@ -148,6 +148,17 @@ on_all!(other_code_may_change_the_context_of_the_thread, |context| {
     unsafe { raw::aclrtResetDevice(1).and(raw::aclrtResetDevice(1)) }
 });
 
+on_all!(a_stream_waits_for_work_of_c_calls_too, |context| {
+    let stream = context.stream()?;
+    let (source, target) = (context.upload_slice(&[5u8; 4096])?, context.zeros::<u8>(4096)?);
+    let (from, to) = (source.as_raw(), target.as_raw());
+    // SAFETY: both buffers live until the stream was waited for.
+    unsafe { raw::aclrtMemcpyAsync(to, 4096, from, 4096, sys::ACL_MEMCPY_DEVICE_TO_DEVICE, stream.as_raw()) }?;
+    stream.synchronize()?;
+    assert_eq!(target.to_vec()?, [5; 4096]);
+    Ok(())
+});
+
 on_all!(rows_come_and_go, |context| {
     let (stream, other) = (context.stream()?, context.stream()?);
     let mut matrix = context.zeros::<u32>(64 * 64)?;
