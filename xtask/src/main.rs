@@ -48,7 +48,7 @@ enum Command {
         /// Run the programs under the checker, on early, late and this many random schedules
         #[arg(long, value_name = "SEEDS", num_args = 0..=1, default_missing_value = "20")]
         checked: Option<u64>,
-        /// Build the programs with a sanitizer: address or thread
+        /// Build the programs with a sanitizer: address, thread or undefined
         #[arg(long)]
         sanitizer: Option<String>,
         /// Test the libascendcl.so in this directory on a machine with a card, instead of softacl
@@ -66,6 +66,9 @@ enum Command {
         /// At most so many points of each kind and program, spread evenly
         #[arg(long, default_value_t = 400)]
         most: u64,
+        /// Only a part of the points, spread evenly: 2/5 is the second of five
+        #[arg(long, default_value = "1/1")]
+        part: String,
     },
     /// Run the PyTorch suite on the unmodified torch_npu; downloads about 3 GB the first time
     TestTorch,
@@ -129,7 +132,7 @@ enum Command {
         /// How many seeds the fixed programs run on
         #[arg(long, default_value_t = 50)]
         seeds: u32,
-        /// Build the fixed programs with a sanitizer, address or thread, and run only those
+        /// Build the fixed programs with a sanitizer (address, thread or undefined), and run only those
         #[arg(long)]
         sanitizer: Option<String>,
         /// Write docs/zoo.md instead
@@ -164,8 +167,9 @@ fn main() -> Result<()> {
             ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
             Ok(())
         }
-        Command::Failpoints { filter, points, most } => {
-            failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, most })
+        Command::Failpoints { filter, points, most, part } => {
+            let part = failpoints::part(&part)?;
+            failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, most, part })
         }
         Command::TestTorch => torch::test(),
         Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
@@ -199,7 +203,8 @@ fn of_programs(sanitizer: Option<String>) -> Result<Option<conformance::Sanitize
         None => Ok(None),
         Some("address") => Ok(Some(conformance::Sanitizer::Address)),
         Some("thread") => Ok(Some(conformance::Sanitizer::Thread)),
-        Some(other) => anyhow::bail!("--sanitizer: {other:?} is neither address nor thread"),
+        Some("undefined") => Ok(Some(conformance::Sanitizer::Undefined)),
+        Some(other) => anyhow::bail!("--sanitizer: {other:?} is none of address, thread and undefined"),
     }
 }
 
