@@ -32,7 +32,7 @@ const STEPS: &[Step] = &[
     ("examples in Rust", rust_examples),
     ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3, sanitizer: None })),
     ("fuzz", campaign::fuzz_shortly),
-    ("simulation", || campaign::simulate(15, 1, false)),
+    ("simulation", || campaign::simulate(15, 1, campaign::Build::Plain)),
     ("demo", demo),
     ("soak", || soak(60)),
 ];
