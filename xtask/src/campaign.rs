@@ -2,7 +2,7 @@
 
 use crate::tree;
 use anyhow::{Context, Result, bail, ensure};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What can be fuzzed: two ways to call the C interface, and everything that reads text from outside.
@@ -23,10 +23,24 @@ pub enum Build {
     Counted,
     /// Engine, library and fuzzer with the address sanitizer, which takes a nightly toolchain.
     Address,
+    /// The same with the thread sanitizer, and the standard library too: otherwise its mutexes order nothing.
+    Thread,
+}
+
+impl Build {
+    /// What `--sanitizer` names.
+    pub fn of(sanitizer: Option<&str>) -> Result<Build> {
+        match sanitizer {
+            None => Ok(Build::Plain),
+            Some("address") => Ok(Build::Address),
+            Some("thread") => Ok(Build::Thread),
+            Some(other) => bail!("--sanitizer: {other:?} is neither address nor thread"),
+        }
+    }
 }
 
 /// Fuzzes one target, or all in turn, for so many seconds in all.
-pub fn fuzz(target: Option<&str>, seconds: u64, seed: u64, address: bool) -> Result<()> {
+pub fn fuzz(target: Option<&str>, seconds: u64, seed: u64, build: Build) -> Result<()> {
     let targets: Vec<&str> = match target {
         None => INTERFACE.into_iter().chain(READERS).collect(),
         Some(target) if INTERFACE.contains(&target) || READERS.contains(&target) => vec![target],
@@ -36,10 +50,9 @@ pub fn fuzz(target: Option<&str>, seconds: u64, seed: u64, address: bool) -> Res
     let weight = |target: &str| if INTERFACE.contains(&target) { 15 } else { 4 };
     let whole: u64 = targets.iter().map(|target| weight(target)).sum();
     for target in targets {
-        let build = match (address, READERS.contains(&target)) {
-            (true, _) => Build::Address,
-            (_, true) => Build::Counted,
-            _ => Build::Plain,
+        let build = match (build, READERS.contains(&target)) {
+            (Build::Plain, true) => Build::Counted,
+            (build, _) => build,
         };
         run_fuzzer(build, target, (seconds * weight(target) / whole).max(1), seed)?;
     }
@@ -63,16 +76,15 @@ pub fn fuzz_shortly() -> Result<()> {
 }
 
 /// Simulates for so many seconds.
-pub fn simulate(seconds: u64, seed: u64, address: bool) -> Result<()> {
-    let build = if address { Build::Address } else { Build::Plain };
+pub fn simulate(seconds: u64, seed: u64, build: Build) -> Result<()> {
     let program = built(build, "softacl-testkit", "simulate")?;
     tree::run(command(build, program).args([seconds.to_string(), seed.to_string()]))
 }
 
-/// The soak with the address sanitizer.
-pub fn soak_with_sanitizer(seconds: u32) -> Result<()> {
-    let program = built(Build::Address, "softacl-testkit", "soak")?;
-    tree::run(command(Build::Address, program).arg(seconds.to_string()))
+/// The soak with a sanitizer.
+pub fn soak_with_sanitizer(seconds: u32, build: Build) -> Result<()> {
+    let program = built(build, "softacl-testkit", "soak")?;
+    tree::run(command(build, program).arg(seconds.to_string()))
 }
 
 /// A program of the workspace, built in one of the ways. A sanitizer must have reported its canaries.
@@ -106,27 +118,73 @@ pub fn built(build: Build, package: &str, name: &str) -> Result<PathBuf> {
                 tree::run(cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-Zsanitizer=address"))?;
             }
             let directory = target.join(HOST).join("release");
-            for (mistake, report) in
-                [("address", "heap-buffer-overflow"), ("leak", "LeakSanitizer: detected memory leaks")]
-            {
-                let output = command(Build::Address, directory.join("canary"))
-                    .arg(mistake)
-                    .output()
-                    .context("could not start the canary")?;
-                let told = String::from_utf8_lossy(&output.stderr);
-                ensure!(
-                    !output.status.success() && told.contains(report),
-                    "the sanitizer is not at work: a known mistake ({mistake}) was not reported, but:\n{told}"
-                );
+            let mistakes = [("address", "heap-buffer-overflow"), ("leak", "LeakSanitizer: detected memory leaks")];
+            check_canaries(build, &directory, &mistakes)?;
+            directory
+        }
+        Build::Thread => {
+            let target = tree::target().join("sanitizer-thread");
+            let source = library_source()?;
+            for package in ["softacl-testkit", package] {
+                let mut cargo = tree::cargo();
+                cargo.args(["build", "-Zbuild-std", "--release", "--locked", "--package", package, "--target", HOST]);
+                // Cargo reads the source from its toolchain, unless it is told otherwise.
+                cargo.env("__CARGO_TESTS_ONLY_SRC_ROOT", &source).env("RUSTC_BOOTSTRAP", "1");
+                tree::run(cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-Zsanitizer=thread"))?;
             }
+            let directory = target.join(HOST).join("release");
+            check_canaries(build, &directory, &[("thread", "ThreadSanitizer: data race")])?;
             directory
         }
     };
     Ok(directory.join(name))
 }
 
+/// Requires that the sanitizer reports known mistakes. One that orders threads by a mutex of the standard library
+/// must not be reported, or everything would be.
+fn check_canaries(build: Build, directory: &Path, mistakes: &[(&str, &str)]) -> Result<()> {
+    let run = |what: &str| {
+        let output =
+            command(build, directory.join("canary")).arg(what).output().context("could not start the canary")?;
+        Ok::<_, anyhow::Error>((output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned()))
+    };
+    for (mistake, report) in mistakes {
+        let (succeeded, told) = run(mistake)?;
+        ensure!(
+            !succeeded && told.contains(report),
+            "the sanitizer is not at work: a known mistake ({mistake}) was not reported, but:\n{told}"
+        );
+    }
+    let (succeeded, told) = run("mutex")?;
+    ensure!(succeeded, "the sanitizer reports what is no mistake:\n{told}");
+    Ok(())
+}
+
+/// The source of the standard library of this toolchain.
+fn library_source() -> Result<PathBuf> {
+    if let Some(source) = std::env::var_os("SOFTACL_RUST_SOURCE") {
+        return Ok(source.into());
+    }
+    let output = Command::new("rustc").args(["--print", "sysroot"]).output().context("could not start rustc")?;
+    let root = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let source = Path::new(&root).join("lib/rustlib/src/rust/library");
+    ensure!(
+        source.is_dir(),
+        "the thread sanitizer takes the source of the standard library: rustup component add rust-src, or \
+         SOFTACL_RUST_SOURCE=DIR with the directory `library` of the same version (Debian has packages rust-src)"
+    );
+    Ok(source)
+}
+
 /// The program, with the options of the sanitizer: faults are ours to handle first.
 pub fn command(build: Build, program: PathBuf) -> Command {
+    if build == Build::Thread {
+        // It cannot live with a randomised address space.
+        let mut command = Command::new("setarch");
+        command.arg("-R").arg(program);
+        command.env("TSAN_OPTIONS", "halt_on_error=0,exitcode=66,handle_segv=0,handle_sigbus=0,atexit_sleep_ms=0");
+        return command;
+    }
     let mut command = Command::new(program);
     if build == Build::Address {
         command.env("ASAN_OPTIONS", "allow_user_segv_handler=1:handle_segv=0:handle_sigbus=0:detect_leaks=1");

@@ -57,6 +57,8 @@ pub type Seeds = u64;
 pub enum Sanitizer {
     Address,
     Thread,
+    /// Behaviour that C leaves undefined.
+    Undefined,
 }
 
 impl Sanitizer {
@@ -65,6 +67,7 @@ impl Sanitizer {
         match self {
             Sanitizer::Address => "-fsanitize=address",
             Sanitizer::Thread => "-fsanitize=thread",
+            Sanitizer::Undefined => "-fsanitize=undefined",
         }
     }
 }
@@ -140,6 +143,7 @@ pub fn run(options: &Options) -> Result<Summary> {
         None => "plain",
         Some(Sanitizer::Address) => "address",
         Some(Sanitizer::Thread) => "thread",
+        Some(Sanitizer::Undefined) => "undefined",
     });
     fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
     let toolchain = build::Toolchain::new(options, &directory);

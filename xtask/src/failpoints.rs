@@ -21,6 +21,17 @@ pub struct Options<'a> {
     pub points: &'a [String],
     /// Points of a kind and program at most, spread evenly.
     pub most: u64,
+    /// Which part of the points, of how many.
+    pub part: (usize, usize),
+}
+
+/// Reads a part such as `2/5`.
+pub fn part(text: &str) -> Result<(usize, usize)> {
+    let numbers = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+    match numbers {
+        Some((part, of)) if (1..=of).contains(&part) => Ok((part, of)),
+        _ => anyhow::bail!("--part: {text:?} is not a part such as 2/5"),
+    }
 }
 
 /// Kinds of points: a name, the rule's point, the effect.
@@ -101,6 +112,14 @@ pub fn run(options: &Options<'_>) -> Result<()> {
             }
         }
     }
+    let (part, of) = options.part;
+    let whole = points.len();
+    let mut index = 0;
+    points.retain(|_| {
+        index += 1;
+        (index - 1) % of == part - 1
+    });
+    left_out += (whole - points.len()) as u64;
     println!("{} programs, {} points, {left_out} more left out", programs.len(), points.len());
     let verdicts = in_parallel(&points, |point| point.run(&output));
 

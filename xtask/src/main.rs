@@ -14,6 +14,7 @@ mod tree;
 mod zoo;
 
 use anyhow::{Result, ensure};
+use campaign::Build;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -48,7 +49,7 @@ enum Command {
         /// Run the programs under the checker, on early, late and this many random schedules
         #[arg(long, value_name = "SEEDS", num_args = 0..=1, default_missing_value = "20")]
         checked: Option<u64>,
-        /// Build the programs with a sanitizer: address or thread
+        /// Build the programs with a sanitizer: address, thread or undefined
         #[arg(long)]
         sanitizer: Option<String>,
         /// Test the libascendcl.so in this directory on a machine with a card, instead of softacl
@@ -69,6 +70,9 @@ enum Command {
         /// At most so many points of each kind and program, spread evenly
         #[arg(long, default_value_t = 400)]
         most: u64,
+        /// Only a part of the points, spread evenly: 2/5 is the second of five
+        #[arg(long, default_value = "1/1")]
+        part: String,
     },
     /// Run the PyTorch suite on the unmodified torch_npu; downloads about 3 GB the first time
     TestTorch,
@@ -84,7 +88,8 @@ enum Command {
         /// So long instead; memory and latency must then stay flat, and a table tells how they did
         #[arg(long)]
         hours: Option<f64>,
-        /// Build everything with a sanitizer (address), which takes a nightly toolchain
+        /// Build everything with a sanitizer: address takes a nightly toolchain, thread the source of the standard
+        /// library (see docs/reliability.md)
         #[arg(long)]
         sanitizer: Option<String>,
     },
@@ -99,7 +104,8 @@ enum Command {
         /// Only this: c-interface, sequences, json, profiles, suppressions, report, faults or environment
         #[arg(long)]
         target: Option<String>,
-        /// Build everything with a sanitizer (address), which takes a nightly toolchain
+        /// Build everything with a sanitizer: address takes a nightly toolchain, thread the source of the standard
+        /// library (see docs/reliability.md)
         #[arg(long)]
         sanitizer: Option<String>,
     },
@@ -111,7 +117,8 @@ enum Command {
         /// The first seed
         #[arg(long)]
         seed: Option<u64>,
-        /// Build everything with a sanitizer (address), which takes a nightly toolchain
+        /// Build everything with a sanitizer: address takes a nightly toolchain, thread the source of the standard
+        /// library (see docs/reliability.md)
         #[arg(long)]
         sanitizer: Option<String>,
     },
@@ -132,7 +139,7 @@ enum Command {
         /// How many seeds the fixed programs run on
         #[arg(long, default_value_t = 50)]
         seeds: u32,
-        /// Build the fixed programs with a sanitizer, address or thread, and run only those
+        /// Build the fixed programs with a sanitizer (address, thread or undefined), and run only those
         #[arg(long)]
         sanitizer: Option<String>,
         /// Write docs/zoo.md instead
@@ -163,20 +170,25 @@ fn main() -> Result<()> {
             ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
             Ok(())
         }
-        Command::Failpoints { filter, points, most } => {
-            failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, most })
+        Command::Failpoints { filter, points, most, part } => {
+            let part = failpoints::part(&part)?;
+            failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, most, part })
         }
         Command::TestTorch => torch::test(),
         Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
         Command::Soak { seconds, hours, sanitizer } => {
             let seconds = hours.map_or(seconds, |hours| (hours * 3600.0) as u32);
-            if is_address(sanitizer)? { campaign::soak_with_sanitizer(seconds) } else { test::soak(seconds) }
+            match Build::of(sanitizer.as_deref())? {
+                Build::Plain => test::soak(seconds),
+                build => campaign::soak_with_sanitizer(seconds, build),
+            }
         }
         Command::Fuzz { minutes, seed, target, sanitizer } => {
-            campaign::fuzz(target.as_deref(), minutes * 60, seed.unwrap_or_else(by_clock), is_address(sanitizer)?)
+            let build = Build::of(sanitizer.as_deref())?;
+            campaign::fuzz(target.as_deref(), minutes * 60, seed.unwrap_or_else(by_clock), build)
         }
         Command::Simulate { minutes, seed, sanitizer } => {
-            campaign::simulate(minutes * 60, seed.unwrap_or_else(by_clock), is_address(sanitizer)?)
+            campaign::simulate(minutes * 60, seed.unwrap_or_else(by_clock), Build::of(sanitizer.as_deref())?)
         }
         Command::Support { check } => support::write(check),
         Command::Zoo { table: true, check, .. } => zoo::table(check),
@@ -198,17 +210,7 @@ fn of_programs(sanitizer: Option<String>) -> Result<Option<conformance::Sanitize
         None => Ok(None),
         Some("address") => Ok(Some(conformance::Sanitizer::Address)),
         Some("thread") => Ok(Some(conformance::Sanitizer::Thread)),
-        Some(other) => anyhow::bail!("--sanitizer: {other:?} is neither address nor thread"),
-    }
-}
-
-fn is_address(sanitizer: Option<String>) -> Result<bool> {
-    match sanitizer.as_deref() {
-        None => Ok(false),
-        Some("address") => Ok(true),
-        Some("thread") => {
-            anyhow::bail!("--sanitizer thread takes a standard library that was built with it; see docs/reliability.md")
-        }
-        Some(other) => anyhow::bail!("--sanitizer: {other:?} is not known; known: address"),
+        Some("undefined") => Ok(Some(conformance::Sanitizer::Undefined)),
+        Some(other) => anyhow::bail!("--sanitizer: {other:?} is none of address, thread and undefined"),
     }
 }

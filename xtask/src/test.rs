@@ -32,7 +32,7 @@ const STEPS: &[Step] = &[
     ("examples in Rust", rust_examples),
     ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3, sanitizer: None })),
     ("fuzz", campaign::fuzz_shortly),
-    ("simulation", || campaign::simulate(15, 1, false)),
+    ("simulation", || campaign::simulate(15, 1, campaign::Build::Plain)),
     ("demo", demo),
     ("soak", || soak(60)),
 ];
@@ -66,7 +66,7 @@ fn check_tools() -> Result<()> {
 
 /// All points of the program that has to survive them, and a sample of the demo's and of two others.
 fn failure_points() -> Result<()> {
-    let options = failpoints::Options { filter: Some("faults/cleanup"), points: &[], most: u64::MAX };
+    let options = failpoints::Options { filter: Some("faults/cleanup"), points: &[], most: u64::MAX, part: (1, 1) };
     failpoints::run(&options)?;
     for sample in ["demo/demo", "kvcache/", "clients/framework"] {
         failpoints::run(&failpoints::Options { filter: Some(sample), most: 8, ..options })?;

@@ -44,7 +44,7 @@ pub fn run(options: &Options) -> Result<()> {
     let mut cases = case::all(&tree::root().join("zoo"))?;
     cases.retain(|case| options.filter.as_deref().is_none_or(|filter| case.id.contains(filter)));
     if let Some(sanitizer) = options.sanitizer {
-        let is_heard = |case: &Case| sanitizer == Sanitizer::Address || !UNHEARD.contains(&case.id.as_str());
+        let is_heard = |case: &Case| sanitizer != Sanitizer::Thread || !UNHEARD.contains(&case.id.as_str());
         cases.retain(|case| case.language == Language::C && is_heard(case));
     }
     ensure!(!cases.is_empty(), "no case matches");
@@ -95,6 +95,7 @@ fn prepare(cases: &[Case], sanitizer: Option<Sanitizer>) -> Result<Place> {
         None => "zoo",
         Some(Sanitizer::Address) => "zoo-address",
         Some(Sanitizer::Thread) => "zoo-thread",
+        Some(Sanitizer::Undefined) => "zoo-undefined",
     });
     let site = directory.join("site-packages");
     fs::create_dir_all(&site)?;

@@ -50,6 +50,9 @@ impl<'o> Toolchain<'o> {
             Some(Sanitizer::Thread) => {
                 command.arg("-fsanitize=thread");
             }
+            Some(Sanitizer::Undefined) => {
+                command.args(["-fsanitize=undefined", "-fno-sanitize-recover=all"]);
+            }
             None => {}
         }
         command.arg("-I").arg(&self.options.include_dir);

@@ -152,6 +152,9 @@ pub fn sanitizer_variables(sanitizer: Option<Sanitizer>) -> Vec<(String, OsStrin
     match sanitizer {
         None => Vec::new(),
         Some(Sanitizer::Address) => vec![("ASAN_OPTIONS".into(), "detect_leaks=1".into())],
+        Some(Sanitizer::Undefined) => {
+            vec![("UBSAN_OPTIONS".into(), "halt_on_error=1,print_stacktrace=1".into())]
+        }
         // The library is not instrumented, and its own synchronisation is invisible to the tool: memory that only the
         // library touches must not count. Races between the threads of a program are still found.
         Some(Sanitizer::Thread) => {

@@ -60,6 +60,25 @@ int main(void)
 }
 "#;
 
+const SHIFT: &str = r#"
+int main(int argc, char **argv)
+{
+    (void)argv;
+    return (1 << (31 + argc)) == 7;
+}
+"#;
+
+const MISALIGNED: &str = r#"
+#include <stdint.h>
+int main(int argc, char **argv)
+{
+    (void)argv;
+    static uint64_t words[2];
+    volatile uint64_t *word = (volatile uint64_t *)((uintptr_t)words + (uintptr_t)argc);
+    return (int)*word;
+}
+"#;
+
 const SOC: &str = r#"
 #include <stdio.h>
 #include "acl/acl.h"
@@ -78,6 +97,10 @@ pub fn sanitizer_reports(toolchain: &Toolchain, sanitizer: Sanitizer) -> Result<
             &[("overflow", OVERFLOW, "heap-buffer-overflow"), ("leak", LEAK, "LeakSanitizer: detected memory leaks")]
         }
         Sanitizer::Thread => &[("race", RACE, "ThreadSanitizer: data race")],
+        Sanitizer::Undefined => &[
+            ("shift", SHIFT, "runtime error: shift exponent"),
+            ("misalignment", MISALIGNED, "runtime error: load of misaligned address"),
+        ],
     };
     for (name, source, report) in cases {
         let (succeeded, text) = run_source(toolchain, name, source, false)?;

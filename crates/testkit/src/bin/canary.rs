@@ -1,10 +1,12 @@
 //! Known mistakes, which a sanitizer must report: so a build in which it is silent cannot pass for a clean one.
 //!
-//! `canary address` writes behind a block, `canary leak` loses one, `canary thread` races.
+//! `canary address` writes behind a block, `canary leak` loses one, `canary thread` races. `canary mutex` makes no
+//! mistake, and must not be reported: a sanitizer that does not know the standard library would.
 
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::ptr;
+use std::sync::{Condvar, Mutex};
 
 static mut SHARED: u64 = 0;
 
@@ -35,8 +37,26 @@ fn main() -> ExitCode {
                 scope.spawn(add);
             });
         }
+        Some("mutex") => {
+            let (counter, changed) = (Mutex::new(0u32), Condvar::new());
+            std::thread::scope(|scope| {
+                for turn in 0..2 {
+                    let (counter, changed) = (&counter, &changed);
+                    scope.spawn(move || {
+                        for _ in 0..1000 {
+                            let guard = counter.lock().expect("nobody panics with it");
+                            let mut guard =
+                                changed.wait_while(guard, |count| *count % 2 != turn).expect("nobody panics with it");
+                            *guard += 1;
+                            changed.notify_all();
+                        }
+                    });
+                }
+            });
+            black_box(counter.into_inner().expect("nobody panics with it"));
+        }
         _ => {
-            eprintln!("usage: canary address, leak or thread");
+            eprintln!("usage: canary address, leak, thread or mutex");
             return ExitCode::from(2);
         }
     }
