@@ -44,13 +44,26 @@ const QUARTERED: usize = 64 << 10;
 /// Looks at the processor, once per machine. Everything works without, more slowly.
 pub(crate) fn prepare() {
     routines::prepare();
-    // glibc's number for the size of the third cache; other libraries say that they do not know.
-    const LEVEL3_CACHE_SIZE: i32 = 194;
-    // SAFETY: sysconf only reads its argument.
-    let cache = unsafe { libc::sysconf(LEVEL3_CACHE_SIZE) };
-    if let Ok(cache @ 1..) = usize::try_from(cache) {
+    if let Some(cache) = third_cache() {
         STREAMING.store((cache / 8 * 3).clamp(2 << 20, 32 << 20), Ordering::Relaxed);
     }
+}
+
+/// Bytes of the third cache. The kernel is asked where the C library does not know, as on AArch64.
+fn third_cache() -> Option<usize> {
+    // glibc's number; other libraries say that they do not know.
+    const LEVEL3_CACHE_SIZE: i32 = 194;
+    // SAFETY: sysconf only reads its argument.
+    let told = unsafe { libc::sysconf(LEVEL3_CACHE_SIZE) };
+    if let Ok(size @ 1..) = usize::try_from(told) {
+        return Some(size);
+    }
+    kibibytes(&std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index3/size").ok()?)
+}
+
+/// A size as the kernel writes it: `32768K`.
+fn kibibytes(text: &str) -> Option<usize> {
+    text.trim_end().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1 << 10).filter(|size| *size > 0)
 }
 
 /// How stores reach memory.
@@ -472,6 +485,14 @@ mod tests {
         copy(Span { target: target.as_mut_ptr() as usize, source: source.as_ptr() as usize, len: source.len() })
             .unwrap();
         assert!(source == target);
+    }
+
+    #[test]
+    fn sizes_of_caches_are_read() {
+        assert_eq!(kibibytes("32768K\n"), Some(32 << 20));
+        for text in ["", "K", "0K", "32M", "99999999999999999999K"] {
+            assert_eq!(kibibytes(text), None, "{text}");
+        }
     }
 
     #[test]
