@@ -128,6 +128,12 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Run the examples and the demo under the checker: nothing may be proven but what they do wrong on purpose
+    Examples {
+        /// How many random schedules each program runs on, besides early and late
+        #[arg(long, default_value_t = 20)]
+        seeds: u32,
+    },
     /// Run the zoo: every bug must be found, every fixed twin left in peace
     Zoo {
         /// Only cases whose name contains this
@@ -190,6 +196,7 @@ fn main() -> Result<()> {
         Command::Simulate { minutes, seed, sanitizer } => {
             campaign::simulate(minutes * 60, seed.unwrap_or_else(by_clock), Build::of(sanitizer.as_deref())?)
         }
+        Command::Examples { seeds } => examples::check(seeds),
         Command::Support { check } => support::write(check),
         Command::Zoo { table: true, check, .. } => zoo::table(check),
         Command::Zoo { filter, without_checker, seeds, sanitizer, .. } => {
