@@ -152,7 +152,9 @@ impl Stream {
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn synchronize(&self) -> Result<()> {
-        let waited = self.0.learn(self.0.submitted());
+        let turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        // Also when nothing has a ticket: C calls may have queued work.
+        let waited = self.0.learn_in(turn);
         self.0.tell(|failure| !failure.is_told).map_or(waited, Err)
     }
 
@@ -217,6 +219,11 @@ impl Lane {
         if self.is_known(ticket) {
             return Ok(());
         }
+        self.learn_in(turn)
+    }
+
+    /// The same for everything that was submitted.
+    fn learn_in(&self, turn: MutexGuard<'_, ()>) -> Result<()> {
         let last = self.submitted();
         let mut attempts = 0;
         // A failure of work is told once, and then the stream goes on. If it does not, nothing is known to be over.

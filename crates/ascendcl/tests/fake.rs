@@ -32,6 +32,8 @@ struct Fake {
     refused_copies: usize,
     /// Copies that will fail when they run.
     bad_copies: usize,
+    /// What happens in the next call that queues a copy, before it returns.
+    meanwhile: Option<Box<dyn FnOnce() + Send>>,
     /// Futures are given up: the stream ends when the thread that waits on their behalf is done with it.
     ends_late: bool,
     /// What the next wait for a stream will tell.
@@ -174,66 +176,73 @@ fn give<T>(place: *mut T, value: T) -> i32 {
 
 library! {
     fn aclrtGetDeviceCount(count: *mut u32) { give(count, 2) }
-    fn aclrtCreateContext(context: *mut usize, _device: i32) {
+    fn aclrtCreateContext(context: *mut *mut c_void, _device: i32) {
         let made = with(|fake| {
             let made = handle(fake);
             fake.contexts.push(made);
             made
         });
-        give(context, made)
+        give(context, made as *mut c_void)
     }
-    fn aclrtDestroyContext(context: usize) {
-        with(|fake| fake.contexts.retain(|other| *other != context));
+    fn aclrtDestroyContext(context: *mut c_void) {
+        with(|fake| fake.contexts.retain(|other| *other != context as usize));
         0
     }
-    fn aclrtSetCurrentContext(context: usize) { with(|fake| if fake.contexts.contains(&context) { 0 } else { 107_000 }) }
-    fn aclrtCreateStream(stream: *mut usize) {
+    fn aclrtSetCurrentContext(context: *mut c_void) { with(|fake| if fake.contexts.contains(&(context as usize)) { 0 } else { 107_000 }) }
+    fn aclrtCreateStream(stream: *mut *mut c_void) {
         let made = with(|fake| {
             let made = handle(fake);
             fake.streams.insert(made, VecDeque::new());
             made
         });
-        give(stream, made)
+        give(stream, made as *mut c_void)
     }
-    fn aclrtDestroyStream(stream: usize) {
+    fn aclrtDestroyStream(stream: *mut c_void) {
         with(|fake| {
-            if fake.streams.remove(&stream).is_none_or(|tasks| !tasks.is_empty()) {
+            if fake.streams.remove(&(stream as usize)).is_none_or(|tasks| !tasks.is_empty()) {
                 fake.mistakes.push("a stream is destroyed at work, or twice".to_owned());
             }
         });
         0
     }
-    fn aclrtSynchronizeStream(stream: usize) {
+    fn aclrtSynchronizeStream(stream: *mut c_void) {
         if let Some(code) = with(|fake| fake.refusals.pop_front()) {
             return code;
         }
-        finish(stream);
-        with(|fake| fake.failures.pop_front().or_else(|| fake.failed.remove(&stream))).unwrap_or(0)
+        finish(stream as usize);
+        let failed = with(|fake| fake.failures.pop_front().or_else(|| fake.failed.remove(&(stream as usize))));
+        if failed.is_some() {
+            // Who is told of a failure is slow to write it down: others must not get past it meanwhile.
+            (0..20).for_each(|_| std::thread::yield_now());
+        }
+        failed.unwrap_or(0)
     }
-    fn aclrtStreamQuery(stream: usize, status: *mut i32) {
-        give(status, i32::from(with(|fake| fake.streams.get(&stream).is_some_and(|tasks| !tasks.is_empty()))))
+    fn aclrtStreamQuery(stream: *mut c_void, status: *mut i32) {
+        give(status, i32::from(with(|fake| fake.streams.get(&(stream as usize)).is_some_and(|tasks| !tasks.is_empty()))))
     }
-    fn aclrtCreateEventExWithFlag(event: *mut usize, _flag: u32) {
+    fn aclrtCreateEventExWithFlag(event: *mut *mut c_void, _flag: u32) {
         let made = with(|fake| {
             let made = handle(fake);
             fake.events.insert(made, Vec::new());
             made
         });
-        give(event, made)
+        give(event, made as *mut c_void)
     }
-    fn aclrtRecordEvent(event: usize, stream: *mut c_void) {
-        with(|fake| fake.events.get_mut(&event).map(|recorders| recorders.push(stream as usize)));
+    fn aclrtRecordEvent(event: *mut c_void, stream: *mut c_void) {
+        with(|fake| fake.events.get_mut(&(event as usize)).map(|recorders| recorders.push(stream as usize)));
         queue(stream, Task::Record)
     }
-    fn aclrtStreamWaitEvent(stream: *mut c_void, event: usize) { queue(stream, Task::Wait { event }) }
-    fn aclrtSynchronizeEvent(event: usize) {
-        let recorders = with(|fake| fake.events.get(&event).cloned());
+    fn aclrtStreamWaitEvent(stream: *mut c_void, event: *mut c_void) {
+        queue(stream, Task::Wait { event: event as usize })
+    }
+    fn aclrtSynchronizeEvent(event: *mut c_void) {
+        let recorders = with(|fake| fake.events.get(&(event as usize)).cloned());
         recorders.into_iter().flatten().for_each(finish);
         0
     }
-    fn aclrtDestroyEvent(event: usize) {
+    fn aclrtDestroyEvent(event: *mut c_void) {
         with(|fake| {
-            if fake.events.remove(&event).is_none() {
+            if fake.events.remove(&(event as usize)).is_none() {
                 fake.mistakes.push("an event is destroyed twice".to_owned());
             }
         });
@@ -243,10 +252,10 @@ library! {
     fn aclrtMallocHost(memory: *mut *mut c_void, bytes: usize) { give(memory, allocate(bytes)) }
     fn aclrtFree(memory: *mut c_void) { free(memory) }
     fn aclrtFreeHost(memory: *mut c_void) { free(memory) }
-    fn aclrtMemset(target: usize, _room: usize, byte: i32, bytes: usize) {
-        with(|fake| if check(fake, target, bytes) {
+    fn aclrtMemset(target: *mut c_void, _room: usize, byte: i32, bytes: usize) {
+        with(|fake| if check(fake, target as usize, bytes) {
             // SAFETY: in a live allocation, as just checked.
-            unsafe { std::ptr::write_bytes(target as *mut u8, byte as u8, bytes) }
+            unsafe { std::ptr::write_bytes(target.cast::<u8>(), byte as u8, bytes) }
         });
         0
     }
@@ -255,7 +264,7 @@ library! {
         unsafe { std::ptr::copy(source, target, bytes) };
         0
     }
-    fn aclrtMemcpyAsync(target: usize, _room: usize, source: usize, bytes: usize, _kind: i32, stream: *mut c_void) {
+    fn aclrtMemcpyAsync(target: *mut c_void, _room: usize, source: *const c_void, bytes: usize, _kind: i32, stream: *mut c_void) {
         let is_refused = with(|fake| {
             let is_refused = fake.refused_copies > 0;
             fake.refused_copies -= usize::from(is_refused);
@@ -267,18 +276,22 @@ library! {
             is_bad
         });
         // A refused copy is queued all the same, as one whose later part could not be queued.
-        queue(stream, if is_bad { Task::Fail } else { Task::Copy { target, source, bytes } });
+        let copy = Task::Copy { target: target as usize, source: source as usize, bytes };
+        queue(stream, if is_bad { Task::Fail } else { copy });
+        if let Some(meanwhile) = with(|fake| fake.meanwhile.take()) {
+            meanwhile();
+        }
         if is_refused { 207_008 } else { 0 }
     }
-    fn aclrtMemsetAsync(target: usize, _room: usize, byte: i32, bytes: usize, stream: *mut c_void) {
-        queue(stream, Task::Fill { target, bytes, byte: byte as u8 })
+    fn aclrtMemsetAsync(target: *mut c_void, _room: usize, byte: i32, bytes: usize, stream: *mut c_void) {
+        queue(stream, Task::Fill { target: target as usize, bytes, byte: byte as u8 })
     }
     fn aclrtMemcpy2dAsync(
-        target: usize, target_pitch: usize, source: usize, source_pitch: usize, width: usize, height: usize, _kind: i32,
+        target: *mut c_void, target_pitch: usize, source: *const c_void, source_pitch: usize, width: usize, height: usize, _kind: i32,
         stream: *mut c_void
     ) {
         (0..height).for_each(|row| {
-            let (target, source) = (target + row * target_pitch, source + row * source_pitch);
+            let (target, source) = (target as usize + row * target_pitch, source as usize + row * source_pitch);
             queue(stream, Task::Copy { target, source, bytes: width });
         });
         0
@@ -290,7 +303,7 @@ library! {
 fn leaks(body: impl FnOnce(&Context)) -> usize {
     static INSTALL: Once = Once::new();
     let _turn: MutexGuard<'_, ()> = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: the functions above have the signatures of the interface, with words for pointers.
+    // SAFETY: the functions above have the signatures of the interface.
     INSTALL.call_once(|| assert!(raw::install(unsafe { Functions::look_up(find) }).is_ok()));
     with(|fake| *fake = Fake { last_handle: fake.last_handle, ..Fake::default() });
     let context = Device::new(0).and_then(Device::context).expect("the fake has a device");
@@ -871,6 +884,27 @@ fn no_failure_is_lost_between_threads() {
 }
 
 #[test]
+fn a_copy_that_fails_before_its_call_returns_is_not_missed() {
+    assert_eq!(
+        0,
+        run(|context| {
+            let stream = context.stream()?;
+            let mut device = context.zeros::<u8>(3)?;
+            let other = stream.clone();
+            with(|fake| {
+                fake.bad_copies = 1;
+                // As another thread would: it is told of the failure before the copy has its ticket.
+                fake.meanwhile = Some(Box::new(move || assert!(other.synchronize().is_err())));
+            });
+            let transfer = stream.upload(context.pinned(3)?, &mut device)?;
+            assert_eq!(transfer.wait().expect_err("it failed").code(), 507_013);
+            stream.upload(context.pinned(3)?, &mut device)?.wait()?;
+            Ok(())
+        })
+    );
+}
+
+#[test]
 fn a_lost_device_ends_futures_and_keeps_the_memory() {
     assert_eq!(
         1,
@@ -888,18 +922,20 @@ fn a_lost_device_ends_futures_and_keeps_the_memory() {
 
 #[test]
 fn dropped_transfers_end_on_a_stream_that_is_never_idle() {
+    /// A stream looks what is over after every 64.
+    const KEPT: usize = 66;
     assert_eq!(
         0,
         run(|context| {
             let stream = context.stream()?;
             let mut device = context.zeros::<u8>(3)?;
             with(|fake| fake.ends_late = true);
-            for _ in 0..1000 {
+            for _ in 0..KEPT * 5 {
                 drop(stream.upload(context.pinned::<u8>(3)?, &mut device)?);
             }
             // Nobody waits here; the memory goes all the same.
             let start = Instant::now();
-            while with(|fake| fake.memory.len()) > 200 {
+            while with(|fake| fake.memory.len()) > KEPT {
                 assert!(start.elapsed().as_secs() < 60, "the stream keeps everything");
                 std::thread::yield_now();
             }

@@ -130,7 +130,7 @@ on_all!(other_devices_are_refused, |context| {
     let mut buffer = context.zeros::<u8>(8)?;
     let error = stream.upload(elsewhere.pinned(8)?, &mut buffer).expect_err("two devices");
     assert!(error.sentence().contains("on device 0") && error.submitted().is_some(), "{error}");
-    let error = Descriptor::new(&stream, context.zeros::<u8>(8)?, elsewhere.zeros(8)?).err().expect("two devices");
+    let error = Descriptor::new(&stream, context.zeros::<u8>(8)?, elsewhere.zeros(8)?).expect_err("two devices");
     assert!(error.sentence().contains("on device 0"), "{error}");
     Ok(())
 });
@@ -146,6 +146,17 @@ on_all!(other_code_may_change_the_context_of_the_thread, |context| {
     assert_eq!(device.to_vec()?, [7; 8]);
     // SAFETY: as above, once for each set.
     unsafe { raw::aclrtResetDevice(1).and(raw::aclrtResetDevice(1)) }
+});
+
+on_all!(a_stream_waits_for_work_of_c_calls_too, |context| {
+    let stream = context.stream()?;
+    let (source, target) = (context.upload_slice(&[5u8; 4096])?, context.zeros::<u8>(4096)?);
+    let (from, to) = (source.as_raw(), target.as_raw());
+    // SAFETY: both buffers live until the stream was waited for.
+    unsafe { raw::aclrtMemcpyAsync(to, 4096, from, 4096, sys::ACL_MEMCPY_DEVICE_TO_DEVICE, stream.as_raw()) }?;
+    stream.synchronize()?;
+    assert_eq!(target.to_vec()?, [5; 4096]);
+    Ok(())
 });
 
 on_all!(rows_come_and_go, |context| {
