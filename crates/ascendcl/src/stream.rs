@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::raw;
 use crate::watch;
 use ascendcl_sys::ACL_STREAM_STATUS_COMPLETE;
+use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::fmt;
 use std::mem;
@@ -71,7 +72,7 @@ struct Failure {
 /// Who is to be woken when it is known how a ticket went.
 #[derive(Default)]
 struct Watch {
-    tasks: Vec<(u64, Waker)>,
+    tasks: BTreeMap<u64, Waker>,
     /// The last ticket that somebody wants to know of.
     wanted: u64,
     /// Whether a thread waits for the stream on their behalf.
@@ -315,15 +316,11 @@ impl Lane {
         if self.is_known(ticket) {
             return true;
         }
-        let old = match watch.tasks.iter_mut().find(|(other, _)| *other == ticket) {
-            Some((_, old)) => Some(mem::replace(old, waker)),
+        if is_listed && !watch.tasks.contains_key(&ticket) {
             // It was woken, and still nothing is known: the stream is lost.
-            None if is_listed => return true,
-            None => {
-                watch.tasks.push((ticket, waker));
-                None
-            }
-        };
+            return true;
+        }
+        let old = watch.tasks.insert(ticket, waker);
         self.serve(watch, ticket);
         drop(old);
         false
@@ -331,7 +328,7 @@ impl Lane {
 
     /// Takes a task from the list that is not interested any more.
     pub(crate) fn desert(&self, ticket: u64) {
-        let deserted: Vec<_> = self.watching().tasks.extract_if(.., |(other, _)| *other == ticket).collect();
+        let deserted = self.watching().tasks.remove(&ticket);
         // As above: without the lock.
         drop(deserted);
     }
@@ -354,12 +351,11 @@ impl Lane {
         let wanted = self.watching().wanted;
         let is_lost = self.learn(wanted).is_err();
         let mut watch = self.watching();
-        if is_lost {
-            watch.wanted = 0;
-        }
-        let is_over = |ticket: u64| is_lost || self.is_known(ticket);
-        let woken = watch.tasks.extract_if(.., |(ticket, _)| is_over(*ticket)).map(|(_, waker)| waker).collect();
-        watch.is_served = !is_over(watch.wanted);
+        // Of a lost stream nothing more will be known, so that nobody waits for it.
+        let last = if is_lost { watch.wanted } else { self.known.load(Ordering::Acquire) };
+        let waiting = watch.tasks.split_off(&(last + 1));
+        let woken = mem::replace(&mut watch.tasks, waiting).into_values().collect();
+        watch.is_served = watch.wanted > last;
         (woken, !watch.is_served)
     }
 
