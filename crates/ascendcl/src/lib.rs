@@ -32,8 +32,8 @@
 //! | `aclrtMalloc` + `aclrtMemset` | `stream.alloc_zeros(n)` | [`Context::zeros`] |
 //! | `aclrtMalloc` | `unsafe { stream.alloc(n) }` | [`Context::buffer`] |
 //! | `aclrtMallocHost` | `unsafe { ctx.alloc_pinned(n) }` | [`Context::pinned`] |
-//! | `aclrtMemcpy` to the device | `stream.memcpy_stod(&slice)` | [`Context::upload_slice`] |
-//! | `aclrtMemcpy` to the host | `stream.memcpy_dtov(&buffer)` | [`DeviceBuffer::to_vec`] |
+//! | `aclrtMemcpy` to the device | `stream.clone_htod(&slice)` | [`Context::upload_slice`] |
+//! | `aclrtMemcpy` to the host | `stream.clone_dtoh(&buffer)` | [`DeviceBuffer::to_vec`] |
 //! | `aclrtMemcpyAsync`, pinned to device | `stream.memcpy_htod(&host, &mut dev)` | [`Stream::upload`] |
 //! | `aclrtMemcpyAsync`, device to pinned | `stream.memcpy_dtoh(&dev, &mut host)` | [`Stream::download`] |
 //! | `aclrtMemcpyAsync`, on the device | `stream.memcpy_dtod(&src, &mut dst)` | [`Stream::copy`] |

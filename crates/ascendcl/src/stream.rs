@@ -210,6 +210,12 @@ impl Lane {
         self.known.load(Ordering::Acquire) >= ticket
     }
 
+    /// Whether a ticket is known to have succeeded, because everything in this stream has.
+    #[inline(always)]
+    pub(crate) fn is_clean(&self, ticket: u64) -> bool {
+        self.is_known(ticket) && self.failed.load(Ordering::Acquire) == 0
+    }
+
     /// Waits until it is known how the work up to a ticket went. An error means that nothing is known; what failed
     /// is among the failures.
     fn learn(&self, ticket: u64) -> Result<()> {
