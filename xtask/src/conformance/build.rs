@@ -56,7 +56,9 @@ impl<'o> Toolchain<'o> {
             None => {}
         }
         command.arg("-I").arg(&self.options.include_dir);
-        command.arg(source).arg("-o").arg(binary);
+        // A compiler that is ended half way must not leave something that looks new.
+        let unfinished = binary.with_extension("unfinished");
+        command.arg(source).arg("-o").arg(&unfinished);
         if with_library {
             command.arg("-L").arg(&self.options.library_dir).arg("-lascendcl");
             // What the library itself needs is found beside it or by the loader, not by the linker.
@@ -64,6 +66,7 @@ impl<'o> Toolchain<'o> {
         }
         let output = command.output().with_context(|| format!("starting {:?}", command.get_program()))?;
         if output.status.success() {
+            fs::rename(&unfinished, binary).with_context(|| format!("renaming {}", unfinished.display()))?;
             return Ok(None);
         }
         Ok(Some(format!("{}\n{}", command_line(&command), String::from_utf8_lossy(&output.stderr))))

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::ptr;
-use std::sync::{Condvar, Mutex};
+use std::sync::{Barrier, Condvar, Mutex};
 
 static mut SHARED: u64 = 0;
 
@@ -25,7 +25,10 @@ fn main() -> ExitCode {
             }
         }
         Some("thread") => {
+            // Both are there before one of them begins: a thread that is over may order the next one.
+            let start = Barrier::new(2);
             let add = || {
+                start.wait();
                 for _ in 0..100_000 {
                     let shared = &raw mut SHARED;
                     // SAFETY: none; two threads do this at once, which must be reported.
