@@ -6,7 +6,11 @@
 #include "../expect.h"
 #include "child.h"
 
+#if defined(__aarch64__)
+#define STACK (128u << 10) /* no thread may have less there */
+#else
 #define STACK (64u << 10)
+#endif
 
 static void *work(void *unused)
 {
