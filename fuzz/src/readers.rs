@@ -323,7 +323,7 @@ fn read_report(text: &str) {
 /// Rules are read, asked about everything, and told; a mistake has a place in the text.
 fn read_faults(text: &str) {
     // Names of files are the system's to read.
-    let text = text.trim_start().trim_start_matches('@');
+    let text = text.trim_start_matches(|c: char| c == '@' || c.is_whitespace());
     let rules = match acl::fault_rules(text) {
         Ok(rules) => rules,
         Err(why) => return assert!(why.contains("column "), "{why}"),
