@@ -2,6 +2,7 @@
 // soc: Ascend910B
 // env: SOFTACL_FAULTS=buffer[size>=20000]@2=fail
 // schedules: all
+// misuses: R1
 /* Each run of a graph needs a list of its own for a batch, whose length the program has chosen: no memory for it is
    207001 at the wait, and not the end of the process. */
 #include "../batch/forms.h"

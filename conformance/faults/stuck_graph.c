@@ -57,11 +57,11 @@ int main(void)
     /* A reset does not wait for what will never end. */
     graph = capture(stream);
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream)); /* copy 5 */
-    EXPECT_OK(aclrtFreeHost(pinned));
     REQUIRE_OK(aclrtResetDeviceForce(0));
     EXPECT_OK(aclmdlRIDestroy(graph));
     REQUIRE_OK(aclrtSetDevice(0));
     EXPECT_OK(aclrtSynchronizeDevice());
+    EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtResetDevice(0));
     return conclude();
 }
