@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// A call in which all threads have slept for so long will not come back.
+/// A call in which all threads were seen asleep for so long, in all, will not come back. Not at a stretch: some look for
+/// news now and then.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Nor will one that has computed for so long.
 const EFFORT: Duration = Duration::from_secs(10);
@@ -153,7 +154,9 @@ impl Place {
             if calls != seen {
                 (seen, asleep, effort) = (calls, Duration::ZERO, state.effort);
             }
-            asleep = if state.is_asleep { asleep + look.elapsed().min(LOOK) } else { Duration::ZERO };
+            if state.is_asleep {
+                asleep += look.elapsed().min(LOOK);
+            }
             look = Instant::now();
             if asleep > PATIENCE || state.effort.saturating_sub(effort) > EFFORT {
                 let name = self.progress.function().map_or("no call", |index| FUNCTIONS[index].name);
