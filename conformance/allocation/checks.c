@@ -37,7 +37,7 @@ static void configurations(void)
     EXPECT_OK(aclrtFree(memory));
     EXPECT_OK(aclrtMallocWithCfg(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST, &config));
     EXPECT_OK(aclrtFree(memory));
-    EXPECT_OK(aclrtMallocHostWithCfg(&memory, SIZE, NULL));
+    REQUIRE_OK(aclrtMallocHostWithCfg(&memory, SIZE, NULL));
     memset(memory, 1, SIZE);
     EXPECT_OK(aclrtFreeHost(memory));
     attribute.value.deviceId = 1;

@@ -6,7 +6,6 @@ use crate::guard::{FUNCTION, Guard};
 use crate::state::{Facts, Flight, Found, State, call, micros, set_call, thread};
 use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
 use softacl_engine::{Error, Place};
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -172,11 +171,14 @@ impl Probe for Checker {
         if task.is_batch {
             state.check_batch(&operation);
         }
-        state.check_order(&operation, &clock);
-        state.check_submitters(&operation);
+        let pending = state.pending(&operation);
+        if !pending.is_empty() {
+            state.check_order(&operation, &clock, &pending);
+            state.check_submitters(&operation, &pending);
+        }
         state.check_alignment(&operation);
-        state.check_written(&operation);
-        state.note_written(task.touches);
+        state.check_written(guard, &operation);
+        state.note_written(guard, task.touches);
         let mut prints = Vec::new();
         for touch in task.touches {
             state.ledger.enter(touch, task.at, &operation, state.clocks.host());
@@ -263,9 +265,10 @@ impl Probe for Checker {
         if touches.len() > 2 && name.contains("batch") {
             state.check_batch(&operation);
         }
-        state.check_order(&operation, &host);
-        state.check_written(&operation);
-        state.note_written(touches);
+        let pending = state.pending(&operation);
+        state.check_order(&operation, &host, &pending);
+        state.check_written(self.guard(), &operation);
+        state.note_written(self.guard(), touches);
         operation.start(micros(self.start));
     }
 
@@ -361,12 +364,14 @@ impl Checker {
 
 /// Asked in every call, so the manifest is not searched each time.
 fn is_deprecated(function: &str) -> bool {
-    static NAMES: OnceLock<HashSet<&'static str>> = OnceLock::new();
+    static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
     let all = || {
         let known = ascendcl_sys::manifest::FUNCTIONS.iter().filter(|known| known.deprecated);
-        known.map(|known| known.name).collect()
+        let mut names: Vec<&str> = known.map(|known| known.name).collect();
+        names.sort_unstable();
+        names
     };
-    NAMES.get_or_init(all).contains(function)
+    NAMES.get_or_init(all).binary_search(&function).is_ok()
 }
 
 fn shown(found: &Found) -> crate::finding::Finding {

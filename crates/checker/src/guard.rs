@@ -18,6 +18,7 @@ use softacl_engine::probe::{Mode, Moment, Reaction, Touch, Window};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::identity;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -26,6 +27,9 @@ pub(crate) const PAGE: usize = 4096;
 /// How often a page is in flight: the low half counts copies that read it, the high half those that write it.
 const READER: u64 = 1;
 const WRITER: u64 = 1 << 32;
+/// Pages that share a count beside their own ones: a copy that covers them all is counted once, so that large
+/// copies cost little.
+const BLOCK: usize = 64;
 /// Memory of copies from this length on is put into huge pages: protecting 256 small pages takes as long
 /// as copying half of their bytes.
 const LARGE: usize = 512 << 10;
@@ -63,14 +67,26 @@ pub(crate) struct HostTouch {
     pub(crate) before: Box<[u8]>,
 }
 
+/// Pages in a row that copies mostly cover together.
+#[derive(Debug)]
+struct Block {
+    /// How often all of them are in flight together.
+    state: AtomicU64,
+    /// Pages that are in flight by themselves as well.
+    single: AtomicU32,
+}
+
 pub(crate) struct Guard {
     window: Window,
+    /// How often each page is in flight by itself.
     pages: &'static [AtomicU64],
+    blocks: &'static [Block],
     /// Of pages that are in flight in part: the bytes that are, from the first to after the last.
     parts: Mutex<BTreeMap<usize, (usize, usize)>>,
     steps: AtomicU32,
     touches: Mutex<Vec<HostTouch>>,
-    has_touches: AtomicBool,
+    /// Set behind everything that the next call has to work off: touches, steps, open pages.
+    has_news: AtomicBool,
     /// Huge pages that were asked for, whether the system gave them or not.
     huge: Mutex<BTreeSet<usize>>,
     /// Of allocations that have huge pages to themselves: the page after the last one, and the page after the
@@ -84,21 +100,16 @@ pub(crate) struct Guard {
 
 impl Guard {
     pub(crate) fn new(window: Window) -> Guard {
-        let layout = Layout::array::<AtomicU64>(window.len / PAGE).expect("a window is smaller than memory");
-        // SAFETY: the layout is not empty: a window has many pages.
-        let pages = unsafe { alloc_zeroed(layout) }.cast::<AtomicU64>();
-        if pages.is_null() {
-            handle_alloc_error(layout);
-        }
-        // SAFETY: fresh, aligned, zeroed, never freed: the checker lives as long as the process.
-        let pages = unsafe { std::slice::from_raw_parts(pages, window.len / PAGE) };
+        let pages = zeroed(window.len / PAGE);
+        let blocks = zeroed((window.len / PAGE).div_ceil(BLOCK));
         Guard {
             window,
             pages,
+            blocks,
             parts: Mutex::default(),
             steps: AtomicU32::new(0),
             touches: Mutex::default(),
-            has_touches: AtomicBool::new(false),
+            has_news: AtomicBool::new(false),
             huge: Mutex::default(),
             tails: Mutex::default(),
             opened: Mutex::default(),
@@ -130,7 +141,7 @@ impl Guard {
         if touch.len >= LARGE && self.contains(touch.address) {
             self.enlarge(touch);
         }
-        self.change(self.span(touch.address, touch.len), |state| state + one);
+        self.change(self.span(touch.address, touch.len), |state| state + one, identity);
     }
 
     /// Sets a large allocation apart from its neighbours, so that its protection can change without the system
@@ -209,13 +220,14 @@ impl Guard {
             Mode::Write => (WRITER, !(WRITER - 1)),
         };
         // A page that was freed meanwhile counts nothing any more.
-        self.change(self.span(touch.address, touch.len), |state| if state & mask == 0 { state } else { state - one });
+        let less = |state| if state & mask == 0 { state } else { state - one };
+        self.change(self.span(touch.address, touch.len), less, identity);
     }
 
     /// The memory is given back: nobody guards it any longer.
     pub(crate) fn clear(&self, start: usize, len: usize) {
         let pages = self.span(start, len);
-        self.change(pages.clone(), |_| 0);
+        self.change(pages.clone(), |_| 0, |_| 0);
         self.parts().retain(|page, _| !(start..start + len).contains(page));
         // Parts of it may have been opened one by one, which leaves its tail.
         if let Some(end) = self.tails().remove(&pages.end) {
@@ -226,12 +238,17 @@ impl Guard {
     /// Closes a page again that a touch has opened.
     fn close(&self, address: usize) {
         let page = (address - self.window.start) / PAGE;
-        self.protect(page..page + 1, access(self.pages[page].load(Ordering::Relaxed)));
+        self.protect(page..page + 1, access(self.state(page)));
+    }
+
+    /// How often a page is in flight, in all.
+    fn state(&self, page: usize) -> u64 {
+        self.pages[page].load(Ordering::Relaxed) + self.blocks[page / BLOCK].state.load(Ordering::Relaxed)
     }
 
     /// Whether any copy in flight touches the page of an address.
     pub(crate) fn is_guarded(&self, address: usize) -> bool {
-        self.contains(address) && self.pages[(address - self.window.start) / PAGE].load(Ordering::Relaxed) != 0
+        self.contains(address) && self.state((address - self.window.start) / PAGE) != 0
     }
 
     /// What the memory holds now, by the engine's addresses.
@@ -243,13 +260,18 @@ impl Guard {
         unsafe { std::ptr::copy_nonoverlapping(source, buffer.as_mut_ptr(), buffer.len()) };
     }
 
-    /// The touches since the last call.
+    /// The touches since the last call; closes again what they have opened. Mostly there is nothing.
     pub(crate) fn take(&self) -> Vec<HostTouch> {
-        self.steps.store(0, Ordering::Relaxed);
-        if !self.has_touches.swap(false, Ordering::Acquire) {
+        if !self.has_news.load(Ordering::Acquire) {
             return Vec::new();
         }
-        std::mem::take(&mut self.touches.lock().unwrap_or_else(PoisonError::into_inner))
+        self.has_news.store(false, Ordering::SeqCst);
+        self.steps.store(0, Ordering::Relaxed);
+        let touches = std::mem::take(&mut *self.touches.lock().unwrap_or_else(PoisonError::into_inner));
+        for page in std::mem::take(&mut *self.opened()) {
+            self.close(page);
+        }
+        touches
     }
 
     /// In a signal handler: opens the page, and notes who touched it if that counts. The interrupted code
@@ -258,7 +280,7 @@ impl Guard {
     pub(crate) fn touched(&self, address: usize, is_write: bool, thread: u32, code: usize) -> Reaction {
         let page = (address - self.window.start) / PAGE;
         let start = self.window.start + page * PAGE;
-        let state = self.pages[page].load(Ordering::Relaxed);
+        let state = self.state(page);
         let counts = self.parts().get(&start).is_none_or(|(from, to)| (*from..*to).contains(&address));
         let mut reaction = Reaction::Repeat;
         if state != 0 && counts {
@@ -267,11 +289,13 @@ impl Guard {
         } else if state != 0 && cfg!(target_arch = "x86_64") && self.steps.fetch_add(1, Ordering::Relaxed) < MAX_STEPS {
             // An access may meet two pages: the first one is closed again at the next call.
             if let Some(other) = STEPPED.replace(Some(start)).filter(|other| *other != start) {
-                self.opened().push(other);
+                self.leave_open(other);
             }
+            // So that steps are counted anew at the next call.
+            self.has_news.store(true, Ordering::Release);
             reaction = Reaction::Step;
         } else if state != 0 {
-            self.opened().push(start);
+            self.leave_open(start);
         }
         self.protect(page..page + 1, libc::PROT_READ | libc::PROT_WRITE);
         reaction
@@ -289,7 +313,7 @@ impl Guard {
     pub(crate) fn given(&self, start: usize, len: usize, is_write: bool, thread: u32, call: &'static str) {
         let mut spot = None;
         for page in self.span(start, len) {
-            let state = self.pages[page].load(Ordering::Relaxed);
+            let state = self.state(page);
             if access(state) & libc::PROT_WRITE != 0 || (!is_write && access(state) & libc::PROT_READ != 0) {
                 continue;
             }
@@ -300,7 +324,7 @@ impl Guard {
                 let spot = spot.get_or_insert_with(place::Spot::here).clone();
                 self.note(address, is_write, thread, spot, Some(call), state & (WRITER - 1) != 0);
             } else {
-                self.opened().push(first);
+                self.leave_open(first);
             }
             self.protect(page..page + 1, libc::PROT_READ | libc::PROT_WRITE);
         }
@@ -335,43 +359,65 @@ impl Guard {
         let mut touches = self.touches.lock().unwrap_or_else(PoisonError::into_inner);
         if touches.len() < MAX_TOUCHES {
             touches.push(touch);
-            self.has_touches.store(true, Ordering::Release);
         }
         drop(touches);
-        self.opened().push(address - address % PAGE);
+        self.leave_open(address - address % PAGE);
+    }
+
+    /// A page stays open until the next call.
+    fn leave_open(&self, page: usize) {
+        self.opened().push(page);
+        self.has_news.store(true, Ordering::Release);
     }
 
     fn opened(&self) -> MutexGuard<'_, Vec<usize>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes again what touches have opened since the last call.
-    pub(crate) fn close_all(&self) {
-        for page in std::mem::take(&mut *self.opened()) {
-            self.close(page);
-        }
-    }
-
-    /// Changes the state of pages, and their protection where that changes.
-    fn change(&self, pages: std::ops::Range<usize>, change: impl Fn(u64) -> u64) {
+    /// Changes how often a range is in flight, and the protection of pages where that changes. Pages in blocks that
+    /// it covers are counted with their block; `single` changes what they count by themselves.
+    fn change(&self, pages: std::ops::Range<usize>, change: impl Fn(u64) -> u64, single: impl Fn(u64) -> u64) {
+        let mut run = Run { pages: pages.start..pages.start, access: None };
         let mut page = pages.start;
         while page < pages.end {
-            // Neighbours are mostly in the same state: one decision for all of them.
-            let first = page;
-            let before = self.pages[first].load(Ordering::Relaxed);
-            let after = change(before);
-            for state in &self.pages[first..pages.end] {
-                if state.load(Ordering::Relaxed) != before {
-                    break;
-                }
-                state.store(after, Ordering::Relaxed);
+            let block = &self.blocks[page / BLOCK];
+            let shared = block.state.load(Ordering::Relaxed);
+            let is_whole = page.is_multiple_of(BLOCK) && page + BLOCK <= pages.end;
+            let changed = if is_whole { change(shared) } else { shared };
+            block.state.store(changed, Ordering::Relaxed);
+            if is_whole && block.single.load(Ordering::Relaxed) == 0 {
+                self.extend(&mut run, page + BLOCK, access(shared), access(changed));
+                page += BLOCK;
+                continue;
+            }
+            let end = pages.end.min((page / BLOCK + 1) * BLOCK);
+            while page < end {
+                let before = self.pages[page].load(Ordering::Relaxed);
+                let after = if is_whole { single(before) } else { change(before) };
+                self.pages[page].store(after, Ordering::Relaxed);
+                let singles = block.single.load(Ordering::Relaxed);
+                block.single.store(singles + u32::from(after != 0) - u32::from(before != 0), Ordering::Relaxed);
+                self.extend(&mut run, page + 1, access(before + shared), access(after + changed));
                 page += 1;
             }
-            if access(before) != access(after) {
-                let tail = if page - first < HUGE / 2 / PAGE { None } else { self.tails().get(&page).copied() };
-                self.protect(first..tail.unwrap_or(page), access(after));
-            }
         }
+        self.finish(run);
+    }
+
+    /// The pages behind a run, up to `end`, change their rights as well, or keep them.
+    fn extend(&self, run: &mut Run, end: usize, before: i32, after: i32) {
+        let access = (before != after).then_some(after);
+        if run.access != access {
+            let next = Run { pages: run.pages.end..run.pages.end, access };
+            self.finish(std::mem::replace(run, next));
+        }
+        run.pages.end = end;
+    }
+
+    fn finish(&self, run: Run) {
+        let Some(access) = run.access else { return };
+        let tail = if run.pages.len() < HUGE / 2 / PAGE { None } else { self.tails().get(&run.pages.end).copied() };
+        self.protect(run.pages.start..tail.unwrap_or(run.pages.end), access);
     }
 
     fn protect(&self, pages: std::ops::Range<usize>, access: i32) -> bool {
@@ -385,6 +431,29 @@ impl Guard {
         done
     }
 }
+
+/// Pages in a row that get the same rights; none if they keep theirs.
+struct Run {
+    pages: std::ops::Range<usize>,
+    access: Option<i32>,
+}
+
+/// Zeros for as long as the process lives: the checker ends with it. What is not used takes no memory.
+fn zeroed<T: Zeros>(len: usize) -> &'static [T] {
+    let layout = Layout::array::<T>(len).expect("a window is smaller than memory");
+    // SAFETY: the layout is not empty: a window has many pages.
+    let start = unsafe { alloc_zeroed(layout) }.cast::<T>();
+    if start.is_null() {
+        handle_alloc_error(layout);
+    }
+    // SAFETY: fresh, aligned, never freed, and zeros are a value of these types.
+    unsafe { std::slice::from_raw_parts(start, len) }
+}
+
+/// Types of which zeros are a value.
+trait Zeros {}
+impl Zeros for AtomicU64 {}
+impl Zeros for Block {}
 
 /// What the program may do with a page in this state.
 fn access(state: u64) -> i32 {

@@ -48,6 +48,9 @@ impl Ledger {
     /// operation: the first bytes in common, and how many there are.
     pub(crate) fn conflicts(&self, touch: &Touch, clock: &Clock) -> Vec<Conflict> {
         let mut found: Vec<Conflict> = Vec::new();
+        if touch.len == 0 {
+            return found;
+        }
         let end = touch.address + touch.len;
         for (start, segment) in self.meeting(touch.address, end) {
             let (from, to) = (start.max(touch.address), segment.end.min(end));
@@ -81,9 +84,13 @@ impl Ledger {
         if touch.len == 0 {
             return;
         }
+        let access = Access { at, by: Arc::clone(by) };
+        if let Some(segment) = self.segments.get_mut(&touch.address).filter(|segment| segment.end == end) {
+            segment.enter(touch.mode, &access, host);
+            return;
+        }
         self.cut(touch.address);
         self.cut(end);
-        let access = Access { at, by: Arc::clone(by) };
         let mut next = touch.address;
         let inside: Vec<usize> = self.segments.range(touch.address..end).map(|(start, _)| *start).collect();
         for start in inside {
@@ -114,8 +121,11 @@ impl Ledger {
     }
 
     fn meeting(&self, start: usize, end: usize) -> impl Iterator<Item = (usize, &Segment)> {
-        let before = self.segments.range(..start).next_back().filter(|(_, segment)| segment.end > start);
-        before.into_iter().chain(self.segments.range(start..end)).map(|(start, segment)| (*start, segment))
+        let first = self.segments.range(..=start).next_back().filter(|(_, segment)| segment.end > start);
+        // Programs use the same buffers again and again: mostly the first one is the only one.
+        let is_all = end <= start + 1 || first.is_some_and(|(_, segment)| segment.end >= end);
+        let others = (!is_all).then(|| self.segments.range(start + 1..end));
+        first.into_iter().chain(others.into_iter().flatten()).map(|(start, segment)| (*start, segment))
     }
 
     /// Makes sure that no segment reaches across an address.

@@ -3,6 +3,7 @@
 
 use crate::clock::Clock;
 use crate::finding::Severity;
+use crate::guard::Guard;
 use crate::ledger::Conflict;
 use crate::operation::Operation;
 use crate::state::{Evidence, Found, State, narrowest_wait};
@@ -13,18 +14,22 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 impl State {
-    /// Looks for earlier accesses that an operation meets and that do not come before it.
-    pub(crate) fn check_order(&mut self, operation: &Arc<Operation>, clock: &Clock) {
+    /// Earlier accesses that an operation meets and that the host does not know to be over.
+    pub(crate) fn pending(&self, operation: &Operation) -> Vec<Conflict> {
+        let host = self.clocks.host();
+        operation.touches.iter().flat_map(|touch| self.ledger.conflicts(touch, host)).collect()
+    }
+
+    /// Looks among them for those that do not come before the operation.
+    pub(crate) fn check_order(&mut self, operation: &Arc<Operation>, clock: &Clock, pending: &[Conflict]) {
         let mut met = HashSet::new();
-        let conflicts: Vec<Conflict> =
-            operation.touches.iter().flat_map(|touch| self.ledger.conflicts(touch, clock)).collect();
-        for conflict in conflicts {
-            // It stands behind a sign that this operation, or what follows it, may give.
-            if conflict.earlier.at.is_some_and(|at| self.awaits_sign(at)) {
+        for conflict in pending {
+            // Or it stands behind a sign that this operation, or what follows it, may give.
+            if conflict.earlier.at.is_some_and(|at| clock.covers(at) || self.awaits_sign(at)) {
                 continue;
             }
             if met.insert((conflict.earlier.number, conflict.earlier_mode == Mode::Write)) {
-                self.find_race(operation, &conflict);
+                self.find_race(operation, conflict);
             }
         }
     }
@@ -33,12 +38,11 @@ impl State {
     /// order? A path that the witness has seen (locks, threads that begin and end) does. Without one it is
     /// proven only where the two calls were under way at the same time: no program can have ordered
     /// those. Otherwise something that cannot be seen may order them, and this is advice.
-    pub(crate) fn check_submitters(&mut self, operation: &Arc<Operation>) {
+    pub(crate) fn check_submitters(&mut self, operation: &Arc<Operation>, pending: &[Conflict]) {
         let Some(at) = operation.at else { return };
-        let host = self.clocks.host();
         // The lock of the interpreter orders all threads of Python, and says nothing.
         let is_seen = !operation.spot.is_python();
-        let other = operation.touches.iter().flat_map(|touch| self.ledger.conflicts(touch, host)).find(|conflict| {
+        let other = pending.iter().find(|conflict| {
             conflict.earlier.at.is_some_and(|earlier| earlier.stream == at.stream)
                 && conflict.earlier.thread != operation.thread
                 && !(is_seen && witness::comes_after(conflict.earlier.moment) == Some(true))
@@ -159,8 +163,9 @@ impl State {
     }
 
     /// Reads of device bytes that nobody has written.
-    pub(crate) fn check_written(&mut self, operation: &Arc<Operation>) {
-        let unwritten = operation.touches.iter().filter(|touch| touch.mode == Mode::Read).find_map(|touch| {
+    pub(crate) fn check_written(&mut self, guard: &Guard, operation: &Arc<Operation>) {
+        let is_read = |touch: &&Touch| touch.mode == Mode::Read && !guard.contains(touch.address);
+        let unwritten = operation.touches.iter().filter(is_read).find_map(|touch| {
             let (_, allocation) = self.allocation(touch.address)?;
             let (missing, first) = self.written.missing(touch.address, touch.len);
             (allocation.place.is_device() && missing > 0).then_some((*touch, missing, first))
@@ -189,8 +194,8 @@ impl State {
     }
 
     /// Notes what an operation writes to devices.
-    pub(crate) fn note_written(&mut self, touches: &[Touch]) {
-        for touch in touches.iter().filter(|touch| touch.mode == Mode::Write) {
+    pub(crate) fn note_written(&mut self, guard: &Guard, touches: &[Touch]) {
+        for touch in touches.iter().filter(|touch| touch.mode == Mode::Write && !guard.contains(touch.address)) {
             if self.allocation(touch.address).is_some_and(|(_, allocation)| allocation.place.is_device()) {
                 self.written.insert(touch.address, touch.len);
             }

@@ -15,7 +15,6 @@ impl State {
         for touch in guard.take() {
             self.settle_touch(touch, since);
         }
-        guard.close_all();
     }
 
     fn settle_touch(&mut self, touch: HostTouch, since: Instant) {
