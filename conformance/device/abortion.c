@@ -6,13 +6,15 @@
 #define SIZE 256
 
 static struct gate gate = GATE_INITIALIZER;
-static aclError aborted;
+/* What the abort returned, when it has. */
+#define PENDING (-1)
+static aclError aborted = PENDING;
 
 static void *abort_tasks(void *unused)
 {
     (void)unused;
     REQUIRE_OK(aclrtSetDevice(0));
-    aborted = aclrtDeviceTaskAbort(0, 60000);
+    __atomic_store_n(&aborted, aclrtDeviceTaskAbort(0, 60000), __ATOMIC_SEQ_CST);
     EXPECT_OK(aclrtResetDevice(0));
     return NULL;
 }
@@ -38,7 +40,7 @@ int main(void)
     pthread_t thread;
     REQUIRE_TRUE(pthread_create(&thread, NULL, abort_tasks, NULL) == 0, "pthread_create");
     aclError got = 0;
-    while (got == 0) { /* until it has begun */
+    while (got == 0 && __atomic_load_n(&aborted, __ATOMIC_SEQ_CST) == PENDING) { /* until it has begun */
         got = aclrtMemcpy(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE);
     }
     EXPECT_CODE(got, 107022); /* 1.1 row 9 */

@@ -75,6 +75,22 @@ pub fn fuzz_shortly() -> Result<()> {
     Ok(())
 }
 
+/// Runs so many scenarios, from the one of a seed on, each in so many orders of all steps of all threads, under shuttle.
+pub fn schedules(scenarios: u64, orders: u64, first: u64) -> Result<()> {
+    // A target directory of its own: the flag would otherwise rebuild everything twice.
+    tree::run(
+        tree::cargo()
+            .args(["test", "--package", "softacl-testkit", "--release", "--test", "schedules", "--locked"])
+            .args(["--", "--nocapture"])
+            .env("RUSTFLAGS", "--cfg shuttle")
+            .env("CARGO_TARGET_DIR", tree::target().join("shuttle"))
+            .env("SHUTTLE_SILENCE_WARNINGS", "1")
+            .env("SCHEDULES_SEEDS", scenarios.to_string())
+            .env("SCHEDULES_ORDERS", orders.to_string())
+            .env("SCHEDULES_FIRST", first.to_string()),
+    )
+}
+
 /// Simulates for so many seconds.
 pub fn simulate(seconds: u64, seed: u64, build: Build) -> Result<()> {
     let program = built(build, "softacl-testkit", "simulate")?;

@@ -122,6 +122,18 @@ enum Command {
         #[arg(long)]
         sanitizer: Option<String>,
     },
+    /// Run random programs on the engine in many orders of all steps of its threads, under shuttle
+    Schedules {
+        /// Programs
+        #[arg(long, default_value_t = 1000)]
+        scenarios: u64,
+        /// Orders of each, drawn in two ways
+        #[arg(long, default_value_t = 25)]
+        orders: u64,
+        /// The first seed
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+    },
     /// Write docs/support.md from the function manifest
     Support {
         /// Only say whether the file is up to date
@@ -196,6 +208,7 @@ fn main() -> Result<()> {
         Command::Simulate { minutes, seed, sanitizer } => {
             campaign::simulate(minutes * 60, seed.unwrap_or_else(by_clock), Build::of(sanitizer.as_deref())?)
         }
+        Command::Schedules { scenarios, orders, seed } => campaign::schedules(scenarios, orders, seed),
         Command::Examples { seeds } => examples::check(seeds),
         Command::Support { check } => support::write(check),
         Command::Zoo { table: true, check, .. } => zoo::table(check),

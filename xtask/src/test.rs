@@ -17,6 +17,7 @@ const STEPS: &[Step] = &[
     ("units and model", || tree::run(tree::cargo().args(["test", "--workspace", "--locked"]))),
     ("report in a browser", browser::test),
     ("interleavings", interleavings),
+    ("schedules", || campaign::schedules(40, 25, 0)),
     ("support table", || support::write(true)),
     ("zoo table", || zoo::table(true)),
     ("conformance", || conform(None, None)),

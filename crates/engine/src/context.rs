@@ -4,9 +4,7 @@ use crate::error::{Error, Result, fail};
 use crate::handle::{Key, Kind};
 use crate::host::HostThread;
 use crate::stream::StreamKey;
-use crate::sync::lock;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering, lock};
 
 pub type ContextKey = Key<Context>;
 

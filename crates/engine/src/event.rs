@@ -10,8 +10,8 @@ use crate::graph::{CapturedRecord, Signal};
 use crate::handle::{Key, Kind};
 use crate::memory::shared::SharedCounters;
 use crate::stream::StreamPoint;
-use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, OnceLock};
+use crate::sync::{AtomicU32, Mutex};
+use std::sync::{Arc, OnceLock};
 
 pub type EventKey = Key<Event>;
 

@@ -5,9 +5,7 @@
 
 use crate::machine::Machine;
 use crate::stream::StreamPoint;
-use crate::sync::lock;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 
 /// A task that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,12 +9,10 @@ use crate::machine::Machine;
 use crate::probe::Moment;
 use crate::stream::StreamKey;
 use crate::stream::bell::Bell;
-use crate::sync::lock;
+use crate::sync::{AtomicBool, Mutex, Ordering, lock, mpsc};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 /// Subscribed threads at most (specification 4.9).
@@ -66,7 +64,7 @@ impl Posted {
 
 /// The thread of one context that runs its host functions. It ends when this value is dropped.
 pub(crate) struct HostThread {
-    calls: Sender<Posted>,
+    calls: mpsc::Sender<Posted>,
 }
 
 impl HostThread {

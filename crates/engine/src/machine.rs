@@ -16,10 +16,9 @@ use crate::memory::pool::Pools;
 use crate::notify::Notify;
 use crate::probe::Probe;
 use crate::stream::{Stream, StreamKey};
-use crate::sync::lock;
+use crate::sync::{AtomicI32, AtomicU32, Mutex, Ordering, lock};
 use softacl_profiles::{Cann, Form, Profile, cann, profile};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// What a machine is made of.

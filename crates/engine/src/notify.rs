@@ -7,10 +7,10 @@
 use crate::handle::{Key, Kind};
 use crate::memory::shared::SharedCounters;
 use crate::stream::StreamPoint;
-use crate::sync::lock;
+use crate::sync::{Mutex, lock};
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 pub type NotifyKey = Key<Notify>;
 

@@ -1,17 +1,46 @@
-//! The synchronisation primitives of the engine, from `std` or, under `--cfg loom`, from loom.
+//! The synchronisation primitives of the engine: from `std`, or under `--cfg loom` from loom, or under
+//! `--cfg shuttle` from shuttle.
 //!
-//! Only the modules that loom explores go through this file; everything else uses `std` directly.
+//! loom explores the protocols alone, shuttle the whole engine. So whatever can block, or decides between threads, comes
+//! from here. What stays with `std`: values that are set once, statics, and atomics in memory that is mapped,
+//! shared with other processes, or read by signal handlers.
 
 #[cfg(loom)]
 pub(crate) use loom::sync::{
     Condvar, Mutex, MutexGuard,
     atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
-#[cfg(not(loom))]
-pub(crate) use std::sync::{
-    Condvar, Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+#[cfg(shuttle)]
+pub(crate) use shuttle::{
+    hint::spin_loop,
+    sync::{
+        Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+        mpsc,
+    },
+    thread, thread_local,
 };
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::{
+    hint::spin_loop,
+    sync::{
+        Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
+        mpsc,
+    },
+    thread, thread_local,
+};
+
+/// Lets others go on for a while. shuttle knows no time: whoever waits for some looks again at once.
+#[cfg(shuttle)]
+pub(crate) fn rest(_: std::time::Duration) {
+    shuttle::thread::yield_now();
+}
+/// Sleeps, unless somebody unparks this thread.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) fn rest(duration: std::time::Duration) {
+    std::thread::park_timeout(duration);
+}
 
 /// Locks and ignores poisoning: a panic is caught at the door of the library, and the state behind
 /// every lock is valid between statements, so the process stays usable.

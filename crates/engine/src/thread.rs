@@ -4,14 +4,11 @@
 //! stay open: they are ours to handle.
 
 use crate::injection::Resource;
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock, thread};
 use crate::system;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use crate::sync::lock;
 
 /// Threads that are started when they are first needed. As long as the system refuses them all, it is
 /// asked again every time.
@@ -72,7 +69,7 @@ pub(crate) fn start(name: String, run: impl FnOnce() + Send + 'static) -> io::Re
         }
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
-    let started = std::thread::Builder::new().name(name).spawn(run);
+    let started = thread::Builder::new().name(name).spawn(run);
     // SAFETY: `before` was filled by the call above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     started.map(|_| ())

@@ -6,11 +6,15 @@
 use crate::faults::FaultRule;
 use crate::{Program, Stage, run_on};
 use fastrand::Rng;
+#[cfg(shuttle)]
+use shuttle::thread;
 use softacl_engine::injection::{Injection, Vocabulary, parse};
 use softacl_engine::{Config, Machine, Schedule};
 use softacl_profiles::profile;
 use std::fmt;
 use std::sync::Arc;
+#[cfg(not(shuttle))]
+use std::thread;
 use std::time::Duration;
 
 const CHIPS: &[&str] = &["Ascend910B", "Ascend910C", "Ascend950", "Ascend310P", "Ascend310B", "Ascend910A"];
@@ -107,7 +111,7 @@ impl Scenario {
     /// there were.
     pub fn run(&self) -> Result<u64, String> {
         let machine = self.machine()?;
-        let failures: Vec<String> = std::thread::scope(|scope| {
+        let failures: Vec<String> = thread::scope(|scope| {
             let started: Vec<_> = self
                 .parts
                 .iter()

@@ -13,7 +13,7 @@ use crate::graph::{
 };
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey};
-use crate::sync::lock;
+use crate::sync::{lock, thread, thread_local};
 use crate::task::Task;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Caller<'_> {
             return fail(Error::Capturing("captured once more"));
         }
         let graph = self.machine.graphs.insert(context).ok_or_else(|| Error::Feature("no graph left".to_owned()))?;
-        let thread = std::thread::current().id();
+        let thread = thread::current().id();
         lock(&self.machine.graphs.all.slot(graph).state).capture =
             Some(Capture { thread, streams: vec![key], is_invalid: false, group: None });
         self.machine.graphs.begin(graph, thread, mode);
@@ -67,7 +67,7 @@ impl Caller<'_> {
         if sub_graphs.into_iter().any(|sub| self.machine.is_capturing(sub)) {
             return fail(Error::SubGraphCapturing);
         }
-        let Some(capture) = state.capture.take_if(|capture| capture.thread == std::thread::current().id()) else {
+        let Some(capture) = state.capture.take_if(|capture| capture.thread == thread::current().id()) else {
             return fail(if state.capture.is_some() { Error::CaptureThread } else { Error::NotCapturing });
         };
         debug_assert_eq!(capture.streams[0], key);
@@ -112,13 +112,13 @@ impl Caller<'_> {
 
     /// Sets how strict captures are with this thread; returns how strict they were.
     pub fn exchange_capture_mode(&self, mode: CaptureMode) -> CaptureMode {
-        MODE.replace(mode)
+        MODE.with(|known| known.replace(mode))
     }
 
     /// Refuses a call that blocks while a capture forbids it.
     #[inline]
     pub(crate) fn check_may_block(&self) -> Result<()> {
-        if self.machine.graphs.allow_blocking(|| MODE.get()) { Ok(()) } else { fail(Error::CaptureForbids) }
+        if self.machine.graphs.allow_blocking(|| MODE.with(Cell::get)) { Ok(()) } else { fail(Error::CaptureForbids) }
     }
 
     /// Refuses an asynchronous call that would have to wait for its stream while a capture forbids it.
@@ -131,7 +131,7 @@ impl Caller<'_> {
             ));
         }
         self.machine.check_condition(stream.device())?;
-        if self.machine.graphs.allow_blocking(|| MODE.get()) { Ok(()) } else { fail(Error::CaptureBlocks) }
+        if self.machine.graphs.allow_blocking(|| MODE.with(Cell::get)) { Ok(()) } else { fail(Error::CaptureBlocks) }
     }
 
     /// Captures a record.

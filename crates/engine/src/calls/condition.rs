@@ -7,7 +7,7 @@ use crate::graph::{
     GraphKey, Node, Step,
 };
 use crate::machine::Machine;
-use crate::sync::lock;
+use crate::sync::{lock, thread};
 use crate::task::Task;
 use std::sync::Arc;
 
@@ -97,7 +97,7 @@ impl Caller<'_> {
         if stream.is_diverted() {
             return fail(Error::Capturing("captured once more"));
         }
-        let thread = std::thread::current().id();
+        let thread = thread::current().id();
         {
             let mut state = lock(&graph.state);
             if state.context != Some(context) {

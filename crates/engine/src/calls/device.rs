@@ -8,8 +8,7 @@ use crate::host::deadline;
 use crate::machine::{MAX_DEVICES, Machine};
 use crate::probe::Object;
 use crate::stream::{StreamPoint, StreamTraits};
-use crate::sync::lock;
-use std::sync::atomic::Ordering;
+use crate::sync::{Ordering, lock};
 
 /// Whether one device may use the memory of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

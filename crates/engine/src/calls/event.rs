@@ -14,9 +14,8 @@ use crate::machine::Machine;
 use crate::memory::shared::{SharedCounters, SharedName};
 use crate::probe::Object;
 use crate::stream::{StreamKey, StreamPoint};
-use crate::sync::lock;
+use crate::sync::{Ordering, lock};
 use crate::task::{Task, Waited};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 /// What can be said of an event's newest record.

@@ -8,8 +8,7 @@ use crate::host::deadline;
 use crate::machine::Machine;
 use crate::probe::Object;
 use crate::stream::{Stream, StreamKey, StreamPoint, StreamSettings, StreamTraits};
-use crate::sync::lock;
-use std::sync::atomic::Ordering;
+use crate::sync::{Ordering, lock};
 
 /// Failures of ended streams that are kept.
 const MAX_UNOBSERVED: usize = 16;

@@ -28,9 +28,9 @@ use crate::error::{Error, Result, fail};
 use crate::memory::{Place, Spot};
 use crate::probe::Note;
 use crate::stream::{Stream, StreamKey};
+use crate::sync::Ordering;
 use crate::task::Task;
 use direction::Direction;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Copy kinds, as the interface numbers them.

@@ -10,6 +10,7 @@
 //! streams. Much of it goes past the cache, where it would only push other data out.
 
 use crate::bytes::Span;
+use crate::sync::thread_local;
 use crate::task::Batch;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -9,9 +9,8 @@ use crate::graph::{Node, Run};
 use crate::host::{Delivery, HostCall, HostThread};
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey, StreamPoint};
-use crate::sync::lock;
+use crate::sync::{Ordering, fence, lock};
 use crate::task::{self, Batch, Plane, Task};
-use std::sync::atomic::{Ordering, fence};
 
 impl Machine {
     /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.

@@ -26,12 +26,11 @@ use crate::graph::Run;
 use crate::machine::Machine;
 use crate::stream::lane::{Lane, Readiness, Rest};
 use crate::stream::{Stream, StreamKey, StreamPoint};
-use crate::sync::{MutexGuard, lock};
+use crate::sync::{MutexGuard, Ordering, lock};
 use crate::task::{self, Task, Waited};
 use job::{Job, weight};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 type LaneGuard<'a> = MutexGuard<'a, Lane<Task, StreamKey>>;

@@ -14,10 +14,9 @@ use crate::notify::{Compare, Counter};
 use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
 use crate::stream::{StreamKey, StreamPoint};
-use crate::sync::lock;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock, rest};
 use crate::thread::Crew;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// How often the thread looks at first, and at last. A choice: a wake-up costs about as much as the
@@ -239,7 +238,7 @@ impl Outside {
                     let found = shared.look(&machine);
                     drop(machine);
                     pause = if found { SHORTEST } else { LONGEST.min(2 * pause) };
-                    std::thread::park_timeout(pause);
+                    rest(pause);
                 }
             };
             crate::thread::start("softacl-outside".to_owned(), run)
@@ -289,7 +288,7 @@ pub(crate) fn wait(counters: &SharedCounters, record: u64, deadline: Option<Inst
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return false;
         }
-        std::thread::park_timeout(SHORTEST);
+        rest(SHORTEST);
     }
     true
 }

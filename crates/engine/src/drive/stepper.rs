@@ -20,14 +20,13 @@ use crate::machine::Machine;
 use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
 use crate::stream::{StreamKey, StreamPoint};
-use crate::sync::lock;
+use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock, thread_local};
 use crate::thread::Crew;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Polls that find a stream busy before `late` gives way.
@@ -86,14 +85,14 @@ pub(crate) struct Hold(());
 
 impl Hold {
     pub(crate) fn new() -> Hold {
-        HOLDS.set(HOLDS.get() + 1);
+        HOLDS.with(|holds| holds.set(holds.get() + 1));
         Hold(())
     }
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        HOLDS.set(HOLDS.get() - 1);
+        HOLDS.with(|holds| holds.set(holds.get() - 1));
     }
 }
 
@@ -174,7 +173,7 @@ impl Stepper {
 
     pub(crate) fn after_submit(&self, machine: &Machine) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        if HOLDS.get() > 0 {
+        if HOLDS.with(Cell::get) > 0 {
             return;
         }
         match self.schedule {

@@ -8,9 +8,8 @@ use crate::handle::Slot;
 use crate::injection::Fate;
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey, StreamPoint};
-use crate::sync::lock;
+use crate::sync::{Ordering, lock};
 use crate::task::{self, Doom, Task};
-use std::sync::atomic::Ordering;
 
 impl Machine {
     /// Queues a checked task on a stream of the context; returns its number.

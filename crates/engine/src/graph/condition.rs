@@ -9,10 +9,9 @@ use crate::error::{Error, Result, fail};
 use crate::handle::{Key, Kind};
 use crate::machine::Machine;
 use crate::stream::Stream;
-use crate::sync::lock;
+use crate::sync::{Mutex, Ordering, lock};
 use crate::task::Task;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 pub type ConditionKey = Key<ConditionCell>;
 

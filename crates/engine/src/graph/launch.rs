@@ -11,11 +11,10 @@ use crate::drive::Hold;
 use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey, StreamPoint, StreamTraits};
-use crate::sync::lock;
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::task::{Task, Waited};
 use std::mem::take;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// One run of a graph.
 #[derive(Debug)]

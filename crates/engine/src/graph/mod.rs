@@ -24,10 +24,8 @@ use crate::error::Error;
 use crate::event::EventKey;
 use crate::handle::{Key, Kind, Slots};
 use crate::stream::{StreamKey, StreamPoint};
-use crate::sync::lock;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, Weak};
-use std::thread::ThreadId;
+use crate::sync::{AtomicU32, Mutex, Ordering, lock, thread};
+use std::sync::{Arc, Weak};
 
 pub type GraphKey = Key<Graph>;
 pub type GroupKey = Key<Group>;
@@ -112,7 +110,7 @@ impl Step {
 
 /// A capture in progress.
 pub(crate) struct Capture {
-    pub(crate) thread: ThreadId,
+    pub(crate) thread: thread::ThreadId,
     /// The streams in it: element n is branch n, the one where it began is branch 0.
     pub(crate) streams: Vec<StreamKey>,
     /// A dependency was refused that the graph would lack.
@@ -234,7 +232,7 @@ pub(crate) struct Graphs {
     pub(crate) conditions: Slots<ConditionCell>,
     /// Captures that forbid blocking calls. Zero in ordinary programs: one relaxed load per call.
     strict: AtomicU32,
-    active: Mutex<Vec<(GraphKey, ThreadId, CaptureMode)>>,
+    active: Mutex<Vec<(GraphKey, thread::ThreadId, CaptureMode)>>,
     /// Graphs that exist, so that freeing memory costs nothing while there are none.
     count: AtomicU32,
     numbers: AtomicU32,
@@ -271,7 +269,7 @@ impl Graphs {
         ended
     }
 
-    pub(crate) fn begin(&self, key: GraphKey, thread: ThreadId, mode: CaptureMode) {
+    pub(crate) fn begin(&self, key: GraphKey, thread: thread::ThreadId, mode: CaptureMode) {
         lock(&self.active).push((key, thread, mode));
         if mode != CaptureMode::Relaxed {
             self.strict.fetch_add(1, Ordering::AcqRel);
@@ -295,7 +293,7 @@ impl Graphs {
 
     #[cold]
     fn allow_blocking_in(&self, mode: CaptureMode) -> bool {
-        let this = std::thread::current().id();
+        let this = thread::current().id();
         let active = lock(&self.active);
         let own = active.iter().any(|(_, thread, mode)| *thread == this && *mode != CaptureMode::Relaxed);
         let any_global = active.iter().any(|(.., mode)| *mode == CaptureMode::Global);

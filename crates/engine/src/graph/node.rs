@@ -5,10 +5,9 @@ use crate::bytes::Span;
 use crate::drive::outside::Vigil;
 use crate::error::{Error, Result, fail};
 use crate::host::{Delivery, HostCall};
-use crate::sync::lock;
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::task::Task;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A place in a graph.
 #[derive(Debug)]

@@ -20,8 +20,8 @@ pub use parse::{RuleError, Vocabulary, parse};
 pub use rule::{Comparison, Effect, Facts, Filters, Part, Point, Resource, Rule, TaskKind, When};
 
 use crate::error::Error;
+use crate::sync::Mutex;
 use damage::Damage;
-use std::sync::Mutex;
 pub(crate) use strike::Fate;
 
 /// The rules of a machine and what they have done to it.

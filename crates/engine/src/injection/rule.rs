@@ -1,11 +1,8 @@
 //! A fault rule as data: where it applies, which of the times, and what happens then.
 
+use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use std::fmt;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-use crate::sync::lock;
 
 /// One rule, and what became of it so far.
 #[derive(Debug)]

@@ -9,10 +9,9 @@ use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
 use crate::probe::Touch;
 use crate::stream::{Stream, StreamKey};
-use crate::sync::lock;
+use crate::sync::{Ordering, lock};
 use crate::task::Task;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// What becomes of a task that is being submitted.
 pub(crate) enum Fate {

@@ -12,7 +12,7 @@
 use super::physical::{Home, Physical};
 use super::region::{memory_file, open_memory_file, random};
 use crate::error::{Error, Result, fail};
-use crate::sync::lock;
+use crate::sync::{Mutex, lock};
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 /// What a key is for; one does not open the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

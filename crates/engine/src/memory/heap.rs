@@ -10,11 +10,11 @@
 
 use super::record::Record;
 use super::region::{Access, Index, Region};
-use crate::sync::lock;
+use crate::sync::{Mutex, lock};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// Allocations start on pages of this size. The interface promises 64 bytes; a page costs only
 /// addresses and keeps the index small.

@@ -8,12 +8,12 @@ use super::exchange::Card;
 use super::heap::Aside;
 use super::region::memory_file;
 use crate::error::{Error, Result, fail};
-use crate::sync::lock;
+use crate::sync::{Mutex, lock};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// Where physical memory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

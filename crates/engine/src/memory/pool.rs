@@ -11,10 +11,9 @@
 use super::heap::PAGE;
 use crate::handle::{Key, Kind, Slots};
 use crate::stream::{StreamKey, StreamPoint};
-use crate::sync::lock;
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 pub type PoolKey = Key<Pool>;
 

@@ -5,9 +5,10 @@
 
 use super::heap::Extent;
 use crate::error::{Error, Result, fail};
+use crate::sync::{RwLock, RwLockReadGuard};
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 #[derive(Default)]
 pub(crate) struct Registrations {

@@ -13,10 +13,10 @@ use super::heap::{Extent, Idle};
 use super::physical::{Home, Physical};
 use super::region::{Access, Region, Rights};
 use crate::error::{Error, Result, fail};
-use crate::sync::lock;
+use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, lock};
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 /// Everything is a multiple of this: the page of a device.
 pub(crate) const GRANULE: usize = 2 << 20;

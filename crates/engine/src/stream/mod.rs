@@ -28,10 +28,9 @@ mod live {
     use crate::graph::{Content, Diversion, GraphKey, GroupKey};
     use crate::handle::{Key, Kind};
     use crate::memory::Hints;
-    use crate::sync::lock;
+    use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
     use crate::task::Task;
-    use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     pub type StreamKey = Key<Stream>;
     pub(crate) type StreamPoint = Point<StreamKey>;

@@ -1,0 +1,65 @@
+//! The whole engine under shuttle: random programs on real threads of the engine, of which shuttle draws who goes on at
+//! every lock, wait and atomic access.
+//!
+//! Every run is compared with the model, as in a simulation. shuttle knows no time: no deadline comes, so that a
+//! thread that was not woken stays asleep and shuttle says so, where a real run might be saved by a timeout.
+//!
+//! Only with `--cfg shuttle`: `cargo xtask test --only schedules`.
+#![cfg(shuttle)]
+
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::{Config, FailurePersistence, Runner};
+use softacl_engine::Schedule;
+use softacl_testkit::scenario::Scenario;
+
+/// Scenarios, and orders that are tried of each; `SCHEDULES_SEEDS` and `SCHEDULES_ORDERS` say otherwise.
+const SEEDS: u64 = 40;
+const ORDERS: u64 = 25;
+/// Operations of a thread: short programs meet each other in more ways.
+const LONGEST: usize = 60;
+/// Changes of priority in an order with priorities.
+const DEPTH: usize = 3;
+
+fn number(name: &str, default: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|error| panic!("{name}={text}: {error}")),
+        Err(_) => default,
+    }
+}
+
+/// A scenario of a seed, on threads.
+fn scenario(seed: u64) -> Scenario {
+    let mut scenario = Scenario::plain(seed);
+    scenario.schedule = Schedule::Threads;
+    for (_, program) in &mut scenario.parts {
+        program.operations.truncate(LONGEST);
+    }
+    scenario
+}
+
+fn explore<S: Scheduler + 'static>(name: &str, scheduler: impl Fn(u64, usize) -> S) {
+    let (first, seeds) = (number("SCHEDULES_FIRST", 0), number("SCHEDULES_SEEDS", SEEDS));
+    let orders = number("SCHEDULES_ORDERS", ORDERS) as usize;
+    let mut operations = 0;
+    for seed in first..first + seeds {
+        let scenario = scenario(seed);
+        operations += scenario.operations() * orders;
+        let mut config = Config::new();
+        config.stack_size = 1 << 20;
+        config.failure_persistence = FailurePersistence::Print;
+        Runner::new(scheduler(seed, orders), config).run(move || {
+            scenario.run().unwrap_or_else(|failure| panic!("seed {seed}: {failure}\n{scenario}"));
+        });
+    }
+    println!("{name}: {} runs of {seeds} scenarios, {operations} operations", seeds as usize * orders);
+}
+
+#[test]
+fn random_orders_agree_with_the_model() {
+    explore("random orders", RandomScheduler::new_from_seed);
+}
+
+#[test]
+fn orders_with_priorities_agree_with_the_model() {
+    explore("orders with priorities", |seed, orders| PctScheduler::new_from_seed(seed, DEPTH, orders));
+}
