@@ -350,12 +350,13 @@ fn read_faults(text: &str) {
 }
 
 fn read_environment(text: &str) {
-    const NAMES: [&str; 9] = [
+    const NAMES: [&str; 10] = [
         "SOFTACL_SOC",
         "SOFTACL_FORM",
         "SOFTACL_CANN",
         "SOFTACL_DEVICES",
         "SOFTACL_MEMORY",
+        "SOFTACL_HOST_MEMORY",
         "SOFTACL_SCHEDULE",
         "SOFTACL_PATIENCE",
         "SOFTACL_STRICT",

@@ -43,6 +43,7 @@ _VARIABLES = {
     "cann": "SOFTACL_CANN",
     "devices": "SOFTACL_DEVICES",
     "memory": "SOFTACL_MEMORY",
+    "host_memory": "SOFTACL_HOST_MEMORY",
     "strict": "SOFTACL_STRICT",
 }
 
@@ -57,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "softacl(soc, form, cann, devices, memory, strict, schedules, seeds, check): run the test in a process with fresh devices",
+        "softacl(soc, form, cann, devices, memory, host_memory, strict, schedules, seeds, check): run the test in a process with fresh devices",
     )
 
 

@@ -52,22 +52,53 @@ pub struct Options {
 /// How many random schedules.
 pub type Seeds = u64;
 
-/// The sanitizers that the programs can be built with.
+/// The sanitizers that the programs can be run with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sanitizer {
     Address,
     Thread,
     /// Behaviour that C leaves undefined.
     Undefined,
+    /// Built as always, and run in valgrind, which sees the library too.
+    Valgrind,
 }
 
 impl Sanitizer {
-    /// What the compiler is told.
-    pub fn flag(self) -> &'static str {
+    pub const ALL: [Sanitizer; 4] = [Sanitizer::Address, Sanitizer::Thread, Sanitizer::Undefined, Sanitizer::Valgrind];
+
+    pub fn name(self) -> &'static str {
         match self {
-            Sanitizer::Address => "-fsanitize=address",
-            Sanitizer::Thread => "-fsanitize=thread",
-            Sanitizer::Undefined => "-fsanitize=undefined",
+            Sanitizer::Address => "address",
+            Sanitizer::Thread => "thread",
+            Sanitizer::Undefined => "undefined",
+            Sanitizer::Valgrind => "valgrind",
+        }
+    }
+
+    /// What the compiler is told.
+    pub fn flags(self) -> &'static [&'static str] {
+        match self {
+            Sanitizer::Address => &["-fsanitize=address", "-fno-omit-frame-pointer"],
+            Sanitizer::Thread => &["-fsanitize=thread"],
+            Sanitizer::Undefined => &["-fsanitize=undefined", "-fno-sanitize-recover=all"],
+            Sanitizer::Valgrind => &[],
+        }
+    }
+
+    /// What a program is started with.
+    pub fn launcher(self) -> &'static [&'static str] {
+        match self {
+            Sanitizer::Address | Sanitizer::Undefined => &[],
+            // It cannot live with a randomised address space.
+            Sanitizer::Thread => &["setarch", "-R"],
+            Sanitizer::Valgrind => &[
+                "valgrind",
+                "--quiet",
+                "--error-exitcode=66",
+                "--leak-check=full",
+                "--show-leak-kinds=definite,indirect",
+                "--errors-for-leak-kinds=definite,indirect",
+            ],
         }
     }
 }
@@ -141,9 +172,7 @@ pub fn run(options: &Options) -> Result<Summary> {
     let started = Instant::now();
     let directory = options.build_dir.join(match options.sanitizer {
         None => "plain",
-        Some(Sanitizer::Address) => "address",
-        Some(Sanitizer::Thread) => "thread",
-        Some(Sanitizer::Undefined) => "undefined",
+        Some(sanitizer) => sanitizer.name(),
     });
     fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
     let toolchain = build::Toolchain::new(options, &directory);

@@ -13,7 +13,7 @@ mod torch;
 mod tree;
 mod zoo;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use campaign::Build;
 use clap::{Parser, Subcommand};
 use std::path::PathBuf;
@@ -49,7 +49,7 @@ enum Command {
         /// Run the programs under the checker, on early, late and this many random schedules
         #[arg(long, value_name = "SEEDS", num_args = 0..=1, default_missing_value = "20")]
         checked: Option<u64>,
-        /// Build the programs with a sanitizer: address, thread or undefined
+        /// Run the programs with a sanitizer: address, thread, undefined or valgrind
         #[arg(long)]
         sanitizer: Option<String>,
         /// Test the libascendcl.so in this directory on a machine with a card, instead of softacl
@@ -157,7 +157,7 @@ enum Command {
         /// How many seeds the fixed programs run on
         #[arg(long, default_value_t = 50)]
         seeds: u32,
-        /// Build the fixed programs with a sanitizer (address, thread or undefined), and run only those
+        /// Run only the fixed programs, with a sanitizer: address, thread, undefined or valgrind
         #[arg(long)]
         sanitizer: Option<String>,
         /// Write docs/zoo.md instead
@@ -226,11 +226,9 @@ fn by_clock() -> u64 {
 
 /// The sanitizer of programs in C and C++.
 fn of_programs(sanitizer: Option<String>) -> Result<Option<conformance::Sanitizer>> {
-    match sanitizer.as_deref() {
-        None => Ok(None),
-        Some("address") => Ok(Some(conformance::Sanitizer::Address)),
-        Some("thread") => Ok(Some(conformance::Sanitizer::Thread)),
-        Some("undefined") => Ok(Some(conformance::Sanitizer::Undefined)),
-        Some(other) => anyhow::bail!("--sanitizer: {other:?} is none of address, thread and undefined"),
-    }
+    let Some(given) = sanitizer else { return Ok(None) };
+    let all = conformance::Sanitizer::ALL;
+    let known = || all.map(conformance::Sanitizer::name).join(", ");
+    let found = all.into_iter().find(|sanitizer| sanitizer.name() == given);
+    found.map(Some).with_context(|| format!("--sanitizer: {given:?} is none of {}", known()))
 }

@@ -92,10 +92,8 @@ pub fn run(options: &Options) -> Result<()> {
 
 fn prepare(cases: &[Case], sanitizer: Option<Sanitizer>) -> Result<Place> {
     let directory = tree::target().join(match sanitizer {
-        None => "zoo",
-        Some(Sanitizer::Address) => "zoo-address",
-        Some(Sanitizer::Thread) => "zoo-thread",
-        Some(Sanitizer::Undefined) => "zoo-undefined",
+        None => "zoo".to_owned(),
+        Some(sanitizer) => format!("zoo-{}", sanitizer.name()),
     });
     let site = directory.join("site-packages");
     fs::create_dir_all(&site)?;

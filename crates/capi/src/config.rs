@@ -39,6 +39,11 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "memory of each device, such as 64GiB or 512MiB; it is virtual and costs nothing until touched",
     },
     Variable {
+        name: "SOFTACL_HOST_MEMORY",
+        default: "that of the machine",
+        meaning: "pinned host memory (aclrtMallocHost) at most, such as 1GiB; also how many addresses are set aside for it",
+    },
+    Variable {
         name: "SOFTACL_SCHEDULE",
         default: "threads",
         meaning: "when queued work runs: threads, early, late, or random:SEED",
@@ -86,12 +91,7 @@ pub fn from_environment() -> Result<Config, String> {
         .map_err(|e| format!("SOFTACL_SOC or SOFTACL_FORM: {e}"))?;
     let cann = cann(var("SOFTACL_CANN").as_deref()).map_err(|e| format!("SOFTACL_CANN: {e}"))?;
     let count = device_count()?;
-    let memory = match var("SOFTACL_MEMORY") {
-        None => (profile.chip.memory_gib as usize) << 30,
-        Some(text) => memory_size(&text).ok_or_else(|| {
-            format!("SOFTACL_MEMORY: {text:?} is not a size from 2MiB to 1024GiB, such as 64GiB or 512MiB")
-        })?,
-    };
+    let memory = size("SOFTACL_MEMORY")?.unwrap_or((profile.chip.memory_gib as usize) << 30);
     let schedule = match var("SOFTACL_SCHEDULE") {
         None if checks() => Schedule::Late,
         None => Schedule::Threads,
@@ -114,12 +114,19 @@ pub fn from_environment() -> Result<Config, String> {
         profile,
         cann,
         memory,
+        host_memory: size("SOFTACL_HOST_MEMORY")?,
         schedule,
         patience,
         strict_alignment,
         injection: crate::faults::from_environment()?,
         ..Config::default()
     })
+}
+
+/// The size that a variable says, if it says one.
+fn size(name: &str) -> Result<Option<usize>, String> {
+    let wrong = |text: &str| format!("{name}: {text:?} is not a size from 2MiB to 1024GiB, such as 64GiB or 512MiB");
+    var(name).map(|text| memory_size(&text).ok_or_else(|| wrong(&text))).transpose()
 }
 
 /// The devices that there are, visible to the program or not.

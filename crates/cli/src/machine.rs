@@ -28,6 +28,9 @@ pub struct Machine {
     /// Memory of each device, such as 64GiB
     #[arg(long)]
     memory: Option<String>,
+    /// Pinned host memory at most, such as 1GiB
+    #[arg(long)]
+    host_memory: Option<String>,
     /// `align`: the documented 64-byte alignment of asynchronous copies becomes an error
     #[arg(long)]
     strict: Option<String>,
@@ -79,13 +82,14 @@ impl Machine {
         given.flatten().chain(flags).map(str::to_owned).collect()
     }
 
-    fn options(&self) -> [(&'static str, &'static str, Option<&str>); 7] {
+    fn options(&self) -> [(&'static str, &'static str, Option<&str>); 8] {
         [
             ("SOFTACL_SOC", "--soc", self.soc.as_deref()),
             ("SOFTACL_FORM", "--form", self.form.as_deref()),
             ("SOFTACL_CANN", "--cann", self.cann.as_deref()),
             ("SOFTACL_DEVICES", "--devices", self.devices.as_deref()),
             ("SOFTACL_MEMORY", "--memory", self.memory.as_deref()),
+            ("SOFTACL_HOST_MEMORY", "--host-memory", self.host_memory.as_deref()),
             ("SOFTACL_STRICT", "--strict", self.strict.as_deref()),
             ("SOFTACL_FAULTS", "--faults", self.faults.as_deref()),
         ]
@@ -108,9 +112,11 @@ impl Machine {
         if let Some(faults) = &self.faults {
             ascendcl_capi::fault_rules(faults).map_err(|why| anyhow!("--faults: {why}"))?;
         }
-        if let Some(memory) = &self.memory {
-            ascendcl_capi::memory_size(memory)
-                .ok_or_else(|| anyhow!("--memory: {memory:?} is not a size from 2MiB to 1024GiB, such as 64GiB"))?;
+        for (option, size) in [("--memory", &self.memory), ("--host-memory", &self.host_memory)] {
+            if let Some(size) = size {
+                ascendcl_capi::memory_size(size)
+                    .ok_or_else(|| anyhow!("{option}: {size:?} is not a size from 2MiB to 1024GiB, such as 64GiB"))?;
+            }
         }
         Ok(())
     }

@@ -90,6 +90,7 @@ fn wrong_options_are_told_before_the_program_starts() {
         (["--cann", "1.0"], "1.0"),
         (["--devices", "0"], "from 1 to 64"),
         (["--memory", "5 apples"], "apples"),
+        (["--host-memory", "1KiB"], "1KiB"),
         (["--schedule", "soon"], "soon"),
         (["--strict", "everything"], "everything"),
     ] {

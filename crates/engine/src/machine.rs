@@ -30,6 +30,8 @@ pub struct Config {
     pub devices: Vec<u32>,
     /// Bytes of memory of each device.
     pub memory: usize,
+    /// Bytes of pinned host memory at most; without it, what the host has.
+    pub host_memory: Option<usize>,
     pub schedule: Schedule,
     /// How long a schedule puts off work of a program that relies on progress without calling us.
     pub patience: Duration,
@@ -46,6 +48,7 @@ impl Default for Config {
         let profile = profile(None, None).expect("the default chip exists");
         Config {
             memory: (profile.chip.memory_gib as usize) << 30,
+            host_memory: None,
             profile,
             cann: cann(None).expect("a default version exists"),
             devices: vec![0, 1],
@@ -116,7 +119,8 @@ impl Machine {
             crate::system::obey(injection);
         }
         let unified = config.profile.form == Form::RootComplex;
-        let memory = Memory::new(config.devices.len() as u32, config.memory, unified, probe.is_some())?;
+        let host = config.host_memory.unwrap_or_else(crate::memory::of_the_host);
+        let memory = Memory::new(config.devices.len() as u32, config.memory, host, unified, probe.is_some())?;
         if let Some(probe) = &probe {
             probe.attached(memory.pinned_window());
         }

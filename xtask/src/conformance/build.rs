@@ -43,18 +43,7 @@ impl<'o> Toolchain<'o> {
         let mut command = Command::new(format!("{}{}", self.prefix(), if cpp { "g++" } else { "gcc" }));
         command.arg(if cpp { "-std=c++17" } else { "-std=c99" });
         command.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-pthread"]);
-        match self.options.sanitizer {
-            Some(Sanitizer::Address) => {
-                command.args(["-fsanitize=address", "-fno-omit-frame-pointer"]);
-            }
-            Some(Sanitizer::Thread) => {
-                command.arg("-fsanitize=thread");
-            }
-            Some(Sanitizer::Undefined) => {
-                command.args(["-fsanitize=undefined", "-fno-sanitize-recover=all"]);
-            }
-            None => {}
-        }
+        command.args(self.options.sanitizer.map_or(&[][..], Sanitizer::flags));
         command.arg("-I").arg(&self.options.include_dir);
         // A compiler that is ended half way must not leave something that looks new.
         let unfinished = binary.with_extension("unfinished");

@@ -16,6 +16,8 @@ use super::directives::Form;
 use super::{Program, Sanitizer};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// The same in valgrind, where everything takes many times as long.
+const SLOW_TIMEOUT: Duration = Duration::from_secs(300);
 /// What one look at a process counts at most.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -82,13 +84,15 @@ impl Run<'_> {
         clean_environment(&mut command, toolchain.options.real_hardware);
         command.envs(variables.iter().map(|(name, value)| (name, value)));
 
-        let end = run_into(&mut command, &output)?;
+        let is_slow = toolchain.options.sanitizer == Some(Sanitizer::Valgrind);
+        let timeout = if is_slow { SLOW_TIMEOUT } else { TIMEOUT };
+        let end = run_into_within(&mut command, &output, timeout)?;
         let text =
             String::from_utf8_lossy(&fs::read(&output).with_context(|| format!("reading {}", output.display()))?)
                 .into_owned();
         let verdict = format!("PASS {} (", self.program.label());
         let reason = match end {
-            End::TimedOut => format!("still running after {} s", TIMEOUT.as_secs()),
+            End::TimedOut => format!("still running after {} s", timeout.as_secs()),
             End::Exited(status) if status.success() && text.lines().any(|line| line.starts_with(&verdict)) => {
                 match self.undeclared(&findings, toolchain)? {
                     None => return Ok(Outcome::Passed),
@@ -137,12 +141,12 @@ impl Run<'_> {
             // Programs that wait for a host function without a call are not put off for long.
             variables.push(("SOFTACL_PATIENCE".into(), "20".into()));
         }
+        variables.extend(sanitizer_variables(toolchain.options.sanitizer));
         for (name, value) in &self.program.directives.environment {
             if !toolchain.options.real_hardware || !name.starts_with("SOFTACL_") {
                 variables.push((name.clone(), value.into()));
             }
         }
-        variables.extend(sanitizer_variables(toolchain.options.sanitizer));
         variables
     }
 }
@@ -152,6 +156,10 @@ pub fn sanitizer_variables(sanitizer: Option<Sanitizer>) -> Vec<(String, OsStrin
     match sanitizer {
         None => Vec::new(),
         Some(Sanitizer::Address) => vec![("ASAN_OPTIONS".into(), "detect_leaks=1".into())],
+        // It has few addresses, and keeps books of every byte that could be written.
+        Some(Sanitizer::Valgrind) => {
+            vec![("SOFTACL_MEMORY".into(), "64MiB".into()), ("SOFTACL_HOST_MEMORY".into(), "64MiB".into())]
+        }
         Some(Sanitizer::Undefined) => {
             vec![("UBSAN_OPTIONS".into(), "halt_on_error=1,print_stacktrace=1".into())]
         }
@@ -166,20 +174,17 @@ pub fn sanitizer_variables(sanitizer: Option<Sanitizer>) -> Vec<(String, OsStrin
     }
 }
 
-/// The command that starts a binary. The thread sanitizer cannot live with a randomised address space.
+/// The command that starts a binary.
 pub fn launcher(toolchain: &Toolchain, binary: &Path) -> Command {
-    if let Some(runner) = toolchain.options.target.as_deref().and_then(runner) {
-        let mut words = runner.split_whitespace();
-        let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words).arg(binary);
-        command
-    } else if toolchain.options.sanitizer == Some(Sanitizer::Thread) {
-        let mut command = Command::new("setarch");
-        command.arg("-R").arg(binary);
-        command
-    } else {
-        Command::new(binary)
-    }
+    let runner = toolchain.options.target.as_deref().and_then(runner);
+    let mut words: Vec<OsString> = match &runner {
+        Some(runner) => runner.split_whitespace().map(OsString::from).collect(),
+        None => toolchain.options.sanitizer.map_or(&[][..], Sanitizer::launcher).iter().map(OsString::from).collect(),
+    };
+    words.push(binary.into());
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    command
 }
 
 /// What cargo starts binaries of a target with.

@@ -101,6 +101,9 @@ pub fn sanitizer_reports(toolchain: &Toolchain, sanitizer: Sanitizer) -> Result<
             ("shift", SHIFT, "runtime error: shift exponent"),
             ("misalignment", MISALIGNED, "runtime error: load of misaligned address"),
         ],
+        Sanitizer::Valgrind => {
+            &[("overflow", OVERFLOW, "Invalid write of size 1"), ("leak", LEAK, "blocks are definitely lost")]
+        }
     };
     for (name, source, report) in cases {
         let (succeeded, text) = run_source(toolchain, name, source, false)?;

@@ -83,7 +83,7 @@ impl Place {
             "-Wno-deprecated-declarations",
             "-pthread",
         ])
-        .args(self.sanitizer.map(Sanitizer::flag))
+        .args(self.sanitizer.map_or(&[][..], Sanitizer::flags))
         .arg("-I")
         .arg(&self.include)
         .arg(case.source(twin))
@@ -157,10 +157,7 @@ impl Run<'_> {
             words.push(report.into());
             words.push("--".into());
         }
-        if place.sanitizer == Some(Sanitizer::Thread) {
-            // It cannot live with a randomised address space.
-            words.extend(["setarch", "-R"].map(OsString::from));
-        }
+        words.extend(place.sanitizer.map_or(&[][..], Sanitizer::launcher).iter().map(OsString::from));
         match self.case.language {
             Language::C => words.push(place.binary(self.case, self.twin).into()),
             Language::Python => words.extend([place.python.clone().into(), self.case.source(self.twin).into()]),

@@ -120,9 +120,9 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// `unified`: the host may touch device memory, as in root-complex form. `observed`: the engine
+    /// `capacity`: bytes of each device, `host`: of pinned memory. `unified`: the host may touch device memory, as in root-complex form. `observed`: the engine
     /// reaches pinned memory by other addresses than the program, which can then be protected.
-    pub(crate) fn new(devices: u32, capacity: usize, unified: bool, observed: bool) -> Result<Memory> {
+    pub(crate) fn new(devices: u32, capacity: usize, host: usize, unified: bool, observed: bool) -> Result<Memory> {
         let reserve = |len, access| {
             Region::reserve(len, access).map_err(|e| {
                 Error::Setup(format!("could not reserve {} GiB of addresses: {e}; lower SOFTACL_MEMORY or SOFTACL_DEVICES, or raise the limit (ulimit -v)", len >> 30))
@@ -138,7 +138,6 @@ impl Memory {
         let backing = reserve(len, Access::ReadWrite)?;
         let public = if unified { None } else { Some(reserve(len, Access::None)?) };
         let base = public.as_ref().map_or(backing.start(), Region::start);
-        let host = region::physical_memory().max(1 << 30);
         let (pinned_region, pinned_shift) = reserve_pinned(host, observed)?;
         let host = host.min(pinned_region.len());
         Ok(Memory {
@@ -310,7 +309,12 @@ fn copy_into(physical: &Physical, reach: usize, len: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Addresses for pinned memory: twice what the host has, or as much as the process may reserve. A
+/// Bytes of memory that the host has.
+pub(crate) fn of_the_host() -> usize {
+    region::physical_memory().max(1 << 30)
+}
+
+/// Addresses for pinned memory: twice what there is, or as much as the process may reserve. A
 /// process with few addresses, as under valgrind or `ulimit -v`, has less pinned memory.
 fn reserve_pinned(host: usize, observed: bool) -> Result<(Region, isize)> {
     let mut len = (2 * host).next_power_of_two();
@@ -374,7 +378,7 @@ mod tests {
 
     #[test]
     fn addresses_are_told_apart() {
-        let memory = Memory::new(2, 64 << 20, false, false).unwrap();
+        let memory = Memory::new(2, 64 << 20, 64 << 20, false, false).unwrap();
         let device = memory.device(1).allocate(100).unwrap();
         let pinned = memory.pinned().allocate(100).unwrap();
         let local = 0u8;
