@@ -283,7 +283,7 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
     if options.sanitizer.is_some() && directives.no_sanitizer {
         return Vec::new();
     }
-    if options.sanitizer == Some(Sanitizer::Thread) && directives.no_thread_sanitizer {
+    if matches!(options.sanitizer, Some(Sanitizer::Thread | Sanitizer::Valgrind)) && directives.only_address_sanitizer {
         return Vec::new();
     }
     let only = options.soc.as_deref().or(card);

@@ -272,7 +272,7 @@ fn signal_group(child: &Child) -> Result<bool> {
 fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(0), _) => "exit code 0, but no PASS line".to_string(),
-        (Some(66), _) => "exit code 66: the thread sanitizer has reported something".to_string(),
+        (Some(66), _) => "exit code 66: the sanitizer has reported something".to_string(),
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) => "ended in an unknown way".to_string(),
