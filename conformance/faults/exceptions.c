@@ -1,6 +1,7 @@
 // softacl-only
 // env: SOFTACL_FAULTS=copy@2=507013; copy@3=507899
 // schedules: all
+// valgrind: none (gives addresses away that nobody has)
 /* Exception callbacks: the program is told of every task that failed before the wait that tells it returns. */
 #include "../expect.h"
 

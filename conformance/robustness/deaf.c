@@ -2,6 +2,7 @@
 // softacl-only
 // schedules: all
 // misuses: B1
+// valgrind: none (gives addresses away that nobody has)
 /* A thread that blocks every signal, as workers of servers do: wild pointers are errors there too, and
    the mask stays as it was. */
 #include "../batch/forms.h"

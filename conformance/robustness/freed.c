@@ -2,6 +2,7 @@
 // softacl-only
 // schedules: all
 // misuses: H2 L3 M1
+// valgrind: none (gives addresses away that nobody has)
 /* Freed memory, memory freed twice, memory freed under a pending copy, and pointers that were never allocated. */
 #include "../expect.h"
 

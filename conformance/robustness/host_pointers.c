@@ -2,6 +2,7 @@
 // softacl-only
 // schedules: all
 // misuses: B1
+// valgrind: none (gives addresses away that nobody has)
 /* Host addresses that are not there: the copy fails, the process lives. */
 #include "../batch/forms.h"
 

@@ -2,6 +2,7 @@
 // env: SOFTACL_MEMORY=256MiB
 // schedules: all
 // misuses: L3 M1
+// valgrind: none (gives addresses away that nobody has)
 /* One stream that does not move hurts nobody else: memory that its tasks do not name is reused at once, memory that they do
  * name is kept, and work that is dropped never blocks what was submitted after it. */
 #include "../expect.h"

@@ -286,6 +286,9 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
     if matches!(options.sanitizer, Some(Sanitizer::Thread | Sanitizer::Valgrind)) && directives.only_address_sanitizer {
         return Vec::new();
     }
+    if options.sanitizer == Some(Sanitizer::Valgrind) && directives.no_valgrind {
+        return Vec::new();
+    }
     let only = options.soc.as_deref().or(card);
     let socs = directives.socs.iter().filter(|soc| only.is_none_or(|o| o == soc.as_str()));
     let mut runs = Vec::new();

@@ -468,3 +468,84 @@ fn access(state: u64) -> i32 {
 fn part(touch: &Touch, page: usize) -> (usize, usize) {
     (touch.address.max(page), (touch.address + touch.len).min(page + PAGE))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGES: usize = 5 * BLOCK + 7;
+
+    /// The rights of each page of a range, as the system knows them.
+    fn rights(start: usize) -> Vec<i32> {
+        let mut rights = vec![-1; PAGES];
+        for line in std::fs::read_to_string("/proc/self/maps").unwrap().lines() {
+            let (range, rest) = line.split_once(' ').unwrap();
+            let (from, to) = range.split_once('-').unwrap();
+            let [from, to] = [from, to].map(|address| usize::from_str_radix(address, 16).unwrap());
+            let given = [('r', libc::PROT_READ), ('w', libc::PROT_WRITE)];
+            let given = given.iter().filter(|(letter, _)| rest[..4].contains(*letter)).map(|(_, right)| right).sum();
+            for (page, right) in rights.iter_mut().enumerate() {
+                if (from..to).contains(&(start + page * PAGE)) {
+                    *right = given;
+                }
+            }
+        }
+        rights
+    }
+
+    /// Copies come, go, and lose their memory; counting pages one by one must come to the same.
+    #[test]
+    fn blocks_count_as_their_pages_would() {
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a fresh mapping that only this test uses.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), PAGES * PAGE, access, flags, -1, 0) } as usize;
+        let guard = Guard::new(Window { start, len: PAGES * PAGE, shift: 0 });
+        let mut model = vec![(0_u64, 0_u64); PAGES];
+        let mut flights: Vec<Touch> = Vec::new();
+        let mut rng = fastrand::Rng::with_seed(7);
+        for step in 0..3000 {
+            let first = rng.usize(..PAGES);
+            let last = if rng.bool() { rng.usize(first..PAGES) } else { (first + rng.usize(..3)).min(PAGES - 1) };
+            let range = start + first * PAGE..start + (last + 1) * PAGE;
+            match rng.u32(..20) {
+                0 => {
+                    // Nothing in flight reaches across the ends of an allocation.
+                    let inside =
+                        |touch: &Touch| range.contains(&touch.address) && touch.address + touch.len <= range.end;
+                    let outside =
+                        |touch: &Touch| touch.address + touch.len <= range.start || touch.address >= range.end;
+                    if flights.iter().all(|touch| inside(touch) || outside(touch)) {
+                        guard.clear(range.start, range.len());
+                        flights.retain(outside);
+                        model[first..=last].fill((0, 0));
+                    }
+                }
+                1..=9 if !flights.is_empty() => {
+                    let touch = flights.swap_remove(rng.usize(..flights.len()));
+                    guard.remove(&touch);
+                    for (reads, writes) in &mut model[guard.span(touch.address, touch.len)] {
+                        *(if touch.mode == Mode::Read { reads } else { writes }) -= 1;
+                    }
+                }
+                _ => {
+                    let mode = if rng.bool() { Mode::Read } else { Mode::Write };
+                    let touch = Touch { address: range.start, len: range.len(), mode };
+                    guard.add(&touch);
+                    flights.push(touch);
+                    for (reads, writes) in &mut model[first..=last] {
+                        *(if mode == Mode::Read { reads } else { writes }) += 1;
+                    }
+                }
+            }
+            let counted: Vec<(u64, u64)> =
+                (0..PAGES).map(|page| (guard.state(page) % WRITER, guard.state(page) / WRITER)).collect();
+            assert_eq!(counted, model, "after step {step}");
+            if step % 100 == 0 {
+                let wanted: Vec<i32> = (0..PAGES).map(|page| super::access(guard.state(page))).collect();
+                assert_eq!(rights(start), wanted, "after step {step}");
+            }
+        }
+        // SAFETY: the mapping from above, which nobody uses any more.
+        unsafe { libc::munmap(start as *mut _, PAGES * PAGE) };
+    }
+}

@@ -27,6 +27,7 @@ pub struct Directives {
     pub no_sanitizer: bool,
     /// Neither with the thread sanitizer nor in valgrind, for which the program reserves too many addresses.
     pub only_address_sanitizer: bool,
+    pub no_valgrind: bool,
     /// What the library does not have yet: the program is left out on softacl.
     pub awaits: Option<String>,
     /// Findings that the program provokes on purpose: no others may be proven when it is checked.
@@ -81,6 +82,7 @@ pub fn parse(text: &str) -> Result<Directives> {
                 directives.misuses = value.split_whitespace().map(String::from).collect();
                 ensure!(!directives.misuses.is_empty(), "misuses: name the findings");
             }
+            "valgrind" if value.starts_with("none") => directives.no_valgrind = true,
             "sanitize" if value.starts_with("address") => directives.only_address_sanitizer = true,
             "sanitize" if value.starts_with("none") => directives.no_sanitizer = true,
             _ => bail!("unknown directive: {line}"),
