@@ -252,8 +252,10 @@ fn judge(text: &str, is_demo: bool) -> Option<String> {
     };
     let code = line.split(' ').next().unwrap_or_default();
     // 507033: the runtime could not be set up, which was told at the start. 107022: the program left while it aborted
-    // the tasks of the device. 2070nn: it holds all there is.
-    let is_fine = matches!(code, "0" | "507033" | "107022") || (code.starts_with("2070") && code != "207000");
+    // the tasks of the device. 507013: its context stops at the first failure, and it left before it had reset it.
+    // 2070nn: it holds all there is.
+    let is_fine =
+        matches!(code, "0" | "507033" | "107022" | "507013") || (code.starts_with("2070") && code != "207000");
     (!is_fine).then(|| format!("not usable afterwards: {line}"))
 }
 

@@ -15,6 +15,11 @@ use softacl_testkit::scenario::Scenario;
 /// Scenarios, and orders that are tried of each; `SCHEDULES_SEEDS` and `SCHEDULES_ORDERS` say otherwise.
 const SEEDS: u64 = 40;
 const ORDERS: u64 = 25;
+/// Scenarios that once failed, and orders that are tried of each.
+const KEPT: &[(u64, usize)] = &[
+    // A notify was destroyed, another thread got its place, and what the first one cleared was that one's.
+    (1012, 200),
+];
 /// Operations of a thread: short programs meet each other in more ways.
 const LONGEST: usize = 60;
 /// Changes of priority in an order with priorities.
@@ -27,14 +32,24 @@ fn number(name: &str, default: u64) -> u64 {
     }
 }
 
-/// A scenario of a seed, on threads.
+/// A scenario of a seed, on threads and without faults. Those of odd seeds may have several contexts and devices.
 fn scenario(seed: u64) -> Scenario {
-    let mut scenario = Scenario::plain(seed);
+    let mut scenario = if seed.is_multiple_of(2) { Scenario::plain(seed) } else { Scenario::random(seed) };
     scenario.schedule = Schedule::Threads;
-    for (_, program) in &mut scenario.parts {
+    for (stage, program) in &mut scenario.parts {
+        stage.rules.clear();
         program.operations.truncate(LONGEST);
     }
     scenario
+}
+
+fn run<S: Scheduler + 'static>(seed: u64, scenario: Scenario, scheduler: S) {
+    let mut config = Config::new();
+    config.stack_size = 1 << 20;
+    config.failure_persistence = FailurePersistence::Print;
+    Runner::new(scheduler, config).run(move || {
+        scenario.run().unwrap_or_else(|failure| panic!("seed {seed}: {failure}\n{scenario}"));
+    });
 }
 
 fn explore<S: Scheduler + 'static>(name: &str, scheduler: impl Fn(u64, usize) -> S) {
@@ -44,14 +59,16 @@ fn explore<S: Scheduler + 'static>(name: &str, scheduler: impl Fn(u64, usize) ->
     for seed in first..first + seeds {
         let scenario = scenario(seed);
         operations += scenario.operations() * orders;
-        let mut config = Config::new();
-        config.stack_size = 1 << 20;
-        config.failure_persistence = FailurePersistence::Print;
-        Runner::new(scheduler(seed, orders), config).run(move || {
-            scenario.run().unwrap_or_else(|failure| panic!("seed {seed}: {failure}\n{scenario}"));
-        });
+        run(seed, scenario, scheduler(seed, orders));
     }
     println!("{name}: {} runs of {seeds} scenarios, {operations} operations", seeds as usize * orders);
+}
+
+#[test]
+fn kept_scenarios_agree_with_the_model() {
+    for (seed, orders) in KEPT {
+        run(*seed, scenario(*seed), RandomScheduler::new_from_seed(*seed, *orders));
+    }
 }
 
 #[test]

@@ -158,7 +158,7 @@ pub fn sanitizer_variables(sanitizer: Option<Sanitizer>) -> Vec<(String, OsStrin
         Some(Sanitizer::Address) => vec![("ASAN_OPTIONS".into(), "detect_leaks=1".into())],
         // It has few addresses, and keeps books of every byte that could be written.
         Some(Sanitizer::Valgrind) => {
-            vec![("SOFTACL_MEMORY".into(), "64MiB".into()), ("SOFTACL_HOST_MEMORY".into(), "256MiB".into())]
+            vec![("SOFTACL_MEMORY".into(), "256MiB".into()), ("SOFTACL_HOST_MEMORY".into(), "256MiB".into())]
         }
         Some(Sanitizer::Undefined) => {
             vec![("UBSAN_OPTIONS".into(), "halt_on_error=1,print_stacktrace=1".into())]

@@ -273,7 +273,8 @@ impl Machine {
         let context: &Context = self.contexts.slot(key);
         let streams = {
             let mut state = lock(&context.state);
-            if state.is_ending {
+            // Another thread may have ended it, and a third one have got its slot.
+            if state.is_ending || self.contexts.get(key).is_none() {
                 return fail(Error::ContextGone);
             }
             state.is_ending = true;
@@ -288,8 +289,10 @@ impl Machine {
         }
         self.end_graphs_of(key);
         let device = context.device();
-        self.contexts.remove(key);
+        self.contexts.retire(key);
+        // Before the slot is given away: then it is somebody else's.
         drop(lock(&context.host).take());
+        self.contexts.recycle(key);
         if self.injection().is_some() && !self.contexts.live().any(|(_, other)| other.device() == device) {
             self.restore(device);
         }

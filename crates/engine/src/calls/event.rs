@@ -98,6 +98,9 @@ impl Caller<'_> {
     pub fn destroy_event(&self, raw: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
         self.machine.tell_ending(Object::Event(key.index() as u32), false);
+        if !self.machine.events.retire(key) {
+            return fail(Error::Handle { what: "event", handle: raw });
+        }
         let (kind, device, expecting, signal) = {
             let mut state = lock(&event.state);
             state.record = None;
@@ -110,9 +113,7 @@ impl Caller<'_> {
         }
         // Streams that wait for a record that will never come go on.
         self.machine.tell(expecting, StreamPoint { stream: StreamKey::first(), sequence: 0 });
-        if !self.machine.events.remove(key) {
-            return fail(Error::Handle { what: "event", handle: raw });
-        }
+        self.machine.events.recycle(key);
         if kind.is_counted() {
             self.machine.devices[device as usize].events.fetch_sub(1, Ordering::AcqRel);
         }

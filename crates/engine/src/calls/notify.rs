@@ -36,10 +36,12 @@ impl Caller<'_> {
     /// Ends a notify. Records and waits that are queued stay what they are.
     pub fn destroy_notify(&self, raw: usize, is_counting: bool) -> Result<()> {
         let (key, notify) = self.notify(raw, is_counting)?;
-        if !self.machine.notifies.remove(key) {
+        if !self.machine.notifies.retire(key) {
             return fail(Error::Handle { what: "notify", handle: raw });
         }
+        // Before the slot is given away: then it is somebody else's.
         *lock(&notify.state) = NotifyState::default();
+        self.machine.notifies.recycle(key);
         Ok(())
     }
 

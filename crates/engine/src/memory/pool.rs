@@ -297,9 +297,10 @@ impl Pools {
     pub(crate) fn end_of(&self, device: u32) {
         let gone = |stock: &Stock| stock.device == device;
         for (key, pool) in self.all.live() {
-            if lock(&pool.stock).as_deref().is_some_and(gone) {
+            let is_gone = lock(&pool.stock).as_deref().is_some_and(gone);
+            if is_gone && self.all.retire(key) {
                 *lock(&pool.stock) = None;
-                self.all.remove(key);
+                self.all.recycle(key);
             }
         }
         for stock in self.stocks().iter().filter(|stock| gone(stock)) {
