@@ -52,16 +52,21 @@ fn run<S: Scheduler + 'static>(seed: u64, scenario: Scenario, scheduler: S) {
     });
 }
 
-fn explore<S: Scheduler + 'static>(name: &str, scheduler: impl Fn(u64, usize) -> S) {
+/// Runs all scenarios that have so many threads of the program.
+fn explore<S: Scheduler + 'static>(name: &str, threads: usize, scheduler: impl Fn(u64, usize) -> S) {
     let (first, seeds) = (number("SCHEDULES_FIRST", 0), number("SCHEDULES_SEEDS", SEEDS));
     let orders = number("SCHEDULES_ORDERS", ORDERS) as usize;
-    let mut operations = 0;
+    let (mut runs, mut operations) = (0, 0);
     for seed in first..first + seeds {
         let scenario = scenario(seed);
+        if scenario.parts.len() < threads {
+            continue;
+        }
+        runs += orders;
         operations += scenario.operations() * orders;
         run(seed, scenario, scheduler(seed, orders));
     }
-    println!("{name}: {} runs of {seeds} scenarios, {operations} operations", seeds as usize * orders);
+    println!("{name}: {runs} runs, {orders} of each scenario, {operations} operations");
 }
 
 #[test]
@@ -73,10 +78,11 @@ fn kept_scenarios_agree_with_the_model() {
 
 #[test]
 fn random_orders_agree_with_the_model() {
-    explore("random orders", RandomScheduler::new_from_seed);
+    explore("random orders", 1, RandomScheduler::new_from_seed);
 }
 
 #[test]
 fn orders_with_priorities_agree_with_the_model() {
-    explore("orders with priorities", |seed, orders| PctScheduler::new_from_seed(seed, DEPTH, orders));
+    // It refuses a program of one thread that leaves nothing to the engine's threads.
+    explore("orders with priorities", 2, |seed, orders| PctScheduler::new_from_seed(seed, DEPTH, orders));
 }
