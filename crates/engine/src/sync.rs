@@ -36,7 +36,7 @@ pub(crate) use std::{
 pub(crate) fn rest(_: std::time::Duration) {
     shuttle::thread::yield_now();
 }
-/// Sleeps, unless somebody unparks this thread.
+/// The same, for so long.
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) fn rest(duration: std::time::Duration) {
     std::thread::park_timeout(duration);
