@@ -11,17 +11,11 @@ pub(crate) use loom::sync::{
     atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
 };
 #[cfg(shuttle)]
-pub(crate) use shuttle::{
-    hint::spin_loop,
-    sync::{
-        Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
-        atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence},
-        mpsc,
-    },
-    thread, thread_local,
-};
+use shuttle as world;
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use std::{
+use std as world;
+#[cfg(not(loom))]
+pub(crate) use world::{
     hint::spin_loop,
     sync::{
         Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard,
