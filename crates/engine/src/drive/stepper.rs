@@ -300,9 +300,10 @@ impl Stepper {
             let seen = || (stepper.calls.load(Ordering::Relaxed), stepper.changes.load(Ordering::Acquire));
             let (mut before, mut quiet) = (seen(), LOOKS);
             loop {
-                // Asleep for good only after a while without calls: until then whoever calls need not wake it.
+                // Asleep for good only after a while without calls, and up with the next one, even if its work is
+                // done by now: else every call would have to wake it.
                 if quiet >= LOOKS && !is_ready() {
-                    stepper.nap.sleep_until(None, || stopped() || is_ready());
+                    stepper.nap.sleep_until(None, || stopped() || seen() != before);
                     (before, quiet) = (seen(), 0);
                 }
                 stepper.rest.sleep_until(Some(Instant::now() + stepper.patience / LOOKS), stopped);
