@@ -1,6 +1,6 @@
 //! `cargo xtask failpoints`: every fallible point of the demo and of the conformance programs fails once.
 //!
-//! A clean run counts the points: calls of the interface, and what the library asks the system for. Then each
+//! A clean run counts the points: calls of each function, and what the library asks the system for. Then each
 //! point fails in a run of its own, by a fault rule. The program may fail its checks, for that is what they
 //! are for; it must not crash, hang, panic inside the library, or leave a runtime that is of no use. A program that
 //! waits, after a failed check, for what the refused call would have brought ends itself when it has shown
@@ -9,6 +9,8 @@
 use crate::conformance::{self, Built, End, clean_environment, command_line, in_parallel, quoted, run_into_within};
 use crate::tree;
 use anyhow::{Context, Result, ensure};
+use ascendcl_sys::State;
+use ascendcl_sys::manifest::{self, Function};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -22,7 +24,7 @@ pub struct Options<'a> {
     pub filter: Option<&'a str>,
     /// Names of kinds of points; none for all.
     pub points: &'a [String],
-    /// Points of a kind and program at most, spread evenly.
+    /// Points at most of each function, and of each other kind, of a program: see [`chosen`].
     pub most: u64,
     /// Which part of the points, of how many.
     pub part: (usize, usize),
@@ -37,15 +39,12 @@ pub fn part(text: &str) -> Result<(usize, usize)> {
     }
 }
 
-/// Kinds of points: a name, the rule's point, the effect.
-const KINDS: [(&str, &str, &str); 6] = [
-    ("call", "acl*", "500000"),
-    ("mmap", "mmap", "fail"),
-    ("memfd", "memfd", "fail"),
-    ("mprotect", "mprotect", "fail"),
-    ("thread", "thread", "fail"),
-    ("buffer", "buffer", "fail"),
-];
+/// Calls of the interface, as a kind of points.
+const CALL: &str = "call";
+const REFUSED: &str = "500000";
+/// What the library asks the system for, as kinds of points. The rules have the same names.
+const REQUESTS: [&str; 5] = ["mmap", "memfd", "mprotect", "thread", "buffer"];
+const FAIL: &str = "fail";
 
 /// A number that no run reaches: such a rule only counts.
 const NEVER: u64 = 999_999_999;
@@ -58,12 +57,33 @@ const PROGRESS: usize = 2000;
 /// The program that is written to survive everything: it has to pass, and it looks for what is left behind.
 const STRICT: &str = "faults/cleanup";
 
-/// One run: the program, and the rule that it meets.
+/// Something that can fail, by the name that fault rules have for it.
+#[derive(Clone, Copy)]
+struct Source {
+    kind: &'static str,
+    name: &'static str,
+    effect: &'static str,
+}
+
+impl Source {
+    fn all() -> Vec<Source> {
+        let requests = REQUESTS.map(|name| Source { kind: name, name, effect: FAIL });
+        let can_fail = |function: &&Function| function.has_code() && !matches!(function.state, State::Absent(_));
+        let functions = manifest::FUNCTIONS.iter().filter(can_fail);
+        let calls = functions.map(|function| Source { kind: CALL, name: function.name, effect: REFUSED });
+        requests.into_iter().chain(calls).collect()
+    }
+
+    fn rule(&self, number: u64) -> String {
+        format!("{}@{number}={}", self.name, self.effect)
+    }
+}
+
+/// One run: the program, and what fails in it for the n-th time.
 struct Point<'a> {
     program: &'a Built,
-    kind: &'static str,
+    source: Source,
     number: u64,
-    rule: String,
 }
 
 /// How a run ended.
@@ -76,10 +96,12 @@ enum Verdict {
 }
 
 pub fn run(options: &Options<'_>) -> Result<()> {
-    let known = KINDS.map(|(name, ..)| name);
     for point in options.points {
-        ensure!(known.contains(&point.as_str()), "--points: {point:?} is none of {}", known.join(", "));
+        let is_known = point == CALL || REQUESTS.contains(&point.as_str());
+        ensure!(is_known, "--points: {point:?} is none of {CALL}, {}", REQUESTS.join(", "));
     }
+    let mut sources = Source::all();
+    sources.retain(|source| options.points.is_empty() || options.points.iter().any(|wanted| wanted == source.kind));
     let started = Instant::now();
     let library = tree::build_library()?;
     let filter = options.filter.map(str::to_owned);
@@ -92,7 +114,7 @@ pub fn run(options: &Options<'_>) -> Result<()> {
 
     let output = tree::target().join("failpoints");
     fs::create_dir_all(&output).with_context(|| format!("creating {}", output.display()))?;
-    let counts = in_parallel(&programs, |program| count(program, &output));
+    let counts = in_parallel(&programs, |program| count(program, &sources, &output));
     let (mut points, mut left_out, mut failed) = (Vec::new(), 0, 0);
     for (program, counts) in programs.iter().zip(counts) {
         let counts = match counts? {
@@ -103,15 +125,10 @@ pub fn run(options: &Options<'_>) -> Result<()> {
                 continue;
             }
         };
-        for ((name, point, effect), count) in KINDS.into_iter().zip(counts) {
-            if options.points.is_empty() || options.points.iter().any(|wanted| wanted == name) {
-                let step = count.div_ceil(options.most.max(1)).max(1);
-                left_out += count - count.div_ceil(step);
-                points.extend((1..=count).step_by(step as usize).map(|number| {
-                    let rule = format!("{point}@{number}={effect}");
-                    Point { program, kind: name, number, rule }
-                }));
-            }
+        for (source, count) in sources.iter().zip(counts) {
+            let numbers = chosen(count, options.most);
+            left_out += count - numbers.len() as u64;
+            points.extend(numbers.into_iter().map(|number| Point { program, source: *source, number }));
         }
     }
     let (part, of) = options.part;
@@ -128,7 +145,7 @@ pub fn run(options: &Options<'_>) -> Result<()> {
         let verdict = point.run(&output);
         // At once: a run of hours may be ended early.
         if let Ok(Verdict::Bad(why)) = &verdict {
-            println!("FAILED {} with {}: {why}", point.program.label, point.rule);
+            println!("FAILED {} with {}: {why}", point.program.label, point.source.rule(point.number));
         }
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(PROGRESS) {
@@ -140,7 +157,7 @@ pub fn run(options: &Options<'_>) -> Result<()> {
     let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
     let mut waited = 0;
     for (point, verdict) in points.iter().zip(verdicts) {
-        *runs.entry(point.kind).or_default() += 1;
+        *runs.entry(point.source.kind).or_default() += 1;
         match verdict? {
             Verdict::Fine => {}
             Verdict::Waited => waited += 1,
@@ -175,14 +192,30 @@ fn command(program: &Built, rules: &str) -> Command {
     command
 }
 
-/// Runs a program without faults and counts its points, in the order of [`KINDS`].
-fn count(program: &Built, output: &Path) -> Result<Result<Vec<u64>, String>> {
-    let rules: Vec<String> = KINDS.iter().map(|(_, point, effect)| format!("{point}@{NEVER}={effect}")).collect();
+/// Which of so many points to run: all, or `most` of them. A program that does something thousands of times does it
+/// in a loop, and what is special is at its ends: they are run whole, and what is between them at even distances.
+fn chosen(count: u64, most: u64) -> Vec<u64> {
+    if count <= most {
+        return (1..=count).collect();
+    }
+    let end = most / 4;
+    let between = most - 2 * end;
+    let spread = (0..between).map(|step| end + 1 + step * (count - 2 * end) / between);
+    (1..=end).chain(spread).chain(count - end + 1..=count).collect()
+}
+
+/// Runs a program without faults and counts its points, source by source.
+fn count(program: &Built, sources: &[Source], output: &Path) -> Result<Result<Vec<u64>, String>> {
+    let rules: Vec<String> = sources.iter().map(|source| source.rule(NEVER)).collect();
     let file = output.join(format!("{}-clean.txt", program.label.replace('/', "-")));
     let end = run_into_within(&mut command(program, &rules.join("; ")), &file, 2 * PATIENCE)?;
     let text = read(&file)?;
     if !matches!(end, End::Exited(status) if status.success()) {
         return Ok(Err(format!("{} does not pass without faults: {}", program.label, file.display())));
+    }
+    let last = format!("  rule {} ", sources.len());
+    if !text.lines().any(|line| line.starts_with(&last)) {
+        return Ok(Err(format!("{} did not tell of its rules: {}", program.label, file.display())));
     }
     // Processes that a program starts count on their own: the busiest one says how far it is worth going.
     let most = |number: usize| {
@@ -190,7 +223,7 @@ fn count(program: &Built, output: &Path) -> Result<Result<Vec<u64>, String>> {
         let lines = text.lines().filter(|line| line.starts_with(&start) && line.ends_with(", never fired"));
         lines.filter_map(matched).max().unwrap_or(0)
     };
-    Ok(Ok((0..KINDS.len()).map(most).collect()))
+    Ok(Ok((0..sources.len()).map(most).collect()))
 }
 
 /// How often a rule was asked, from its line in the report.
@@ -202,9 +235,10 @@ fn matched(line: &str) -> Option<u64> {
 impl Point<'_> {
     /// Runs the program with this point failing.
     fn run(&self, output: &Path) -> Result<Verdict> {
-        let name = format!("{}-{}-{}.txt", self.program.label.replace('/', "-"), self.kind, self.number);
+        let name = format!("{}-{}-{}.txt", self.program.label.replace('/', "-"), self.source.name, self.number);
         let file: PathBuf = output.join(name);
-        let mut command = command(self.program, &self.rule);
+        let rule = self.source.rule(self.number);
+        let mut command = command(self.program, &rule);
         let end = run_into_within(&mut command, &file, PATIENCE)?;
         let text = read(&file)?;
         let why = match end {
@@ -228,7 +262,7 @@ impl Point<'_> {
                 Ok(if has_waited { Verdict::Waited } else { Verdict::Fine })
             }
             Some(why) => {
-                let rule = quoted(&self.rule);
+                let rule = quoted(&rule);
                 let words: Vec<String> = self
                     .program
                     .variables
@@ -267,4 +301,19 @@ fn judge(text: &str, is_demo: bool) -> Option<String> {
 fn read(path: &Path) -> Result<String> {
     let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_points_are_all_run_and_many_at_both_ends_and_between() {
+        assert_eq!(chosen(3, 8), [1, 2, 3]);
+        assert_eq!(chosen(100, 8), [1, 2, 3, 27, 51, 75, 99, 100]);
+        let many = chosen(131_072, 1000);
+        assert_eq!((many.len(), many[0], many[999]), (1000, 1, 131_072));
+        assert!(many.is_sorted_by(|before, after| before < after));
+        assert!(chosen(5, 0).is_empty() && chosen(5, 1) == [1]);
+    }
 }

@@ -67,7 +67,7 @@ enum Command {
         /// Only these points: call, mmap, memfd, mprotect, thread, buffer
         #[arg(long, value_delimiter = ',')]
         points: Vec<String>,
-        /// At most so many points of each kind and program, spread evenly
+        /// At most so many points of each function, and of each other kind, in each program: first, last, and spread between
         #[arg(long, default_value_t = 400)]
         most: u64,
         /// Only a part of the points, spread evenly: 2/5 is the second of five

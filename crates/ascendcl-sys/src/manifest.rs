@@ -18,6 +18,16 @@ pub struct Function {
     pub prototype: &'static str,
 }
 
+/// Functions that tell of errors, or answer before there is a runtime: what they return is no code of their own.
+const ANSWERS: [&str; 3] = ["aclrtGetLastError", "aclrtPeekAtLastError", "aclsysGetCANNVersion"];
+
+impl Function {
+    /// Whether it returns a code that says how the call went.
+    pub fn has_code(&self) -> bool {
+        self.prototype.trim_start().starts_with("aclError") && !ANSWERS.contains(&self.name)
+    }
+}
+
 /// How much clients need a function: P0 by every copy client, P1 by real clients, P2 the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
