@@ -6,7 +6,7 @@ use crate::guard::{FUNCTION, Guard};
 use crate::state::{Facts, Flight, Found, State, call, micros, set_call, thread};
 use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
 use softacl_engine::{Error, Place};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -152,17 +152,16 @@ impl Probe for Checker {
         let guard = self.guard();
         let operation =
             state.operation(Facts { name: task.name, at: Some(task.at), touches: task.touches }, self.start);
-        let clock = state.clocks.submit(task.at, task.after);
+        state.clocks.submit(task.at, task.after);
         if task.waits_for_a_sign {
             // Better no finding than a wrong one: the sign may come from whatever was submitted before.
-            for (stream, sequence) in &state.newest {
-                state.clocks.order(task.at, Moment { stream: *stream, sequence: *sequence });
+            for (stream, course) in &state.courses {
+                state.clocks.order(task.at, Moment { stream: *stream, sequence: course.newest });
             }
             if task.after.is_none() {
                 state.signs.push(task.at);
             }
         }
-        state.newest.insert(task.at.stream, task.at.sequence);
         if let Some(event) = task.event {
             let uses = state.event_uses.entry(event).or_default();
             uses.retain(|at| !state.clocks.host().covers(*at));
@@ -173,6 +172,7 @@ impl Probe for Checker {
         }
         let pending = state.pending(&operation);
         if !pending.is_empty() {
+            let clock = state.clocks.of(task.at);
             state.check_order(&operation, &clock, &pending);
             state.check_submitters(&operation, &pending);
         }
@@ -190,9 +190,12 @@ impl Probe for Checker {
                 prints.extend(Print::take(touch.address, touch.len));
             }
         }
+        state.printed += prints.len();
         let since = operation.number;
         let flight = Flight { at: task.at, operation, is_compared: false, since, prints };
-        state.flights.entry(task.at.stream).or_default().push_back(flight);
+        let course = state.courses.entry(task.at.stream).or_default();
+        course.newest = task.at.sequence;
+        course.flights.push_back(flight);
     }
 
     fn started(&self, at: Moment) {
@@ -215,7 +218,7 @@ impl Probe for Checker {
         let mut state = self.state();
         let Some(operation) = state.flight(at).map(|flight| std::sync::Arc::clone(&flight.operation)) else { return };
         operation.finish(micros(self.start));
-        state.done.insert(at.stream, at.sequence);
+        state.courses.entry(at.stream).or_default().done = at.sequence;
         state.see_sign_at_last(at);
         state.refresh(self.guard(), &operation.touches);
     }
@@ -362,16 +365,20 @@ impl Checker {
     }
 }
 
-/// Asked in every call, so the manifest is not searched each time.
-fn is_deprecated(function: &str) -> bool {
-    static NAMES: OnceLock<Vec<&'static str>> = OnceLock::new();
-    let all = || {
-        let known = ascendcl_sys::manifest::FUNCTIONS.iter().filter(|known| known.deprecated);
-        let mut names: Vec<&str> = known.map(|known| known.name).collect();
-        names.sort_unstable();
-        names
-    };
-    NAMES.get_or_init(all).binary_search(&function).is_ok()
+/// Asked in every call, so that what is not is remembered, by where its name lies.
+fn is_deprecated(function: &'static str) -> bool {
+    const REMEMBERED: usize = 64;
+    static CURRENT: [AtomicUsize; REMEMBERED] = [const { AtomicUsize::new(0) }; REMEMBERED];
+    let name = function.as_ptr() as usize ^ function.len() << 48;
+    let current = &CURRENT[name / 4 % REMEMBERED];
+    if current.load(Ordering::Relaxed) == name {
+        return false;
+    }
+    let is_deprecated = ascendcl_sys::manifest::function(function).is_some_and(|function| function.deprecated);
+    if !is_deprecated {
+        current.store(name, Ordering::Relaxed);
+    }
+    is_deprecated
 }
 
 fn shown(found: &Found) -> crate::finding::Finding {

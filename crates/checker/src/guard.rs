@@ -199,8 +199,11 @@ impl Guard {
     }
 
     /// Pages in flight in part that `over`, which is over, had a share in: what is left of them?
-    pub(crate) fn narrow<'a, I: Iterator<Item = &'a Touch>>(&self, over: &[Touch], left: impl Fn() -> I) {
-        for page in over.iter().flat_map(|touch| self.edges(touch)) {
+    pub(crate) fn narrow<'a, I: Iterator<Item = &'a Touch>>(&self, over: &Touch, left: impl Fn() -> I) {
+        if self.parts().is_empty() {
+            return;
+        }
+        for page in self.edges(over) {
             if !self.is_guarded(page) {
                 self.parts().remove(&page);
                 continue;

@@ -14,12 +14,12 @@ impl State {
     pub(crate) fn check_ending(&mut self, object: Object, by_force: bool, operation: &Arc<Operation>) {
         let pending: Vec<(Moment, Arc<Operation>)> = match object {
             Object::Stream(stream) => {
-                let flights = self.flights.get(&stream).into_iter().flatten();
+                let flights = self.courses.get(&stream).into_iter().flat_map(|course| &course.flights);
                 flights.map(|flight| (flight.at, Arc::clone(&flight.operation))).collect()
             }
             Object::Event(event) => {
                 let uses = self.event_uses.get(&event).cloned().unwrap_or_default();
-                let flights = self.flights.values().flatten().filter(|flight| uses.contains(&flight.at));
+                let flights = self.flights().filter(|flight| uses.contains(&flight.at));
                 flights.map(|flight| (flight.at, Arc::clone(&flight.operation))).collect()
             }
             Object::Context(_) => Vec::new(),

@@ -16,8 +16,11 @@ use std::sync::Arc;
 impl State {
     /// Earlier accesses that an operation meets and that the host does not know to be over.
     pub(crate) fn pending(&self, operation: &Operation) -> Vec<Conflict> {
-        let host = self.clocks.host();
-        operation.touches.iter().flat_map(|touch| self.ledger.conflicts(touch, host)).collect()
+        let mut pending = Vec::new();
+        for touch in &operation.touches {
+            pending.append(&mut self.ledger.conflicts(touch, self.clocks.host()));
+        }
+        pending
     }
 
     /// Looks among them for those that do not come before the operation.
@@ -82,7 +85,7 @@ impl State {
         };
         let near = Some((conflict.address, conflict.len));
         let bytes = self.describe(conflict.address, conflict.len);
-        let newest = self.newest.get(&at.stream).copied().unwrap_or(at.sequence);
+        let newest = self.newest(at);
         let (id, message, fix) = match operation.at {
             Some(_) => (
                 "S1",
@@ -210,7 +213,7 @@ impl State {
         let conflicts = self.ledger.conflicts(&whole, self.clocks.host());
         let Some(conflict) = conflicts.iter().max_by_key(|conflict| conflict.earlier.number) else { return };
         let Some(at) = conflict.earlier.at else { return };
-        let newest = self.newest.get(&at.stream).copied().unwrap_or(at.sequence);
+        let newest = self.newest(at);
         let tasks: HashSet<u64> = conflicts.iter().map(|conflict| conflict.earlier.number).collect();
         let (id, what) = match place {
             Place::Device(_) => ("L3", "device memory was freed"),

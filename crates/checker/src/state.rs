@@ -68,6 +68,16 @@ pub(crate) struct Flight {
     pub(crate) prints: Vec<crate::fingerprint::Print>,
 }
 
+/// How far a stream has come.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    /// In the order of their numbers.
+    pub(crate) flights: VecDeque<Flight>,
+    /// The number of its newest task, and of the last one that is over.
+    pub(crate) newest: u64,
+    pub(crate) done: u64,
+}
+
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) size: usize,
@@ -125,11 +135,9 @@ pub(crate) struct State {
     /// Device bytes that were ever written.
     pub(crate) written: Ranges,
     pub(crate) allocations: BTreeMap<usize, Allocation>,
-    pub(crate) flights: BTreeMap<u32, VecDeque<Flight>>,
-    /// The number of the newest task of each stream.
-    pub(crate) newest: BTreeMap<u32, u64>,
-    /// The same of those that are over.
-    pub(crate) done: BTreeMap<u32, u64>,
+    pub(crate) courses: BTreeMap<u32, Course>,
+    /// Sources in registered memory of all that is in flight.
+    pub(crate) printed: usize,
     /// Waits for a sign that has not been seen: whatever the program does now may come before it.
     pub(crate) signs: Vec<Moment>,
     /// By page, oldest first.
@@ -147,6 +155,13 @@ pub(crate) struct State {
     pub(crate) found: Vec<Found>,
     known: HashMap<(&'static str, Vec<u64>), usize>,
     pub(crate) recent: VecDeque<Arc<Operation>>,
+}
+
+impl Course {
+    fn flight(&mut self, at: Moment) -> Option<&mut Flight> {
+        let index = self.flights.partition_point(|flight| flight.at.sequence < at.sequence);
+        self.flights.get_mut(index).filter(|flight| flight.at == at)
+    }
 }
 
 /// What an operation is made from.
@@ -246,11 +261,23 @@ impl State {
         Some(Evidence { role, operation: Arc::clone(&allocation.made), ranges: Vec::new() })
     }
 
-    /// A task in flight. The tasks of a stream stand in the order of their numbers.
+    /// All that are in flight.
+    pub(crate) fn flights(&self) -> impl Iterator<Item = &Flight> {
+        self.courses.values().flat_map(|course| &course.flights)
+    }
+
+    pub(crate) fn flights_mut(&mut self) -> impl Iterator<Item = &mut Flight> {
+        self.courses.values_mut().flat_map(|course| &mut course.flights)
+    }
+
+    /// A task in flight.
     pub(crate) fn flight(&mut self, at: Moment) -> Option<&mut Flight> {
-        let flights = self.flights.get_mut(&at.stream)?;
-        let index = flights.partition_point(|flight| flight.at.sequence < at.sequence);
-        flights.get_mut(index).filter(|flight| flight.at == at)
+        self.courses.get_mut(&at.stream)?.flight(at)
+    }
+
+    /// The number of the newest task of a stream that has a task.
+    pub(crate) fn newest(&self, at: Moment) -> u64 {
+        self.courses.get(&at.stream).map_or(at.sequence, |course| course.newest)
     }
 
     /// Whether a task waits for a sign that has not been seen: it may come after what happens now.
@@ -264,9 +291,9 @@ impl State {
     /// A wait for a sign is over. Whoever gave it had come no further than what is over by now.
     pub(crate) fn see_sign_at_last(&mut self, at: Moment) {
         if self.signs.contains(&at) {
-            let others = self.done.iter().filter(|(stream, _)| **stream != at.stream);
+            let others = self.courses.iter().filter(|(stream, course)| **stream != at.stream && course.done > 0);
             let done: Vec<Moment> =
-                others.map(|(stream, sequence)| Moment { stream: *stream, sequence: *sequence }).collect();
+                others.map(|(stream, course)| Moment { stream: *stream, sequence: course.done }).collect();
             self.see_sign(at, &done);
         }
     }
@@ -277,7 +304,7 @@ impl State {
         self.signs.retain(|sign| *sign != at);
         self.clocks.learn(at, after);
         let number = draw_number();
-        for flight in self.flights.values_mut().flatten() {
+        for flight in self.courses.values_mut().flat_map(|course| &mut course.flights) {
             if self.clocks.of(flight.at).covers(at) {
                 flight.since = number;
                 flight.prints.iter_mut().for_each(crate::fingerprint::Print::refresh);
@@ -289,20 +316,20 @@ impl State {
     pub(crate) fn land(&mut self, guard: &Guard, time: f64) -> Vec<Flight> {
         let host = self.clocks.host();
         let mut landed = Vec::new();
-        for flights in self.flights.values_mut() {
-            while flights.front().is_some_and(|flight| host.covers(flight.at)) {
-                landed.extend(flights.pop_front());
+        for course in self.courses.values_mut() {
+            while course.flights.front().is_some_and(|flight| host.covers(flight.at)) {
+                landed.extend(course.flights.pop_front());
             }
         }
         for flight in &landed {
+            self.printed -= flight.prints.len();
             flight.operation.wait(time);
             for touch in &flight.operation.touches {
                 guard.remove(touch);
             }
         }
-        for flight in &landed {
-            let left = || self.flights.values().flatten().flat_map(|flight| &flight.operation.touches);
-            guard.narrow(&flight.operation.touches, left);
+        for touch in landed.iter().flat_map(|flight| &flight.operation.touches) {
+            guard.narrow(touch, || self.flights().flat_map(|flight| &flight.operation.touches));
         }
         landed
     }

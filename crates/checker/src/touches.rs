@@ -44,9 +44,7 @@ impl State {
             !function.is_some_and(|at| self.clocks.of(at).covers(flight.at) || self.clocks.of(flight.at).covers(at))
                 && !self.awaits_sign(flight.at)
         };
-        self.flights
-            .values()
-            .flatten()
+        self.flights()
             .filter(allowed)
             .filter_map(|flight| {
                 let touch = flight.operation.touches.iter().find(inside)?;
@@ -64,7 +62,7 @@ impl State {
         is_write: bool,
         address: usize,
     ) {
-        let newest = self.newest.get(&at.stream).copied().unwrap_or(at.sequence);
+        let newest = self.newest(at);
         let verb = if is_write { "wrote" } else { "read" };
         let state = if copy.has_started() { "had run, but the program could not know" } else { "had not run yet" };
         let message = format!(
@@ -144,7 +142,7 @@ impl State {
         };
         // A touch of other bytes of the page is not to blame.
         let by = by.filter(|by| by.touches.iter().any(|touch| touch.address.wrapping_sub(source.address) < source.len));
-        let newest = self.newest.get(&at.stream).copied().unwrap_or(at.sequence);
+        let newest = self.newest(at);
         let late = by.as_ref().is_some_and(|by| copy.started_before(by));
         let message = format!(
             "the source of {} ({}) was changed between submit and {}: {}{} of {} bytes differ, the first is byte {}{}",
@@ -182,7 +180,10 @@ impl State {
                     page += PAGE;
                 }
             }
-            let prints = self.flights.values_mut().flatten().flat_map(|flight| &mut flight.prints);
+            if self.printed == 0 {
+                continue;
+            }
+            let prints = self.flights_mut().flat_map(|flight| &mut flight.prints);
             prints.filter(|print| print.meets(touch.address, touch.len)).for_each(fingerprint::Print::refresh);
         }
     }
@@ -192,11 +193,13 @@ impl State {
         for (page, all) in &mut self.before {
             all.iter_mut().for_each(|before| guard.read(*page, &mut before.bytes));
         }
-        self.flights.values_mut().flatten().flat_map(|flight| &mut flight.prints).for_each(fingerprint::Print::refresh);
+        self.flights_mut().flat_map(|flight| &mut flight.prints).for_each(fingerprint::Print::refresh);
     }
 
     /// Forgets what pages held that no copy in flight uses any more.
     pub(crate) fn forget_before(&mut self, guard: &Guard) {
-        self.before.retain(|page, _| guard.is_guarded(*page));
+        if !self.before.is_empty() {
+            self.before.retain(|page, _| guard.is_guarded(*page));
+        }
     }
 }
