@@ -47,7 +47,7 @@ pub enum Task {
 
 static FAKE: Mutex<Option<Fake>> = Mutex::new(None);
 /// One thread runs tasks at a time, so that they are done in order.
-pub static RUNNING: Mutex<()> = Mutex::new(());
+static RUNNING: Mutex<()> = Mutex::new(());
 /// One test at a time: they count.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -68,7 +68,7 @@ fn check(fake: &mut Fake, address: usize, bytes: usize) -> bool {
 
 /// Runs what a stream has queued.
 pub fn finish(stream: usize) {
-    let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _running = stop();
     drain(stream);
 }
 
@@ -330,6 +330,17 @@ pub fn keep(thing: impl Send + 'static) {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(thing));
 }
 
-pub fn run(body: impl FnOnce(&Context) -> Result<(), Error>) -> usize {
-    leaks(|context| body(context).expect("no call fails"))
+/// Runs a body in which no call fails, and requires that everything is given back.
+pub fn clean(body: impl FnOnce(&Context) -> Result<(), Error>) {
+    leaves(0, body);
+}
+
+/// The same; so many allocations are left.
+pub fn leaves(count: usize, body: impl FnOnce(&Context) -> Result<(), Error>) {
+    assert_eq!(leaks(|context| body(context).expect("no call fails")), count);
+}
+
+/// While it lives, tasks do not run.
+pub fn stop() -> MutexGuard<'static, ()> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }

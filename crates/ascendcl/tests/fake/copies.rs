@@ -1,0 +1,82 @@
+//! Copies of other shapes: between streams and devices, batches, rows.
+
+use crate::library::clean;
+use ascendcl::{Batch, Device, Plane};
+
+#[test]
+fn another_stream_waits() {
+    clean(|context| {
+        let (one, other) = (context.stream()?, context.stream()?);
+        let (mut first, mut second) = (context.zeros::<u8>(3)?, context.zeros::<u8>(3)?);
+        let upload = one.upload(context.pinned_from(&[1, 2, 3])?, &mut first)?;
+        other.copy(&first, &mut second)?;
+        one.fill(&mut first, 9)?;
+        assert_eq!(second.to_vec()?, [1, 2, 3]);
+        assert_eq!(first.to_vec()?, [9, 9, 9]);
+        upload.wait()?;
+        Ok(())
+    });
+}
+
+#[test]
+fn a_batch_on_a_library_without_batches_is_single_copies() {
+    clean(|context| {
+        let stream = context.stream()?;
+        let mut cache = context.zeros::<u8>(8)?;
+        let mut batch = Batch::upload(context.pinned_from(&[1, 2, 3, 4])?, [&mut cache]);
+        batch.push(0..2, 6..8)?;
+        batch.push(2..2, 0..0)?;
+        batch.push(2..4, 0..2)?;
+        stream.submit(batch)?.wait()?;
+        assert_eq!(cache.to_vec()?, [3, 4, 0, 0, 0, 0, 1, 2]);
+        Ok(())
+    });
+}
+
+#[test]
+fn rows_stay_in_their_buffers() {
+    clean(|context| {
+        let stream = context.stream()?;
+        let mut device = context.zeros::<u16>(12)?;
+        let plane = Plane { width: 2, height: 3, source_pitch: 2, target_pitch: 4 };
+        stream.upload_2d(context.pinned_from(&[1, 2, 3, 4, 5, 6])?, &mut device, plane)?.wait()?;
+        assert_eq!(device.to_vec()?, [1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0]);
+        // The last row may end before its pitch does.
+        let back = Plane { source_pitch: 4, target_pitch: 2, ..plane };
+        let rows = stream.download_2d(device.slice(..10), context.pinned(6)?, back)?.wait()?;
+        assert_eq!(*rows, [1, 2, 3, 4, 5, 6]);
+        let refused = [
+            Plane { height: 4, ..plane },
+            Plane { width: 5, ..plane },
+            Plane { width: 3, ..plane },
+            Plane { target_pitch: 6, ..plane },
+            Plane { height: usize::MAX, ..plane },
+            Plane { target_pitch: usize::MAX, ..plane },
+            Plane { width: 1, height: 1, source_pitch: usize::MAX, target_pitch: 1 },
+        ];
+        for plane in refused {
+            let error = stream.upload_2d(context.pinned(6)?, &mut device, plane).expect_err("beyond a buffer");
+            assert!(error.submitted().is_some(), "{error}");
+        }
+        for nothing in [Plane { width: 0, ..plane }, Plane { height: 0, ..plane }] {
+            stream.upload_2d(context.pinned(6)?, &mut device, nothing)?.wait()?;
+        }
+        assert_eq!(device.to_vec()?, [1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_copy_between_devices_keeps_both_buffers() {
+    clean(|here| {
+        let there = Device::new(1)?.context()?;
+        let (stream, other) = (here.stream()?, there.stream()?);
+        let source = here.upload_slice(&[1u8, 2, 3])?;
+        let mut target = there.zeros::<u8>(3)?;
+        stream.copy_peer(&source, &mut target)?;
+        let back = other.download(&target, there.pinned(3)?)?;
+        drop((stream, source, target));
+        assert_eq!(*back.wait()?, [1, 2, 3]);
+        Ok(())
+    });
+}
