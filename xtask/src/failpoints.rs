@@ -66,12 +66,21 @@ struct Source {
 }
 
 impl Source {
+    fn requests() -> impl Iterator<Item = Source> {
+        REQUESTS.into_iter().map(|name| Source { kind: name, name, effect: FAIL })
+    }
+
+    /// Requests and all calls, whatever the function.
+    fn few() -> Vec<Source> {
+        Source::requests().chain([Source { kind: CALL, name: "acl*", effect: REFUSED }]).collect()
+    }
+
+    /// Requests and functions.
     fn all() -> Vec<Source> {
-        let requests = REQUESTS.map(|name| Source { kind: name, name, effect: FAIL });
         let can_fail = |function: &&Function| function.has_code() && !matches!(function.state, State::Absent(_));
         let functions = manifest::FUNCTIONS.iter().filter(can_fail);
         let calls = functions.map(|function| Source { kind: CALL, name: function.name, effect: REFUSED });
-        requests.into_iter().chain(calls).collect()
+        Source::requests().chain(calls).collect()
     }
 
     fn rule(&self, number: u64) -> String {
@@ -91,6 +100,8 @@ enum Verdict {
     Fine,
     /// The program waited for what was refused, and another thread could use the runtime.
     Waited,
+    /// One of its processes failed and said so, and another one waited for it until the end.
+    Left,
     /// What was wrong.
     Bad(String),
 }
@@ -100,8 +111,6 @@ pub fn run(options: &Options<'_>) -> Result<()> {
         let is_known = point == CALL || REQUESTS.contains(&point.as_str());
         ensure!(is_known, "--points: {point:?} is none of {CALL}, {}", REQUESTS.join(", "));
     }
-    let mut sources = Source::all();
-    sources.retain(|source| options.points.is_empty() || options.points.iter().any(|wanted| wanted == source.kind));
     let started = Instant::now();
     let library = tree::build_library()?;
     let filter = options.filter.map(str::to_owned);
@@ -114,7 +123,11 @@ pub fn run(options: &Options<'_>) -> Result<()> {
 
     let output = tree::target().join("failpoints");
     fs::create_dir_all(&output).with_context(|| format!("creating {}", output.display()))?;
-    let counts = in_parallel(&programs, |program| count(program, &sources, &output));
+    let counts = in_parallel(&programs, |program| match count(program, Source::all(), &output)? {
+        // Hundreds of rules are too much for a program that lives without a heap.
+        Err(_) => count(program, Source::few(), &output),
+        counts => Ok(counts),
+    });
     let (mut points, mut left_out, mut failed) = (Vec::new(), 0, 0);
     for (program, counts) in programs.iter().zip(counts) {
         let counts = match counts? {
@@ -125,10 +138,11 @@ pub fn run(options: &Options<'_>) -> Result<()> {
                 continue;
             }
         };
-        for (source, count) in sources.iter().zip(counts) {
+        let is_wanted = |kind: &str| options.points.is_empty() || options.points.iter().any(|wanted| wanted == kind);
+        for (source, count) in counts.into_iter().filter(|(source, _)| is_wanted(source.kind)) {
             let numbers = chosen(count, options.most);
             left_out += count - numbers.len() as u64;
-            points.extend(numbers.into_iter().map(|number| Point { program, source: *source, number }));
+            points.extend(numbers.into_iter().map(|number| Point { program, source, number }));
         }
     }
     let (part, of) = options.part;
@@ -144,8 +158,13 @@ pub fn run(options: &Options<'_>) -> Result<()> {
     let verdicts = in_parallel(&points, |point| {
         let verdict = point.run(&output);
         // At once: a run of hours may be ended early.
-        if let Ok(Verdict::Bad(why)) = &verdict {
-            println!("FAILED {} with {}: {why}", point.program.label, point.source.rule(point.number));
+        let told = match &verdict {
+            Ok(Verdict::Bad(why)) => Some(("FAILED", why.as_str())),
+            Ok(Verdict::Left) => Some(("left", "a process waits for one that has failed")),
+            _ => None,
+        };
+        if let Some((what, why)) = told {
+            println!("{what} {} with {}: {why}", point.program.label, point.source.rule(point.number));
         }
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(PROGRESS) {
@@ -155,18 +174,19 @@ pub fn run(options: &Options<'_>) -> Result<()> {
     });
 
     let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut waited = 0;
+    let (mut waited, mut left) = (0, 0);
     for (point, verdict) in points.iter().zip(verdicts) {
         *runs.entry(point.source.kind).or_default() += 1;
         match verdict? {
             Verdict::Fine => {}
             Verdict::Waited => waited += 1,
+            Verdict::Left => left += 1,
             Verdict::Bad(_) => failed += 1,
         }
     }
     let kinds: Vec<String> = runs.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     println!(
-        "failpoints: {} programs, {} runs ({}), {failed} failed, {waited} waited by their own logic, {:.1} s",
+        "failpoints: {} programs, {} runs ({}), {failed} failed, {waited} waited by their own logic, {left} for another process, {:.1} s",
         programs.len(),
         points.len(),
         kinds.join(", "),
@@ -205,7 +225,7 @@ fn chosen(count: u64, most: u64) -> Vec<u64> {
 }
 
 /// Runs a program without faults and counts its points, source by source.
-fn count(program: &Built, sources: &[Source], output: &Path) -> Result<Result<Vec<u64>, String>> {
+fn count(program: &Built, sources: Vec<Source>, output: &Path) -> Result<Result<Vec<(Source, u64)>, String>> {
     let rules: Vec<String> = sources.iter().map(|source| source.rule(NEVER)).collect();
     let file = output.join(format!("{}-clean.txt", program.label.replace('/', "-")));
     let end = run_into_within(&mut command(program, &rules.join("; ")), &file, 2 * PATIENCE)?;
@@ -223,7 +243,7 @@ fn count(program: &Built, sources: &[Source], output: &Path) -> Result<Result<Ve
         let lines = text.lines().filter(|line| line.starts_with(&start) && line.ends_with(", never fired"));
         lines.filter_map(matched).max().unwrap_or(0)
     };
-    Ok(Ok((0..sources.len()).map(most).collect()))
+    Ok(Ok(sources.iter().enumerate().map(|(number, source)| (*source, most(number))).collect()))
 }
 
 /// How often a rule was asked, from its line in the report.
@@ -235,7 +255,12 @@ fn matched(line: &str) -> Option<u64> {
 impl Point<'_> {
     /// Runs the program with this point failing.
     fn run(&self, output: &Path) -> Result<Verdict> {
-        let name = format!("{}-{}-{}.txt", self.program.label.replace('/', "-"), self.source.name, self.number);
+        let name = format!(
+            "{}-{}-{}.txt",
+            self.program.label.replace('/', "-"),
+            self.source.name.trim_end_matches('*'),
+            self.number
+        );
         let file: PathBuf = output.join(name);
         let rule = self.source.rule(self.number);
         let mut command = command(self.program, &rule);
@@ -245,7 +270,7 @@ impl Point<'_> {
             // One of its processes has failed and said so; another one waits for it.
             End::TimedOut if text.lines().any(|line| line.starts_with("FAIL ")) && judge(&text, false).is_none() => {
                 fs::remove_file(&file).with_context(|| format!("removing {}", file.display()))?;
-                return Ok(Verdict::Waited);
+                return Ok(Verdict::Left);
             }
             End::TimedOut => Some(format!("still running after {} s", PATIENCE.as_secs())),
             End::Exited(status) => match (status.signal(), status.code()) {
