@@ -1,5 +1,5 @@
 /*
- * Two processes for conformance programs: the program starts itself again with a role, and both talk over
+ * Two processes for conformance programs: the program starts itself again with a role, or divides, and both talk over
  * pipes. Nothing here waits for time to pass: a message is the only signal.
  */
 #ifndef CONFORMANCE_PEER_H
@@ -15,26 +15,59 @@ struct peer {
     int out;
 };
 
-/* Starts this program again, as another process, in a role. */
-static inline struct peer peer_start(const char *role)
+/*
+ * When calls are refused on purpose: a process that has failed will not do
+ * what this one waits for, so this one may end as if its own check had failed.
+ */
+static inline void *peer_watch(void *pid)
+{
+    siginfo_t end;
+    if (waitid(P_PID, (id_t)(uintptr_t)pid, &end, WEXITED | WNOWAIT) == 0 && end.si_code == CLD_EXITED && end.si_status != 0) {
+        waiting_thread(NULL);
+    }
+    return NULL;
+}
+
+/* A process of its own from here on, with the other ends of the pipes; its pid is 0 in the new one. */
+static inline struct peer peer_divide(void)
 {
     int down[2], up[2];
-    char in[16], out[16];
     REQUIRE_TRUE(pipe(down) == 0 && pipe(up) == 0, "pipe");
-    snprintf(in, sizeof in, "%d", down[0]);
-    snprintf(out, sizeof out, "%d", up[1]);
     fflush(stdout);
     pid_t pid = fork();
     REQUIRE_TRUE(pid >= 0, "fork");
-    if (pid == 0) {
-        close(down[1]);
-        close(up[0]);
+    struct peer parent = {0, down[0], up[1]}, child = {pid, up[0], down[1]};
+    close(pid == 0 ? down[1] : down[0]);
+    close(pid == 0 ? up[0] : up[1]);
+    pthread_t watcher;
+    if (pid != 0 && getenv("CONFORMANCE_AFTERWARDS") != NULL
+        && pthread_create(&watcher, NULL, peer_watch, (void *)(uintptr_t)pid) == 0) {
+        pthread_detach(watcher);
+    }
+    return pid == 0 ? parent : child;
+}
+
+/* Starts this program again, as another process, in a role. */
+static inline struct peer peer_start(const char *role)
+{
+    struct peer peer = peer_divide();
+    if (peer.pid == 0) {
+        char in[16], out[16];
+        snprintf(in, sizeof in, "%d", peer.in);
+        snprintf(out, sizeof out, "%d", peer.out);
         execl("/proc/self/exe", "peer", role, in, out, (char *)NULL);
         _exit(127);
     }
-    close(down[0]);
-    close(up[1]);
-    struct peer peer = {pid, up[0], down[1]};
+    return peer;
+}
+
+/* A part of this program as another process: before the first call. */
+static inline struct peer peer_fork(int (*part)(struct peer))
+{
+    struct peer peer = peer_divide();
+    if (peer.pid == 0) {
+        _exit(part(peer));
+    }
     return peer;
 }
 

@@ -3,57 +3,35 @@
 /* A notify orders streams of two processes, both ways. The child is forked before the first call, and gets keys through a pipe.
  * Processes that are not on the list are refused; each may end first. */
 #include "../expect.h"
-#include <sys/wait.h>
-#include <unistd.h>
+#include "../peer.h"
 
-static int down[2], up[2];
-
-static void put(int pipe, const void *bytes, size_t size)
-{
-    REQUIRE_TRUE(write(pipe, bytes, size) == (ssize_t)size, "write");
-}
-
-static void get(int pipe, void *bytes, size_t size)
-{
-    REQUIRE_TRUE(read(pipe, bytes, size) == (ssize_t)size, "read");
-}
-
-static void tell(char letter) { put(down[1], &letter, 1); }
-
-static void hear(int pipe, char letter)
-{
-    char got = 0;
-    get(pipe, &got, 1);
-    REQUIRE_TRUE(got == letter, "wanted %c, got %c", letter, got);
-}
-
-static int child(void)
+static int child(struct peer parent)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
     char key[65], open_key[65];
-    get(down[0], key, sizeof key);
-    get(down[0], open_key, sizeof open_key);
+    peer_receive(parent, key, sizeof key);
+    peer_receive(parent, open_key, sizeof open_key);
     aclrtNotify there = NULL, back = NULL;
     EXPECT_FAILS(aclrtNotifyImportByKey(&there, key, ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT));
     EXPECT_FAILS(aclrtNotifyImportByKey(&back, open_key, 1));
     REQUIRE_OK(aclrtNotifyImportByKey(&back, open_key, ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS));
     int32_t pid = 0;
     REQUIRE_OK(aclrtDeviceGetBareTgid(&pid));
-    put(up[1], &pid, sizeof pid);
-    hear(down[0], 'l'); /* on the list now */
+    peer_send(parent, &pid, sizeof pid);
+    peer_hear(parent, 'l'); /* on the list now */
     REQUIRE_OK(aclrtNotifyImportByKey(&there, key, ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT));
 
     EXPECT_OK(aclrtWaitAndResetNotify(there, stream, 0));
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
-    put(up[1], "w", 1);
+    peer_tell(parent, 'w');
     EXPECT_OK(aclrtSynchronizeStream(stream));
     for (int i = 0; i < 20; i++) { /* to and fro */
         EXPECT_OK(aclrtRecordNotify(back, stream));
         EXPECT_OK(aclrtWaitAndResetNotify(there, stream, 0));
     }
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    hear(down[0], 'g');
+    peer_hear(parent, 'g');
     /* The maker has destroyed its notifies; these live on. */
     EXPECT_OK(aclrtRecordNotify(back, stream));
     EXPECT_OK(aclrtWaitAndResetNotify(back, stream, 0));
@@ -68,13 +46,7 @@ static int child(void)
 
 int main(void)
 {
-    REQUIRE_TRUE(pipe(down) == 0 && pipe(up) == 0, "pipe");
-    fflush(stdout);
-    pid_t pid = fork();
-    REQUIRE_TRUE(pid >= 0, "fork");
-    if (pid == 0) {
-        _exit(child());
-    }
+    struct peer peer = peer_fork(child);
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtNotify there, back, own;
     char key[65], open_key[65];
@@ -84,15 +56,15 @@ int main(void)
     REQUIRE_OK(aclrtNotifyGetExportKey(there, key, sizeof key, ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT));
     REQUIRE_OK(aclrtNotifyGetExportKey(back, open_key, sizeof open_key, ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION));
     EXPECT_TRUE(memchr(key, 0, sizeof key) != NULL && strcmp(key, open_key) != 0, "keys are texts, and differ");
-    put(down[1], key, sizeof key);
-    put(down[1], open_key, sizeof open_key);
+    peer_send(peer, key, sizeof key);
+    peer_send(peer, open_key, sizeof open_key);
     int32_t theirs = 0;
-    get(up[0], &theirs, sizeof theirs);
+    peer_receive(peer, &theirs, sizeof theirs);
     EXPECT_OK(aclrtNotifySetImportPid(there, &theirs, 1));
-    tell('l');
+    peer_tell(peer, 'l');
 
     aclrtStream stream = new_stream();
-    hear(up[0], 'w');
+    peer_hear(peer, 'w');
     EXPECT_OK(aclrtRecordNotify(there, stream));
     for (int i = 0; i < 20; i++) {
         EXPECT_OK(aclrtWaitAndResetNotify(back, stream, 0));
@@ -105,10 +77,8 @@ int main(void)
     EXPECT_OK(aclrtDestroyNotify(there));
     EXPECT_OK(aclrtDestroyNotify(back));
     EXPECT_OK(aclrtDestroyStream(stream));
-    tell('g');
-    int status = -1;
-    REQUIRE_TRUE(waitpid(pid, &status, 0) == pid, "waitpid");
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child's status is %d", status);
+    peer_tell(peer, 'g');
+    peer_end(peer);
     EXPECT_OK(aclrtResetDevice(0));
     return conclude();
 }

@@ -100,8 +100,6 @@ enum Verdict {
     Fine,
     /// The program waited for what was refused, and another thread could use the runtime.
     Waited,
-    /// One of its processes failed and said so, and another one waited for it until the end.
-    Left,
     /// What was wrong.
     Bad(String),
 }
@@ -158,13 +156,8 @@ pub fn run(options: &Options<'_>) -> Result<()> {
     let verdicts = in_parallel(&points, |point| {
         let verdict = point.run(&output);
         // At once: a run of hours may be ended early.
-        let told = match &verdict {
-            Ok(Verdict::Bad(why)) => Some(("FAILED", why.as_str())),
-            Ok(Verdict::Left) => Some(("left", "a process waits for one that has failed")),
-            _ => None,
-        };
-        if let Some((what, why)) = told {
-            println!("{what} {} with {}: {why}", point.program.label, point.source.rule(point.number));
+        if let Ok(Verdict::Bad(why)) = &verdict {
+            println!("FAILED {} with {}: {why}", point.program.label, point.source.rule(point.number));
         }
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(PROGRESS) {
@@ -174,19 +167,18 @@ pub fn run(options: &Options<'_>) -> Result<()> {
     });
 
     let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
-    let (mut waited, mut left) = (0, 0);
+    let mut waited = 0;
     for (point, verdict) in points.iter().zip(verdicts) {
         *runs.entry(point.source.kind).or_default() += 1;
         match verdict? {
             Verdict::Fine => {}
             Verdict::Waited => waited += 1,
-            Verdict::Left => left += 1,
             Verdict::Bad(_) => failed += 1,
         }
     }
     let kinds: Vec<String> = runs.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     println!(
-        "failpoints: {} programs, {} runs ({}), {failed} failed, {waited} waited by their own logic, {left} for another process, {:.1} s",
+        "failpoints: {} programs, {} runs ({}), {failed} failed, {waited} waited by their own logic, {:.1} s",
         programs.len(),
         points.len(),
         kinds.join(", "),
@@ -267,11 +259,6 @@ impl Point<'_> {
         let end = run_into_within(&mut command, &file, PATIENCE)?;
         let text = read(&file)?;
         let why = match end {
-            // One of its processes has failed and said so; another one waits for it.
-            End::TimedOut if text.lines().any(|line| line.starts_with("FAIL ")) && judge(&text, false).is_none() => {
-                fs::remove_file(&file).with_context(|| format!("removing {}", file.display()))?;
-                return Ok(Verdict::Left);
-            }
             End::TimedOut => Some(format!("still running after {} s", PATIENCE.as_secs())),
             End::Exited(status) => match (status.signal(), status.code()) {
                 (Some(signal), _) => Some(format!("ended by signal {signal}")),
