@@ -216,11 +216,12 @@ impl Probe for Checker {
 
     fn finished(&self, at: Moment) {
         let mut state = self.state();
-        let Some(operation) = state.flight(at).map(|flight| std::sync::Arc::clone(&flight.operation)) else { return };
-        operation.finish(micros(self.start));
-        state.courses.entry(at.stream).or_default().done = at.sequence;
+        let operation = state.courses.entry(at.stream).or_default().finish(at);
         state.see_sign_at_last(at);
-        state.refresh(self.guard(), &operation.touches);
+        if let Some(operation) = operation {
+            operation.finish(micros(self.start));
+            state.refresh(self.guard(), &operation.touches);
+        }
     }
 
     fn function_entered(&self, at: Moment) {
@@ -242,8 +243,13 @@ impl Probe for Checker {
     fn dropped(&self, at: Moment) {
         let mut state = self.state();
         state.signs.retain(|sign| sign.stream != at.stream || sign.sequence > at.sequence);
-        state.clocks.wait(at);
+        let course = state.courses.entry(at.stream).or_default();
+        let done = course.done;
+        state.clocks.throw_away(at, done);
         self.land(&mut state);
+        // What had started still ends.
+        let course = state.courses.entry(at.stream).or_default();
+        course.landed.retain(|(_, operation)| operation.has_started());
     }
 
     fn ordered(&self, from: Moment, after: Moment) {

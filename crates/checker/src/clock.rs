@@ -63,6 +63,12 @@ struct Track {
 }
 
 impl Track {
+    /// Forgets clocks that are older than the one at a task.
+    fn forget(&mut self, sequence: u64) {
+        let newest = self.history.partition_point(|(from, _)| *from <= sequence).saturating_sub(1);
+        self.history.drain(..newest);
+    }
+
     fn at(&self, sequence: u64) -> Clock {
         let after = self.history.partition_point(|(from, _)| *from <= sequence);
         after.checked_sub(1).map(|index| self.history[index].1.clone()).unwrap_or_default()
@@ -98,6 +104,10 @@ impl Clocks {
             news |= clock.join(&waited);
         }
         if news {
+            // What the host knows already is not asked for any more.
+            if let Ok(index) = self.host.find(at.stream) {
+                track.forget(self.host.0[index].sequence);
+            }
             track.history.push((at.sequence, clock));
         }
     }
@@ -145,15 +155,24 @@ impl Clocks {
             return false;
         }
         self.version += 1;
-        if let Some(track) = self.streams.get_mut(&at.stream)
-            && let Some(newest) = track.history.partition_point(|(from, _)| *from <= at.sequence).checked_sub(1)
-        {
-            self.host.join(&track.history[newest].1);
-            // Older clocks are part of the host's by now.
-            track.history.drain(..newest);
+        if let Some(track) = self.streams.get_mut(&at.stream) {
+            track.forget(at.sequence);
+            if let Some((_, known)) = track.history.first().filter(|(from, _)| *from <= at.sequence) {
+                self.host.join(known);
+            }
         }
         self.host.advance(at);
         true
+    }
+
+    /// The tasks of a stream behind `done` up to `at` were thrown away: the host knows that they are over, and nothing
+    /// about what they would have waited for.
+    pub(crate) fn throw_away(&mut self, at: Moment, done: u64) {
+        self.version += 1;
+        if let Some(track) = self.streams.get_mut(&at.stream) {
+            track.history.retain(|(from, _)| *from <= done);
+        }
+        self.host.advance(at);
     }
 
     /// Everything up to and including a task, and what comes before it.
@@ -215,6 +234,30 @@ mod tests {
         assert!(clocks.before(m(2, 3), None).covers(m(1, 1)));
         clocks.wait(m(3, 1));
         assert!(clocks.host().covers(m(1, 1)));
+    }
+
+    #[test]
+    fn what_was_thrown_away_orders_nothing() {
+        let mut clocks = Clocks::default();
+        clocks.submit(m(1, 1), None);
+        clocks.submit(m(2, 1), None);
+        clocks.submit(m(2, 2), Some(m(1, 1)));
+        clocks.throw_away(m(2, 2), 1);
+        assert!(clocks.host().covers(m(2, 2)) && !clocks.host().covers(m(1, 1)));
+        assert!(!clocks.before(m(2, 3), None).covers(m(1, 1)));
+        clocks.wait(m(2, 3));
+        assert!(!clocks.host().covers(m(1, 1)));
+    }
+
+    #[test]
+    fn streams_that_nobody_waits_for_remember_little() {
+        let mut clocks = Clocks::default();
+        for number in 1..100 {
+            clocks.submit(m(2, number), Some(m(1, number)));
+            clocks.submit(m(1, number + 1), Some(m(2, number)));
+            clocks.wait(m(1, number + 1));
+        }
+        assert!(clocks.streams.values().all(|track| track.history.len() < 4), "{:?}", clocks.streams);
     }
 
     #[test]

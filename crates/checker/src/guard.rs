@@ -17,6 +17,7 @@ use crate::{operation, place};
 use softacl_engine::probe::{Mode, Moment, Reaction, Touch, Window};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::identity;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -81,7 +82,7 @@ pub(crate) struct Guard {
     /// How often each page is in flight by itself.
     pages: &'static [AtomicU64],
     blocks: &'static [Block],
-    /// Of pages that are in flight in part: the bytes that are, from the first to after the last.
+    /// Of pages that no copy in flight covers whole: the bytes that are in flight, from the first to after the last.
     parts: Mutex<BTreeMap<usize, (usize, usize)>>,
     steps: AtomicU32,
     touches: Mutex<Vec<HostTouch>>,
@@ -136,7 +137,18 @@ impl Guard {
         // First which bytes, then the protection: whoever faults must know them.
         for page in self.edges(touch) {
             let (from, to) = part(touch, page);
-            self.parts().entry(page).and_modify(|all| *all = (all.0.min(from), all.1.max(to))).or_insert((from, to));
+            match self.parts().entry(page) {
+                Entry::Occupied(mut all) => *all.get_mut() = (all.get().0.min(from), all.get().1.max(to)),
+                Entry::Vacant(_) if self.is_guarded(page) => {}
+                Entry::Vacant(none) => _ = none.insert((from, to)),
+            }
+        }
+        if touch.len >= PAGE && self.contains(touch.address) {
+            let mut parts = self.parts();
+            let is_whole = |page: usize| part(touch, page) == (page, page + PAGE);
+            let inside = parts.range(touch.address..touch.address + touch.len).map(|(page, _)| *page);
+            let whole: Vec<usize> = inside.filter(|page| is_whole(*page)).collect();
+            whole.iter().for_each(|page| _ = parts.remove(page));
         }
         if touch.len >= LARGE && self.contains(touch.address) {
             self.enlarge(touch);
@@ -198,23 +210,42 @@ impl Guard {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Pages in flight in part that `over`, which is over, had a share in: what is left of them?
+    /// Pages that `over`, which is over, had a share in: which bytes of them are still in flight?
     pub(crate) fn narrow<'a, I: Iterator<Item = &'a Touch>>(&self, over: &Touch, left: impl Fn() -> I) {
-        if self.parts().is_empty() {
+        if self.is_idle(self.span(over.address, over.len)) {
+            self.edges(over).for_each(|page| _ = self.parts().remove(&page));
             return;
         }
-        for page in self.edges(over) {
-            if !self.is_guarded(page) {
-                self.parts().remove(&page);
-                continue;
-            }
+        let (first, end) = (over.address / PAGE * PAGE, (over.address + over.len).next_multiple_of(PAGE));
+        let meets = |touch: &&Touch| touch.address < end && first < touch.address + touch.len;
+        let others =
+            left().filter(meets).flat_map(|touch| self.edges(touch)).filter(|page| (first..end).contains(page));
+        for page in self.edges(over).chain(others) {
             let rest = left().filter(|touch| touch.address < page + PAGE && page < touch.address + touch.len);
             let all = rest.map(|touch| part(touch, page)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-            match all {
+            match all.filter(|all| *all != (page, page + PAGE)) {
                 Some(all) => self.parts().insert(page, all),
                 None => self.parts().remove(&page),
             };
         }
+    }
+
+    /// Whether no copy in flight touches any of these pages.
+    fn is_idle(&self, pages: std::ops::Range<usize>) -> bool {
+        let mut page = pages.start;
+        while page < pages.end {
+            let block = &self.blocks[page / BLOCK];
+            if block.state.load(Ordering::Relaxed) != 0 {
+                return false;
+            }
+            let end = pages.end.min((page / BLOCK + 1) * BLOCK);
+            let is_used = |page: &AtomicU64| page.load(Ordering::Relaxed) != 0;
+            if block.single.load(Ordering::Relaxed) != 0 && self.pages[page..end].iter().any(is_used) {
+                return false;
+            }
+            page = end;
+        }
+        true
     }
 
     pub(crate) fn remove(&self, touch: &Touch) {
@@ -238,10 +269,19 @@ impl Guard {
         }
     }
 
-    /// Closes a page again that a touch has opened.
+    /// Closes a page again that a touch has opened, if it is still in flight.
     fn close(&self, address: usize) {
         let page = (address - self.window.start) / PAGE;
-        self.protect(page..page + 1, access(self.state(page)));
+        let mut wanted = access(self.state(page));
+        loop {
+            self.protect(page..page + 1, wanted);
+            // Another thread may have learnt meanwhile that the copy is over.
+            let now = access(self.state(page));
+            if now == wanted {
+                return;
+            }
+            wanted = now;
+        }
     }
 
     /// How often a page is in flight, in all.
@@ -285,23 +325,27 @@ impl Guard {
         let start = self.window.start + page * PAGE;
         let state = self.state(page);
         let counts = self.parts().get(&start).is_none_or(|(from, to)| (*from..*to).contains(&address));
-        let mut reaction = Reaction::Repeat;
         if state != 0 && counts {
             let spot = place::Spot::interrupted(code);
             self.note(address, is_write, thread, spot, None, state & (WRITER - 1) != 0);
-        } else if state != 0 && cfg!(target_arch = "x86_64") && self.steps.fetch_add(1, Ordering::Relaxed) < MAX_STEPS {
+            return Reaction::Repeat;
+        }
+        if state != 0 && cfg!(target_arch = "x86_64") && self.steps.fetch_add(1, Ordering::Relaxed) < MAX_STEPS {
             // An access may meet two pages: the first one is closed again at the next call.
             if let Some(other) = STEPPED.replace(Some(start)).filter(|other| *other != start) {
                 self.leave_open(other);
             }
             // So that steps are counted anew at the next call.
             self.has_news.store(true, Ordering::Release);
-            reaction = Reaction::Step;
-        } else if state != 0 {
+            self.open(start);
+            return Reaction::Step;
+        }
+        if state == 0 {
+            self.open(start);
+        } else {
             self.leave_open(start);
         }
-        self.protect(page..page + 1, libc::PROT_READ | libc::PROT_WRITE);
-        reaction
+        Reaction::Repeat
     }
 
     /// In a signal handler: the instruction is over.
@@ -329,7 +373,6 @@ impl Guard {
             } else {
                 self.leave_open(first);
             }
-            self.protect(page..page + 1, libc::PROT_READ | libc::PROT_WRITE);
         }
     }
 
@@ -367,8 +410,14 @@ impl Guard {
         self.leave_open(address - address % PAGE);
     }
 
-    /// A page stays open until the next call.
+    fn open(&self, address: usize) {
+        let page = (address - self.window.start) / PAGE;
+        self.protect(page..page + 1, libc::PROT_READ | libc::PROT_WRITE);
+    }
+
+    /// A page is opened and stays open until the next call, which closes all that it finds listed: so it is open before.
     fn leave_open(&self, page: usize) {
+        self.open(page);
         self.opened().push(page);
         self.has_news.store(true, Ordering::Release);
     }
@@ -496,9 +545,10 @@ mod tests {
         rights
     }
 
-    /// Copies come, go, and lose their memory; counting pages one by one must come to the same.
+    /// Copies come, go, and lose their memory; counting pages one by one, and looking at all copies for each of them,
+    /// must come to the same.
     #[test]
-    fn blocks_count_as_their_pages_would() {
+    fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a fresh mapping that only this test uses.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), PAGES * PAGE, access, flags, -1, 0) } as usize;
@@ -526,13 +576,18 @@ mod tests {
                 1..=9 if !flights.is_empty() => {
                     let touch = flights.swap_remove(rng.usize(..flights.len()));
                     guard.remove(&touch);
+                    guard.narrow(&touch, || flights.iter());
                     for (reads, writes) in &mut model[guard.span(touch.address, touch.len)] {
                         *(if touch.mode == Mode::Read { reads } else { writes }) -= 1;
                     }
                 }
                 _ => {
                     let mode = if rng.bool() { Mode::Read } else { Mode::Write };
-                    let touch = Touch { address: range.start, len: range.len(), mode };
+                    // Most begin or end inside a page.
+                    let (from, to) = (rng.usize(..PAGE), rng.usize(..PAGE));
+                    let inset = [(0, 0), (from, 0), (0, to), (from.min(to), PAGE - from.max(to))][rng.usize(..4)];
+                    let address = range.start + inset.0;
+                    let touch = Touch { address, len: (range.len() - inset.0 - inset.1).max(1), mode };
                     guard.add(&touch);
                     flights.push(touch);
                     for (reads, writes) in &mut model[first..=last] {
@@ -543,6 +598,13 @@ mod tests {
             let counted: Vec<(u64, u64)> =
                 (0..PAGES).map(|page| (guard.state(page) % WRITER, guard.state(page) / WRITER)).collect();
             assert_eq!(counted, model, "after step {step}");
+            for page in (0..PAGES).filter(|page| guard.state(*page) != 0).map(|page| start + page * PAGE) {
+                let meeting =
+                    flights.iter().filter(|touch| touch.address < page + PAGE && page < touch.address + touch.len);
+                let all = meeting.map(|touch| part(touch, page)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+                let known = guard.parts().get(&page).copied().unwrap_or((page, page + PAGE));
+                assert_eq!(Some(known), all, "page {page:#x} after step {step}");
+            }
             if step % 100 == 0 {
                 let wanted: Vec<i32> = (0..PAGES).map(|page| super::access(guard.state(page))).collect();
                 assert_eq!(rights(start), wanted, "after step {step}");

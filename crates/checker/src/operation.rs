@@ -93,6 +93,10 @@ impl Operation {
         self.started.get().is_some_and(|started| started < other.submitted)
     }
 
+    pub(crate) fn has_finished(&self) -> bool {
+        self.finished.get().is_some()
+    }
+
     pub(crate) fn finish(&self, time: f64) {
         self.finished.set(time);
     }

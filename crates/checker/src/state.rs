@@ -73,6 +73,8 @@ pub(crate) struct Flight {
 pub(crate) struct Course {
     /// In the order of their numbers.
     pub(crate) flights: VecDeque<Flight>,
+    /// Tasks that the host knows to be over by what it has waited for, and that have not told it themselves.
+    pub(crate) landed: Vec<(Moment, Arc<Operation>)>,
     /// The number of its newest task, and of the last one that is over.
     pub(crate) newest: u64,
     pub(crate) done: u64,
@@ -158,6 +160,16 @@ pub(crate) struct State {
 }
 
 impl Course {
+    /// A task is over: what it was.
+    pub(crate) fn finish(&mut self, at: Moment) -> Option<Arc<Operation>> {
+        self.done = at.sequence;
+        if let Some(flight) = self.flight(at) {
+            return Some(Arc::clone(&flight.operation));
+        }
+        let index = self.landed.iter().position(|(landed, _)| *landed == at)?;
+        Some(self.landed.swap_remove(index).1)
+    }
+
     fn flight(&mut self, at: Moment) -> Option<&mut Flight> {
         let index = self.flights.partition_point(|flight| flight.at.sequence < at.sequence);
         self.flights.get_mut(index).filter(|flight| flight.at == at)
@@ -322,6 +334,11 @@ impl State {
             }
         }
         for flight in &landed {
+            if !flight.operation.has_finished()
+                && let Some(course) = self.courses.get_mut(&flight.at.stream)
+            {
+                course.landed.push((flight.at, Arc::clone(&flight.operation)));
+            }
             self.printed -= flight.prints.len();
             flight.operation.wait(time);
             for touch in &flight.operation.touches {

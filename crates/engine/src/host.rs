@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::probe::Moment;
 use crate::stream::StreamKey;
 use crate::stream::bell::Bell;
-use crate::sync::{AtomicBool, Mutex, Ordering, lock, mpsc};
+use crate::sync::{Mutex, lock, mpsc};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -92,24 +92,24 @@ impl HostThread {
 /// Calls waiting for one subscribed thread.
 #[derive(Default)]
 struct Inbox {
-    calls: Mutex<VecDeque<Posted>>,
-    /// The thread is no longer subscribed.
-    is_closed: AtomicBool,
+    /// None: the thread is no longer subscribed, and nothing comes in any more.
+    calls: Mutex<Option<VecDeque<Posted>>>,
     bell: Bell,
 }
 
 impl Inbox {
+    fn open() -> Arc<Inbox> {
+        Arc::new(Inbox { calls: Mutex::new(Some(VecDeque::new())), bell: Bell::default() })
+    }
+
     /// Nobody will run what is here: streams that wait for it go on, with an error.
     fn close(&self, machine: &Machine) {
-        self.is_closed.store(true, Ordering::Release);
+        let left = lock(&self.calls).take();
         self.bell.ring();
-        loop {
-            let Some(posted) = lock(&self.calls).pop_front() else { return };
-            if posted.holds_stream {
-                let (stream, sequence) = posted.at;
-                machine.streams.slot(stream).fail(Error::NoCallbackThread);
-                machine.finish_held(stream, sequence);
-            }
+        for posted in left.into_iter().flatten().filter(|posted| posted.holds_stream) {
+            let (stream, sequence) = posted.at;
+            machine.streams.slot(stream).fail(Error::NoCallbackThread);
+            machine.finish_held(stream, sequence);
         }
     }
 }
@@ -131,7 +131,7 @@ impl Subscriptions {
         if !inboxes.contains_key(&thread) && inboxes.len() >= MAX_SUBSCRIBERS {
             return fail(Error::Parameter(format!("{MAX_SUBSCRIBERS} threads are subscribed, the limit")));
         }
-        inboxes.entry(thread).or_default();
+        inboxes.entry(thread).or_insert_with(Inbox::open);
         streams.insert(stream.raw(), thread);
         Ok(())
     }
@@ -167,6 +167,7 @@ impl Subscriptions {
         for inbox in inboxes {
             let withdrawn = {
                 let mut calls = lock(&inbox.calls);
+                let Some(calls) = calls.as_mut() else { continue };
                 let (withdrawn, kept): (VecDeque<_>, VecDeque<_>) =
                     calls.drain(..).partition(|call| call.at.0 == stream);
                 *calls = kept;
@@ -181,24 +182,27 @@ impl Subscriptions {
     /// Hands a call to its thread. `false` when that thread is no longer subscribed.
     pub(crate) fn post(&self, thread: u64, call: HostCall, at: (StreamKey, u64), holds_stream: bool) -> bool {
         let Some(inbox) = lock(&self.inboxes).get(&thread).cloned() else { return false };
-        lock(&inbox.calls).push_back(Posted { function: call.function, at, holds_stream });
+        let is_open = lock(&inbox.calls)
+            .as_mut()
+            .map(|calls| calls.push_back(Posted { function: call.function, at, holds_stream }))
+            .is_some();
         inbox.bell.ring();
-        true
+        is_open
     }
 
     /// Waits for calls to `thread`, which is the calling one, and runs those that are there.
     pub(crate) fn process(&self, machine: &Machine, thread: u64, timeout_ms: i32) -> Result<()> {
         let inbox = lock(&self.inboxes).get(&thread).cloned().ok_or(Error::ThreadNotSubscribed(thread))?;
         let deadline = deadline(timeout_ms);
-        let closed = || inbox.is_closed.load(Ordering::Acquire);
-        if !inbox.bell.sleep_until(deadline, || closed() || !lock(&inbox.calls).is_empty()) {
+        let has_news = || lock(&inbox.calls).as_ref().is_none_or(|calls| !calls.is_empty());
+        if !inbox.bell.sleep_until(deadline, has_news) {
             return fail(Error::ReportTimeout(timeout_ms));
         }
-        if closed() {
+        if lock(&inbox.calls).is_none() {
             return fail(Error::ThreadNotSubscribed(thread));
         }
         loop {
-            let Some(posted) = lock(&inbox.calls).pop_front() else { return Ok(()) };
+            let Some(posted) = lock(&inbox.calls).as_mut().and_then(VecDeque::pop_front) else { return Ok(()) };
             posted.run(machine);
         }
     }

@@ -32,6 +32,8 @@ pub struct Directives {
     pub awaits: Option<String>,
     /// Findings that the program provokes on purpose: no others may be proven when it is checked.
     pub misuses: Vec<String>,
+    /// The same, and they must be proven on every schedule.
+    pub finds: Vec<String>,
 }
 
 /// The schedules of a checked run.
@@ -81,6 +83,10 @@ pub fn parse(text: &str) -> Result<Directives> {
             "misuses" => {
                 directives.misuses = value.split_whitespace().map(String::from).collect();
                 ensure!(!directives.misuses.is_empty(), "misuses: name the findings");
+            }
+            "finds" => {
+                directives.finds = value.split_whitespace().map(String::from).collect();
+                ensure!(!directives.finds.is_empty(), "finds: name the findings");
             }
             "valgrind" if value.starts_with("none") => directives.no_valgrind = true,
             "sanitize" if value.starts_with("address") => directives.only_address_sanitizer = true,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::build::{Toolchain, command_line, quoted};
-use super::directives::Form;
+use super::directives::{Directives, Form};
 use super::{Program, Sanitizer};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -104,12 +104,12 @@ impl Run<'_> {
         Ok(Outcome::Failed { reason, output: text, repeat })
     }
 
-    /// Proven findings that the program does not declare.
+    /// Proven findings that the program does not declare, or declares in vain.
     fn undeclared(&self, directory: &Path, toolchain: &Toolchain) -> Result<Option<String>> {
         if toolchain.options.checked.is_none() {
             return Ok(None);
         }
-        let mut undeclared = Vec::new();
+        let (mut undeclared, mut missed) = (Vec::new(), self.program.directives.finds.clone());
         for report in super::entries(directory)? {
             let text = fs::read_to_string(&report).with_context(|| format!("reading {}", report.display()))?;
             // A process that left without running exit handlers.
@@ -120,10 +120,15 @@ impl Run<'_> {
             let findings = report["findings"].as_array().context("a report has findings")?;
             for finding in findings.iter().filter(|finding| finding["severity"] == "PROVEN") {
                 let id = finding["id"].as_str().context("a finding has an id")?;
-                if !self.program.directives.misuses.iter().any(|declared| declared == id) {
+                missed.retain(|wanted| wanted != id);
+                let Directives { misuses, finds, .. } = &self.program.directives;
+                if !misuses.iter().chain(finds).any(|declared| declared == id) {
                     undeclared.push(format!("{id}: {}", finding["message"].as_str().unwrap_or_default()));
                 }
             }
+        }
+        if !missed.is_empty() {
+            return Ok(Some(format!("not found: {}", missed.join(" "))));
         }
         Ok((!undeclared.is_empty()).then(|| format!("undeclared misuse:\n    {}", undeclared.join("\n    "))))
     }

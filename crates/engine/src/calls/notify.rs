@@ -97,20 +97,31 @@ impl Caller<'_> {
         let (_, notify) = self.notify(raw, is_counting)?;
         let (key, stream, context) = self.notify_stream(stream)?;
         let counter = Arc::clone(&lock(&notify.state).counter);
-        let after = self.pair_wait(notify, key);
         let sign = Sign::Notify { counter, compare, clears };
-        let vigil = Arc::new(Vigil::new(sign).after(after).within(timeout));
-        self.machine.submit(key, stream, context, Task::Await(vigil)).map(|_| ())
+        let vigil = Vigil::new(sign).within(timeout);
+        let submit = |vigil| self.machine.submit(key, stream, context, Task::Await(Arc::new(vigil)));
+        // Which records make a number is not known before it is there.
+        if self.machine.probe().is_none() || is_counting {
+            return submit(vigil).map(|_| ());
+        }
+        let (after, point) = self.pair_wait(notify, key);
+        let submitted = submit(vigil.after(after));
+        if submitted.as_ref().ok() != Some(&point.sequence) {
+            // Refused, or captured: it waits for no record.
+            let mut state = lock(&notify.state);
+            state.waits.retain(|wait| *wait != point);
+            state.record = state.record.or(after);
+        }
+        submitted.map(|_| ())
     }
 
     /// Takes records away that nobody has waited for, now.
     pub fn reset_notifies(&self, all: &[usize]) -> Result<()> {
-        let counters: Result<Vec<Arc<Counter>>> = all
-            .iter()
-            .map(|raw| self.notify(*raw, false).map(|(_, notify)| Arc::clone(&lock(&notify.state).counter)))
-            .collect();
-        for counter in counters? {
-            counter.update(|_| Some(0));
+        let notifies: Result<Vec<&Notify>> = all.iter().map(|raw| Ok(self.notify(*raw, false)?.1)).collect();
+        for notify in notifies? {
+            let mut state = lock(&notify.state);
+            state.record = None;
+            state.counter.update(|_| Some(0));
         }
         self.machine.look_again();
         Ok(())
@@ -174,21 +185,25 @@ impl Caller<'_> {
         Ok(counter.share().map_err(none)?)
     }
 
-    /// For an observer: the record that a new wait is for, if there is one.
-    fn pair_wait(&self, notify: &Notify, stream: StreamKey) -> Option<StreamPoint> {
-        self.machine.probe()?;
+    /// For an observer: the record that a new wait is for, if there is one, and the wait.
+    fn pair_wait(&self, notify: &Notify, stream: StreamKey) -> (Option<StreamPoint>, StreamPoint) {
+        let point = self.machine.next_point(stream);
         let mut state = lock(&notify.state);
         let record = state.record.take();
         if record.is_none() {
-            state.waits.push_back(self.machine.next_point(stream));
+            state.waits.push_back(point);
         }
-        record
+        (record, point)
     }
 
     /// The same the other way round.
     fn pair_record(&self, notify: &Notify, point: StreamPoint) {
         let Some(probe) = self.machine.probe() else { return };
         let mut state = lock(&notify.state);
+        // A captured record has no place yet.
+        if state.is_counting || point.sequence == 0 {
+            return;
+        }
         match state.waits.pop_front() {
             Some(wait) => probe.ordered(wait.into(), point.into()),
             // With two records before a wait, either may be the one that lets it pass.

@@ -1,6 +1,7 @@
 //! Values in device memory that streams write and wait for, and operations on caches.
 
 use super::Caller;
+use crate::bytes;
 use crate::drive::ValueCondition;
 use crate::drive::outside::{Sign, Vigil};
 use crate::error::{Error, Result, fail};
@@ -37,9 +38,19 @@ impl Caller<'_> {
     pub fn wait_value(&self, address: usize, value: u64, condition: ValueCondition, stream: usize) -> Result<()> {
         let (key, stream, spot) = self.value_cell(address, stream)?;
         let (context, _) = self.context()?;
-        let after = self.machine.pair_wait(spot.reach, value, condition, key);
-        let vigil = Vigil::new(Sign::Value { reach: spot.reach, value, condition }).after(after);
-        self.machine.submit(key, stream, context, Task::Await(Arc::new(vigil))).map(|_| ())
+        let vigil = Vigil::new(Sign::Value { reach: spot.reach, value, condition });
+        let submit = |vigil| self.machine.submit(key, stream, context, Task::Await(Arc::new(vigil)));
+        if self.machine.probe().is_none() {
+            return submit(vigil).map(|_| ());
+        }
+        let point = self.machine.next_point(key);
+        let after = self.machine.pair_wait(spot.reach, value, condition, point);
+        let submitted = submit(vigil.after(after));
+        if submitted.as_ref().ok() != Some(&point.sequence) {
+            // Refused, or captured: it waits for no write.
+            lock(&self.machine.values).waits.retain(|(_, wait, ..)| *wait != point);
+        }
+        submitted.map(|_| ())
     }
 
     /// Queues an operation on caches, which changes nothing.
@@ -67,7 +78,8 @@ impl Caller<'_> {
 
 impl Machine {
     fn pair_write(&self, cell: usize, value: u64, point: StreamPoint) {
-        let Some(probe) = self.probe() else { return };
+        // A captured write has no place yet.
+        let Some(probe) = self.probe().filter(|_| point.sequence != 0) else { return };
         let mut values = lock(&self.values);
         values.writes.insert(cell, (point, value));
         values.waits.retain(|(waited, wait, wanted, condition)| {
@@ -79,15 +91,18 @@ impl Machine {
         });
     }
 
-    fn pair_wait(&self, cell: usize, value: u64, condition: ValueCondition, stream: StreamKey) -> Option<StreamPoint> {
-        self.probe()?;
+    fn pair_wait(&self, cell: usize, value: u64, condition: ValueCondition, wait: StreamPoint) -> Option<StreamPoint> {
         let mut values = lock(&self.values);
-        match values.writes.get(&cell) {
-            Some((point, written)) if condition.holds(*written, value) => Some(*point),
-            _ => {
-                values.waits.push((cell, self.next_point(stream), value, condition));
-                None
-            }
+        let write = values.writes.get(&cell).filter(|(_, written)| condition.holds(*written, value));
+        // Something else may have changed the cell since: then that write is not what the wait will see.
+        let stands = |point: &StreamPoint| {
+            let is_over = self.streams.slot(point.stream).track.completion.done() >= point.sequence;
+            !is_over || bytes::read(cell).is_ok_and(|found| condition.holds(u64::from_le_bytes(found), value))
+        };
+        let write = write.map(|(point, _)| *point).filter(stands);
+        if write.is_none() {
+            values.waits.push((cell, wait, value, condition));
         }
+        write
     }
 }

@@ -35,6 +35,8 @@ const POLLS: u32 = 16;
 const HELPED: usize = 4 << 20;
 /// How often the caretaker looks whether anything was called before it loses patience.
 const LOOKS: u32 = 5;
+/// Streams that a wait is followed through.
+const MAX_HOPS: usize = 4096;
 
 /// When tasks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -279,7 +281,8 @@ impl Stepper {
     /// Runs one task that is needed to come to `point`. `false` when none can run now.
     fn step_towards(&self, machine: &Machine, point: StreamPoint) -> bool {
         let mut stream = point.stream;
-        loop {
+        // Streams can wait for each other in a circle.
+        for _ in 0..MAX_HOPS {
             match machine.run(stream, Limit::ONE) {
                 Stop::Limit => return true,
                 Stop::Blocked(Readiness::After(earlier)) => stream = earlier.stream,
@@ -290,6 +293,7 @@ impl Stepper {
                 Stop::Empty | Stop::Busy | Stop::Blocked(Readiness::Ready) => return false,
             }
         }
+        false
     }
 
     fn start_caretaker(self: &Arc<Self>, machine: &Machine) -> io::Result<()> {

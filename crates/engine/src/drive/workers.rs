@@ -119,7 +119,9 @@ impl Workers {
             return self.wait_alone(machine, point, deadline);
         }
         if deadline.is_some() {
-            // A thread that must be back in time cannot start work of unknown length.
+            // A thread that must be back in time cannot start work of unknown length. What is done on the spot has its
+            // number before it is done, and wakes nobody: whoever does it has the lane meanwhile.
+            drop(lock(&machine.streams.slot(point.stream).track.lane));
             return completion.sleep_until(point.sequence, deadline);
         }
         loop {

@@ -24,7 +24,8 @@ impl Completion {
         self.done.load(Ordering::Acquire)
     }
 
-    /// Publishes a task that nobody can be waiting for yet, because its number was given just now.
+    /// Publishes a task that was done under the lane's lock and wakes nobody: who sleeps for a point has had that lock
+    /// after it learnt of the point.
     #[inline]
     pub(crate) fn advance(&self, sequence: u64) {
         self.done.store(sequence, Ordering::Release);

@@ -1,0 +1,58 @@
+// soc: Ascend910B
+/* One thread makes small copies, another one waits for the stream with a time. No wait sleeps through it. */
+#include "../expect.h"
+#include <time.h>
+
+#define SIZE 16384
+#define TIMEOUT_MS 5000
+#define SECONDS 3
+
+static aclrtStream stream;
+static uint8_t *host, *device;
+static int is_over;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void *copies(void *unused)
+{
+    EXPECT_OK(aclrtSetDevice(0));
+    for (unsigned long i = 1; !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE); i++) {
+        if (aclrtMemcpyAsync(device, SIZE, host, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream) != 0
+            || (i % 3 == 0 && aclrtSynchronizeStream(stream) != 0)) {
+            EXPECT_TRUE(0, "copy %lu failed", i);
+            break;
+        }
+    }
+    return unused;
+}
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    stream = new_stream();
+    host = (uint8_t *)pinned_memory(SIZE);
+    device = (uint8_t *)device_memory(SIZE);
+    pthread_t thread;
+    REQUIRE_TRUE(pthread_create(&thread, NULL, copies, NULL) == 0, "a thread");
+    double longest = 0;
+    aclError code = 0;
+    for (double end = now() + SECONDS; now() < end && code == 0;) {
+        double start = now();
+        code = aclrtSynchronizeStreamWithTimeout(stream, TIMEOUT_MS);
+        longest = now() - start > longest ? now() - start : longest;
+    }
+    EXPECT_TRUE(code == 0 && longest < TIMEOUT_MS * 0.9e-3, "code %d, the longest wait took %.3f s", code, longest);
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_OK(aclrtFreeHost(host));
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}
