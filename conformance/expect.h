@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,9 +54,13 @@ static inline const char *program_name(void)
 static inline void afterwards(void);
 static inline void watch_for_waiting(void);
 
+/* The program has come to its end: it waits for nothing of its own any more. */
+static int expect_concludes;
+
 static inline int conclude(void)
 {
     if (getenv("CONFORMANCE_AFTERWARDS") != NULL) {
+        __atomic_store_n(&expect_concludes, 1, __ATOMIC_SEQ_CST);
         afterwards();
     }
     int total = __atomic_load_n(&expect_total, __ATOMIC_SEQ_CST);
@@ -68,6 +73,15 @@ static inline int conclude(void)
     }
     fflush(stdout);
     return failed != 0;
+}
+
+/* A process that was to end by itself: says so when it did not. */
+static inline void expect_no_crash(int status)
+{
+    if (WIFSIGNALED(status)) {
+        printf("CRASHED: a process was ended by signal %d\n", WTERMSIG(status));
+        fflush(stdout);
+    }
 }
 
 /* Counts one check; true when it holds. */
@@ -399,7 +413,8 @@ static inline void afterwards(void)
 /*
  * A program whose call was refused may wait, by its own logic, for what that
  * call would have brought. It is ended after a while, and only the others
- * matter: the runtime has to be of use to another thread meanwhile.
+ * matter: the runtime has to be of use to another thread meanwhile. Whoever has
+ * come to the end of the program is not ended.
  */
 #define WAITING_SECONDS 3
 
@@ -407,6 +422,9 @@ static inline void *waiting_thread(void *unused)
 {
     struct timespec left = {WAITING_SECONDS, 0};
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+    if (__atomic_load_n(&expect_concludes, __ATOMIC_SEQ_CST)) {
+        return unused;
     }
     printf("WAITING: the program goes on %d s after its first failed check\n", WAITING_SECONDS);
     tell_afterwards(0);

@@ -106,6 +106,7 @@ static inline void peer_end(struct peer peer)
     int status = -1;
     close(peer.out);
     REQUIRE_TRUE(waitpid(peer.pid, &status, 0) == peer.pid, "waitpid");
+    expect_no_crash(status);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the status of the other process is %d", status);
     close(peer.in);
 }

@@ -27,6 +27,7 @@ static inline void expect_child(int (*body)(void), int want, const char *name, i
         got = waitpid(child, &status, 0);
     } while (got < 0 && errno == EINTR);
     int ended = got == child && WIFEXITED(status);
+    expect_no_crash(status);
     expect_true(ended && WEXITSTATUS(status) == want, name, __FILE__, line, "%s %d, expected exit code %d",
                 ended ? "exit code" : "signal", ended ? WEXITSTATUS(status) : WTERMSIG(status), want);
 }

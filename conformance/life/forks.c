@@ -54,7 +54,9 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < 2; i++) {
         int status = -1;
-        EXPECT_TRUE(waitpid(children[i], &status, 0) == children[i] && status == 0, "child %d: status %x", i, status);
+        EXPECT_TRUE(waitpid(children[i], &status, 0) == children[i], "waitpid");
+        expect_no_crash(status);
+        EXPECT_TRUE(status == 0, "child %d: status %x", i, status);
     }
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(device, 32 << 20, 1);

@@ -23,7 +23,9 @@ int main(void)
         _exit(refused == 4 ? 0 : 1);
     }
     int status = -1;
-    EXPECT_TRUE(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
+    EXPECT_TRUE(waitpid(child, &status, 0) == child, "waitpid");
+    expect_no_crash(status);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFreeHost(pinned));

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #define SIZE 16384
+#define LARGE (8 << 20) /* is not done on the spot */
 #define TIMEOUT_MS 5000
 #define SECONDS 3
 
@@ -35,8 +36,10 @@ int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     stream = new_stream();
-    host = (uint8_t *)pinned_memory(SIZE);
-    device = (uint8_t *)device_memory(SIZE);
+    host = (uint8_t *)pinned_memory(LARGE);
+    device = (uint8_t *)device_memory(LARGE);
+    EXPECT_OK(aclrtMemcpyAsync(device, LARGE, host, LARGE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
     pthread_t thread;
     REQUIRE_TRUE(pthread_create(&thread, NULL, copies, NULL) == 0, "a thread");
     double longest = 0;

@@ -100,6 +100,8 @@ enum Verdict {
     Fine,
     /// The program waited for what was refused, and another thread could use the runtime.
     Waited,
+    /// In this run the program did not come to the point.
+    Missed,
     /// What was wrong.
     Bad(String),
 }
@@ -167,18 +169,19 @@ pub fn run(options: &Options<'_>) -> Result<()> {
     });
 
     let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut waited = 0;
+    let (mut waited, mut missed) = (0, 0);
     for (point, verdict) in points.iter().zip(verdicts) {
         *runs.entry(point.source.kind).or_default() += 1;
         match verdict? {
             Verdict::Fine => {}
             Verdict::Waited => waited += 1,
+            Verdict::Missed => missed += 1,
             Verdict::Bad(_) => failed += 1,
         }
     }
     let kinds: Vec<String> = runs.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     println!(
-        "failpoints: {} programs, {} runs ({}), {failed} failed, {waited} waited by their own logic, {:.1} s",
+        "failpoints: {} programs, {} runs ({}), {failed} failed, {waited} waited by their own logic, {missed} did not come to their point, {:.1} s",
         programs.len(),
         points.len(),
         kinds.join(", "),
@@ -271,7 +274,13 @@ impl Point<'_> {
             None => {
                 fs::remove_file(&file).with_context(|| format!("removing {}", file.display()))?;
                 let has_waited = text.lines().any(|line| line.starts_with("WAITING: "));
-                Ok(if has_waited { Verdict::Waited } else { Verdict::Fine })
+                // Who waits is ended without a report; so is who fails before there is a runtime.
+                let has_missed = text.contains(", never fired") && !text.contains(" fired once");
+                Ok(match (has_waited, has_missed) {
+                    (true, _) => Verdict::Waited,
+                    (false, true) => Verdict::Missed,
+                    (false, false) => Verdict::Fine,
+                })
             }
             Some(why) => {
                 let rule = quoted(&rule);
@@ -290,7 +299,7 @@ impl Point<'_> {
 
 /// What the output of a program that ended by itself says.
 fn judge(text: &str, is_demo: bool) -> Option<String> {
-    for bad in ["a panic was caught", "panicked at", "internal error"] {
+    for bad in ["a panic was caught", "panicked at", "internal error", "CRASHED: "] {
         if let Some(line) = text.lines().find(|line| line.contains(bad) && !line.contains("fault rule")) {
             return Some(line.to_owned());
         }
@@ -298,16 +307,24 @@ fn judge(text: &str, is_demo: bool) -> Option<String> {
     if is_demo {
         return None;
     }
-    let Some(line) = text.lines().rev().find_map(|line| line.strip_prefix("AFTERWARDS ")) else {
+    // Each process has its own.
+    let mut ends = text.lines().filter_map(|line| line.strip_prefix("AFTERWARDS ")).peekable();
+    if ends.peek().is_none() {
         return Some("it did not come to its end".to_owned());
-    };
+    }
+    let is_told = text.contains("could not be set up");
+    ends.find(|line| !is_fine(line, is_told)).map(|line| format!("not usable afterwards: {line}"))
+}
+
+/// Whether a process could use the runtime at its end, or had a reason not to.
+fn is_fine(line: &str, is_told: bool) -> bool {
     let code = line.split(' ').next().unwrap_or_default();
-    // 507033: the runtime could not be set up, which was told at the start. 107022: the program left while it aborted
+    // 507033: the runtime could not be set up, if that was told at the start. 107022: the program left while it aborted
     // the tasks of the device. 507013: its context stops at the first failure, and it left before it had reset it.
     // 2070nn: it holds all there is.
-    let is_fine =
-        matches!(code, "0" | "507033" | "107022" | "507013") || (code.starts_with("2070") && code != "207000");
-    (!is_fine).then(|| format!("not usable afterwards: {line}"))
+    matches!(code, "0" | "107022" | "507013")
+        || (code == "507033" && is_told)
+        || (code.starts_with("2070") && code != "207000")
 }
 
 fn read(path: &Path) -> Result<String> {
