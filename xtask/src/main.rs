@@ -6,6 +6,7 @@ mod conformance;
 mod examples;
 mod failpoints;
 mod install;
+mod miri;
 mod python;
 mod support;
 mod test;
@@ -74,6 +75,8 @@ enum Command {
         #[arg(long, default_value = "1/1")]
         part: String,
     },
+    /// Run what Miri can run: the safe crate on a fake library, handles, lanes, rules, routines and books; takes a nightly toolchain
+    Miri,
     /// Run the PyTorch suite on the unmodified torch_npu; downloads about 3 GB the first time
     TestTorch,
     /// Build the Python wheel into a directory
@@ -192,6 +195,7 @@ fn main() -> Result<()> {
             let part = failpoints::part(&part)?;
             failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, most, part })
         }
+        Command::Miri => miri::run(),
         Command::TestTorch => torch::test(),
         Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
         Command::Soak { seconds, hours, sanitizer } => {

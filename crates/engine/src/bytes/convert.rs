@@ -169,13 +169,13 @@ mod tests {
     #[test]
     fn floats_are_rounded_to_nearest_even() {
         let of = |value: f32, to| one(Scalar::Float32, &value.to_le_bytes(), to);
-        assert_eq!(of(1.0 + 2f32.powi(-8), Scalar::Bfloat16), [0x80, 0x3f]);
-        assert_eq!(of(1.0 + 3.0 * 2f32.powi(-8), Scalar::Bfloat16), [0x82, 0x3f]);
+        assert_eq!(of(1.0 + 1.0 / 256.0, Scalar::Bfloat16), [0x80, 0x3f]);
+        assert_eq!(of(1.0 + 3.0 / 256.0, Scalar::Bfloat16), [0x82, 0x3f]);
         assert_eq!(of(f32::NAN, Scalar::Bfloat16), [0xc0, 0x7f]);
         assert_eq!(of(1e9, Scalar::Float16), [0, 0x7c]);
         // One rounding, not two: 64 bits on the way would make this the even neighbour, 2^60.
         let above_the_middle: i64 = (1 << 60) + (1 << 36) + 1;
-        let expected = 2f32.powi(60) + 2f32.powi(37);
+        let expected = ((1i64 << 60) + (1 << 37)) as f32;
         assert_eq!(one(Scalar::Int64, &above_the_middle.to_le_bytes(), Scalar::Float32), expected.to_le_bytes());
     }
 

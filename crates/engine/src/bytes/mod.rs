@@ -6,9 +6,10 @@
 //!
 //! Deliberately absent: any knowledge of streams, allocations or who asked.
 
-#[cfg_attr(not(any(target_arch = "x86_64", target_arch = "aarch64")), path = "portable.rs")]
-#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
+// Miri knows no assembly.
+#[cfg_attr(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))), path = "portable.rs")]
+#[cfg_attr(all(target_arch = "x86_64", not(miri)), path = "x86_64.rs")]
+#[cfg_attr(all(target_arch = "aarch64", not(miri)), path = "aarch64.rs")]
 mod routines;
 
 /// Tested where they are not used, too.
@@ -411,7 +412,7 @@ mod tests {
         prepare();
     }
 
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
     #[test]
     fn a_list_ends_at_the_entry_that_is_not_accessible() {
         let _hearing = crate::fault::listen();
@@ -434,7 +435,7 @@ mod tests {
         }
     }
 
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
     #[test]
     fn every_routine_returns_from_a_fault_in_its_middle() {
         const LEN: usize = 128 << 10;
