@@ -203,15 +203,20 @@ mod tests {
         Layout { start: bytes.as_ptr() as usize + offset, steps: steps.to_vec() }
     }
 
+    /// The same, of bytes that will be written.
+    fn written(bytes: &mut Vec<u8>, offset: usize, steps: &[usize]) -> Layout {
+        Layout { start: bytes.as_mut_ptr() as usize + offset, steps: steps.to_vec() }
+    }
+
     #[test]
     fn rows_become_columns() {
         let source: Vec<u8> = (0..600u16).flat_map(u16::to_le_bytes).collect();
-        let target = vec![0u8; 1200];
-        let plan = Rearrangement::new(&[600], layout(&target, 0, &[2]), layout(&source, 0, &[2]), Change::Keep(2));
+        let mut target = vec![0u8; 1200];
+        let plan = Rearrangement::new(&[600], written(&mut target, 0, &[2]), layout(&source, 0, &[2]), Change::Keep(2));
         assert_eq!(plan.shape, [600]);
         let plan = Rearrangement::new(
             &[20, 1, 30],
-            layout(&target, 0, &[60, 7, 2]),
+            written(&mut target, 0, &[60, 7, 2]),
             layout(&source, 0, &[2, 7, 40]),
             Change::Keep(2),
         );
@@ -227,13 +232,13 @@ mod tests {
     fn what_lies_between_the_elements_is_left_alone() {
         let source: Vec<u8> = (0..250).collect();
         for step in [1, 2, 63, 64, 65, 100] {
-            let target = vec![0xeeu8; 4 * 300 + 4];
-            let wide = vec![0u8; 300 * step];
-            let from = layout(&wide, 0, &[step]);
+            let mut target = vec![0xeeu8; 4 * 300 + 4];
+            let mut wide = vec![0u8; 300 * step];
+            let from = written(&mut wide, 0, &[step]);
             for (n, byte) in source.iter().enumerate() {
                 write(from.start + n * step, &[*byte]).unwrap();
             }
-            let plan = Rearrangement::new(&[250], layout(&target, 1, &[4]), from, Change::Keep(1));
+            let plan = Rearrangement::new(&[250], written(&mut target, 1, &[4]), from, Change::Keep(1));
             assert_eq!(plan.extents()[1], (target.as_ptr() as usize + 1, 997));
             plan.run().unwrap();
             let expected = |n: usize| if n % 4 == 1 && n / 4 < 250 { source[n / 4] } else { 0xee };
@@ -244,9 +249,10 @@ mod tests {
     #[test]
     fn elements_are_converted_on_the_way_and_repeated_ones_are_read_once() {
         let source = 2.5f32.to_le_bytes();
-        let target = vec![0u8; 8 * 700];
+        let mut target = vec![0u8; 8 * 700];
         let change = Change::Convert { from: Scalar::Float32, to: Scalar::Int64 };
-        let plan = Rearrangement::new(&[7, 100], layout(&target, 0, &[800, 8]), layout(&source, 0, &[0, 0]), change);
+        let plan =
+            Rearrangement::new(&[7, 100], written(&mut target, 0, &[800, 8]), layout(&source, 0, &[0, 0]), change);
         plan.run().unwrap();
         assert!(target.chunks(8).all(|element| element == 2i64.to_le_bytes()));
         assert_eq!(plan.ranges(false, 10), Some(vec![(source.as_ptr() as usize, 4)]));

@@ -193,9 +193,9 @@ mod tests {
         }
         assert_eq!(float_to_half(65_519.99), 0x7bff);
         assert_eq!(float_to_half(65_520.0), 0x7c00);
-        assert_eq!(float_to_half(2f32.powi(-25)), 0);
-        assert_eq!(float_to_half(2f32.powi(-25) * 1.001), 1);
-        assert_eq!(float_to_half(1.0 + 2f32.powi(-11)), 0x3c00);
+        assert_eq!(float_to_half(1.0 / 33554432.0), 0);
+        assert_eq!(float_to_half(1.001 / 33554432.0), 1);
+        assert_eq!(float_to_half(1.0 + 1.0 / 2048.0), 0x3c00);
     }
 
     #[test]
