@@ -12,7 +12,18 @@ const PARTS: [(&str, &[&str], &[&str]); 4] = [
     (
         "softacl-engine",
         &["--lib"],
-        &["handle::", "stream::", "injection::", "drive::budget", "drive::spans", "drive::job", "copy::", "bytes::"],
+        &[
+            "handle::",
+            "stream::",
+            "injection::",
+            "drive::budget",
+            "drive::spans",
+            "drive::job",
+            "copy::",
+            "bytes::convert",
+            "bytes::reduce",
+            "bytes::rearrange",
+        ],
     ),
     ("softacl-checker", &["--lib"], &["clock::", "ledger::", "ranges::", "fingerprint::"]),
 ];

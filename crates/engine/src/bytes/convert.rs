@@ -129,7 +129,9 @@ fn cut_to_32(value: f64) -> i32 {
 
 fn cut_to_64(value: f64) -> i64 {
     // 2^63 itself does not fit, and the largest i64 is no f64.
-    if (-(2f64.powi(63))..2f64.powi(63)).contains(&value) { value as i64 } else { i64::MIN }
+    /// Exactly; how exact `powi` is depends on the platform.
+    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+    if (-TWO_TO_63..TWO_TO_63).contains(&value) { value as i64 } else { i64::MIN }
 }
 
 fn to_bfloat(value: f32) -> u16 {
@@ -157,7 +159,7 @@ mod tests {
         assert_eq!(of(3e9, Scalar::Int32), i32::MIN.to_le_bytes());
         assert_eq!(of(f32::NAN, Scalar::Int64), i64::MIN.to_le_bytes());
         assert_eq!(of(3e9, Scalar::Int64), 3_000_000_000i64.to_le_bytes());
-        assert_eq!(of(2f32.powi(63), Scalar::Int64), i64::MIN.to_le_bytes());
+        assert_eq!(of(9_223_372_036_854_775_808.0, Scalar::Int64), i64::MIN.to_le_bytes());
         assert_eq!(of(300.0, Scalar::Uint8), [44]);
         assert_eq!(of(-1.0, Scalar::Uint8), [255]);
         assert_eq!(of(3e9, Scalar::Int8), [0]);

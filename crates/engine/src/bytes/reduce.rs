@@ -138,7 +138,7 @@ pub fn half_to_float(half: u16) -> f32 {
     let fraction = u32::from(half) & 0x3ff;
     match (exponent, fraction) {
         (0, _) => {
-            let magnitude = fraction as f32 * 2f32.powi(-24);
+            let magnitude = fraction as f32 / 16_777_216.0;
             f32::from_bits(magnitude.to_bits() | sign)
         }
         (0x1f, _) => f32::from_bits(sign | 0x7f80_0000 | fraction << 13),
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn every_half_survives_a_round_trip() {
-        for half in 0..=u16::MAX {
+        for half in (0..=u16::MAX).step_by(if cfg!(miri) { 97 } else { 1 }) {
             let value = half_to_float(half);
             if value.is_nan() {
                 assert!(half_to_float(float_to_half(value)).is_nan());
