@@ -18,7 +18,6 @@ const PARTS: [(&str, &[&str], &[&str]); 4] = [
             "injection::",
             "drive::budget",
             "drive::spans",
-            "drive::job",
             "copy::",
             "bytes::convert",
             "bytes::reduce",
