@@ -243,13 +243,13 @@ impl Probe for Checker {
     fn dropped(&self, at: Moment) {
         let mut state = self.state();
         state.signs.retain(|sign| sign.stream != at.stream || sign.sequence > at.sequence);
-        let course = state.courses.entry(at.stream).or_default();
-        let done = course.done;
+        let done = state.courses.get(&at.stream).map_or(0, |course| course.done);
         state.clocks.throw_away(at, done);
         self.land(&mut state);
         // What had started still ends.
-        let course = state.courses.entry(at.stream).or_default();
-        course.landed.retain(|(_, operation)| operation.has_started());
+        if let Some(course) = state.courses.get_mut(&at.stream) {
+            course.landed.retain(|(_, operation)| operation.has_started());
+        }
     }
 
     fn ordered(&self, from: Moment, after: Moment) {

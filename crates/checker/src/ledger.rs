@@ -78,7 +78,7 @@ impl Ledger {
         found
     }
 
-    /// Whether a touch meets exactly the bytes of an earlier one, which is over: the common case.
+    /// Whether a touch begins where earlier ones began, goes no further, and they are over: the common case.
     fn is_over(&self, touch: &Touch, clock: &Clock) -> bool {
         self.segments.get(&touch.address).is_some_and(|segment| {
             let mut accesses = segment.write.iter().chain(&segment.reads);

@@ -106,7 +106,7 @@ impl Caller<'_> {
         }
         let (after, point) = self.pair_wait(notify, key);
         let submitted = submit(vigil.after(after));
-        if submitted.as_ref().ok() != Some(&point.sequence) {
+        if submitted.as_ref().map_or(0, |sequence| *sequence) == 0 {
             // Refused, or captured: it waits for no record.
             let mut state = lock(&notify.state);
             state.waits.retain(|wait| *wait != point);

@@ -46,7 +46,7 @@ impl Caller<'_> {
         let point = self.machine.next_point(key);
         let after = self.machine.pair_wait(spot.reach, value, condition, point);
         let submitted = submit(vigil.after(after));
-        if submitted.as_ref().ok() != Some(&point.sequence) {
+        if submitted.as_ref().map_or(0, |sequence| *sequence) == 0 {
             // Refused, or captured: it waits for no write.
             lock(&self.machine.values).waits.retain(|(_, wait, ..)| *wait != point);
         }
