@@ -74,6 +74,28 @@ static int without_threads(void)
     EXPECT_OK(aclrtMemcpyAsync(device, 4 << 20, pinned, 4 << 20, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtRecordEvent(event, stream));
     EXPECT_OK(aclrtSynchronizeEventWithTimeout(event, 20000));
+    /* A graph with two branches, launched behind other work, is done by whoever asks, too. */
+    aclmdlRI graph = NULL;
+    REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    EXPECT_OK(aclrtRecordEvent(event, stream));
+    EXPECT_OK(aclrtStreamWaitEvent(other, event));
+    EXPECT_OK(aclrtMemcpyAsync(device, 2 << 20, pinned, 2 << 20, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_OK(aclrtMemcpyAsync(device + (2 << 20), 2 << 20, pinned + (2 << 20), 2 << 20, ACL_MEMCPY_HOST_TO_DEVICE, other));
+    EXPECT_OK(aclrtRecordEvent(event, other));
+    EXPECT_OK(aclrtStreamWaitEvent(stream, event));
+    REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
+    for (unsigned seed = 2; seed < 6; seed++) {
+        fill_pattern(pinned, 4 << 20, seed);
+        EXPECT_OK(aclrtMemsetAsync(device, 4 << 20, 0, 4 << 20, stream));
+        EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
+        if (seed % 2 == 0) {
+            EXPECT_OK(aclrtSynchronizeStream(stream));
+        }
+        while (stream_is_busy(stream)) {
+        }
+        EXPECT_DEVICE_PATTERN(device, 4 << 20, seed);
+    }
+    EXPECT_OK(aclmdlRIDestroy(graph));
     /* A host function needs a thread: the call says that there is none, and the stream goes on. */
     EXPECT_CODE(aclrtLaunchHostFunc(stream, count_up, &ran), 507033);
     EXPECT_TRUE(count_of(&ran) == 0, "it ran");

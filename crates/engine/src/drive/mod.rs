@@ -412,9 +412,10 @@ impl Machine {
     }
 
     pub(crate) fn step_after_submit(&self) {
-        if let Driver::Stepped(stepper) = &self.driver {
-            let _hearing = self.hearing();
-            stepper.after_submit(self);
+        let _hearing = self.hearing();
+        match &self.driver {
+            Driver::Threads(workers) => workers.after_hold(self),
+            Driver::Stepped(stepper) => stepper.after_submit(self),
         }
     }
 

@@ -90,6 +90,11 @@ impl Hold {
         HOLDS.with(|holds| holds.set(holds.get() + 1));
         Hold(())
     }
+
+    /// Whether this thread has one.
+    pub(super) fn is_held() -> bool {
+        HOLDS.with(Cell::get) > 0
+    }
 }
 
 impl Drop for Hold {
@@ -175,7 +180,7 @@ impl Stepper {
 
     pub(crate) fn after_submit(&self, machine: &Machine) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        if HOLDS.with(Cell::get) > 0 {
+        if Hold::is_held() {
             return;
         }
         match self.schedule {

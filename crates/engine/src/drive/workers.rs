@@ -6,6 +6,7 @@
 //! they run dry, then sleep.
 
 use super::job::Job;
+use super::stepper::Hold;
 use super::{Limit, Stop};
 use crate::bytes::Fault;
 use crate::machine::Machine;
@@ -178,14 +179,25 @@ impl Workers {
     /// Does what is ready here and now: there is no worker, and the program may wait for it without a call.
     #[cold]
     fn work_alone(&self, machine: &Machine, key: StreamKey) {
+        if let Err(key) = self.shared.ready.push(key) {
+            return self.shared.take_up(machine, key, false);
+        }
+        self.work_off(machine);
+    }
+
+    /// What was announced under a lock can be done now, if there is nobody else to do it.
+    pub(crate) fn after_hold(&self, machine: &Machine) {
+        if self.crew.is_absent() {
+            self.work_off(machine);
+        }
+    }
+
+    fn work_off(&self, machine: &Machine) {
         thread_local! {
             /// What becomes ready meanwhile is left to the loop that runs already.
             static IS_WORKING: Cell<bool> = const { Cell::new(false) };
         }
-        if let Err(key) = self.shared.ready.push(key) {
-            return self.shared.take_up(machine, key, false);
-        }
-        if !IS_WORKING.with(|is_working| is_working.replace(true)) {
+        if !Hold::is_held() && !IS_WORKING.with(|is_working| is_working.replace(true)) {
             self.shared.work(machine, false);
             IS_WORKING.with(|is_working| is_working.set(false));
         }
