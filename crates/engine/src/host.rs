@@ -5,12 +5,12 @@
 //! thread per context; a callback runs in the thread that subscribed, inside its process-report call.
 
 use crate::error::{Error, Result, fail};
+use crate::inbox::Inbox;
 use crate::machine::Machine;
 use crate::probe::Moment;
 use crate::stream::StreamKey;
-use crate::stream::bell::Bell;
 use crate::sync::{Mutex, lock, mpsc};
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -89,36 +89,12 @@ impl HostThread {
     }
 }
 
-/// Calls waiting for one subscribed thread.
-#[derive(Default)]
-struct Inbox {
-    /// None: the thread is no longer subscribed, and nothing comes in any more.
-    calls: Mutex<Option<VecDeque<Posted>>>,
-    bell: Bell,
-}
-
-impl Inbox {
-    fn open() -> Arc<Inbox> {
-        Arc::new(Inbox { calls: Mutex::new(Some(VecDeque::new())), bell: Bell::default() })
-    }
-
-    /// Nobody will run what is here: streams that wait for it go on, with an error.
-    fn close(&self, machine: &Machine) {
-        let left = lock(&self.calls).take();
-        self.bell.ring();
-        for posted in left.into_iter().flatten().filter(|posted| posted.holds_stream) {
-            let (stream, sequence) = posted.at;
-            machine.streams.slot(stream).fail(Error::NoCallbackThread);
-            machine.finish_held(stream, sequence);
-        }
-    }
-}
-
 /// Who is subscribed to what.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
     streams: Mutex<HashMap<usize, u64>>,
-    inboxes: Mutex<HashMap<u64, Arc<Inbox>>>,
+    /// Calls waiting for each subscribed thread.
+    inboxes: Mutex<HashMap<u64, Arc<Inbox<Posted>>>>,
 }
 
 impl Subscriptions {
@@ -131,7 +107,7 @@ impl Subscriptions {
         if !inboxes.contains_key(&thread) && inboxes.len() >= MAX_SUBSCRIBERS {
             return fail(Error::Parameter(format!("{MAX_SUBSCRIBERS} threads are subscribed, the limit")));
         }
-        inboxes.entry(thread).or_insert_with(Inbox::open);
+        inboxes.entry(thread).or_default();
         streams.insert(stream.raw(), thread);
         Ok(())
     }
@@ -156,23 +132,19 @@ impl Subscriptions {
             let last = !streams.values().any(|other| *other == thread);
             last.then(|| lock(&self.inboxes).remove(&thread)).flatten()
         };
-        if let Some(inbox) = closed {
-            inbox.close(machine);
+        // Nobody will run what is left: streams that wait for it go on, with an error.
+        for posted in closed.iter().flat_map(|inbox| inbox.close()).filter(|posted| posted.holds_stream) {
+            let (stream, sequence) = posted.at;
+            machine.streams.slot(stream).fail(Error::NoCallbackThread);
+            machine.finish_held(stream, sequence);
         }
     }
 
     /// Takes back calls of a stream that no thread has begun: its work was dropped, and the thread may never ask.
     pub(crate) fn withdraw(&self, machine: &Machine, stream: StreamKey) {
-        let inboxes: Vec<Arc<Inbox>> = lock(&self.inboxes).values().cloned().collect();
+        let inboxes: Vec<Arc<Inbox<Posted>>> = lock(&self.inboxes).values().cloned().collect();
         for inbox in inboxes {
-            let withdrawn = {
-                let mut calls = lock(&inbox.calls);
-                let Some(calls) = calls.as_mut() else { continue };
-                let (withdrawn, kept): (VecDeque<_>, VecDeque<_>) =
-                    calls.drain(..).partition(|call| call.at.0 == stream);
-                *calls = kept;
-                withdrawn
-            };
+            let withdrawn = inbox.withdraw(|posted| posted.at.0 == stream);
             for posted in withdrawn.iter().filter(|posted| posted.holds_stream) {
                 machine.finish_held(stream, posted.at.1);
             }
@@ -182,29 +154,22 @@ impl Subscriptions {
     /// Hands a call to its thread. `false` when that thread is no longer subscribed.
     pub(crate) fn post(&self, thread: u64, call: HostCall, at: (StreamKey, u64), holds_stream: bool) -> bool {
         let Some(inbox) = lock(&self.inboxes).get(&thread).cloned() else { return false };
-        let is_open = lock(&inbox.calls)
-            .as_mut()
-            .map(|calls| calls.push_back(Posted { function: call.function, at, holds_stream }))
-            .is_some();
-        inbox.bell.ring();
-        is_open
+        inbox.put(Posted { function: call.function, at, holds_stream })
     }
 
     /// Waits for calls to `thread`, which is the calling one, and runs those that are there.
     pub(crate) fn process(&self, machine: &Machine, thread: u64, timeout_ms: i32) -> Result<()> {
         let inbox = lock(&self.inboxes).get(&thread).cloned().ok_or(Error::ThreadNotSubscribed(thread))?;
-        let deadline = deadline(timeout_ms);
-        let has_news = || lock(&inbox.calls).as_ref().is_none_or(|calls| !calls.is_empty());
-        if !inbox.bell.sleep_until(deadline, has_news) {
+        if !inbox.wait(deadline(timeout_ms)) {
             return fail(Error::ReportTimeout(timeout_ms));
         }
-        if lock(&inbox.calls).is_none() {
+        if inbox.is_closed() {
             return fail(Error::ThreadNotSubscribed(thread));
         }
-        loop {
-            let Some(posted) = lock(&inbox.calls).as_mut().and_then(VecDeque::pop_front) else { return Ok(()) };
+        while let Some(posted) = inbox.fetch() {
             posted.run(machine);
         }
+        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p softacl-engine --release --lib`.
 
 use crate::handle::{Kind, Slots};
+use crate::inbox::Inbox;
 use crate::record::Record;
 use crate::shares::Shares;
 use crate::signal::Signal;
@@ -231,6 +232,42 @@ fn a_failed_unit_ends_the_work() {
         assert!(shared.have_failed());
         helper.join().unwrap();
     });
+}
+
+/// What is put in while somebody closes is refused, or is among what he gets.
+#[test]
+fn an_inbox_that_closes_loses_nothing() {
+    loom::model(|| {
+        let inbox = Arc::new(Inbox::default());
+        let writer = {
+            let inbox = Arc::clone(&inbox);
+            thread::spawn(move || [1, 2].into_iter().filter(|item| inbox.put(*item)).collect::<Vec<_>>())
+        };
+        let left = inbox.close();
+        assert_eq!(left, writer.join().unwrap());
+    });
+}
+
+/// A thread that waits for something is woken by it, or by the end.
+#[test]
+fn who_waits_at_an_inbox_is_woken() {
+    for is_closed in [false, true] {
+        loom::model(move || {
+            let inbox = Arc::new(Inbox::default());
+            let reader = {
+                let inbox = Arc::clone(&inbox);
+                thread::spawn(move || {
+                    inbox.wait();
+                    inbox.fetch()
+                })
+            };
+            match is_closed {
+                true => assert!(inbox.close().is_empty()),
+                false => assert!(inbox.put(7)),
+            }
+            assert_eq!(reader.join().unwrap(), (!is_closed).then_some(7));
+        });
+    }
 }
 
 /// A thread that sleeps for a stream is called when there is a job, or sees it; or its task is finished.

@@ -43,6 +43,7 @@ mod graph;
 pub mod handle;
 #[cfg(not(loom))]
 mod host;
+mod inbox;
 #[cfg(not(loom))]
 pub mod injection;
 #[cfg(not(loom))]
