@@ -1,6 +1,7 @@
 //! What the checker costs: the same work in two children, one with it and one without.
 //!
-//! A child copies, calls memcpy, and writes the source anew, in turns; the memcpy that counts is that of the checked child.
+//! A child copies, calls memcpy, and writes the source anew, in turns; the memcpy that counts is that of the checked child. It does so
+//! with one buffer, which stays in the caches, or goes through the blocks of a pool, as a cache of keys and values does.
 
 use super::case::Outcome;
 use super::ground::Ground;
@@ -15,21 +16,28 @@ use std::process::Command;
 pub const CHECKED: &str = "checked";
 pub const UNCHECKED: &str = "unchecked";
 pub const PROBE: &str = "copies";
+pub const POOL_PROBE: &str = "pooled-copies";
+/// Larger than the last cache.
+const POOL: usize = 64 << 20;
 const ROUNDS: usize = 41;
 const DEMOS: usize = 5;
 
 pub fn copy_1m(stage: &Stage) -> Result<Outcome> {
-    copies(stage, 1 << 20)
+    copies(stage, PROBE, 1 << 20, 1 << 20)
+}
+
+pub fn pool_1m(stage: &Stage) -> Result<Outcome> {
+    copies(stage, POOL_PROBE, 1 << 20, POOL)
 }
 
 pub fn copy_16m(stage: &Stage) -> Result<Outcome> {
-    copies(stage, 16 << 20)
+    copies(stage, PROBE, 16 << 20, 16 << 20)
 }
 
-fn copies(stage: &Stage, len: usize) -> Result<Outcome> {
+fn copies(stage: &Stage, probe: &str, len: usize, total: usize) -> Result<Outcome> {
     let run = |checked| -> Result<(Vec<f64>, Vec<f64>)> {
         let mut command = child(None)?;
-        arguments(&mut command, PROBE, len);
+        arguments(&mut command, probe, len);
         let text = finish(command, checked)?;
         stage.tick();
         let mut times = (Vec::new(), Vec::new());
@@ -48,28 +56,38 @@ fn copies(stage: &Stage, len: usize) -> Result<Outcome> {
         Series { name: MEMCPY, samples: memcpy },
     ];
     let notes = vec!["in children; schedule early under the checker".to_owned()];
-    Ok(Outcome { series, unit_bytes: len, verified_bytes: 2 * len, notes })
+    Ok(Outcome { series, unit_bytes: len, verified_bytes: 2 * total, notes })
 }
 
-/// The child: copies and memcpys of so many bytes in turns. Prints both times of each round.
+/// The child: copies and memcpys of so many bytes in turns, of one buffer. Prints both times of each round.
 pub fn probe(len: usize) -> Result<()> {
-    let ground = Ground::new(len)?;
+    copy_blocks(len, len, ROUNDS)
+}
+
+/// The child: the same, of one block of the pool after the other; twice as many, so that half of them come by again.
+pub fn pool_probe(len: usize) -> Result<()> {
+    copy_blocks(len, POOL, 2 * POOL / len)
+}
+
+fn copy_blocks(len: usize, total: usize, rounds: usize) -> Result<()> {
+    let ground = Ground::new(total)?;
     let stream = Stream::new()?;
     let mut lines = String::new();
-    for round in 0..=ROUNDS {
+    for round in 0..=rounds {
+        let at = round * len % total;
         let copy = timed(|| {
-            acl::upload_async(ground.target.at(0), ground.source.at(0), len, &stream)?;
+            acl::upload_async(ground.target.at(at), ground.source.at(at), len, &stream)?;
             stream.synchronize()
         })?;
         let memcpy =
-            time(|| memory::copy_each(&[ground.reference_target.at(0)], &[ground.reference_source.at(0)], len));
+            time(|| memory::copy_each(&[ground.reference_target.at(at)], &[ground.reference_source.at(at)], len));
         // A program writes what it copies: pages that it never touches would be cheaper to protect.
-        memory::copy_each(&[ground.source.at(0)], &[ground.reference_source.at(0)], len);
+        memory::copy_each(&[ground.source.at(at)], &[ground.reference_source.at(at)], len);
         if round > 0 {
             lines += &format!("{} {}\n", copy.as_nanos(), memcpy.as_nanos());
         }
     }
-    ground.verify([(0, 0)], len)?;
+    ground.verify((0..total).step_by(len).map(|at| (at, at)), len)?;
     print!("{lines}");
     Ok(())
 }

@@ -23,6 +23,9 @@ pub fn main(name: &str, calls: usize) -> Result<()> {
     if name == checked::PROBE {
         return checked::probe(calls);
     }
+    if name == checked::POOL_PROBE {
+        return checked::pool_probe(calls);
+    }
     run(Path::from_str(name)?, calls)
 }
 

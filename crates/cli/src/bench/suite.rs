@@ -218,10 +218,17 @@ pub const SUITE: &[Case] = &[
     },
     Case {
         key: "checked-1m",
-        title: "1 MiB, one copy, under the checker",
+        title: "1 MiB, one buffer that stays in the caches, under the checker",
         needs: &[],
         bars: &[Bar::at_most(1.25, Measure::Ratio(CHECKED, MEMCPY)), Bar::noted(Measure::Ratio(CHECKED, UNCHECKED))],
         work: Work::Other(checked::copy_1m),
+    },
+    Case {
+        key: "checked-pool-1m",
+        title: "1 MiB out of a pool of 64 MiB, under the checker",
+        needs: &[],
+        bars: &[Bar::at_most(1.25, Measure::Ratio(CHECKED, MEMCPY)), Bar::noted(Measure::Ratio(CHECKED, UNCHECKED))],
+        work: Work::Other(checked::pool_1m),
     },
     Case {
         key: "checked-16m",
