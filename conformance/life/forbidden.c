@@ -74,6 +74,17 @@ static int without_threads(void)
     EXPECT_OK(aclrtMemcpyAsync(device, 4 << 20, pinned, 4 << 20, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtRecordEvent(event, stream));
     EXPECT_OK(aclrtSynchronizeEventWithTimeout(event, 20000));
+    /* So is an event that processes share, also behind something that no stream promises. */
+    aclrtEvent shared = NULL;
+    uint64_t *value = (uint64_t *)device_memory(64);
+    EXPECT_OK(aclrtMemset(value, 64, 0, 64));
+    REQUIRE_OK(aclrtCreateEventExWithFlag(&shared, ACL_EVENT_IPC));
+    EXPECT_OK(aclrtValueWait(value, 1, 0, stream));
+    EXPECT_OK(aclrtRecordEvent(shared, stream));
+    EXPECT_OK(aclrtValueWrite(value, 1, 0, other));
+    EXPECT_OK(aclrtSynchronizeEventWithTimeout(shared, 20000));
+    EXPECT_OK(aclrtDestroyEvent(shared));
+    EXPECT_OK(aclrtFree(value));
     /* A graph with two branches, launched behind other work, is done by whoever asks, too. */
     aclmdlRI graph = NULL;
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 S2
+// misuses: C1 C2 S2
 /* aclrtMemsetD32 and its asynchronous form; where the product has none, they return 0 and set nothing. */
 #include "../expect.h"
 
@@ -63,6 +63,13 @@ int main(void)
         expect_words(device, 0, WORDS, __LINE__);
     } else {
         EXPECT_CODE(aclrtMemsetD32Async(device, SIZE, 1, WORDS, stale_stream()), 107017);
+        aclrtContext primary = NULL, foreign = NULL;
+        REQUIRE_OK(aclrtGetCurrentContext(&primary));
+        REQUIRE_OK(aclrtCreateContext(&foreign, 0));
+        EXPECT_CODE(aclrtMemsetD32Async(device, SIZE, 1, WORDS, stream), 107003); /* 1.8: other context */
+        EXPECT_CODE(aclrtMemsetD32Async(pinned, SIZE, 1, WORDS, stream), 107003);
+        REQUIRE_OK(aclrtSetCurrentContext(primary));
+        EXPECT_OK(aclrtDestroyContext(foreign));
         in_new_thread(without_context, NULL);
         EXPECT_OK(aclrtMemsetD32(device, SIZE, 0x01020304, WORDS));
         expect_words(device, 0x01020304, WORDS, __LINE__);

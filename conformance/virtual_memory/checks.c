@@ -67,6 +67,10 @@ static void physical(size_t granule)
     EXPECT_CODE(aclrtMallocPhysical(&handle, granule, &prop, 0), 107001);
     prop = properties();
     EXPECT_CODE(aclrtMallocPhysical(&handle, (size_t)1 << 50, &prop, 0), 207001);
+    prop.location.type = ACL_MEM_LOCATION_TYPE_HOST;
+    EXPECT_CODE(aclrtMallocPhysical(&handle, (size_t)1 << 50, &prop, 0), 207001);
+    EXPECT_CODE(aclrtMallocPhysical(&handle, (size_t)1 << 63, &prop, 0), 207001);
+    prop = properties();
     EXPECT_PROJECT(aclrtMallocPhysical(&handle, granule + 1, &prop, 0), 107000);
     EXPECT_CODE(aclrtFreePhysical(NULL), 100000);
     EXPECT_PROJECT(aclrtFreePhysical((aclrtDrvMemHandle)(uintptr_t)0x1234), 107017);

@@ -185,7 +185,12 @@ impl Machine {
             at,
             name: task.name(),
             touches: &task.accesses(&self.memory),
-            is_batch: matches!(task, Task::Batch(_)),
+            is_batch: match task {
+                Task::Node { node, .. } => {
+                    node.current().is_ok_and(|content| content.with_task(|task| matches!(task, Task::Batch(_))))
+                }
+                task => matches!(task, Task::Batch(_)),
+            },
             is_host_function: matches!(task, Task::Host(_)),
             after,
             event: event.map(|event| event.index() as u32),
@@ -286,6 +291,7 @@ impl Task {
             | Task::Wait { .. }
             | Task::Join(_)
             | Task::Condition(_)
+            | Task::Resumed(_)
             | Task::Update(_)
             | Task::Lower(_)
             | Task::Host(_)

@@ -10,7 +10,7 @@ use crate::drive::Spans;
 use crate::drive::outside::Vigil;
 use crate::error::{Error, Result, fail};
 use crate::event::EventKey;
-use crate::graph::{Condition, Node, Run, Signal, Update};
+use crate::graph::{Condition, Course, Node, Run, Signal, Update};
 use crate::host::HostCall;
 use crate::memory::Memory;
 use crate::memory::pool::Leaving;
@@ -71,6 +71,8 @@ pub(crate) enum Task {
     },
     /// Waits for a run of a graph; its failures become this one's.
     Join(Arc<Run>),
+    /// The rest of a conditional task of a run.
+    Resumed(Box<Course>),
     /// Runs one of several sub-graphs; only as a step of a graph.
     Condition(Arc<Condition>),
     /// New contents for nodes of a graph.
@@ -201,6 +203,7 @@ impl Task {
             Task::Rearrange(rearranged) => rearranged.plan.extents().iter().any(|(at, size)| meets(*at, *size)),
             Task::Node { node, .. } => node.content().touches(start, len),
             Task::Condition(condition) => condition.touches(start, len),
+            Task::Resumed(course) => course.touches(start, len),
             Task::Update(update) => update.contents.iter().any(|content| content.touches(start, len)),
             Task::Described { .. }
             | Task::Indirect(_)
@@ -250,7 +253,7 @@ impl Task {
             Task::Annotation(_) => "annotated kernel",
             Task::Node { node, .. } => node.name(),
             Task::Join(_) => "run of a graph",
-            Task::Condition(_) => "conditional task",
+            Task::Condition(_) | Task::Resumed(_) => "conditional task",
             Task::Update(_) => "update of a graph",
             Task::Lower(_) => "event reset",
             Task::Doomed(doom) => doom.name,

@@ -90,9 +90,7 @@ impl Caller<'_> {
         };
         if body.is_some() {
             // The conditional task of another graph knows it, and may have it captured again.
-            let mut state = lock(&graph.state);
-            state.entries.clear();
-            state.branches = 1;
+            lock(&graph.state).start_over();
         } else {
             self.machine.remove_captured(graph_key);
         }
@@ -144,10 +142,10 @@ impl Caller<'_> {
             return fail(Error::Feature("an event of other processes cannot be recorded in a capture".to_owned()));
         }
         let step = if kind.is_external() { Step::Raise(key) } else { Step::Record };
-        let (graph, entry) = self.machine.capture_step(stream, step)?;
+        let captured = self.machine.capture_step(stream, step)?;
         if !kind.is_external() {
             let mut state = lock(&event.state);
-            state.captured = Some(CapturedRecord { graph, entry });
+            state.captured = Some(captured);
             state.record = None;
             state.reached_ns = None;
             state.generation += 1;
@@ -175,10 +173,10 @@ impl Caller<'_> {
                 return self.machine.capture_step(stream, Step::Await(signal)).map(|_| true);
             }
             return match captured {
-                Some(record) if record.graph == graph => {
+                Some(record) if record.graph == graph && self.machine.has_captured(record) => {
                     self.machine.capture_step(stream, Step::Wait(record.entry)).map(|_| true)
                 }
-                Some(record) if self.machine.is_capturing(record.graph) => {
+                Some(record) if self.machine.has_captured(record) => {
                     self.machine.invalidate(graph);
                     self.machine.invalidate(record.graph);
                     fail(Error::CaptureConflict)
@@ -192,7 +190,7 @@ impl Caller<'_> {
             };
         }
         let Some(record) = captured else { return Ok(false) };
-        if !self.machine.is_capturing(record.graph) {
+        if !self.machine.has_captured(record) {
             return fail(Error::EventCaptured);
         }
         self.join_capture(key, stream, record)?;
@@ -206,6 +204,9 @@ impl Caller<'_> {
         let mut state = lock(&self.machine.graphs.all.slot(record.graph).state);
         if state.context != Some(context_key) {
             return fail(self.machine.other_context("captured event", stream, context_key));
+        }
+        if !state.is_capturing(record) {
+            return fail(Error::EventCaptured);
         }
         let branch = state.branches;
         let Some(capture) = &mut state.capture else { return fail(Error::EventCaptured) };
@@ -369,7 +370,11 @@ impl Machine {
             (Some((group, content)), _) => {
                 let graph = lock(&self.graphs.groups.slot(group).state).graph;
                 if let Some(graph) = graph {
-                    lock(&self.graphs.all.slot(graph).state).offered.push(Arc::downgrade(&content));
+                    let offered = &mut lock(&self.graphs.all.slot(graph).state).offered;
+                    if offered.len() == offered.capacity() {
+                        offered.retain(|content| content.strong_count() > 0);
+                    }
+                    offered.push(Arc::downgrade(&content));
                 }
                 Ok(0)
             }
@@ -379,8 +384,8 @@ impl Machine {
         }
     }
 
-    /// Adds a step to the capture of a stream; the graph and the number of the step.
-    pub(super) fn capture_step(&self, stream: &Stream, step: Step) -> Result<(GraphKey, usize)> {
+    /// Adds a step to the capture of a stream; where it is now.
+    pub(super) fn capture_step(&self, stream: &Stream, step: Step) -> Result<CapturedRecord> {
         let Some((key, branch)) = stream.capture() else { return fail(Error::updating("event record")) };
         let mut state = lock(&self.graphs.all.slot(key).state);
         let entry = state.entries.len();
@@ -406,7 +411,13 @@ impl Machine {
             (step, _) => step,
         };
         state.entries.push(Entry { branch, step });
-        Ok((key, entry))
+        Ok(state.captured(key, entry))
+    }
+
+    /// Whether a capture in progress has this record.
+    fn has_captured(&self, record: CapturedRecord) -> bool {
+        let graph = self.graphs.all.get(record.graph);
+        graph.is_some_and(|graph| lock(&graph.state).is_capturing(record))
     }
 
     pub(crate) fn is_capturing(&self, key: GraphKey) -> bool {

@@ -115,7 +115,7 @@ impl Caller<'_> {
         let (_, context) = self.context_or_default()?;
         let streams = lock(&context.state).streams.clone();
         let deadline = deadline(timeout_ms);
-        let mut first = None;
+        let (mut first, mut points) = (None, Vec::new());
         for key in streams {
             let Some(stream) = self.machine.streams.get(key) else { continue };
             check_idle_of_capture(stream, "waited for")?;
@@ -123,12 +123,17 @@ impl Caller<'_> {
                 continue;
             }
             let point = StreamPoint { stream: key, sequence: stream.newest() };
-            if !self.machine.wait(point, deadline) {
+            if !self.machine.come_to(point, deadline) {
                 return fail(Error::StreamTimeout(timeout_ms));
             }
+            points.push(point);
             first = first.or(stream.take_failure());
         }
-        self.machine.trim_pools();
+        // The program learns of them when the call returns, and not one by one: functions of one stream run meanwhile.
+        for point in points {
+            self.machine.tell_waited(point, true);
+        }
+        self.machine.tidy();
         context.check()?;
         first.map_or(Ok(()), fail)
     }

@@ -2,7 +2,7 @@
 
 use super::Caller;
 use crate::context::ContextKey;
-use crate::drive::outside::{self, Sign, Vigil};
+use crate::drive::outside::{Sign, Vigil};
 use crate::error::{Error, Result, fail};
 use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
@@ -181,9 +181,9 @@ impl Caller<'_> {
         if self.capture_wait(stream_key, stream, event)? {
             return Ok(());
         }
-        let (kind, record, shared, own) = {
+        let (kind, shared, own) = {
             let state = lock(&event.state);
-            (state.kind, state.record, state.shared.clone(), state.own_record)
+            (state.kind, state.shared.clone(), state.own_record)
         };
         if let Some(counters) = shared {
             let record = counters.made();
@@ -209,7 +209,9 @@ impl Caller<'_> {
                 "the event was created without the SYNC flag, so no stream can wait for it".to_owned(),
             ));
         }
-        let after = match (record, kind) {
+        // Looked at and entered in one breath: a record between the two would tell nobody.
+        let mut state = lock(&event.state);
+        let after = match (state.record, kind) {
             // There is nothing to wait for. An observer sees a wait all the same: it is the order that counts.
             (Some(point), _)
                 if self.machine.probe().is_none()
@@ -226,17 +228,20 @@ impl Caller<'_> {
             }
             (None, EventKind::Flagged(_)) => {
                 let cell = Arc::new(OnceLock::new());
-                lock(&event.state).expecting.push((self.machine.next_point(stream_key), Arc::clone(&cell)));
+                state.expecting.push((self.machine.next_point(stream_key), Arc::clone(&cell)));
                 Waited::Next(cell)
             }
         };
+        drop(state);
         event.waits.fetch_add(1, Ordering::Relaxed);
-        self.machine
-            .submit(stream_key, stream, context_key, Task::Wait { after, event: Some(key) })
-            .map(|_| ())
-            .inspect_err(|_| {
-                event.waits.fetch_sub(1, Ordering::Relaxed);
-            })
+        let expected = if let Waited::Next(cell) = &after { Some(Arc::clone(cell)) } else { None };
+        let submitted = self.machine.submit(stream_key, stream, context_key, Task::Wait { after, event: Some(key) });
+        submitted.map(|_| ()).inspect_err(|_| {
+            event.waits.fetch_sub(1, Ordering::Relaxed);
+            if let Some(cell) = expected {
+                lock(&event.state).expecting.retain(|(_, other)| !Arc::ptr_eq(other, &cell));
+            }
+        })
     }
 
     /// The same; in a capture it is the newest record outside when the graph is launched.
@@ -278,20 +283,24 @@ impl Caller<'_> {
     pub fn synchronize_event(&self, raw: usize, timeout_ms: i32) -> Result<()> {
         let (_, event) = self.event(raw)?;
         self.check_host_visible(event)?;
-        let shared = lock(&event.state).shared.clone();
+        let (shared, own) = {
+            let state = lock(&event.state);
+            (state.shared.clone(), state.own_record)
+        };
         if let Some(counters) = shared {
             let record = counters.made();
-            // Under a schedule our own work runs when somebody waits for it, and this is such a wait.
             let deadline = deadline(timeout_ms);
-            while !counters.has_reached(record) && self.machine.step() {}
-            let reached = outside::wait(&counters, record, deadline);
+            let reached = match own.filter(|(number, _)| *number == record) {
+                Some((_, point)) => self.machine.wait(point, deadline),
+                None => self.machine.wait_outside(&counters, record, deadline),
+            };
             return if reached { Ok(()) } else { fail(Error::EventTimeout(timeout_ms)) };
         }
         let Some(point) = lock(&event.state).record else { return Ok(()) };
         if !self.machine.wait(point, deadline(timeout_ms)) {
             return fail(Error::EventTimeout(timeout_ms));
         }
-        self.machine.trim_pools();
+        self.machine.tidy();
         Ok(())
     }
 
@@ -377,16 +386,21 @@ impl Caller<'_> {
     }
 
     fn reached_ns(&self, event: &Event, which: &'static str) -> Result<u64> {
-        let state = lock(&event.state);
-        let point = state.record.ok_or(Error::NotRecorded(which))?;
-        if !state.kind.has_time() {
-            return fail(Error::NoTimestamp(which, "it was created without the TIME_LINE flag"));
-        }
+        let (point, time) = {
+            let state = lock(&event.state);
+            let point = state.record.ok_or(Error::NotRecorded(which))?;
+            if !state.kind.has_time() {
+                return fail(Error::NoTimestamp(which, "it was created without the TIME_LINE flag"));
+            }
+            (point, state.reached_ns)
+        };
         let done = self.machine.streams.slot(point.stream).track.completion.done() >= point.sequence;
-        state
-            .reached_ns
-            .filter(|_| done)
-            .ok_or_else(|| Box::new(Error::NoTimestamp(which, "its record has not been reached")))
+        let Some(time) = time.filter(|_| done) else {
+            return fail(Error::NoTimestamp(which, "its record has not been reached"));
+        };
+        // Whoever has the time knows that the event was reached.
+        self.machine.tell_waited(point, true);
+        Ok(time)
     }
 
     fn check_host_visible(&self, event: &Event) -> Result<()> {

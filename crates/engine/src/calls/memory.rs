@@ -199,6 +199,7 @@ impl Machine {
         if users.is_empty() && (!is_shared || self.memory.renew(start, len)) {
             return None;
         }
+        self.memory.detain();
         let machine = self.weak();
         Some(Box::new(move || {
             let Some(machine) = machine.upgrade() else { return true };

@@ -146,10 +146,11 @@ impl Machine {
         };
         let room = stock.limit.checked_sub(size.next_multiple_of(PAGE)).ok_or_else(full)?;
         self.trim_pool(stock, room);
-        if lock(&stock.state).reserved.now > room {
+        let is_reserved = lock(&stock.state).reserve(size, room);
+        if !is_reserved {
             return fail(full());
         }
-        let start = self.allocate_on(stock.device, size)?;
+        let start = self.allocate_on(stock.device, size).inspect_err(|_| lock(&stock.state).unreserve(size))?;
         self.pools.own(stock, &mut lock(&stock.state), start, size);
         Ok(start)
     }
@@ -172,14 +173,23 @@ impl Machine {
 
     fn trim_pool(&self, stock: &Stock, keep: usize) {
         let device = stock.device;
-        self.pools.trim(stock, keep, |start, at| {
+        let is_less = self.pools.trim(stock, keep, |start, at| {
             self.tell_given_back(device, start, at);
             self.memory.device(device).discard(start, |len| self.quarantine(self.memory.reach(start), len));
         });
+        if is_less {
+            self.memory.trim(device);
+        }
     }
 
-    /// Somebody has waited: pools keep what their thresholds say.
-    pub(crate) fn trim_pools(&self) {
+    /// Somebody has waited: freed memory that did so, too, is free now, and pools keep what their thresholds say.
+    #[inline]
+    pub(crate) fn tidy(&self) {
+        self.memory.settle();
+        self.trim_pools();
+    }
+
+    fn trim_pools(&self) {
         for stock in self.pools.stocks() {
             let keep = lock(&stock.state).keeps();
             self.trim_pool(&stock, keep);

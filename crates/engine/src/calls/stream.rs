@@ -97,7 +97,7 @@ impl Caller<'_> {
         if !self.machine.wait(point, deadline(timeout_ms)) {
             return fail(Error::StreamTimeout(timeout_ms));
         }
-        self.machine.trim_pools();
+        self.machine.tidy();
         if let Some(error) = stream.take_failure() {
             return fail(error);
         }

@@ -48,20 +48,13 @@ impl Caller<'_> {
             )));
         }
         let memory = &self.machine.memory;
-        let aside = match home {
-            Home::Device(device) => {
-                let heap = memory.device(device);
-                let none = || out_of_memory(format!("device {device}"), size, heap.usage());
-                Some(heap.set_aside(size).ok_or_else(none)?)
-            }
-            Home::Host | Home::HostNode(_) => None,
+        let (heap, place) = match home {
+            Home::Device(device) => (memory.device(device), format!("device {device}")),
+            Home::Host | Home::HostNode(_) => (memory.pinned(), "the host".to_owned()),
         };
+        let aside = heap.set_aside(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
         let none = |error| Error::Feature(format!("physical memory could not be made: {error}"));
-        let physical = Physical::create(size, home, attribute).map_err(none)?;
-        let physical = match aside {
-            Some(aside) => physical.charged(aside),
-            None => physical,
-        };
+        let physical = Physical::create(size, home, attribute).map_err(none)?.charged(aside);
         Ok(memory.handles.hold(&Arc::new(physical)))
     }
 

@@ -76,6 +76,9 @@ impl Caller<'_> {
         let Some(spot) = self.check_words(request)? else { return Ok(()) };
         let explicit = self.explicit_stream(stream)?;
         let at = self.submission(explicit)?;
+        if at.stream.context() != Some(at.context) {
+            return fail(self.machine.other_context("stream", at.stream, at.context));
+        }
         let WordFillRequest { word, count, .. } = request;
         if !spot.place.is_device() {
             return self.fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count));

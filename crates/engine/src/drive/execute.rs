@@ -5,12 +5,13 @@ use super::{Driver, Outcome, SHARED};
 use crate::bytes::{self, Fault, Manner, Span};
 use crate::context::Context;
 use crate::error::{Error, Result, fail};
-use crate::graph::{Node, Run};
+use crate::graph::{Course, Node, Run};
 use crate::host::{Delivery, HostCall, HostThread};
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::{Ordering, fence, lock};
 use crate::task::{self, Batch, Plane, Task};
+use std::sync::Arc;
 
 impl Machine {
     /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.
@@ -45,8 +46,12 @@ impl Machine {
                 self.wait_is_over(key, &after, event);
                 Ok(())
             }
-            Task::Node { run, .. } if run.is_cancelled.load(Ordering::Acquire) => Ok(()),
+            Task::Node { node, run } if run.is_cancelled.load(Ordering::Acquire) => {
+                node.give_up();
+                Ok(())
+            }
             Task::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
+            Task::Resumed(course) => return self.go_on(stream, sequence, course),
             Task::Join(run) => run.result(),
             Task::Update(update) => {
                 update.apply();
@@ -82,11 +87,21 @@ impl Machine {
     }
 
     /// Runs one step of a graph. A failure belongs to the run, not to the stream that carries it.
-    fn execute_node(&self, key: StreamKey, stream: &Stream, sequence: u64, node: &Node, run: &Run) -> Outcome {
+    fn execute_node(
+        &self,
+        key: StreamKey,
+        stream: &Stream,
+        sequence: u64,
+        node: &Arc<Node>,
+        run: &Arc<Run>,
+    ) -> Outcome {
         let outcome = match node.current() {
             // The content stays while the task runs: it may hold what the task reads.
             Ok(content) => match content.task() {
-                Ok(Task::Condition(condition)) => Outcome::Finished(self.run_condition(stream, &condition, run)),
+                Ok(Task::Condition(condition)) => match Course::new(condition, node, run) {
+                    Ok(course) => return self.go_on(stream, sequence, Box::new(course)),
+                    Err(error) => Outcome::Finished(Err(error)),
+                },
                 Ok(task) => self.execute(key, stream, sequence, task),
                 Err(error) => Outcome::Finished(Err(error)),
             },
@@ -94,6 +109,16 @@ impl Machine {
         };
         let Outcome::Finished(Err(error)) = outcome else { return outcome };
         self.fail_run(stream, run, error.of_task(node.name(), sequence));
+        Outcome::Finished(Ok(()))
+    }
+
+    /// Runs a conditional task, or some turns of it.
+    fn go_on(&self, stream: &Stream, sequence: u64, mut course: Box<Course>) -> Outcome {
+        match self.pursue(stream, &mut course) {
+            Ok(true) => {}
+            Ok(false) => return Outcome::Again(Task::Resumed(course)),
+            Err(error) => self.fail_run(stream, &course.run, error.of_task(course.node.name(), sequence)),
+        }
         Outcome::Finished(Ok(()))
     }
 
@@ -140,6 +165,7 @@ impl Machine {
             | Task::Node { .. }
             | Task::Join(_)
             | Task::Condition(_)
+            | Task::Resumed(_)
             | Task::Update(_)
             | Task::Lower(_)
             | Task::Host(_)

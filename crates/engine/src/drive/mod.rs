@@ -90,6 +90,8 @@ enum Outcome {
     Finished(Result<()>),
     /// A host function has it and finishes it.
     Held,
+    /// This is left of it, for later.
+    Again(Task),
 }
 
 impl Machine {
@@ -141,7 +143,7 @@ impl Machine {
                 }
             };
             left -= 1;
-            if let Some(probe) = self.probe() {
+            if let (Some(probe), false) = (self.probe(), matches!(first, Task::Resumed(_))) {
                 probe.started(StreamPoint { stream: key, sequence }.into());
             }
             claims = claims.saturating_sub(if first.volume() > 0 { TURN } else { 1 });
@@ -170,6 +172,12 @@ impl Machine {
                 let name = first.name();
                 match self.execute(key, stream, sequence, first) {
                     Outcome::Held => return Stop::Busy,
+                    Outcome::Again(rest) => {
+                        if lock(&stream.track.lane).give_back(rest, sequence).is_none() {
+                            left += 1;
+                            continue;
+                        }
+                    }
                     Outcome::Finished(Ok(())) => {}
                     Outcome::Finished(Err(error)) => self.note_failure(key, sequence, name, *error),
                 }
@@ -219,6 +227,9 @@ impl Machine {
                 run.is_cancelled.store(true, Ordering::Release);
                 return Some(run);
             }
+            Task::Node { node, .. } => node.give_up(),
+            // Other processes wait for it, too.
+            Task::RecordShared { counters, record } => counters.reach(record),
             Task::Release(leaving) => {
                 // What still runs in front of it may use the memory.
                 let newest = self.streams.slot(key).newest();
@@ -322,6 +333,12 @@ impl Machine {
 
     /// Waits until a stream has come to a point; `false` when `deadline` came first.
     pub(crate) fn wait(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
+        let reached = self.come_to(point, deadline);
+        self.tell_waited(point, reached)
+    }
+
+    /// The same; the program does not learn of it, or `tell_waited` is next.
+    pub(crate) fn come_to(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let stream = self.streams.slot(point.stream);
         let reached = stream.track.completion.done() >= point.sequence || {
             let _hearing = self.hearing();
@@ -333,7 +350,7 @@ impl Machine {
         if reached {
             budget::renew();
         }
-        self.tell_waited(point, reached)
+        reached
     }
 
     /// Work for several threads will be there in a moment: a sleeping worker gets up meanwhile.
@@ -362,7 +379,7 @@ impl Machine {
     }
 
     /// Passes on what the program is about to learn.
-    fn tell_waited(&self, point: StreamPoint, reached: bool) -> bool {
+    pub(crate) fn tell_waited(&self, point: StreamPoint, reached: bool) -> bool {
         if let (Some(probe), true) = (self.probe(), reached) {
             probe.waited(point.into());
         }
@@ -376,6 +393,9 @@ impl Machine {
             Task::Await(vigil) => return self.attend(key, vigil),
             Task::Node { node, run } if !run.is_cancelled.load(Ordering::Acquire) => {
                 return node.vigil().map_or(Readiness::Ready, |vigil| self.attend(key, &vigil));
+            }
+            Task::Resumed(course) if !course.run.is_cancelled.load(Ordering::Acquire) => {
+                return self.attend(key, &course.pause);
             }
             Task::Join(run) => match run.end.get() {
                 Some(end) => &Waited::Point(*end),

@@ -165,6 +165,12 @@ impl Vigil {
         lock(&self.deadline).is_some_and(|deadline| Instant::now() >= deadline)
     }
 
+    /// The run that stood here is given up: the next one's time begins anew.
+    pub(crate) fn give_up(&self) {
+        *lock(&self.deadline) = None;
+        self.is_expired.store(false, Ordering::Release);
+    }
+
     /// The stream stands at the wait: its time runs.
     fn begin(&self) {
         if let Some(timeout) = self.timeout {
@@ -206,6 +212,23 @@ impl Machine {
         if self.outside.shared.count.load(Ordering::Relaxed) != 0 {
             self.outside.shared.look(self);
         }
+    }
+}
+
+impl Machine {
+    /// Waits on this thread for a record of another process; `false` when `deadline` came first. That process may wait for work
+    /// of ours, which under a schedule runs when somebody waits, and this is such a wait.
+    pub(crate) fn wait_outside(&self, counters: &SharedCounters, record: u64, deadline: Option<Instant>) -> bool {
+        while !counters.has_reached(record) {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return false;
+            }
+            if !self.step() {
+                self.look_again();
+                rest(SHORTEST);
+            }
+        }
+        true
     }
 }
 
@@ -280,17 +303,6 @@ impl Drop for Outside {
         self.shared.stop.store(true, Ordering::Release);
         self.shared.bell.ring();
     }
-}
-
-/// Waits on this thread for a record of another process; `false` when `deadline` came first.
-pub(crate) fn wait(counters: &SharedCounters, record: u64, deadline: Option<Instant>) -> bool {
-    while !counters.has_reached(record) {
-        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return false;
-        }
-        rest(SHORTEST);
-    }
-    true
 }
 
 #[cfg(test)]

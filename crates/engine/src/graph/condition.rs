@@ -2,9 +2,13 @@
 //!
 //! A sub-graph is run step by step by whoever runs the conditional task, in the order of its capture,
 //! which is one of the orders that its events allow. So it holds only work that moves bytes.
+//!
+//! The value of a loop may come from another stream, or from a call that the program has yet to make. So a loop that goes on gives its
+//! thread up from time to time: what it has come to is kept in a `Course`, which is queued again as a task.
 
-use super::{GraphKey, Node};
+use super::{GraphKey, Node, Run};
 use crate::bytes::{self, Fault};
+use crate::drive::outside::{Sign, Vigil};
 use crate::error::{Error, Result, fail};
 use crate::handle::{Key, Kind};
 use crate::machine::Machine;
@@ -12,6 +16,7 @@ use crate::stream::Stream;
 use crate::sync::{Mutex, Ordering, lock};
 use crate::task::Task;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub type ConditionKey = Key<ConditionCell>;
 
@@ -69,6 +74,10 @@ impl Body {
 
 /// Bytes of a value.
 pub(crate) const CELL: usize = 8;
+/// Turns of loops before others have theirs: more than loops of programs take that wait for nobody.
+const TURNS: usize = 1024;
+/// How long a loop then pauses, at least.
+const PAUSE: Duration = Duration::from_micros(100);
 
 impl Condition {
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
@@ -91,30 +100,83 @@ impl Condition {
     }
 }
 
+/// How far a conditional task of a run has come.
+#[derive(Debug)]
+pub(crate) struct Course {
+    pub(crate) node: Arc<Node>,
+    pub(crate) run: Arc<Run>,
+    /// Conditional tasks that have begun, each but the first one in the sub-graph of the one before.
+    levels: Vec<Level>,
+    /// Until when others have their turn.
+    pub(crate) pause: Arc<Vigil>,
+}
+
+#[derive(Debug)]
+struct Level {
+    condition: Arc<Condition>,
+    /// What is left of the chosen sub-graph.
+    steps: std::vec::IntoIter<Arc<Node>>,
+}
+
+impl Course {
+    pub(crate) fn new(condition: Arc<Condition>, node: &Arc<Node>, run: &Arc<Run>) -> Result<Course> {
+        let mut course = Course {
+            node: Arc::clone(node),
+            run: Arc::clone(run),
+            levels: Vec::new(),
+            pause: Arc::new(Vigil::new(Sign::Pause).within(Some(PAUSE))),
+        };
+        course.enter(condition)?;
+        Ok(course)
+    }
+
+    /// Begins a conditional task, or the next turn of a loop.
+    fn enter(&mut self, condition: Arc<Condition>) -> Result<()> {
+        if let Some(body) = condition.choose()? {
+            let steps = body.nodes().into_iter();
+            self.levels.push(Level { condition, steps });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
+        self.levels.iter().any(|level| level.condition.touches(start, len))
+    }
+}
+
 impl Machine {
-    pub(crate) fn run_condition(&self, stream: &Stream, condition: &Condition, run: &super::Run) -> Result<()> {
-        let over = || run.is_cancelled.load(Ordering::Acquire) || self.is_stopped(stream);
-        while let Some(body) = condition.choose()? {
-            for node in body.nodes() {
-                if over() {
-                    return Ok(());
-                }
+    /// Goes on with a conditional task. `false`: it is not over, and others should have their turn.
+    pub(crate) fn pursue(&self, stream: &Stream, course: &mut Course) -> Result<bool> {
+        let mut turns = 0;
+        while let Some(level) = course.levels.last_mut() {
+            if course.run.is_cancelled.load(Ordering::Acquire) || self.is_stopped(stream) {
+                return Ok(true);
+            }
+            if let Some(node) = level.steps.next() {
                 let content = node.current()?;
                 match content.task()? {
-                    Task::Condition(inner) => self.run_condition(stream, &inner, run)?,
+                    Task::Condition(inner) => course.enter(inner)?,
                     task => {
                         let volume = task.volume();
                         self.move_bytes(task, volume)?;
                     }
                 }
+                continue;
             }
-            if condition.kind != ConditionKind::While || over() {
-                return Ok(());
+            if level.condition.kind == ConditionKind::While {
+                if turns == TURNS {
+                    return Ok(false);
+                }
+                turns += 1;
+                // The value may come from another stream, which a schedule runs only when asked.
+                self.step();
             }
-            // The value may come from another stream, which a schedule runs only when asked.
-            self.step();
+            let Some(Level { condition, .. }) = course.levels.pop() else { break };
+            if condition.kind == ConditionKind::While {
+                course.enter(condition)?;
+            }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -13,7 +13,7 @@ mod launch;
 mod node;
 mod signal;
 
-pub(crate) use condition::{Body, CELL, CellState, Condition, check_fits_sub_graph};
+pub(crate) use condition::{Body, CELL, CellState, Condition, Course, check_fits_sub_graph};
 pub use condition::{ConditionCell, ConditionKey, ConditionKind};
 pub(crate) use launch::Run;
 pub(crate) use node::{Content, Node, Update};
@@ -60,6 +60,8 @@ pub(crate) struct GraphState {
     pub(crate) capture: Option<Capture>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) branches: usize,
+    /// Captures of a sub-graph that failed before: what they recorded is not part of this one.
+    pub(crate) failures: usize,
     /// Streams of its own that runs use, one per branch; made by the first run.
     lanes: Vec<StreamKey>,
     /// Where the newest run ends.
@@ -124,6 +126,8 @@ pub(crate) struct Capture {
 pub(crate) struct CapturedRecord {
     pub(crate) graph: GraphKey,
     pub(crate) entry: usize,
+    /// `GraphState::failures` then.
+    failures: usize,
 }
 
 /// Where the tasks of a stream go instead of its lane.
@@ -169,6 +173,23 @@ pub struct StepDescription {
 }
 
 impl GraphState {
+    /// What a record is that was just captured.
+    pub(crate) fn captured(&self, graph: GraphKey, entry: usize) -> CapturedRecord {
+        CapturedRecord { graph, entry, failures: self.failures }
+    }
+
+    /// Whether a record is part of the capture in progress.
+    pub(crate) fn is_capturing(&self, record: CapturedRecord) -> bool {
+        self.capture.is_some() && self.failures == record.failures
+    }
+
+    /// A capture of this sub-graph has failed; it may be captured again.
+    pub(crate) fn start_over(&mut self) {
+        self.entries.clear();
+        self.branches = 1;
+        self.failures += 1;
+    }
+
     /// Whether everything of every branch comes before the end of branch 0.
     pub(crate) fn is_joined(&self) -> bool {
         let mut reached = vec![0; self.branches];

@@ -58,6 +58,13 @@ impl Node {
         }
     }
 
+    /// A run that may have stood here is given up.
+    pub(crate) fn give_up(&self) {
+        if let Some(vigil) = self.vigil() {
+            vigil.give_up();
+        }
+    }
+
     /// What to run now. Memory that was freed after the launch is still there, because the queued
     /// node kept it; but not that of an update, which came later.
     pub(crate) fn current(&self) -> Result<Arc<Content>> {

@@ -8,6 +8,7 @@
 //! by anyone. A record with size 0 is dead. Freed ranges may still be the target of queued copies:
 //! they wait in `quarantine` until those copies are done, so that no copy ever reaches a neighbour.
 
+use super::leftover::Leftovers;
 use super::record::Record;
 use super::region::{Access, Index, Region};
 use crate::sync::{Mutex, lock};
@@ -73,10 +74,8 @@ struct State {
     parked: BTreeMap<usize, (u32, usize)>,
     used: usize,
     peak: usize,
-    /// Freed bytes that may still be committed.
-    stale: usize,
-    /// End of everything that was ever handed out.
-    high: usize,
+    /// Free ranges that may still be committed; the warm ones are not among them.
+    leftovers: Leftovers,
     /// Large allocations have units of this length to themselves, and one more behind them; 0: they do not.
     unit: usize,
 }
@@ -126,8 +125,7 @@ impl Heap {
             parked: BTreeMap::new(),
             used: 0,
             peak: 0,
-            stale: 0,
-            high: base,
+            leftovers: Leftovers::default(),
             unit: 0,
         };
         Ok(Heap {
@@ -200,8 +198,6 @@ impl Heap {
         self.record(number).open(size);
         state.used += span;
         state.peak = state.peak.max(state.used + self.aside.load(Ordering::Relaxed));
-        state.stale = state.stale.saturating_sub(span);
-        state.high = state.high.max(start + span);
         Some(start)
     }
 
@@ -231,6 +227,7 @@ impl Heap {
         state.take(hole, room);
         state.give(hole, start - hole);
         state.give(start + footprint, room - (start - hole) - footprint);
+        state.leftovers.remove(start, span);
         self.record(number).place(start);
         for page in (start - self.base) / PAGE..(start - self.base + span) / PAGE {
             self.index.at(page).store(number, Ordering::Release);
@@ -298,20 +295,32 @@ impl Heap {
         }
     }
 
+    /// Moves ranges out of the quarantine, the oldest first, until one has to stay. `true`: one has.
+    pub(crate) fn settle(&self) -> bool {
+        let mut state = lock(&self.state);
+        while let Some((extent, idle)) = state.quarantine.pop_front() {
+            if !idle() {
+                state.quarantine.push_front((extent, idle));
+                return true;
+            }
+            state.give_back(extent.start, extent.size);
+        }
+        false
+    }
+
     /// Returns committed memory of free ranges to the system when much has piled up. `backing`
     /// holds the bytes of the heap at `shift` from its addresses.
     pub(crate) fn trim(&self, backing: &Region, shift: isize) {
         let mut state = lock(&self.state);
-        if state.stale < KEEP_COMMITTED {
+        // As many as an allocation: a program that frees more than it allocates gets it back, too.
+        state.settle(LOOKED_AT);
+        let warm: usize = state.warm.iter().map(|warm| warm.span).sum();
+        if warm + state.leftovers.bytes() < KEEP_COMMITTED {
             return;
         }
-        state.stale = 0;
         state.cool(0);
-        for (&start, &len) in &state.by_start {
-            let end = (start + len).min(state.high);
-            if start < end {
-                backing.release(start.wrapping_add_signed(shift), end - start);
-            }
+        for (start, len) in state.leftovers.drain() {
+            backing.release(start.wrapping_add_signed(shift), len);
         }
     }
 
@@ -363,7 +372,6 @@ impl State {
     /// Gives up a record and its range.
     fn release(&mut self, start: usize, span: usize, number: u32, idle: Option<Idle>) {
         self.used -= span;
-        self.stale += span;
         match idle {
             Some(idle) => {
                 self.vacant.push(number);
@@ -415,6 +423,7 @@ impl State {
     /// Makes the range of an allocation free.
     fn give_back(&mut self, start: usize, span: usize) {
         let (footprint, _) = self.footprint(span).expect("it was taken once");
+        self.leftovers.add(start, span);
         self.give(start, footprint);
     }
 

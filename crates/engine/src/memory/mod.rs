@@ -8,6 +8,7 @@
 
 pub(crate) mod exchange;
 pub(crate) mod heap;
+mod leftover;
 pub(crate) mod physical;
 pub(crate) mod pool;
 mod record;
@@ -32,7 +33,7 @@ use reservation::Reservations;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Where an address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,6 +118,8 @@ pub(crate) struct Memory {
     pub(crate) reserved: Reservations,
     pub(crate) handles: Handles,
     pub(crate) exchange: Exchange,
+    /// Freed memory may be waiting for what is queued. May be set for nothing.
+    has_detained: AtomicBool,
 }
 
 impl Memory {
@@ -157,6 +160,7 @@ impl Memory {
             reserved: Reservations::new(unified),
             handles: Handles::default(),
             exchange: Exchange::default(),
+            has_detained: AtomicBool::new(false),
         })
     }
 
@@ -166,6 +170,33 @@ impl Memory {
 
     pub(crate) fn pinned(&self) -> &Heap {
         &self.pinned
+    }
+
+    /// Freed memory has to wait for what is queued.
+    pub(crate) fn detain(&self) {
+        self.has_detained.store(true, Ordering::Relaxed);
+    }
+
+    /// Somebody has waited, which freed memory may have done as well.
+    #[inline]
+    pub(crate) fn settle(&self) {
+        if self.has_detained.load(Ordering::Relaxed) {
+            self.settle_detained();
+        }
+    }
+
+    #[cold]
+    fn settle_detained(&self) {
+        self.has_detained.store(false, Ordering::Relaxed);
+        let mut is_left = self.pinned.settle();
+        self.trim_pinned();
+        for (device, heap) in (0..).zip(&self.devices) {
+            is_left |= heap.settle();
+            self.trim(device);
+        }
+        if is_left {
+            self.detain();
+        }
     }
 
     /// Gives committed memory of a device that is no longer used back, when it is much.

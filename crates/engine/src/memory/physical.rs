@@ -38,7 +38,7 @@ pub(crate) struct Physical {
     /// How addresses where it is mapped are classified in this process.
     pub(crate) place: Place,
     pub(crate) is_imported: bool,
-    /// What it takes of the capacity of its device.
+    /// What it takes of the capacity of its home.
     _aside: Option<Aside>,
     /// How other processes find it: keys that are valid as long as this process has the memory.
     pub(crate) cards: Mutex<Vec<Card>>,
@@ -63,7 +63,7 @@ impl Physical {
         Physical { number, file, size, home, attribute, place, is_imported: false, _aside, cards }
     }
 
-    /// Memory that counts to the capacity of its device.
+    /// Memory that counts to the capacity of its device, or of pinned memory.
     pub(crate) fn charged(self, aside: Aside) -> Physical {
         Physical { _aside: Some(aside), ..self }
     }

@@ -177,6 +177,20 @@ impl StockState {
         Some(Reuse::Kept(start))
     }
 
+    /// Sets bytes for a new block apart, as long as no more than `most` are held before. `own` or `unreserve` comes next.
+    pub(crate) fn reserve(&mut self, size: usize, most: usize) -> bool {
+        let has_room = self.reserved.now <= most;
+        if has_room {
+            self.reserved.now += span(size);
+        }
+        has_room
+    }
+
+    /// There is no memory for the block.
+    pub(crate) fn unreserve(&mut self, size: usize) {
+        self.reserved.now -= span(size);
+    }
+
     /// Lets a block that a trim chose go; its address and the point at which it was free.
     fn pick(&mut self) -> Option<(usize, StreamPoint)> {
         let (start, at) = self.blocks.iter().find_map(|(start, block)| match block.condition {
@@ -190,11 +204,12 @@ impl StockState {
 }
 
 impl Pools {
-    /// A block was allocated for a pool.
+    /// A block was allocated for a pool, which has reserved its bytes.
     pub(crate) fn own(&self, stock: &Arc<Stock>, state: &mut StockState, start: usize, size: usize) {
         let life = self.lives.fetch_add(1, Ordering::Relaxed);
         state.blocks.insert(start, Block { size, life, condition: Condition::Used });
-        state.reserved.rise(span(size));
+        // What was reserved and then not to be had is not part of the highest level.
+        state.reserved.rise(0);
         state.used.rise(span(size));
         let mut owners = lock(&self.owners);
         owners.insert(start, Arc::clone(stock));
@@ -268,15 +283,18 @@ impl Pools {
     }
 
     /// Lets kept blocks go until at most so much is held. `discard` sees the address of each, and the
-    /// point at which it was free.
-    pub(crate) fn trim(&self, stock: &Stock, keep: usize, discard: impl Fn(usize, StreamPoint)) {
+    /// point at which it was free. `true`: there were some.
+    pub(crate) fn trim(&self, stock: &Stock, keep: usize, discard: impl Fn(usize, StreamPoint)) -> bool {
         let mut state = lock(&stock.state);
+        let mut is_less = false;
         while state.reserved.now > keep
             && let Some((start, at)) = state.pick()
         {
             self.forget(start);
             discard(start, at);
+            is_less = true;
         }
+        is_less
     }
 
     /// The pools that have blocks.

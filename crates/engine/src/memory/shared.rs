@@ -16,6 +16,9 @@ const MAGIC: u64 = 0x736f_6674_6163_6c31;
 const LEN: usize = 4096;
 /// Processes that can be admitted by name. They fit the file; the interface names no limit.
 const MAX_GUESTS: usize = 512;
+/// So many records of one event may be under way at once; of more, a late one counts as reached when a later one is. They fit
+/// the file.
+const RECORDS: usize = 240;
 
 /// How another process finds the counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,14 +43,17 @@ struct Layout {
     magic: AtomicU64,
     nonce: AtomicU64,
     made: AtomicU64,
-    reached: AtomicU64,
     /// The number of a notify.
     value: AtomicU32,
     /// Whether every process may open it, or only those in `admitted`; the first `guests` count.
     is_open: AtomicU32,
     guests: AtomicU32,
     admitted: [AtomicU32; MAX_GUESTS],
+    /// The newest reached record of every number modulo `RECORDS`: streams come to theirs in any order.
+    reached: [AtomicU64; RECORDS],
 }
+
+const _: () = assert!(size_of::<Layout>() <= LEN);
 
 impl SharedCounters {
     pub(crate) fn create() -> io::Result<SharedCounters> {
@@ -92,11 +98,15 @@ impl SharedCounters {
 
     /// A record was reached.
     pub(crate) fn reach(&self, record: u64) {
-        self.layout().reached.fetch_max(record, Ordering::AcqRel);
+        self.reached(record).fetch_max(record, Ordering::AcqRel);
     }
 
     pub(crate) fn has_reached(&self, record: u64) -> bool {
-        self.layout().reached.load(Ordering::Acquire) >= record
+        self.reached(record).load(Ordering::Acquire) >= record
+    }
+
+    fn reached(&self, record: u64) -> &AtomicU64 {
+        &self.layout().reached[(record % RECORDS as u64) as usize]
     }
 
     /// The number of a notify.
@@ -170,6 +180,14 @@ mod tests {
         assert!(!theirs.has_reached(record));
         ours.reach(record);
         assert!(theirs.has_reached(record));
+        let (second, third) = (theirs.make(), ours.make());
+        ours.reach(third);
+        assert!(
+            theirs.has_reached(third) && !theirs.has_reached(second),
+            "another stream may come to its record first"
+        );
+        theirs.reach(second);
+        assert!(ours.has_reached(second));
         drop(ours);
         assert!(theirs.has_reached(record));
         assert!(SharedCounters::open(SharedName { nonce: name.nonce ^ 1, ..name }).is_err());

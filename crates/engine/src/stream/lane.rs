@@ -173,6 +173,17 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         None
     }
 
+    /// Gives the claim back with the task, which goes on later. It comes back when everything was dropped meanwhile: then it
+    /// ends here.
+    pub(crate) fn give_back(&mut self, task: T, sequence: u64) -> Option<T> {
+        if sequence <= self.dropped {
+            return Some(task);
+        }
+        self.front.push_front(task);
+        self.release();
+        None
+    }
+
     /// Gives the claim back.
     pub(crate) fn release(&mut self) {
         debug_assert!(self.claimed);
@@ -275,6 +286,21 @@ mod tests {
         let rest = lane.take();
         assert!(lane.clear().is_empty());
         assert_eq!(lane.put_back(rest, 2).unwrap(), ["b"]);
+        assert_eq!(lane.push("c"), 3);
+        lane.release();
+        assert_eq!(lane.claim(ready), Ok(("c", 3)));
+    }
+
+    #[test]
+    fn a_task_that_goes_on_later_keeps_its_number() {
+        let mut lane = TestLane::default();
+        lane.push("a");
+        lane.push("b");
+        assert_eq!(lane.claim(ready), Ok(("a", 1)));
+        assert_eq!(lane.give_back("rest of a", 1), None);
+        assert_eq!(lane.claim(ready), Ok(("rest of a", 1)));
+        assert_eq!(lane.clear(), ["b"]);
+        assert_eq!(lane.give_back("rest of a", 1), Some("rest of a"));
         assert_eq!(lane.push("c"), 3);
         lane.release();
         assert_eq!(lane.claim(ready), Ok(("c", 3)));

@@ -1,0 +1,57 @@
+// soc: Ascend910B
+// schedules: all
+// softacl-only
+/* A sub-graph whose capture failed is captured again: records of the first attempt are not part of the second. */
+#include "../expect.h"
+#include "graph.h"
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    aclrtStream stream = new_stream(), side = new_stream(), branch = new_stream();
+    aclrtEvent event = new_event();
+    void *device = device_memory(64);
+    aclmdlRI graph = NULL, inner[1] = {NULL}, ended = NULL;
+    aclmdlRICaptureStatus status;
+    aclmdlRICondHandle condition = NULL;
+    REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    EXPECT_OK(aclmdlRICaptureGetInfo(stream, &status, &graph));
+    REQUIRE_OK(aclmdlRICondHandleCreate(graph, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &condition));
+    aclmdlRICondTaskParams params = {condition, ACL_MODEL_RI_COND_TYPE_IF, 1, inner};
+    REQUIRE_OK(aclmdlRIAddCondTask(params, stream, 0));
+
+    REQUIRE_OK(aclmdlRICaptureToModelRIBegin(side, inner[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+    for (int step = 0; step < 5; step++) {
+        EXPECT_OK(aclrtMemsetAsync(device, 64, 1, 64, side));
+    }
+    follow(branch, side, event);
+    EXPECT_OK(aclrtMemsetAsync(device, 64, 1, 64, branch));
+    EXPECT_FAILS(aclmdlRICaptureEnd(side, &ended)); /* the branch never came back */
+
+    for (int joins = 0; joins < 2; joins++) {
+        REQUIRE_OK(aclmdlRICaptureToModelRIBegin(side, inner[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+        if (joins == 0) {
+            EXPECT_FAILS(aclrtStreamWaitEvent(side, event)); /* from inside, which spoils the capture */
+        } else {
+            EXPECT_FAILS(aclrtStreamWaitEvent(branch, event)); /* from outside, which does not */
+        }
+        EXPECT_EITHER(aclrtMemsetAsync(device, 64, 2, 64, side), 0, 507903);
+        if (joins == 0) {
+            EXPECT_FAILS(aclmdlRICaptureEnd(side, &ended));
+        } else {
+            EXPECT_OK(aclmdlRICaptureEnd(side, &ended));
+        }
+    }
+    REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
+    EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
+    EXPECT_OK(aclrtSynchronizeStream(stream));
+    EXPECT_DEVICE_VALUE(device, 64, 2);
+    EXPECT_OK(aclmdlRIDestroy(graph));
+    EXPECT_OK(aclrtDestroyEvent(event));
+    EXPECT_OK(aclrtFree(device));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    EXPECT_OK(aclrtDestroyStream(side));
+    EXPECT_OK(aclrtDestroyStream(branch));
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}
