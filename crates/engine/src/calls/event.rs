@@ -135,25 +135,36 @@ impl Caller<'_> {
         let shared = lock(&event.state).shared.clone();
         if let Some(counters) = shared {
             let record = counters.make();
-            let task = Task::RecordShared { counters, record };
-            let sequence = self.machine.submit(stream_key, stream, context_key, task)?;
+            let task = Task::RecordShared { counters: Arc::clone(&counters), record };
+            let submitted = self.machine.submit(stream_key, stream, context_key, task);
+            // Other processes may know of it already.
+            let sequence = submitted.inspect_err(|_| counters.reach(record))?;
             lock(&event.state).own_record = Some((record, StreamPoint { stream: stream_key, sequence }));
             return Ok(());
         }
-        let generation = {
+        let (generation, before) = {
             let mut state = lock(&event.state);
+            let before = (state.reached_ns.take(), state.captured.take());
             state.generation += 1;
-            state.reached_ns = None;
-            state.captured = None;
-            state.generation
+            (state.generation, before)
         };
         // The event's lock is not held here: the task may run at once, and stamps the event.
-        let sequence = match self.machine.pass(stream) {
+        let sequence = match self.machine.pass(stream_key, stream) {
             Some(sequence) => {
                 self.machine.stamp(key, generation);
                 sequence
             }
-            None => self.machine.submit(stream_key, stream, context_key, Task::Record { event: key, generation })?,
+            None => {
+                let task = Task::Record { event: key, generation };
+                self.machine.submit(stream_key, stream, context_key, task).inspect_err(|_| {
+                    // What was refused has not happened.
+                    let mut state = lock(&event.state);
+                    if state.generation == generation {
+                        (state.reached_ns, state.captured) = before;
+                        state.generation -= 1;
+                    }
+                })?
+            }
         };
         let point = StreamPoint { stream: stream_key, sequence };
         self.machine.bind(event, generation, point);

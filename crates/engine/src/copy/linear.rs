@@ -133,9 +133,9 @@ impl Caller<'_> {
             self.drain_for(at, source.place, target.place)?;
             return self.copy_now(span, target, source);
         }
-        if source.place == Place::Pageable || target.place == Place::Pageable {
-            let _hearing = crate::fault::listen();
-        }
+        // Memory of the program's own can be gone when this thread copies on the spot.
+        let is_pageable = source.place == Place::Pageable || target.place == Place::Pageable;
+        let _hearing = is_pageable.then(crate::fault::listen);
         self.queue(at, Task::Copy(span))
     }
 

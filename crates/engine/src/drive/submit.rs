@@ -156,13 +156,14 @@ impl Machine {
         }
     }
 
-    /// Passes a point of an idle stream at once; `None` when the stream has work.
-    pub(crate) fn pass(&self, stream: &Stream) -> Option<u64> {
-        if self.is_directed() {
+    /// Passes a point of an idle stream at once; `None` when the stream has work, or `submit` has to look at it.
+    pub(crate) fn pass(&self, key: StreamKey, stream: &Stream) -> Option<u64> {
+        let is_special = self.devices[stream.device() as usize].condition.load(Ordering::Acquire) != 0;
+        if is_special || self.is_directed() {
             return None;
         }
         let mut lane = lock(&stream.track.lane);
-        lane.is_idle().then(|| {
+        (lane.is_idle() && self.streams.get(key).is_some()).then(|| {
             let sequence = lane.pass();
             stream.set_newest(sequence);
             stream.track.completion.advance(sequence);
