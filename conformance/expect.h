@@ -54,6 +54,12 @@ static inline const char *program_name(void)
 static inline void afterwards(void);
 static inline void watch_for_waiting(void);
 
+/* How often to do what is done many times only to meet a moment: less often where every call of the program fails once. */
+static inline int repeats(int times)
+{
+    return getenv("CONFORMANCE_AFTERWARDS") != NULL && times > 20 ? 20 : times;
+}
+
 /* The program has come to its end: it waits for nothing of its own any more. */
 static int expect_concludes;
 

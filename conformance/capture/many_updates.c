@@ -30,12 +30,13 @@ int main(void)
     REQUIRE_OK(aclmdlRICaptureTaskGrpEnd(stream, &group));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
     size_t early = 0;
-    for (int i = 0; i < UPDATES; i++) {
+    int updates = repeats(UPDATES);
+    for (int i = 0; i < updates; i++) {
         REQUIRE_OK(aclmdlRICaptureTaskUpdateBegin(update, group));
         EXPECT_OK(aclrtMemcpyAsync(device + 64 * (i % 8), 64, pinned, 64, ACL_MEMCPY_HOST_TO_DEVICE, update));
         REQUIRE_OK(aclmdlRICaptureTaskUpdateEnd(update));
         EXPECT_OK(aclrtSynchronizeStream(update));
-        if (i == UPDATES / 8) {
+        if (i == updates / 8) {
             early = resident_pages();
         }
     }

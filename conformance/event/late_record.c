@@ -9,6 +9,7 @@ enum { ROUNDS = 3000 };
 static aclrtEvent event;
 static aclrtStream waiting, recording;
 static atomic_int begun, recorded;
+static int rounds;
 
 static void spin(int turns)
 {
@@ -19,7 +20,7 @@ static void spin(int turns)
 static void *record(void *unused)
 {
     REQUIRE_OK(aclrtSetDevice(0));
-    for (int round = 1; round <= ROUNDS; round++) {
+    for (int round = 1; round <= rounds; round++) {
         while (atomic_load(&begun) < round) {
         }
         spin(round % 64);
@@ -31,12 +32,13 @@ static void *record(void *unused)
 
 int main(void)
 {
+    rounds = repeats(ROUNDS);
     REQUIRE_OK(aclrtSetDevice(0));
     waiting = new_stream();
     recording = new_stream();
     pthread_t thread;
     REQUIRE_TRUE(pthread_create(&thread, NULL, record, NULL) == 0, "pthread_create");
-    for (int round = 1; round <= ROUNDS; round++) {
+    for (int round = 1; round <= rounds; round++) {
         REQUIRE_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
         atomic_store(&begun, round);
         spin(round / 64 % 64);

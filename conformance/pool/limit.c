@@ -14,7 +14,8 @@ static void *allocate(void *unused)
 {
     REQUIRE_OK(aclrtSetCurrentContext(context));
     aclrtStream stream = new_stream();
-    for (int round = 1; round <= ROUNDS; round++) {
+    int rounds = repeats(ROUNDS);
+    for (int round = 1; round <= rounds; round++) {
         void *block = NULL;
         atomic_fetch_add(&arrived, 1);
         while (atomic_load(&arrived) < 2 * round) {

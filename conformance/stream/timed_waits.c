@@ -1,6 +1,7 @@
 // soc: Ascend910B
 /* One thread makes small copies, another one waits for the stream with a time. No wait sleeps through it. */
 #include "../expect.h"
+#include <limits.h>
 #include <time.h>
 
 #define SIZE 16384
@@ -22,7 +23,8 @@ static double now(void)
 static void *copies(void *unused)
 {
     EXPECT_OK(aclrtSetDevice(0));
-    for (unsigned long i = 1; !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE); i++) {
+    unsigned long most = (unsigned long)repeats(INT_MAX);
+    for (unsigned long i = 1; i <= most && !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE); i++) {
         if (aclrtMemcpyAsync(device, SIZE, host, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream) != 0
             || (i % 3 == 0 && aclrtSynchronizeStream(stream) != 0)) {
             EXPECT_TRUE(0, "copy %lu failed", i);
@@ -44,7 +46,8 @@ int main(void)
     REQUIRE_TRUE(pthread_create(&thread, NULL, copies, NULL) == 0, "a thread");
     double longest = 0;
     aclError code = 0;
-    for (double end = now() + SECONDS; now() < end && code == 0;) {
+    int left = repeats(INT_MAX);
+    for (double end = now() + SECONDS; now() < end && code == 0 && left > 0; left--) {
         double start = now();
         code = aclrtSynchronizeStreamWithTimeout(stream, TIMEOUT_MS);
         longest = now() - start > longest ? now() - start : longest;
