@@ -6,7 +6,9 @@
 //! waits, after a failed check, for what the refused call would have brought ends itself when it has shown
 //! that another thread can use the runtime meanwhile.
 
-use crate::conformance::{self, Built, End, clean_environment, command_line, in_parallel, quoted, run_into_within};
+use crate::conformance::{
+    self, Built, End, clean_environment, command_line, in_parallel, in_parallel_on, quoted, run_into_within,
+};
 use crate::tree;
 use anyhow::{Context, Result, ensure};
 use ascendcl_sys::State;
@@ -159,7 +161,8 @@ pub fn run(options: &Options<'_>) -> Result<()> {
     left_out += (whole - points.len()) as u64;
     println!("{} programs, {} points, {left_out} more left out", programs.len(), points.len());
     let done = AtomicUsize::new(0);
-    let verdicts = in_parallel(&points, |point| {
+    // Programs that wait for what was refused sleep for seconds.
+    let verdicts = in_parallel_on(2, &points, |point| {
         let verdict = point.run(&output);
         // At once: a run of hours may be ended early.
         if let Ok(Verdict::Bad(why)) = &verdict {
