@@ -12,7 +12,7 @@ use super::heap::PAGE;
 use crate::handle::{Key, Kind, Slots};
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub type PoolKey = Key<Pool>;
@@ -42,12 +42,38 @@ pub enum PoolAttribute {
 #[derive(Default)]
 pub(crate) struct Pools {
     pub(crate) all: Slots<Pool>,
-    /// The pool of each block, by the address of the block.
-    owners: Mutex<BTreeMap<usize, Arc<Stock>>>,
+    owners: Mutex<Owners>,
     /// How many blocks there are: who frees or waits pays one load while there are none.
     count: AtomicUsize,
     /// Tells the lives of a block apart.
     lives: AtomicU64,
+}
+
+/// Whose blocks there are.
+#[derive(Default)]
+struct Owners {
+    /// The pool of each block, by the address of the block.
+    by_block: BTreeMap<usize, Arc<Stock>>,
+    /// Each of them, and how many blocks it has.
+    stocks: Vec<(Arc<Stock>, usize)>,
+}
+
+impl Owners {
+    fn add(&mut self, start: usize, stock: &Arc<Stock>) {
+        self.by_block.insert(start, Arc::clone(stock));
+        match self.stocks.iter_mut().find(|(known, _)| Arc::ptr_eq(known, stock)) {
+            Some((_, blocks)) => *blocks += 1,
+            None => self.stocks.push((Arc::clone(stock), 1)),
+        }
+    }
+
+    fn remove(&mut self, start: usize) {
+        let Some(stock) = self.by_block.remove(&start) else { return };
+        self.stocks.retain_mut(|(known, blocks)| {
+            *blocks -= usize::from(Arc::ptr_eq(known, &stock));
+            *blocks > 0
+        });
+    }
 }
 
 /// The memory of one pool.
@@ -71,6 +97,8 @@ pub(crate) struct StockState {
     pub(crate) reserved: Level,
     pub(crate) used: Level,
     blocks: BTreeMap<usize, Block>,
+    /// Those that are not in use, so that nobody has to look through the others.
+    unused: BTreeSet<usize>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -135,6 +163,7 @@ impl Stock {
             reserved: Level::default(),
             used: Level::default(),
             blocks: BTreeMap::new(),
+            unused: BTreeSet::new(),
         };
         Stock { device, limit, state: Mutex::new(state) }
     }
@@ -164,7 +193,8 @@ impl StockState {
                 (same && (at.stream == stream || opportunistic && is_done(at))).then_some(false)
             }
         };
-        let (&start, stays) = self.blocks.iter().find_map(|(start, block)| Some((start, fits(block)?)))?;
+        let (start, stays) = self.unused.iter().find_map(|start| Some((*start, fits(self.blocks.get(start)?)?)))?;
+        self.unused.remove(&start);
         let block = self.blocks.get_mut(&start)?;
         block.condition = Condition::Used;
         block.size = size;
@@ -193,10 +223,11 @@ impl StockState {
 
     /// Lets a block that a trim chose go; its address and the point at which it was free.
     fn pick(&mut self) -> Option<(usize, StreamPoint)> {
-        let (start, at) = self.blocks.iter().find_map(|(start, block)| match block.condition {
+        let (start, at) = self.unused.iter().find_map(|start| match self.blocks.get(start)?.condition {
             Condition::Kept(at) => Some((*start, at)),
             _ => None,
         })?;
+        self.unused.remove(&start);
         let block = self.blocks.remove(&start)?;
         self.reserved.now -= span(block.size);
         Some((start, at))
@@ -212,8 +243,8 @@ impl Pools {
         state.reserved.rise(0);
         state.used.rise(span(size));
         let mut owners = lock(&self.owners);
-        owners.insert(start, Arc::clone(stock));
-        self.count.store(owners.len(), Ordering::Relaxed);
+        owners.add(start, stock);
+        self.count.store(owners.by_block.len(), Ordering::Relaxed);
     }
 
     #[inline]
@@ -225,13 +256,13 @@ impl Pools {
         if self.are_empty() {
             return None;
         }
-        lock(&self.owners).get(&start).cloned()
+        lock(&self.owners).by_block.get(&start).cloned()
     }
 
     fn forget(&self, start: usize) {
         let mut owners = lock(&self.owners);
-        owners.remove(&start);
-        self.count.store(owners.len(), Ordering::Relaxed);
+        owners.remove(start);
+        self.count.store(owners.by_block.len(), Ordering::Relaxed);
     }
 
     /// A block is about to be given back by a stream. `None`: there is no such block in use.
@@ -242,16 +273,19 @@ impl Pools {
         block.condition = Condition::Leaving(stream);
         block.life = self.lives.fetch_add(1, Ordering::Relaxed);
         let life = block.life;
+        state.unused.insert(start);
         drop(state);
         Some(Leaving { stock, start, life })
     }
 
     /// The stream would not have it.
     pub(crate) fn stay(&self, leaving: &Leaving) {
-        if let Some(block) = lock(&leaving.stock.state).blocks.get_mut(&leaving.start)
+        let state = &mut *lock(&leaving.stock.state);
+        if let Some(block) = state.blocks.get_mut(&leaving.start)
             && block.life == leaving.life
         {
             block.condition = Condition::Used;
+            state.unused.remove(&leaving.start);
         }
     }
 
@@ -277,6 +311,7 @@ impl Pools {
             return;
         }
         state.blocks.remove(&start);
+        state.unused.remove(&start);
         state.used.now -= span(block.size);
         state.reserved.now -= span(block.size);
         self.forget(start);
@@ -302,13 +337,7 @@ impl Pools {
         if self.are_empty() {
             return Vec::new();
         }
-        let mut stocks: Vec<Arc<Stock>> = Vec::new();
-        for stock in lock(&self.owners).values() {
-            if !stocks.iter().any(|other| Arc::ptr_eq(other, stock)) {
-                stocks.push(Arc::clone(stock));
-            }
-        }
-        stocks
+        lock(&self.owners).stocks.iter().map(|(stock, _)| Arc::clone(stock)).collect()
     }
 
     /// The memory of a device is taken away, and its pools with it.
@@ -325,9 +354,11 @@ impl Pools {
             let mut state = lock(&stock.state);
             state.is_open = false;
             state.blocks.clear();
+            state.unused.clear();
         }
         let mut owners = lock(&self.owners);
-        owners.retain(|_, stock| !gone(stock));
-        self.count.store(owners.len(), Ordering::Relaxed);
+        owners.by_block.retain(|_, stock| !gone(stock));
+        owners.stocks.retain(|(stock, _)| !gone(stock));
+        self.count.store(owners.by_block.len(), Ordering::Relaxed);
     }
 }
