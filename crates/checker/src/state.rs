@@ -345,9 +345,6 @@ impl State {
                 guard.remove(touch);
             }
         }
-        for touch in landed.iter().flat_map(|flight| &flight.operation.touches) {
-            guard.narrow(touch, || self.flights().flat_map(|flight| &flight.operation.touches));
-        }
         landed
     }
 }
