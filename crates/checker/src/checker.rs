@@ -162,6 +162,9 @@ impl Probe for Checker {
                 state.signs.push(task.at);
             }
         }
+        if task.is_host_function {
+            state.functions.entry(task.at.stream).or_default().insert(task.at.sequence);
+        }
         if let Some(event) = task.event {
             let uses = state.event_uses.entry(event).or_default();
             uses.retain(|at| !state.clocks.host().covers(*at));
@@ -217,6 +220,8 @@ impl Probe for Checker {
     fn finished(&self, at: Moment) {
         let mut state = self.state();
         let operation = state.courses.entry(at.stream).or_default().finish(at);
+        // A callback that nothing waits for is queued no longer, and may not have run.
+        state.function_over(at);
         state.see_sign_at_last(at);
         if let Some(operation) = operation {
             operation.finish(micros(self.start));
@@ -234,15 +239,19 @@ impl Probe for Checker {
         }
     }
 
-    fn function_left(&self, _at: Moment) {
+    fn function_left(&self, at: Moment) {
         FUNCTION.set(None);
         let mut state = self.state();
+        state.function_over(at);
         state.refresh_all(self.guard());
     }
 
     fn dropped(&self, at: Moment) {
         let mut state = self.state();
         state.signs.retain(|sign| sign.stream != at.stream || sign.sequence > at.sequence);
+        if let Some(functions) = state.functions.get_mut(&at.stream) {
+            functions.retain(|sequence| *sequence > at.sequence);
+        }
         let done = state.courses.get(&at.stream).map_or(0, |course| course.done);
         state.clocks.throw_away(at, done);
         self.land(&mut state);

@@ -13,7 +13,7 @@ use crate::ranges::Ranges;
 use softacl_engine::probe::{Mode, Moment, Object, Touch};
 use softacl_engine::{Error, Place};
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -142,6 +142,8 @@ pub(crate) struct State {
     pub(crate) printed: usize,
     /// Waits for a sign that has not been seen: whatever the program does now may come before it.
     pub(crate) signs: Vec<Moment>,
+    /// By stream, host functions that are queued or run: each may wait for any thread, and may let any thread go on.
+    pub(crate) functions: BTreeMap<u32, BTreeSet<u64>>,
     /// By page, oldest first.
     pub(crate) before: HashMap<usize, Vec<Before>>,
     pub(crate) objects: HashMap<Object, Arc<Operation>>,
@@ -297,6 +299,25 @@ impl State {
         !self.signs.is_empty() && {
             let clock = self.clocks.of(at);
             self.signs.iter().any(|sign| clock.covers(*sign))
+        }
+    }
+
+    /// Whether a task comes after a host function that is not over: what any thread does now may come before it.
+    pub(crate) fn awaits_function(&self, at: Moment) -> bool {
+        !self.functions.is_empty() && {
+            let clock = self.clocks.of(at);
+            let first =
+                |(stream, all): (&u32, &BTreeSet<u64>)| Some(Moment { stream: *stream, sequence: *all.first()? });
+            self.functions.iter().filter_map(first).any(|function| clock.covers(function))
+        }
+    }
+
+    pub(crate) fn function_over(&mut self, at: Moment) {
+        if let Some(all) = self.functions.get_mut(&at.stream) {
+            all.remove(&at.sequence);
+            if all.is_empty() {
+                self.functions.remove(&at.stream);
+            }
         }
     }
 

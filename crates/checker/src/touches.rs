@@ -37,12 +37,14 @@ impl State {
     }
 
     /// Ranges of tasks in flight that contain an address. A host function may touch what comes before
-    /// it and what comes after it; anybody may touch what waits for a sign.
+    /// it and what comes after it; anybody may touch what waits for a sign or for a host function, which may have
+    /// handed the memory to whoever touches it.
     fn hits(&self, address: usize, function: Option<Moment>) -> Vec<(Moment, Arc<Operation>, Touch)> {
         let inside = |touch: &&Touch| address.wrapping_sub(touch.address) < touch.len;
         let allowed = |flight: &&Flight| {
             !function.is_some_and(|at| self.clocks.of(at).covers(flight.at) || self.clocks.of(flight.at).covers(at))
                 && !self.awaits_sign(flight.at)
+                && !self.awaits_function(flight.at)
         };
         self.flights()
             .filter(allowed)
