@@ -96,6 +96,8 @@ pub(crate) struct Guard {
     parts: Mutex<BTreeMap<usize, Vec<Part>>>,
     steps: AtomicU32,
     touches: Mutex<Vec<HostTouch>>,
+    /// The number of the last touch that was too many; 0 if none was.
+    lost: AtomicU64,
     /// Set behind everything that the next call has to work off: touches, steps, open pages.
     has_news: AtomicBool,
     /// Huge pages that were asked for, whether the system gave them or not.
@@ -120,6 +122,7 @@ impl Guard {
             parts: Mutex::default(),
             steps: AtomicU32::new(0),
             touches: Mutex::default(),
+            lost: AtomicU64::new(0),
             has_news: AtomicBool::new(false),
             huge: Mutex::default(),
             tails: Mutex::default(),
@@ -298,6 +301,11 @@ impl Guard {
         unsafe { std::ptr::copy_nonoverlapping(source, buffer.as_mut_ptr(), buffer.len()) };
     }
 
+    /// The number of the last touch that was not kept; 0 if all were.
+    pub(crate) fn last_lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
     /// The touches since the last call; closes again what they have opened. Mostly there is nothing.
     pub(crate) fn take(&self) -> Vec<HostTouch> {
         if !self.has_news.load(Ordering::Acquire) {
@@ -402,6 +410,8 @@ impl Guard {
         let mut touches = self.touches.lock().unwrap_or_else(PoisonError::into_inner);
         if touches.len() < MAX_TOUCHES {
             touches.push(touch);
+        } else {
+            self.lost.store(number, Ordering::Relaxed);
         }
         drop(touches);
         self.has_news.store(true, Ordering::Release);
