@@ -79,6 +79,14 @@ impl Checker {
         }
     }
 
+    /// The calling thread is about to use an object on which threads wait.
+    pub fn waited_on(&self, start: usize, len: usize) {
+        if let Some(guard) = self.guard.get().filter(|guard| guard.contains(start) && !guard.is_kept_open(start, len)) {
+            let _state = self.state();
+            guard.keep_open(start, len);
+        }
+    }
+
     fn guard(&self) -> &Guard {
         self.guard.get().expect("a machine tells where its memory is before anything else")
     }

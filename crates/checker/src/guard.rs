@@ -10,7 +10,8 @@
 //! until the next call. After a touch that counts it stays open until the next call as well.
 //!
 //! A system call that is given such memory fails with EFAULT instead of faulting, unless the witness says so
-//! before (`given`). The only file here that changes protection.
+//! before (`given`). Pages with objects on which threads wait are left open for good (`keep_open`): the system
+//! looks at them again and again while a thread waits. The only file here that changes protection.
 
 use crate::{operation, place};
 use softacl_engine::probe::{Mode, Moment, Reaction, Touch, Window};
@@ -26,6 +27,8 @@ pub(crate) const PAGE: usize = 4096;
 /// How often a page is in flight: the low half counts copies that read it, the high half those that write it.
 const READER: u64 = 1;
 const WRITER: u64 = 1 << 32;
+/// Beside the counts: the page is not closed any more, as long as its memory is not given back.
+const OPEN: u64 = 1 << 63;
 /// Pages that share a count beside their own ones: a copy that covers them all is counted once, so that large
 /// copies cost little.
 const BLOCK: usize = 64;
@@ -222,7 +225,7 @@ impl Guard {
         let page = start - start % PAGE;
         let parts = self.parts();
         let all = parts.get(&page).map_or(&[][..], Vec::as_slice);
-        let state = self.state((page - self.window.start) / PAGE);
+        let state = self.in_flight((page - self.window.start) / PAGE);
         // Who is in flight there and has no part of the page has all of it.
         let apart: u64 = all.iter().map(|part| u64::from(part.count)).sum();
         if state % WRITER + state / WRITER > apart {
@@ -235,7 +238,7 @@ impl Guard {
     pub(crate) fn remove(&self, touch: &Touch) {
         let (one, mask) = match touch.mode {
             Mode::Read => (READER, WRITER - 1),
-            Mode::Write => (WRITER, !(WRITER - 1)),
+            Mode::Write => (WRITER, OPEN - WRITER),
         };
         // A page that was freed meanwhile counts nothing any more.
         let less = |state| if state & mask == 0 { state } else { state - one };
@@ -282,14 +285,31 @@ impl Guard {
         }
     }
 
-    /// How often a page is in flight, in all.
+    /// How often a page is in flight, in all, and whether it stays open.
     fn state(&self, page: usize) -> u64 {
         self.pages[page].load(Ordering::Relaxed) + self.blocks[page / BLOCK].state.load(Ordering::Relaxed)
     }
 
+    fn in_flight(&self, page: usize) -> u64 {
+        self.state(page) & !OPEN
+    }
+
+    /// Whether the pages of an object stay open.
+    pub(crate) fn is_kept_open(&self, start: usize, len: usize) -> bool {
+        self.span(start, len).all(|page| self.state(page) & OPEN != 0)
+    }
+
+    /// Threads wait for an object in this memory: its pages are not closed any more. Like every change of what is in
+    /// flight it comes from one thread at a time.
+    pub(crate) fn keep_open(&self, start: usize, len: usize) {
+        for page in self.span(start, len) {
+            self.change(page..page + 1, |state| state | OPEN, identity);
+        }
+    }
+
     /// Whether any copy in flight touches the page of an address.
     pub(crate) fn is_guarded(&self, address: usize) -> bool {
-        self.contains(address) && self.state((address - self.window.start) / PAGE) != 0
+        self.contains(address) && self.in_flight((address - self.window.start) / PAGE) != 0
     }
 
     /// What the memory holds now, by the engine's addresses.
@@ -326,7 +346,7 @@ impl Guard {
     pub(crate) fn touched(&self, address: usize, is_write: bool, thread: u32, code: usize) -> Reaction {
         let page = (address - self.window.start) / PAGE;
         let start = self.window.start + page * PAGE;
-        let state = self.state(page);
+        let state = self.in_flight(page);
         let end = (address + STORE).min(start + PAGE);
         let next = self.first_in_flight(address, end).filter(|_| state != 0);
         let is_source = state & (WRITER - 1) != 0;
@@ -517,6 +537,7 @@ impl Zeros for Block {}
 /// What the program may do with a page in this state.
 fn access(state: u64) -> i32 {
     match (state / WRITER, state % WRITER) {
+        _ if state & OPEN != 0 => libc::PROT_READ | libc::PROT_WRITE,
         (0, 0) => libc::PROT_READ | libc::PROT_WRITE,
         (0, _) => libc::PROT_READ,
         _ => libc::PROT_NONE,

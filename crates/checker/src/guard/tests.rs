@@ -31,6 +31,7 @@ fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
     let start = unsafe { libc::mmap(std::ptr::null_mut(), PAGES * PAGE, access, flags, -1, 0) } as usize;
     let guard = Guard::new(Window { start, len: PAGES * PAGE, shift: 0 });
     let mut model = vec![(0_u64, 0_u64); PAGES];
+    let mut stays_open = vec![false; PAGES];
     let mut flights: Vec<Touch> = Vec::new();
     let mut rng = fastrand::Rng::with_seed(7);
     for step in 0..3000 {
@@ -46,7 +47,12 @@ fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
                     guard.clear(range.start, range.len());
                     flights.retain(outside);
                     model[first..=last].fill((0, 0));
+                    stays_open[first..=last].fill(false);
                 }
+            }
+            1 if rng.u32(..10) == 0 => {
+                guard.keep_open(range.start + rng.usize(..PAGE), 1);
+                stays_open[first] = true;
             }
             1..=9 if !flights.is_empty() => {
                 let touch = flights.swap_remove(rng.usize(..flights.len()));
@@ -70,9 +76,9 @@ fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
             }
         }
         let counted: Vec<(u64, u64)> =
-            (0..PAGES).map(|page| (guard.state(page) % WRITER, guard.state(page) / WRITER)).collect();
+            (0..PAGES).map(|page| (guard.in_flight(page) % WRITER, guard.in_flight(page) / WRITER)).collect();
         assert_eq!(counted, model, "after step {step}");
-        for page in (0..PAGES).filter(|page| guard.state(*page) != 0).map(|page| start + page * PAGE) {
+        for page in (0..PAGES).filter(|page| guard.in_flight(*page) != 0).map(|page| start + page * PAGE) {
             let parts = flights.iter().map(|touch| part(touch, page)).filter(|(from, to)| from < to);
             let parts: Vec<(usize, usize)> = parts.collect();
             let random = rng.usize(page..page + PAGE);
@@ -85,7 +91,8 @@ fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
             }
         }
         if step % 100 == 0 {
-            let wanted: Vec<i32> = (0..PAGES).map(|page| super::access(guard.state(page))).collect();
+            let right = |page: usize| if stays_open[page] { access } else { super::access(guard.in_flight(page)) };
+            let wanted: Vec<i32> = (0..PAGES).map(right).collect();
             assert_eq!(rights(start), wanted, "after step {step}");
         }
     }
