@@ -203,7 +203,7 @@ impl Probe for Checker {
         }
         state.printed += prints.len();
         let since = operation.number;
-        let flight = Flight { at: task.at, operation, is_compared: false, since, prints };
+        let flight = Flight { at: task.at, operation, is_compared: false, is_told: false, since, prints };
         let course = state.courses.entry(task.at.stream).or_default();
         course.newest = task.at.sequence;
         course.flights.push_back(flight);

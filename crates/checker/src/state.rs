@@ -62,6 +62,8 @@ pub(crate) struct Flight {
     pub(crate) operation: Arc<Operation>,
     /// Its sources were compared with what they were at submit.
     pub(crate) is_compared: bool,
+    /// A change of its sources was told: once for each copy, however long the change took.
+    pub(crate) is_told: bool,
     /// Touches from this number on count for its sources: its own, or that of the sign that let it start.
     pub(crate) since: u64,
     /// What sources in registered memory held at submit.
@@ -210,13 +212,15 @@ impl State {
         operation
     }
 
-    /// Adds a finding, or counts it when the same mistake was found at the same places before.
-    pub(crate) fn find(&mut self, found: Found) {
+    /// Adds a finding, or counts it when the same mistake was found at the same places before. A count of 0 is a
+    /// part of something that was counted.
+    pub(crate) fn find(&mut self, mut found: Found) {
         let places = found.evidence.iter().map(|evidence| evidence.operation.spot.key()).collect();
         match self.known.entry((found.id, places)) {
             std::collections::hash_map::Entry::Occupied(known) => self.found[*known.get()].count += found.count,
             std::collections::hash_map::Entry::Vacant(new) => {
                 new.insert(self.found.len());
+                found.count = found.count.max(1);
                 self.found.push(found);
             }
         }

@@ -86,10 +86,11 @@ impl State {
             return;
         }
         let (operation, since, changes) = (Arc::clone(&flight.operation), flight.since, changes(&flight.prints));
-        if self.compare_sources(guard, at, &operation, since, changes)
+        if self.compare_sources(guard, at, &operation, since, changes, 1)
             && let Some(flight) = self.flight(at)
         {
-            // What was told once is not told again when the flight ends.
+            // When the flight ends, only what came later is looked at.
+            flight.is_told = true;
             flight.since = draw_number();
             flight.prints.iter_mut().for_each(Print::refresh);
         }
@@ -97,7 +98,8 @@ impl State {
 
     /// A flight has ended that never started, or that started before its source was changed.
     pub(crate) fn compare_landed(&mut self, guard: &Guard, flight: &Flight) {
-        self.compare_sources(guard, flight.at, &flight.operation, flight.since, changes(&flight.prints));
+        let count = u64::from(!flight.is_told);
+        self.compare_sources(guard, flight.at, &flight.operation, flight.since, changes(&flight.prints), count);
     }
 
     /// Whether any source has changed, which is told.
@@ -108,6 +110,7 @@ impl State {
         copy: &Arc<Operation>,
         since: u64,
         mut changes: Vec<(usize, Difference)>,
+        count: u64,
     ) -> bool {
         let is_pinned = |touch: &&Touch| touch.mode == Mode::Read && guard.contains(touch.address);
         if !self.before.is_empty() {
@@ -160,7 +163,7 @@ impl State {
         evidence.extend(by.as_ref().map(|by| self.evidence("the write", by, None)));
         evidence.extend(self.made(source.address));
         let fix = format!("wait before changing the source: {}", narrowest_wait(at, newest));
-        self.find(Found { id: "H1", severity: Severity::Proven, message, fix, count: 1, evidence });
+        self.find(Found { id: "H1", severity: Severity::Proven, message, fix, count, evidence });
         true
     }
 

@@ -82,6 +82,20 @@ fn a_change_is_told_once_and_counted_over_all_sources() {
 }
 
 #[test]
+fn a_change_that_goes_on_while_the_copy_runs_is_told_once() {
+    let pinned = Pinned::new(16);
+    submit(&pinned.checker, 1, &[(pinned.start, 2 * PAGE)]);
+    // One place in the code, for certain.
+    for offset in std::hint::black_box(vec![0, PAGE]) {
+        pinned.write(offset, 9);
+        pinned.checker.started(Moment { stream: 1, sequence: 1 });
+    }
+    finish(&pinned.checker, 1);
+    let message = "1 of 8192 bytes differ, the first is byte 0".to_owned();
+    assert_eq!(told(&pinned.checker), [(message, 1)]);
+}
+
+#[test]
 fn registered_sources_are_counted_together() {
     let pinned = Pinned::new(16);
     let mut memory = vec![1_u8; 3000];
