@@ -364,6 +364,7 @@ impl State {
             {
                 course.landed.push((flight.at, Arc::clone(&flight.operation)));
             }
+            self.function_over(flight.at);
             self.printed -= flight.prints.len();
             flight.operation.wait(time);
             for touch in &flight.operation.touches {
