@@ -29,7 +29,7 @@ pub(crate) fn install() -> Option<Arc<Checker>> {
     {
         eprintln!("softacl: {} cannot be written, so there will be no report: {error}", directory.display());
     }
-    softacl_checker::witness::attach(softacl_given);
+    softacl_checker::witness::attach(softacl_given, softacl_waited_on);
     Some(checker)
 }
 
@@ -39,6 +39,14 @@ unsafe extern "C" fn softacl_given(start: *const c_void, size: usize, is_write: 
     // SAFETY: the names of the functions are constants of the witness, which is never unloaded.
     let name: &'static CStr = unsafe { CStr::from_ptr(function) };
     checker.given(start as usize, size, is_write != 0, name.to_str().unwrap_or("system call"));
+}
+
+/// The witness: a thread is about to use an object on which threads wait.
+unsafe extern "C" fn softacl_waited_on(start: *const c_void, size: usize) {
+    // A process that was forked may have inherited a lock of ours that is held.
+    if let Some(checker) = checker().filter(|_| !crate::process::is_forked()) {
+        checker.waited_on(start as usize, size);
+    }
 }
 
 pub(crate) fn checker() -> Option<&'static Checker> {

@@ -79,6 +79,14 @@ impl Checker {
         }
     }
 
+    /// The calling thread is about to use an object on which threads wait.
+    pub fn waited_on(&self, start: usize, len: usize) {
+        if let Some(guard) = self.guard.get().filter(|guard| guard.contains(start) && !guard.is_kept_open(start, len)) {
+            let _state = self.state();
+            guard.keep_open(start, len);
+        }
+    }
+
     fn guard(&self) -> &Guard {
         self.guard.get().expect("a machine tells where its memory is before anything else")
     }
@@ -162,6 +170,9 @@ impl Probe for Checker {
                 state.signs.push(task.at);
             }
         }
+        if task.is_host_function {
+            state.functions.entry(task.at.stream).or_default().insert(task.at.sequence);
+        }
         if let Some(event) = task.event {
             let uses = state.event_uses.entry(event).or_default();
             uses.retain(|at| !state.clocks.host().covers(*at));
@@ -192,7 +203,7 @@ impl Probe for Checker {
         }
         state.printed += prints.len();
         let since = operation.number;
-        let flight = Flight { at: task.at, operation, is_compared: false, since, prints };
+        let flight = Flight { at: task.at, operation, is_compared: false, is_told: false, since, prints };
         let course = state.courses.entry(task.at.stream).or_default();
         course.newest = task.at.sequence;
         course.flights.push_back(flight);
@@ -217,6 +228,8 @@ impl Probe for Checker {
     fn finished(&self, at: Moment) {
         let mut state = self.state();
         let operation = state.courses.entry(at.stream).or_default().finish(at);
+        // A callback that nothing waits for is queued no longer, and may not have run.
+        state.function_over(at);
         state.see_sign_at_last(at);
         if let Some(operation) = operation {
             operation.finish(micros(self.start));
@@ -234,15 +247,19 @@ impl Probe for Checker {
         }
     }
 
-    fn function_left(&self, _at: Moment) {
+    fn function_left(&self, at: Moment) {
         FUNCTION.set(None);
         let mut state = self.state();
+        state.function_over(at);
         state.refresh_all(self.guard());
     }
 
     fn dropped(&self, at: Moment) {
         let mut state = self.state();
         state.signs.retain(|sign| sign.stream != at.stream || sign.sequence > at.sequence);
+        if let Some(functions) = state.functions.get_mut(&at.stream) {
+            functions.retain(|sequence| *sequence > at.sequence);
+        }
         let done = state.courses.get(&at.stream).map_or(0, |course| course.done);
         state.clocks.throw_away(at, done);
         self.land(&mut state);

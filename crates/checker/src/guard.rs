@@ -5,19 +5,18 @@
 //! never notices. A touch faults; the handler notes who it was, keeps what a source held until then,
 //! opens the page and lets the program go on. The page is closed again at the next call.
 //!
-//! Precision: a touch counts when it meets the bytes in flight of its page, from the first to the last of
-//! them. Other bytes of such a page are the program's: the page is opened for the one instruction, then
-//! closed again, up to a number of times; then it stays open until the next call. After a touch that
-//! counts it stays open until the next call as well.
+//! Precision: a touch counts when its first byte is in flight. Other bytes of such a page are the program's: the
+//! page is opened for the one instruction, then closed again, up to a number of times; then it stays open
+//! until the next call. After a touch that counts it stays open until the next call as well.
 //!
 //! A system call that is given such memory fails with EFAULT instead of faulting, unless the witness says so
-//! before (`given`). The only file here that changes protection.
+//! before (`given`). Pages with objects on which threads wait are left open for good (`keep_open`): the system
+//! looks at them again and again while a thread waits. The only file here that changes protection.
 
 use crate::{operation, place};
 use softacl_engine::probe::{Mode, Moment, Reaction, Touch, Window};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::identity;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -28,6 +27,8 @@ pub(crate) const PAGE: usize = 4096;
 /// How often a page is in flight: the low half counts copies that read it, the high half those that write it.
 const READER: u64 = 1;
 const WRITER: u64 = 1 << 32;
+/// Beside the counts: the page is not closed any more, as long as its memory is not given back.
+const OPEN: u64 = 1 << 63;
 /// Pages that share a count beside their own ones: a copy that covers them all is counted once, so that large
 /// copies cost little.
 const BLOCK: usize = 64;
@@ -41,8 +42,11 @@ const MAX_HUGE: usize = 1024;
 const COLLAPSE: i32 = 25;
 /// Touches that are kept between two calls.
 const MAX_TOUCHES: usize = 4096;
-/// Instructions beside the bytes in flight that are let through one by one between two calls.
-const MAX_STEPS: u32 = 20_000;
+/// Instructions beside the bytes in flight that are let through one by one between two calls. Each takes two signals,
+/// some 25 microseconds.
+const MAX_STEPS: u32 = 500;
+/// The widest store of one instruction.
+const STORE: usize = 64;
 
 thread_local! {
     /// The task as which this thread runs code of the program.
@@ -68,6 +72,15 @@ pub(crate) struct HostTouch {
     pub(crate) before: Box<[u8]>,
 }
 
+/// Bytes of a page that a copy in flight uses without using all of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Part {
+    from: usize,
+    to: usize,
+    /// How many use exactly these.
+    count: u32,
+}
+
 /// Pages in a row that copies mostly cover together.
 #[derive(Debug)]
 struct Block {
@@ -82,10 +95,12 @@ pub(crate) struct Guard {
     /// How often each page is in flight by itself.
     pages: &'static [AtomicU64],
     blocks: &'static [Block],
-    /// Of pages that no copy in flight covers whole: the bytes that are in flight, from the first to after the last.
-    parts: Mutex<BTreeMap<usize, (usize, usize)>>,
+    /// By page, in the order of their first and last bytes. Copies that cover the whole page are not among them.
+    parts: Mutex<BTreeMap<usize, Vec<Part>>>,
     steps: AtomicU32,
     touches: Mutex<Vec<HostTouch>>,
+    /// The number of the last touch that was too many; 0 if none was.
+    lost: AtomicU64,
     /// Set behind everything that the next call has to work off: touches, steps, open pages.
     has_news: AtomicBool,
     /// Huge pages that were asked for, whether the system gave them or not.
@@ -110,6 +125,7 @@ impl Guard {
             parts: Mutex::default(),
             steps: AtomicU32::new(0),
             touches: Mutex::default(),
+            lost: AtomicU64::new(0),
             has_news: AtomicBool::new(false),
             huge: Mutex::default(),
             tails: Mutex::default(),
@@ -137,18 +153,12 @@ impl Guard {
         // First which bytes, then the protection: whoever faults must know them.
         for page in self.edges(touch) {
             let (from, to) = part(touch, page);
-            match self.parts().entry(page) {
-                Entry::Occupied(mut all) => *all.get_mut() = (all.get().0.min(from), all.get().1.max(to)),
-                Entry::Vacant(_) if self.is_guarded(page) => {}
-                Entry::Vacant(none) => _ = none.insert((from, to)),
-            }
-        }
-        if touch.len >= PAGE && self.contains(touch.address) {
             let mut parts = self.parts();
-            let is_whole = |page: usize| part(touch, page) == (page, page + PAGE);
-            let inside = parts.range(touch.address..touch.address + touch.len).map(|(page, _)| *page);
-            let whole: Vec<usize> = inside.filter(|page| is_whole(*page)).collect();
-            whole.iter().for_each(|page| _ = parts.remove(page));
+            let all = parts.entry(page).or_default();
+            match all.binary_search_by_key(&(from, to), Part::bounds) {
+                Ok(known) => all[known].count += 1,
+                Err(place) => all.insert(place, Part { from, to, count: 1 }),
+            }
         }
         if touch.len >= LARGE && self.contains(touch.address) {
             self.enlarge(touch);
@@ -206,63 +216,54 @@ impl Guard {
         [Some(first), second].into_iter().flatten().filter(move |page| is_ours && !whole(*page))
     }
 
-    fn parts(&self) -> MutexGuard<'_, BTreeMap<usize, (usize, usize)>> {
+    fn parts(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<Part>>> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Pages that `over`, which is over, had a share in: which bytes of them are still in flight?
-    pub(crate) fn narrow<'a, I: Iterator<Item = &'a Touch>>(&self, over: &Touch, left: impl Fn() -> I) {
-        if self.is_idle(self.span(over.address, over.len)) {
-            self.edges(over).for_each(|page| _ = self.parts().remove(&page));
-            return;
+    /// The first byte in flight from `start` to before `end`, which are in one page.
+    fn first_in_flight(&self, start: usize, end: usize) -> Option<usize> {
+        let page = start - start % PAGE;
+        let parts = self.parts();
+        let all = parts.get(&page).map_or(&[][..], Vec::as_slice);
+        let state = self.in_flight((page - self.window.start) / PAGE);
+        // Who is in flight there and has no part of the page has all of it.
+        let apart: u64 = all.iter().map(|part| u64::from(part.count)).sum();
+        if state % WRITER + state / WRITER > apart {
+            return Some(start);
         }
-        let (first, end) = (over.address / PAGE * PAGE, (over.address + over.len).next_multiple_of(PAGE));
-        let meets = |touch: &&Touch| touch.address < end && first < touch.address + touch.len;
-        let others =
-            left().filter(meets).flat_map(|touch| self.edges(touch)).filter(|page| (first..end).contains(page));
-        for page in self.edges(over).chain(others) {
-            let rest = left().filter(|touch| touch.address < page + PAGE && page < touch.address + touch.len);
-            let all = rest.map(|touch| part(touch, page)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-            match all.filter(|all| *all != (page, page + PAGE)) {
-                Some(all) => self.parts().insert(page, all),
-                None => self.parts().remove(&page),
-            };
-        }
-    }
-
-    /// Whether no copy in flight touches any of these pages.
-    fn is_idle(&self, pages: std::ops::Range<usize>) -> bool {
-        let mut page = pages.start;
-        while page < pages.end {
-            let block = &self.blocks[page / BLOCK];
-            if block.state.load(Ordering::Relaxed) != 0 {
-                return false;
-            }
-            let end = pages.end.min((page / BLOCK + 1) * BLOCK);
-            let is_used = |page: &AtomicU64| page.load(Ordering::Relaxed) != 0;
-            if block.single.load(Ordering::Relaxed) != 0 && self.pages[page..end].iter().any(is_used) {
-                return false;
-            }
-            page = end;
-        }
-        true
+        let meeting = all.iter().filter(|part| part.from < end && start < part.to);
+        meeting.map(|part| part.from.max(start)).min()
     }
 
     pub(crate) fn remove(&self, touch: &Touch) {
         let (one, mask) = match touch.mode {
             Mode::Read => (READER, WRITER - 1),
-            Mode::Write => (WRITER, !(WRITER - 1)),
+            Mode::Write => (WRITER, OPEN - WRITER),
         };
         // A page that was freed meanwhile counts nothing any more.
         let less = |state| if state & mask == 0 { state } else { state - one };
         self.change(self.span(touch.address, touch.len), less, identity);
+        for page in self.edges(touch) {
+            let mut parts = self.parts();
+            let Some(all) = parts.get_mut(&page) else { continue };
+            if let Ok(known) = all.binary_search_by_key(&part(touch, page), Part::bounds) {
+                all[known].count -= 1;
+                all.retain(|part| part.count > 0);
+            }
+            if all.is_empty() {
+                parts.remove(&page);
+            }
+        }
     }
 
     /// The memory is given back: nobody guards it any longer.
     pub(crate) fn clear(&self, start: usize, len: usize) {
         let pages = self.span(start, len);
         self.change(pages.clone(), |_| 0, |_| 0);
-        self.parts().retain(|page, _| !(start..start + len).contains(page));
+        let mut parts = self.parts();
+        let gone: Vec<usize> = parts.range(start..start + len).map(|(page, _)| *page).collect();
+        gone.iter().for_each(|page| _ = parts.remove(page));
+        drop(parts);
         // Parts of it may have been opened one by one, which leaves its tail.
         if let Some(end) = self.tails().remove(&pages.end) {
             self.protect(pages.end..end, libc::PROT_READ | libc::PROT_WRITE);
@@ -284,14 +285,31 @@ impl Guard {
         }
     }
 
-    /// How often a page is in flight, in all.
+    /// How often a page is in flight, in all, and whether it stays open.
     fn state(&self, page: usize) -> u64 {
         self.pages[page].load(Ordering::Relaxed) + self.blocks[page / BLOCK].state.load(Ordering::Relaxed)
     }
 
+    fn in_flight(&self, page: usize) -> u64 {
+        self.state(page) & !OPEN
+    }
+
+    /// Whether the pages of an object stay open.
+    pub(crate) fn is_kept_open(&self, start: usize, len: usize) -> bool {
+        self.span(start, len).all(|page| self.state(page) & OPEN != 0)
+    }
+
+    /// Threads wait for an object in this memory: its pages are not closed any more. Like every change of what is in
+    /// flight it comes from one thread at a time.
+    pub(crate) fn keep_open(&self, start: usize, len: usize) {
+        for page in self.span(start, len) {
+            self.change(page..page + 1, |state| state | OPEN, identity);
+        }
+    }
+
     /// Whether any copy in flight touches the page of an address.
     pub(crate) fn is_guarded(&self, address: usize) -> bool {
-        self.contains(address) && self.state((address - self.window.start) / PAGE) != 0
+        self.contains(address) && self.in_flight((address - self.window.start) / PAGE) != 0
     }
 
     /// What the memory holds now, by the engine's addresses.
@@ -301,6 +319,11 @@ impl Guard {
         // SAFETY: inside the engine's mapping of the window, which is always readable. Others may write
         // it meanwhile; then any mixture of bytes is as good as another.
         unsafe { std::ptr::copy_nonoverlapping(source, buffer.as_mut_ptr(), buffer.len()) };
+    }
+
+    /// The number of the last touch that was not kept; 0 if all were.
+    pub(crate) fn last_lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
     }
 
     /// The touches since the last call; closes again what they have opened. Mostly there is nothing.
@@ -323,11 +346,16 @@ impl Guard {
     pub(crate) fn touched(&self, address: usize, is_write: bool, thread: u32, code: usize) -> Reaction {
         let page = (address - self.window.start) / PAGE;
         let start = self.window.start + page * PAGE;
-        let state = self.state(page);
-        let counts = self.parts().get(&start).is_none_or(|(from, to)| (*from..*to).contains(&address));
-        if state != 0 && counts {
-            let spot = place::Spot::interrupted(code);
-            self.note(address, is_write, thread, spot, None, state & (WRITER - 1) != 0);
+        let state = self.in_flight(page);
+        let end = (address + STORE).min(start + PAGE);
+        let next = self.first_in_flight(address, end).filter(|_| state != 0);
+        let is_source = state & (WRITER - 1) != 0;
+        // A store that begins before bytes in flight may reach them: then what they held has to be known.
+        if next == Some(address) || (next.is_some() && is_write && is_source) {
+            self.note(address, is_write, thread, place::Spot::interrupted(code), None, is_source);
+        }
+        if next == Some(address) {
+            self.leave_open(start);
             return Reaction::Repeat;
         }
         if state != 0 && cfg!(target_arch = "x86_64") && self.steps.fetch_add(1, Ordering::Relaxed) < MAX_STEPS {
@@ -365,14 +393,11 @@ impl Guard {
                 continue;
             }
             let first = self.window.start + page * PAGE;
-            let (from, to) = self.parts().get(&first).copied().unwrap_or((first, first + PAGE));
-            let address = from.max(start);
-            if address < to.min(start + len) {
+            if let Some(address) = self.first_in_flight(first.max(start), (first + PAGE).min(start + len)) {
                 let spot = spot.get_or_insert_with(place::Spot::here).clone();
                 self.note(address, is_write, thread, spot, Some(call), state & (WRITER - 1) != 0);
-            } else {
-                self.leave_open(first);
             }
+            self.leave_open(first);
         }
     }
 
@@ -405,9 +430,11 @@ impl Guard {
         let mut touches = self.touches.lock().unwrap_or_else(PoisonError::into_inner);
         if touches.len() < MAX_TOUCHES {
             touches.push(touch);
+        } else {
+            self.lost.store(number, Ordering::Relaxed);
         }
         drop(touches);
-        self.leave_open(address - address % PAGE);
+        self.has_news.store(true, Ordering::Release);
     }
 
     fn open(&self, address: usize) {
@@ -510,9 +537,16 @@ impl Zeros for Block {}
 /// What the program may do with a page in this state.
 fn access(state: u64) -> i32 {
     match (state / WRITER, state % WRITER) {
+        _ if state & OPEN != 0 => libc::PROT_READ | libc::PROT_WRITE,
         (0, 0) => libc::PROT_READ | libc::PROT_WRITE,
         (0, _) => libc::PROT_READ,
         _ => libc::PROT_NONE,
+    }
+}
+
+impl Part {
+    fn bounds(&self) -> (usize, usize) {
+        (self.from, self.to)
     }
 }
 

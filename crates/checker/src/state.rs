@@ -13,7 +13,7 @@ use crate::ranges::Ranges;
 use softacl_engine::probe::{Mode, Moment, Object, Touch};
 use softacl_engine::{Error, Place};
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -62,6 +62,8 @@ pub(crate) struct Flight {
     pub(crate) operation: Arc<Operation>,
     /// Its sources were compared with what they were at submit.
     pub(crate) is_compared: bool,
+    /// A change of its sources was told: once for each copy, however long the change took.
+    pub(crate) is_told: bool,
     /// Touches from this number on count for its sources: its own, or that of the sign that let it start.
     pub(crate) since: u64,
     /// What sources in registered memory held at submit.
@@ -142,6 +144,8 @@ pub(crate) struct State {
     pub(crate) printed: usize,
     /// Waits for a sign that has not been seen: whatever the program does now may come before it.
     pub(crate) signs: Vec<Moment>,
+    /// By stream, host functions that are queued or run: each may wait for any thread, and may let any thread go on.
+    pub(crate) functions: BTreeMap<u32, BTreeSet<u64>>,
     /// By page, oldest first.
     pub(crate) before: HashMap<usize, Vec<Before>>,
     pub(crate) objects: HashMap<Object, Arc<Operation>>,
@@ -208,13 +212,15 @@ impl State {
         operation
     }
 
-    /// Adds a finding, or counts it when the same mistake was found at the same places before.
-    pub(crate) fn find(&mut self, found: Found) {
+    /// Adds a finding, or counts it when the same mistake was found at the same places before. A count of 0 is a
+    /// part of something that was counted.
+    pub(crate) fn find(&mut self, mut found: Found) {
         let places = found.evidence.iter().map(|evidence| evidence.operation.spot.key()).collect();
         match self.known.entry((found.id, places)) {
             std::collections::hash_map::Entry::Occupied(known) => self.found[*known.get()].count += found.count,
             std::collections::hash_map::Entry::Vacant(new) => {
                 new.insert(self.found.len());
+                found.count = found.count.max(1);
                 self.found.push(found);
             }
         }
@@ -300,6 +306,25 @@ impl State {
         }
     }
 
+    /// Whether a task comes after a host function that is not over: what any thread does now may come before it.
+    pub(crate) fn awaits_function(&self, at: Moment) -> bool {
+        !self.functions.is_empty() && {
+            let clock = self.clocks.of(at);
+            let first =
+                |(stream, all): (&u32, &BTreeSet<u64>)| Some(Moment { stream: *stream, sequence: *all.first()? });
+            self.functions.iter().filter_map(first).any(|function| clock.covers(function))
+        }
+    }
+
+    pub(crate) fn function_over(&mut self, at: Moment) {
+        if let Some(all) = self.functions.get_mut(&at.stream) {
+            all.remove(&at.sequence);
+            if all.is_empty() {
+                self.functions.remove(&at.stream);
+            }
+        }
+    }
+
     /// A wait for a sign is over. Whoever gave it had come no further than what is over by now.
     pub(crate) fn see_sign_at_last(&mut self, at: Moment) {
         if self.signs.contains(&at) {
@@ -339,14 +364,12 @@ impl State {
             {
                 course.landed.push((flight.at, Arc::clone(&flight.operation)));
             }
+            self.function_over(flight.at);
             self.printed -= flight.prints.len();
             flight.operation.wait(time);
             for touch in &flight.operation.touches {
                 guard.remove(touch);
             }
-        }
-        for touch in landed.iter().flat_map(|flight| &flight.operation.touches) {
-            guard.narrow(touch, || self.flights().flat_map(|flight| &flight.operation.touches));
         }
         landed
     }

@@ -1,9 +1,9 @@
 //! H1 and H3: the host touches memory that a copy in flight uses.
 
 use crate::finding::Severity;
-use crate::fingerprint::{self, Difference};
+use crate::fingerprint::{self, Difference, Print};
 use crate::guard::{Guard, HostTouch, PAGE};
-use crate::operation::Operation;
+use crate::operation::{Operation, draw_number};
 use crate::state::{Before, Evidence, Facts, Flight, Found, State, narrowest_wait};
 use softacl_engine::probe::{Mode, Moment, Touch};
 use std::sync::Arc;
@@ -37,17 +37,18 @@ impl State {
     }
 
     /// Ranges of tasks in flight that contain an address. A host function may touch what comes before
-    /// it and what comes after it; anybody may touch what waits for a sign.
+    /// it and what comes after it; anybody may touch what waits for a sign or for a host function, which may have
+    /// handed the memory to whoever touches it.
     fn hits(&self, address: usize, function: Option<Moment>) -> Vec<(Moment, Arc<Operation>, Touch)> {
         let inside = |touch: &&Touch| address.wrapping_sub(touch.address) < touch.len;
-        let allowed = |flight: &&Flight| {
+        let allowed = |flight: &Flight| {
             !function.is_some_and(|at| self.clocks.of(at).covers(flight.at) || self.clocks.of(flight.at).covers(at))
                 && !self.awaits_sign(flight.at)
+                && !self.awaits_function(flight.at)
         };
         self.flights()
-            .filter(allowed)
             .filter_map(|flight| {
-                let touch = flight.operation.touches.iter().find(inside)?;
+                let touch = flight.operation.touches.iter().find(inside).filter(|_| allowed(flight))?;
                 Some((flight.at, Arc::clone(&flight.operation), *touch))
             })
             .collect()
@@ -84,86 +85,111 @@ impl State {
         if std::mem::replace(&mut flight.is_compared, true) {
             return;
         }
-        let (operation, since) = (Arc::clone(&flight.operation), flight.since);
-        let changed = flight.prints.iter().find_map(|print| Some((print.address, print.difference()?)));
-        self.compare_sources(guard, at, &operation, since, changed);
+        let (operation, since, changes) = (Arc::clone(&flight.operation), flight.since, changes(&flight.prints));
+        if self.compare_sources(guard, at, &operation, since, changes, 1)
+            && let Some(flight) = self.flight(at)
+        {
+            // When the flight ends, only what came later is looked at.
+            flight.is_told = true;
+            flight.since = draw_number();
+            flight.prints.iter_mut().for_each(Print::refresh);
+        }
     }
 
     /// A flight has ended that never started, or that started before its source was changed.
     pub(crate) fn compare_landed(&mut self, guard: &Guard, flight: &Flight) {
-        let changed = flight.prints.iter().find_map(|print| Some((print.address, print.difference()?)));
-        self.compare_sources(guard, flight.at, &flight.operation, flight.since, changed);
+        let count = u64::from(!flight.is_told);
+        self.compare_sources(guard, flight.at, &flight.operation, flight.since, changes(&flight.prints), count);
     }
 
+    /// Whether any source has changed, which is told.
     fn compare_sources(
         &mut self,
         guard: &Guard,
         at: Moment,
         copy: &Arc<Operation>,
         since: u64,
-        changed: Option<(usize, Difference)>,
-    ) {
-        let mut total: Option<(usize, Difference, Option<Arc<Operation>>)> =
-            changed.map(|(address, difference)| (address + difference.first, difference, None));
+        mut changes: Vec<(usize, Difference)>,
+        count: u64,
+    ) -> bool {
+        let is_pinned = |touch: &&Touch| touch.mode == Mode::Read && guard.contains(touch.address);
         if !self.before.is_empty() {
-            for touch in copy.touches.iter().filter(|touch| touch.mode == Mode::Read && guard.contains(touch.address)) {
-                let mut page = touch.address - touch.address % PAGE;
-                while page < touch.address + touch.len {
-                    // The page was closed when the copy was submitted: it held then what it held before the
-                    // first touch since.
-                    let mut touched = self.before.get(&page).into_iter().flatten();
-                    if let Some(before) = touched.find(|before| before.touch.number > since) {
-                        let from = touch.address.max(page);
-                        let to = (touch.address + touch.len).min(page + PAGE);
-                        let mut now = vec![0; to - from];
-                        guard.read(from, &mut now);
-                        if let Some(difference) = fingerprint::difference(&before.bytes[from - page..to - page], &now) {
-                            match &mut total {
-                                Some((_, sum, _)) => sum.bytes += difference.bytes,
-                                None => {
-                                    let by = Arc::clone(&before.touch);
-                                    total = Some((from + difference.first, difference, Some(by)));
-                                }
-                            }
-                        }
-                    }
-                    page += PAGE;
-                }
-            }
+            changes.extend(copy.touches.iter().filter(is_pinned).filter_map(|touch| self.change(guard, touch, since)));
         }
-        let Some((address, difference, by)) = total else { return };
-        let Some(source) = copy
-            .touches
-            .iter()
-            .find(|touch| touch.mode == Mode::Read && address.wrapping_sub(touch.address) < touch.len)
-            .copied()
-        else {
-            return;
+        let Some((address, first)) = changes.first() else { return false };
+        let is_host = |touch: &&Touch| {
+            let allocation = self.allocation(touch.address);
+            touch.mode == Mode::Read && allocation.is_none_or(|(_, allocation)| !allocation.place.is_device())
         };
+        let sources: Vec<Touch> = copy.touches.iter().filter(is_host).copied().collect();
+        let is_inside = |source: &Touch| address.wrapping_sub(source.address) < source.len;
+        let Some(piece) = sources.iter().position(is_inside) else { return false };
+        let source = sources[piece];
         // A touch of other bytes of the page is not to blame.
-        let by = by.filter(|by| by.touches.iter().any(|touch| touch.address.wrapping_sub(source.address) < source.len));
-        let newest = self.newest(at);
+        let by = self.before.get(&(address - address % PAGE)).into_iter().flatten().find(|before| {
+            let touches = &before.touch.touches;
+            before.touch.number > since
+                && touches.iter().any(|touch| touch.address.wrapping_sub(source.address) < source.len)
+        });
+        let by = by.map(|by| Arc::clone(&by.touch));
+        let is_exact = changes.iter().all(|(_, change)| change.is_exact);
+        // The guard has let go of some touches, of whatever pages.
+        let is_lost = guard.last_lost() > since && copy.touches.iter().any(|touch| is_pinned(&touch));
         let late = by.as_ref().is_some_and(|by| copy.started_before(by));
         let message = format!(
-            "the source of {} ({}) was changed between submit and {}: {}{} of {} bytes differ, the first is byte {}{}",
+            "the source of {} ({}) was changed between submit and {}: {}{} of {} bytes differ, the first is {}byte {}{}{}",
             copy.who(),
             copy.what(),
             if late { "a wait that covers it" } else { "execution" },
-            if difference.is_exact { "" } else { "up to " },
-            difference.bytes,
-            source.len,
+            match (is_exact, is_lost) {
+                (true, false) => "",
+                (true, true) => "at least ",
+                (false, false) => "up to ",
+                (false, true) => "about ",
+            },
+            changes.iter().map(|(_, change)| change.bytes).sum::<usize>(),
+            sources.iter().map(|source| source.len).sum::<usize>(),
+            if first.is_exact { "" } else { "in the page from " },
             address - source.address,
+            if sources.len() > 1 { format!(" of piece {} of {}", piece + 1, sources.len()) } else { String::new() },
             if late {
                 "; on this schedule the copy had already run, on another one it copies the new bytes"
             } else {
                 ""
             },
         );
+        let newest = self.newest(at);
         let mut evidence: Vec<Evidence> = vec![self.evidence("the copy", copy, Some((source.address, source.len)))];
         evidence.extend(by.as_ref().map(|by| self.evidence("the write", by, None)));
         evidence.extend(self.made(source.address));
         let fix = format!("wait before changing the source: {}", narrowest_wait(at, newest));
-        self.find(Found { id: "H1", severity: Severity::Proven, message, fix, count: 1, evidence });
+        self.find(Found { id: "H1", severity: Severity::Proven, message, fix, count, evidence });
+        true
+    }
+
+    /// How a source in pinned memory differs from what it was: from where on, and by how much.
+    fn change(&self, guard: &Guard, source: &Touch, since: u64) -> Option<(usize, Difference)> {
+        let mut total: Option<(usize, Difference)> = None;
+        let mut page = source.address - source.address % PAGE;
+        while page < source.address + source.len {
+            // The page was closed when the copy was submitted: it held then what it held before the first touch
+            // since.
+            let mut touched = self.before.get(&page).into_iter().flatten();
+            if let Some(before) = touched.find(|before| before.touch.number > since) {
+                let from = source.address.max(page);
+                let to = (source.address + source.len).min(page + PAGE);
+                let mut now = vec![0; to - from];
+                guard.read(from, &mut now);
+                if let Some(difference) = fingerprint::difference(&before.bytes[from - page..to - page], &now) {
+                    match &mut total {
+                        Some((_, sum)) => sum.bytes += difference.bytes,
+                        None => total = Some((from + difference.first, difference)),
+                    }
+                }
+            }
+            page += PAGE;
+        }
+        total
     }
 
     /// Somebody who may has written host memory: what sources held before is no longer the measure.
@@ -184,7 +210,7 @@ impl State {
                 continue;
             }
             let prints = self.flights_mut().flat_map(|flight| &mut flight.prints);
-            prints.filter(|print| print.meets(touch.address, touch.len)).for_each(fingerprint::Print::refresh);
+            prints.filter(|print| print.meets(touch.address, touch.len)).for_each(Print::refresh);
         }
     }
 
@@ -193,7 +219,7 @@ impl State {
         for (page, all) in &mut self.before {
             all.iter_mut().for_each(|before| guard.read(*page, &mut before.bytes));
         }
-        self.flights_mut().flat_map(|flight| &mut flight.prints).for_each(fingerprint::Print::refresh);
+        self.flights_mut().flat_map(|flight| &mut flight.prints).for_each(Print::refresh);
     }
 
     /// Forgets what pages held that no copy in flight uses any more.
@@ -203,3 +229,12 @@ impl State {
         }
     }
 }
+
+/// How sources that cannot be guarded differ from what they were: from where on, and by how much.
+fn changes(prints: &[Print]) -> Vec<(usize, Difference)> {
+    let change = |print: &Print| print.difference().map(|difference| (print.address + difference.first, difference));
+    prints.iter().filter_map(change).collect()
+}
+
+#[cfg(test)]
+mod tests;

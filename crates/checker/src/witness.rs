@@ -8,6 +8,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+/// Told about objects on which threads wait: start and size.
+pub type ObjectHook = unsafe extern "C" fn(*const c_void, usize);
+
 /// Told about memory that is given to the system: start, size, whether it is written, and by which function.
 pub type TouchHook = unsafe extern "C" fn(*const c_void, usize, c_int, *const c_char);
 
@@ -37,12 +40,16 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// Lets the witness tell about memory that is given to the system.
-pub fn attach(hook: TouchHook) {
-    if let Some(cell) = symbol(c"softacl_witness_touch") {
-        // SAFETY: the symbol is a pointer that is only ever accessed atomically.
-        let cell = unsafe { &*cell.cast::<AtomicPtr<c_void>>() };
-        cell.store(hook as *mut c_void, Ordering::Release);
+/// Lets the witness tell about memory that is given to the system, and about objects on which threads wait.
+pub fn attach(touch: TouchHook, object: ObjectHook) {
+    for (name, hook) in
+        [(c"softacl_witness_touch", touch as *mut c_void), (c"softacl_witness_object", object as *mut _)]
+    {
+        if let Some(cell) = symbol(name) {
+            // SAFETY: the symbol is a pointer that is only ever accessed atomically.
+            let cell = unsafe { &*cell.cast::<AtomicPtr<c_void>>() };
+            cell.store(hook, Ordering::Release);
+        }
     }
 }
 

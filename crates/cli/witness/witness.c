@@ -4,10 +4,12 @@
  *
  * - memory that is given to the system (read, write, recv, send and their kin). The checker closes pages of
  *   pinned memory while a copy is in flight; a system call that is given such a page would fail with EFAULT
- *   instead of faulting. The witness tells the checker first, which notes the touch and opens the page.
+ *   instead of faulting. The witness tells the checker first, which notes the touch and opens the page. A page
+ *   with an object on which threads wait (a mutex, a semaphore) is not closed any more: the system looks at it
+ *   whenever a thread waits, and whoever gets EFAULT there ends the process.
  * - how threads order each other: condition variables, semaphores, barriers, and the beginning and end of
- *   threads. Every thread has a clock, every such object another one. Mutexes are left alone: they keep
- *   threads apart, and put them in no order.
+ *   threads. Every thread has a clock, every such object another one. Mutexes have none: they keep threads
+ *   apart, and put them in no order.
  *
  * What it cannot see: atomics and spinning, futexes that are called directly, system calls that do not go
  * through the C library, io_uring. It decides nothing: it answers questions of the checker.
@@ -23,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -36,6 +39,21 @@ typedef void (*touch_hook)(const void *start, size_t size, int is_write, const c
 
 /* Set by the checker when it starts. */
 EXPORT _Atomic(touch_hook) softacl_witness_touch;
+
+typedef void (*object_hook)(const void *start, size_t size);
+
+EXPORT _Atomic(object_hook) softacl_witness_object;
+
+/* An object on which threads wait is about to be used. */
+static void use(const void *start, size_t size)
+{
+    object_hook hook = atomic_load_explicit(&softacl_witness_object, memory_order_acquire);
+    if (hook != NULL) {
+        int saved = errno;
+        hook(start, size);
+        errno = saved;
+    }
+}
 
 static void touch(const void *start, size_t size, int is_write, const char *function)
 {
@@ -220,6 +238,38 @@ EXPORT ssize_t writev(int file, const struct iovec *parts, int count)
     MOVE(ssize_t, writev, touch_all(parts, count, 0, "writev"), file, parts, count)
 }
 
+#define VECTORED(name, offset_type, is_write)                                                                  \
+    EXPORT ssize_t name(int file, const struct iovec *parts, int count, offset_type offset)                    \
+    {                                                                                                          \
+        MOVE(ssize_t, name, touch_all(parts, count, is_write, #name), file, parts, count, offset)              \
+    }
+
+VECTORED(preadv, off_t, 1)
+VECTORED(preadv64, off64_t, 1)
+VECTORED(pwritev, off_t, 0)
+VECTORED(pwritev64, off64_t, 0)
+
+#define VECTORED_WITH_FLAGS(name, offset_type, is_write)                                                       \
+    EXPORT ssize_t name(int file, const struct iovec *parts, int count, offset_type offset, int flags)         \
+    {                                                                                                          \
+        MOVE(ssize_t, name, touch_all(parts, count, is_write, #name), file, parts, count, offset, flags)       \
+    }
+
+VECTORED_WITH_FLAGS(preadv2, off_t, 1)
+VECTORED_WITH_FLAGS(preadv64v2, off64_t, 1)
+VECTORED_WITH_FLAGS(pwritev2, off_t, 0)
+VECTORED_WITH_FLAGS(pwritev64v2, off64_t, 0)
+
+EXPORT ssize_t getrandom(void *buffer, size_t size, unsigned int flags)
+{
+    MOVE(ssize_t, getrandom, touch(buffer, size, 1, "getrandom"), buffer, size, flags)
+}
+
+EXPORT ssize_t readlink(const char *restrict path, char *restrict buffer, size_t size)
+{
+    MOVE(ssize_t, readlink, touch(buffer, size, 1, "readlink"), path, buffer, size)
+}
+
 EXPORT ssize_t recv(int socket, void *buffer, size_t size, int flags)
 {
     MOVE(ssize_t, recv, touch(buffer, size, 1, "recv"), socket, buffer, size, flags)
@@ -271,9 +321,32 @@ EXPORT size_t fwrite(const void *restrict buffer, size_t size, size_t count, FIL
 
 /* ---- what threads wait for ------------------------------------------------------------------------------- */
 
+#define LOCK(name, type, parameters, ...)                                                                      \
+    EXPORT int name parameters                                                                                 \
+    {                                                                                                          \
+        REAL(name)                                                                                             \
+        use(lock, sizeof(type));                                                                               \
+        return call(__VA_ARGS__);                                                                              \
+    }
+
+#define UNTIL const struct timespec *restrict until
+
+LOCK(pthread_mutex_lock, pthread_mutex_t, (pthread_mutex_t *lock), lock)
+LOCK(pthread_mutex_timedlock, pthread_mutex_t, (pthread_mutex_t *restrict lock, UNTIL), lock, until)
+LOCK(pthread_mutex_clocklock, pthread_mutex_t, (pthread_mutex_t *restrict lock, clockid_t clock, UNTIL), lock, clock, until)
+LOCK(pthread_rwlock_rdlock, pthread_rwlock_t, (pthread_rwlock_t *lock), lock)
+LOCK(pthread_rwlock_wrlock, pthread_rwlock_t, (pthread_rwlock_t *lock), lock)
+LOCK(pthread_rwlock_timedrdlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, UNTIL), lock, until)
+LOCK(pthread_rwlock_timedwrlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, UNTIL), lock, until)
+LOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, clockid_t clock, UNTIL), lock, clock,
+     until)
+LOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t, (pthread_rwlock_t *restrict lock, clockid_t clock, UNTIL), lock, clock,
+     until)
+
 EXPORT int pthread_cond_signal(pthread_cond_t *condition)
 {
     REAL(pthread_cond_signal)
+    use(condition, sizeof *condition);
     release(condition);
     return call(condition);
 }
@@ -281,12 +354,15 @@ EXPORT int pthread_cond_signal(pthread_cond_t *condition)
 EXPORT int pthread_cond_broadcast(pthread_cond_t *condition)
 {
     REAL(pthread_cond_broadcast)
+    use(condition, sizeof *condition);
     release(condition);
     return call(condition);
 }
 
 #define WAIT(name, ...)                                                                                        \
     REAL(name)                                                                                                 \
+    use(condition, sizeof *condition);                                                                         \
+    use(mutex, sizeof *mutex);                                                                                 \
     int code = call(__VA_ARGS__);                                                                              \
     if (code == 0) {                                                                                           \
         acquire(condition);                                                                                    \
@@ -313,12 +389,14 @@ EXPORT int pthread_cond_clockwait(pthread_cond_t *restrict condition, pthread_mu
 EXPORT int sem_post(sem_t *semaphore)
 {
     REAL(sem_post)
+    use(semaphore, sizeof *semaphore);
     release(semaphore);
     return call(semaphore);
 }
 
 #define TAKE(name, ...)                                                                                        \
     REAL(name)                                                                                                 \
+    use(semaphore, sizeof *semaphore);                                                                         \
     int code = call(__VA_ARGS__);                                                                              \
     if (code == 0) {                                                                                           \
         acquire(semaphore);                                                                                    \
@@ -348,6 +426,7 @@ EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struc
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 {
     REAL(pthread_barrier_wait)
+    use(barrier, sizeof *barrier);
     release(barrier);
     int code = call(barrier);
     acquire(barrier);

@@ -31,6 +31,7 @@ fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
     let start = unsafe { libc::mmap(std::ptr::null_mut(), PAGES * PAGE, access, flags, -1, 0) } as usize;
     let guard = Guard::new(Window { start, len: PAGES * PAGE, shift: 0 });
     let mut model = vec![(0_u64, 0_u64); PAGES];
+    let mut stays_open = vec![false; PAGES];
     let mut flights: Vec<Touch> = Vec::new();
     let mut rng = fastrand::Rng::with_seed(7);
     for step in 0..3000 {
@@ -46,12 +47,16 @@ fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
                     guard.clear(range.start, range.len());
                     flights.retain(outside);
                     model[first..=last].fill((0, 0));
+                    stays_open[first..=last].fill(false);
                 }
+            }
+            1 if rng.u32(..10) == 0 => {
+                guard.keep_open(range.start + rng.usize(..PAGE), 1);
+                stays_open[first] = true;
             }
             1..=9 if !flights.is_empty() => {
                 let touch = flights.swap_remove(rng.usize(..flights.len()));
                 guard.remove(&touch);
-                guard.narrow(&touch, || flights.iter());
                 for (reads, writes) in &mut model[guard.span(touch.address, touch.len)] {
                     *(if touch.mode == Mode::Read { reads } else { writes }) -= 1;
                 }
@@ -71,17 +76,23 @@ fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
             }
         }
         let counted: Vec<(u64, u64)> =
-            (0..PAGES).map(|page| (guard.state(page) % WRITER, guard.state(page) / WRITER)).collect();
+            (0..PAGES).map(|page| (guard.in_flight(page) % WRITER, guard.in_flight(page) / WRITER)).collect();
         assert_eq!(counted, model, "after step {step}");
-        for page in (0..PAGES).filter(|page| guard.state(*page) != 0).map(|page| start + page * PAGE) {
-            let meeting =
-                flights.iter().filter(|touch| touch.address < page + PAGE && page < touch.address + touch.len);
-            let all = meeting.map(|touch| part(touch, page)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-            let known = guard.parts().get(&page).copied().unwrap_or((page, page + PAGE));
-            assert_eq!(Some(known), all, "page {page:#x} after step {step}");
+        for page in (0..PAGES).filter(|page| guard.in_flight(*page) != 0).map(|page| start + page * PAGE) {
+            let parts = flights.iter().map(|touch| part(touch, page)).filter(|(from, to)| from < to);
+            let parts: Vec<(usize, usize)> = parts.collect();
+            let random = rng.usize(page..page + PAGE);
+            let edges = parts.iter().flat_map(|(from, to)| [from.max(&(page + 1)) - 1, *from, to - 1, *to]);
+            for start in edges.chain([random]).filter(|start| *start < page + PAGE) {
+                let end = rng.usize(start + 1..=page + PAGE);
+                let meeting = parts.iter().filter(|(from, to)| *from < end && start < *to);
+                let first = meeting.map(|(from, _)| start.max(*from)).min();
+                assert_eq!(guard.first_in_flight(start, end), first, "{start:#x} to {end:#x} after step {step}");
+            }
         }
         if step % 100 == 0 {
-            let wanted: Vec<i32> = (0..PAGES).map(|page| super::access(guard.state(page))).collect();
+            let right = |page: usize| if stays_open[page] { access } else { super::access(guard.in_flight(page)) };
+            let wanted: Vec<i32> = (0..PAGES).map(right).collect();
             assert_eq!(rights(start), wanted, "after step {step}");
         }
     }

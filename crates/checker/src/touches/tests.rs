@@ -1,0 +1,144 @@
+//! What a finding about changed sources says, and how often it is told.
+
+use crate::Checker;
+use crate::checker::Run;
+use crate::guard::PAGE;
+use softacl_engine::probe::{Mode, Moment, Probe, Submitted, Touch, Window};
+
+/// Pinned memory, and a checker that watches it.
+struct Pinned {
+    checker: Checker,
+    start: usize,
+    size: usize,
+}
+
+impl Pinned {
+    fn new(pages: usize) -> Pinned {
+        let (size, access) = (pages * PAGE, libc::PROT_READ | libc::PROT_WRITE);
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: a fresh mapping that only this test uses.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) } as usize;
+        let checker = Checker::default();
+        checker.attached(Window { start, len: size, shift: 0 });
+        Pinned { checker, start, size }
+    }
+
+    /// Writes a byte as a program does that is interrupted by a fault first.
+    fn write(&self, offset: usize, value: u8) {
+        self.checker.touched(self.start + offset, true, 0);
+        // SAFETY: inside the mapping, and the touch has opened the page.
+        unsafe { ((self.start + offset) as *mut u8).write(value) };
+        self.checker.stepped();
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: the mapping from above, which nobody uses any more.
+        unsafe { libc::munmap(self.start as *mut _, self.size) };
+    }
+}
+
+fn submit(checker: &Checker, sequence: u64, sources: &[(usize, usize)]) {
+    let touches: Vec<Touch> =
+        sources.iter().map(|(address, len)| Touch { address: *address, len: *len, mode: Mode::Read }).collect();
+    checker.submitted(&Submitted {
+        at: Moment { stream: 1, sequence },
+        name: "copy",
+        touches: &touches,
+        is_batch: false,
+        is_host_function: false,
+        after: None,
+        event: None,
+        waits_for_a_sign: false,
+    });
+}
+
+/// The task runs, and the host waits for it.
+fn finish(checker: &Checker, sequence: u64) {
+    let at = Moment { stream: 1, sequence };
+    checker.started(at);
+    checker.finished(at);
+    checker.waited(at);
+}
+
+/// What was told of changed sources: the end of each message, and how often.
+fn told(checker: &Checker) -> Vec<(String, u64)> {
+    let findings = checker.report(Run::default()).findings.into_iter().filter(|found| found.id == "H1");
+    findings.map(|found| (found.message.split_once("execution: ").unwrap().1.to_owned(), found.count)).collect()
+}
+
+#[test]
+fn a_change_is_told_once_and_counted_over_all_sources() {
+    let pinned = Pinned::new(16);
+    let sources = [0, 256, 2 * PAGE].map(|offset| (pinned.start + offset, 100));
+    submit(&pinned.checker, 1, &sources);
+    for offset in [300, 301, 2 * PAGE + 7] {
+        pinned.write(offset, 9);
+    }
+    finish(&pinned.checker, 1);
+    let message = "3 of 300 bytes differ, the first is byte 44 of piece 2 of 3".to_owned();
+    assert_eq!(told(&pinned.checker), [(message, 1)]);
+}
+
+#[test]
+fn a_change_that_goes_on_while_the_copy_runs_is_told_once() {
+    let pinned = Pinned::new(16);
+    submit(&pinned.checker, 1, &[(pinned.start, 2 * PAGE)]);
+    // One place in the code, for certain.
+    for offset in std::hint::black_box(vec![0, PAGE]) {
+        pinned.write(offset, 9);
+        pinned.checker.started(Moment { stream: 1, sequence: 1 });
+    }
+    finish(&pinned.checker, 1);
+    let message = "1 of 8192 bytes differ, the first is byte 0".to_owned();
+    assert_eq!(told(&pinned.checker), [(message, 1)]);
+}
+
+#[test]
+fn registered_sources_are_counted_together() {
+    let pinned = Pinned::new(16);
+    let mut memory = vec![1_u8; 3000];
+    let start = memory.as_mut_ptr() as usize;
+    submit(&pinned.checker, 1, &[(start, 1000), (start + 1000, 1000), (start + 2000, 1000)]);
+    memory[1500..].fill(2);
+    finish(&pinned.checker, 1);
+    let message = "1500 of 3000 bytes differ, the first is byte 500 of piece 2 of 3".to_owned();
+    assert_eq!(told(&pinned.checker), [(message, 1)]);
+}
+
+#[test]
+fn of_large_registered_sources_the_page_is_known() {
+    let pinned = Pinned::new(16);
+    let mut memory = vec![1_u8; 100_000];
+    submit(&pinned.checker, 1, &[(memory.as_mut_ptr() as usize, 100_000)]);
+    memory[5000] = 2;
+    finish(&pinned.checker, 1);
+    let message = "up to 4096 of 100000 bytes differ, the first is in the page from byte 4096".to_owned();
+    assert_eq!(told(&pinned.checker), [(message, 1)]);
+}
+
+#[test]
+fn more_touches_than_are_kept_make_a_lower_bound() {
+    let pages = 5000;
+    let pinned = Pinned::new(pages);
+    submit(&pinned.checker, 1, &[(pinned.start, pinned.size)]);
+    (0..pages).for_each(|page| pinned.write(page * PAGE, 9));
+    finish(&pinned.checker, 1);
+    let message = format!("at least 4096 of {} bytes differ, the first is byte 0", pinned.size);
+    assert_eq!(told(&pinned.checker), [(message, 1)]);
+}
+
+#[test]
+fn a_store_beside_a_source_may_reach_it() {
+    let pinned = Pinned::new(16);
+    submit(&pinned.checker, 1, &[(pinned.start + 100, 8)]);
+    // A wide store at 90 reaches the source.
+    pinned.checker.touched(pinned.start + 90, true, 0);
+    // SAFETY: inside the mapping, and the touch has opened the page.
+    unsafe { ((pinned.start + 90) as *mut [u8; 32]).write([3; 32]) };
+    pinned.checker.stepped();
+    finish(&pinned.checker, 1);
+    let message = "8 of 8 bytes differ, the first is byte 0".to_owned();
+    assert_eq!(told(&pinned.checker), [(message, 1)]);
+}
