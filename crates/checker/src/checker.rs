@@ -396,14 +396,8 @@ fn shown(found: &Found) -> crate::finding::Finding {
             operation: evidence.operation.shown(evidence.ranges.clone()),
         })
         .collect();
-    let places = parts.iter().map(|part| match part.operation.place.best() {
-        Some(frame) => match (&frame.file, frame.line) {
-            (Some(file), Some(line)) => format!("{file}:{line}"),
-            _ => format!("{}+{:#x}", frame.module.as_deref().unwrap_or("?"), frame.offset),
-        },
-        None => "?".to_owned(),
-    });
-    let fingerprint = std::iter::once(found.id.to_owned()).chain(places).collect::<Vec<_>>().join(" ");
+    let fingerprint =
+        std::iter::once(found.id.to_owned()).chain(parts.iter().map(Part::site)).collect::<Vec<_>>().join(" ");
     crate::finding::Finding {
         id: found.id.to_owned(),
         severity: found.severity,

@@ -242,6 +242,23 @@ fn suppressions_hide_and_are_counted() {
 }
 
 #[test]
+fn a_suppression_leaves_the_other_callers_of_a_helper_alone() {
+    let bench = Bench::new(PROVEN);
+    let mut two: Report =
+        serde_json::from_str(&report(&[("S1", Severity::Proven, 5), ("S1", Severity::Proven, 5)])).unwrap();
+    for (finding, caller) in two.findings.iter_mut().zip(["prefetch", "evict"]) {
+        let frames = &mut finding.operations[0].operation.place.frames;
+        frames.push(Frame { function: Some(caller.to_owned()), ..frames[0].clone() });
+    }
+    fs::write(bench.file("proven.json"), serde_json::to_string(&two).unwrap()).unwrap();
+    fs::write(bench.file("known"), "S1 prefetch\n").unwrap();
+    let done = bench.check(&["--suppress", "known"]);
+    assert_eq!(done.status.code(), Some(2));
+    let err = text(&done.stderr);
+    assert!(err.contains("1 proven, 0 advice, 1 suppressed") && err.contains("in evict"), "{err}");
+}
+
+#[test]
 fn what_was_not_checked_is_told() {
     let silent = Bench::new("exit 0").check(&[]);
     assert_eq!(silent.status.code(), Some(0));

@@ -99,11 +99,10 @@ const FOUND: u8 = 2;
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let suppressions = suppressions(&arguments.suppress)?;
     relay::install().context("could not take signals")?;
-    let mut outcome = match arguments.seeds {
+    let outcome = match arguments.seeds {
         Some(count) => series::run(arguments, count, &suppressions)?,
-        None => single(arguments)?,
+        None => single(arguments, &suppressions)?,
     };
-    outcome.suppress(&suppressions);
     tell(&outcome, arguments.verbose);
     let files = [
         (&arguments.json, json::render as fn(&Outcome) -> String),
@@ -119,12 +118,12 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::from(if fails(&outcome, arguments.fail_on) { FOUND } else { own }))
 }
 
-fn single(arguments: &Arguments) -> Result<Outcome> {
+fn single(arguments: &Arguments, suppressions: &Suppressions) -> Result<Outcome> {
     let from_environment = || env::var("SOFTACL_SCHEDULE").ok().filter(|text| !text.is_empty());
     let schedule = arguments.schedule.clone().or_else(from_environment).unwrap_or_else(|| "late".to_owned());
     machine::schedule(&schedule)?;
     let mut outcome = fresh(arguments, &schedule);
-    gather::run(arguments, &schedule, &mut outcome, |_| Ok(()))?;
+    gather::run(arguments, &schedule, suppressions, &mut outcome, |_| Ok(()))?;
     Ok(outcome)
 }
 

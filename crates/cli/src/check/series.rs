@@ -18,11 +18,11 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
         progress(&format!("softacl check: seed {seed} of {count}"));
         let schedule = format!("random:{seed}");
         let before = total.notes.len();
-        gather::run(arguments, &schedule, &mut total, |command| {
+        gather::run(arguments, &schedule, suppressions, &mut total, |command| {
             command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
             Ok(())
         })?;
-        let found = is_found(&total, arguments.fail_on, suppressions);
+        let found = is_found(&total, arguments.fail_on);
         if found || total.exit_code != Some(0) || relay::stopped().is_some() {
             stop = Some((seed, found));
             break;
@@ -59,9 +59,9 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
 }
 
 /// Advice stops a series only where it fails one.
-fn is_found(outcome: &Outcome, fail_on: FailOn, suppressions: &Suppressions) -> bool {
+fn is_found(outcome: &Outcome, fail_on: FailOn) -> bool {
     let counts = |severity| severity == Severity::Proven || fail_on == FailOn::Advice;
-    outcome.cases.iter().any(|case| counts(case.finding.severity) && !suppressions.hides(&case.finding))
+    outcome.cases.iter().any(|case| counts(case.finding.severity))
 }
 
 /// One line that replaces itself; only a terminal can show it.
