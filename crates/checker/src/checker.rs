@@ -198,6 +198,8 @@ impl Probe for Checker {
         course.flights.push_back(flight);
     }
 
+    fn launched(&self, _lanes: &[u32], _join: Option<Moment>) {}
+
     fn started(&self, at: Moment) {
         let mut state = self.state();
         let time = micros(self.start);

@@ -42,7 +42,7 @@ impl State {
             Error::Range(_)
             | Error::NotAllocated { .. }
             | Error::PinnedNotAllocated { .. }
-            | Error::NotAStart(_)
+            | Error::NotAStart { .. }
             | Error::Capacity { .. } => {
                 ("M1", Severity::Proven, "keep the range inside its allocation, and the allocation alive")
             }
