@@ -3,6 +3,7 @@
 use crate::finding::{Part, Report, Severity};
 use crate::fingerprint::Print;
 use crate::guard::{FUNCTION, Guard};
+use crate::operation::Launch;
 use crate::state::{Facts, Flight, Found, State, call, micros, set_call, thread};
 use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
 use softacl_engine::{Error, Place};
@@ -198,7 +199,9 @@ impl Probe for Checker {
         course.flights.push_back(flight);
     }
 
-    fn launched(&self, _lanes: &[u32], _join: Option<Moment>) {}
+    fn launched(&self, lanes: &[u32], join: Option<Moment>) {
+        self.state().launches.extend(lanes.iter().map(|lane| (*lane, Launch { join })));
+    }
 
     fn started(&self, at: Moment) {
         let mut state = self.state();
@@ -318,6 +321,9 @@ impl Probe for Checker {
             matches!(object, Object::Stream(_)) && call().is_none_or(|call| !call.starts_with("aclrtCreateStream"));
         let made = self.host_operation(&mut state, if is_default { "default stream" } else { "creation" }, &[]);
         state.reset.remove(&object);
+        if let Object::Stream(stream) = object {
+            state.launches.remove(&stream);
+        }
         state.objects.insert(object, made);
         if let Object::Event(event) = object {
             state.event_uses.remove(&event);

@@ -7,7 +7,7 @@ use crate::clock::Clocks;
 use crate::finding::{self, Severity};
 use crate::guard::Guard;
 use crate::ledger::Ledger;
-use crate::operation::{Operation, draw_number};
+use crate::operation::{Launch, Operation, draw_number};
 use crate::place::Spot;
 use crate::ranges::Ranges;
 use softacl_engine::probe::{Mode, Moment, Object, Touch};
@@ -147,6 +147,8 @@ pub(crate) struct State {
     pub(crate) objects: HashMap<Object, Arc<Operation>>,
     /// Tasks that record an event or wait for it.
     pub(crate) event_uses: BTreeMap<u32, Vec<Moment>>,
+    /// Streams of runs of graphs, which the program does not see, and the newest launch of each.
+    pub(crate) launches: HashMap<u32, Launch>,
     /// Objects and devices that a reset took away.
     pub(crate) reset: HashSet<Object>,
     pub(crate) reset_devices: HashSet<u32>,
@@ -200,7 +202,9 @@ impl State {
         time: f64,
     ) -> Arc<Operation> {
         let Facts { name, at, touches } = facts;
-        let operation = Arc::new(Operation::new(number, name, function, at, thread, touches, spot, time));
+        let mut operation = Operation::new(number, name, function, at, thread, touches, spot, time);
+        operation.launch = at.and_then(|at| self.launches.get(&at.stream).copied());
+        let operation = Arc::new(operation);
         if self.recent.len() == DRAWN {
             self.recent.pop_front();
         }
@@ -352,20 +356,21 @@ impl State {
     }
 }
 
+impl State {
+    /// The narrowest wait that covers a task.
+    pub(crate) fn narrowest_wait(&self, task: &Operation) -> String {
+        let Some(at) = task.seen() else { return "the end of the call that runs the graph".to_owned() };
+        match self.newest(at).saturating_sub(at.sequence) {
+            0 => format!("aclrtSynchronizeStream on stream {}, or an event recorded right after it", at.stream),
+            behind => format!(
+                "aclrtSynchronizeEvent on an event recorded on stream {} right after it ({behind} more tasks are queued behind it)",
+                at.stream,
+            ),
+        }
+    }
+}
+
 /// Microseconds since the start.
 pub(crate) fn micros(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e6
-}
-
-/// The narrowest wait that covers a task.
-pub(crate) fn narrowest_wait(at: Moment, newest: u64) -> String {
-    if at.sequence == newest {
-        format!("aclrtSynchronizeStream on stream {}, or an event recorded right after it", at.stream)
-    } else {
-        format!(
-            "aclrtSynchronizeEvent on an event recorded on stream {} right after it ({} more tasks are queued behind it)",
-            at.stream,
-            newest - at.sequence
-        )
-    }
 }

@@ -4,7 +4,7 @@ use crate::finding::Severity;
 use crate::fingerprint::{self, Difference};
 use crate::guard::{Guard, HostTouch, PAGE};
 use crate::operation::Operation;
-use crate::state::{Before, Evidence, Facts, Flight, Found, State, narrowest_wait};
+use crate::state::{Before, Evidence, Facts, Flight, Found, State};
 use softacl_engine::probe::{Mode, Moment, Touch};
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,9 +26,9 @@ impl State {
         let ranges = [Touch { address, len: 1, mode }];
         let facts = Facts { name, at: None, touches: &ranges };
         let operation = self.operation_at(number, facts, spot, thread, call, time);
-        for (at, flight, hit) in self.hits(address, function) {
+        for (flight, hit) in self.hits(address, function) {
             if hit.mode == Mode::Write {
-                self.find_early_touch(at, &flight, &hit, &operation, is_write, address);
+                self.find_early_touch(&flight, &hit, &operation, is_write, address);
             }
         }
         if !before.is_empty() && function.is_none() {
@@ -38,7 +38,7 @@ impl State {
 
     /// Ranges of tasks in flight that contain an address. A host function may touch what comes before
     /// it and what comes after it; anybody may touch what waits for a sign.
-    fn hits(&self, address: usize, function: Option<Moment>) -> Vec<(Moment, Arc<Operation>, Touch)> {
+    fn hits(&self, address: usize, function: Option<Moment>) -> Vec<(Arc<Operation>, Touch)> {
         let inside = |touch: &&Touch| address.wrapping_sub(touch.address) < touch.len;
         let allowed = |flight: &&Flight| {
             !function.is_some_and(|at| self.clocks.of(at).covers(flight.at) || self.clocks.of(flight.at).covers(at))
@@ -48,21 +48,19 @@ impl State {
             .filter(allowed)
             .filter_map(|flight| {
                 let touch = flight.operation.touches.iter().find(inside)?;
-                Some((flight.at, Arc::clone(&flight.operation), *touch))
+                Some((Arc::clone(&flight.operation), *touch))
             })
             .collect()
     }
 
     fn find_early_touch(
         &mut self,
-        at: Moment,
         copy: &Arc<Operation>,
         hit: &Touch,
         touch: &Arc<Operation>,
         is_write: bool,
         address: usize,
     ) {
-        let newest = self.newest(at);
         let verb = if is_write { "wrote" } else { "read" };
         let state = if copy.has_started() { "had run, but the program could not know" } else { "had not run yet" };
         let message = format!(
@@ -74,7 +72,7 @@ impl State {
         let near = Some((hit.address, hit.len));
         let mut evidence = vec![self.evidence("the copy", copy, near), self.evidence("the touch", touch, None)];
         evidence.extend(self.made(hit.address));
-        let fix = format!("wait before touching the destination: {}", narrowest_wait(at, newest));
+        let fix = format!("wait before touching the destination: {}", self.narrowest_wait(copy));
         self.find(Found { id: "H3", severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 
@@ -86,19 +84,18 @@ impl State {
         }
         let (operation, since) = (Arc::clone(&flight.operation), flight.since);
         let changed = flight.prints.iter().find_map(|print| Some((print.address, print.difference()?)));
-        self.compare_sources(guard, at, &operation, since, changed);
+        self.compare_sources(guard, &operation, since, changed);
     }
 
     /// A flight has ended that never started, or that started before its source was changed.
     pub(crate) fn compare_landed(&mut self, guard: &Guard, flight: &Flight) {
         let changed = flight.prints.iter().find_map(|print| Some((print.address, print.difference()?)));
-        self.compare_sources(guard, flight.at, &flight.operation, flight.since, changed);
+        self.compare_sources(guard, &flight.operation, flight.since, changed);
     }
 
     fn compare_sources(
         &mut self,
         guard: &Guard,
-        at: Moment,
         copy: &Arc<Operation>,
         since: u64,
         changed: Option<(usize, Difference)>,
@@ -142,7 +139,6 @@ impl State {
         };
         // A touch of other bytes of the page is not to blame.
         let by = by.filter(|by| by.touches.iter().any(|touch| touch.address.wrapping_sub(source.address) < source.len));
-        let newest = self.newest(at);
         let late = by.as_ref().is_some_and(|by| copy.started_before(by));
         let message = format!(
             "the source of {} ({}) was changed between submit and {}: {}{} of {} bytes differ, the first is byte {}{}",
@@ -162,7 +158,7 @@ impl State {
         let mut evidence: Vec<Evidence> = vec![self.evidence("the copy", copy, Some((source.address, source.len)))];
         evidence.extend(by.as_ref().map(|by| self.evidence("the write", by, None)));
         evidence.extend(self.made(source.address));
-        let fix = format!("wait before changing the source: {}", narrowest_wait(at, newest));
+        let fix = format!("wait before changing the source: {}", self.narrowest_wait(copy));
         self.find(Found { id: "H1", severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 
