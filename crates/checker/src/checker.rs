@@ -125,7 +125,7 @@ impl Probe for Checker {
         let deprecated = is_deprecated(function);
         let mut state = self.state();
         state.check_answer(function, thread());
-        let late = state.is_finalized && function.starts_with("aclrt") && !function.starts_with("aclrtGet");
+        let late = state.finalized.is_some() && function.starts_with("aclrt") && !function.starts_with("aclrtGet");
         if deprecated || late {
             let operation = self.host_operation(&mut state, "call", &[]);
             if deprecated {
@@ -144,7 +144,8 @@ impl Probe for Checker {
     }
 
     fn finalized(&self, is_final: bool) {
-        self.state().is_finalized = is_final;
+        let mut state = self.state();
+        state.finalized = is_final.then(|| self.host_operation(&mut state, "finalization", &[]));
     }
 
     fn submitted(&self, task: &Submitted<'_>) {
@@ -297,6 +298,7 @@ impl Probe for Checker {
         self.guard().set_apart(start, size);
         state.ledger.forget(start, size);
         state.written.remove(start, size);
+        state.taken.retain(|taken, gone| taken + gone.size <= start || start + size <= *taken);
         state.allocations.insert(start, crate::state::Allocation { size, place, made, is_registered: false });
     }
 
@@ -336,12 +338,14 @@ impl Probe for Checker {
         state.check_ending(object, by_force, &operation);
         state.objects.remove(&object);
         if call().is_some_and(|call| call.starts_with("aclrtResetDevice")) {
-            state.reset.insert(object);
+            state.reset.insert(object, operation);
         }
     }
 
     fn cleared(&self, device: u32) {
-        self.state().clear(device);
+        let mut state = self.state();
+        let operation = self.host_operation(&mut state, "reset", &[]);
+        state.clear(device, &operation);
     }
 
     fn noted(&self, note: &Note) {

@@ -13,7 +13,7 @@ use crate::ranges::Ranges;
 use softacl_engine::probe::{Mode, Moment, Object, Touch};
 use softacl_engine::{Error, Place};
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -88,6 +88,13 @@ pub(crate) struct Allocation {
     pub(crate) is_registered: bool,
 }
 
+/// Device memory that a reset took away, and the reset.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) size: usize,
+    pub(crate) by: Arc<Operation>,
+}
+
 /// What a page of a source held before the host touched it, and the touch.
 #[derive(Debug)]
 pub(crate) struct Before {
@@ -149,13 +156,17 @@ pub(crate) struct State {
     pub(crate) event_uses: BTreeMap<u32, Vec<Moment>>,
     /// Streams of runs of graphs, which the program does not see, and the newest launch of each.
     pub(crate) launches: HashMap<u32, Launch>,
-    /// Objects and devices that a reset took away.
-    pub(crate) reset: HashSet<Object>,
-    pub(crate) reset_devices: HashSet<u32>,
+    /// Objects that a reset took away, and the reset.
+    pub(crate) reset: HashMap<Object, Arc<Operation>>,
+    /// Memory that a reset took away, by first byte.
+    pub(crate) taken: BTreeMap<usize, Taken>,
     pub(crate) failures: Vec<(Arc<Operation>, String)>,
     /// By thread: an asynchronous operation that was refused, and that the thread has not reacted to.
     pub(crate) unanswered: BTreeMap<u32, Unanswered>,
-    pub(crate) is_finalized: bool,
+    /// By thread: a request for memory that was refused, since when the thread has not tried again or freed any.
+    pub(crate) exhausted: BTreeMap<u32, Arc<Operation>>,
+    /// Where the program said that it is finished.
+    pub(crate) finalized: Option<Arc<Operation>>,
     pub(crate) found: Vec<Found>,
     known: HashMap<(&'static str, Vec<u64>), usize>,
     pub(crate) recent: VecDeque<Arc<Operation>>,
