@@ -106,7 +106,7 @@ impl Outcome {
         if !self.repeat.is_empty() {
             return self.repeat.clone();
         }
-        let words: Vec<String> = self.program.iter().map(|word| quote(word)).collect();
+        let words: Vec<String> = self.program.iter().map(quote).collect();
         format!("softacl check --schedule {} -- {}", self.schedule, words.join(" "))
     }
 

@@ -44,6 +44,8 @@ impl fmt::Display for Error {
 
 impl Suppressions {
     pub fn parse(text: &str) -> Result<Self, Error> {
+        // Some editors begin every file with a mark.
+        let text = text.trim_start_matches('\u{feff}');
         let mut entries = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let told = strip_comment(line).trim();
@@ -142,7 +144,15 @@ mod tests {
 
     #[test]
     fn places_are_files_lines_and_functions() {
-        for text in ["H1 *", "h1  app.c", "H1 app.c:42", "H1\tapp.c:51 # the write", "H1 such/app.c", "H1 upload"] {
+        for text in [
+            "H1 *",
+            "h1  app.c",
+            "H1 app.c:42",
+            "H1\tapp.c:51 # the write",
+            "H1 such/app.c",
+            "H1 upload",
+            "\u{feff}H1 *",
+        ] {
             assert!(hides(text), "{text}");
         }
         for text in ["H2 *", "H1 p.c", "H1 app.c:43", "H1 load", "H1 other.c:42", "# H1 *", ""] {

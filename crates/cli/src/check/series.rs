@@ -1,12 +1,13 @@
 //! Many runs on random schedules, until one finds something.
 
 use super::{Arguments, FailOn, directory, fresh, gather, relay, repeat, show};
+use crate::output;
 use anyhow::{Context, Result};
 use softacl_checker::finding::Severity;
 use softacl_checker::report::Outcome;
 use softacl_checker::report::suppression::Suppressions;
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 use std::process::Stdio;
 
 pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Result<Outcome> {
@@ -44,8 +45,10 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
                 (false, _) => "a signal asked for it".to_owned(),
             };
             total.repeat = repeat(arguments, &["--schedule", &schedule]);
-            eprintln!("softacl check: stopped at seed {seed} of {count}: {reason}. The same run again:");
-            eprintln!("  {}\n", total.repeat);
+            output::tell(format_args!(
+                "softacl check: stopped at seed {seed} of {count}: {reason}. The same run again:\n  {}\n",
+                total.repeat
+            ));
             total.schedule = schedule;
             total.seed = Some(seed);
         }
@@ -67,6 +70,6 @@ fn is_found(outcome: &Outcome, fail_on: FailOn) -> bool {
 /// One line that replaces itself; only a terminal can show it.
 fn progress(text: &str) {
     if io::stderr().is_terminal() {
-        eprint!("\r\x1b[K{text}");
+        let _ = write!(io::stderr(), "\r\x1b[K{text}");
     }
 }
