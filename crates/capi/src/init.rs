@@ -56,7 +56,7 @@ pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> aclError {
             ));
         }
         apply(&config, path.as_deref().unwrap_or_default())?;
-        tell_finalized(false);
+        tell_finalized("aclInit", false);
         *state = State { count: 1, finalized: false, config: Some(config) };
         Ok(())
     })
@@ -102,7 +102,7 @@ pub extern "C" fn aclFinalize() -> aclError {
         if state.finalized {
             return Err((ACL_ERROR_REPEAT_FINALIZE, "already finalised".to_owned()));
         }
-        state.finish();
+        state.finish("aclFinalize");
         Ok(())
     })
 }
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> aclError {
         state.count -= 1;
         let left = state.count;
         if left == 0 {
-            state.finish();
+            state.finish("aclFinalizeReference");
         }
         if address != 0 && !softacl_engine::fault::write_out(address, &left.to_ne_bytes()) {
             return Err((ACL_ERROR_INVALID_PARAM, format!("refCount points to {address:#x}, which cannot be written")));
@@ -128,17 +128,18 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> aclError {
 }
 
 /// Tells an observer whether the program has finished.
-fn tell_finalized(is_final: bool) {
+fn tell_finalized(function: &'static str, is_final: bool) {
     if let Some(probe) = crate::process::machine().ok().and_then(|machine| machine.probe()) {
+        probe.entered(function);
         probe.finalized(is_final);
     }
 }
 
 impl State {
-    fn finish(&mut self) {
+    fn finish(&mut self, function: &'static str) {
         *self = State { count: 0, finalized: true, config: None };
         message::keep_per_process(false);
-        tell_finalized(true);
+        tell_finalized(function, true);
         if let Ok(machine) = crate::process::machine() {
             machine.clear_default_device();
         }

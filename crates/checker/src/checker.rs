@@ -3,6 +3,7 @@
 use crate::finding::{Part, Report, Severity};
 use crate::fingerprint::Print;
 use crate::guard::{FUNCTION, Guard};
+use crate::operation::Launch;
 use crate::state::{Facts, Flight, Found, State, call, micros, set_call, thread};
 use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
 use softacl_engine::{Error, Place};
@@ -132,7 +133,7 @@ impl Probe for Checker {
         let deprecated = is_deprecated(function);
         let mut state = self.state();
         state.check_answer(function, thread());
-        let late = state.is_finalized && function.starts_with("aclrt") && !function.starts_with("aclrtGet");
+        let late = state.finalized.is_some() && function.starts_with("aclrt") && !function.starts_with("aclrtGet");
         if deprecated || late {
             let operation = self.host_operation(&mut state, "call", &[]);
             if deprecated {
@@ -151,7 +152,8 @@ impl Probe for Checker {
     }
 
     fn finalized(&self, is_final: bool) {
-        self.state().is_finalized = is_final;
+        let mut state = self.state();
+        state.finalized = is_final.then(|| self.host_operation(&mut state, "finalization", &[]));
     }
 
     fn submitted(&self, task: &Submitted<'_>) {
@@ -207,6 +209,10 @@ impl Probe for Checker {
         let course = state.courses.entry(task.at.stream).or_default();
         course.newest = task.at.sequence;
         course.flights.push_back(flight);
+    }
+
+    fn launched(&self, lanes: &[u32], join: Option<Moment>) {
+        self.state().launches.extend(lanes.iter().map(|lane| (*lane, Launch { join })));
     }
 
     fn started(&self, at: Moment) {
@@ -309,6 +315,7 @@ impl Probe for Checker {
         self.guard().set_apart(start, size);
         state.ledger.forget(start, size);
         state.written.remove(start, size);
+        state.taken.retain(|taken, gone| taken + gone.size <= start || start + size <= *taken);
         state.allocations.insert(start, crate::state::Allocation { size, place, made, is_registered: false });
     }
 
@@ -333,6 +340,9 @@ impl Probe for Checker {
             matches!(object, Object::Stream(_)) && call().is_none_or(|call| !call.starts_with("aclrtCreateStream"));
         let made = self.host_operation(&mut state, if is_default { "default stream" } else { "creation" }, &[]);
         state.reset.remove(&object);
+        if let Object::Stream(stream) = object {
+            state.launches.remove(&stream);
+        }
         state.objects.insert(object, made);
         if let Object::Event(event) = object {
             state.event_uses.remove(&event);
@@ -345,12 +355,14 @@ impl Probe for Checker {
         state.check_ending(object, by_force, &operation);
         state.objects.remove(&object);
         if call().is_some_and(|call| call.starts_with("aclrtResetDevice")) {
-            state.reset.insert(object);
+            state.reset.insert(object, operation);
         }
     }
 
     fn cleared(&self, device: u32) {
-        self.state().clear(device);
+        let mut state = self.state();
+        let operation = self.host_operation(&mut state, "reset", &[]);
+        state.clear(device, &operation);
     }
 
     fn noted(&self, note: &Note) {
@@ -413,14 +425,8 @@ fn shown(found: &Found) -> crate::finding::Finding {
             operation: evidence.operation.shown(evidence.ranges.clone()),
         })
         .collect();
-    let places = parts.iter().map(|part| match part.operation.place.best() {
-        Some(frame) => match (&frame.file, frame.line) {
-            (Some(file), Some(line)) => format!("{file}:{line}"),
-            _ => format!("{}+{:#x}", frame.module.as_deref().unwrap_or("?"), frame.offset),
-        },
-        None => "?".to_owned(),
-    });
-    let fingerprint = std::iter::once(found.id.to_owned()).chain(places).collect::<Vec<_>>().join(" ");
+    let fingerprint =
+        std::iter::once(found.id.to_owned()).chain(parts.iter().map(Part::site)).collect::<Vec<_>>().join(" ");
     crate::finding::Finding {
         id: found.id.to_owned(),
         severity: found.severity,

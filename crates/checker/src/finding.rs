@@ -49,7 +49,8 @@ pub struct Finding {
     pub count: u64,
     /// The operations that the sentence is about, usually two.
     pub operations: Vec<Part>,
-    /// The same, as one stable text: id and places. Equal for findings that are the same mistake.
+    /// The same, as one stable text: id, functions and places with all callers. Equal for findings that are the
+    /// same mistake.
     pub fingerprint: String,
 }
 
@@ -132,9 +133,63 @@ impl Report {
     }
 }
 
+impl Part {
+    /// What was called, and from where: all callers, since one helper serves many, and the function, since a
+    /// line may call several.
+    pub(crate) fn site(&self) -> String {
+        let Operation { function, place, .. } = &self.operation;
+        let frames: Vec<String> = place.frames.iter().map(Frame::site).collect();
+        let frames = if frames.is_empty() { "?".to_owned() } else { frames.join("<") };
+        function.as_ref().map_or(frames.clone(), |function| format!("{function}@{frames}"))
+    }
+}
+
+impl Frame {
+    /// The same in every process that runs this code.
+    fn site(&self) -> String {
+        match (&self.file, self.line, &self.module) {
+            (Some(file), Some(line), _) => format!("{file}:{line}"),
+            (_, _, Some(module)) => format!("{module}+{:#x}", self.offset),
+            // Code that was made at run time lies elsewhere in each process.
+            (_, _, None) => "?".to_owned(),
+        }
+    }
+}
+
 impl Place {
     /// The innermost frame that says a file and a line, or else the innermost.
     pub fn best(&self) -> Option<&Frame> {
         self.frames.iter().find(|frame| frame.line.is_some()).or(self.frames.first())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::example;
+
+    #[test]
+    fn callers_and_functions_tell_mistakes_apart() {
+        let part = &example::report().findings[0].operations[0];
+        let mut other = part.clone();
+        other.operation.place.frames[1].line = Some(91);
+        assert_ne!(part.site(), other.site(), "another caller of the same helper");
+        let mut other = part.clone();
+        other.operation.function = Some("aclrtMemsetAsync".into());
+        assert_ne!(part.site(), other.site(), "another call in the same line");
+        let mut other = part.clone();
+        other.operation.number += 1;
+        other.operation.place.frames.iter_mut().for_each(|frame| frame.offset += 16);
+        assert_eq!(part.site(), other.site(), "the same lines, compiled again");
+    }
+
+    #[test]
+    fn code_without_lines_goes_by_where_it_lies() {
+        let mut part = example::report().findings[0].operations[0].clone();
+        part.operation.place.frames.truncate(2);
+        part.operation.place.frames.iter_mut().for_each(|frame| frame.line = None);
+        part.operation.place.frames[1].module = None;
+        assert_eq!(part.site(), "aclrtMemcpyAsync@/no/such/app+0x1000<?");
+        part.operation.place.frames.clear();
+        assert_eq!(part.site(), "aclrtMemcpyAsync@?");
     }
 }

@@ -3,7 +3,8 @@
 use crate::finding::Severity;
 use crate::operation::Operation;
 use crate::state::{Evidence, Found, State, Unanswered};
-use softacl_engine::probe::{Moment, Object};
+use softacl_engine::Place;
+use softacl_engine::probe::Object;
 use std::sync::Arc;
 
 /// Leaks of one kind that are told one by one.
@@ -12,19 +13,19 @@ const LEAKS: usize = 20;
 impl State {
     /// An object is about to end: is anything of it pending?
     pub(crate) fn check_ending(&mut self, object: Object, by_force: bool, operation: &Arc<Operation>) {
-        let pending: Vec<(Moment, Arc<Operation>)> = match object {
+        let pending: Vec<Arc<Operation>> = match object {
             Object::Stream(stream) => {
                 let flights = self.courses.get(&stream).into_iter().flat_map(|course| &course.flights);
-                flights.map(|flight| (flight.at, Arc::clone(&flight.operation))).collect()
+                flights.map(|flight| Arc::clone(&flight.operation)).collect()
             }
             Object::Event(event) => {
                 let uses = self.event_uses.get(&event).cloned().unwrap_or_default();
                 let flights = self.flights().filter(|flight| uses.contains(&flight.at));
-                flights.map(|flight| (flight.at, Arc::clone(&flight.operation))).collect()
+                flights.map(|flight| Arc::clone(&flight.operation)).collect()
             }
             Object::Context(_) => Vec::new(),
         };
-        let Some((at, last)) = pending.last() else { return };
+        let Some(last) = pending.last() else { return };
         let (what, number) = named(object);
         let (severity, effect) = match object {
             Object::Stream(_) if by_force => (Severity::Proven, "what has not started is thrown away"),
@@ -43,20 +44,30 @@ impl State {
         let mut evidence =
             vec![self.evidence("the pending task", last, None), self.evidence("destroyed here", operation, None)];
         evidence.extend(self.objects.get(&object).map(|made| self.evidence("created here", made, None)));
-        let fix = format!("wait for stream {} (aclrtSynchronizeStream) before the {what} is destroyed", at.stream);
+        let fix = match last.seen() {
+            Some(at) => {
+                format!("wait for stream {} (aclrtSynchronizeStream) before the {what} is destroyed", at.stream)
+            }
+            None => format!("let the call that runs the graph return before the {what} is destroyed"),
+        };
         self.find(Found { id: "L1", severity, message, fix, count: 1, evidence });
     }
 
     /// A call that comes after the program said it was finished.
     pub(crate) fn check_finalized(&mut self, function: &'static str, operation: &Arc<Operation>) {
         let message = format!("{function} was called after aclFinalize");
-        let evidence = vec![self.evidence("the call", operation, None)];
+        let mut evidence = vec![self.evidence("the call", operation, None)];
+        evidence.extend(self.finalized.as_ref().map(|end| self.evidence("finalised here", end, None)));
         let fix = "call aclFinalize last, after every stream, event and device is released".to_owned();
         self.find(Found { id: "L2", severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 
     /// A thread whose asynchronous operation was refused calls something: does it know?
     pub(crate) fn check_answer(&mut self, function: &'static str, thread: u32) {
+        // Who frees memory, or asks for less or once more, has looked.
+        if !self.exhausted.is_empty() && (function.contains("Malloc") || function.contains("Free")) {
+            self.exhausted.remove(&thread);
+        }
         if self.unanswered.is_empty() {
             return;
         }
@@ -81,26 +92,39 @@ impl State {
 
     /// What is still there at the end.
     pub(crate) fn check_leaks(&mut self) {
-        let mut leaks: Vec<(String, Arc<Operation>)> = Vec::new();
+        let mut leaks: Vec<(String, &'static str, Arc<Operation>)> = Vec::new();
         for (start, allocation) in &self.allocations {
             let what = if allocation.is_registered {
                 format!("{} bytes of host memory at {start:#x} are still registered", allocation.size)
             } else {
                 format!("{} bytes of {} at {start:#x} were never freed", allocation.size, allocation.place.describe())
             };
-            leaks.push((what, Arc::clone(&allocation.made)));
+            // A reset takes neither host memory nor events with it.
+            let fix = match allocation.place {
+                Place::Device(_) => {
+                    "free it (aclrtFree), or reset the device as often as it was set (aclrtResetDevice), which releases it too"
+                }
+                _ if allocation.is_registered => "unregister it (aclrtHostUnregister)",
+                _ => "free it (aclrtFreeHost)",
+            };
+            leaks.push((what, fix, Arc::clone(&allocation.made)));
         }
         let mut objects: Vec<_> = self.objects.iter().filter(|(_, made)| is_explicit(made)).collect();
         objects.sort_by_key(|(_, made)| made.number);
         for (object, made) in objects {
             let (what, number) = named(*object);
-            leaks.push((format!("{what} {number} was never destroyed"), Arc::clone(made)));
+            let fix = match object {
+                Object::Stream(_) => "destroy it (aclrtDestroyStream), or end its context, which ends it too",
+                Object::Event(_) => "destroy it (aclrtDestroyEvent)",
+                Object::Context(_) => "destroy it (aclrtDestroyContext)",
+            };
+            leaks.push((format!("{what} {number} was never destroyed"), fix, Arc::clone(made)));
         }
         let more = leaks.len().saturating_sub(LEAKS);
-        for (index, (message, made)) in leaks.into_iter().take(LEAKS).enumerate() {
+        for (index, (message, fix, made)) in leaks.into_iter().take(LEAKS).enumerate() {
             let message = if index + 1 == LEAKS && more > 0 { format!("{message}, and {more} more") } else { message };
             let evidence = vec![Evidence { role: "made here", operation: made, ranges: Vec::new() }];
-            let fix = "release it, or reset the device (aclrtResetDevice), which releases all of it".to_owned();
+            let fix = fix.to_owned();
             self.find(Found { id: "L4", severity: Severity::Advice, message, fix, count: 1, evidence });
         }
     }
@@ -130,5 +154,43 @@ pub(crate) fn named(object: Object) -> (&'static str, u32) {
         Object::Stream(number) => ("stream", number),
         Object::Event(number) => ("event", number),
         Object::Context(number) => ("context", number),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Checker;
+    use crate::checker::Run;
+    use softacl_engine::Place;
+    use softacl_engine::probe::{Object, Probe, Window};
+
+    #[test]
+    fn a_leak_is_told_with_what_releases_it() {
+        let checker = Checker::default();
+        checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
+        checker.entered("aclrtMallocHost");
+        checker.allocated(Place::Pinned, 1 << 39, 64);
+        checker.entered("aclrtMalloc");
+        checker.allocated(Place::Device(0), 1 << 41, 64);
+        checker.entered("aclrtCreateEvent");
+        checker.created(Object::Event(1));
+        let findings = checker.report(Run::default()).findings;
+        let fixes: Vec<&str> = findings.iter().map(|found| &found.fix[..]).collect();
+        assert_eq!(fixes.len(), 3, "{fixes:?}");
+        assert_eq!((fixes[0], fixes[2]), ("free it (aclrtFreeHost)", "destroy it (aclrtDestroyEvent)"));
+        assert!(fixes[1].starts_with("free it (aclrtFree), or reset the device"), "{}", fixes[1]);
+    }
+
+    #[test]
+    fn a_late_call_names_the_end() {
+        let checker = Checker::default();
+        checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
+        checker.entered("aclFinalize");
+        checker.finalized(true);
+        checker.entered("aclrtDestroyStream");
+        let found = checker.report(Run::default()).findings.remove(0);
+        let roles: Vec<&str> = found.operations.iter().map(|part| part.role.as_str()).collect();
+        assert_eq!((found.id.as_str(), &roles[..]), ("L2", &["the call", "finalised here"][..]));
+        assert_eq!(found.operations[1].operation.function.as_deref(), Some("aclFinalize"));
     }
 }

@@ -12,12 +12,21 @@ pub(crate) fn draw_number() -> u64 {
     NUMBERS.fetch_add(1, Ordering::SeqCst)
 }
 
+/// The launch of a graph. The program does not see the streams of its tasks, but it knows the launch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Launch {
+    /// The task that waits for the end on a stream of the program; without one a call waits.
+    pub(crate) join: Option<Moment>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Operation {
     pub(crate) number: u64,
     pub(crate) name: &'static str,
     pub(crate) function: Option<&'static str>,
     pub(crate) at: Option<Moment>,
+    /// The launch of the graph that the task belongs to.
+    pub(crate) launch: Option<Launch>,
     pub(crate) thread: u32,
     pub(crate) touches: Box<[Touch]>,
     pub(crate) spot: Spot,
@@ -63,6 +72,7 @@ impl Operation {
             name,
             function,
             at,
+            launch: None,
             thread,
             touches: touches.into(),
             spot,
@@ -105,11 +115,25 @@ impl Operation {
         self.waited.set(time);
     }
 
+    /// The task as the program sees it: one of a graph is part of the task that runs the graph.
+    pub(crate) fn seen(&self) -> Option<Moment> {
+        self.launch.map_or(self.at, |launch| launch.join)
+    }
+
+    /// Whether one launch of a graph has submitted both.
+    pub(crate) fn shares_launch(&self, other: &Operation) -> bool {
+        self.launch.is_some() && other.launch.is_some() && (self.thread, self.entered) == (other.thread, other.entered)
+    }
+
     /// Who does it, in words.
     pub(crate) fn who(&self) -> String {
-        match self.at {
-            Some(Moment { stream, sequence }) => format!("task {sequence} of stream {stream}"),
-            None => format!("host thread {}", self.thread),
+        match (self.seen(), self.launch.is_some()) {
+            (Some(Moment { stream, sequence }), false) => format!("task {sequence} of stream {stream}"),
+            (Some(Moment { stream, sequence }), true) => {
+                format!("the graph launched as task {sequence} of stream {stream}")
+            }
+            (None, false) => format!("host thread {}", self.thread),
+            (None, true) => format!("the graph that host thread {} runs", self.thread),
         }
     }
 
@@ -132,9 +156,9 @@ impl Operation {
     pub(crate) fn shown(&self, ranges: Vec<finding::Bytes>) -> finding::Operation {
         finding::Operation {
             number: self.number,
-            what: self.what(),
+            what: if self.launch.is_some() { format!("{}, in a run of a graph", self.what()) } else { self.what() },
             function: self.function.map(str::to_owned),
-            actor: match self.at {
+            actor: match self.seen() {
                 Some(Moment { stream, sequence }) => finding::Actor::Stream { stream, sequence },
                 None => finding::Actor::Thread { thread: self.thread },
             },
@@ -146,5 +170,23 @@ impl Operation {
             finished: self.finished.get(),
             waited: self.waited.get(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_of_a_graph_is_told_as_the_task_that_the_program_launched() {
+        let mut task = Operation::for_test(1);
+        task.at = Some(Moment { stream: 3, sequence: 2 });
+        assert_eq!(task.who(), "task 2 of stream 3");
+        task.launch = Some(Launch { join: Some(Moment { stream: 1, sequence: 7 }) });
+        assert_eq!(task.who(), "the graph launched as task 7 of stream 1");
+        assert_eq!(task.shown(Vec::new()).actor, finding::Actor::Stream { stream: 1, sequence: 7 });
+        task.launch = Some(Launch { join: None });
+        assert_eq!(task.who(), "the graph that host thread 0 runs");
+        assert_eq!(task.shown(Vec::new()).actor, finding::Actor::Thread { thread: 0 });
     }
 }

@@ -6,7 +6,7 @@ use crate::finding::Severity;
 use crate::guard::Guard;
 use crate::ledger::Conflict;
 use crate::operation::Operation;
-use crate::state::{Evidence, Found, State, narrowest_wait};
+use crate::state::{Evidence, Found, State};
 use crate::witness;
 use softacl_engine::Place;
 use softacl_engine::probe::{Mode, Touch};
@@ -57,11 +57,14 @@ impl State {
             (false, true) => "no wait, no join and no semaphore that could be seen lies between them",
             (false, false) => "no wait lies between them",
         };
+        let where_to = match (operation.launch, operation.seen()) {
+            (None, Some(at)) => format!("submit to stream {}", at.stream),
+            _ => "launch one graph".to_owned(),
+        };
         let message = format!(
-            "threads {} and {} submit to stream {} and touch {}; the order of the two calls decides the result, and {why}",
+            "threads {} and {} {where_to} and touch {}; the order of the two calls decides the result, and {why}",
             conflict.earlier.thread,
             operation.thread,
-            at.stream,
             self.describe(conflict.address, conflict.len),
         );
         let near = Some((conflict.address, conflict.len));
@@ -77,7 +80,6 @@ impl State {
     }
 
     fn find_race(&mut self, operation: &Arc<Operation>, conflict: &Conflict) {
-        let Some(at) = conflict.earlier.at else { return };
         let (verb, does) = match (conflict.earlier_mode, conflict.later_mode) {
             (Mode::Write, Mode::Read) => ("reads", "writes"),
             (Mode::Read, _) => ("writes", "reads"),
@@ -85,21 +87,18 @@ impl State {
         };
         let near = Some((conflict.address, conflict.len));
         let bytes = self.describe(conflict.address, conflict.len);
-        let newest = self.newest(at);
         let (id, message, fix) = match operation.at {
             Some(_) => (
                 "S1",
                 format!(
-                    "{} ({}) {verb} {bytes}, which {} ({}) {does}, and no event orders the two streams",
+                    "{} ({}) {verb} {bytes}, which {} ({}) {does}, and no event orders the two {}",
                     operation.who(),
                     operation.what(),
                     conflict.earlier.who(),
                     conflict.earlier.what(),
+                    if operation.shares_launch(&conflict.earlier) { "branches of the graph" } else { "streams" },
                 ),
-                format!(
-                    "record an event on stream {} after task {} and let the other stream wait for it (aclrtRecordEvent, aclrtStreamWaitEvent) before the second operation",
-                    at.stream, at.sequence
-                ),
+                missing_event(&conflict.earlier, operation),
             ),
             None => (
                 "S2",
@@ -109,7 +108,7 @@ impl State {
                     conflict.earlier.who(),
                     conflict.earlier.what(),
                 ),
-                format!("wait before the synchronous call: {}", narrowest_wait(at, newest)),
+                format!("wait before the synchronous call: {}", self.narrowest_wait(&conflict.earlier)),
             ),
         };
         let evidence = vec![
@@ -176,14 +175,14 @@ impl State {
         let Some((touch, missing, first)) = unwritten else { return };
         let all = missing == touch.len;
         let message = format!(
-            "{} ({}) reads {}, of which {} never written; fresh device memory holds 0xa5 here and anything on a device",
+            "{} ({}) reads {}, of which {} written; fresh device memory holds 0xa5 here and anything on a device",
             operation.who(),
             operation.what(),
             self.describe(touch.address, touch.len),
             if all {
-                "nothing was".to_owned()
+                "nothing was ever".to_owned()
             } else {
-                format!("{missing}, from byte {} on, were", first - touch.address)
+                format!("{missing}, from byte {} on, were never", first - touch.address)
             },
         );
         // A block that is filled in part is copied whole by many a correct program.
@@ -212,8 +211,6 @@ impl State {
         let whole = Touch { address: start, len: size, mode: Mode::Write };
         let conflicts = self.ledger.conflicts(&whole, self.clocks.host());
         let Some(conflict) = conflicts.iter().max_by_key(|conflict| conflict.earlier.number) else { return };
-        let Some(at) = conflict.earlier.at else { return };
-        let newest = self.newest(at);
         let tasks: HashSet<u64> = conflicts.iter().map(|conflict| conflict.earlier.number).collect();
         let (id, what) = match place {
             Place::Device(_) => ("L3", "device memory was freed"),
@@ -233,8 +230,23 @@ impl State {
             self.evidence("given back here", operation, None),
         ];
         evidence.extend(self.made(start));
-        let fix = format!("wait before giving the memory back: {}", narrowest_wait(at, newest));
+        let fix = format!("wait before giving the memory back: {}", self.narrowest_wait(&conflict.earlier));
         self.find(Found { id, severity: Severity::Proven, message, fix, count: 1, evidence });
+    }
+}
+
+/// What would order two tasks of different streams.
+fn missing_event(earlier: &Operation, later: &Operation) -> String {
+    let calls = "(aclrtRecordEvent, aclrtStreamWaitEvent)";
+    match earlier.seen() {
+        _ if earlier.shares_launch(later) => format!(
+            "while the graph is captured, record an event on the stream of the first one and let that of the second one wait for it {calls}"
+        ),
+        Some(at) => format!(
+            "record an event on stream {} after task {} and let the other stream wait for it {calls} before the second operation",
+            at.stream, at.sequence
+        ),
+        None => "submit the second operation when the call that runs the graph has returned".to_owned(),
     }
 }
 
@@ -258,16 +270,7 @@ mod tests {
     }
 
     fn submit(checker: &Checker, sequence: u64) {
-        checker.submitted(&Submitted {
-            at: Moment { stream: 1, sequence },
-            name: "copy",
-            touches: &[Touch { address: 1 << 41, len: 64, mode: Mode::Write }],
-            is_batch: false,
-            is_host_function: false,
-            after: None,
-            event: None,
-            waits_for_a_sign: false,
-        });
+        copy(checker, Moment { stream: 1, sequence }, Mode::Write);
     }
 
     /// Severities of S3 after one thread has submitted, and then another one that entered its call before or after.
@@ -309,5 +312,58 @@ mod tests {
     #[test]
     fn calls_one_after_the_other_may_be_ordered_by_something_unseen() {
         assert_eq!(two_threads(false), [Severity::Advice]);
+    }
+
+    fn touch(checker: &Checker, at: Moment, mode: Mode) {
+        checker.entered(COPY);
+        copy(checker, at, mode);
+    }
+
+    fn copy(checker: &Checker, at: Moment, mode: Mode) {
+        let touches = [Touch { address: 1 << 41, len: 64, mode }];
+        checker.submitted(&Submitted {
+            at,
+            name: "copy",
+            touches: &touches,
+            is_batch: false,
+            is_host_function: false,
+            after: None,
+            event: None,
+            waits_for_a_sign: false,
+        });
+    }
+
+    #[test]
+    fn a_task_of_a_graph_is_told_by_the_stream_that_launched_it() {
+        let checker = checker();
+        checker.allocated(softacl_engine::Place::Device(0), 1 << 41, 64);
+        checker.launched(&[7], Some(Moment { stream: 1, sequence: 1 }));
+        touch(&checker, Moment { stream: 7, sequence: 2 }, Mode::Write);
+        touch(&checker, Moment { stream: 2, sequence: 1 }, Mode::Read);
+        let found = checker.report(Run::default()).findings.remove(0);
+        assert!(found.message.contains("the graph launched as task 1 of stream 1"), "{}", found.message);
+        assert!(found.fix.starts_with("record an event on stream 1 after task 1"), "{}", found.fix);
+        assert!(!format!("{found:?}").contains("stream: 7"), "{found:?}");
+    }
+
+    #[test]
+    fn branches_of_a_graph_are_ordered_where_it_is_captured() {
+        let checker = checker();
+        checker.entered("aclmdlRIExecuteAsync");
+        checker.launched(&[7, 8], Some(Moment { stream: 1, sequence: 1 }));
+        copy(&checker, Moment { stream: 7, sequence: 2 }, Mode::Write);
+        copy(&checker, Moment { stream: 8, sequence: 1 }, Mode::Write);
+        let found = checker.report(Run::default()).findings.remove(0);
+        assert!(found.message.ends_with("no event orders the two branches of the graph"), "{}", found.message);
+        assert!(found.fix.starts_with("while the graph is captured"), "{}", found.fix);
+    }
+
+    #[test]
+    fn memory_that_nobody_wrote_is_told_so() {
+        let checker = checker();
+        checker.allocated(softacl_engine::Place::Device(0), 1 << 41, 128);
+        touch(&checker, Moment { stream: 1, sequence: 1 }, Mode::Read);
+        let found = checker.report(Run::default()).findings.into_iter().find(|found| found.id == "U1").unwrap();
+        assert!(found.message.contains("of which nothing was ever written;"), "{}", found.message);
     }
 }

@@ -3,11 +3,16 @@
 
 use crate::finding::Severity;
 use crate::operation::Operation;
-use crate::state::{Evidence, Found, State, Unanswered};
+use crate::state::{Allocation, Evidence, Found, State, Taken, Unanswered};
 use softacl_engine::probe::{Note, Object};
 use softacl_engine::{Error, Place};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Contexts that a finding shows to a thread that has none.
+const CONTEXTS: usize = 3;
+/// The place that the engine names when pinned memory runs out.
+const PINNED: &str = "the host (pinned)";
 /// The alignment that the documents of the asynchronous copy ask for.
 const ALIGNMENT: usize = 64;
 
@@ -17,10 +22,12 @@ impl State {
         let is_batch = function.contains("MemcpyBatch");
         let code = error.code();
         let (id, severity, fix): (_, _, &str) = match error {
-            Error::Handle { what, handle } if self.was_reset(what, *handle) => {
+            Error::Handle { what, handle } if self.reset_of(what, *handle).is_some() => {
                 ("L2", Severity::Proven, "make the stream or event anew after the reset, or reset the device last")
             }
-            Error::NotAllocated { device, .. } if self.reset_devices.contains(device) => {
+            Error::NotAllocated { address, .. } | Error::NotAStart { address, .. }
+                if self.taker(*address).is_some() =>
+            {
                 ("L2", Severity::Proven, "allocate anew after the reset: it released all memory of the device")
             }
             Error::OtherContext { .. } => (
@@ -28,6 +35,8 @@ impl State {
                 Severity::Proven,
                 "make the context of the stream current in this thread (aclrtSetDevice or aclrtSetCurrentContext)",
             ),
+            // Who asks has a use for the answer that there is none.
+            Error::NoContext if function.starts_with("aclrtGet") => return,
             Error::NoContext => (
                 "C2",
                 Severity::Proven,
@@ -42,12 +51,20 @@ impl State {
             Error::Range(_)
             | Error::NotAllocated { .. }
             | Error::PinnedNotAllocated { .. }
-            | Error::NotAStart(_)
+            | Error::NotAStart { .. }
             | Error::Capacity { .. } => {
                 ("M1", Severity::Proven, "keep the range inside its allocation, and the allocation alive")
             }
-            Error::NoStream { .. } | Error::NoEvent { .. } | Error::OutOfMemory { .. } => {
+            Error::NoStream { .. } | Error::NoEvent { .. } => {
                 ("R1", Severity::Proven, "release what is no longer used, or use less: this is the limit of the chip")
+            }
+            // Many a program takes what there is, and then frees or makes do. Only who goes on without is wrong.
+            Error::OutOfMemory { .. } => {
+                self.exhausted.insert(operation.thread, Arc::clone(operation));
+                ("R1", Severity::Advice, "release what is no longer used, or use less: this is all that there is")
+            }
+            Error::Null(_) if self.exhausted.contains_key(&operation.thread) => {
+                return self.find_unnoticed(function, error, operation);
             }
             _ => {
                 if function.contains("Async") {
@@ -56,18 +73,86 @@ impl State {
                 return;
             }
         };
-        let message = format!("{function} failed with {code}: {error}");
+        let mut message = format!("{function} failed with {code}: {error}");
         let mut evidence = vec![self.evidence("the call", operation, None)];
-        evidence.extend(self.culprit(error));
+        if id == "L2" {
+            evidence.extend(self.reset_behind(error).map(|reset| self.evidence("reset here", reset, None)));
+        }
+        evidence.extend(self.culprits(error));
+        if let Some((made, share)) = self.most_made(error) {
+            message += &share;
+            evidence.push(self.evidence("most made here", &made, None));
+        }
         self.find(Found { id, severity, message, fix: fix.to_owned(), count: 1, evidence });
     }
 
-    /// Where the thing was made that a refusal is about.
-    fn culprit(&self, error: &Error) -> Option<Evidence> {
-        match error {
-            Error::Range(range) => self.made(range.start),
-            _ => None,
+    /// R1: memory was refused, and the program went on with the address that it did not get.
+    fn find_unnoticed(&mut self, function: &'static str, error: &Error, operation: &Arc<Operation>) {
+        let Some(refused) = self.exhausted.remove(&operation.thread) else { return };
+        let used = self.evidence("used here", operation, None);
+        let is_it = |found: &&mut Found| found.id == "R1" && found.evidence[0].operation.spot == refused.spot;
+        // It was told as advice.
+        let Some(found) = self.found.iter_mut().rev().find(is_it) else { return };
+        if found.severity == Severity::Advice {
+            found.severity = Severity::Proven;
+            found.message +=
+                &format!("; the program went on without it, and {function} failed with {}: {error}", error.code());
+            "look at the code that the call returns, and do without the memory".clone_into(&mut found.fix);
+            found.evidence.insert(1, used);
         }
+    }
+
+    /// Where the things were made that a refusal is about.
+    fn culprits(&self, error: &Error) -> Vec<Evidence> {
+        let created = |role, object| Some(self.evidence(role, self.objects.get(&object)?, None));
+        match error {
+            Error::Range(range) => self.made(range.start).into_iter().collect(),
+            Error::OtherContext { stream, theirs, ours, .. } => [
+                stream.and_then(|stream| created("the stream", Object::Stream(stream))),
+                created("its context", Object::Context(theirs.context)),
+                ours.and_then(|ours| created("the current context", Object::Context(ours.context))),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
+            Error::NoContext => {
+                let mut contexts: Vec<_> =
+                    self.objects.iter().filter(|(object, _)| matches!(object, Object::Context(_))).collect();
+                contexts.sort_by_key(|(_, made)| made.number);
+                contexts.into_iter().map(|(_, made)| self.evidence("a context", made, None)).take(CONTEXTS).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Where most of that was made which has reached its limit, and how much it is of all.
+    fn most_made(&self, error: &Error) -> Option<(Arc<Operation>, String)> {
+        let objects = |is_kind: fn(&Object) -> bool| -> Vec<(&Arc<Operation>, usize)> {
+            self.objects.iter().filter(|(object, _)| is_kind(object)).map(|(_, made)| (made, 1)).collect()
+        };
+        let (made, what) = match error {
+            Error::NoStream { .. } => (objects(|object| matches!(object, Object::Stream(_))), "streams"),
+            Error::NoEvent { .. } => (objects(|object| matches!(object, Object::Event(_))), "events"),
+            Error::OutOfMemory { place, .. } => {
+                let is_there = |allocation: &&Allocation| match allocation.place {
+                    Place::Device(device) => *place == format!("device {device}"),
+                    _ => place == PINNED && !allocation.is_registered,
+                };
+                let there = self.allocations.values().filter(is_there);
+                (there.map(|allocation| (&allocation.made, allocation.size)).collect(), "bytes")
+            }
+            _ => return None,
+        };
+        let total: usize = made.iter().map(|(_, share)| share).sum();
+        let mut places: BTreeMap<u64, (usize, &Arc<Operation>)> = BTreeMap::new();
+        for (made, share) in made {
+            places.entry(made.spot.key()).or_insert((0, made)).0 += share;
+        }
+        let (share, made) = places.into_values().max_by_key(|(share, made)| (*share, made.number))?;
+        Some((
+            Arc::clone(made),
+            format!("; {share} of the {total} {what} that the program has there come from one place"),
+        ))
     }
 
     /// A batch failed and its fail index names no entry.
@@ -161,14 +246,29 @@ impl State {
         self.find(Found { id: "D1", severity: Severity::Advice, message, fix, count: 1, evidence });
     }
 
-    fn was_reset(&self, what: &str, handle: usize) -> bool {
+    /// The reset that took an object with it.
+    fn reset_of(&self, what: &str, handle: usize) -> Option<&Arc<Operation>> {
         let index = (handle & 0xf_ffff) as u32;
         let object = if what == "event" { Object::Event(index) } else { Object::Stream(index) };
-        self.reset.contains(&object)
+        self.reset.get(&object)
+    }
+
+    /// The reset that took the memory at an address with it.
+    fn taker(&self, address: usize) -> Option<&Arc<Operation>> {
+        let (start, taken) = self.taken.range(..=address).next_back()?;
+        (address - start < taken.size).then_some(&taken.by)
+    }
+
+    fn reset_behind(&self, error: &Error) -> Option<&Arc<Operation>> {
+        match error {
+            Error::Handle { what, handle } => self.reset_of(what, *handle),
+            Error::NotAllocated { address, .. } | Error::NotAStart { address, .. } => self.taker(*address),
+            _ => None,
+        }
     }
 
     /// The memory of a device went away with its last context.
-    pub(crate) fn clear(&mut self, device: u32) {
+    pub(crate) fn clear(&mut self, device: u32, by: &Arc<Operation>) {
         let gone: Vec<(usize, usize)> = self
             .allocations
             .iter()
@@ -179,8 +279,8 @@ impl State {
             self.allocations.remove(&start);
             self.ledger.forget(start, size);
             self.written.remove(start, size);
+            self.taken.insert(start, Taken { size, by: Arc::clone(by) });
         }
-        self.reset_devices.insert(device);
     }
 }
 
@@ -194,4 +294,128 @@ fn replacement(function: &str) -> Option<&'static str> {
         "aclmdlRIDebugPrint" => "aclmdlRIDebugJsonPrint",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Checker;
+    use crate::checker::Run;
+    use crate::finding::Finding;
+    use softacl_engine::Owner;
+    use softacl_engine::probe::{Probe, Window};
+
+    const DEVICE: Place = Place::Device(0);
+
+    fn checker() -> Checker {
+        let checker = Checker::default();
+        checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
+        checker
+    }
+
+    fn out_of_memory(checker: &Checker) {
+        checker.entered("aclrtMalloc");
+        let error = Error::OutOfMemory { place: "device 0".to_owned(), asked: 64, free: 0, total: 128 };
+        checker.refused("aclrtMalloc", &error);
+    }
+
+    fn findings(checker: &Checker, id: &str) -> Vec<Finding> {
+        let found = checker.report(Run::default()).findings;
+        found.into_iter().filter(|finding| finding.id == id).collect()
+    }
+
+    fn roles(finding: &Finding) -> Vec<&str> {
+        finding.operations.iter().map(|part| part.role.as_str()).collect()
+    }
+
+    #[test]
+    fn running_out_of_memory_is_advice_and_says_who_has_it() {
+        let checker = checker();
+        checker.entered("aclrtMalloc");
+        checker.allocated(DEVICE, 1 << 41, 32);
+        checker.allocated(Place::Device(1), 1 << 42, 4096);
+        checker.allocated(DEVICE, (1 << 41) + 4096, 96);
+        out_of_memory(&checker);
+        checker.entered("aclrtFree");
+        checker.freed(DEVICE, 1 << 41);
+        checker.entered("aclrtMemset");
+        checker.refused("aclrtMemset", &Error::Null("devPtr"));
+        let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
+        assert_eq!(found.severity, Severity::Advice);
+        assert!(
+            found.message.ends_with("96 of the 128 bytes that the program has there come from one place"),
+            "{found:?}"
+        );
+        assert_eq!(roles(found), ["the call", "most made here"]);
+    }
+
+    #[test]
+    fn to_go_on_without_the_memory_is_proven() {
+        let checker = checker();
+        out_of_memory(&checker);
+        checker.entered("aclrtMemset");
+        checker.refused("aclrtMemset", &Error::Null("devPtr"));
+        let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
+        assert_eq!(found.severity, Severity::Proven);
+        assert!(found.message.contains("went on without it, and aclrtMemset failed"), "{}", found.message);
+        assert_eq!(roles(found), ["the call", "used here"]);
+    }
+
+    #[test]
+    fn to_ask_for_the_context_is_no_mistake() {
+        let checker = checker();
+        checker.entered("aclrtSetDevice");
+        checker.created(Object::Context(0));
+        checker.refused("aclrtGetDevice", &Error::NoContext);
+        checker.refused("aclrtGetCurrentContext", &Error::NoContext);
+        assert_eq!(findings(&checker, "C2"), []);
+        checker.refused("aclrtMalloc", &Error::NoContext);
+        let [found] = &findings(&checker, "C2")[..] else { panic!("one finding") };
+        assert_eq!(roles(found), ["the call", "a context"]);
+    }
+
+    #[test]
+    fn a_stream_of_another_context_comes_with_all_places() {
+        let checker = checker();
+        [Object::Context(0), Object::Context(1), Object::Stream(5)].into_iter().for_each(|made| checker.created(made));
+        let owner = |context| Owner { context, device: 0 };
+        let error = Error::OtherContext { what: "stream", stream: Some(5), theirs: owner(1), ours: Some(owner(0)) };
+        checker.refused("aclrtRecordEvent", &error);
+        let [found] = &findings(&checker, "C1")[..] else { panic!("one finding") };
+        assert_eq!(roles(found), ["the call", "the stream", "its context", "the current context"]);
+        assert!(found.message.contains("context 1 of device 0") && found.message.contains("context 0 of device 0"));
+    }
+
+    #[test]
+    fn what_a_reset_took_names_the_reset_until_it_is_used_again() {
+        let checker = checker();
+        let free = |address| {
+            checker.entered("aclrtFree");
+            checker.refused("aclrtFree", &Error::NotAStart { address, whose: String::new() });
+        };
+        checker.allocated(DEVICE, 1 << 41, 4096);
+        checker.entered("aclrtResetDevice");
+        checker.cleared(0);
+        free(1 << 41);
+        let [found] = &findings(&checker, "L2")[..] else { panic!("one finding") };
+        assert_eq!(roles(found), ["the call", "reset here"]);
+        checker.allocated(DEVICE, 1 << 41, 64);
+        checker.freed(DEVICE, 1 << 41);
+        free(1 << 41);
+        assert_eq!((findings(&checker, "L2")[0].count, findings(&checker, "M1").len()), (1, 1));
+    }
+
+    #[test]
+    fn the_limit_of_streams_says_where_most_were_made() {
+        let checker = checker();
+        checker.entered("aclrtCreateStream");
+        checker.created(Object::Stream(0));
+        // One call in a loop, which the compiler must not know the length of.
+        for stream in 1..std::hint::black_box(8) {
+            checker.created(Object::Stream(stream));
+        }
+        checker.refused("aclrtCreateStream", &Error::NoStream { device: 0, limit: 8, soc: String::new() });
+        let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
+        assert!(found.message.ends_with("; 7 of the 8 streams that the program has there come from one place"));
+    }
 }

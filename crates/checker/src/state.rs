@@ -7,13 +7,13 @@ use crate::clock::Clocks;
 use crate::finding::{self, Severity};
 use crate::guard::Guard;
 use crate::ledger::Ledger;
-use crate::operation::{Operation, draw_number};
+use crate::operation::{Launch, Operation, draw_number};
 use crate::place::Spot;
 use crate::ranges::Ranges;
 use softacl_engine::probe::{Mode, Moment, Object, Touch};
 use softacl_engine::{Error, Place};
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -90,6 +90,13 @@ pub(crate) struct Allocation {
     pub(crate) is_registered: bool,
 }
 
+/// Device memory that a reset took away, and the reset.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) size: usize,
+    pub(crate) by: Arc<Operation>,
+}
+
 /// What a page of a source held before the host touched it, and the touch.
 #[derive(Debug)]
 pub(crate) struct Before {
@@ -151,13 +158,19 @@ pub(crate) struct State {
     pub(crate) objects: HashMap<Object, Arc<Operation>>,
     /// Tasks that record an event or wait for it.
     pub(crate) event_uses: BTreeMap<u32, Vec<Moment>>,
-    /// Objects and devices that a reset took away.
-    pub(crate) reset: HashSet<Object>,
-    pub(crate) reset_devices: HashSet<u32>,
+    /// Streams of runs of graphs, which the program does not see, and the newest launch of each.
+    pub(crate) launches: HashMap<u32, Launch>,
+    /// Objects that a reset took away, and the reset.
+    pub(crate) reset: HashMap<Object, Arc<Operation>>,
+    /// Memory that a reset took away, by first byte.
+    pub(crate) taken: BTreeMap<usize, Taken>,
     pub(crate) failures: Vec<(Arc<Operation>, String)>,
     /// By thread: an asynchronous operation that was refused, and that the thread has not reacted to.
     pub(crate) unanswered: BTreeMap<u32, Unanswered>,
-    pub(crate) is_finalized: bool,
+    /// By thread: a request for memory that was refused, since when the thread has not tried again or freed any.
+    pub(crate) exhausted: BTreeMap<u32, Arc<Operation>>,
+    /// Where the program said that it is finished.
+    pub(crate) finalized: Option<Arc<Operation>>,
     pub(crate) found: Vec<Found>,
     known: HashMap<(&'static str, Vec<u64>), usize>,
     pub(crate) recent: VecDeque<Arc<Operation>>,
@@ -204,7 +217,9 @@ impl State {
         time: f64,
     ) -> Arc<Operation> {
         let Facts { name, at, touches } = facts;
-        let operation = Arc::new(Operation::new(number, name, function, at, thread, touches, spot, time));
+        let mut operation = Operation::new(number, name, function, at, thread, touches, spot, time);
+        operation.launch = at.and_then(|at| self.launches.get(&at.stream).copied());
+        let operation = Arc::new(operation);
         if self.recent.len() == DRAWN {
             self.recent.pop_front();
         }
@@ -375,20 +390,21 @@ impl State {
     }
 }
 
+impl State {
+    /// The narrowest wait that covers a task.
+    pub(crate) fn narrowest_wait(&self, task: &Operation) -> String {
+        let Some(at) = task.seen() else { return "the end of the call that runs the graph".to_owned() };
+        match self.newest(at).saturating_sub(at.sequence) {
+            0 => format!("aclrtSynchronizeStream on stream {}, or an event recorded right after it", at.stream),
+            behind => format!(
+                "aclrtSynchronizeEvent on an event recorded on stream {} right after it ({behind} more tasks are queued behind it)",
+                at.stream,
+            ),
+        }
+    }
+}
+
 /// Microseconds since the start.
 pub(crate) fn micros(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e6
-}
-
-/// The narrowest wait that covers a task.
-pub(crate) fn narrowest_wait(at: Moment, newest: u64) -> String {
-    if at.sequence == newest {
-        format!("aclrtSynchronizeStream on stream {}, or an event recorded right after it", at.stream)
-    } else {
-        format!(
-            "aclrtSynchronizeEvent on an event recorded on stream {} right after it ({} more tasks are queued behind it)",
-            at.stream,
-            newest - at.sequence
-        )
-    }
 }

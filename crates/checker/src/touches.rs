@@ -4,7 +4,7 @@ use crate::finding::Severity;
 use crate::fingerprint::{self, Difference, Print};
 use crate::guard::{Guard, HostTouch, PAGE};
 use crate::operation::{Operation, draw_number};
-use crate::state::{Before, Evidence, Facts, Flight, Found, State, narrowest_wait};
+use crate::state::{Before, Evidence, Facts, Flight, Found, State};
 use softacl_engine::probe::{Mode, Moment, Touch};
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,9 +26,9 @@ impl State {
         let ranges = [Touch { address, len: 1, mode }];
         let facts = Facts { name, at: None, touches: &ranges };
         let operation = self.operation_at(number, facts, spot, thread, call, time);
-        for (at, flight, hit) in self.hits(address, function) {
+        for (flight, hit) in self.hits(address, function) {
             if hit.mode == Mode::Write {
-                self.find_early_touch(at, &flight, &hit, &operation, is_write, address);
+                self.find_early_touch(&flight, &hit, &operation, is_write, address);
             }
         }
         if !before.is_empty() && function.is_none() {
@@ -39,7 +39,7 @@ impl State {
     /// Ranges of tasks in flight that contain an address. A host function may touch what comes before
     /// it and what comes after it; anybody may touch what waits for a sign or for a host function, which may have
     /// handed the memory to whoever touches it.
-    fn hits(&self, address: usize, function: Option<Moment>) -> Vec<(Moment, Arc<Operation>, Touch)> {
+    fn hits(&self, address: usize, function: Option<Moment>) -> Vec<(Arc<Operation>, Touch)> {
         let inside = |touch: &&Touch| address.wrapping_sub(touch.address) < touch.len;
         let allowed = |flight: &Flight| {
             !function.is_some_and(|at| self.clocks.of(at).covers(flight.at) || self.clocks.of(flight.at).covers(at))
@@ -49,21 +49,19 @@ impl State {
         self.flights()
             .filter_map(|flight| {
                 let touch = flight.operation.touches.iter().find(inside).filter(|_| allowed(flight))?;
-                Some((flight.at, Arc::clone(&flight.operation), *touch))
+                Some((Arc::clone(&flight.operation), *touch))
             })
             .collect()
     }
 
     fn find_early_touch(
         &mut self,
-        at: Moment,
         copy: &Arc<Operation>,
         hit: &Touch,
         touch: &Arc<Operation>,
         is_write: bool,
         address: usize,
     ) {
-        let newest = self.newest(at);
         let verb = if is_write { "wrote" } else { "read" };
         let state = if copy.has_started() { "had run, but the program could not know" } else { "had not run yet" };
         let message = format!(
@@ -75,7 +73,7 @@ impl State {
         let near = Some((hit.address, hit.len));
         let mut evidence = vec![self.evidence("the copy", copy, near), self.evidence("the touch", touch, None)];
         evidence.extend(self.made(hit.address));
-        let fix = format!("wait before touching the destination: {}", narrowest_wait(at, newest));
+        let fix = format!("wait before touching the destination: {}", self.narrowest_wait(copy));
         self.find(Found { id: "H3", severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 
@@ -86,7 +84,7 @@ impl State {
             return;
         }
         let (operation, since, changes) = (Arc::clone(&flight.operation), flight.since, changes(&flight.prints));
-        if self.compare_sources(guard, at, &operation, since, changes, 1)
+        if self.compare_sources(guard, &operation, since, changes, 1)
             && let Some(flight) = self.flight(at)
         {
             // When the flight ends, only what came later is looked at.
@@ -99,14 +97,13 @@ impl State {
     /// A flight has ended that never started, or that started before its source was changed.
     pub(crate) fn compare_landed(&mut self, guard: &Guard, flight: &Flight) {
         let count = u64::from(!flight.is_told);
-        self.compare_sources(guard, flight.at, &flight.operation, flight.since, changes(&flight.prints), count);
+        self.compare_sources(guard, &flight.operation, flight.since, changes(&flight.prints), count);
     }
 
     /// Whether any source has changed, which is told.
     fn compare_sources(
         &mut self,
         guard: &Guard,
-        at: Moment,
         copy: &Arc<Operation>,
         since: u64,
         mut changes: Vec<(usize, Difference)>,
@@ -158,11 +155,10 @@ impl State {
                 ""
             },
         );
-        let newest = self.newest(at);
         let mut evidence: Vec<Evidence> = vec![self.evidence("the copy", copy, Some((source.address, source.len)))];
         evidence.extend(by.as_ref().map(|by| self.evidence("the write", by, None)));
         evidence.extend(self.made(source.address));
-        let fix = format!("wait before changing the source: {}", narrowest_wait(at, newest));
+        let fix = format!("wait before changing the source: {}", self.narrowest_wait(copy));
         self.find(Found { id: "H1", severity: Severity::Proven, message, fix, count, evidence });
         true
     }

@@ -1,9 +1,11 @@
 //! `softacl chips`: the chips that can be chosen, with their numbers and where those come from.
 
+use crate::output;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
 use softacl_profiles::{Chip, cann_versions, chips, profile};
+use std::fmt::Write as _;
 
 /// List the chips and CANN versions, or everything known about one chip.
 #[derive(Args)]
@@ -22,19 +24,20 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     };
     if arguments.json {
         let chips: Vec<Value> = chosen.iter().map(|chip| as_json(chip)).collect();
-        println!("{}", serde_json::to_string_pretty(&chips)?);
-        return Ok(());
+        return output::print(serde_json::to_string_pretty(&chips)? + "\n");
     }
     if arguments.name.is_some() {
-        describe(chosen[0]);
-        return Ok(());
+        return output::print(describe(chosen[0])?);
     }
-    println!(
+    let mut text = String::new();
+    writeln!(
+        text,
         "{:<12} {:<8} {:<18} {:<7} {:>6} {:>8} {:>8}  copies",
         "family", "product", "SoC name", "forms", "memory", "streams", "events"
-    );
+    )?;
     for chip in chosen {
-        println!(
+        writeln!(
+            text,
             "{:<12} {:<8} {:<18} {:<7} {:>4} G {:>8} {:>8}  {}",
             chip.family,
             chip.product,
@@ -44,38 +47,40 @@ pub fn main(arguments: &Arguments) -> Result<()> {
             chip.limits.streams,
             chip.limits.events,
             copies(chip),
-        );
+        )?;
     }
     let versions: Vec<&str> = cann_versions().iter().map(|cann| cann.version.as_str()).collect();
-    println!("\nCANN versions (SOFTACL_CANN): {}", versions.join(", "));
-    println!("Choose with SOFTACL_SOC or `softacl run --soc`; `softacl chips Ascend910B` says everything about one.");
-    Ok(())
+    writeln!(text, "\nCANN versions (SOFTACL_CANN): {}", versions.join(", "))?;
+    text += "Choose with SOFTACL_SOC or `softacl run --soc`; `softacl chips Ascend910B` says everything about one.\n";
+    output::print(text)
 }
 
-fn describe(chip: &Chip) {
-    println!("{} ({})\n", chip.family, chip.product);
-    println!("SoC names      {}", chip.socs.join(", "));
-    println!("forms          {}", forms(chip));
-    println!("memory         {} GiB per device", chip.memory_gib);
-    println!("limits         {} streams, {} events per device", chip.limits.streams, chip.limits.events);
-    println!("copies         {}", copies(chip));
+fn describe(chip: &Chip) -> Result<String> {
+    let mut text = String::new();
+    writeln!(text, "{} ({})\n", chip.family, chip.product)?;
+    writeln!(text, "SoC names      {}", chip.socs.join(", "))?;
+    writeln!(text, "forms          {}", forms(chip))?;
+    writeln!(text, "memory         {} GiB per device", chip.memory_gib)?;
+    writeln!(text, "limits         {} streams, {} events per device", chip.limits.streams, chip.limits.events)?;
+    writeln!(text, "copies         {}", copies(chip))?;
     let peer = match (chip.peer.supported, chip.peer.enable_required) {
         (false, _) => "no",
         (true, true) => "yes, once both devices enable it",
         (true, false) => "yes, without enabling",
     };
-    println!("peer access    {peer}");
+    writeln!(text, "peer access    {peer}")?;
     if let Some(cores) = &chip.cores {
-        println!("cores          {} cube, {} vector, {} AI CPU", cores.cube, cores.vector, cores.aicpu);
+        writeln!(text, "cores          {} cube, {} vector, {} AI CPU", cores.cube, cores.vector, cores.aicpu)?;
     }
     for link in &chip.links {
         let [low, high] = link.gigabytes_per_second;
-        println!("link           {}: {low} to {high} GB/s ({})", link.path, link.source);
+        writeln!(text, "link           {}: {low} to {high} GB/s ({})", link.path, link.source)?;
     }
-    println!("\nSources");
+    writeln!(text, "\nSources")?;
     for (section, source) in &chip.sources {
-        println!("  {section:<12} {source}");
+        writeln!(text, "  {section:<12} {source}")?;
     }
+    Ok(text)
 }
 
 fn forms(chip: &Chip) -> String {

@@ -1,9 +1,11 @@
 //! `softacl env`: every variable that softacl reads.
 
+use crate::output;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 use std::env;
+use std::fmt::Write as _;
 
 /// List every environment variable that softacl reads, its value now and its meaning.
 #[derive(Args)]
@@ -20,16 +22,16 @@ pub fn main(arguments: &Arguments) -> Result<()> {
             .iter()
             .map(|v| json!({ "name": v.name, "value": now(v.name), "default": v.default, "meaning": v.meaning }))
             .collect();
-        println!("{}", serde_json::to_string_pretty(&all)?);
-        return Ok(());
+        return output::print(serde_json::to_string_pretty(&all)? + "\n");
     }
+    let mut text = String::new();
     for variable in ascendcl_capi::VARIABLES {
         let value = match now(variable.name) {
             Some(value) => format!("{value} (set)"),
             None if variable.default.is_empty() => "not set".to_owned(),
             None => format!("{} (default)", variable.default),
         };
-        println!("{} = {value}\n    {}", variable.name, variable.meaning);
+        writeln!(text, "{} = {value}\n    {}", variable.name, variable.meaning)?;
     }
-    Ok(())
+    output::print(text)
 }

@@ -1,5 +1,6 @@
 //! `softacl explain`: what an error code or a finding of the checker means.
 
+use crate::output;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::{Deserialize, Serialize};
@@ -54,13 +55,13 @@ fn page(rule: &Rule) -> String {
 pub fn main(arguments: &Arguments) -> Result<()> {
     let wanted = arguments.code.trim();
     if let Some(rule) = rule::rule(wanted) {
-        if arguments.json {
+        let text = if arguments.json {
             let text = json!({ "id": rule.id, "title": rule.title, "help": rule.help, "page": page(rule) });
-            println!("{}", serde_json::to_string_pretty(&text)?);
+            serde_json::to_string_pretty(&text)?
         } else {
-            println!("{}", page(rule));
-        }
-        return Ok(());
+            page(rule)
+        };
+        return output::print(text + "\n");
     }
     let codes = codes();
     let found = match wanted.parse::<i32>() {
@@ -69,25 +70,21 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     };
     let Some(code) = found else { bail!("{}", unknown(wanted, &codes)) };
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(code)?);
-        return Ok(());
+        return output::print(serde_json::to_string_pretty(code)? + "\n");
     }
-    println!("{} {}\n\n{}\n", code.value, code.name, code.meaning);
-    section("Likely causes", &code.causes);
-    section("What to check", &code.checks);
-    section("Returned by", &code.returned_by);
-    Ok(())
+    let mut text = format!("{} {}\n\n{}\n\n", code.value, code.name, code.meaning);
+    text += &section("Likely causes", &code.causes);
+    text += &section("What to check", &code.checks);
+    text += &section("Returned by", &code.returned_by);
+    output::print(text)
 }
 
-fn section(title: &str, lines: &[String]) {
+fn section(title: &str, lines: &[String]) -> String {
     if lines.is_empty() {
-        return;
+        return String::new();
     }
-    println!("{title}:");
-    for line in lines {
-        println!("  - {line}");
-    }
-    println!();
+    let lines: String = lines.iter().map(|line| format!("  - {line}\n")).collect();
+    format!("{title}:\n{lines}\n")
 }
 
 /// Says what is near, so that a mistyped code is found.

@@ -10,10 +10,12 @@ mod explain;
 mod library;
 mod machine;
 mod npu_smi;
+mod output;
 mod run;
 
 use clap::{Parser, Subcommand};
 use std::ffi::OsStr;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
         return match npu_smi::run(&words.collect::<Vec<_>>()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                eprintln!("{error:#}");
+                output::tell(format_args!("{error:#}"));
                 ExitCode::FAILURE
             }
         };
@@ -67,8 +69,14 @@ fn main() -> ExitCode {
         Err(message) => {
             // Not the code that clap would choose: 2 says that something was proven.
             let wrong = message.use_stderr();
-            let _ = message.print();
-            return if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+            return match message.print().and_then(|()| io::stdout().flush()) {
+                Err(error) if !wrong => {
+                    output::tell(format_args!("softacl: could not write to standard output: {error}"));
+                    ExitCode::FAILURE
+                }
+                _ if wrong => ExitCode::FAILURE,
+                _ => ExitCode::SUCCESS,
+            };
         }
     };
     let done = |()| ExitCode::SUCCESS;
@@ -85,7 +93,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("softacl: {error:#}");
+            output::tell(format_args!("softacl: {error:#}"));
             ExitCode::FAILURE
         }
     }

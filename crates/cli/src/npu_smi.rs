@@ -3,6 +3,7 @@
 //! It says that it is softacl, and `NA` for everything that only a card has. It knows `info` and `info -l`;
 //! whatever else the tool of a card can do is refused.
 
+use crate::output;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use std::ffi::OsString;
@@ -34,8 +35,7 @@ pub fn run(words: &[OsString]) -> Result<()> {
             words.join(" ")
         ),
     };
-    print!("{text}");
-    Ok(())
+    output::print(text)
 }
 
 fn list() -> Result<String> {

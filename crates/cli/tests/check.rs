@@ -4,6 +4,7 @@ use serde_json::Value;
 use softacl_checker::finding::{Actor, Finding, Frame, Operation, Part, Place, Report, Severity};
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -180,9 +181,37 @@ fn processes_are_merged_and_files_are_written() {
     assert_eq!(sarif["runs"][0]["results"][1]["ruleId"], "P1");
     let page = fs::read_to_string(bench.file("r.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("the message of H1"));
-    let unwritable = bench.check(&["--json", "no/such/directory/r.json"]);
-    assert_eq!(unwritable.status.code(), Some(1));
-    assert!(text(&unwritable.stderr).contains("could not write no/such/directory/r.json"));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_told_before_the_program_runs() {
+    let bench = Bench::new("echo started");
+    let done = bench.check(&["--json", "no/such/directory/r.json", "--html", "r.html"]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(done.stdout.is_empty(), "{}", text(&done.stdout));
+    let err = text(&done.stderr);
+    assert_eq!(err, "softacl: could not write no/such/directory/r.json: No such file or directory (os error 2)\n");
+}
+
+#[test]
+fn a_file_that_runs_full_hides_neither_the_findings_nor_the_other_files() {
+    for (script, code) in [(PROVEN, 2), (CLEAN, 1)] {
+        let bench = Bench::new(script);
+        let done = bench.check(&["--json", "/dev/full", "--html", "r.html"]);
+        assert_eq!(done.status.code(), Some(code));
+        assert!(text(&done.stderr).contains("could not write /dev/full: No space left"), "{}", text(&done.stderr));
+        assert!(fs::read_to_string(bench.file("r.html")).unwrap().starts_with("<!doctype html>"));
+    }
+}
+
+#[test]
+fn the_command_that_repeats_a_run_has_every_byte_of_it() {
+    let bench = Bench::new(PROVEN);
+    let odd = std::ffi::OsStr::from_bytes(b"bell\x07 and \xff");
+    let mut command = softacl(bench.place.path(), &["check", "--", "sh", "app.sh"]);
+    let err = text(&command.arg(odd).output().unwrap().stderr);
+    assert!(err.contains(r"softacl check --schedule late -- sh app.sh $'bell\x07 and \xff'"), "{err}");
+    assert!(!err.contains('\x07'), "{err}");
 }
 
 #[test]
@@ -242,6 +271,23 @@ fn suppressions_hide_and_are_counted() {
 }
 
 #[test]
+fn a_suppression_leaves_the_other_callers_of_a_helper_alone() {
+    let bench = Bench::new(PROVEN);
+    let mut two: Report =
+        serde_json::from_str(&report(&[("S1", Severity::Proven, 5), ("S1", Severity::Proven, 5)])).unwrap();
+    for (finding, caller) in two.findings.iter_mut().zip(["prefetch", "evict"]) {
+        let frames = &mut finding.operations[0].operation.place.frames;
+        frames.push(Frame { function: Some(caller.to_owned()), ..frames[0].clone() });
+    }
+    fs::write(bench.file("proven.json"), serde_json::to_string(&two).unwrap()).unwrap();
+    fs::write(bench.file("known"), "S1 prefetch\n").unwrap();
+    let done = bench.check(&["--suppress", "known"]);
+    assert_eq!(done.status.code(), Some(2));
+    let err = text(&done.stderr);
+    assert!(err.contains("1 proven, 0 advice, 1 suppressed") && err.contains("in evict"), "{err}");
+}
+
+#[test]
 fn what_was_not_checked_is_told() {
     let silent = Bench::new("exit 0").check(&[]);
     assert_eq!(silent.status.code(), Some(0));
@@ -296,7 +342,7 @@ fn help_teaches() {
         let done = softacl(bench.place.path(), &["check", option]).output().unwrap();
         assert!(done.status.success());
         let help = text(&done.stdout);
-        for part in ["Examples:", "--seeds 50 -- ./app", "pytest", "H1    staging.c:42", "--soc"] {
+        for part in ["threads", "Examples:", "--seeds 50 -- ./app", "pytest", "H1    staging.c:42", "--soc"] {
             assert!(help.contains(part), "{part}: {help}");
         }
     }

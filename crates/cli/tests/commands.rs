@@ -110,3 +110,28 @@ fn the_demo_verifies_its_bytes() {
     assert_eq!(report["verified_bytes"], 2 * 64 * (32 << 10));
     assert_eq!(report["steps"].as_array().map(Vec::len), Some(5));
 }
+
+#[test]
+fn output_that_cannot_be_written_is_told() {
+    for arguments in [
+        &["chips"][..],
+        &["chips", "Ascend910B"],
+        &["chips", "--json"],
+        &["env"],
+        &["explain", "107003"],
+        &["explain", "H1"],
+        &["npu-smi", "info"],
+        &["demo", "--blocks", "16"],
+        &["--help"],
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+        let done = Command::new(env!("CARGO_BIN_EXE_softacl")).args(arguments).stdout(full).output().unwrap();
+        let told = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {told}");
+        assert!(
+            told.starts_with("softacl: could not write to standard output: No space left"),
+            "{arguments:?}: {told}"
+        );
+        assert_eq!(told.lines().count(), 1, "{arguments:?}: {told}");
+    }
+}

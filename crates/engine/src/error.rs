@@ -43,8 +43,8 @@ pub enum Error {
     PinnedNotAllocated { side: &'static str, address: usize },
     #[error("{side} address {address:#x} is in a reserved range {why}")]
     NotMapped { side: &'static str, address: usize, why: &'static str },
-    #[error("{0} is not the start of a live allocation")]
-    NotAStart(String),
+    #[error("{address:#x} {whose} is not the start of a live allocation")]
+    NotAStart { address: usize, whose: String },
     #[error("device {given} does not exist: there {} (0 to {})", devices(*.count), .count.saturating_sub(1))]
     Device { given: i64, count: u32 },
     #[error(
@@ -52,9 +52,10 @@ pub enum Error {
     )]
     NoContext,
     #[error(
-        "the {what} belongs to another context, one of device {theirs}, than the current one of this thread, which is {ours}"
+        "the {what} belongs to another context, {theirs}, than the current one of this thread, which is {}",
+        .ours.map_or("gone".to_owned(), |ours| ours.to_string())
     )]
-    OtherContext { what: &'static str, theirs: u32, ours: String },
+    OtherContext { what: &'static str, stream: Option<u32>, theirs: Owner, ours: Option<Owner> },
     #[error("address {address:#x} of the {side} is not aligned to {alignment} bytes")]
     Unaligned { side: &'static str, address: usize, alignment: usize },
     #[error(
@@ -193,7 +194,7 @@ impl Error {
             | NotAllocated { .. }
             | PinnedNotAllocated { .. }
             | NotMapped { .. }
-            | NotAStart(_) => 107000,
+            | NotAStart { .. } => 107000,
             Device { .. } => 107001,
             NoContext => 107002,
             OtherContext { .. } => 107003,
@@ -269,6 +270,19 @@ impl Error {
             Error::HostToHost => Layer::RuntimeSilent,
             _ => Layer::Runtime,
         }
+    }
+}
+
+/// A context, by its number and its device: there may be many of one device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Owner {
+    pub context: u32,
+    pub device: u32,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "context {} of device {}", self.context, self.device)
     }
 }
 

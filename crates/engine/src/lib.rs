@@ -85,7 +85,7 @@ pub use {
         WordFillRequest, kinds,
     },
     drive::{Schedule, ValueCondition},
-    error::{Code, Error, Layer, RangeFault, Result, fail},
+    error::{Code, Error, Layer, Owner, RangeFault, Result, fail},
     event::{EventKey, EventKind},
     exception::Exception,
     graph::{

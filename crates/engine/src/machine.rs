@@ -4,7 +4,7 @@ use crate::calls::Values;
 use crate::context::{Context, ContextKey, Device};
 use crate::drive::outside::Outside;
 use crate::drive::{Driver, Schedule, Shelf, Stepper, Workers};
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, Owner, Result, fail};
 use crate::event::Event;
 use crate::exception::Exceptions;
 use crate::graph::Graphs;
@@ -215,11 +215,12 @@ impl Machine {
     }
 
     pub(crate) fn other_context(&self, what: &'static str, stream: &Stream, ours: ContextKey) -> Error {
-        let ours = match self.contexts.get(ours) {
-            Some(context) => format!("of device {}", context.device()),
-            None => "gone".to_owned(),
-        };
-        Error::OtherContext { what, theirs: stream.device(), ours }
+        let owner = |context: ContextKey, device| Owner { context: context.index() as u32, device };
+        // A stream that is refused so has a context: it is not this one.
+        let theirs = owner(stream.context().unwrap_or(ours), stream.device());
+        let ours = self.contexts.get(ours).map(|context| owner(ours, context.device()));
+        let own = self.streams.live().find(|(_, other)| std::ptr::eq(*other, stream));
+        Error::OtherContext { what, stream: own.map(|(key, _)| key.index() as u32), theirs, ours }
     }
 
     /// Failures of tasks that no wait has returned, of streams that live and of streams that ended.

@@ -112,6 +112,9 @@ pub trait Probe: Send + Sync {
     fn finalized(&self, is_final: bool);
 
     fn submitted(&self, task: &Submitted<'_>);
+    /// A graph is launched: its tasks go to these streams, which no program sees. `join` is the task that waits for
+    /// their end on a stream of the program; without one the calling thread waits.
+    fn launched(&self, lanes: &[u32], join: Option<Moment>);
     /// The task begins to run.
     fn started(&self, at: Moment);
     fn failed(&self, at: Moment, error: &Error);

@@ -16,7 +16,7 @@ mod words;
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
-mod example;
+pub(crate) mod example;
 
 pub use outcome::{Case, Outcome, Process};
 pub use words::quote;

@@ -3,6 +3,7 @@
 use super::suppression::Suppressions;
 use super::words::quote;
 use crate::finding::{Finding, Operation, Report, Severity};
+use std::collections::BTreeSet;
 
 /// The result of one check.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +19,8 @@ pub struct Outcome {
     /// Proven ones first, each mistake once.
     pub cases: Vec<Case>,
     pub suppressed: u64,
+    /// Fingerprints of what a suppression hid.
+    pub hidden: BTreeSet<String>,
     /// The processes that cases name.
     pub processes: Vec<Process>,
     /// What else the reader must know, such as a process that left no report.
@@ -47,12 +50,13 @@ impl Outcome {
     /// The outcome of one process.
     pub fn of(report: Report) -> Self {
         let mut outcome = Self::default();
-        outcome.add(report);
+        outcome.add(report, &Suppressions::default());
         outcome
     }
 
-    /// Adds what another process or run found: the same mistake is counted, not repeated.
-    pub fn add(&mut self, report: Report) {
+    /// Adds what another process or run found: the same mistake is counted, not repeated. What the suppressions name
+    /// is hidden before that, so that it takes nothing else with it.
+    pub fn add(&mut self, report: Report, suppressions: &Suppressions) {
         if self.version.is_empty() {
             self.version = report.version;
         }
@@ -72,6 +76,10 @@ impl Outcome {
         let mut fresh = false;
         let process = self.processes.len();
         for finding in report.findings {
+            if suppressions.hides(&finding) {
+                self.suppressed += u64::from(self.hidden.insert(finding.fingerprint));
+                continue;
+            }
             let same =
                 |case: &&mut Case| case.finding.fingerprint == finding.fingerprint && case.finding.id == finding.id;
             if let Some(case) = self.cases.iter_mut().find(same) {
@@ -89,13 +97,6 @@ impl Outcome {
         self.cases.sort_by_key(|case| case.finding.severity);
     }
 
-    /// Hides what the suppressions name. Done after folding, so that one mistake counts once.
-    pub fn suppress(&mut self, suppressions: &Suppressions) {
-        let before = self.cases.len();
-        self.cases.retain(|case| !suppressions.hides(&case.finding));
-        self.suppressed += (before - self.cases.len()) as u64;
-    }
-
     pub fn count(&self, severity: Severity) -> usize {
         self.cases.iter().filter(|case| case.finding.severity == severity).count()
     }
@@ -105,7 +106,7 @@ impl Outcome {
         if !self.repeat.is_empty() {
             return self.repeat.clone();
         }
-        let words: Vec<String> = self.program.iter().map(|word| quote(word)).collect();
+        let words: Vec<String> = self.program.iter().map(quote).collect();
         format!("softacl check --schedule {} -- {}", self.schedule, words.join(" "))
     }
 
@@ -136,7 +137,7 @@ mod tests {
         second.findings[0].count = 5;
         second.suppressed = 2;
         let mut outcome = Outcome::of(first);
-        outcome.add(second);
+        outcome.add(second, &Suppressions::default());
         let told: Vec<(&str, u64, usize)> =
             outcome.cases.iter().map(|case| (case.finding.id.as_str(), case.finding.count, case.process)).collect();
         assert_eq!(told, [("H1", 8, 0), ("P1", 12, 0), ("P1", 12, 1)]);
@@ -147,8 +148,8 @@ mod tests {
     #[test]
     fn a_process_that_adds_nothing_new_leaves_no_timeline() {
         let mut outcome = Outcome::of(example::report());
-        outcome.add(example::report());
-        outcome.add(Report::default());
+        outcome.add(example::report(), &Suppressions::default());
+        outcome.add(Report::default(), &Suppressions::default());
         assert_eq!(outcome.processes.len(), 1);
         assert_eq!(outcome.cases[0].finding.count, 6);
     }
@@ -159,7 +160,7 @@ mod tests {
         suspected.findings[0].severity = Severity::Advice;
         let mut outcome = Outcome::of(suspected);
         assert_eq!(outcome.count(Severity::Proven), 0);
-        outcome.add(example::report());
+        outcome.add(example::report(), &Suppressions::default());
         assert_eq!(outcome.count(Severity::Proven), 1);
         assert_eq!(outcome.cases[0].finding.id, "H1");
     }

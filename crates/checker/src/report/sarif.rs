@@ -89,7 +89,7 @@ fn result(case: &Case, outcome: &Outcome, root: &Path) -> Value {
         "level": level(finding.severity),
         "message": { "text": message },
         "occurrenceCount": finding.count.max(1),
-        "partialFingerprints": { "softaclFinding/v1": finding.fingerprint },
+        "partialFingerprints": { "softaclFinding/v2": finding.fingerprint },
         "properties": { "repeat": outcome.repeat() },
     });
     if let Some(index) = RULES.iter().position(|rule| rule.id == finding.id) {
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!((&result["ruleId"], &result["level"]), (&"H1".into(), &"error".into()));
         assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 42);
         assert_eq!(result["relatedLocations"][1]["physicalLocation"]["region"]["startLine"], 51);
-        assert_eq!(result["partialFingerprints"]["softaclFinding/v1"], "H1 app.c:42 app.c:51");
+        assert_eq!(result["partialFingerprints"]["softaclFinding/v2"], "H1 app.c:42 app.c:51");
         assert_eq!(run["results"][1]["level"], "note");
     }
 

@@ -44,6 +44,8 @@ impl fmt::Display for Error {
 
 impl Suppressions {
     pub fn parse(text: &str) -> Result<Self, Error> {
+        // Some editors begin every file with a mark.
+        let text = text.trim_start_matches('\u{feff}');
         let mut entries = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let told = strip_comment(line).trim();
@@ -142,7 +144,15 @@ mod tests {
 
     #[test]
     fn places_are_files_lines_and_functions() {
-        for text in ["H1 *", "h1  app.c", "H1 app.c:42", "H1\tapp.c:51 # the write", "H1 such/app.c", "H1 upload"] {
+        for text in [
+            "H1 *",
+            "h1  app.c",
+            "H1 app.c:42",
+            "H1\tapp.c:51 # the write",
+            "H1 such/app.c",
+            "H1 upload",
+            "\u{feff}H1 *",
+        ] {
             assert!(hides(text), "{text}");
         }
         for text in ["H2 *", "H1 p.c", "H1 app.c:43", "H1 load", "H1 other.c:42", "# H1 *", ""] {
@@ -180,10 +190,29 @@ mod tests {
 
     #[test]
     fn hidden_findings_are_counted() {
-        let mut outcome = Outcome::of(example::report());
-        outcome.suppress(&Suppressions::parse("H1 upload").unwrap());
+        let known = Suppressions::parse("H1 upload").unwrap();
+        let mut outcome = Outcome::default();
+        outcome.add(example::report(), &known);
         assert_eq!((outcome.count(Severity::Proven), outcome.count(Severity::Advice)), (0, 1));
         assert_eq!(outcome.suppressed, 1);
+        // The same mistake in another process.
+        outcome.add(example::report(), &known);
         assert_eq!(outcome.summary(), "0 proven, 1 advice, 1 suppressed; schedule late");
+    }
+
+    #[test]
+    fn hiding_one_mistake_does_not_hide_another() {
+        let mut report = example::report();
+        report.findings.truncate(1);
+        let mut other = report.findings[0].clone();
+        for part in &mut other.operations {
+            part.operation.place.frames.iter_mut().for_each(|frame| frame.function = Some("evict".into()));
+        }
+        report.findings.push(other);
+        for name in ["upload", "evict"] {
+            let mut outcome = Outcome::default();
+            outcome.add(report.clone(), &Suppressions::parse(&format!("H1 {name}")).unwrap());
+            assert_eq!((outcome.count(Severity::Proven), outcome.suppressed), (1, 1), "{name}");
+        }
     }
 }

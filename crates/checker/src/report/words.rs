@@ -1,6 +1,8 @@
 //! Words that all renderings share: places, actors, commands. Nothing here knows about colour or markup.
 
 use crate::finding::{Actor, Frame, Mode, Operation};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// `app.c:42 in upload`, or what is known instead.
@@ -90,13 +92,34 @@ pub fn times(count: u64) -> String {
     }
 }
 
-/// A word as a shell takes it.
-pub fn quote(word: &str) -> String {
+/// A word as a shell takes it. Bytes that are no text, or that a terminal would obey, are written as numbers, which bash
+/// and its relatives read.
+pub fn quote(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref();
     let harmless = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%^".contains(c);
-    if !word.is_empty() && word.chars().all(harmless) {
-        return word.to_owned();
+    match word.to_str() {
+        Some(text) if !text.is_empty() && text.chars().all(harmless) => text.to_owned(),
+        Some(text) if !text.contains(char::is_control) => format!("'{}'", text.replace('\'', r"'\''")),
+        _ => format!("$'{}'", numbered(word.as_bytes())),
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn numbered(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    let number = |text: &mut String, bytes: &[u8]| bytes.iter().for_each(|byte| *text += &format!("\\x{byte:02x}"));
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\n' => text += "\\n",
+                '\t' => text += "\\t",
+                '\'' | '\\' => text.extend(['\\', c]),
+                c if c.is_control() => number(&mut text, c.encode_utf8(&mut [0; 4]).as_bytes()),
+                c => text.push(c),
+            }
+        }
+        number(&mut text, chunk.invalid());
+    }
+    text
 }
 
 #[cfg(test)]
@@ -140,9 +163,17 @@ mod tests {
 
     #[test]
     fn words_survive_a_shell() {
-        let hostile = "it's $HOME; `x`\n";
-        let output = std::process::Command::new("sh").args(["-c", &format!("printf %s {}", quote(hostile))]).output();
-        assert_eq!(output.unwrap().stdout, hostile.as_bytes());
+        for hostile in [
+            &b"it's $HOME; `x`"[..],
+            b"it's\n\t\x1b[31m\\ red",
+            b"no text: \xff\xfe0",
+            "\u{9b}31m caf\u{e9}".as_bytes(),
+        ] {
+            let quoted = quote(OsStr::from_bytes(hostile));
+            assert!(!quoted.contains(char::is_control), "{quoted:?}");
+            let output = std::process::Command::new("bash").args(["-c", &format!("printf %s {quoted}")]).output();
+            assert_eq!(output.unwrap().stdout, hostile, "{quoted}");
+        }
         assert_eq!(quote("./app"), "./app");
         assert_eq!(quote(""), "''");
     }

@@ -4,6 +4,7 @@ use super::{Arguments, directory, relay, witness};
 use anyhow::{Context, Result};
 use softacl_checker::finding::Report;
 use softacl_checker::report::Outcome;
+use softacl_checker::report::suppression::Suppressions;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -14,6 +15,7 @@ use std::process::{Command, ExitStatus};
 pub fn run(
     arguments: &Arguments,
     schedule: &str,
+    suppressions: &Suppressions,
     outcome: &mut Outcome,
     prepare: impl FnOnce(&mut Command) -> Result<()>,
 ) -> Result<()> {
@@ -27,7 +29,7 @@ pub fn run(
     let found = read(reports.path())?;
     judge(pid, status, &found, &mut outcome.notes);
     for report in found.into_values().flatten() {
-        outcome.add(report);
+        outcome.add(report, suppressions);
     }
     outcome.exit_code = Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
     Ok(())

@@ -9,6 +9,7 @@ mod series;
 mod witness;
 
 use crate::machine::{self, Machine};
+use crate::output;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use softacl_checker::finding::Severity;
@@ -16,7 +17,7 @@ use softacl_checker::report::suppression::Suppressions;
 use softacl_checker::report::{Outcome, html, json, quote, sarif, text};
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -30,7 +31,8 @@ use std::process::ExitCode;
 #[derive(Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// When queued work runs: late, early or random:SEED [default: $SOFTACL_SCHEDULE, else late]
+    /// When queued work runs: late, early, random:SEED, or threads, which is never twice the same [default:
+    /// $SOFTACL_SCHEDULE, else late]
     #[arg(long)]
     schedule: Option<String>,
     /// Run N times, on the schedules random:1 to random:N, and stop at the first finding
@@ -98,33 +100,50 @@ const FOUND: u8 = 2;
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let suppressions = suppressions(&arguments.suppress)?;
+    let files = files(arguments)?;
     relay::install().context("could not take signals")?;
-    let mut outcome = match arguments.seeds {
+    let outcome = match arguments.seeds {
         Some(count) => series::run(arguments, count, &suppressions)?,
-        None => single(arguments)?,
+        None => single(arguments, &suppressions)?,
     };
-    outcome.suppress(&suppressions);
     tell(&outcome, arguments.verbose);
-    let files = [
-        (&arguments.json, json::render as fn(&Outcome) -> String),
-        (&arguments.sarif, sarif::render),
-        (&arguments.html, html::render),
-    ];
-    for (path, render) in files {
-        if let Some(path) = path {
-            fs::write(path, render(&outcome)).with_context(|| format!("could not write {}", path.display()))?;
+    let mut is_written = true;
+    for (path, mut file, render) in files {
+        if let Err(error) = file.write_all(render(&outcome).as_bytes()) {
+            output::tell(format_args!("softacl: could not write {}: {error}", path.display()));
+            is_written = false;
         }
     }
     let own = outcome.exit_code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    Ok(ExitCode::from(if fails(&outcome, arguments.fail_on) { FOUND } else { own }))
+    Ok(ExitCode::from(match (fails(&outcome, arguments.fail_on), is_written) {
+        (true, _) => FOUND,
+        (false, true) => own,
+        (false, false) => 1,
+    }))
 }
 
-fn single(arguments: &Arguments) -> Result<Outcome> {
+/// How a report becomes the text of a file.
+type Render = fn(&Outcome) -> String;
+
+/// The files that reports go to, opened before the program runs: a wrong name must not cost the run.
+fn files(arguments: &Arguments) -> Result<Vec<(&Path, File, Render)>> {
+    let wanted: [(&Option<PathBuf>, Render); 3] =
+        [(&arguments.json, json::render), (&arguments.sarif, sarif::render), (&arguments.html, html::render)];
+    let wanted = wanted.into_iter().filter_map(|(path, render)| Some((path.as_deref()?, render)));
+    wanted
+        .map(|(path, render)| {
+            let file = File::create(path).with_context(|| format!("could not write {}", path.display()))?;
+            Ok((path, file, render))
+        })
+        .collect()
+}
+
+fn single(arguments: &Arguments, suppressions: &Suppressions) -> Result<Outcome> {
     let from_environment = || env::var("SOFTACL_SCHEDULE").ok().filter(|text| !text.is_empty());
     let schedule = arguments.schedule.clone().or_else(from_environment).unwrap_or_else(|| "late".to_owned());
     machine::schedule(&schedule)?;
     let mut outcome = fresh(arguments, &schedule);
-    gather::run(arguments, &schedule, &mut outcome, |_| Ok(()))?;
+    gather::run(arguments, &schedule, suppressions, &mut outcome, |_| Ok(()))?;
     Ok(outcome)
 }
 
@@ -150,14 +169,14 @@ fn words(program: &[OsString]) -> Vec<String> {
 
 /// The command that does this again.
 fn repeat(arguments: &Arguments, schedule: &[&str]) -> String {
-    let mut command: Vec<String> = ["softacl", "check"].iter().chain(schedule).map(|word| (*word).to_owned()).collect();
+    let mut command: Vec<OsString> = ["softacl", "check"].iter().chain(schedule).map(OsString::from).collect();
     for path in &arguments.suppress {
-        command.extend(["--suppress".to_owned(), path.display().to_string()]);
+        command.extend(["--suppress".into(), path.into()]);
     }
-    command.extend(arguments.machine.words());
-    command.push("--".to_owned());
-    command.extend(words(&arguments.program));
-    command.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ")
+    command.extend(arguments.machine.words().into_iter().map(OsString::from));
+    command.push("--".into());
+    command.extend_from_slice(&arguments.program);
+    command.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
 fn suppressions(paths: &[PathBuf]) -> Result<Suppressions> {

@@ -1,12 +1,13 @@
 //! Many runs on random schedules, until one finds something.
 
 use super::{Arguments, FailOn, directory, fresh, gather, relay, repeat, show};
+use crate::output;
 use anyhow::{Context, Result};
 use softacl_checker::finding::Severity;
 use softacl_checker::report::Outcome;
 use softacl_checker::report::suppression::Suppressions;
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write as _};
 use std::process::Stdio;
 
 pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Result<Outcome> {
@@ -18,11 +19,11 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
         progress(&format!("softacl check: seed {seed} of {count}"));
         let schedule = format!("random:{seed}");
         let before = total.notes.len();
-        gather::run(arguments, &schedule, &mut total, |command| {
+        gather::run(arguments, &schedule, suppressions, &mut total, |command| {
             command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
             Ok(())
         })?;
-        let found = is_found(&total, arguments.fail_on, suppressions);
+        let found = is_found(&total, arguments.fail_on);
         if found || total.exit_code != Some(0) || relay::stopped().is_some() {
             stop = Some((seed, found));
             break;
@@ -44,8 +45,10 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
                 (false, _) => "a signal asked for it".to_owned(),
             };
             total.repeat = repeat(arguments, &["--schedule", &schedule]);
-            eprintln!("softacl check: stopped at seed {seed} of {count}: {reason}. The same run again:");
-            eprintln!("  {}\n", total.repeat);
+            output::tell(format_args!(
+                "softacl check: stopped at seed {seed} of {count}: {reason}. The same run again:\n  {}\n",
+                total.repeat
+            ));
             total.schedule = schedule;
             total.seed = Some(seed);
         }
@@ -59,14 +62,14 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
 }
 
 /// Advice stops a series only where it fails one.
-fn is_found(outcome: &Outcome, fail_on: FailOn, suppressions: &Suppressions) -> bool {
+fn is_found(outcome: &Outcome, fail_on: FailOn) -> bool {
     let counts = |severity| severity == Severity::Proven || fail_on == FailOn::Advice;
-    outcome.cases.iter().any(|case| counts(case.finding.severity) && !suppressions.hides(&case.finding))
+    outcome.cases.iter().any(|case| counts(case.finding.severity))
 }
 
 /// One line that replaces itself; only a terminal can show it.
 fn progress(text: &str) {
     if io::stderr().is_terminal() {
-        eprint!("\r\x1b[K{text}");
+        let _ = write!(io::stderr(), "\r\x1b[K{text}");
     }
 }

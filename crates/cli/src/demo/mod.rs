@@ -8,6 +8,7 @@ mod reference;
 mod report;
 
 use crate::acl::{self, DeviceMemory, Event, PinnedMemory, Stream};
+use crate::output;
 use anyhow::{Result, ensure};
 use clap::Args;
 use reference::Reference;
@@ -43,11 +44,9 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     acl::set_device(0)?;
     let report = Demo::new(arguments.blocks as usize, arguments.block_size as usize)?.run()?;
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        print!("{report}");
+        return output::print(serde_json::to_string_pretty(&report)? + "\n");
     }
-    Ok(())
+    output::print(report)
 }
 
 struct Demo {

@@ -28,7 +28,7 @@ impl Caller<'_> {
     pub fn free(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
         let Some(device) = memory.device_of(address) else {
-            return fail(Error::NotAStart(format!("{address:#x} is not in device memory, and")));
+            return fail(Error::NotAStart { address, whose: "is not in device memory, and".to_owned() });
         };
         self.machine.pools.disown(address);
         let reach = memory.reach(address);
@@ -38,7 +38,7 @@ impl Caller<'_> {
             probe.freed(Place::Device(device), address);
         }
         if !memory.device(device).free(address, |len| self.machine.quarantine(reach, len)) {
-            return fail(Error::NotAStart(format!("{address:#x} in the memory of device {device}")));
+            return fail(Error::NotAStart { address, whose: format!("in the memory of device {device}") });
         }
         memory.trim(device);
         Ok(())
@@ -65,7 +65,7 @@ impl Caller<'_> {
             probe.freed(Place::Pinned, address);
         }
         if !memory.pinned().free(address, |len| self.machine.quarantine(memory.reach_pinned(address), len)) {
-            return fail(Error::NotAStart(format!("{address:#x} as pinned host memory")));
+            return fail(Error::NotAStart { address, whose: "as pinned host memory".to_owned() });
         }
         memory.trim_pinned();
         Ok(())

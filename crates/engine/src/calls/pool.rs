@@ -92,7 +92,7 @@ impl Caller<'_> {
         let (key, stream) = self.pool_stream(stream)?;
         let (context, _) = self.context()?;
         let Some(leaving) = self.machine.pools.leave(address, key) else {
-            return fail(Error::NotAStart(format!("{address:#x} in a memory pool")));
+            return fail(Error::NotAStart { address, whose: "in a memory pool".to_owned() });
         };
         let task = Task::Release(leaving.clone());
         self.machine.submit(key, stream, context, task).map(|_| ()).inspect_err(|_| self.machine.pools.stay(&leaving))

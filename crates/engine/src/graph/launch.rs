@@ -10,6 +10,7 @@ use crate::context::ContextKey;
 use crate::drive::Hold;
 use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
+use crate::probe::Moment;
 use crate::stream::{Stream, StreamKey, StreamPoint, StreamTraits};
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::task::{Task, Waited};
@@ -72,6 +73,11 @@ impl Machine {
             }
             None => StreamPoint { stream: first, sequence: 0 },
         };
+        if let Some(probe) = self.probe() {
+            let lanes: Vec<u32> = run.lanes.iter().map(|lane| lane.index() as u32).collect();
+            let join = stream.map(|(key, _)| StreamPoint { stream: key, sequence: start.sequence + 1 });
+            probe.launched(&lanes, join.map(Moment::from));
+        }
         let mut newest = StreamPoint { stream: first, sequence: self.streams.slot(first).newest() };
         let queued = self.queue_entries(&state, context, start, &run, &mut newest);
         if queued.is_err() {

@@ -1,0 +1,16 @@
+// soc: Ascend910B
+// softacl-only
+// finds: L2
+/* A reset has taken device memory with it: to free it afterwards is a call that comes too late, and no wrong address. */
+#include "../expect.h"
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    void *block = device_memory(4096);
+    EXPECT_OK(aclrtResetDevice(0));
+    REQUIRE_OK(aclrtSetDevice(0));
+    EXPECT_CODE(aclrtFree(block), 107000); /* L2 */
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,16 @@
+// soc: Ascend910B
+// softacl-only
+// env: SOFTACL_MEMORY=64MiB
+// finds: R1
+/* Memory was refused, and the program goes on with the address that it did not get. */
+#include "../expect.h"
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    void *block = NULL;
+    EXPECT_CODE(aclrtMalloc(&block, (size_t)128 << 20, ACL_MEM_MALLOC_HUGE_FIRST), 207001); /* R1 */
+    EXPECT_FAILS(aclrtMemset(block, 4096, 0, 4096));
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}
