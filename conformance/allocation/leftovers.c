@@ -1,5 +1,6 @@
 // soc: Ascend910B
 // softacl-only
+// misuses: L3
 // sanitize: none (they keep memory of their own)
 // valgrind: none (it keeps memory of its own)
 /* Freed device memory goes back to the system when it is much, wherever the next allocation lies and whatever was queued. */

@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend910C
 // schedules: all
 // softacl-only
+// misuses: S1
 /* A loop whose value comes from elsewhere: from another stream, from a call that the program has yet to make, or from a
  * loop beside it. It goes on meanwhile and keeps nobody from working. */
 #include "../expect.h"

@@ -1,6 +1,7 @@
 // soc: Ascend910B
 // schedules: all
 // softacl-only
+// misuses: L1
 /* Records of an event that processes share: a later one does not stand for an earlier one of another stream, and one that is
  * dropped keeps nobody waiting. */
 #include "../expect.h"
