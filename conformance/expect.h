@@ -269,6 +269,16 @@ static inline int expect_value(const void *memory, size_t size, uint8_t value, c
     return expect_true(at == size, text, file, line, "byte %zu of %zu is not 0x%02x", at, size, value);
 }
 
+/* Memory of this process that the system has, in pages. */
+static inline size_t resident_pages(void)
+{
+    size_t pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    REQUIRE_TRUE(file != NULL && fscanf(file, "%zu %zu", &pages, &resident) == 2, "/proc/self/statm");
+    fclose(file);
+    return resident;
+}
+
 static inline void *plain_memory(size_t size)
 {
     void *memory = malloc(size);

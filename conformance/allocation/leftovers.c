@@ -10,11 +10,7 @@
 
 static size_t resident_mib(void)
 {
-    size_t pages = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    REQUIRE_TRUE(file != NULL && fscanf(file, "%zu %zu", &pages, &resident) == 2, "/proc/self/statm");
-    fclose(file);
-    return resident * 4096 / MIB;
+    return resident_pages() * 4096 / MIB;
 }
 
 int main(void)

@@ -8,15 +8,6 @@
 
 enum { UPDATES = 40000 };
 
-static size_t resident_pages(void)
-{
-    size_t pages = 0, resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    REQUIRE_TRUE(file != NULL && fscanf(file, "%zu %zu", &pages, &resident) == 2, "/proc/self/statm");
-    fclose(file);
-    return resident;
-}
-
 int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
