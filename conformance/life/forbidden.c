@@ -81,7 +81,7 @@ static int without_threads(void)
     REQUIRE_OK(aclrtCreateEventExWithFlag(&shared, ACL_EVENT_IPC));
     EXPECT_OK(aclrtValueWait(value, 1, 0, stream));
     EXPECT_OK(aclrtRecordEvent(shared, stream));
-    EXPECT_OK(aclrtValueWrite(value, 1, 0, other));
+    REQUIRE_OK(aclrtValueWrite(value, 1, 0, other)); /* or nobody would come to it */
     EXPECT_OK(aclrtSynchronizeEventWithTimeout(shared, 20000));
     EXPECT_OK(aclrtDestroyEvent(shared));
     EXPECT_OK(aclrtFree(value));
