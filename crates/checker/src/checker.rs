@@ -4,6 +4,7 @@ use crate::finding::{Part, Report, Severity};
 use crate::fingerprint::Print;
 use crate::guard::{FUNCTION, Guard};
 use crate::operation::Launch;
+use crate::place::Names;
 use crate::state::{Facts, Flight, Found, State, call, micros, set_call, thread};
 use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
 use softacl_engine::{Error, Place};
@@ -41,9 +42,10 @@ impl Checker {
         let mut state = self.state();
         state.check_unobserved(&run.unobserved);
         state.check_leaks();
-        let mut findings: Vec<_> = state.found.iter().map(shown).collect();
+        let mut names = Names::default();
+        let mut findings: Vec<_> = state.found.iter().map(|found| shown(found, &mut names)).collect();
         findings.sort_by_key(|finding| finding.severity);
-        let timeline = state.recent.iter().map(|operation| operation.shown(Vec::new())).collect();
+        let timeline = state.recent.iter().map(|operation| operation.shown(Vec::new(), &mut names)).collect();
         Report {
             program: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
             pid: std::process::id(),
@@ -416,13 +418,13 @@ fn is_deprecated(function: &'static str) -> bool {
     is_deprecated
 }
 
-fn shown(found: &Found) -> crate::finding::Finding {
+fn shown(found: &Found, names: &mut Names) -> crate::finding::Finding {
     let parts: Vec<Part> = found
         .evidence
         .iter()
         .map(|evidence| Part {
             role: evidence.role.to_owned(),
-            operation: evidence.operation.shown(evidence.ranges.clone()),
+            operation: evidence.operation.shown(evidence.ranges.clone(), names),
         })
         .collect();
     let fingerprint =

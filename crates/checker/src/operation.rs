@@ -1,7 +1,7 @@
 //! An operation: something that a stream or a host thread did, as it is kept until the report.
 
 use crate::finding;
-use crate::place::Spot;
+use crate::place::{Names, Spot};
 use crate::witness;
 use softacl_engine::probe::{Mode, Moment, Touch};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -153,7 +153,7 @@ impl Operation {
     }
 
     /// As the report shows it, with the ranges that matter.
-    pub(crate) fn shown(&self, ranges: Vec<finding::Bytes>) -> finding::Operation {
+    pub(crate) fn shown(&self, ranges: Vec<finding::Bytes>, names: &mut Names) -> finding::Operation {
         finding::Operation {
             number: self.number,
             what: if self.launch.is_some() { format!("{}, in a run of a graph", self.what()) } else { self.what() },
@@ -164,7 +164,7 @@ impl Operation {
             },
             thread: self.thread,
             ranges,
-            place: self.spot.resolve(self.function),
+            place: self.spot.resolve(self.function, names),
             submitted: self.submitted,
             started: self.started.get(),
             finished: self.finished.get(),
@@ -184,9 +184,12 @@ mod tests {
         assert_eq!(task.who(), "task 2 of stream 3");
         task.launch = Some(Launch { join: Some(Moment { stream: 1, sequence: 7 }) });
         assert_eq!(task.who(), "the graph launched as task 7 of stream 1");
-        assert_eq!(task.shown(Vec::new()).actor, finding::Actor::Stream { stream: 1, sequence: 7 });
+        assert_eq!(
+            task.shown(Vec::new(), &mut Names::default()).actor,
+            finding::Actor::Stream { stream: 1, sequence: 7 }
+        );
         task.launch = Some(Launch { join: None });
         assert_eq!(task.who(), "the graph that host thread 0 runs");
-        assert_eq!(task.shown(Vec::new()).actor, finding::Actor::Thread { thread: 0 });
+        assert_eq!(task.shown(Vec::new(), &mut Names::default()).actor, finding::Actor::Thread { thread: 0 });
     }
 }

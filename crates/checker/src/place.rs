@@ -6,8 +6,10 @@
 use crate::finding::{Frame, Place};
 use crate::python;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 /// Return addresses that are kept: ours come first, then those of the program.
 const DEPTH: usize = 32;
@@ -15,7 +17,8 @@ const DEPTH: usize = 32;
 /// A place that was captured and not looked up yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Spot {
-    addresses: Box<[usize]>,
+    /// Shared by all that was asked for at one place.
+    addresses: Arc<[usize]>,
     python: Box<[python::Line]>,
 }
 
@@ -24,10 +27,9 @@ impl Spot {
     pub(crate) fn here() -> Spot {
         let python = python::lines();
         if !python.is_empty() {
-            return Spot { addresses: Box::default(), python };
+            return Spot { addresses: Arc::default(), python };
         }
-        let (addresses, count) = remembered();
-        Spot { addresses: addresses[..count].into(), python }
+        Spot { addresses: remembered(), python }
     }
 
     /// The place of interrupted code, in a signal handler.
@@ -35,16 +37,15 @@ impl Spot {
         let held = python::frames();
         let python = if held.is_empty() { python::frames_without_lock() } else { held };
         if !python.is_empty() {
-            return Spot { addresses: Box::default(), python };
+            return Spot { addresses: Arc::default(), python };
         }
-        let (addresses, count) = addresses();
+        let (mut addresses, count) = addresses();
         // What comes before is the handler. The instruction itself counts, not the one before it.
         let from = addresses[..count].iter().position(|address| *address == code);
-        let mut kept: Box<[usize]> = addresses[from.unwrap_or(0)..count].into();
-        if from.is_some() {
-            kept[0] += 1;
+        if let Some(from) = from {
+            addresses[from] += 1;
         }
-        Spot { addresses: kept, python }
+        Spot { addresses: addresses[from.unwrap_or(0)..count].into(), python }
     }
 
     pub(crate) fn is_python(&self) -> bool {
@@ -59,7 +60,7 @@ impl Spot {
     }
 
     /// Looks names, files and lines up. Frames of the runtime itself, down to `function`, are left out.
-    pub(crate) fn resolve(&self, function: Option<&str>) -> Place {
+    pub(crate) fn resolve(&self, function: Option<&str>, names: &mut Names) -> Place {
         if !self.python.is_empty() {
             let frame = |line: &python::Line| Frame {
                 function: Some(line.function.clone()),
@@ -69,7 +70,7 @@ impl Spot {
             };
             return Place { frames: self.python.iter().map(frame).collect() };
         }
-        let mut frames: Vec<Frame> = self.addresses.iter().flat_map(|address| resolve(*address)).collect();
+        let mut frames: Vec<Frame> = self.addresses.iter().flat_map(|address| names.at(*address).to_vec()).collect();
         let is_ours = |frame: &Frame| {
             let name = frame.function.as_deref().unwrap_or_default();
             function.is_some_and(|function| name == function)
@@ -106,38 +107,43 @@ pub(crate) fn addresses() -> ([usize; DEPTH], usize) {
 }
 
 /// The same, remembered: a program calls from few places again and again. Not for signal handlers.
-fn remembered() -> ([usize; DEPTH], usize) {
+fn remembered() -> Arc<[usize]> {
     let here = std::hint::black_box(0_u8);
     let depth = (&raw const here) as usize;
     WALKS
         .try_with(|walks| {
             let mut walks = walks.borrow_mut();
-            if let Some(walk) = walks.iter().find(|walk| walk.depth == depth && walk.holds()) {
-                return (walk.addresses, walk.count);
+            if let Some((_, kept)) = walks.iter().find(|(walk, _)| walk.depth == depth && walk.holds()) {
+                return Arc::clone(kept);
             }
             let mut walk = Walk { depth, ..Walk::default() };
             walk.unwind();
+            let kept: Arc<[usize]> = walk.addresses[..walk.count].into();
             if walk.holds() {
                 if walks.len() == WALKED {
                     walks.remove(0);
                 }
-                walks.push(walk.clone());
+                walks.push((walk, Arc::clone(&kept)));
             }
-            (walk.addresses, walk.count)
+            kept
         })
         // A thread that is about to end has no memory of its own any more.
-        .unwrap_or_else(|_| addresses())
+        .unwrap_or_else(|_| {
+            let (addresses, count) = addresses();
+            addresses[..count].into()
+        })
 }
 
 /// Walks that a thread remembers.
 const WALKED: usize = 8;
 
 thread_local! {
-    static WALKS: RefCell<Vec<Walk>> = const { RefCell::new(Vec::new()) };
+    /// Each with its addresses, for whoever asks.
+    static WALKS: RefCell<Vec<(Walk, Arc<[usize]>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A way up the stack of a thread.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Walk {
     /// Where the stack was.
     depth: usize,
@@ -193,8 +199,18 @@ impl Walk {
 /// No frame is larger; beyond that another stack begins.
 const FRAME: usize = 256 << 10;
 
-/// The frames at a return address: more than one where calls were inlined.
-fn resolve(address: usize) -> Vec<Frame> {
+/// What was looked up for a report: most of its operations come from a few places.
+#[derive(Debug, Default)]
+pub(crate) struct Names(HashMap<usize, Vec<Frame>>);
+
+impl Names {
+    /// The frames at a return address: more than one where calls were inlined.
+    fn at(&mut self, address: usize) -> &[Frame] {
+        self.0.entry(address).or_insert_with(|| look_up(address))
+    }
+}
+
+fn look_up(address: usize) -> Vec<Frame> {
     let (module, offset) = module(address);
     let mut frames = Vec::new();
     // The call is before the address it returns to.
@@ -235,7 +251,7 @@ mod tests {
         let line = line!() + 1;
         let spot = Spot::here();
         // This very function has the project's name in it, so it counts as ours: look before that.
-        let frames: Vec<Frame> = spot.addresses.iter().flat_map(|address| resolve(*address)).collect();
+        let frames: Vec<Frame> = spot.addresses.iter().flat_map(|address| look_up(*address)).collect();
         let own = |frame: &&Frame| frame.file.as_deref().is_some_and(|file| file.ends_with("place.rs"));
         assert!(frames.iter().filter(own).any(|frame| frame.line == Some(line)), "{frames:#?}");
         assert_eq!(spot.key(), spot.clone().key());
@@ -246,8 +262,8 @@ mod tests {
     fn a_remembered_place_is_the_right_one() {
         #[inline(never)]
         fn look() -> Vec<usize> {
-            let ((known, known_count), (fresh, fresh_count)) = (remembered(), addresses());
-            let (known, fresh) = (known[..known_count].to_vec(), &fresh[..fresh_count]);
+            let (known, (fresh, fresh_count)) = (remembered(), addresses());
+            let fresh = &fresh[..fresh_count];
             let same = known.iter().rev().zip(fresh.iter().rev()).take_while(|(one, other)| one == other).count();
             // The innermost frames are those of the two ways to ask.
             assert!(same + 4 >= fresh.len() && same + 4 >= known.len(), "{known:x?} {fresh:x?}");

@@ -99,7 +99,7 @@ impl Machine {
     pub(super) fn announce(&self, key: StreamKey) {
         match &self.driver {
             Driver::Threads(workers) => workers.announce(self, key),
-            Driver::Stepped(stepper) => stepper.announce(self, key),
+            Driver::Stepped(stepper) => stepper.announce(key),
         }
     }
 
@@ -108,6 +108,9 @@ impl Machine {
         let news = lock(&self.streams.slot(key).track.lane).list();
         if news {
             self.announce(key);
+            if let Driver::Stepped(stepper) = &self.driver {
+                stepper.entrust(self);
+            }
         }
     }
 

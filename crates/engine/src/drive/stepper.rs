@@ -149,11 +149,19 @@ impl Stepper {
         }
     }
 
-    pub(crate) fn announce(self: &Arc<Self>, machine: &Machine, key: StreamKey) {
+    /// A stream has work. Whoever says so runs it, or entrusts it to the caretaker.
+    pub(crate) fn announce(&self, key: StreamKey) {
         lock(&self.choices).ready.push(key);
         self.changed();
         self.nap.ring();
-        self.caretaker.call(1, |_| self.start_caretaker(machine));
+    }
+
+    /// Work that stays behind is the caretaker's from now on. Where none ever does there is no such thread: one that
+    /// only sleeps makes each change of page protection dearer, because it could be running elsewhere.
+    pub(crate) fn entrust(self: &Arc<Self>, machine: &Machine) {
+        if self.caretaker.is_absent() && !lock(&self.choices).ready.is_empty() {
+            self.caretaker.call(1, |_| self.start_caretaker(machine));
+        }
     }
 
     /// Something happened that a waiting thread may have waited for.
@@ -178,16 +186,15 @@ impl Stepper {
         self.helpers.share(machine, Job::one(span, manner))
     }
 
-    pub(crate) fn after_submit(&self, machine: &Machine) {
+    pub(crate) fn after_submit(self: &Arc<Self>, machine: &Machine) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        if Hold::is_held() {
-            return;
-        }
         match self.schedule {
+            _ if Hold::is_held() => {}
             Schedule::Early => while self.step_any(machine) {},
             Schedule::Random(_) => while self.coin() && self.step_any(machine) {},
             Schedule::Late | Schedule::Threads => {}
         }
+        self.entrust(machine);
     }
 
     /// The program asks whether a stream has come to a point.
