@@ -147,7 +147,11 @@ pub fn run(options: &Options<'_>) -> Result<()> {
         let is_wanted = |kind: &str| options.points.is_empty() || options.points.iter().any(|wanted| wanted == kind);
         for (source, count) in counts.into_iter().filter(|(source, _)| is_wanted(source.kind)) {
             let numbers = chosen(count, options.most);
-            left_out += count - numbers.len() as u64;
+            let rest = count - numbers.len() as u64;
+            if rest > 0 && options.most > 0 {
+                println!("{}: {} of {count} x {}", program.label, numbers.len(), source.name);
+            }
+            left_out += rest;
             points.extend(numbers.into_iter().map(|number| Point { program, source, number }));
         }
     }
