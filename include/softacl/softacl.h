@@ -41,7 +41,27 @@ ACL_FUNC_VISIBILITY aclError softaclHostView(void *devPtr, size_t size, void **h
  * @param size  bytes at `text`
  * @return the number of such errors
  */
-size_t softaclUnobservedErrors(char *text, size_t size);
+ACL_FUNC_VISIBILITY size_t softaclUnobservedErrors(char *text, size_t size);
+
+/** 1 in a process that is checked for misuse of asynchronous copies (SOFTACL_CHECK=1, `softacl check`), 0 otherwise. */
+ACL_FUNC_VISIBILITY int softaclIsChecking(void);
+
+/**
+ * Tells now what the checker has found, once; at its end the process tells nothing more. For a process that ends
+ * without running its exit handlers.
+ *
+ * @return 1 when something was proven and told on standard error; 0 when nothing was, or when `softacl check` tells it
+ */
+ACL_FUNC_VISIBILITY int softaclTellFindings(void);
+
+/**
+ * Writes what the checker has found so far as JSON. A test can ask this at its end.
+ *
+ * @param text  receives the report, ended by a zero and cut to `size`; may be NULL
+ * @param size  bytes at `text`
+ * @return the length of the whole report; 0 when the process is not checked
+ */
+ACL_FUNC_VISIBILITY size_t softaclFindings(char *text, size_t size);
 
 /** Version of softacl, for example "0.1.0". A constant string; do not free it. */
 ACL_FUNC_VISIBILITY const char *softaclVersion(void);

@@ -3,7 +3,7 @@
 //! With SOFTACL_CHECK_DIR the report goes there as `PID.json`, for `softacl check` to read. Without
 //! it the report is printed, and a process with proven findings ends with code 2.
 
-use crate::config;
+use crate::{config, last_words};
 use softacl_checker::finding::Report;
 use softacl_checker::report::{Outcome, text};
 use softacl_checker::{Checker, Run};
@@ -29,7 +29,8 @@ pub(crate) fn install() -> Option<Arc<Checker>> {
     {
         eprintln!("softacl: {} cannot be written, so there will be no report: {error}", directory.display());
     }
-    softacl_checker::witness::attach(softacl_given, softacl_waited_on);
+    softacl_checker::witness::attach(softacl_given, softacl_waited_on, last_words::tell);
+    checker.when_proven(last_words::prepare);
     Some(checker)
 }
 
@@ -55,6 +56,11 @@ pub(crate) fn checker() -> Option<&'static Checker> {
 
 /// What was found so far.
 pub(crate) fn report() -> Option<Report> {
+    report_on(false)
+}
+
+/// The same; of a process that is cut short not all was to be expected.
+fn report_on(is_cut_short: bool) -> Option<Report> {
     let checker = checker()?;
     let machine = crate::process::machine().ok()?;
     let config = machine.config();
@@ -67,15 +73,31 @@ pub(crate) fn report() -> Option<Report> {
         },
         faults: crate::faults::account(),
         unobserved: machine.unobserved_failures().iter().map(ToString::to_string).collect(),
+        is_cut_short,
     }))
+}
+
+/// Whether everything was told.
+pub(crate) fn is_reported() -> bool {
+    IS_REPORTED.load(Ordering::Relaxed)
 }
 
 /// Tells what was found, once. Returns whether anything was proven.
 pub(crate) fn tell() -> bool {
+    tell_once(false)
+}
+
+/// The same in a process that ends in the middle of its work.
+pub(crate) fn tell_cut_short() {
+    // Nobody is left to tell should this fail.
+    let _ = std::panic::catch_unwind(|| tell_once(true));
+}
+
+fn tell_once(is_cut_short: bool) -> bool {
     if IS_REPORTED.swap(true, Ordering::Relaxed) {
         return false;
     }
-    let Some(report) = report() else { return false };
+    let Some(report) = report_on(is_cut_short) else { return false };
     match config::check_directory() {
         Some(directory) => {
             if let Err(error) = write(&report, directory) {

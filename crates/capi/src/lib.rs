@@ -14,6 +14,7 @@ mod check;
 mod config;
 pub mod door;
 mod faults;
+mod last_words;
 mod message;
 mod process;
 

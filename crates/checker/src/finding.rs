@@ -1,5 +1,6 @@
 //! Findings: what the checker says, as data. Rendering is the business of `report`.
 
+use crate::report::words;
 use serde::{Deserialize, Serialize};
 
 /// What one process did wrong, and on which schedule.
@@ -148,7 +149,7 @@ impl Frame {
     /// The same in every process that runs this code.
     fn site(&self) -> String {
         match (&self.file, self.line, &self.module) {
-            (Some(file), Some(line), _) => format!("{file}:{line}"),
+            (Some(file), Some(line), _) => format!("{}:{line}", words::tidy(file).display()),
             (_, _, Some(module)) => format!("{module}+{:#x}", self.offset),
             // Code that was made at run time lies elsewhere in each process.
             (_, _, None) => "?".to_owned(),

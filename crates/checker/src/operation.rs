@@ -12,6 +12,10 @@ pub(crate) fn draw_number() -> u64 {
     NUMBERS.fetch_add(1, Ordering::SeqCst)
 }
 
+/// Names of what host code does to memory by itself.
+pub(crate) const HOST_READ: &str = "read by the host";
+pub(crate) const HOST_WRITE: &str = "write by the host";
+
 /// The launch of a graph. The program does not see the streams of its tasks, but it knows the launch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Launch {
@@ -145,7 +149,9 @@ impl Operation {
 
     pub(crate) fn what(&self) -> String {
         let entries = self.touches.iter().filter(|touch| touch.mode == Mode::Write).count();
-        match (self.touches.is_empty(), entries) {
+        // Of a touch by the host only the first byte is known.
+        let is_bare = self.touches.is_empty() || [HOST_READ, HOST_WRITE].contains(&self.name);
+        match (is_bare, entries) {
             (true, _) => self.name.to_owned(),
             (false, 0..=1) => format!("{} of {} bytes", self.name, self.bytes()),
             (false, _) => format!("{} of {} bytes in {entries} pieces", self.name, self.bytes()),

@@ -222,7 +222,11 @@ impl State {
             conflict.earlier.who(),
             conflict.earlier.what(),
             self.describe(conflict.address, conflict.len),
-            if tasks.len() > 1 { format!(", and {} more tasks", tasks.len() - 1) } else { String::new() },
+            match tasks.len() - 1 {
+                0 => String::new(),
+                1 => ", and one more task".to_owned(),
+                more => format!(", and {more} more tasks"),
+            },
         );
         let near = Some((conflict.address, conflict.len));
         let mut evidence: Vec<Evidence> = vec![

@@ -172,6 +172,8 @@ pub(crate) struct State {
     /// Where the program said that it is finished.
     pub(crate) finalized: Option<Arc<Operation>>,
     pub(crate) found: Vec<Found>,
+    /// Called when something is proven for the first time.
+    pub(crate) when_proven: Option<fn()>,
     known: HashMap<(&'static str, Vec<u64>), usize>,
     pub(crate) recent: VecDeque<Arc<Operation>>,
 }
@@ -236,6 +238,11 @@ impl State {
             std::collections::hash_map::Entry::Vacant(new) => {
                 new.insert(self.found.len());
                 found.count = found.count.max(1);
+                if found.severity == Severity::Proven
+                    && let Some(call) = self.when_proven.take()
+                {
+                    call();
+                }
                 self.found.push(found);
             }
         }
@@ -397,8 +404,9 @@ impl State {
         match self.newest(at).saturating_sub(at.sequence) {
             0 => format!("aclrtSynchronizeStream on stream {}, or an event recorded right after it", at.stream),
             behind => format!(
-                "aclrtSynchronizeEvent on an event recorded on stream {} right after it ({behind} more tasks are queued behind it)",
+                "aclrtSynchronizeEvent on an event recorded on stream {} right after it ({behind} more {} queued behind it)",
                 at.stream,
+                if behind == 1 { "task is" } else { "tasks are" },
             ),
         }
     }

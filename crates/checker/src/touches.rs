@@ -3,7 +3,7 @@
 use crate::finding::Severity;
 use crate::fingerprint::{self, Difference, Print};
 use crate::guard::{Guard, HostTouch, PAGE};
-use crate::operation::{Operation, draw_number};
+use crate::operation::{HOST_READ, HOST_WRITE, Operation, draw_number};
 use crate::state::{Before, Evidence, Facts, Flight, Found, State};
 use softacl_engine::probe::{Mode, Moment, Touch};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl State {
         let page = address - address % PAGE;
         let time = when.duration_since(since).as_secs_f64() * 1e6;
         let mode = if is_write { Mode::Write } else { Mode::Read };
-        let name = if is_write { "write by the host" } else { "read by the host" };
+        let name = if is_write { HOST_WRITE } else { HOST_READ };
         let ranges = [Touch { address, len: 1, mode }];
         let facts = Facts { name, at: None, touches: &ranges };
         let operation = self.operation_at(number, facts, spot, thread, call, time);

@@ -14,6 +14,9 @@ pub type ObjectHook = unsafe extern "C" fn(*const c_void, usize);
 /// Told about memory that is given to the system: start, size, whether it is written, and by which function.
 pub type TouchHook = unsafe extern "C" fn(*const c_void, usize, c_int, *const c_char);
 
+/// Told that the process ends without its exit handlers.
+pub type EndHook = extern "C" fn();
+
 struct Witness {
     now: unsafe extern "C" fn() -> u64,
     comes_after: unsafe extern "C" fn(u64) -> c_int,
@@ -40,11 +43,14 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// Lets the witness tell about memory that is given to the system, and about objects on which threads wait.
-pub fn attach(touch: TouchHook, object: ObjectHook) {
-    for (name, hook) in
-        [(c"softacl_witness_touch", touch as *mut c_void), (c"softacl_witness_object", object as *mut _)]
-    {
+/// Lets the witness tell about memory that is given to the system, about objects on which threads wait, and about
+/// the end.
+pub fn attach(touch: TouchHook, object: ObjectHook, end: EndHook) {
+    for (name, hook) in [
+        (c"softacl_witness_touch", touch as *mut c_void),
+        (c"softacl_witness_object", object as *mut _),
+        (c"softacl_witness_end", end as *mut _),
+    ] {
         if let Some(cell) = symbol(name) {
             // SAFETY: the symbol is a pointer that is only ever accessed atomically.
             let cell = unsafe { &*cell.cast::<AtomicPtr<c_void>>() };

@@ -14,8 +14,9 @@ const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 #[derive(Args)]
 #[command(after_help = findings(), after_long_help = findings())]
 pub struct Arguments {
-    /// A code such as 107003, its name such as ACL_ERROR_RT_STREAM_CONTEXT, or a finding such as H1
-    code: String,
+    /// A code such as 107003, its name such as ACL_ERROR_RT_STREAM_CONTEXT, or a finding such as H1; without one, all
+    /// of them are listed
+    code: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -53,7 +54,7 @@ fn page(rule: &Rule) -> String {
 }
 
 pub fn main(arguments: &Arguments) -> Result<()> {
-    let wanted = arguments.code.trim();
+    let Some(wanted) = arguments.code.as_deref().map(str::trim) else { return list(arguments.json) };
     if let Some(rule) = rule::rule(wanted) {
         let text = if arguments.json {
             let text = json!({ "id": rule.id, "title": rule.title, "help": rule.help, "page": page(rule) });
@@ -77,6 +78,18 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     text += &section("What to check", &code.checks);
     text += &section("Returned by", &code.returned_by);
     output::print(text)
+}
+
+/// Everything that can be explained.
+fn list(json: bool) -> Result<()> {
+    let codes = codes();
+    if json {
+        let findings: Vec<_> = RULES.iter().map(|rule| json!({ "id": rule.id, "title": rule.title })).collect();
+        let text = json!({ "findings": findings, "codes": codes });
+        return output::print(serde_json::to_string_pretty(&text)? + "\n");
+    }
+    let lines: String = codes.iter().map(|code| format!("  {:>6}  {}\n", code.value, code.name)).collect();
+    output::print(format!("{}\n\nCodes of the interface:\n{lines}", findings()))
 }
 
 fn section(title: &str, lines: &[String]) -> String {

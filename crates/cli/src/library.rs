@@ -25,6 +25,8 @@ pub struct Directories {
     pub stubs: Option<PathBuf>,
     /// Holds `npu-smi`, for PATH.
     pub tools: PathBuf,
+    /// Holds the module `acl`, for PYTHONPATH; an installation has it.
+    pub python: Option<PathBuf>,
 }
 
 pub fn directories(with_stubs: bool) -> Result<Directories> {
@@ -41,7 +43,8 @@ pub fn directories(with_stubs: bool) -> Result<Directories> {
         }
     };
     let stubs = with_stubs.then(|| stubs(&program, beside)).transpose()?;
-    Ok(Directories { library, stubs, tools })
+    let python = fs::canonicalize(beside.join("../python/site-packages")).ok();
+    Ok(Directories { library, stubs, tools, python })
 }
 
 /// The stand-ins of the installation, or those that this program carries.

@@ -52,7 +52,7 @@ impl Machine {
     /// The program with softacl in place of the Ascend libraries.
     pub fn command(&self, program: &[OsString]) -> Result<Command> {
         self.check()?;
-        let Directories { library, stubs, tools } =
+        let Directories { library, stubs, tools, python } =
             library::directories(self.with_stubs || has_torch_npu(&program[0]))?;
         let before = |variable| {
             let text = env::var_os(variable).unwrap_or_default();
@@ -63,6 +63,10 @@ impl Machine {
         let mut command = Command::new(&program[0]);
         command.args(&program[1..]);
         command.env("LD_LIBRARY_PATH", env::join_paths(libraries)?).env("PATH", env::join_paths(programs)?);
+        if let Some(python) = python {
+            let modules = [python].into_iter().chain(before("PYTHONPATH"));
+            command.env("PYTHONPATH", env::join_paths(modules)?);
+        }
         for (variable, _, value) in self.options() {
             if let Some(value) = value {
                 command.env(variable, value);
@@ -95,31 +99,60 @@ impl Machine {
         ]
     }
 
-    /// Finds a wrong option here, before the program starts and meets it as an error of its own.
+    /// Finds what is wrong here, in an option or a variable, before the program starts and meets it as an error of
+    /// its own.
     fn check(&self) -> Result<()> {
-        softacl_profiles::profile(self.soc.as_deref(), self.form.as_deref()).context("--soc, --form")?;
-        softacl_profiles::cann(self.cann.as_deref()).context("--cann")?;
-        if let Some(devices) = &self.devices
-            && !devices.parse().is_ok_and(|count| (1..=64).contains(&count))
+        let [soc, form, cann, devices, memory, host_memory, strict, faults] =
+            self.options().map(|(variable, option, given)| Chosen::new(variable, option, given));
+        let text = |chosen: &Option<Chosen>| chosen.as_ref().map(|chosen| chosen.text.clone());
+        let origin = soc.as_ref().or(form.as_ref()).map_or("--soc", |chosen| chosen.origin);
+        softacl_profiles::profile(text(&soc).as_deref(), text(&form).as_deref()).context(origin)?;
+        let origin = cann.as_ref().map_or("--cann", |chosen| chosen.origin);
+        softacl_profiles::cann(text(&cann).as_deref()).context(origin)?;
+        if let Some(Chosen { origin, text }) = devices
+            && !text.parse().is_ok_and(|count| (1..=64).contains(&count))
         {
-            bail!("--devices: {devices:?} is not a number from 1 to 64");
+            bail!("{origin}: {text:?} is not a number from 1 to 64");
         }
-        if let Some(strict) = &self.strict
-            && strict != "align"
+        if let Some(Chosen { origin, text }) = strict
+            && text != "align"
         {
-            bail!("--strict: {strict:?} is not known; known: align");
+            bail!("{origin}: {text:?} is not known; known: align");
         }
-        if let Some(faults) = &self.faults {
-            ascendcl_capi::fault_rules(faults).map_err(|why| anyhow!("--faults: {why}"))?;
+        if let Some(Chosen { origin, text }) = faults {
+            ascendcl_capi::fault_rules(&text).map_err(|why| anyhow!("{origin}: {why}"))?;
         }
-        for (option, size) in [("--memory", &self.memory), ("--host-memory", &self.host_memory)] {
-            if let Some(size) = size {
-                ascendcl_capi::memory_size(size)
-                    .ok_or_else(|| anyhow!("{option}: {size:?} is not a size from 2MiB to 1024GiB, such as 64GiB"))?;
-            }
+        for Chosen { origin, text } in [memory, host_memory].into_iter().flatten() {
+            ascendcl_capi::memory_size(&text)
+                .ok_or_else(|| anyhow!("{origin}: {text:?} is not a size from 2MiB to 1024GiB, such as 64GiB"))?;
         }
         Ok(())
     }
+}
+
+/// A setting of the machine, and the option or the variable that it comes from.
+struct Chosen {
+    origin: &'static str,
+    text: String,
+}
+
+impl Chosen {
+    fn new(variable: &'static str, option: &'static str, given: Option<&str>) -> Option<Chosen> {
+        match given {
+            Some(text) => Some(Chosen { origin: option, text: text.to_owned() }),
+            None => {
+                let text = env::var(variable).ok().filter(|text| !text.is_empty())?;
+                Some(Chosen { origin: variable, text })
+            }
+        }
+    }
+}
+
+/// The schedule that an option or the environment asks for.
+pub fn schedule(given: Option<&str>) -> Result<Option<String>> {
+    let Some(Chosen { origin, text }) = Chosen::new("SOFTACL_SCHEDULE", "--schedule", given) else { return Ok(None) };
+    text.parse::<Schedule>().map_err(|error| anyhow!("{origin}: {error}"))?;
+    Ok(Some(text))
 }
 
 /// Whether a program lies in a Python environment with `torch_npu`: `bin` beside `lib/python3.x/site-packages`.
@@ -133,9 +166,4 @@ fn has_torch_npu(program: &OsStr) -> bool {
     let Some(environment) = found.parent().and_then(Path::parent) else { return false };
     let versions = fs::read_dir(environment.join("lib")).into_iter().flatten().flatten();
     versions.into_iter().any(|version| version.path().join("site-packages/torch_npu").is_dir())
-}
-
-/// Reads `--schedule`.
-pub fn schedule(text: &str) -> Result<Schedule> {
-    text.parse().map_err(|error| anyhow!("--schedule: {error}"))
 }

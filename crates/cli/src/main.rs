@@ -13,6 +13,7 @@ mod npu_smi;
 mod output;
 mod run;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 use std::ffi::OsStr;
 use std::io::{self, Write as _};
@@ -69,6 +70,9 @@ fn main() -> ExitCode {
         Err(message) => {
             // Not the code that clap would choose: 2 says that something was proven.
             let wrong = message.use_stderr();
+            if message.kind() == ErrorKind::UnknownArgument && !std::env::args_os().any(|word| word == "--") {
+                output::tell("softacl: a program to run or to check comes after `--`: softacl check -- ./app\n");
+            }
             return match message.print().and_then(|()| io::stdout().flush()) {
                 Err(error) if !wrong => {
                     output::tell(format_args!("softacl: could not write to standard output: {error}"));

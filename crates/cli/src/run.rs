@@ -24,8 +24,7 @@ pub struct Arguments {
 
 pub fn main(arguments: &Arguments) -> Result<()> {
     let mut command = arguments.machine.command(&arguments.program)?;
-    if let Some(schedule) = &arguments.schedule {
-        machine::schedule(schedule)?;
+    if let Some(schedule) = machine::schedule(arguments.schedule.as_deref())? {
         command.env("SOFTACL_SCHEDULE", schedule);
     }
     let error = command.exec();

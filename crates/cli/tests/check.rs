@@ -245,6 +245,62 @@ fn a_series_without_findings_runs_to_its_end() {
 }
 
 #[test]
+fn a_series_that_nothing_fails_goes_on_over_findings() {
+    let bench = Bench::new(&format!("echo $SOFTACL_SCHEDULE >> runs; {PROVEN}"));
+    let done = bench.check(&["--seeds", "3", "--fail-on", "never"]);
+    assert_eq!(done.status.code(), Some(0));
+    assert_eq!(fs::read_to_string(bench.file("runs")).unwrap().lines().count(), 3);
+    assert!(text(&done.stderr).contains("1 proven"), "{}", text(&done.stderr));
+}
+
+#[test]
+fn a_series_that_is_interrupted_says_so_whatever_the_program_makes_of_it() {
+    let script = format!("{CLEAN} kill -TERM $PPID; exit 0");
+    let done = Bench::new(&script).check(&["--seeds", "9"]);
+    assert_eq!(done.status.code(), Some(128 + 15), "{}", text(&done.stderr));
+    let err = text(&done.stderr);
+    assert!(err.contains("stopped at seed 1 of 9: signal 15 (SIGTERM) asked for it\n"), "{err}");
+}
+
+#[test]
+fn the_command_that_repeats_a_run_has_what_the_run_was_asked_for() {
+    let bench = Bench::new(ADVICE);
+    let mut command =
+        softacl(bench.place.path(), &["check", "--fail-on", "advice", "--json", "r.json", "--", "sh", "app.sh"]);
+    let done = command.env("SOFTACL_SOC", "Ascend310P").env("ASCEND_RT_VISIBLE_DEVICES", "1,0").output().unwrap();
+    assert_eq!(done.status.code(), Some(2));
+    let repeat = bench.json("r.json")["repeat"].as_str().unwrap().to_owned();
+    assert!(repeat.contains("SOFTACL_SOC=Ascend310P") && repeat.contains("ASCEND_RT_VISIBLE_DEVICES=1,0"), "{repeat}");
+    assert!(repeat.ends_with(" softacl check --schedule late --fail-on advice -- sh app.sh"), "{repeat}");
+}
+
+#[test]
+fn a_wrong_variable_is_told_before_the_program_runs() {
+    let bench = Bench::new("echo started");
+    for (name, value) in [("SOFTACL_SOC", "H100"), ("SOFTACL_FAULTS", "copy=maybe"), ("SOFTACL_SCHEDULE", "soon")] {
+        let done = softacl(bench.place.path(), &["check", "--", "sh", "app.sh"]).env(name, value).output().unwrap();
+        assert_eq!((done.status.code(), done.stdout.len()), (Some(1), 0), "{name}");
+        assert!(text(&done.stderr).starts_with(&format!("softacl: {name}: ")), "{}", text(&done.stderr));
+    }
+}
+
+#[test]
+fn two_reports_do_not_go_into_one_file_and_one_may_be_printed() {
+    let bench = Bench::new(CLEAN);
+    assert_eq!(bench.check(&["--json", "r", "--html", "r"]).status.code(), Some(1));
+    let done = bench.check(&["--json", "-"]);
+    let json: Value = serde_json::from_slice(&done.stdout).expect("JSON on standard output");
+    assert_eq!(json["schedule"], "late");
+}
+
+#[test]
+fn a_program_without_the_dashes_gets_a_hint() {
+    let done = softacl(Path::new("/"), &["check", "./app"]).output().unwrap();
+    assert_eq!(done.status.code(), Some(1));
+    assert!(text(&done.stderr).contains("comes after `--`"), "{}", text(&done.stderr));
+}
+
+#[test]
 fn a_series_stops_where_the_program_fails_by_itself() {
     let bench = Bench::new(&format!("{CLEAN} [ $SOFTACL_SCHEDULE != random:2 ] || exit 5"));
     let done = bench.check(&["--seeds", "4"]);
@@ -295,10 +351,13 @@ fn what_was_not_checked_is_told() {
     let killed = Bench::new("kill -SEGV $$").check(&[]);
     assert_eq!(killed.status.code(), Some(128 + 11));
     assert!(text(&killed.stderr).contains("ended by signal 11 (SIGSEGV), and it left no report"));
-    let child = Bench::new(&format!("{CLEAN} : > $SOFTACL_CHECK_DIR/77.json; echo '{{' > $SOFTACL_CHECK_DIR/78.json"));
+    let running = Bench::new(&format!("{CLEAN} : > $SOFTACL_CHECK_DIR/1.json"));
+    assert!(text(&running.check(&[]).stderr).contains("process 1 is still running"));
+    let child =
+        Bench::new(&format!("{CLEAN} : > $SOFTACL_CHECK_DIR/77777777.json; echo '{{' > $SOFTACL_CHECK_DIR/78.json"));
     let done = child.check(&["--json", "r.json"]);
     let err = text(&done.stderr);
-    assert!(err.contains("process 77 ended without a report"), "{err}");
+    assert!(err.contains("process 77777777 ended without a report"), "{err}");
     assert!(err.contains("process 78 left a report that is not whole"), "{err}");
     assert_eq!(child.json("r.json")["notes"].as_array().map(Vec::len), Some(2));
 }
@@ -328,11 +387,13 @@ fn a_signal_reaches_the_program_and_the_report_is_still_told() {
 }
 
 #[test]
-fn no_directory_is_left_behind() {
-    let bench = Bench::new(&format!("{CLEAN} echo $SOFTACL_CHECK_DIR"));
+fn the_directory_of_reports_is_private_and_not_left_behind() {
+    let bench = Bench::new(&format!("{CLEAN} stat -c '%a %n' $SOFTACL_CHECK_DIR"));
     let done = bench.check(&[]);
-    let directory = text(&done.stdout).trim().to_owned();
-    assert!(directory.contains("softacl-check-") && !Path::new(&directory).exists(), "{directory}");
+    let told = text(&done.stdout);
+    let (mode, directory) = told.trim().split_once(' ').expect("a mode and a name");
+    assert_eq!(mode, "700");
+    assert!(directory.contains("softacl-check-") && !Path::new(directory).exists(), "{directory}");
 }
 
 #[test]
@@ -361,4 +422,9 @@ fn explain_knows_findings() {
     assert_eq!(json["title"], "synchronous copy overlaps work pending on a stream");
     assert!(text(&run(&["explain", "--help"]).stdout).contains("S2  synchronous copy overlaps"));
     assert!(!run(&["explain", "H9"]).status.success());
+    let all = text(&run(&["explain"]).stdout);
+    assert!(
+        all.contains("S2  synchronous copy overlaps") && all.contains("107003  ACL_ERROR_RT_STREAM_CONTEXT"),
+        "{all}"
+    );
 }

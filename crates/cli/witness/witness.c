@@ -1,5 +1,5 @@
 /*
- * The witness: a small library that `softacl check` loads into the program before all others. It sees two
+ * The witness: a small library that `softacl check` loads into the program before all others. It sees three
  * things that nobody else can see:
  *
  * - memory that is given to the system (read, write, recv, send and their kin). The checker closes pages of
@@ -10,6 +10,9 @@
  * - how threads order each other: condition variables, semaphores, barriers, and the beginning and end of
  *   threads. Every thread has a clock, every such object another one. Mutexes have none: they keep threads
  *   apart, and put them in no order.
+ *
+ * - the end of a process that does not run its exit handlers (_exit, quick_exit), before which the checker tells
+ *   what it has proven.
  *
  * What it cannot see: atomics and spinning, futexes that are called directly, system calls that do not go
  * through the C library, io_uring. It decides nothing: it answers questions of the checker.
@@ -69,6 +72,19 @@ static void touch_all(const struct iovec *parts, int count, int is_write, const 
 {
     for (int i = 0; parts != NULL && i < count; i++) {
         touch(parts[i].iov_base, parts[i].iov_len, is_write, function);
+    }
+}
+
+typedef void (*end_hook)(void);
+
+EXPORT _Atomic(end_hook) softacl_witness_end;
+
+/* The process ends without its exit handlers. */
+static void end(void)
+{
+    end_hook hook = atomic_load_explicit(&softacl_witness_end, memory_order_acquire);
+    if (hook != NULL) {
+        hook();
     }
 }
 
@@ -496,3 +512,16 @@ EXPORT int pthread_join(pthread_t thread, void **result)
     }
     return code;
 }
+
+#define LEAVE(name)                                                                                            \
+    EXPORT _Noreturn void name(int code)                                                                       \
+    {                                                                                                          \
+        REAL(name)                                                                                             \
+        end();                                                                                                 \
+        call(code);                                                                                            \
+        __builtin_unreachable();                                                                               \
+    }
+
+LEAVE(_exit)
+LEAVE(_Exit)
+LEAVE(quick_exit)

@@ -23,6 +23,8 @@ static OBSERVED: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
 /// What handled each signal before us: address of the handler and whether it takes the details.
 static PREVIOUS: [Previous; SIGNALS.len()] = [const { Previous::new() }; SIGNALS.len()];
 static INSTALL: Mutex<()> = Mutex::new(());
+/// Called before a fault ends the process; null without one.
+static AT_DEATH: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// The fault that was passed on last and has not come back: thread, address, and where the stack was.
 /// Seeing it again deeper in the same stack means that whoever handles it called us.
 static PASSED_ON: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
@@ -412,9 +414,20 @@ fn explain_reserved(memory: &Memory, address: usize) {
     unsafe { libc::write(2, line.bytes.as_ptr().cast(), line.len) };
 }
 
+/// Calls this, in a signal handler, before a fault ends the process.
+pub fn at_death(call: extern "C" fn()) {
+    AT_DEATH.store(call as *mut (), Ordering::Release);
+}
+
 /// Lets the default action end the process: the access is repeated after we return, and a signal that
 /// was sent is sent once more.
 fn give_up(signal: i32, is_sent: bool) {
+    let call = AT_DEATH.load(Ordering::Acquire);
+    if !call.is_null() {
+        // SAFETY: it was stored by `at_death`, as such a function.
+        let call: extern "C" fn() = unsafe { std::mem::transmute(call) };
+        call();
+    }
     // SAFETY: restores the default action, and sends to this very thread.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);

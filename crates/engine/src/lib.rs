@@ -99,4 +99,5 @@ pub use {
     },
     notify::{Change, Compare, NotifyKey},
     stream::{StreamKey, StreamSettings, StreamTraits},
+    thread::start as start_thread,
 };

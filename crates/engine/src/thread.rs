@@ -56,7 +56,7 @@ impl Crew {
 }
 
 /// Starts a thread that receives no signal but faults.
-pub(crate) fn start(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub fn start(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
     system::ask(Resource::Thread, 1)?;
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     // The new thread inherits the mask; ours is restored right after.

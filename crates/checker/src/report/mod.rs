@@ -11,7 +11,7 @@ pub mod sarif;
 mod source;
 pub mod suppression;
 pub mod text;
-mod words;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod browser;

@@ -15,14 +15,11 @@ pub fn render(outcome: &Outcome) -> String {
     let results: Vec<Value> = outcome.cases.iter().map(|case| result(case, outcome, &root)).collect();
     let notes: Vec<Value> =
         outcome.notes.iter().map(|note| json!({ "level": "warning", "message": { "text": note } })).collect();
-    let mut invocation = json!({
+    let invocation = json!({
         "executionSuccessful": true,
         "commandLine": outcome.repeat(),
         "toolExecutionNotifications": notes,
     });
-    if let Some(code) = outcome.exit_code {
-        invocation["exitCode"] = code.into();
-    }
     let document = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -41,6 +38,7 @@ pub fn render(outcome: &Outcome) -> String {
                 "seed": outcome.seed,
                 "soc": outcome.soc,
                 "suppressed": outcome.suppressed,
+                "programExitCode": outcome.exit_code,
             },
         }],
     });

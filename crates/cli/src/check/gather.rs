@@ -47,7 +47,10 @@ fn read(directory: &Path) -> Result<Found> {
         let text = fs::read(&path).with_context(|| format!("could not read {}", path.display()))?;
         // A process announces itself with an empty file and fills it at its end.
         let report = match text.as_slice() {
-            [] => Err("ended without a report: it was killed, or it left with _exit".to_owned()),
+            [] if is_running(pid) => Err("is still running".to_owned()),
+            [] => Err("ended without a report: it was killed, or became another program, or left with _exit before \
+                       anything was proven"
+                .to_owned()),
             text => serde_json::from_slice(text).map_err(|error| format!("left a report that is not whole: {error}")),
         };
         found.insert(pid, report);
@@ -78,8 +81,19 @@ fn judge(pid: u32, status: ExitStatus, found: &Found, notes: &mut Vec<String>) {
     }
 }
 
-fn name(signal: i32) -> &'static str {
+/// Whether a process has not ended. One that has, and that nobody has asked for, still has its id.
+fn is_running(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // Behind the name, which may contain anything.
+    status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// The name of a signal in brackets, if it is a common one.
+pub fn name(signal: i32) -> &'static str {
     match signal {
+        libc::SIGHUP => " (SIGHUP)",
+        libc::SIGQUIT => " (SIGQUIT)",
+        libc::SIGPIPE => " (SIGPIPE)",
         libc::SIGSEGV => " (SIGSEGV)",
         libc::SIGABRT => " (SIGABRT)",
         libc::SIGBUS => " (SIGBUS)",

@@ -10,7 +10,8 @@ mod witness;
 
 use crate::machine::{self, Machine};
 use crate::output;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use ascendcl_capi::VARIABLES;
 use clap::{Args, ValueEnum};
 use softacl_checker::finding::Severity;
 use softacl_checker::report::suppression::Suppressions;
@@ -19,6 +20,8 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -35,7 +38,7 @@ pub struct Arguments {
     /// $SOFTACL_SCHEDULE, else late]
     #[arg(long)]
     schedule: Option<String>,
-    /// Run N times, on the schedules random:1 to random:N, and stop at the first finding
+    /// Run N times, on the schedules random:1 to random:N, and stop at the first finding that fails the run
     ///
     /// A run that fails by itself stops the series too. The runs read nothing from standard input;
     /// the output of the program is shown for the run that is reported.
@@ -50,7 +53,7 @@ pub struct Arguments {
     /// Do not tell the findings that this file names; a line is an id and a place, such as `H1 app.c:42`
     #[arg(long, value_name = "FILE")]
     suppress: Vec<PathBuf>,
-    /// Write the report as one JSON object
+    /// Write the report as one JSON object; `-` is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write the report as SARIF 2.1.0
@@ -129,19 +132,26 @@ type Render = fn(&Outcome) -> String;
 fn files(arguments: &Arguments) -> Result<Vec<(&Path, File, Render)>> {
     let wanted: [(&Option<PathBuf>, Render); 3] =
         [(&arguments.json, json::render), (&arguments.sarif, sarif::render), (&arguments.html, html::render)];
-    let wanted = wanted.into_iter().filter_map(|(path, render)| Some((path.as_deref()?, render)));
+    let wanted: Vec<(&Path, Render)> =
+        wanted.into_iter().filter_map(|(path, render)| Some((path.as_deref()?, render))).collect();
+    for (index, (path, _)) in wanted.iter().enumerate() {
+        ensure!(wanted[..index].iter().all(|(other, _)| other != path), "two reports in one file: {}", path.display());
+    }
     wanted
+        .into_iter()
         .map(|(path, render)| {
-            let file = File::create(path).with_context(|| format!("could not write {}", path.display()))?;
+            let file = match path == Path::new("-") {
+                true => io::stdout().as_fd().try_clone_to_owned().map(File::from),
+                false => File::create(path),
+            };
+            let file = file.with_context(|| format!("could not write {}", path.display()))?;
             Ok((path, file, render))
         })
         .collect()
 }
 
 fn single(arguments: &Arguments, suppressions: &Suppressions) -> Result<Outcome> {
-    let from_environment = || env::var("SOFTACL_SCHEDULE").ok().filter(|text| !text.is_empty());
-    let schedule = arguments.schedule.clone().or_else(from_environment).unwrap_or_else(|| "late".to_owned());
-    machine::schedule(&schedule)?;
+    let schedule = machine::schedule(arguments.schedule.as_deref())?.unwrap_or_else(|| "late".to_owned());
     let mut outcome = fresh(arguments, &schedule);
     gather::run(arguments, &schedule, suppressions, &mut outcome, |_| Ok(()))?;
     Ok(outcome)
@@ -167,17 +177,29 @@ fn words(program: &[OsString]) -> Vec<String> {
     program.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// The command that does this again.
+/// The command that does this again, with the variables that it read.
 fn repeat(arguments: &Arguments, schedule: &[&str]) -> String {
+    let is_read = |name: &str| VARIABLES.iter().any(|variable| variable.name == name) && !OURS.contains(&name);
+    let variables = env::vars_os().filter(|(name, value)| !value.is_empty() && name.to_str().is_some_and(is_read));
+    // Only the value is quoted: in quotes it would be no assignment.
+    let variables = variables.map(|(name, value)| format!("{}={}", name.display(), quote(&value)));
     let mut command: Vec<OsString> = ["softacl", "check"].iter().chain(schedule).map(OsString::from).collect();
+    if arguments.fail_on != FailOn::Proven
+        && let Some(value) = arguments.fail_on.to_possible_value()
+    {
+        command.extend(["--fail-on".into(), value.get_name().into()]);
+    }
     for path in &arguments.suppress {
         command.extend(["--suppress".into(), path.into()]);
     }
     command.extend(arguments.machine.words().into_iter().map(OsString::from));
     command.push("--".into());
     command.extend_from_slice(&arguments.program);
-    command.iter().map(quote).collect::<Vec<_>>().join(" ")
+    variables.chain(command.iter().map(quote)).collect::<Vec<_>>().join(" ")
 }
+
+/// Variables that this command sets itself.
+const OURS: [&str; 3] = ["SOFTACL_CHECK", "SOFTACL_CHECK_DIR", "SOFTACL_SCHEDULE"];
 
 fn suppressions(paths: &[PathBuf]) -> Result<Suppressions> {
     let mut all = Suppressions::default();
@@ -208,7 +230,10 @@ fn tell(outcome: &Outcome, verbose: bool) {
 
 /// A directory that goes when it is dropped.
 fn directory() -> Result<tempfile::TempDir> {
-    tempfile::Builder::new().prefix("softacl-check-").tempdir().context("could not make a temporary directory")
+    // What a program does is nobody else's business.
+    let private = fs::Permissions::from_mode(0o700);
+    let builder = &mut tempfile::Builder::new();
+    builder.prefix("softacl-check-").permissions(private).tempdir().context("could not make a temporary directory")
 }
 
 fn show(path: &Path, to: &mut impl Write) -> Result<()> {

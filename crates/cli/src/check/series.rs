@@ -1,9 +1,8 @@
 //! Many runs on random schedules, until one finds something.
 
-use super::{Arguments, FailOn, directory, fresh, gather, relay, repeat, show};
+use super::{Arguments, directory, fails, fresh, gather, relay, repeat, show};
 use crate::output;
 use anyhow::{Context, Result};
-use softacl_checker::finding::Severity;
 use softacl_checker::report::Outcome;
 use softacl_checker::report::suppression::Suppressions;
 use std::fs::File;
@@ -23,7 +22,7 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
             command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
             Ok(())
         })?;
-        let found = is_found(&total, arguments.fail_on);
+        let found = fails(&total, arguments.fail_on);
         if found || total.exit_code != Some(0) || relay::stopped().is_some() {
             stop = Some((seed, found));
             break;
@@ -39,16 +38,18 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
     match stop {
         Some((seed, found)) => {
             let schedule = format!("random:{seed}");
-            let reason = match (found, total.exit_code) {
-                (true, _) => "something was found".to_owned(),
-                (false, Some(code)) if code != 0 => format!("the program ended with exit code {code}"),
-                (false, _) => "a signal asked for it".to_owned(),
-            };
             total.repeat = repeat(arguments, &["--schedule", &schedule]);
-            output::tell(format_args!(
-                "softacl check: stopped at seed {seed} of {count}: {reason}. The same run again:\n  {}\n",
-                total.repeat
-            ));
+            let again = format!("The same run again:\n  {}\n", total.repeat);
+            let reason = match (found, relay::stopped(), total.exit_code.unwrap_or(0)) {
+                (true, ..) => format!("something was found. {again}"),
+                (false, Some(signal), _) => {
+                    // Whatever the program made of it: the series is not whole.
+                    total.exit_code = Some(128 + signal);
+                    format!("signal {signal}{} asked for it", gather::name(signal))
+                }
+                (false, None, code) => format!("the program ended with exit code {code}. {again}"),
+            };
+            output::tell(format_args!("softacl check: stopped at seed {seed} of {count}: {reason}"));
             total.schedule = schedule;
             total.seed = Some(seed);
         }
@@ -59,12 +60,6 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
         }
     }
     Ok(total)
-}
-
-/// Advice stops a series only where it fails one.
-fn is_found(outcome: &Outcome, fail_on: FailOn) -> bool {
-    let counts = |severity| severity == Severity::Proven || fail_on == FailOn::Advice;
-    outcome.cases.iter().any(|case| counts(case.finding.severity))
 }
 
 /// One line that replaces itself; only a terminal can show it.

@@ -1,0 +1,62 @@
+//! A program that crashes or leaves in a hurry has still told what was proven.
+
+use serde_json::Value;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+fn program() -> (TempDir, PathBuf) {
+    let place = tempfile::tempdir().expect("a directory");
+    let program = place.path().join("ends");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/last_words.c");
+    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+    let built = Command::new(&compiler)
+        .args(["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-o"])
+        .args([&program, &source])
+        .arg("-ldl")
+        .status();
+    assert!(built.is_ok_and(|status| status.success()), "{compiler} could not make the program");
+    (place, program)
+}
+
+fn check(program: &Path, end: &str) -> (Output, Value) {
+    let file = program.with_extension("json");
+    let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
+        .args(["check", "--fail-on", "never", "--json"])
+        .arg(&file)
+        .arg("--")
+        .arg(program)
+        .arg(end)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts");
+    let json = serde_json::from_slice(&std::fs::read(file).expect("a report")).expect("JSON");
+    (output, json)
+}
+
+#[test]
+fn whatever_ends_a_process_what_was_proven_is_told() {
+    let (_place, program) = program();
+    for (end, code) in
+        [("abort", 134), ("crash", 139), ("term", 143), ("_exit", 3), ("quick_exit", 3), ("children", 3), ("return", 3)]
+    {
+        let (output, json) = check(&program, end);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{end}: {told}");
+        let ids: Vec<&str> =
+            json["findings"].as_array().unwrap().iter().filter_map(|found| found["id"].as_str()).collect();
+        // What the program has not freed counts only where it has come to its end.
+        let is_whole = matches!(end, "children" | "return");
+        assert_eq!((ids[0], ids.contains(&"L4")), ("H1", is_whole), "{end}: {told}");
+        assert!(!told.contains("left no report") && !told.contains("without a report"), "{end}: {told}");
+    }
+}
+
+#[test]
+fn a_process_that_leaves_before_anything_is_proven_is_told_as_such() {
+    let (_place, program) = program();
+    let (output, json) = check(&program, "nothing proven");
+    assert_eq!((output.status.code(), json["findings"].as_array().map(Vec::len)), (Some(3), Some(0)));
+    assert!(json["notes"][0].as_str().is_some_and(|note| note.contains("before anything was proven")), "{json}");
+}
