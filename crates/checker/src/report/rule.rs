@@ -61,7 +61,7 @@ pub const RULES: &[Rule] = &[
     advice(
         "C3",
         "thread that silently uses the default device",
-        "A thread that never set a device uses device 0. Call aclrtSetDevice in it, so that the choice is visible.",
+        "A thread that never set a device uses the default device that the configuration of aclInit names. Call aclrtSetDevice in it, so that the choice is visible.",
     ),
     advice(
         "K1",
@@ -76,7 +76,7 @@ pub const RULES: &[Rule] = &[
     proven(
         "B1",
         "batch that is too large or was refused",
-        "The blocking call takes at most 4096 entries; the message says which rule was broken, and by which entry.",
+        "The blocking call takes at most 4096 entries; the message says which rule was broken.",
     ),
     proven(
         "B2",
