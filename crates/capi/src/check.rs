@@ -29,7 +29,7 @@ pub(crate) fn install() -> Option<Arc<Checker>> {
     {
         eprintln!("softacl: {} cannot be written, so there will be no report: {error}", directory.display());
     }
-    softacl_checker::witness::attach(softacl_given, softacl_waited_on, last_words::tell);
+    softacl_checker::witness::attach(softacl_given, softacl_waited_on, softacl_handler, last_words::tell);
     checker.when_proven(last_words::prepare);
     Some(checker)
 }
@@ -47,6 +47,14 @@ unsafe extern "C" fn softacl_waited_on(start: *const c_void, size: usize) {
     // A process that was forked may have inherited a lock of ours that is held.
     if let Some(checker) = checker().filter(|_| !crate::process::is_forked()) {
         checker.waited_on(start as usize, size);
+    }
+}
+
+/// The witness: the program has installed a handler for faults.
+extern "C" fn softacl_handler() {
+    // A process that was forked has nothing in flight.
+    if !crate::process::is_forked() {
+        softacl_engine::fault::ensure_installed();
     }
 }
 

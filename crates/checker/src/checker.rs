@@ -5,6 +5,7 @@ use crate::fingerprint::Print;
 use crate::guard::{FUNCTION, Guard};
 use crate::operation::Launch;
 use crate::place::Names;
+use crate::python;
 use crate::state::{Facts, Flight, Found, State, call, micros, set_call, thread};
 use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
 use softacl_engine::{Error, Place};
@@ -141,9 +142,13 @@ impl Probe for Checker {
 
     fn entered(&self, function: &'static str) {
         set_call(function);
+        python::enter();
         let deprecated = is_deprecated(function);
         let mut state = self.state();
         state.check_answer(function, thread());
+        if matches!(function, "aclrtSetDevice" | "aclrtSetCurrentContext" | "aclrtCreateContext") {
+            state.resets.remove(&thread());
+        }
         let late = state.finalized.is_some() && function.starts_with("aclrt") && !function.starts_with("aclrtGet");
         if deprecated || late {
             let operation = self.host_operation(&mut state, "call", &[]);
@@ -268,7 +273,8 @@ impl Probe for Checker {
         FUNCTION.set(None);
         let mut state = self.state();
         state.function_over(at);
-        state.refresh_all(self.guard());
+        // It may have written any source of what comes after it, or let others write it.
+        state.renew_behind(at);
     }
 
     fn dropped(&self, at: Moment) {
@@ -374,6 +380,7 @@ impl Probe for Checker {
         let mut state = self.state();
         let operation = self.host_operation(&mut state, "reset", &[]);
         state.clear(device, &operation);
+        state.resets.insert(operation.thread, operation);
     }
 
     fn noted(&self, note: &Note) {

@@ -46,7 +46,7 @@ const MAX_TOUCHES: usize = 4096;
 /// some 25 microseconds.
 const MAX_STEPS: u32 = 500;
 /// The widest store of one instruction.
-const STORE: usize = 64;
+pub(crate) const STORE: usize = 64;
 
 thread_local! {
     /// The task as which this thread runs code of the program.
@@ -394,7 +394,7 @@ impl Guard {
             }
             let first = self.window.start + page * PAGE;
             if let Some(address) = self.first_in_flight(first.max(start), (first + PAGE).min(start + len)) {
-                let spot = spot.get_or_insert_with(place::Spot::here).clone();
+                let spot = spot.get_or_insert_with(place::Spot::outside).clone();
                 self.note(address, is_write, thread, spot, Some(call), state & (WRITER - 1) != 0);
             }
             self.leave_open(first);

@@ -32,10 +32,18 @@ impl Spot {
         Spot { addresses: remembered(), python }
     }
 
+    /// The place of the calling thread when it is in no call of the interface.
+    pub(crate) fn outside() -> Spot {
+        let python = python::lines_outside();
+        if !python.is_empty() {
+            return Spot { addresses: Arc::default(), python };
+        }
+        Spot { addresses: remembered(), python }
+    }
+
     /// The place of interrupted code, in a signal handler.
     pub(crate) fn interrupted(code: usize) -> Spot {
-        let held = python::frames();
-        let python = if held.is_empty() { python::frames_without_lock() } else { held };
+        let python = python::lines_outside();
         if !python.is_empty() {
             return Spot { addresses: Arc::default(), python };
         }
@@ -74,11 +82,19 @@ impl Spot {
         let is_ours = |frame: &Frame| {
             let name = frame.function.as_deref().unwrap_or_default();
             function.is_some_and(|function| name == function)
-                || name.contains("softacl")
-                || name.starts_with("ascendcl_capi::")
+                || OURS.iter().any(|ours| name.contains(ours))
+                || frame.module.as_deref().is_some_and(|module| module.ends_with(WITNESS))
         };
-        if let Some(last) = frames.iter().rposition(is_ours) {
+        // Ours come first, with some of the standard library between them; further out they may come again, around
+        // a function of the program that we have called.
+        let is_inner = |frame: &Frame| is_ours(frame) || is_standard(frame);
+        let program = frames.iter().position(|frame| !is_inner(frame)).unwrap_or(frames.len());
+        if let Some(last) = frames[..program].iter().rposition(is_ours) {
             frames.drain(..=last);
+        }
+        if let Some(end) = frames.iter().position(is_ours) {
+            let around = frames[..end].iter().rposition(|frame| !is_standard(frame)).map_or(0, |last| last + 1);
+            frames.truncate(around);
         }
         // The safe Rust crate is not the program. Further out it may be again, around a body that it was given.
         let is_safe_crate = |frame: &Frame| {
@@ -97,6 +113,18 @@ impl Spot {
         }
         Place { frames }
     }
+}
+
+/// What names of the runtime's own functions contain.
+const OURS: [&str; 3] = ["softacl_engine::", "softacl_checker::", "ascendcl_capi::"];
+/// The library of the witness.
+const WITNESS: &str = "libsoftacl_witness.so";
+
+/// Whether a function is of Rust's standard library, also as it stands between functions of ours.
+fn is_standard(frame: &Frame) -> bool {
+    let name = frame.function.as_deref().unwrap_or_default().trim_start_matches('<');
+    ["core::", "alloc::", "std::", "__rust", "rust_"].iter().any(|start| name.starts_with(start))
+        && !name.starts_with("std::function")
 }
 
 /// The return addresses of the calling thread. Allocates nothing: it is called in signal handlers.

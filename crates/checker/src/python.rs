@@ -27,23 +27,47 @@ pub(crate) struct Line {
 }
 
 thread_local! {
-    static NOTE: RefCell<Box<[Line]>> = RefCell::default();
+    static NOTE: RefCell<Note> = RefCell::default();
+}
+
+/// Where a thread was before it let go of the lock.
+#[derive(Default)]
+struct Note {
+    frames: Box<[Line]>,
+    /// The call that it was left for has not begun.
+    is_fresh: bool,
 }
 
 /// Keeps the frames of the calling thread for the call that comes next.
 pub fn leave_note() {
     // A thread that is about to end has no notes any more.
-    let _ = NOTE.try_with(|note| note.replace(frames()));
+    let _ = NOTE.try_with(|note| note.replace(Note { frames: frames(), is_fresh: true }));
 }
 
-/// The frames of the calling thread, innermost first; empty without Python.
+/// The calling thread enters a call: a note that was left for another one is of no use.
+pub(crate) fn enter() {
+    let _ = NOTE.try_with(|note| {
+        let mut note = note.borrow_mut();
+        if !std::mem::take(&mut note.is_fresh) && !note.frames.is_empty() {
+            note.frames = Box::default();
+        }
+    });
+}
+
+/// The frames of the calling thread in a call, innermost first; empty without Python.
 pub(crate) fn lines() -> Box<[Line]> {
     let frames = frames();
     if !frames.is_empty() {
         return frames;
     }
-    let note = NOTE.try_with(|note| note.borrow().clone()).unwrap_or_default();
+    let note = NOTE.try_with(|note| note.borrow().frames.clone()).unwrap_or_default();
     if note.is_empty() { frames_without_lock() } else { note }
+}
+
+/// The same outside of calls.
+pub(crate) fn lines_outside() -> Box<[Line]> {
+    let frames = frames();
+    if frames.is_empty() { frames_without_lock() } else { frames }
 }
 
 struct Interpreter {

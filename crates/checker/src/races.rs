@@ -87,6 +87,9 @@ impl State {
         };
         let near = Some((conflict.address, conflict.len));
         let bytes = self.describe(conflict.address, conflict.len);
+        // A host function before it may be what keeps the two apart: it may wait for what this thread does next.
+        let may_wait = operation.at.is_none() && conflict.earlier.at.is_some_and(|at| self.awaits_function(at));
+        let severity = if may_wait { Severity::Advice } else { Severity::Proven };
         let (id, message, fix) = match operation.at {
             Some(_) => (
                 "S1",
@@ -103,10 +106,11 @@ impl State {
             None => (
                 "S2",
                 format!(
-                    "{} {verb} {bytes}, which {} ({}) {does} and which no wait covers; a synchronous call is not ordered with any stream",
+                    "{} {verb} {bytes}, which {} ({}) {does} and which no wait covers; a synchronous call is not ordered with any stream{}",
                     operation.what(),
                     conflict.earlier.who(),
                     conflict.earlier.what(),
+                    if may_wait { ", unless the host function before that task waits for this call" } else { "" },
                 ),
                 format!("wait before the synchronous call: {}", self.narrowest_wait(&conflict.earlier)),
             ),
@@ -115,7 +119,7 @@ impl State {
             self.evidence("the pending operation", &conflict.earlier, near),
             self.evidence("the operation that meets it", operation, near),
         ];
-        self.find(Found { id, severity: Severity::Proven, message, fix, count: 1, evidence });
+        self.find(Found { id, severity, message, fix, count: 1, evidence });
     }
 
     /// Entries of a batch have no order among them.

@@ -37,6 +37,9 @@ impl State {
             ),
             // Who asks has a use for the answer that there is none.
             Error::NoContext if function.starts_with("aclrtGet") => return,
+            Error::NoContext if self.resets.contains_key(&operation.thread) => {
+                ("L2", Severity::Proven, "do it before the reset, or set the device again after it (aclrtSetDevice)")
+            }
             Error::NoContext => (
                 "C2",
                 Severity::Proven,
@@ -47,13 +50,17 @@ impl State {
                 self.unanswered.insert(operation.thread, Unanswered::new(function, error, operation));
                 return;
             }
-            _ if is_batch => ("B1", Severity::Proven, "correct the batch; see the rules in the guide"),
+            _ if is_batch => {
+                ("B1", Severity::Proven, "correct what the message names; softacl explain B1 has the rules of batches")
+            }
             Error::Range(_)
             | Error::NotAllocated { .. }
             | Error::PinnedNotAllocated { .. }
-            | Error::NotAStart { .. }
-            | Error::Capacity { .. } => {
+            | Error::NotAStart { .. } => {
                 ("M1", Severity::Proven, "keep the range inside its allocation, and the allocation alive")
+            }
+            Error::Capacity { .. } => {
+                ("M1", Severity::Proven, "copy less, or declare all that the destination holds (destMax)")
             }
             Error::NoStream { .. } | Error::NoEvent { .. } => {
                 ("R1", Severity::Proven, "release what is no longer used, or use less: this is the limit of the chip")
@@ -76,9 +83,11 @@ impl State {
         let mut message = format!("{function} failed with {code}: {error}");
         let mut evidence = vec![self.evidence("the call", operation, None)];
         if id == "L2" {
-            evidence.extend(self.reset_behind(error).map(|reset| self.evidence("reset here", reset, None)));
+            let reset = self.reset_behind(error, operation.thread);
+            evidence.extend(reset.map(|reset| self.evidence("reset here", reset, None)));
+        } else {
+            evidence.extend(self.culprits(error));
         }
-        evidence.extend(self.culprits(error));
         if let Some((made, share)) = self.most_made(error) {
             message += &share;
             evidence.push(self.evidence("most made here", &made, None));
@@ -99,6 +108,7 @@ impl State {
                 &format!("; the program went on without it, and {function} failed with {}: {error}", error.code());
             "look at the code that the call returns, and do without the memory".clone_into(&mut found.fix);
             found.evidence.insert(1, used);
+            self.prove();
         }
     }
 
@@ -259,8 +269,9 @@ impl State {
         (address - start < taken.size).then_some(&taken.by)
     }
 
-    fn reset_behind(&self, error: &Error) -> Option<&Arc<Operation>> {
+    fn reset_behind(&self, error: &Error, thread: u32) -> Option<&Arc<Operation>> {
         match error {
+            Error::NoContext => self.resets.get(&thread),
             Error::Handle { what, handle } => self.reset_of(what, *handle),
             Error::NotAllocated { address, .. } | Error::NotAStart { address, .. } => self.taker(*address),
             _ => None,

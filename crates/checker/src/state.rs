@@ -102,6 +102,8 @@ pub(crate) struct Taken {
 pub(crate) struct Before {
     pub(crate) bytes: Box<[u8]>,
     pub(crate) touch: Arc<Operation>,
+    /// The host function that touched it, if one did.
+    pub(crate) function: Option<Moment>,
 }
 
 /// A call that was refused, and that the program may not have noticed.
@@ -162,6 +164,8 @@ pub(crate) struct State {
     pub(crate) launches: HashMap<u32, Launch>,
     /// Objects that a reset took away, and the reset.
     pub(crate) reset: HashMap<Object, Arc<Operation>>,
+    /// By thread: the reset that took its context away, since when it has chosen no other.
+    pub(crate) resets: BTreeMap<u32, Arc<Operation>>,
     /// Memory that a reset took away, by first byte.
     pub(crate) taken: BTreeMap<usize, Taken>,
     pub(crate) failures: Vec<(Arc<Operation>, String)>,
@@ -232,19 +236,24 @@ impl State {
     /// Adds a finding, or counts it when the same mistake was found at the same places before. A count of 0 is a
     /// part of something that was counted.
     pub(crate) fn find(&mut self, mut found: Found) {
+        if found.severity == Severity::Proven {
+            self.prove();
+        }
         let places = found.evidence.iter().map(|evidence| evidence.operation.spot.key()).collect();
         match self.known.entry((found.id, places)) {
             std::collections::hash_map::Entry::Occupied(known) => self.found[*known.get()].count += found.count,
             std::collections::hash_map::Entry::Vacant(new) => {
                 new.insert(self.found.len());
                 found.count = found.count.max(1);
-                if found.severity == Severity::Proven
-                    && let Some(call) = self.when_proven.take()
-                {
-                    call();
-                }
                 self.found.push(found);
             }
+        }
+    }
+
+    /// Something is proven: whoever wants to know is told the first time.
+    pub(crate) fn prove(&mut self) {
+        if let Some(call) = self.when_proven.take() {
+            call();
         }
     }
 
@@ -362,6 +371,11 @@ impl State {
     pub(crate) fn see_sign(&mut self, at: Moment, after: &[Moment]) {
         self.signs.retain(|sign| *sign != at);
         self.clocks.learn(at, after);
+        self.renew_behind(at);
+    }
+
+    /// Whatever has happened to sources of tasks behind this one was right: what they hold now is the measure.
+    pub(crate) fn renew_behind(&mut self, at: Moment) {
         let number = draw_number();
         for flight in self.courses.values_mut().flat_map(|course| &mut course.flights) {
             if self.clocks.of(flight.at).covers(at) {

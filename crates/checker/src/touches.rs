@@ -2,7 +2,7 @@
 
 use crate::finding::Severity;
 use crate::fingerprint::{self, Difference, Print};
-use crate::guard::{Guard, HostTouch, PAGE};
+use crate::guard::{Guard, HostTouch, PAGE, STORE};
 use crate::operation::{HOST_READ, HOST_WRITE, Operation, draw_number};
 use crate::state::{Before, Evidence, Facts, Flight, Found, State};
 use softacl_engine::probe::{Mode, Moment, Touch};
@@ -31,8 +31,8 @@ impl State {
                 self.find_early_touch(&flight, &hit, &operation, is_write, address);
             }
         }
-        if !before.is_empty() && function.is_none() {
-            self.before.entry(page).or_default().push(Before { bytes: before, touch: operation });
+        if !before.is_empty() {
+            self.before.entry(page).or_default().push(Before { bytes: before, touch: operation, function });
         }
     }
 
@@ -42,7 +42,7 @@ impl State {
     fn hits(&self, address: usize, function: Option<Moment>) -> Vec<(Arc<Operation>, Touch)> {
         let inside = |touch: &&Touch| address.wrapping_sub(touch.address) < touch.len;
         let allowed = |flight: &Flight| {
-            !function.is_some_and(|at| self.clocks.of(at).covers(flight.at) || self.clocks.of(flight.at).covers(at))
+            !function.is_some_and(|at| self.are_ordered(at, flight.at))
                 && !self.awaits_sign(flight.at)
                 && !self.awaits_function(flight.at)
         };
@@ -111,7 +111,8 @@ impl State {
     ) -> bool {
         let is_pinned = |touch: &&Touch| touch.mode == Mode::Read && guard.contains(touch.address);
         if !self.before.is_empty() {
-            changes.extend(copy.touches.iter().filter(is_pinned).filter_map(|touch| self.change(guard, touch, since)));
+            let sources = copy.touches.iter().filter(is_pinned);
+            changes.extend(sources.filter_map(|touch| self.change(guard, copy, touch, since)));
         }
         let Some((address, first)) = changes.first() else { return false };
         let is_host = |touch: &&Touch| {
@@ -122,12 +123,14 @@ impl State {
         let is_inside = |source: &Touch| address.wrapping_sub(source.address) < source.len;
         let Some(piece) = sources.iter().position(is_inside) else { return false };
         let source = sources[piece];
-        // A touch of other bytes of the page is not to blame.
-        let by = self.before.get(&(address - address % PAGE)).into_iter().flatten().find(|before| {
+        // A touch of other bytes of the page is not to blame, unless it is a store that may have reached them.
+        let touches = || self.touches_of(copy, address - address % PAGE, since);
+        let reaches = |before: &&Before, less: usize| {
             let touches = &before.touch.touches;
-            before.touch.number > since
-                && touches.iter().any(|touch| touch.address.wrapping_sub(source.address) < source.len)
-        });
+            touches.iter().any(|touch| (touch.address + less).wrapping_sub(source.address) < source.len + less)
+        };
+        let by =
+            touches().find(|before| reaches(before, 0)).or_else(|| touches().find(|before| reaches(before, STORE)));
         let by = by.map(|by| Arc::clone(&by.touch));
         let is_exact = changes.iter().all(|(_, change)| change.is_exact);
         // The guard has let go of some touches, of whatever pages.
@@ -163,15 +166,27 @@ impl State {
         true
     }
 
+    /// Whether one of two tasks comes after the other.
+    fn are_ordered(&self, one: Moment, other: Moment) -> bool {
+        self.clocks.of(one).covers(other) || self.clocks.of(other).covers(one)
+    }
+
+    /// Touches of a page that count for a copy, oldest first. A host function may touch what comes before it and after it.
+    fn touches_of(&self, copy: &Operation, page: usize, since: u64) -> impl Iterator<Item = &Before> {
+        let at = copy.at;
+        let is_ordered = move |function: Moment| at.is_some_and(|at| self.are_ordered(function, at));
+        let touched = self.before.get(&page).into_iter().flatten();
+        touched.filter(move |before| before.touch.number > since && !before.function.is_some_and(is_ordered))
+    }
+
     /// How a source in pinned memory differs from what it was: from where on, and by how much.
-    fn change(&self, guard: &Guard, source: &Touch, since: u64) -> Option<(usize, Difference)> {
+    fn change(&self, guard: &Guard, copy: &Operation, source: &Touch, since: u64) -> Option<(usize, Difference)> {
         let mut total: Option<(usize, Difference)> = None;
         let mut page = source.address - source.address % PAGE;
         while page < source.address + source.len {
             // The page was closed when the copy was submitted: it held then what it held before the first touch
             // since.
-            let mut touched = self.before.get(&page).into_iter().flatten();
-            if let Some(before) = touched.find(|before| before.touch.number > since) {
+            if let Some(before) = self.touches_of(copy, page, since).next() {
                 let from = source.address.max(page);
                 let to = (source.address + source.len).min(page + PAGE);
                 let mut now = vec![0; to - from];
@@ -208,14 +223,6 @@ impl State {
             let prints = self.flights_mut().flat_map(|flight| &mut flight.prints);
             prints.filter(|print| print.meets(touch.address, touch.len)).for_each(Print::refresh);
         }
-    }
-
-    /// Code of the program that ran as a task may have written any source of what comes after it.
-    pub(crate) fn refresh_all(&mut self, guard: &Guard) {
-        for (page, all) in &mut self.before {
-            all.iter_mut().for_each(|before| guard.read(*page, &mut before.bytes));
-        }
-        self.flights_mut().flat_map(|flight| &mut flight.prints).for_each(Print::refresh);
     }
 
     /// Forgets what pages held that no copy in flight uses any more.

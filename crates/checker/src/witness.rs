@@ -14,8 +14,8 @@ pub type ObjectHook = unsafe extern "C" fn(*const c_void, usize);
 /// Told about memory that is given to the system: start, size, whether it is written, and by which function.
 pub type TouchHook = unsafe extern "C" fn(*const c_void, usize, c_int, *const c_char);
 
-/// Told that the process ends without its exit handlers.
-pub type EndHook = extern "C" fn();
+/// Told that the process ends without its exit handlers, or that the program has installed a handler for faults.
+pub type NewsHook = extern "C" fn();
 
 struct Witness {
     now: unsafe extern "C" fn() -> u64,
@@ -43,12 +43,13 @@ fn symbol(name: &CStr) -> Option<*mut c_void> {
     (!found.is_null()).then_some(found)
 }
 
-/// Lets the witness tell about memory that is given to the system, about objects on which threads wait, and about
-/// the end.
-pub fn attach(touch: TouchHook, object: ObjectHook, end: EndHook) {
+/// Lets the witness tell about memory that is given to the system, about objects on which threads wait, about
+/// handlers, and about the end.
+pub fn attach(touch: TouchHook, object: ObjectHook, handler: NewsHook, end: NewsHook) {
     for (name, hook) in [
         (c"softacl_witness_touch", touch as *mut c_void),
         (c"softacl_witness_object", object as *mut _),
+        (c"softacl_witness_handler", handler as *mut _),
         (c"softacl_witness_end", end as *mut _),
     ] {
         if let Some(cell) = symbol(name) {

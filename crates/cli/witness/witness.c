@@ -1,5 +1,5 @@
 /*
- * The witness: a small library that `softacl check` loads into the program before all others. It sees three
+ * The witness: a small library that `softacl check` loads into the program before all others. It sees four
  * things that nobody else can see:
  *
  * - memory that is given to the system (read, write, recv, send and their kin). The checker closes pages of
@@ -13,6 +13,8 @@
  *
  * - the end of a process that does not run its exit handlers (_exit, quick_exit), before which the checker tells
  *   what it has proven.
+ * - handlers for faults that the program installs while copies are in flight: the checker puts its own before them
+ *   again. Faults are never blocked: a thread that blocks all signals would be ended by its first touch.
  *
  * What it cannot see: atomics and spinning, futexes that are called directly, system calls that do not go
  * through the C library, io_uring. It decides nothing: it answers questions of the checker.
@@ -22,6 +24,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,16 +78,20 @@ static void touch_all(const struct iovec *parts, int count, int is_write, const 
     }
 }
 
-typedef void (*end_hook)(void);
-
-EXPORT _Atomic(end_hook) softacl_witness_end;
+typedef void (*news_hook)(void);
 
 /* The process ends without its exit handlers. */
-static void end(void)
+EXPORT _Atomic(news_hook) softacl_witness_end;
+/* The program has its own handler for a signal that the checker needs. */
+EXPORT _Atomic(news_hook) softacl_witness_handler;
+
+static void tell(_Atomic(news_hook) *news)
 {
-    end_hook hook = atomic_load_explicit(&softacl_witness_end, memory_order_acquire);
+    news_hook hook = atomic_load_explicit(news, memory_order_acquire);
     if (hook != NULL) {
+        int saved = errno;
         hook();
+        errno = saved;
     }
 }
 
@@ -513,11 +520,55 @@ EXPORT int pthread_join(pthread_t thread, void **result)
     return code;
 }
 
+/* Whether the checker handles a signal. */
+static int is_fault(int signal)
+{
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGTRAP;
+}
+
+EXPORT int sigaction(int number, const struct sigaction *restrict action, struct sigaction *restrict old)
+{
+    REAL(sigaction)
+    int code = call(number, action, old);
+    if (code == 0 && action != NULL && is_fault(number)) {
+        tell(&softacl_witness_handler);
+    }
+    return code;
+}
+
+EXPORT __sighandler_t signal(int number, __sighandler_t handler)
+{
+    REAL(signal)
+    __sighandler_t old = call(number, handler);
+    if (old != SIG_ERR && is_fault(number)) {
+        tell(&softacl_witness_handler);
+    }
+    return old;
+}
+
+#define MASK(name)                                                                                             \
+    EXPORT int name(int how, const sigset_t *restrict set, sigset_t *restrict old)                             \
+    {                                                                                                          \
+        REAL(name)                                                                                             \
+        sigset_t open;                                                                                         \
+        if (set != NULL && how != SIG_UNBLOCK) {                                                               \
+            open = *set;                                                                                       \
+            sigdelset(&open, SIGSEGV);                                                                         \
+            sigdelset(&open, SIGBUS);                                                                          \
+            sigdelset(&open, SIGTRAP);                                                                         \
+            set = &open;                                                                                       \
+        }                                                                                                      \
+        return call(how, set, old);                                                                            \
+    }
+
+MASK(sigprocmask)
+MASK(pthread_sigmask)
+
 #define LEAVE(name)                                                                                            \
     EXPORT _Noreturn void name(int code)                                                                       \
     {                                                                                                          \
         REAL(name)                                                                                             \
-        end();                                                                                                 \
+        tell(&softacl_witness_end);                                                                            \
         call(code);                                                                                            \
         __builtin_unreachable();                                                                               \
     }

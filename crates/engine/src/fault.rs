@@ -11,11 +11,12 @@ use crate::bytes::{self, Span};
 use crate::machine::Machine;
 use crate::memory::Memory;
 use crate::probe::Reaction;
+use std::cell::Cell;
 use std::fmt::{self, Write as _};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 static WATCHED: AtomicPtr<Memory> = AtomicPtr::new(ptr::null_mut());
 /// The machine whose observer protects pinned memory.
@@ -42,12 +43,19 @@ fn ours(signal: i32) -> usize {
 struct Previous {
     handler: AtomicUsize,
     flags: AtomicUsize,
+    /// The signals that it wants to have blocked.
+    mask: AtomicU64,
 }
 
 impl Previous {
     const fn new() -> Self {
-        Previous { handler: AtomicUsize::new(libc::SIG_DFL), flags: AtomicUsize::new(0) }
+        Previous { handler: AtomicUsize::new(libc::SIG_DFL), flags: AtomicUsize::new(0), mask: AtomicU64::new(0) }
     }
+}
+
+thread_local! {
+    /// The signals that the interrupted code had blocked before it was let through for one instruction.
+    static BLOCKED: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 /// Makes touches of this machine's device addresses speak. The newest machine is the watched one.
@@ -150,7 +158,7 @@ impl Drop for Hearing {
 }
 
 /// Puts the handlers of faults in place, above those that the program may have installed since.
-pub(crate) fn ensure_installed() {
+pub fn ensure_installed() {
     ensure(&FAULTS);
 }
 
@@ -172,12 +180,47 @@ fn ensure(signals: &[i32]) {
         let previous = previous(*signal);
         previous.handler.store(there.sa_sigaction, Ordering::Relaxed);
         previous.flags.store(there.sa_flags as usize, Ordering::Relaxed);
+        previous.mask.store(bits(&there.sa_mask), Ordering::Relaxed);
         let mut action = there;
         action.sa_sigaction = ours(*signal);
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | (there.sa_flags & libc::SA_NODEFER);
+        // Another handler of the program could fault, or jump away from under our locks.
+        action.sa_mask = set(!synchronous());
         // SAFETY: it is a complete action whose handler has the signature that SA_SIGINFO asks for.
         unsafe { libc::sigaction(*signal, &action, ptr::null_mut()) };
     }
+}
+
+/// A set of signals as the kernel has it: a bit for each.
+fn bits(set: &libc::sigset_t) -> u64 {
+    // SAFETY: on Linux a set begins with the 64 bits that the kernel knows.
+    unsafe { ptr::from_ref(set).cast::<u64>().read_unaligned() }
+}
+
+fn set(bits: u64) -> libc::sigset_t {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: as above, and zeroes are an empty set.
+    unsafe {
+        set.as_mut_ptr().cast::<u64>().write_unaligned(bits);
+        set.assume_init()
+    }
+}
+
+fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// Signals that an instruction can cause: blocked, they end the process.
+fn synchronous() -> u64 {
+    let signals = [libc::SIGSEGV, libc::SIGBUS, libc::SIGTRAP, libc::SIGFPE, libc::SIGILL, libc::SIGSYS];
+    signals.map(bit).into_iter().fold(0, |all, one| all | one)
+}
+
+/// The signals that the interrupted code has blocked, which are those of its thread when we return.
+fn interrupted_mask(details: *mut libc::c_void) -> *mut u64 {
+    let context = details.cast::<libc::ucontext_t>();
+    // SAFETY: the kernel passes a valid context with SA_SIGINFO; of the set it fills the first 64 bits.
+    unsafe { (&raw mut (*context).uc_sigmask).cast() }
 }
 
 fn previous(signal: i32) -> &'static Previous {
@@ -217,6 +260,10 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, details: *mut libc
     }
     if !is_sent {
         explain(address);
+    }
+    // The instruction that was let through does something else that is wrong.
+    if BLOCKED.get().is_some() {
+        step(details, false);
     }
     pass_on(signal, info, details, is_sent);
     // It came back: if the access faults once more, that is another fault.
@@ -333,13 +380,25 @@ fn go_on_at(_code: usize, _details: *mut libc::c_void) {}
 #[cfg(target_arch = "x86_64")]
 const TRAP: i64 = 1 << 8;
 
-/// Lets the interrupted code trap after its next instruction, or no longer.
+/// Lets the interrupted code trap after its next instruction, or no longer. No handler of the program runs in
+/// between: it might not come back.
 #[cfg(target_arch = "x86_64")]
 fn step(details: *mut libc::c_void, on: bool) {
     let context = details.cast::<libc::ucontext_t>();
     // SAFETY: the kernel passes a valid context with SA_SIGINFO, which is ours to change.
-    let flags = unsafe { &mut (&mut (*context).uc_mcontext.gregs)[libc::REG_EFL as usize] };
-    *flags = if on { *flags | TRAP } else { *flags & !TRAP };
+    let (flags, mask) =
+        unsafe { (&mut (&mut (*context).uc_mcontext.gregs)[libc::REG_EFL as usize], &mut *interrupted_mask(details)) };
+    if on {
+        *flags |= TRAP;
+        // One instruction may touch two pages.
+        if BLOCKED.get().is_none() {
+            BLOCKED.set(Some(*mask));
+        }
+        *mask = !synchronous();
+    } else {
+        *flags &= !TRAP;
+        *mask = BLOCKED.take().unwrap_or(*mask);
+    }
 }
 
 /// Elsewhere programs cannot be stepped from inside; observers do not ask for it.
@@ -441,6 +500,15 @@ fn pass_on(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void, 
     let previous = previous(signal);
     let handler = previous.handler.load(Ordering::Relaxed);
     let flags = previous.flags.load(Ordering::Relaxed) as i32;
+    // With those signals blocked that would be without us: the handler may jump away and never come back.
+    // SAFETY: the kernel passes a valid context with SA_SIGINFO.
+    let interrupted = unsafe { *interrupted_mask(details) };
+    let own = if flags & libc::SA_NODEFER == 0 { bit(signal) } else { 0 };
+    let mask = set(interrupted | previous.mask.load(Ordering::Relaxed) | own);
+    if !matches!(handler, libc::SIG_DFL | libc::SIG_IGN) {
+        // SAFETY: a complete set, for this thread. The mask of the interrupted code comes back with its context.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask, ptr::null_mut()) };
+    }
     match handler {
         libc::SIG_DFL | libc::SIG_IGN => give_up(signal, is_sent),
         handler if flags & libc::SA_SIGINFO != 0 => {

@@ -77,7 +77,7 @@ pub enum Note {
     TightCapacities { entries: usize },
     /// A thread without a context used the configured default device.
     DefaultDevice(u32),
-    /// Host code will touch device memory directly.
+    /// Device memory may be written by what an observer is told nothing about: host code, another process, a value.
     Viewed { address: usize, len: usize },
 }
 

@@ -9,6 +9,7 @@ use crate::memory::heap::{Extent, PAGE};
 use crate::memory::physical::Physical;
 use crate::memory::reservation::{GRANULE, Plan};
 use crate::memory::{Home, Place};
+use crate::probe::Note;
 use crate::sync::lock;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -46,7 +47,9 @@ impl Caller<'_> {
             attribute: physical.attribute,
             asks_process,
         };
-        Ok(memory.exchange.offer(&physical, &offer, false)?.text())
+        let key = memory.exchange.offer(&physical, &offer, false)?;
+        self.machine.note(|| Note::Viewed { address, len: size });
+        Ok(key.text())
     }
 
     /// Lets processes use a key.

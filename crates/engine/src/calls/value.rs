@@ -7,6 +7,7 @@ use crate::drive::outside::{Sign, Vigil};
 use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
 use crate::memory::{Place, Spot};
+use crate::probe::Note;
 use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::lock;
 use crate::task::Task;
@@ -30,6 +31,7 @@ impl Caller<'_> {
         let (context, _) = self.context()?;
         let task = Task::WriteValue { target: spot.reach, value };
         let sequence = self.machine.submit(key, stream, context, task)?;
+        self.machine.note(|| Note::Viewed { address, len: size_of::<u64>() });
         self.machine.pair_write(spot.reach, value, StreamPoint { stream: key, sequence });
         Ok(())
     }
