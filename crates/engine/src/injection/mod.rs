@@ -65,12 +65,17 @@ impl Injection {
         self.strike(|point| *point == Point::System(resource), facts).is_some()
     }
 
-    /// Every rule that fits counts; the first that fires decides.
+    /// Every rule that fits counts; the first whose time it is decides, and only that one has fired.
     fn strike(&self, fits: impl Fn(&Point) -> bool, facts: impl Fn() -> Facts) -> Option<Strike<'_>> {
-        let mut first = None;
-        for (number, rule) in self.rules.iter().enumerate().filter(|(_, rule)| fits(&rule.point)) {
-            if rule.takes(&facts) {
-                first.get_or_insert(Strike { effect: rule.effect, number: number + 1, rule });
+        let mut first: Option<Strike<'_>> = None;
+        for (index, rule) in self.rules.iter().enumerate().filter(|(_, rule)| fits(&rule.point)) {
+            let Some(time) = rule.takes(&facts) else { continue };
+            match &first {
+                Some(decided) => rule.yield_to(decided.number),
+                None => {
+                    rule.fire(time);
+                    first = Some(Strike { effect: rule.effect, number: index + 1, rule });
+                }
             }
         }
         first
@@ -80,7 +85,7 @@ impl Injection {
     pub fn account(&self) -> Vec<String> {
         let width = self.rules.iter().map(|rule| rule.text.chars().count()).max().unwrap_or(0).min(48);
         let line =
-            |(number, rule): (usize, &Rule)| format!("rule {} {:width$}  {}", number + 1, rule.text, rule.account());
+            |(index, rule): (usize, &Rule)| format!("rule {} {:width$}  {}", index + 1, rule.text, rule.account());
         self.rules.iter().enumerate().map(line).collect()
     }
 }

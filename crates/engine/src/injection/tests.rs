@@ -104,8 +104,24 @@ fn every_rule_counts_and_the_first_that_fires_decides() {
     assert_eq!(call(11), Some(Effect::Code(207_000)));
     let account = injection.account();
     assert!(account[0].ends_with("4 calls, fired once (call 2)"), "{account:?}");
-    assert!(account[1].ends_with("4 calls, fired 2 times (call 1, 2)"), "{account:?}");
+    assert!(account[1].ends_with("4 calls, fired once (call 1); met once, rule 1 decided"), "{account:?}");
     assert!(account[2].ends_with("1 call, fired once (call 1)"), "{account:?}");
+}
+
+#[test]
+fn only_the_rule_that_decides_has_fired() {
+    let text = "aclrtMalloc@1-2=207001; aclrtMalloc@1=207000; aclrtMalloc@2+=500000; acl*@2-3=507013";
+    let injection = Injection::new(parse(text, WORDS).unwrap());
+    for _ in 0..3 {
+        injection.call("aclrtMalloc", Facts::default);
+    }
+    let fired: Vec<u64> = injection.rules().iter().map(Rule::fired).collect();
+    assert_eq!(fired, [2, 0, 1, 0]);
+    let account: Vec<String> = injection.rules().iter().map(Rule::account).collect();
+    assert_eq!(account[0], "3 calls, fired 2 times (call 1, 2)");
+    assert_eq!(account[1], "3 calls, never fired; met once, rule 1 decided");
+    assert_eq!(account[2], "3 calls, fired once (call 3); met once, rule 1 decided");
+    assert_eq!(account[3], "3 calls, never fired; met 2 times, rules 1, 3 decided");
 }
 
 #[test]
