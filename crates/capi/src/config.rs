@@ -109,8 +109,8 @@ pub fn from_environment() -> Result<Config, String> {
         Some("align") => true,
         Some(other) => return Err(format!("SOFTACL_STRICT: {other:?} is not known; known: align")),
     };
+    let devices = visible(var("ASCEND_RT_VISIBLE_DEVICES").as_deref(), count);
     Ok(Config {
-        devices: visible(var("ASCEND_RT_VISIBLE_DEVICES").as_deref(), count),
         profile,
         cann,
         memory,
@@ -118,7 +118,8 @@ pub fn from_environment() -> Result<Config, String> {
         schedule,
         patience,
         strict_alignment,
-        injection: crate::faults::from_environment()?,
+        injection: crate::faults::from_environment(devices.len())?,
+        devices,
         ..Config::default()
     })
 }

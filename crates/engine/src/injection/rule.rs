@@ -167,6 +167,11 @@ impl Filters {
         ends && sizes && same(self.stream, facts.stream)
     }
 
+    /// A device that is asked for and that is not among so many.
+    fn beyond(&self, devices: usize) -> Option<u64> {
+        [self.device, self.peer].into_iter().flatten().find(|device| *device >= devices as u64)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         *self == Filters::default()
     }
@@ -242,8 +247,8 @@ impl Rule {
         self.fired.load(Ordering::Relaxed)
     }
 
-    /// Such as `4 calls, fired once (call 3)`.
-    pub fn account(&self) -> String {
+    /// Such as `4 calls, fired once (call 3)`, on a machine with so many devices.
+    pub fn account(&self, devices: usize) -> String {
         let (matched, fired) = (self.matched(), self.fired());
         let noun = self.point.noun();
         let plural = if matched == 1 { "" } else { "s" };
@@ -253,7 +258,12 @@ impl Rule {
             0 => "never fired".to_owned(),
             n => format!("fired {} ({noun} {}{more})", often(n), list(&*times)),
         };
-        format!("{matched} {noun}{plural}, {outcome}{}", self.concession())
+        // A call can name a device that there is not, so the filter alone does not say that it cannot fire.
+        let reason = match self.filters.beyond(devices) {
+            Some(device) if matched == 0 => format!("; there is no device {device}"),
+            _ => self.concession(),
+        };
+        format!("{matched} {noun}{plural}, {outcome}{reason}")
     }
 
     /// Such as `; met once, rule 1 decided`, if another rule did.
