@@ -1,8 +1,8 @@
 // softacl-only
-// env: SOFTACL_FAULTS=copy@3=lost; aclrtMemset@5=lost
+// env: SOFTACL_FAULTS=copy@3=lost; aclrtMemset@6=lost
 // schedules: all
 // misuses: M1
-/* A device that is lost refuses everything until it is reset; other devices work. */
+/* A device that is lost refuses all work until it is reset; what gives back works, and so do other devices. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -11,7 +11,8 @@ int main(void)
 {
     aclrtDeviceStatus status = ACL_RT_DEVICE_STATUS_END;
     REQUIRE_OK(aclrtSetDevice(0));
-    aclrtStream stream = new_stream(), other = new_stream();
+    aclrtStream stream = new_stream(), other = new_stream(), spare = new_stream();
+    void *unused = device_memory(SIZE);
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE), *device = (uint8_t *)device_memory(SIZE);
     for (int i = 1; i <= 3; i++) {
         EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
@@ -32,6 +33,18 @@ int main(void)
     EXPECT_CODE(aclrtCreateStream(&no_stream), 507010);
     EXPECT_CODE(aclrtCreateContext(&no_context, 0), 507010);
     EXPECT_CODE(aclrtSetDevice(0), 507010);
+
+    /* Programs clean up after a failure, and ask. */
+    size_t before = 0, after = 0, total = 0;
+    aclrtMemAttr attr = ACL_HBM_MEM;
+    if (aclrtGetMemInfo(attr, &before, &total) != 0) {
+        attr = ACL_DDR_MEM; /* the smaller products have only this one */
+    }
+    EXPECT_OK(aclrtGetMemInfo(attr, &before, &total));
+    EXPECT_OK(aclrtFree(unused));
+    EXPECT_OK(aclrtGetMemInfo(attr, &after, &total));
+    EXPECT_TRUE(after > before, "%zu bytes free, %zu before", after, before);
+    EXPECT_OK(aclrtDestroyStream(spare));
 
     uint32_t devices = 0;
     REQUIRE_OK(aclrtGetDeviceCount(&devices));

@@ -335,7 +335,7 @@ fn read_faults(text: &str) {
         assert_eq!((&again.point, &again.filters, again.effect), (&rule.point, &rule.filters, rule.effect));
     }
     let count = rules.len();
-    let injection = Injection::new(rules);
+    let injection = Injection::new(rules, 2);
     let facts = |number: u64| Facts {
         size: Some(number << 12),
         stream: Some(number % 3),

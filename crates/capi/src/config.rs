@@ -5,6 +5,7 @@ use softacl_engine::{Config, Schedule};
 use softacl_profiles::{cann, profile};
 use std::env;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// One environment variable, for `softacl env`.
@@ -109,8 +110,10 @@ pub fn from_environment() -> Result<Config, String> {
         Some("align") => true,
         Some(other) => return Err(format!("SOFTACL_STRICT: {other:?} is not known; known: align")),
     };
+    let list = var("ASCEND_RT_VISIBLE_DEVICES");
+    let devices = visible(list.as_deref(), count);
+    let _ = SELECTION.set(list.and_then(|list| selection(&list, devices.len(), count)));
     Ok(Config {
-        devices: visible(var("ASCEND_RT_VISIBLE_DEVICES").as_deref(), count),
         profile,
         cann,
         memory,
@@ -118,7 +121,8 @@ pub fn from_environment() -> Result<Config, String> {
         schedule,
         patience,
         strict_alignment,
-        injection: crate::faults::from_environment()?,
+        injection: crate::faults::from_environment(devices.len())?,
+        devices,
         ..Config::default()
     })
 }
@@ -179,6 +183,20 @@ fn visible(list: Option<&str>, count: u32) -> Vec<u32> {
     devices
 }
 
+/// What the list hides, if it hides anything.
+static SELECTION: OnceLock<Option<String>> = OnceLock::new();
+
+/// Why the program sees fewer devices than there are, if it does.
+pub(crate) fn hidden_devices() -> Option<&'static str> {
+    SELECTION.get()?.as_deref()
+}
+
+fn selection(list: &str, visible: usize, count: u32) -> Option<String> {
+    let of = if count == 1 { "1 device (0)".to_owned() } else { format!("{count} devices (0 to {})", count - 1) };
+    let shown = if visible == 0 { "none".to_owned() } else { visible.to_string() };
+    (visible < count as usize).then(|| format!("ASCEND_RT_VISIBLE_DEVICES={list} shows {shown} of {of}"))
+}
+
 /// Reads a size of device memory, such as 64GiB.
 pub fn memory_size(text: &str) -> Option<usize> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -216,5 +234,14 @@ mod tests {
         assert_eq!(visible(Some("1,7,0"), 3), [1]);
         assert_eq!(visible(Some("1,1"), 3), [1]);
         assert_eq!(visible(Some("-1"), 3), [0; 0]);
+    }
+
+    #[test]
+    fn what_hides_devices_is_named() {
+        let told = |list, count| selection(list, visible(Some(list), count).len(), count);
+        assert_eq!(told("7", 2).unwrap(), "ASCEND_RT_VISIBLE_DEVICES=7 shows none of 2 devices (0 to 1)");
+        assert_eq!(told("1,7", 8).unwrap(), "ASCEND_RT_VISIBLE_DEVICES=1,7 shows 2 of 8 devices (0 to 7)");
+        assert_eq!(told("3", 1).unwrap(), "ASCEND_RT_VISIBLE_DEVICES=3 shows none of 1 device (0)");
+        assert_eq!(told("1,0", 2), None);
     }
 }

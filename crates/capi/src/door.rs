@@ -188,7 +188,12 @@ pub(crate) fn refuse(function: &str, error: &Error) -> i32 {
         message::set_last_code(code);
     }
     let id = if layer == Layer::Arguments { "EH0001" } else { "EE1001" };
-    tell(id, function, code, &error.to_string())
+    let mut why = error.to_string();
+    // The engine knows the devices that are left, not who chose them.
+    if let (Error::Device { .. }, Some(reason)) = (error, config::hidden_devices()) {
+        why = format!("{why}; {reason}");
+    }
+    tell(id, function, code, &why)
 }
 
 /// Notes a refusal whose cause is not the engine's.

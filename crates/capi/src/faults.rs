@@ -5,7 +5,7 @@
 
 use crate::config;
 use ascendcl_sys::{FUNCTIONS, State};
-use softacl_engine::injection::{Facts, Injection, Rule, Vocabulary, parse};
+use softacl_engine::injection::{Facts, Injection, Rule, Vocabulary, nearest, parse};
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
@@ -14,21 +14,22 @@ static INJECTION: OnceLock<Option<Arc<Injection>>> = OnceLock::new();
 /// The longest text of rules that is read.
 const LONGEST: u64 = 1 << 20;
 
-/// The rules that the environment asks for. The error names the variable.
-pub(crate) fn from_environment() -> Result<Option<Arc<Injection>>, String> {
+/// The rules that the environment asks for, on a machine with so many devices. The error names the variable.
+pub(crate) fn from_environment(devices: usize) -> Result<Option<Arc<Injection>>, String> {
     let rules = match config::fault_rules() {
         None => Vec::new(),
         Some(text) => rules(&text).map_err(|why| format!("SOFTACL_FAULTS: {why}"))?,
     };
-    let injection = (!rules.is_empty()).then(|| Arc::new(Injection::new(rules)));
+    let injection = (!rules.is_empty()).then(|| Arc::new(Injection::new(rules, devices)));
     Ok(INJECTION.get_or_init(|| injection).clone())
 }
 
 /// Reads rules, or the file that `@FILE` names.
 pub fn rules(text: &str) -> Result<Vec<Rule>, String> {
-    let words = Vocabulary { function: known_function, code: code_of };
+    let words = Vocabulary { function: known_function, near: near_function, code: code_of };
     match text.trim().strip_prefix('@') {
         None => parse(text, words).map_err(|error| error.to_string()),
+        Some("") => Err("@ wants the name of a file of rules behind it, such as @bad-day.rules".to_owned()),
         Some(path) => {
             let cannot = |why: String| format!("{path}: {why}");
             let size = fs::metadata(path).map_err(|error| cannot(error.to_string()))?.len();
@@ -48,7 +49,7 @@ fn known_function(name: &str) -> Result<(), String> {
         return if fits { Ok(()) } else { Err(format!("no function of the interface begins with {start}")) };
     }
     let Some(function) = ascendcl_sys::manifest::function(name) else {
-        return Err(match nearest(name) {
+        return Err(match near_function(name) {
             Some(near) => format!("there is no function {name}; did you mean {near}?"),
             None => format!("there is no function {name}"),
         });
@@ -63,24 +64,8 @@ fn known_function(name: &str) -> Result<(), String> {
 }
 
 /// A function whose name differs by little.
-fn nearest(name: &str) -> Option<&'static str> {
-    let best = FUNCTIONS.iter().map(|function| (distance(name, function.name), function.name)).min()?;
-    (best.0 <= 1 + name.len() / 6).then_some(best.1)
-}
-
-/// Letters to change, add or leave out.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (i, a) in one.chars().enumerate() {
-        let mut corner = std::mem::replace(&mut row[0], i + 1);
-        for (j, b) in other.iter().enumerate() {
-            let cost = corner + usize::from(a != *b);
-            corner = row[j + 1];
-            row[j + 1] = cost.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[other.len()]
+fn near_function(name: &str) -> Option<&'static str> {
+    nearest(name, FUNCTIONS.iter().map(|function| function.name))
 }
 
 fn code_of(name: &str) -> Option<i32> {
@@ -114,5 +99,26 @@ pub(crate) fn tell() {
         let head =
             format!("softacl faults: {}, {} injected", plural(lines.len() as u64, "rule"), plural(fired, "fault"));
         eprintln!("{head}\n  {}", lines.join("\n  "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_says_what_was_meant() {
+        let expectations = [
+            ("@", "@ wants the name of a file of rules behind it, such as @bad-day.rules"),
+            (" @ ", "@ wants the name of a file"),
+            ("copi=lost", "; did you mean copy?"),
+            ("alcrtMalloc=207001", "; did you mean aclrtMalloc?"),
+            ("aclrtMallok=207001", "there is no function aclrtMallok; did you mean aclrtMalloc?"),
+        ];
+        for (text, part) in expectations {
+            let why = rules(text).expect_err(text);
+            assert!(why.contains(part), "{text}: {why}");
+        }
+        assert!(!rules("disk=lost").unwrap_err().contains("did you mean"));
     }
 }

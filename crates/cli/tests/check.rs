@@ -184,6 +184,25 @@ fn processes_are_merged_and_files_are_written() {
 }
 
 #[test]
+fn fault_rules_are_told_with_the_process_where_several_have_some() {
+    let faulty: Report = serde_json::from_str(&report(&[])).unwrap();
+    let faulty = Report { faults: vec!["rule 1 copy@1=507013  1 task, fired once (task 1)".to_owned()], ..faulty };
+    let one = "cp faulty.json $SOFTACL_CHECK_DIR/77.json; cp clean.json $SOFTACL_CHECK_DIR/79.json; ";
+    let two = format!("{one} cp faulty.json $SOFTACL_CHECK_DIR/78.json; ");
+    for (script, told) in [
+        (one, &["fault rule 1 copy@1=507013"][..]),
+        (&two, &["fault process 77: rule 1 copy@1=507013", "fault process 78: rule 1 copy@1=507013"]),
+    ] {
+        let bench = Bench::new(script);
+        fs::write(bench.file("faulty.json"), serde_json::to_string(&faulty).unwrap()).unwrap();
+        let shown = text(&bench.check(&[]).stderr);
+        let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("fault ")).collect();
+        let is_told = lines.iter().zip(told).all(|(line, start)| line.starts_with(start));
+        assert!(lines.len() == told.len() && is_told, "{shown}");
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_told_before_the_program_runs() {
     let bench = Bench::new("echo started");
     let done = bench.check(&["--json", "no/such/directory/r.json", "--html", "r.html"]);

@@ -45,7 +45,7 @@ pub enum Error {
     NotMapped { side: &'static str, address: usize, why: &'static str },
     #[error("{address:#x} {whose} is not the start of a live allocation")]
     NotAStart { address: usize, whose: String },
-    #[error("device {given} does not exist: there {} (0 to {})", devices(*.count), .count.saturating_sub(1))]
+    #[error("device {given} does not exist: there {}", devices(*.count))]
     Device { given: i64, count: u32 },
     #[error(
         "this thread has no current context: call aclrtSetDevice (or aclrtSetCurrentContext) in every thread that uses the device"
@@ -315,8 +315,9 @@ impl fmt::Display for RangeFault {
 
 fn devices(count: u32) -> String {
     match count {
-        1 => "is 1 device".to_owned(),
-        n => format!("are {n} devices"),
+        0 => "is none".to_owned(),
+        1 => "is 1 device (0)".to_owned(),
+        n => format!("are {n} devices (0 to {})", n - 1),
     }
 }
 
@@ -327,4 +328,17 @@ pub type Result<T> = std::result::Result<T, Box<Error>>;
 #[cold]
 pub fn fail<T>(error: Error) -> Result<T> {
     Err(Box::new(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_does_not_exist_is_told_with_those_that_do() {
+        let told = |count| Error::Device { given: 7, count }.to_string();
+        assert_eq!(told(0), "device 7 does not exist: there is none");
+        assert_eq!(told(1), "device 7 does not exist: there is 1 device (0)");
+        assert_eq!(told(2), "device 7 does not exist: there are 2 devices (0 to 1)");
+    }
 }

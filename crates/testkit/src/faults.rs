@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_engine_reads_what_is_drawn() {
-        let words = softacl_engine::injection::Vocabulary { function: |_| Ok(()), code: |_| None };
+        let words = softacl_engine::injection::Vocabulary { function: |_| Ok(()), near: |_| None, code: |_| None };
         let mut rng = Rng::with_seed(1);
         for _ in 0..500 {
             let text = FaultRule::random(&mut rng).text(2, Some(3));

@@ -88,9 +88,9 @@ impl Scenario {
         if lines.is_empty() {
             return Ok(None);
         }
-        let words = Vocabulary { function: |_| Ok(()), code: |_| None };
+        let words = Vocabulary { function: |_| Ok(()), near: |_| None, code: |_| None };
         let rules = parse(&lines.join("\n"), words).map_err(|error| error.to_string())?;
-        Ok(Some(Arc::new(Injection::new(rules))))
+        Ok(Some(Arc::new(Injection::new(rules, self.devices as usize))))
     }
 
     fn machine(&self) -> Result<Arc<Machine>, String> {

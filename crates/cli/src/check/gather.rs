@@ -26,7 +26,8 @@ pub fn run(
     prepare(&mut command)?;
     let (pid, status) = relay::run(&mut command)
         .with_context(|| format!("could not run {}", arguments.program[0].to_string_lossy()))?;
-    let found = read(reports.path())?;
+    let mut found = read(reports.path())?;
+    attribute(&mut found);
     judge(pid, status, &found, &mut outcome.notes);
     for report in found.into_values().flatten() {
         outcome.add(report, suppressions);
@@ -56,6 +57,19 @@ fn read(directory: &Path) -> Result<Found> {
         found.insert(pid, report);
     }
     Ok(found)
+}
+
+/// Lines about fault rules say of which process they are, where several have some.
+fn attribute(found: &mut Found) {
+    let has_rules = |report: &&Report| !report.faults.is_empty();
+    if found.values().flatten().filter(has_rules).count() < 2 {
+        return;
+    }
+    for (pid, report) in found {
+        for line in report.iter_mut().flat_map(|report| &mut report.faults) {
+            *line = format!("process {pid}: {line}");
+        }
+    }
 }
 
 /// Tells what a reader must not overlook: a silent process was not found clean.

@@ -8,6 +8,7 @@
 //! Not to be confused with `fault`, which handles accesses that no memory answers.
 
 mod damage;
+mod near;
 mod parse;
 mod rule;
 mod strike;
@@ -16,6 +17,7 @@ mod strike;
 mod tests;
 
 pub use damage::{BadRange, DeviceHealth};
+pub use near::nearest;
 pub use parse::{RuleError, Vocabulary, parse};
 pub use rule::{Comparison, Effect, Facts, Filters, Part, Point, Resource, Rule, TaskKind, When};
 
@@ -30,6 +32,8 @@ pub struct Injection {
     rules: Vec<Rule>,
     /// Whether a rule looks at calls of the interface.
     watches_calls: bool,
+    /// Devices that the program sees.
+    devices: usize,
     damage: Mutex<Damage>,
 }
 
@@ -42,9 +46,10 @@ pub struct Strike<'a> {
 }
 
 impl Injection {
-    pub fn new(rules: Vec<Rule>) -> Injection {
+    /// Rules for a machine with so many devices.
+    pub fn new(rules: Vec<Rule>, devices: usize) -> Injection {
         let watches_calls = rules.iter().any(|rule| matches!(rule.point, Point::Call(_)));
-        Injection { rules, watches_calls, damage: Mutex::default() }
+        Injection { rules, watches_calls, devices, damage: Mutex::default() }
     }
 
     pub fn rules(&self) -> &[Rule] {
@@ -65,12 +70,17 @@ impl Injection {
         self.strike(|point| *point == Point::System(resource), facts).is_some()
     }
 
-    /// Every rule that fits counts; the first that fires decides.
+    /// Every rule that fits counts; the first whose time it is decides, and only that one has fired.
     fn strike(&self, fits: impl Fn(&Point) -> bool, facts: impl Fn() -> Facts) -> Option<Strike<'_>> {
-        let mut first = None;
-        for (number, rule) in self.rules.iter().enumerate().filter(|(_, rule)| fits(&rule.point)) {
-            if rule.takes(&facts) {
-                first.get_or_insert(Strike { effect: rule.effect, number: number + 1, rule });
+        let mut first: Option<Strike<'_>> = None;
+        for (index, rule) in self.rules.iter().enumerate().filter(|(_, rule)| fits(&rule.point)) {
+            let Some(time) = rule.takes(&facts) else { continue };
+            match &first {
+                Some(decided) => rule.yield_to(decided.number),
+                None => {
+                    rule.fire(time);
+                    first = Some(Strike { effect: rule.effect, number: index + 1, rule });
+                }
             }
         }
         first
@@ -79,8 +89,9 @@ impl Injection {
     /// What the rules did, a line for each.
     pub fn account(&self) -> Vec<String> {
         let width = self.rules.iter().map(|rule| rule.text.chars().count()).max().unwrap_or(0).min(48);
-        let line =
-            |(number, rule): (usize, &Rule)| format!("rule {} {:width$}  {}", number + 1, rule.text, rule.account());
+        let line = |(index, rule): (usize, &Rule)| {
+            format!("rule {} {:width$}  {}", index + 1, rule.text, rule.account(self.devices))
+        };
         self.rules.iter().enumerate().map(line).collect()
     }
 }

@@ -3,7 +3,9 @@
 //! A mistake is told with its column, what was expected there and what is allowed. Which functions and
 //! codes exist is not known here: the caller brings the words.
 
+use super::near::nearest;
 use super::rule::{Comparison, Effect, Filters, POINTS, Part, Point, Resource, Rule, When};
+use crate::machine::MAX_DEVICES;
 use std::fmt;
 use std::time::Duration;
 
@@ -12,6 +14,8 @@ use std::time::Duration;
 pub struct Vocabulary {
     /// Whether a rule may name a function; the error says why not.
     pub function: fn(&str) -> Result<(), String>,
+    /// A function whose name differs by little.
+    pub near: fn(&str) -> Option<&'static str>,
     /// The number of a named code.
     pub code: fn(&str) -> Option<i32>,
 }
@@ -161,7 +165,9 @@ impl<'a> Reader<'a> {
             return Ok(point.clone());
         }
         if !name.starts_with("acl") {
-            let why = format!("{name:?} is neither a function of the interface (acl...) nor one of {}", nouns());
+            let near = nearest(name, POINTS.map(|(word, _)| word)).or_else(|| (words.near)(name));
+            let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+            let why = format!("{name:?} is neither a function of the interface (acl...) nor one of {}{hint}", nouns());
             return Err((at, why));
         }
         match name.find('*') {
@@ -198,12 +204,16 @@ impl<'a> Reader<'a> {
                 if !self.take("=") {
                     return self.wrong(at, "\"=\" and a number");
                 }
-                let number = Some(self.number("a number")?);
                 match key {
-                    "stream" => filters.stream = number,
-                    "device" => filters.device = number,
-                    _ => filters.peer = number,
+                    "stream" => filters.stream = Some(self.number("a number")?),
+                    "device" => filters.device = Some(self.device()?),
+                    _ => filters.peer = Some(self.device()?),
                 }
+            }
+            if let (Some(device), Some(peer)) = (filters.device, filters.peer)
+                && device == peer
+            {
+                return Err((at, format!("a link is between two devices, and both are {device} here")));
             }
             let at = self.here();
             if self.take("]") {
@@ -243,10 +253,9 @@ impl<'a> Reader<'a> {
             let seed = if self.take(":") { self.number("a seed")? } else { 0 };
             return Ok(When::Chance { percent, seed });
         }
-        let first = match digits.parse() {
-            Ok(0) => return Err((at, "the first time has the number 1".to_owned())),
-            Ok(first) => first,
-            Err(_) => return self.wrong(at, "3 (the third), 3+ (from then on), 3-5, or 10%:SEED"),
+        let first = match self.whole(at, digits, "3 (the third), 3+ (from then on), 3-5, or 10%:SEED")? {
+            0 => return Err((at, "the first time has the number 1".to_owned())),
+            first => first,
         };
         let last = if self.take("+") {
             u64::MAX
@@ -306,7 +315,32 @@ impl<'a> Reader<'a> {
     fn number(&mut self, what: &str) -> Read<u64> {
         let at = self.here();
         let digits = self.word(|c| c.is_ascii_digit());
-        digits.parse().or_else(|_| self.wrong(at, what))
+        self.whole(at, digits, what)
+    }
+
+    /// The number that stands there in digits.
+    fn whole(&self, at: usize, digits: &str, what: &str) -> Read<u64> {
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        match digits.parse() {
+            Ok(number) => Ok(number),
+            Err(_) if is_number => Err((at, format!("{digits} is too large: {} is the largest number", u64::MAX))),
+            Err(_) if digits.is_empty() => self.wrong(at, what),
+            Err(_) => Err((at, format!("expected {what}, found {digits:?}"))),
+        }
+    }
+
+    /// The number of a device. How many this machine has is not known here.
+    fn device(&mut self) -> Read<u64> {
+        let at = self.here();
+        let device = self.number("the number of a device")?;
+        if device < MAX_DEVICES as u64 {
+            return Ok(device);
+        }
+        let last = MAX_DEVICES - 1;
+        Err((
+            at,
+            format!("there is no device {device}: a machine has at most {MAX_DEVICES}, numbered from 0 to {last}"),
+        ))
     }
 
     /// A number of bytes, with a unit if it likes.
@@ -334,6 +368,7 @@ impl<'a> Reader<'a> {
             "us" => Some(number),
             "ms" => number.checked_mul(1000),
             "s" => number.checked_mul(1_000_000),
+            "" => return Err((unit_at, format!("a time needs a unit, such as {number}ms; allowed: us, ms, s"))),
             _ => return Err((unit_at, format!("{unit:?} is not a unit of time; allowed: us, ms, s"))),
         };
         micros

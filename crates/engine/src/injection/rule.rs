@@ -1,6 +1,7 @@
 //! A fault rule as data: where it applies, which of the times, and what happens then.
 
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -17,6 +18,10 @@ pub struct Rule {
     fired: AtomicU64,
     /// Which of the times it fired, the first few.
     times: Mutex<Vec<u64>>,
+    /// How often its time came while an earlier rule decided.
+    overruled: AtomicU64,
+    /// Numbers of the rules that did.
+    deciders: Mutex<BTreeSet<usize>>,
 }
 
 /// Numbers that a report names.
@@ -162,6 +167,11 @@ impl Filters {
         ends && sizes && same(self.stream, facts.stream)
     }
 
+    /// A device that is asked for and that is not among so many.
+    fn beyond(&self, devices: usize) -> Option<u64> {
+        [self.device, self.peer].into_iter().flatten().find(|device| *device >= devices as u64)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         *self == Filters::default()
     }
@@ -198,23 +208,33 @@ impl Rule {
             matched: AtomicU64::new(0),
             fired: AtomicU64::new(0),
             times: Mutex::default(),
+            overruled: AtomicU64::new(0),
+            deciders: Mutex::default(),
         }
     }
 
-    /// Counts a time that fits; whether it is one of those.
-    pub(super) fn takes(&self, facts: impl FnOnce() -> Facts) -> bool {
+    /// Counts a time that fits; its number if it is one of those.
+    pub(super) fn takes(&self, facts: impl FnOnce() -> Facts) -> Option<u64> {
         if !self.filters.is_empty() && !self.filters.hold(&facts()) {
-            return false;
+            return None;
         }
         let number = self.matched.fetch_add(1, Ordering::Relaxed) + 1;
-        self.when.holds(number) && {
-            self.fired.fetch_add(1, Ordering::Relaxed);
-            let mut times = lock(&self.times);
-            if times.len() < TOLD {
-                times.push(number);
-            }
-            true
+        self.when.holds(number).then_some(number)
+    }
+
+    /// Its time has come, and it decides.
+    pub(super) fn fire(&self, number: u64) {
+        self.fired.fetch_add(1, Ordering::Relaxed);
+        let mut times = lock(&self.times);
+        if times.len() < TOLD {
+            times.push(number);
         }
+    }
+
+    /// Its time has come, but the rule of this number decides.
+    pub(super) fn yield_to(&self, decider: usize) {
+        self.overruled.fetch_add(1, Ordering::Relaxed);
+        lock(&self.deciders).insert(decider);
     }
 
     /// How often the rule was asked.
@@ -222,25 +242,48 @@ impl Rule {
         self.matched.load(Ordering::Relaxed)
     }
 
+    /// How often it decided.
     pub fn fired(&self) -> u64 {
         self.fired.load(Ordering::Relaxed)
     }
 
-    /// Such as `4 calls, fired once (call 3)`.
-    pub fn account(&self) -> String {
+    /// Such as `4 calls, fired once (call 3)`, on a machine with so many devices.
+    pub fn account(&self, devices: usize) -> String {
         let (matched, fired) = (self.matched(), self.fired());
         let noun = self.point.noun();
         let plural = if matched == 1 { "" } else { "s" };
         let times = lock(&self.times);
-        let numbers = times.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let more = if fired > times.len() as u64 { ", ..." } else { "" };
         let outcome = match fired {
             0 => "never fired".to_owned(),
-            1 => format!("fired once ({noun} {numbers})"),
-            n => format!("fired {n} times ({noun} {numbers}{more})"),
+            n => format!("fired {} ({noun} {}{more})", often(n), list(&*times)),
         };
-        format!("{matched} {noun}{plural}, {outcome}")
+        // A call can name a device that there is not, so the filter alone does not say that it cannot fire.
+        let reason = match self.filters.beyond(devices) {
+            Some(device) if matched == 0 => format!("; there is no device {device}"),
+            _ => self.concession(),
+        };
+        format!("{matched} {noun}{plural}, {outcome}{reason}")
     }
+
+    /// Such as `; met once, rule 1 decided`, if another rule did.
+    fn concession(&self) -> String {
+        let overruled = self.overruled.load(Ordering::Relaxed);
+        if overruled == 0 {
+            return String::new();
+        }
+        let deciders = lock(&self.deciders);
+        let rules = if deciders.len() == 1 { "rule" } else { "rules" };
+        format!("; met {}, {rules} {} decided", often(overruled), list(&*deciders))
+    }
+}
+
+fn often(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
+fn list<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String {
+    numbers.into_iter().map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 impl Point {

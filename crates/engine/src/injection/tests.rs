@@ -6,6 +6,7 @@ const WORDS: Vocabulary = Vocabulary {
         "aclrtMalloc" | "aclrt*" | "acl*" => Ok(()),
         _ => Err(format!("there is no function {name}")),
     },
+    near: |name| nearest(name, ["aclrtMalloc"]),
     code: |name| (name == "ACL_ERROR_RT_MEMORY_ALLOCATION").then_some(207_001),
 };
 
@@ -57,18 +58,26 @@ fn a_mistake_is_told_with_its_column_and_what_is_allowed() {
     let expectations = [
         ("aclrtMallok=207001", 1, "there is no function aclrtMallok"),
         ("cpoy=lost", 1, "neither a function of the interface (acl...) nor one of task, copy"),
+        ("cpoy=lost", 1, "reduce, allocation, link, mmap, memfd, mprotect, thread, buffer; did you mean copy?"),
+        ("alcrtMalloc=207001", 1, "; did you mean aclrtMalloc?"),
         ("=207001", 1, "a function of the interface, or one of task"),
         ("aclrt*alloc=207001", 6, "a star can only be the end"),
         ("aclrtMalloc", 12, "\"@\" and a number, or \"=\" and an effect, found the end"),
         ("aclrtMalloc@", 13, "3 (the third), 3+ (from then on), 3-5, or 10%:SEED"),
         ("aclrtMalloc@0=207001", 13, "the number 1"),
         ("aclrtMalloc@5-3=207001", 15, "3 comes before 5"),
+        ("copy@99999999999999999999=lost", 6, "99999999999999999999 is too large: 18446744073709551615 is the"),
+        ("copy@1-99999999999999999999=lost", 8, "is too large"),
+        ("copy@10%:99999999999999999999=lost", 10, "is too large"),
+        ("copy[size>99999999999999999999]=lost", 11, "is too large"),
+        ("copy@1.5=lost", 6, "3-5, or 10%:SEED, found \"1.5\""),
         ("copy@101%=lost", 6, "not a percentage"),
         ("aclrtMalloc@3=", 15, "expected an effect; for a function: a code"),
         ("aclrtMalloc@3=stuck", 15, "\"stuck\" is no effect here; for a function"),
         ("aclrtMalloc=7", 13, "six digits"),
         ("aclrtMalloc=ACL_ERROR_NONE", 13, "no code of the name"),
-        ("copy=slow 20", 13, "\"\" is not a unit of time; allowed: us, ms, s"),
+        ("copy=slow 20", 13, "a time needs a unit, such as 20ms; allowed: us, ms, s"),
+        ("copy=slow 20 min", 13, "\"min\" is not a unit of time; allowed: us, ms, s"),
         ("copy=slow 2000000s", 11, "an hour at most"),
         ("copy[sise=3]=lost", 6, "found \"sise\"; allowed here: size, stream, device"),
         ("copy[peer=3]=lost", 6, "allowed here: size, stream, device"),
@@ -76,6 +85,11 @@ fn a_mistake_is_told_with_its_column_and_what_is_allowed() {
         ("copy[size=3XB]=lost", 12, "allowed: B, KiB, MiB, GiB"),
         ("copy[stream=x]=lost", 13, "a number"),
         ("copy[stream=1=lost", 14, "\",\" or \"]\""),
+        ("link[device=0, peer=0]=lost", 16, "a link is between two devices, and both are 0 here"),
+        ("link[peer=3,device=3]=lost", 13, "both are 3 here"),
+        ("copy[device=64]=lost", 13, "no device 64: a machine has at most 64, numbered from 0 to 63"),
+        ("link[peer=99]=lost", 11, "there is no device 99"),
+        ("copy[device=]=lost", 13, "the number of a device"),
         ("copy=lost lost", 11, "\";\" or the end of the rule"),
         ("copy=ecc 1+1", 6, "for a task"),
         ("mmap=207001", 6, "for a request to the system: fail"),
@@ -93,7 +107,7 @@ fn a_mistake_is_told_with_its_column_and_what_is_allowed() {
 #[test]
 fn every_rule_counts_and_the_first_that_fires_decides() {
     let rules = parse("acl*@2=500000; aclrtMalloc@1-2=207001; aclrtMalloc[size>10]=207000", WORDS).unwrap();
-    let injection = Injection::new(rules);
+    let injection = Injection::new(rules, 2);
     let call = |size| {
         let facts = || Facts { size: Some(size), ..Facts::default() };
         injection.call("aclrtMalloc", facts).map(|strike| strike.effect)
@@ -104,14 +118,45 @@ fn every_rule_counts_and_the_first_that_fires_decides() {
     assert_eq!(call(11), Some(Effect::Code(207_000)));
     let account = injection.account();
     assert!(account[0].ends_with("4 calls, fired once (call 2)"), "{account:?}");
-    assert!(account[1].ends_with("4 calls, fired 2 times (call 1, 2)"), "{account:?}");
+    assert!(account[1].ends_with("4 calls, fired once (call 1); met once, rule 1 decided"), "{account:?}");
     assert!(account[2].ends_with("1 call, fired once (call 1)"), "{account:?}");
+}
+
+#[test]
+fn only_the_rule_that_decides_has_fired() {
+    let text = "aclrtMalloc@1-2=207001; aclrtMalloc@1=207000; aclrtMalloc@2+=500000; acl*@2-3=507013";
+    let injection = Injection::new(parse(text, WORDS).unwrap(), 2);
+    for _ in 0..3 {
+        injection.call("aclrtMalloc", Facts::default);
+    }
+    let fired: Vec<u64> = injection.rules().iter().map(Rule::fired).collect();
+    assert_eq!(fired, [2, 0, 1, 0]);
+    let account: Vec<String> = injection.rules().iter().map(|rule| rule.account(2)).collect();
+    assert_eq!(account[0], "3 calls, fired 2 times (call 1, 2)");
+    assert_eq!(account[1], "3 calls, never fired; met once, rule 1 decided");
+    assert_eq!(account[2], "3 calls, fired once (call 3); met once, rule 1 decided");
+    assert_eq!(account[3], "3 calls, never fired; met 2 times, rules 1, 3 decided");
+}
+
+#[test]
+fn a_rule_for_a_device_that_there_is_not_says_why_it_never_fired() {
+    let text =
+        "aclrtMalloc[device=1]=207001; aclrtMalloc[device=2]=207001; link[device=0,peer=5]=lost; acl*[device=3]@2=lost";
+    let injection = Injection::new(parse(text, WORDS).unwrap(), 2);
+    // A call can name any device.
+    injection.call("aclrtSetDevice", || Facts { device: Some(3), ..Facts::default() });
+    let account: Vec<String> = injection.rules().iter().map(|rule| rule.account(2)).collect();
+    assert_eq!(account[0], "0 calls, never fired");
+    assert_eq!(account[1], "0 calls, never fired; there is no device 2");
+    assert_eq!(account[2], "0 transfers, never fired; there is no device 5");
+    assert_eq!(account[3], "1 call, never fired");
+    assert!(injection.account()[1].ends_with(&account[1]));
 }
 
 #[test]
 fn chances_depend_on_seed_and_number_alone() {
     let fired = |text: &str| {
-        let injection = Injection::new(parse(text, WORDS).unwrap());
+        let injection = Injection::new(parse(text, WORDS).unwrap(), 2);
         (0..1000).map(|_| injection.call("aclrtMalloc", Facts::default).is_some()).collect::<Vec<_>>()
     };
     let first = fired("aclrtMalloc@10%:42=207001");
@@ -126,7 +171,7 @@ fn chances_depend_on_seed_and_number_alone() {
 #[test]
 fn a_link_has_no_direction_and_damage_lasts_until_it_is_mended() {
     let rules = parse("link[device=1, peer=0]@2=lost", WORDS).unwrap();
-    let injection = Injection::new(rules);
+    let injection = Injection::new(rules, 2);
     let cross = |device, peer| {
         let facts = || Facts { device: Some(device), peer: Some(peer), ..Facts::default() };
         injection.strike(|point| *point == Point::Link, facts).is_some()

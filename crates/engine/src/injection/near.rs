@@ -1,0 +1,54 @@
+//! What somebody may have meant by a word that there is not.
+
+/// The one of the words that differs by little, if one does.
+pub fn nearest<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let most = 1 + word.len() / 6;
+    // A long word is not compared letter by letter with every short one.
+    let candidates = words.into_iter().filter(|other| other.len().abs_diff(word.len()) <= most);
+    let (letters, best) = candidates.map(|other| (distance(word, other), other)).min()?;
+    (letters <= most).then_some(best)
+}
+
+/// Letters to change, add, leave out, or swap with the next one.
+fn distance(one: &str, other: &str) -> usize {
+    let one: Vec<char> = one.chars().collect();
+    let other: Vec<char> = other.chars().collect();
+    let mut before = Vec::new();
+    let mut above: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, b) in other.iter().enumerate() {
+            let mut cost = (above[j] + usize::from(a != b)).min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *a == other[j - 1] && one[i - 1] == *b {
+                cost = cost.min(before[j - 1] + 1);
+            }
+            row.push(cost);
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_letter_in_six_may_differ() {
+        let words = ["copy", "fill", "allocation", "aclrtMemcpyAsync"];
+        let expectations = [
+            ("copi", Some("copy")),
+            ("cpoy", Some("copy")),
+            ("cop", Some("copy")),
+            ("Copy", Some("copy")),
+            ("alocatoin", Some("allocation")),
+            ("aclrtMemCopyAsync", Some("aclrtMemcpyAsync")),
+            ("memcpy", None),
+            ("", None),
+            ("ﬁll", None),
+        ];
+        for (word, near) in expectations {
+            assert_eq!(nearest(word, words), near, "{word}");
+        }
+    }
+}
