@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Return addresses that are kept: ours come first, then those of the program.
 const DEPTH: usize = 32;
@@ -79,22 +79,16 @@ impl Spot {
             return Place { frames: self.python.iter().map(frame).collect() };
         }
         let mut frames: Vec<Frame> = self.addresses.iter().flat_map(|address| names.at(*address).to_vec()).collect();
-        let is_ours = |frame: &Frame| {
-            let name = frame.function.as_deref().unwrap_or_default();
-            function.is_some_and(|function| name == function)
-                || OURS.iter().any(|ours| name.contains(ours))
-                || frame.module.as_deref().is_some_and(|module| module.ends_with(WITNESS))
-        };
-        // Ours come first, with some of the standard library between them; further out they may come again, around
-        // a function of the program that we have called.
-        let is_inner = |frame: &Frame| is_ours(frame) || is_standard(frame);
-        let program = frames.iter().position(|frame| !is_inner(frame)).unwrap_or(frames.len());
-        if let Some(last) = frames[..program].iter().rposition(is_ours) {
-            frames.drain(..=last);
+        // The function that the program has called, and what it called in turn.
+        let is_called = |frame: &Frame| function.is_some_and(|name| frame.function.as_deref() == Some(name));
+        if let Some(called) = frames.iter().position(is_called) {
+            frames.drain(..=called);
         }
+        let program = frames.iter().position(|frame| !is_ours(frame)).unwrap_or(frames.len());
+        frames.drain(..program);
+        // Further out is what has called a function of the program.
         if let Some(end) = frames.iter().position(is_ours) {
-            let around = frames[..end].iter().rposition(|frame| !is_standard(frame)).map_or(0, |last| last + 1);
-            frames.truncate(around);
+            frames.truncate(end);
         }
         // The safe Rust crate is not the program. Further out it may be again, around a body that it was given.
         let is_safe_crate = |frame: &Frame| {
@@ -115,17 +109,17 @@ impl Spot {
     }
 }
 
-/// What names of the runtime's own functions contain.
-const OURS: [&str; 3] = ["softacl_engine::", "softacl_checker::", "ascendcl_capi::"];
+/// Whether a frame is in the runtime's library, or in that of the witness. Where the runtime is part of the program only
+/// the name of the called function tells.
+fn is_ours(frame: &Frame) -> bool {
+    static RUNTIME: OnceLock<Option<String>> = OnceLock::new();
+    let runtime = RUNTIME.get_or_init(|| module(is_ours as *const () as usize).0.filter(|name| name.contains(".so")));
+    let is_runtime = |module: &String| runtime.as_ref() == Some(module) || module.ends_with(WITNESS);
+    frame.module.as_ref().is_some_and(is_runtime)
+}
+
 /// The library of the witness.
 const WITNESS: &str = "libsoftacl_witness.so";
-
-/// Whether a function is of Rust's standard library, also as it stands between functions of ours.
-fn is_standard(frame: &Frame) -> bool {
-    let name = frame.function.as_deref().unwrap_or_default().trim_start_matches('<');
-    ["core::", "alloc::", "std::", "__rust", "rust_"].iter().any(|start| name.starts_with(start))
-        && !name.starts_with("std::function")
-}
 
 /// The return addresses of the calling thread. Allocates nothing: it is called in signal handlers.
 pub(crate) fn addresses() -> ([usize; DEPTH], usize) {
@@ -244,7 +238,7 @@ fn look_up(address: usize) -> Vec<Frame> {
     // The call is before the address it returns to.
     backtrace::resolve((address - 1) as *mut c_void, |symbol| {
         frames.push(Frame {
-            function: symbol.name().map(|name| format!("{name:#}")),
+            function: symbol.name().map(|name| readable(&name)),
             file: symbol.filename().map(|path| path.display().to_string()),
             line: symbol.lineno(),
             module: module.clone(),
@@ -255,6 +249,14 @@ fn look_up(address: usize) -> Vec<Frame> {
         frames.push(Frame { module, offset, ..Frame::default() });
     }
     frames
+}
+
+/// The name as the source has it. Those of C are not mangled, and some would mean something if they were.
+fn readable(name: &backtrace::SymbolName<'_>) -> String {
+    match name.as_bytes() {
+        mangled if mangled.starts_with(b"_Z") || mangled.starts_with(b"_R") => format!("{name:#}"),
+        plain => String::from_utf8_lossy(plain).into_owned(),
+    }
 }
 
 /// The file that the code at an address comes from, and where in it.

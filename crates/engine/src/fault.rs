@@ -158,7 +158,7 @@ impl Drop for Hearing {
 }
 
 /// Puts the handlers of faults in place, above those that the program may have installed since.
-pub fn ensure_installed() {
+pub(crate) fn ensure_installed() {
     ensure(&FAULTS);
 }
 
@@ -172,6 +172,18 @@ fn ensure(signals: &[i32]) {
         return;
     }
     let _guard = INSTALL.lock();
+    install(signals);
+}
+
+/// The program has installed a handler of its own. Whoever is told so while we install ours is told of ours.
+pub fn overruled() {
+    if let Ok(_guard) = INSTALL.try_lock() {
+        install(&FAULTS);
+    }
+}
+
+/// Puts handlers in place where they are not. Under the lock.
+fn install(signals: &[i32]) {
     for signal in signals {
         let there = current(*signal);
         if there.sa_sigaction == ours(*signal) {
