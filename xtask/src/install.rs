@@ -26,7 +26,7 @@ pub fn install(prefix: &Path) -> Result<()> {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     }
     python::stage_module(&prefix.join("python/site-packages"))?;
-    write(&prefix.join("set_env.sh"), SET_ENV)?;
+    write(&prefix.join("set_env.sh"), &SET_ENV.replace("@PREFIX@", &prefix.display().to_string()))?;
     write(&prefix.join("lib64/pkgconfig/ascendcl.pc"), &PKG_CONFIG.replace("@VERSION@", VERSION))?;
     // CMake looks below lib64 on some systems and below lib on others.
     for directory in ["lib64", "lib"] {
@@ -37,10 +37,17 @@ pub fn install(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Finds its own place, so that the tree can be moved. Works in bash and zsh.
+/// Finds its own place in bash and zsh, so that the tree can be moved; other shells do not tell it.
 const SET_ENV: &str = r#"# Makes this softacl the Ascend toolkit of the shell: source it. With --stubs, stand-ins for further
 # libraries are found as well, which programs such as torch_npu need to load.
-_softacl_home="$(cd "$(dirname "${BASH_SOURCE[0]:-$0}")" && pwd)"
+if [ -n "${BASH_VERSION:-}" ]; then
+  eval '_softacl_home="${BASH_SOURCE[0]}"'
+elif [ -n "${ZSH_VERSION:-}" ]; then
+  eval '_softacl_home="${(%):-%x}"'
+else
+  _softacl_home='@PREFIX@/set_env.sh'
+fi
+_softacl_home="$(cd "$(dirname "$_softacl_home")" && pwd)"
 export ASCEND_HOME_PATH="$_softacl_home"
 export ASCEND_TOOLKIT_HOME="$_softacl_home"
 _softacl_libraries="$_softacl_home/lib64"
@@ -131,6 +138,7 @@ pub fn check() -> Result<()> {
         &format!(
             "gcc -std=gnu99 -pthread -I$ASCEND_HOME_PATH/include -I{} {} -o {} -L$ASCEND_HOME_PATH/lib64 -lascendcl && \
              {linked} && softacl run --soc Ascend910C -- {linked} && \
+             sh -c '. '\"$ASCEND_HOME_PATH\"'/set_env.sh && cd / && test -e $ASCEND_HOME_PATH/lib64/libascendcl.so' && \
              gcc {} -o {opened} -ldl && {opened} libascendcl.so && {opened} libacl_rt.so && softacl explain 107003 >/dev/null && python3 -c 'import acl; assert acl.rt.set_device(0) == 0'",
             expect.display(),
             source.display(),

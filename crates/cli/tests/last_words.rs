@@ -1,24 +1,11 @@
 //! A program that crashes or leaves in a hurry has still told what was proven.
 
-use serde_json::Value;
-use std::env;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use tempfile::TempDir;
+mod built;
 
-fn program() -> (TempDir, PathBuf) {
-    let place = tempfile::tempdir().expect("a directory");
-    let program = place.path().join("ends");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/last_words.c");
-    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let built = Command::new(&compiler)
-        .args(["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-o"])
-        .args([&program, &source])
-        .arg("-ldl")
-        .status();
-    assert!(built.is_ok_and(|status| status.success()), "{compiler} could not make the program");
-    (place, program)
-}
+use built::program;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
 fn check(program: &Path, end: &str) -> (Output, Value) {
     let file = program.with_extension("json");
@@ -37,7 +24,7 @@ fn check(program: &Path, end: &str) -> (Output, Value) {
 
 #[test]
 fn whatever_ends_a_process_what_was_proven_is_told() {
-    let (_place, program) = program();
+    let (_place, program) = program("last_words");
     for (end, code) in
         [("abort", 134), ("crash", 139), ("term", 143), ("_exit", 3), ("quick_exit", 3), ("children", 3), ("return", 3)]
     {
@@ -55,7 +42,7 @@ fn whatever_ends_a_process_what_was_proven_is_told() {
 
 #[test]
 fn a_process_that_leaves_before_anything_is_proven_is_told_as_such() {
-    let (_place, program) = program();
+    let (_place, program) = program("last_words");
     let (output, json) = check(&program, "nothing proven");
     assert_eq!((output.status.code(), json["findings"].as_array().map(Vec::len)), (Some(3), Some(0)));
     assert!(json["notes"][0].as_str().is_some_and(|note| note.contains("before anything was proven")), "{json}");

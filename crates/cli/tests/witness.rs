@@ -1,21 +1,13 @@
 //! The witness, in a program that listens to it as the checker does.
 
-use std::env;
-use std::path::Path;
+mod built;
+
+use built::program;
 use std::process::{Command, Stdio};
 
 #[test]
 fn calls_that_reach_the_system_are_told_before_they_happen() {
-    let place = tempfile::tempdir().expect("a directory");
-    let program = place.path().join("listener");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/witness.c");
-    let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
-    let built = Command::new(&compiler)
-        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread", "-o"])
-        .args([&program, &source])
-        .arg("-ldl")
-        .status();
-    assert!(built.is_ok_and(|status| status.success()), "{compiler} could not make the program");
+    let (_place, program) = program("witness");
     let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
         .args(["check", "--"])
         .arg(&program)
@@ -23,4 +15,23 @@ fn calls_that_reach_the_system_are_told_before_they_happen() {
         .output()
         .expect("the program starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn signals_handlers_and_masks_of_the_program_come_between_no_touch() {
+    let (_place, program) = program("signals");
+    for (what, code) in [("timer", 0), ("deaf", 0), ("late handler", 55)] {
+        for schedule in ["early", "late"] {
+            let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
+                .args(["check", "--schedule", schedule, "--"])
+                .arg(&program)
+                .arg(what)
+                .stdin(Stdio::null())
+                .output()
+                .expect("the program starts");
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{what} {schedule}: {told}");
+            assert!(told.contains("0 proven"), "{what} {schedule}: {told}");
+        }
+    }
 }

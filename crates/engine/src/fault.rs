@@ -16,7 +16,7 @@ use std::fmt::{self, Write as _};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 static WATCHED: AtomicPtr<Memory> = AtomicPtr::new(ptr::null_mut());
 /// The machine whose observer protects pinned memory.
@@ -24,6 +24,8 @@ static OBSERVED: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
 /// What handled each signal before us: address of the handler and whether it takes the details.
 static PREVIOUS: [Previous; SIGNALS.len()] = [const { Previous::new() }; SIGNALS.len()];
 static INSTALL: Mutex<()> = Mutex::new(());
+/// A fault ends the process: handlers stay as they are.
+static HAS_GIVEN_UP: AtomicBool = AtomicBool::new(false);
 /// Called before a fault ends the process; null without one.
 static AT_DEATH: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// The fault that was passed on last and has not come back: thread, address, and where the stack was.
@@ -177,6 +179,9 @@ fn ensure(signals: &[i32]) {
 
 /// The program has installed a handler of its own. Whoever is told so while we install ours is told of ours.
 pub fn overruled() {
+    if HAS_GIVEN_UP.load(Ordering::Acquire) {
+        return;
+    }
     if let Ok(_guard) = INSTALL.try_lock() {
         install(&FAULTS);
     }
@@ -499,6 +504,7 @@ fn give_up(signal: i32, is_sent: bool) {
         let call: extern "C" fn() = unsafe { std::mem::transmute(call) };
         call();
     }
+    HAS_GIVEN_UP.store(true, Ordering::Release);
     // SAFETY: restores the default action, and sends to this very thread.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);

@@ -1,0 +1,20 @@
+// soc: Ascend910B
+// softacl-only
+// finds: L2
+/* After a reset a thread has no context any more: its calls come too late. That is no thread that has forgotten to set a device. */
+#include "../expect.h"
+
+int main(void)
+{
+    REQUIRE_OK(aclrtSetDevice(0));
+    EXPECT_OK(aclrtResetDevice(0));
+    aclrtStream stream;
+    EXPECT_CODE(aclrtCreateStream(&stream), 107002); /* L2 */
+    void *block;
+    EXPECT_CODE(aclrtMalloc(&block, 4096, ACL_MEM_MALLOC_HUGE_FIRST), 107002); /* L2 */
+    REQUIRE_OK(aclrtSetDevice(0));
+    EXPECT_OK(aclrtCreateStream(&stream));
+    EXPECT_OK(aclrtDestroyStream(stream));
+    EXPECT_OK(aclrtResetDevice(0));
+    return conclude();
+}

@@ -1,0 +1,63 @@
+/* A program that finds the library at run time, so that the test needs no headers: a stream, and a page on both sides. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAGE = 4096, HOST_TO_DEVICE = 1, DEVICE_TO_HOST = 2 };
+
+static void *stream, *device;
+static char *host;
+
+static inline void *function(const char *name)
+{
+    static void *library;
+    if (library == NULL) {
+        library = dlopen("libascendcl.so", RTLD_NOW);
+    }
+    void *found = library == NULL ? NULL : dlsym(library, name);
+    if (found == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(90);
+    }
+    return found;
+}
+
+#define CALL(name, types, ...)                                                                                 \
+    do {                                                                                                       \
+        int code = ((int(*) types)function(#name))(__VA_ARGS__);                                               \
+        if (code != 0) {                                                                                       \
+            fprintf(stderr, #name " gave %d\n", code);                                                         \
+            exit(91);                                                                                          \
+        }                                                                                                      \
+    } while (0)
+
+static inline void begin(void)
+{
+    CALL(aclrtSetDevice, (int), 0);
+    CALL(aclrtCreateStream, (void **), &stream);
+    CALL(aclrtMalloc, (void **, size_t, int), &device, PAGE, 0);
+    CALL(aclrtMallocHost, (void **, size_t), (void **)&host, PAGE);
+    CALL(aclrtMemset, (void *, size_t, int, size_t), device, PAGE, 1, PAGE);
+    memset(host, 1, PAGE);
+}
+
+static inline void copy(void *to, const void *from, size_t size, int kind)
+{
+    CALL(aclrtMemcpyAsync, (void *, size_t, const void *, size_t, int, void *), to, size, from, size, kind, stream);
+}
+
+static inline void synchronize(void)
+{
+    CALL(aclrtSynchronizeStream, (void *), stream);
+}
+
+static inline int finish(void)
+{
+    CALL(aclrtFreeHost, (void *), host);
+    CALL(aclrtFree, (void *), device);
+    CALL(aclrtDestroyStream, (void *), stream);
+    CALL(aclrtResetDevice, (int), 0);
+    return 0;
+}
