@@ -199,6 +199,9 @@ impl Probe for Checker {
         if task.is_batch {
             state.check_batch(&operation);
         }
+        if let Some(start) = task.releases {
+            state.check_free(start, &operation);
+        }
         let pending = state.pending(&operation);
         if !pending.is_empty() {
             let clock = state.clocks.of(task.at);

@@ -9,7 +9,7 @@ use crate::operation::Operation;
 use crate::state::{Evidence, Found, State};
 use crate::witness;
 use softacl_engine::Place;
-use softacl_engine::probe::{Mode, Touch};
+use softacl_engine::probe::{Mode, Moment, Touch};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -213,7 +213,13 @@ impl State {
         let Some(allocation) = self.allocations.get(&start) else { return };
         let (size, place, is_registered) = (allocation.size, allocation.place, allocation.is_registered);
         let whole = Touch { address: start, len: size, mode: Mode::Write };
-        let conflicts = self.ledger.conflicts(&whole, self.clocks.host());
+        let mut conflicts = self.ledger.conflicts(&whole, self.clocks.host());
+        if let Some(at) = operation.at {
+            // Given back by a stream, which may have waited for them.
+            let clock = self.clocks.of(at);
+            let is_over = |task: Moment| clock.covers(task) || self.awaits_sign(task);
+            conflicts.retain(|conflict| !conflict.earlier.at.is_some_and(is_over));
+        }
         let Some(conflict) = conflicts.iter().max_by_key(|conflict| conflict.earlier.number) else { return };
         let tasks: HashSet<u64> = conflicts.iter().map(|conflict| conflict.earlier.number).collect();
         let (id, what) = match place {
@@ -238,7 +244,10 @@ impl State {
             self.evidence("given back here", operation, None),
         ];
         evidence.extend(self.made(start));
-        let fix = format!("wait before giving the memory back: {}", self.narrowest_wait(&conflict.earlier));
+        let fix = match operation.at {
+            Some(_) => missing_event(&conflict.earlier, operation),
+            None => format!("wait before giving the memory back: {}", self.narrowest_wait(&conflict.earlier)),
+        };
         self.find(Found { id, severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 }
@@ -338,6 +347,7 @@ mod tests {
             after: None,
             event: None,
             waits_for_a_sign: false,
+            releases: None,
         });
     }
 

@@ -54,6 +54,8 @@ pub struct Submitted<'a> {
     pub event: Option<u32>,
     /// The stream waits for something whose origin is not known: anything may come before it.
     pub waits_for_a_sign: bool,
+    /// The start of memory that this task gives back.
+    pub releases: Option<usize>,
 }
 
 /// Things that have handles.
@@ -202,6 +204,10 @@ impl Machine {
                 Task::Wait { after, .. } => !matches!(after, Waited::Point(_)),
                 Task::Node { node, .. } => node.vigil().is_some(),
                 _ => false,
+            },
+            releases: match task {
+                Task::Release(leaving) => Some(leaving.start),
+                _ => None,
             },
         });
     }

@@ -51,6 +51,7 @@ fn submit(checker: &Checker, sequence: u64, sources: &[(usize, usize)]) {
         after: None,
         event: None,
         waits_for_a_sign: false,
+        releases: None,
     });
 }
 
