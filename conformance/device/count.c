@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2
+// misuses: C2 L2
 /* aclrtSetDevice and aclrtResetDevice: identifiers, reference counts, what a reset does. Nothing here calls aclInit. */
 #include "../expect.h"
 

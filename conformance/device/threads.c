@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2
+// misuses: C2 L2
 /* The device is set per thread, counted per process; after the last reset other threads find no context. */
 #include "../expect.h"
 

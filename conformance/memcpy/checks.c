@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 M1
+// misuses: C2 L2 M1
 /* aclrtMemcpy: every row of its check table, and which row wins when two apply. */
 #include "../expect.h"
 
