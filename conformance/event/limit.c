@@ -1,4 +1,4 @@
-// soc: all
+// soc: Ascend310P Ascend910B Ascend910C Ascend950 Ascend310B Ascend910A
 // schedules: all
 // misuses: R1
 /* Events with a resource of their own run out with 207007; those that take it when recorded do not. */
