@@ -17,7 +17,7 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
     for seed in 1..=count {
         progress(&format!("softacl check: seed {seed} of {count}"));
         let schedule = format!("random:{seed}");
-        let before = total.notes.len();
+        let (notes, faults) = (total.notes.len(), total.faults.len());
         gather::run(arguments, &schedule, suppressions, &mut total, |command| {
             command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
             Ok(())
@@ -29,7 +29,8 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
         }
         // Every run would say the same; the last one does.
         if seed < count {
-            total.notes.truncate(before);
+            total.notes.truncate(notes);
+            total.faults.truncate(faults);
         }
     }
     progress("");
