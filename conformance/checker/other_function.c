@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
 // finds: H1
-/* A host function of another stream, which has nothing to do with a copy, hides no change of its source; nor may it change it. */
+/* A host function of another stream, which has nothing to do with a copy, hides no change of its source. */
 #include "../expect.h"
 
 #define PAGE 4096
@@ -11,23 +11,15 @@ static void nothing(void *unused)
     (void)unused;
 }
 
-static void change(void *byte)
-{
-    *(uint8_t *)byte = 9;
-}
-
 int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream(), other = new_stream();
-    uint8_t *host = (uint8_t *)pinned_memory(2 * PAGE), *device = (uint8_t *)device_memory(2 * PAGE);
-    memset(host, 1, 2 * PAGE);
+    uint8_t *host = (uint8_t *)pinned_memory(PAGE), *device = (uint8_t *)device_memory(PAGE);
+    memset(host, 1, PAGE);
     EXPECT_OK(aclrtMemcpyAsync(device, PAGE, host, PAGE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     host[100] = 9; /* H1 */
     EXPECT_OK(aclrtLaunchHostFunc(other, nothing, NULL));
-    EXPECT_OK(aclrtSynchronizeStream(other));
-    EXPECT_OK(aclrtMemcpyAsync(device + PAGE, PAGE, host + PAGE, PAGE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    EXPECT_OK(aclrtLaunchHostFunc(other, change, host + PAGE)); /* H1 */
     EXPECT_OK(aclrtSynchronizeStream(other));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtFreeHost(host));

@@ -25,20 +25,18 @@ pub(crate) struct Spot {
 impl Spot {
     /// The place of the calling thread.
     pub(crate) fn here() -> Spot {
-        let python = python::lines();
-        if !python.is_empty() {
-            return Spot { addresses: Arc::default(), python };
-        }
-        Spot { addresses: remembered(), python }
+        Spot::with(python::lines())
     }
 
     /// The place of the calling thread when it is in no call of the interface.
     pub(crate) fn outside() -> Spot {
-        let python = python::lines_outside();
-        if !python.is_empty() {
-            return Spot { addresses: Arc::default(), python };
-        }
-        Spot { addresses: remembered(), python }
+        Spot::with(python::lines_outside())
+    }
+
+    /// Frames of Python, or those of the thread where there are none.
+    fn with(python: Box<[python::Line]>) -> Spot {
+        let addresses = if python.is_empty() { remembered() } else { Arc::default() };
+        Spot { addresses, python }
     }
 
     /// The place of interrupted code, in a signal handler.
