@@ -1,6 +1,6 @@
 //! The copy family. Each function hands its raw arguments over as a request; the engine checks.
 
-use crate::door::{array_heard, doors, enter_with, out};
+use crate::door::{Word, array_heard, doors, enter_with, out};
 use ascendcl_sys::*;
 use softacl_engine::{
     BatchAttribute, BatchFailure, BatchRequest, Caller, CopyRequest, DescriptorRequest, FailIndex, FillRequest,
@@ -136,9 +136,9 @@ macro_rules! batches {
             $(stream = Some($stream as usize);)?
             let facts = || {
                 let mut facts = softacl_engine::injection::Facts::default();
-                crate::faults::learn(&mut facts, "size", count as u64);
+                crate::faults::learn(&mut facts, "size", count.into());
                 if let Some(stream) = stream {
-                    crate::faults::learn(&mut facts, "stream", stream as u64);
+                    crate::faults::learn(&mut facts, "stream", Word::Pointer(stream));
                 }
                 facts
             };

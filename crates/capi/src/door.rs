@@ -27,7 +27,7 @@ macro_rules! doors {
             let facts = || {
                 #[allow(unused_mut, reason = "some functions have no arguments")]
                 let mut facts = softacl_engine::injection::Facts::default();
-                $($crate::faults::learn(&mut facts, stringify!($arg), $crate::door::Word::word($arg));)*
+                $($crate::faults::learn(&mut facts, stringify!($arg), $crate::door::Word::from($arg));)*
                 facts
             };
             $crate::door::enter_with(stringify!($name), facts, |$caller| $body)
@@ -36,57 +36,56 @@ macro_rules! doors {
 }
 pub(crate) use doors;
 
-/// An argument as a number, for fault rules that look at it.
-pub(crate) trait Word {
-    fn word(self) -> u64;
+/// An argument, for fault rules that look at it.
+pub(crate) enum Word {
+    Number(u64),
+    /// A handle, or where something is.
+    Pointer(usize),
+    /// Nothing that a rule asks for.
+    Silent,
 }
 
 macro_rules! words {
-    ($($kind:ty),*) => {$(
-        impl Word for $kind {
-            fn word(self) -> u64 {
-                self as u64
+    ($($kind:ty: $value:ident => $word:expr;)*) => {$(
+        impl From<$kind> for Word {
+            fn from($value: $kind) -> Word {
+                $word
             }
         }
     )*};
 }
-words!(i8, i16, i32, i64, u8, u16, u32, u64, usize);
+words! {
+    i8: value => Word::Number(value as u64);
+    i16: value => Word::Number(value as u64);
+    i32: value => Word::Number(value as u64);
+    i64: value => Word::Number(value as u64);
+    u8: value => Word::Number(value.into());
+    u16: value => Word::Number(value.into());
+    u32: value => Word::Number(value.into());
+    u64: value => Word::Number(value);
+    usize: value => Word::Number(value as u64);
+    f32: _value => Word::Silent;
+    ascendcl_sys::aclrtIpcEventHandle: _value => Word::Silent;
+    ascendcl_sys::aclmdlRICondTaskParams: _value => Word::Silent;
+}
 
-impl Word for f32 {
-    fn word(self) -> u64 {
-        u64::from(self.to_bits())
+impl<T> From<*mut T> for Word {
+    fn from(value: *mut T) -> Word {
+        Word::Pointer(value as usize)
     }
 }
 
-impl<T> Word for *mut T {
-    fn word(self) -> u64 {
-        self as u64
+impl<T> From<*const T> for Word {
+    fn from(value: *const T) -> Word {
+        Word::Pointer(value as usize)
     }
 }
 
-impl<T> Word for *const T {
-    fn word(self) -> u64 {
-        self as u64
+impl<F> From<Option<F>> for Word {
+    fn from(_: Option<F>) -> Word {
+        Word::Silent
     }
 }
-
-impl<F> Word for Option<F> {
-    fn word(self) -> u64 {
-        u64::from(self.is_some())
-    }
-}
-
-/// Structures that are passed by value say nothing that a rule asks for.
-macro_rules! silent {
-    ($($kind:ty),*) => {$(
-        impl Word for $kind {
-            fn word(self) -> u64 {
-                0
-            }
-        }
-    )*};
-}
-silent!(ascendcl_sys::aclrtIpcEventHandle, ascendcl_sys::aclmdlRICondTaskParams);
 
 /// Runs the body of an exported function of whose arguments fault rules know nothing.
 #[inline]
@@ -152,9 +151,10 @@ fn attend(machine: &Machine, caller: Caller<'_>, function: &'static str, facts: 
         probe.entered(function);
     }
     let Some(injection) = machine.injection() else { return Ok(()) };
-    let device = || caller.device().ok();
-    let complete = || Facts { device: facts.device.or_else(|| device().map(u64::from)), ..facts };
-    match injection.call(function, complete).and_then(|strike| machine.struck_call(&strike, device())) {
+    let complete = || Facts { device: facts.device.or_else(|| caller.device().ok().map(u64::from)), ..facts };
+    let struck = injection.call(function, complete);
+    let device = || complete().device.and_then(|device| u32::try_from(device).ok());
+    match struck.and_then(|strike| machine.struck_call(&strike, device())) {
         Some(error) => fail(error),
         None => Ok(()),
     }

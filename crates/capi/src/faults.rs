@@ -4,6 +4,7 @@
 //! use, the files that they may be in, and the report.
 
 use crate::config;
+use crate::door::Word;
 use ascendcl_sys::{FUNCTIONS, State};
 use softacl_engine::injection::{Facts, Injection, Rule, Vocabulary, nearest, parse};
 use std::fs;
@@ -73,14 +74,13 @@ fn code_of(name: &str) -> Option<i32> {
 }
 
 /// What an argument of a call says, by its name in the prototypes of the doors.
-pub(crate) fn learn(facts: &mut Facts, name: &str, word: u64) {
-    match name {
-        "size" | "count" | "len" => facts.size = Some(word),
-        "stream" => {
-            let key = softacl_engine::StreamKey::from_raw(word as usize);
-            facts.stream = key.map(|key| key.index() as u64);
+pub(crate) fn learn(facts: &mut Facts, name: &str, word: Word) {
+    match (name, word) {
+        ("size" | "count" | "len", Word::Number(size)) => facts.size = Some(size),
+        ("device", Word::Number(device)) => facts.device = Some(device),
+        ("stream", Word::Pointer(handle)) => {
+            facts.stream = softacl_engine::StreamKey::from_raw(handle).map(|key| key.index() as u64);
         }
-        "device" => facts.device = Some(word),
         _ => {}
     }
 }

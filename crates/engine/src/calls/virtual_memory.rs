@@ -48,13 +48,18 @@ impl Caller<'_> {
             )));
         }
         let memory = &self.machine.memory;
-        let (heap, place) = match home {
-            Home::Device(device) => (memory.device(device), format!("device {device}")),
-            Home::Host | Home::HostNode(_) => (memory.pinned(), "the host".to_owned()),
+        let (heap, place, bad) = match home {
+            Home::Device(device) => {
+                self.machine.check_condition_of(device.into())?;
+                let bad = self.machine.check_allocation(device, size)?;
+                (memory.device(device), format!("device {device}"), bad)
+            }
+            Home::Host | Home::HostNode(_) => (memory.pinned(), "the host".to_owned(), None),
         };
         let aside = heap.set_aside(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
         let none = |error| Error::Feature(format!("physical memory could not be made: {error}"));
         let physical = Physical::create(size, home, attribute).map_err(none)?.charged(aside);
+        lock(&physical.bad).extend(bad);
         Ok(memory.handles.hold(&Arc::new(physical)))
     }
 
@@ -207,6 +212,7 @@ pub(super) fn read_key(text: &str) -> Result<Key> {
 impl Machine {
     pub(super) fn map_physical(&self, plan: &Plan<'_>) -> Result<()> {
         self.memory.reserved.map(plan)?;
+        self.lay_damage(plan);
         if let Some(probe) = self.probe() {
             let Extent { start, size } = plan.extent;
             match plan.physical.place {
@@ -221,15 +227,18 @@ impl Machine {
 
     pub(super) fn unmap_physical(&self, address: usize) -> Result<()> {
         let reserved = &self.memory.reserved;
-        if let (Some(probe), Some((physical, extent))) = (self.probe(), reserved.mapped(address))
-            && extent.start == address
-        {
+        let found = reserved.mapped(address).filter(|(_, extent)| extent.start == address);
+        if let (Some(probe), Some((physical, _))) = (self.probe(), &found) {
             match physical.place {
                 Place::Device(_) => probe.freed(physical.place, address),
                 Place::Pinned | Place::Pageable => probe.unregistered(address),
             }
         }
-        reserved.unmap(address, |reach, len| self.quarantine(reach, len))
+        reserved.unmap(address, |reach, len| self.quarantine(reach, len))?;
+        if let Some((physical, extent)) = found {
+            self.lift_damage(&physical, extent);
+        }
+        Ok(())
     }
 
     /// A place with the number that its device has in the whole machine.

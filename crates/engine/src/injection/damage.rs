@@ -2,6 +2,7 @@
 //!
 //! Damage lasts until it is repaired or the device is reset.
 
+use super::rule::Part;
 use std::fmt;
 
 /// Codes of the interface for damage (specification 3: memory, link, heartbeat).
@@ -80,6 +81,24 @@ impl Damage {
         self.failed.contains(&device)
     }
 
+    /// Addresses lose their memory: what was bad of it, from its start.
+    pub(super) fn lift(&mut self, device: u32, start: usize, len: usize) -> Vec<Part> {
+        let end = start + len;
+        let mut lifted = Vec::new();
+        for bad in std::mem::take(&mut self.ranges) {
+            let (first, last) = (bad.start.max(start), (bad.start + bad.len).min(end));
+            if bad.device != device || first >= last {
+                self.ranges.push(bad);
+                continue;
+            }
+            lifted.push(Part { offset: (first - start) as u64, len: (last - first) as u64 });
+            // A copy over two mappings that touch each other has made one range bad.
+            self.spoil(BadRange { len: first - bad.start, ..bad });
+            self.spoil(BadRange { start: last, len: bad.start + bad.len - last, ..bad });
+        }
+        lifted
+    }
+
     /// The memory of a device at these addresses is good again. Whether any was bad.
     pub(super) fn mend(&mut self, device: u32, start: usize, len: usize) -> bool {
         let before = self.ranges.len();
@@ -107,5 +126,25 @@ impl Damage {
 impl fmt::Display for BadRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes at {:#x} of device {}", self.len, self.start, self.device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_leaves_addresses_with_their_memory() {
+        let mut damage = Damage::default();
+        let ranges = [(0, 0x1000, 16), (0, 0x1ff0, 32), (1, 0x1000, 16), (0, 0x3000, 8)];
+        for (device, start, len) in ranges {
+            damage.spoil(BadRange { device, start, len });
+        }
+        let lifted = damage.lift(0, 0x1000, 0x1000);
+        assert_eq!(lifted, [Part { offset: 0, len: 16 }, Part { offset: 0xff0, len: 16 }]);
+        assert_eq!(damage.bad(0x1000, 0x1000), Some(BadRange { device: 1, start: 0x1000, len: 16 }));
+        assert_eq!(damage.bad(0x2000, 1), Some(BadRange { device: 0, start: 0x2000, len: 16 }));
+        assert_eq!(damage.ranges_of(0).len(), 2);
+        assert_eq!(damage.lift(0, 0x5000, 0x1000), []);
     }
 }

@@ -73,7 +73,12 @@ impl Injection {
     /// Every rule that fits counts; the first whose time it is decides, and only that one has fired.
     fn strike(&self, fits: impl Fn(&Point) -> bool, facts: impl Fn() -> Facts) -> Option<Strike<'_>> {
         let mut first: Option<Strike<'_>> = None;
+        // Nothing can be lost by a call without a device, or with one that there is not.
+        let can_lose = || facts().device.is_some_and(|device| device < self.devices as u64);
         for (index, rule) in self.rules.iter().enumerate().filter(|(_, rule)| fits(&rule.point)) {
+            if rule.effect == Effect::Lost && !can_lose() {
+                continue;
+            }
             let Some(time) = rule.takes(&facts) else { continue };
             match &first {
                 Some(decided) => rule.yield_to(decided.number),

@@ -7,6 +7,10 @@ use crate::context::Condition;
 use crate::drive::outside::{Sign, Vigil};
 use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
+use crate::memory::Place;
+use crate::memory::heap::Extent;
+use crate::memory::physical::Physical;
+use crate::memory::reservation::Plan;
 use crate::probe::Touch;
 use crate::stream::{Stream, StreamKey};
 use crate::sync::{Ordering, lock};
@@ -180,6 +184,24 @@ impl Machine {
         let len = usize::try_from(part.len).unwrap_or(usize::MAX).min(size - offset);
         if let Some(injection) = self.injection() {
             lock(&injection.damage).spoil(BadRange { device, start: start + offset, len });
+        }
+    }
+
+    /// Physical memory was mapped: what is bad of it is so at its addresses. In several places at once it
+    /// is bad in the first, which is where it can be repaired.
+    pub(crate) fn lay_damage(&self, plan: &Plan<'_>) {
+        if let (Some(_), Place::Device(device)) = (self.injection(), plan.physical.place) {
+            for part in lock(&plan.physical.bad).drain(..) {
+                self.spoil_part(device, plan.extent.start, plan.extent.size, part);
+            }
+        }
+    }
+
+    /// Physical memory was unmapped: it stays bad, its addresses do not.
+    pub(crate) fn lift_damage(&self, physical: &Physical, extent: Extent) {
+        if let (Some(injection), Place::Device(device)) = (self.injection(), physical.place) {
+            let lifted = lock(&injection.damage).lift(device, extent.start, extent.size);
+            lock(&physical.bad).extend(lifted);
         }
     }
 

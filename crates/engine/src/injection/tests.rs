@@ -140,16 +140,19 @@ fn only_the_rule_that_decides_has_fired() {
 
 #[test]
 fn a_rule_for_a_device_that_there_is_not_says_why_it_never_fired() {
-    let text =
-        "aclrtMalloc[device=1]=207001; aclrtMalloc[device=2]=207001; link[device=0,peer=5]=lost; acl*[device=3]@2=lost";
+    let text = "aclrtMalloc[device=1]=207001; aclrtMalloc[device=2]=207001; link[device=0,peer=5]=lost;
+        acl*[device=3]@2=500000; acl*[device=3]=lost; acl*=lost";
     let injection = Injection::new(parse(text, WORDS).unwrap(), 2);
-    // A call can name any device.
+    // A call can name any device, but only one that is there can be lost.
     injection.call("aclrtSetDevice", || Facts { device: Some(3), ..Facts::default() });
+    injection.call("aclInit", Facts::default);
     let account: Vec<String> = injection.rules().iter().map(|rule| rule.account(2)).collect();
     assert_eq!(account[0], "0 calls, never fired");
     assert_eq!(account[1], "0 calls, never fired; there is no device 2");
     assert_eq!(account[2], "0 transfers, never fired; there is no device 5");
     assert_eq!(account[3], "1 call, never fired");
+    assert_eq!(account[4], "0 calls, never fired; there is no device 3");
+    assert_eq!(account[5], "0 calls, never fired");
     assert!(injection.account()[1].ends_with(&account[1]));
 }
 

@@ -8,6 +8,7 @@ use super::exchange::Card;
 use super::heap::Aside;
 use super::region::memory_file;
 use crate::error::{Error, Result, fail};
+use crate::injection::Part;
 use crate::sync::{Mutex, lock};
 use std::collections::HashMap;
 use std::fs::File;
@@ -42,6 +43,8 @@ pub(crate) struct Physical {
     _aside: Option<Aside>,
     /// How other processes find it: keys that are valid as long as this process has the memory.
     pub(crate) cards: Mutex<Vec<Card>>,
+    /// What fault rules have made bad of it, for as long as it is mapped nowhere.
+    pub(crate) bad: Mutex<Vec<Part>>,
 }
 
 /// Handles do not look like those of other objects, nor like addresses.
@@ -59,8 +62,8 @@ impl Physical {
             Home::Host | Home::HostNode(_) => Place::Pinned,
         };
         let number = MARK | NEXT.fetch_add(1, Ordering::Relaxed) << 4;
-        let (_aside, cards) = (None, Mutex::default());
-        Physical { number, file, size, home, attribute, place, is_imported: false, _aside, cards }
+        let (_aside, cards, bad) = (None, Mutex::default(), Mutex::default());
+        Physical { number, file, size, home, attribute, place, is_imported: false, _aside, cards, bad }
     }
 
     /// Memory that counts to the capacity of its device, or of pinned memory.

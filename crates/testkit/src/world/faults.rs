@@ -326,7 +326,7 @@ impl StreamState {
 }
 
 /// A call that must give this code.
-fn must_fail<T>(result: softacl_engine::Result<T>, code: i32, what: &str) -> Result<(), Failure> {
+pub(super) fn must_fail<T>(result: softacl_engine::Result<T>, code: i32, what: &str) -> Result<(), Failure> {
     match result {
         Err(error) if error.code() == code => Ok(()),
         Err(error) => Err(format!("{what} gave {} instead of {code}: {error}", error.code())),

@@ -1,5 +1,6 @@
 //! Memory from pools and from reservations, and signals between streams that are no events.
 
+use super::faults::must_fail;
 use super::*;
 
 /// Signals at most between two times that everything is over.
@@ -162,7 +163,13 @@ impl World<'_> {
         let home = Home::Device(self.device);
         let address = ok(caller.reserve_addresses(size, None))?;
         let request = PhysicalRequest { size, home, attribute: 0, granularity: GRANULE };
-        let handle = ok(caller.make_physical(request))?;
+        let expected = self.oracle.allocation(size);
+        let made = caller.make_physical(request);
+        if let Some(code) = expected {
+            must_fail(made, code, "physical memory")?;
+            return ok(caller.release_addresses(address));
+        }
+        let handle = ok(made)?;
         ok(caller.map(address, size, 0, handle, true))?;
         ok(caller.fill(FillRequest { target: address, capacity: size, byte: 0x44, count: size }))?;
         self.buffers.push(Buffer {

@@ -1,0 +1,95 @@
+// softacl-only
+// soc: Ascend910B Ascend910C Ascend950
+// env: SOFTACL_FAULTS=allocation@1=207001; allocation@2=ecc 4KiB+64; aclrtResetDevice[device=1]@1=lost; aclInit=lost
+// schedules: all
+// sanitize: address (the thread sanitizer does not know the reserved addresses)
+/* Physical memory meets the rules for allocations. What is bad of it is so wherever it is mapped, until it is repaired. */
+#include "../expect.h"
+
+#define GRANULE ((size_t)2 << 20)
+#define SIZE 8192
+
+static aclrtPhysicalMemProp memory_of(uint32_t device)
+{
+    aclrtPhysicalMemProp prop;
+    memset(&prop, 0, sizeof prop);
+    prop.handleType = ACL_MEM_HANDLE_TYPE_NONE;
+    prop.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
+    prop.memAttr = ACL_HBM_MEM_HUGE;
+    prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    prop.location.id = device;
+    return prop;
+}
+
+int main(void)
+{
+    /* A call without a device loses none. */
+    REQUIRE_OK(aclInit(NULL));
+    REQUIRE_OK(aclrtSetDevice(0));
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
+    char *base = NULL;
+    aclrtDrvMemHandle memory = NULL, other = NULL;
+    aclrtPhysicalMemProp prop = memory_of(0);
+    aclrtMemUceInfo found[4];
+    size_t count = 9, before = 0, after = 0, total = 0;
+
+    REQUIRE_OK(aclrtReserveMemAddress((void **)&base, 2 * GRANULE, 0, NULL, 1));
+    EXPECT_OK(aclrtGetMemInfo(ACL_HBM_MEM, &before, &total));
+    EXPECT_CODE(aclrtMallocPhysical(&memory, GRANULE, &prop, 0), 207001);
+    EXPECT_OK(aclrtGetMemInfo(ACL_HBM_MEM, &after, &total));
+    EXPECT_TRUE(before == after, "%zu bytes free, %zu before", after, before);
+    REQUIRE_OK(aclrtMallocPhysical(&memory, GRANULE, &prop, 0));
+    REQUIRE_OK(aclrtMallocPhysical(&other, GRANULE, &prop, 0));
+
+    /* Without an address, nothing is told. */
+    EXPECT_OK(aclrtGetMemUceInfo(0, found, 4, &count));
+    EXPECT_TRUE(count == 0, "%zu", count);
+    for (int side = 0; side < 2; side++) {
+        char *here = base + (size_t)side * GRANULE, *there = base + (size_t)(1 - side) * GRANULE;
+        REQUIRE_OK(aclrtMapMem(here, GRANULE, 0, memory, 0));
+        REQUIRE_OK(aclrtMapMem(there, GRANULE, 0, other, 0));
+        EXPECT_OK(aclrtMemcpy(here, 4096, pinned, 4096, ACL_MEMCPY_HOST_TO_DEVICE));
+        EXPECT_CODE(aclrtMemcpy(here, 4097, pinned, 4097, ACL_MEMCPY_HOST_TO_DEVICE), 507054);
+        EXPECT_CODE(aclrtMemcpy(pinned, 1, here + 4159, 1, ACL_MEMCPY_DEVICE_TO_HOST), 507054);
+        EXPECT_OK(aclrtMemset(there, SIZE, 1, SIZE));
+        EXPECT_OK(aclrtGetMemUceInfo(0, found, 4, &count));
+        EXPECT_TRUE(count == 1 && found[0].addr == here + 4096 && found[0].len == 64, "%zu: %p", count, found[0].addr);
+        if (side == 1) {
+            EXPECT_OK(aclrtMemUceRepair(0, found, 1));
+            EXPECT_OK(aclrtMemset(here, SIZE, 1, SIZE));
+        }
+        EXPECT_OK(aclrtUnmapMem(here));
+        EXPECT_OK(aclrtUnmapMem(there));
+        EXPECT_OK(aclrtGetMemUceInfo(0, found, 4, &count));
+        EXPECT_TRUE(count == 0, "%zu", count);
+    }
+    /* Repaired is repaired. */
+    REQUIRE_OK(aclrtMapMem(base, GRANULE, 0, memory, 0));
+    EXPECT_OK(aclrtMemset(base, SIZE, 1, SIZE));
+    EXPECT_OK(aclrtUnmapMem(base));
+
+    /* The device that a call names is lost, not the current one. */
+    aclrtDeviceStatus status = ACL_RT_DEVICE_STATUS_END;
+    aclrtDrvMemHandle none = NULL;
+    REQUIRE_OK(aclrtSetDevice(1));
+    REQUIRE_OK(aclrtSetDevice(0));
+    EXPECT_CODE(aclrtResetDevice(1), 507010);
+    EXPECT_OK(aclrtQueryDeviceStatus(0, &status));
+    EXPECT_TRUE(status == ACL_RT_DEVICE_STATUS_NORMAL, "%d", status);
+    EXPECT_OK(aclrtQueryDeviceStatus(1, &status));
+    EXPECT_TRUE(status == ACL_RT_DEVICE_STATUS_ABNORMAL, "%d", status);
+    prop = memory_of(1);
+    EXPECT_CODE(aclrtMallocPhysical(&none, GRANULE, &prop, 0), 507010);
+    EXPECT_OK(aclrtMemset(pinned, SIZE, 1, SIZE));
+    EXPECT_OK(aclrtResetDevice(1));
+    EXPECT_OK(aclrtQueryDeviceStatus(1, &status));
+    EXPECT_TRUE(status == ACL_RT_DEVICE_STATUS_NORMAL, "%d", status);
+
+    EXPECT_OK(aclrtFreePhysical(memory));
+    EXPECT_OK(aclrtFreePhysical(other));
+    EXPECT_OK(aclrtReleaseMemAddress(base));
+    EXPECT_OK(aclrtFreeHost(pinned));
+    EXPECT_OK(aclrtResetDevice(0));
+    EXPECT_OK(aclFinalize());
+    return conclude();
+}
