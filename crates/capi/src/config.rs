@@ -75,6 +75,16 @@ pub const VARIABLES: &[Variable] = &[
         meaning: "faults on purpose: rules such as aclrtMalloc@3=207001, or @FILE; see docs/faults.md",
     },
     Variable {
+        name: "SOFTACL_TRACE",
+        default: "",
+        meaning: "a file for the timeline of the program, as `softacl trace` draws it; %p in its name stands for the process",
+    },
+    Variable {
+        name: "SOFTACL_TRACE_LIMIT",
+        default: "4000000",
+        meaning: "facts that a trace keeps at most, 80 bytes each while the program runs; a copy has five",
+    },
+    Variable {
         name: "SOFTACL_LOG",
         default: "",
         meaning: "`1` tells every failing call on standard error, with the reason",
@@ -110,6 +120,9 @@ pub fn from_environment() -> Result<Config, String> {
         Some("align") => true,
         Some(other) => return Err(format!("SOFTACL_STRICT: {other:?} is not known; known: align")),
     };
+    if checks() && trace_file().is_some() {
+        return Err("SOFTACL_CHECK and SOFTACL_TRACE are both set: a run is checked or traced".to_owned());
+    }
     let list = var("ASCEND_RT_VISIBLE_DEVICES");
     let devices = visible(list.as_deref(), count);
     let _ = SELECTION.set(list.and_then(|list| selection(&list, devices.len(), count)));
@@ -152,6 +165,18 @@ pub(crate) fn checks() -> bool {
 /// Where the checker writes its report.
 pub(crate) fn check_directory() -> Option<PathBuf> {
     var("SOFTACL_CHECK_DIR").map(PathBuf::from)
+}
+
+/// Where the trace goes, as it was given.
+pub(crate) fn trace_file() -> Option<String> {
+    var("SOFTACL_TRACE")
+}
+
+/// How many facts a trace keeps.
+pub(crate) fn trace_limit() -> Result<u64, String> {
+    let wrong = |text: &str| format!("SOFTACL_TRACE_LIMIT: {text:?} is not a number from 1 to 1000000000");
+    let Some(text) = var("SOFTACL_TRACE_LIMIT") else { return Ok(softacl_tracer::LIMIT) };
+    text.parse().ok().filter(|limit| (1..=1_000_000_000).contains(limit)).ok_or_else(|| wrong(&text))
 }
 
 /// The fault rules, as they were given.

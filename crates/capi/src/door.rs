@@ -101,19 +101,30 @@ pub(crate) fn enter_with(
     body: impl FnOnce(Caller<'_>) -> Result<()>,
 ) -> i32 {
     // Asked before anything else, so that ordinary calls carry nothing for it.
-    if process::may_be_attended()
-        && let Some(code) = attended(function, facts())
-    {
+    let is_attended = process::may_be_attended();
+    if is_attended && let Some(code) = attended(function, facts()) {
         return code;
     }
     let run = || {
         let machine = process::machine()?;
         CURRENT.with(|current| body(Caller::new(machine, current)))
     };
-    match catch_unwind(AssertUnwindSafe(run)) {
+    let code = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => settle(function, &error),
         Err(_) => settle(function, &caught()),
+    };
+    if is_attended {
+        tell_left();
+    }
+    code
+}
+
+/// Tells an observer that a call is over.
+#[cold]
+fn tell_left() {
+    if let Some(probe) = process::machine().ok().and_then(|machine| machine.probe()) {
+        probe.left();
     }
 }
 
@@ -138,11 +149,14 @@ fn attended(function: &'static str, facts: Facts) -> Option<i32> {
         let machine = process::machine()?;
         CURRENT.with(|current| attend(machine, Caller::new(machine, current), function, facts))
     };
-    match catch_unwind(AssertUnwindSafe(run)) {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(settle(function, &error)),
-        Err(_) => Some(settle(function, &caught())),
-    }
+    let error = match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => return None,
+        Ok(Err(error)) => *error,
+        Err(_) => caught(),
+    };
+    let code = settle(function, &error);
+    tell_left();
+    Some(code)
 }
 
 /// Tells an observer of a call, and asks fault rules what is to become of it.

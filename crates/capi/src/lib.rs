@@ -17,6 +17,7 @@ mod faults;
 mod last_words;
 mod message;
 mod process;
+mod trace;
 
 pub mod buffer;
 pub mod callback;

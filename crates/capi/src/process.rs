@@ -1,5 +1,6 @@
 //! The machine of this process, made at first use.
 
+use softacl_engine::probe::Probe;
 use softacl_engine::{Error, Machine, Result, fail, fault};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -62,14 +63,20 @@ extern "C" fn in_child() {
     USABLE.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
+/// The observer that the environment asks for: the checker, or the tracer.
+fn observer() -> std::result::Result<Option<Arc<dyn Probe>>, String> {
+    if let Some(checker) = crate::check::install() {
+        return Ok(Some(checker));
+    }
+    Ok(crate::trace::install()?.map(|tracer| tracer as Arc<dyn Probe>))
+}
+
 #[cold]
 fn make() -> Result<Arc<Machine>> {
-    let made = crate::config::from_environment().map_err(|why| Box::new(Error::Setup(why))).and_then(|config| {
-        Machine::with_probe(
-            config,
-            crate::check::install().map(|checker| checker as Arc<dyn softacl_engine::probe::Probe>),
-        )
-    });
+    let setup = crate::config::from_environment().and_then(|config| Ok((config, observer()?)));
+    let made = setup
+        .map_err(|why| Box::new(Error::Setup(why)))
+        .and_then(|(config, observer)| Machine::with_probe(config, observer));
     match &made {
         Ok(machine) => {
             ATTENDED.store(machine.is_attended(), Ordering::Relaxed);

@@ -135,6 +135,10 @@ impl Checker {
 }
 
 impl Probe for Checker {
+    fn guards(&self) -> bool {
+        true
+    }
+
     fn attached(&self, pinned: Window) {
         // One machine per process; a second one would be told apart by nothing.
         let _ = self.guard.set(Guard::new(pinned));
@@ -160,6 +164,9 @@ impl Probe for Checker {
             }
         }
     }
+
+    /// What counts is where a call was made, which is known as long as it lasts and after it.
+    fn left(&self) {}
 
     fn refused(&self, function: &'static str, error: &Error) {
         let mut state = self.state();

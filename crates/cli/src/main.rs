@@ -7,11 +7,14 @@ mod chips;
 mod demo;
 mod environment;
 mod explain;
+mod figures;
 mod library;
 mod machine;
 mod npu_smi;
 mod output;
+mod relay;
 mod run;
+mod trace;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -34,6 +37,7 @@ const EXAMPLES: &str = "Examples:
   softacl run --soc Ascend310P -- ./app            ... on another chip
   softacl run --schedule late -- ./app             ... with every copy as late as the rules allow
   softacl check -- ./app                           prove misuse of asynchronous copies
+  softacl trace -- ./app                           draw what its threads and streams did, and when
   softacl bench --quick                            how fast it is here, against memcpy
   softacl explain 107003                           what an error code means and what to check";
 
@@ -41,6 +45,7 @@ const EXAMPLES: &str = "Examples:
 enum Command {
     Run(run::Arguments),
     Check(check::Arguments),
+    Trace(trace::Arguments),
     Explain(explain::Arguments),
     Chips(chips::Arguments),
     Env(environment::Arguments),
@@ -87,6 +92,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Run(arguments) => run::main(&arguments).map(done),
         Command::Check(arguments) => check::main(&arguments),
+        Command::Trace(arguments) => trace::main(&arguments),
         Command::Explain(arguments) => explain::main(&arguments).map(done),
         Command::Chips(arguments) => chips::main(&arguments).map(done),
         Command::Env(arguments) => environment::main(&arguments).map(done),

@@ -91,6 +91,8 @@ pub struct Machine {
     pub(crate) outside: Outside,
     pub(crate) exceptions: Exceptions,
     pub(crate) probe: Option<Arc<dyn Probe>>,
+    /// Whether an observer protects memory.
+    pub(crate) is_guarded: bool,
     /// Whether anybody looks at calls: an observer, or fault rules.
     is_attended: bool,
     /// The device that calls without a context use; -1 is none.
@@ -120,7 +122,8 @@ impl Machine {
         }
         let unified = config.profile.form == Form::RootComplex;
         let host = config.host_memory.unwrap_or_else(crate::memory::of_the_host);
-        let memory = Memory::new(config.devices.len() as u32, config.memory, host, unified, probe.is_some())?;
+        let is_guarded = probe.as_ref().is_some_and(|probe| probe.guards());
+        let memory = Memory::new(config.devices.len() as u32, config.memory, host, unified, is_guarded)?;
         if let Some(probe) = &probe {
             probe.attached(memory.pinned_window());
         }
@@ -157,6 +160,7 @@ impl Machine {
             outside: Outside::default(),
             exceptions: Exceptions::default(),
             probe,
+            is_guarded,
             default_device: AtomicI32::new(-1),
             started: Instant::now(),
             this: this.clone(),

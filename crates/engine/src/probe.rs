@@ -42,6 +42,8 @@ pub struct Touch {
 #[derive(Debug, Clone, Copy)]
 pub struct Submitted<'a> {
     pub at: Moment,
+    /// The device of its stream.
+    pub device: u32,
     pub name: &'static str,
     pub touches: &'a [Touch],
     /// Entries of a batch, which has no order among them.
@@ -104,10 +106,15 @@ pub enum Reaction {
 
 /// Receives facts.
 pub trait Probe: Send + Sync {
+    /// Whether it protects memory to see touches of the program. Then pinned memory is mapped twice, fresh device
+    /// memory is made recognisable, and pools reuse only what looks like the same allocation used on.
+    fn guards(&self) -> bool;
     /// A machine was made.
     fn attached(&self, pinned: Window);
     /// The calling thread has entered a function of the interface.
     fn entered(&self, function: &'static str);
+    /// The calling thread leaves the function that it entered last.
+    fn left(&self);
     /// The function that the calling thread is in has failed.
     fn refused(&self, function: &'static str, error: &Error);
     /// The program said that it is finished with the interface.
@@ -176,7 +183,7 @@ impl Machine {
 
     /// Tells the probe about a task that is about to be queued.
     #[cold]
-    pub(crate) fn tell_submitted(&self, probe: &dyn Probe, at: Moment, task: &Task) {
+    pub(crate) fn tell_submitted(&self, probe: &dyn Probe, at: Moment, device: u32, task: &Task) {
         let (after, event) = match task {
             Task::Wait { after: Waited::Point(point), event } => (Some(Moment::from(*point)), *event),
             Task::Wait { event, .. } => (None, *event),
@@ -185,9 +192,12 @@ impl Machine {
             _ => (None, None),
         };
         // Memory is about to be protected, and the program may have put a handler of its own above ours.
-        crate::fault::ensure_guarding();
+        if self.is_guarded {
+            crate::fault::ensure_guarding();
+        }
         probe.submitted(&Submitted {
             at,
+            device,
             name: task.name(),
             touches: &task.accesses(&self.memory),
             is_batch: match task {

@@ -19,4 +19,4 @@ mod browser;
 pub(crate) mod example;
 
 pub use outcome::{Case, Outcome, Process};
-pub use words::quote;
+pub use words::{escape, quote};

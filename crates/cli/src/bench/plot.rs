@@ -2,7 +2,7 @@
 //! band. By hand: two charts need no library.
 
 use super::sweep::{Curve, Point, Sweep};
-use crate::demo::size;
+use crate::figures::size;
 use std::fmt::Write;
 
 const WIDTH: f64 = 880.0;

@@ -3,7 +3,7 @@
 use super::case::{Case, Outcome};
 use super::statistics::Summary;
 use super::sweep::Sweep;
-use crate::demo::size;
+use crate::figures::{digits, duration, size};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::IsTerminal;
@@ -235,22 +235,5 @@ pub fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "x" => format!("{}x", digits(value)),
         unit => format!("{} {unit}", digits(value)),
-    }
-}
-
-pub fn digits(value: f64) -> String {
-    match value.abs() {
-        size if size >= 100.0 => format!("{value:.0}"),
-        size if size >= 10.0 => format!("{value:.1}"),
-        size if size >= 0.1 || size == 0.0 => format!("{value:.2}"),
-        _ => format!("{value:.4}"),
-    }
-}
-
-pub fn duration(ns: f64) -> String {
-    match ns {
-        ns if ns >= 1e6 => format!("{} ms", digits(ns / 1e6)),
-        ns if ns >= 1e3 => format!("{} us", digits(ns / 1e3)),
-        ns => format!("{} ns", digits(ns)),
     }
 }

@@ -1,6 +1,7 @@
 //! One run of the program, and the reports that its processes left.
 
-use super::{Arguments, directory, relay, witness};
+use super::{Arguments, PREFIX, witness};
+use crate::{output, relay};
 use anyhow::{Context, Result};
 use softacl_checker::finding::Report;
 use softacl_checker::report::Outcome;
@@ -19,9 +20,10 @@ pub fn run(
     outcome: &mut Outcome,
     prepare: impl FnOnce(&mut Command) -> Result<()>,
 ) -> Result<()> {
-    let reports = directory()?;
+    let reports = output::directory(PREFIX)?;
     let mut command = arguments.machine.command(&arguments.program)?;
     command.env("SOFTACL_CHECK", "1").env("SOFTACL_CHECK_DIR", reports.path()).env("SOFTACL_SCHEDULE", schedule);
+    command.env_remove("SOFTACL_TRACE");
     witness::call(&mut command, reports.path())?;
     prepare(&mut command)?;
     let (pid, status) = relay::run(&mut command)

@@ -4,12 +4,11 @@
 //! directory of ours; this command runs the program, gathers the reports and presents them.
 
 mod gather;
-mod relay;
 mod series;
 mod witness;
 
 use crate::machine::{self, Machine};
-use crate::output;
+use crate::{output, relay};
 use anyhow::{Context, Result, ensure};
 use ascendcl_capi::VARIABLES;
 use clap::{Args, ValueEnum};
@@ -20,8 +19,6 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
-use std::os::fd::AsFd as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -98,6 +95,9 @@ enum FailOn {
     Never,
 }
 
+/// How directories for reports begin.
+const PREFIX: &str = "softacl-check-";
+
 /// The exit code of a run with findings.
 const FOUND: u8 = 2;
 
@@ -140,11 +140,7 @@ fn files(arguments: &Arguments) -> Result<Vec<(&Path, File, Render)>> {
     wanted
         .into_iter()
         .map(|(path, render)| {
-            let file = match path == Path::new("-") {
-                true => io::stdout().as_fd().try_clone_to_owned().map(File::from),
-                false => File::create(path),
-            };
-            let file = file.with_context(|| format!("could not write {}", path.display()))?;
+            let file = output::open(path)?;
             Ok((path, file, render))
         })
         .collect()
@@ -199,7 +195,7 @@ fn repeat(arguments: &Arguments, schedule: &[&str]) -> String {
 }
 
 /// Variables that this command sets itself.
-const OURS: [&str; 3] = ["SOFTACL_CHECK", "SOFTACL_CHECK_DIR", "SOFTACL_SCHEDULE"];
+const OURS: [&str; 4] = ["SOFTACL_CHECK", "SOFTACL_CHECK_DIR", "SOFTACL_SCHEDULE", "SOFTACL_TRACE"];
 
 fn suppressions(paths: &[PathBuf]) -> Result<Suppressions> {
     let mut all = Suppressions::default();
@@ -226,14 +222,6 @@ fn tell(outcome: &Outcome, verbose: bool) {
     let text = text::render(outcome, text::Options { colour, verbose });
     // Nobody may be left to read it; the exit code still tells.
     let _ = io::stderr().write_all(text.as_bytes());
-}
-
-/// A directory that goes when it is dropped.
-fn directory() -> Result<tempfile::TempDir> {
-    // What a program does is nobody else's business.
-    let private = fs::Permissions::from_mode(0o700);
-    let builder = &mut tempfile::Builder::new();
-    builder.prefix("softacl-check-").permissions(private).tempdir().context("could not make a temporary directory")
 }
 
 fn show(path: &Path, to: &mut impl Write) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Many runs on random schedules, until one finds something.
 
-use super::{Arguments, directory, fails, fresh, gather, relay, repeat, show};
-use crate::output;
+use super::{Arguments, PREFIX, fails, fresh, gather, repeat, show};
+use crate::{output, relay};
 use anyhow::{Context, Result};
 use softacl_checker::report::Outcome;
 use softacl_checker::report::suppression::Suppressions;
@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal, Write as _};
 use std::process::Stdio;
 
 pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Result<Outcome> {
-    let outputs = directory()?;
+    let outputs = output::directory(PREFIX)?;
     let (out, err) = (outputs.path().join("stdout"), outputs.path().join("stderr"));
     let mut total = fresh(arguments, "");
     let mut stop = None;

@@ -12,7 +12,6 @@ use crate::output;
 use anyhow::{Result, ensure};
 use clap::Args;
 use reference::Reference;
-pub use report::size;
 use report::{Report, Step};
 use std::time::Instant;
 

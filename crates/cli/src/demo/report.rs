@@ -1,6 +1,7 @@
 //! What the demo tells: for people as a table, for scripts as JSON.
 
 use crate::acl;
+use crate::figures::size;
 use serde::Serialize;
 use std::fmt;
 
@@ -83,14 +84,5 @@ impl fmt::Display for Report {
             f,
             "\n\"of memcpy\" is the time of the step divided by that of a memcpy loop over the same bytes, measured in turns."
         )
-    }
-}
-
-pub fn size(bytes: usize) -> String {
-    match bytes {
-        b if b >= 1 << 30 && b % (1 << 30) == 0 => format!("{} GiB", b >> 30),
-        b if b >= 1 << 20 => format!("{} MiB", b >> 20),
-        b if b >= 1 << 10 => format!("{} KiB", b >> 10),
-        b => format!("{b} B"),
     }
 }

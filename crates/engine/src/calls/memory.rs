@@ -159,8 +159,10 @@ impl Machine {
             heap.allocate(size)
         });
         let start = allocated.ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))?;
-        if let Some(probe) = self.probe() {
+        if self.is_guarded {
             self.poison(start, size);
+        }
+        if let Some(probe) = self.probe() {
             probe.allocated(Place::Device(device), start, size);
         }
         if let Some(part) = bad {

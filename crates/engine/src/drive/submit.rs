@@ -131,7 +131,7 @@ impl Machine {
     fn enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, task: Task, directed: bool) -> u64 {
         if directed && let Some(probe) = self.probe() {
             let at = StreamPoint { stream: key, sequence: lane.submitted() + 1 };
-            self.tell_submitted(probe, at.into(), &task);
+            self.tell_submitted(probe, at.into(), stream.device(), &task);
         }
         let sequence = lane.push(task);
         self.tell_queued(key, stream, lane, sequence);

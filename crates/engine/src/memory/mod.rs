@@ -123,9 +123,9 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// `capacity`: bytes of each device, `host`: of pinned memory. `unified`: the host may touch device memory, as in root-complex form. `observed`: the engine
+    /// `capacity`: bytes of each device, `host`: of pinned memory. `unified`: the host may touch device memory, as in root-complex form. `guarded`: the engine
     /// reaches pinned memory by other addresses than the program, which can then be protected.
-    pub(crate) fn new(devices: u32, capacity: usize, host: usize, unified: bool, observed: bool) -> Result<Memory> {
+    pub(crate) fn new(devices: u32, capacity: usize, host: usize, unified: bool, guarded: bool) -> Result<Memory> {
         let reserve = |len, access| {
             Region::reserve(len, access).map_err(|e| {
                 Error::Setup(format!("could not reserve {} GiB of addresses: {e}; lower SOFTACL_MEMORY or SOFTACL_DEVICES, or raise the limit (ulimit -v)", len >> 30))
@@ -141,7 +141,7 @@ impl Memory {
         let backing = reserve(len, Access::ReadWrite)?;
         let public = if unified { None } else { Some(reserve(len, Access::None)?) };
         let base = public.as_ref().map_or(backing.start(), Region::start);
-        let (pinned_region, pinned_shift) = reserve_pinned(host, observed)?;
+        let (pinned_region, pinned_shift) = reserve_pinned(host, guarded)?;
         let host = host.min(pinned_region.len());
         Ok(Memory {
             shift: backing.start().wrapping_sub(base) as isize,
@@ -150,7 +150,7 @@ impl Memory {
                 .map(|device| heap(base + device * stride, stride, capacity))
                 .collect::<Result<_>>()?,
             pinned: heap(pinned_region.start().wrapping_add_signed(-pinned_shift), pinned_region.len(), host)?
-                .in_units(if observed { HUGE_PAGE } else { 0 }),
+                .in_units(if guarded { HUGE_PAGE } else { 0 }),
             addresses: (base, len),
             _public: public,
             backing,
@@ -347,10 +347,10 @@ pub(crate) fn of_the_host() -> usize {
 
 /// Addresses for pinned memory: twice what there is, or as much as the process may reserve. A
 /// process with few addresses, as under valgrind or `ulimit -v`, has less pinned memory.
-fn reserve_pinned(host: usize, observed: bool) -> Result<(Region, isize)> {
+fn reserve_pinned(host: usize, guarded: bool) -> Result<(Region, isize)> {
     let mut len = (2 * host).next_power_of_two();
     loop {
-        let reserved = if observed {
+        let reserved = if guarded {
             Region::twins(len)
         } else {
             Region::reserve(len, Access::ReadWrite).map(|region| (region, 0))

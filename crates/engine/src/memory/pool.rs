@@ -175,21 +175,21 @@ impl StockState {
         if self.is_open { self.threshold } else { 0 }
     }
 
-    /// Takes a block that a stream may have at once. `observed`: only what looks to an observer like
+    /// Takes a block that a stream may have at once. `guarded`: only what looks to an observer like
     /// the same allocation used on.
     pub(crate) fn reuse(
         &mut self,
         size: usize,
         stream: StreamKey,
         is_done: impl Fn(StreamPoint) -> bool,
-        observed: bool,
+        guarded: bool,
     ) -> Option<Reuse> {
-        let opportunistic = self.opportunistic && !observed;
+        let opportunistic = self.opportunistic && !guarded;
         let fits = |block: &Block| match block.condition {
             Condition::Used => None,
             Condition::Leaving(on) => (on == stream && block.size == size).then_some(true),
             Condition::Kept(at) => {
-                let same = if observed { block.size == size } else { span(block.size) == span(size) };
+                let same = if guarded { block.size == size } else { span(block.size) == span(size) };
                 (same && (at.stream == stream || opportunistic && is_done(at))).then_some(false)
             }
         };

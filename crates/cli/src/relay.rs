@@ -1,4 +1,4 @@
-//! A child process that gets the signals that we get: who stops `softacl check` stops the program.
+//! A child process that gets the signals that we get: who stops `softacl check` or `softacl trace` stops the program.
 
 use anyhow::Result;
 use std::io;

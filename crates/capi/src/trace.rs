@@ -1,0 +1,45 @@
+//! The trace of this process: begun when SOFTACL_TRACE names a file, written when the process ends.
+//!
+//! What is traced and how it is written is `softacl_tracer`'s; here is when, and where to.
+
+use crate::config;
+use softacl_tracer::Tracer;
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+static TRACE: OnceLock<(Arc<Tracer>, PathBuf)> = OnceLock::new();
+
+/// Makes the tracer, if the environment asks for one.
+pub(crate) fn install() -> Result<Option<Arc<Tracer>>, String> {
+    let Some(name) = config::trace_file() else { return Ok(None) };
+    let limit = config::trace_limit()?;
+    // A wrong name must not cost the run. An empty file says that this process is traced: if it stays empty, the
+    // process has ended badly. The program may change its directory before it ends.
+    let path = std::path::absolute(name.replace("%p", &std::process::id().to_string()));
+    let path = path.and_then(|path| File::create(&path).map(|_| path));
+    let path = path.map_err(|error| format!("SOFTACL_TRACE: {name} cannot be written: {error}"))?;
+    Ok(Some(Arc::clone(&TRACE.get_or_init(|| (Arc::new(Tracer::new(limit)), path)).0)))
+}
+
+fn write(tracer: &Tracer, path: &Path) -> io::Result<()> {
+    let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    tracer.write(&mut file)?;
+    file.flush()
+}
+
+/// Runs when the process ends, after the program's own exit handlers and destructors.
+extern "C" fn at_exit() {
+    // A process that was forked and has not called us has nothing to tell.
+    let Some((tracer, path)) = TRACE.get().filter(|_| !crate::process::is_forked()) else { return };
+    match std::panic::catch_unwind(|| write(tracer, path)) {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => eprintln!("softacl: the trace {} could not be written: {error}", path.display()),
+        Err(_) => eprintln!("softacl: the trace could not be written; this is a defect of softacl"),
+    }
+}
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_EXIT: extern "C" fn() = at_exit;

@@ -1,0 +1,90 @@
+//! `softacl trace`: runs an unmodified program and draws what its threads and streams did, and when.
+//!
+//! The tracer itself lives in the library that the program loads. Every process leaves a trace in a directory
+//! of ours; this command runs the program, joins the traces in one file and tells what is in it.
+
+mod join;
+mod page;
+mod tables;
+mod text;
+
+use crate::machine::{self, Machine};
+use crate::{output, relay};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use join::Joined;
+use std::ffi::OsString;
+use std::io::{BufWriter, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Run an unmodified program and draw its timeline.
+///
+/// The program runs as under `softacl run`. When it has ended, there is a trace of every call and of every task
+/// of every stream, with the bytes that it moved and the arrows between them, and on standard error what it
+/// comes to: how busy streams were, how fast copies went, which calls waited. The exit code is that of the
+/// program (128 + N if signal N ended it).
+#[derive(Args)]
+#[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// The trace: https://ui.perfetto.dev and chrome://tracing open it
+    #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
+    output: PathBuf,
+    /// Write a page with the timeline and the numbers, which needs nothing else
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the numbers as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// When queued work runs: threads, early, late or random:SEED
+    #[arg(long)]
+    schedule: Option<String>,
+    #[command(flatten)]
+    machine: Machine,
+    /// The program and its arguments, after `--`
+    #[arg(last = true, required = true, value_name = "PROGRAM", help_heading = "The program")]
+    program: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  softacl trace -- ./app --my-flag                  writes trace.json, tells what is in it
+  softacl trace -o kv.json -- python serve.py       a Python program, with all its processes
+  softacl trace --html kv.html -- ./app             a page to look at without a viewer
+  softacl trace --json - -- ./app | jq '.[0].calls[0]'    the call that took longest in all";
+
+pub fn main(arguments: &Arguments) -> Result<ExitCode> {
+    let paths = [Some(&arguments.output), arguments.html.as_ref(), arguments.json.as_ref()];
+    let paths: Vec<&Path> = paths.into_iter().flatten().map(PathBuf::as_path).collect();
+    for (index, path) in paths.iter().enumerate() {
+        ensure!(!paths[..index].contains(path), "two reports in one file: {}", path.display());
+    }
+    let mut trace = BufWriter::new(output::open(&arguments.output)?);
+    let html = arguments.html.as_deref().map(output::open).transpose()?;
+    let json = arguments.json.as_deref().map(output::open).transpose()?;
+
+    let directory = output::directory("softacl-trace-")?;
+    let mut command = arguments.machine.command(&arguments.program)?;
+    if let Some(schedule) = machine::schedule(arguments.schedule.as_deref())? {
+        command.env("SOFTACL_SCHEDULE", schedule);
+    }
+    command.env("SOFTACL_TRACE", directory.path().join("%p.json")).env_remove("SOFTACL_CHECK");
+    relay::install().context("could not take signals")?;
+    let (_, status) = relay::run(&mut command)
+        .with_context(|| format!("could not run {}", arguments.program[0].to_string_lossy()))?;
+
+    let wrong = |path: &Path| format!("could not write {}", path.display());
+    let Joined { summaries, notes } = join::join(directory.path(), &mut trace)?;
+    trace.flush().with_context(|| wrong(&arguments.output))?;
+    output::tell(text::render(&summaries, &notes, &arguments.output).trim_end());
+    if let (Some(mut file), Some(path)) = (json, &arguments.json) {
+        writeln!(file, "{}", serde_json::to_string_pretty(&summaries)?).with_context(|| wrong(path))?;
+    }
+    if let (Some(mut file), Some(path)) = (html, &arguments.html) {
+        let program: Vec<_> = arguments.program.iter().map(|word| word.to_string_lossy()).collect();
+        file.write_all(page::render(&program.join(" "), &summaries, &notes).as_bytes()).with_context(|| wrong(path))?;
+    }
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}

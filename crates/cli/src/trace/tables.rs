@@ -1,0 +1,103 @@
+//! The numbers of a trace as tables of words, for the terminal and for the page.
+
+use crate::figures::{digits, duration, size};
+use softacl_tracer::{CallLine, RouteLine, StreamLine, Summary};
+
+pub struct Table {
+    pub head: &'static [&'static str],
+    pub lines: Vec<Vec<String>>,
+}
+
+pub fn tables(summary: &Summary) -> [Table; 3] {
+    [
+        Table {
+            head: &["stream", "tasks", "moved", "busy", "queued, median", "longest"],
+            lines: summary.streams.iter().map(|line| stream(line, summary.ns)).collect(),
+        },
+        Table {
+            head: &["operation", "count", "moved", "time", "rate"],
+            lines: summary.routes.iter().map(route).collect(),
+        },
+        Table {
+            head: &["call", "count", "failed", "time", "mean", "longest"],
+            lines: summary.calls.iter().map(call).collect(),
+        },
+    ]
+}
+
+fn stream(line: &StreamLine, ns: u64) -> Vec<String> {
+    let name = if line.is_lane { "graph stream" } else { "stream" };
+    vec![
+        format!("{name} {}, device {}", line.stream, line.device),
+        line.tasks.to_string(),
+        size(line.bytes as usize),
+        format!("{} ({:.0} %)", time(line.busy_ns), share(line.busy_ns, ns)),
+        time(line.queued_median_ns),
+        time(line.longest_ns),
+    ]
+}
+
+fn route(line: &RouteLine) -> Vec<String> {
+    // Bytes in a ns are GB in a second.
+    let rate = (line.ns > 0).then(|| format!("{} GB/s", digits(line.bytes as f64 / line.ns as f64)));
+    vec![
+        format!("{}, {}", line.operation, line.route),
+        line.count.to_string(),
+        size(line.bytes as usize),
+        time(line.ns),
+        rate.unwrap_or_default(),
+    ]
+}
+
+fn call(line: &CallLine) -> Vec<String> {
+    let failed = if line.failed == 0 { String::new() } else { line.failed.to_string() };
+    let mean = line.ns / line.calls.max(1);
+    vec![line.function.clone(), line.calls.to_string(), failed, time(line.ns), time(mean), time(line.longest_ns)]
+}
+
+/// What a reader should know beside the tables.
+pub fn remarks(summary: &Summary) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    if summary.moving_ns > 0 {
+        let together = match summary.together_ns {
+            0 => "never two copies at once".to_owned(),
+            ns => format!(
+                "two or more copies at once during {} of that ({:.0} %)",
+                time(ns),
+                share(ns, summary.moving_ns)
+            ),
+        };
+        let (moving, whole) = (time(summary.moving_ns), time(summary.ns));
+        let part = share(summary.moving_ns, summary.ns);
+        remarks.push(format!("bytes moved during {moving} of {whole} ({part:.0} %); {together}"));
+    }
+    for pauses in &summary.pauses {
+        remarks.push(format!(
+            "{} of {} waited for the stream, {} in all: the host memory is pageable (softacl explain P1)",
+            plural(pauses.calls, "call"),
+            pauses.function,
+            time(pauses.ns),
+        ));
+    }
+    if summary.failed > 0 {
+        remarks.push(format!("{} failed", plural(summary.failed, "task")));
+    }
+    if summary.never_started > 0 {
+        let never = plural(summary.never_started, "task");
+        remarks.push(format!("{never} never started: the stream was aborted, or the program ended"));
+    }
+    if summary.left_out > 0 {
+        let facts = plural(summary.left_out, "fact");
+        remarks.push(format!("{facts} beyond the limit: the trace ends before the program (SOFTACL_TRACE_LIMIT)"));
+    }
+    remarks
+}
+
+pub fn time(ns: u64) -> String {
+    duration(ns as f64)
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}

@@ -1,0 +1,129 @@
+//! What a trace comes to, for a terminal: a timeline of a few lines, and tables.
+
+use super::tables::{Table, remarks, tables, time};
+use crate::figures::size;
+use softacl_tracer::{Row, Summary};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// How wide the timeline is.
+const WIDTH: usize = 60;
+/// Lines of each table at most.
+const LINES: usize = 12;
+const ROWS: usize = 20;
+const TEXT: &str = "text takes text";
+
+pub fn render(summaries: &[Summary], notes: &[String], file: &Path) -> String {
+    let mut text = String::new();
+    for summary in summaries {
+        process(&mut text, summary);
+    }
+    if summaries.is_empty() && notes.is_empty() {
+        text += "softacl trace: no process of the program has called the interface\n";
+    }
+    for note in notes {
+        writeln!(text, "softacl trace: {note}").expect(TEXT);
+    }
+    if !summaries.is_empty() && file != Path::new("-") {
+        let name = file.display();
+        writeln!(text, "softacl trace: {name} is the timeline; https://ui.perfetto.dev and chrome://tracing open it")
+            .expect(TEXT);
+    }
+    text
+}
+
+fn process(text: &mut String, summary: &Summary) {
+    writeln!(
+        text,
+        "softacl trace: process {}, {}, {} tasks on {} streams, {} moved",
+        summary.process,
+        time(summary.ns),
+        summary.tasks,
+        summary.streams.len(),
+        size(summary.bytes as usize),
+    )
+    .expect(TEXT);
+    timeline(text, summary);
+    for table in tables(summary) {
+        write_table(text, &table);
+    }
+    text.push('\n');
+    for remark in remarks(summary) {
+        writeln!(text, "  {remark}").expect(TEXT);
+    }
+}
+
+/// One character for each part of the time, as high as the row was busy.
+fn timeline(text: &mut String, summary: &Summary) {
+    let width = summary.rows.iter().take(ROWS).map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let end = time(summary.ns);
+    writeln!(text, "\n  {:width$} 0{end:>1$}", "", WIDTH + 1, width = width).expect(TEXT);
+    for row in summary.rows.iter().take(ROWS) {
+        writeln!(text, "  {:width$} |{}|", row.name, bar(row), width = width).expect(TEXT);
+    }
+    more(text, summary.rows.len(), ROWS);
+}
+
+fn bar(row: &Row) -> String {
+    const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let part = row.busy.len().div_ceil(WIDTH).max(1);
+    let level = |columns: &[u16]| {
+        let mean = columns.iter().map(|share| u32::from(*share)).sum::<u32>() as usize / columns.len();
+        let is_empty = columns.iter().all(|share| *share == 0);
+        LEVELS[if is_empty { 0 } else { (mean * 8).div_ceil(1000).clamp(1, 8) }]
+    };
+    row.busy.chunks(part).map(level).collect()
+}
+
+/// The first column to the left, numbers to the right.
+fn write_table(text: &mut String, table: &Table) {
+    let shown = &table.lines[..table.lines.len().min(LINES)];
+    if shown.is_empty() {
+        return;
+    }
+    let head: Vec<String> = table.head.iter().map(|word| (*word).to_owned()).collect();
+    let lines = || std::iter::once(&head).chain(shown);
+    let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    text.push('\n');
+    for line in lines() {
+        let mut row = format!("  {:1$}", line[0], widths[0]);
+        for (cell, width) in line.iter().zip(&widths).skip(1) {
+            write!(row, "  {cell:>width$}").expect(TEXT);
+        }
+        writeln!(text, "{}", row.trim_end()).expect(TEXT);
+    }
+    more(text, table.lines.len(), LINES);
+}
+
+fn more(text: &mut String, count: usize, shown: usize) {
+    if count > shown {
+        writeln!(text, "  and {} more", count - shown).expect(TEXT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_high_as_the_row_was_busy() {
+        let mut busy = vec![0; 600];
+        busy[..10].fill(1000);
+        busy[10..20].fill(500);
+        busy[20] = 1;
+        let row = Row { name: String::new(), is_stream: true, busy };
+        let bar: Vec<char> = bar(&row).chars().collect();
+        assert_eq!(bar.len(), WIDTH);
+        assert_eq!(bar[..4], ['█', '▄', '▁', ' ']);
+    }
+
+    #[test]
+    fn tables_are_cut_and_say_so() {
+        let mut text = String::new();
+        let lines = (0..15).map(|n| vec![format!("line {n}"), n.to_string()]).collect();
+        write_table(&mut text, &Table { head: &["name", "n"], lines });
+        assert_eq!(text.lines().count(), 1 + 1 + LINES + 1);
+        assert!(text.contains("\n  line 10  10\n") && text.ends_with("  and 3 more\n"), "{text}");
+    }
+}

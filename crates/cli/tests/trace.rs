@@ -1,0 +1,233 @@
+//! `softacl trace`: the file that a viewer opens, the numbers, and what is told when there is none.
+
+mod built;
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const COPY: f64 = 1_048_576.0;
+
+struct Traced {
+    output: Output,
+    told: String,
+    file: Value,
+    numbers: Value,
+    page: String,
+}
+
+fn trace(program: &Path, schedule: &str, words: &[&str]) -> Traced {
+    let place = program.parent().unwrap();
+    let [file, numbers, page] = ["trace.json", "numbers.json", "page.html"].map(|name| place.join(name));
+    let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
+        .args(["trace", "--schedule", schedule])
+        .args([Path::new("-o"), &file, Path::new("--json"), &numbers, Path::new("--html"), &page, Path::new("--")])
+        .arg(program)
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the program starts");
+    let json = |path: &Path| serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    Traced { output, told, file: json(&file), numbers: json(&numbers), page: fs::read_to_string(page).unwrap() }
+}
+
+fn events(file: &Value) -> &Vec<Value> {
+    file["traceEvents"].as_array().expect("a list of events")
+}
+
+/// Slices of a category by their row.
+fn rows<'a>(file: &'a Value, category: &str) -> BTreeMap<(u64, u64), Vec<&'a Value>> {
+    let mut rows: BTreeMap<(u64, u64), Vec<&Value>> = BTreeMap::new();
+    for event in events(file).iter().filter(|event| event["ph"] == "X" && event["cat"] == category) {
+        rows.entry((event["pid"].as_u64().unwrap(), event["tid"].as_u64().unwrap())).or_default().push(event);
+    }
+    rows
+}
+
+fn span(event: &Value) -> (f64, f64) {
+    let start = event["ts"].as_f64().unwrap();
+    (start, start + event["dur"].as_f64().unwrap())
+}
+
+fn named<'a>(slices: &[&'a Value], name: &str) -> Vec<&'a Value> {
+    slices.iter().copied().filter(|slice| slice["name"] == name).collect()
+}
+
+#[test]
+fn the_file_has_every_call_and_every_task() {
+    let (_place, program) = built::program("trace");
+    for schedule in ["threads", "early", "late", "random:3"] {
+        let traced = trace(&program, schedule, &[]);
+        assert_eq!(traced.output.status.code(), Some(3), "{}", traced.told);
+        let (tasks, calls) = (rows(&traced.file, "task"), rows(&traced.file, "call"));
+        let threads: Vec<_> = calls.keys().collect();
+        assert_eq!(threads.len(), 2, "the main thread and another one: {threads:?}");
+        let all: Vec<&Value> = tasks.values().flatten().copied().collect();
+        let up = named(&all, "copy H2D");
+        let large = up.iter().filter(|copy| copy["args"]["bytes"].as_f64() == Some(COPY)).count();
+        assert_eq!((large, named(&all, "copy D2H").len()), (6, 1), "{schedule}");
+        // What a stream does, it does one after the other.
+        for slices in tasks.values() {
+            let mut spans: Vec<(f64, f64)> = slices.iter().map(|slice| span(slice)).collect();
+            spans.sort_by(|one, other| one.0.total_cmp(&other.0));
+            assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 1e-3), "{schedule}: {spans:?}");
+        }
+        // The other stream waits until the event is recorded, and then copies.
+        let waits = rows(&traced.file, "wait");
+        let wait = *named(&waits.values().flatten().copied().collect::<Vec<_>>(), "event wait").first().unwrap();
+        let record = *named(&all, "event record").first().unwrap();
+        let down = named(&all, "copy D2H")[0];
+        assert!(span(record).1 <= span(wait).1 + 1e-3 && span(wait).1 <= span(down).0 + 1e-3, "{schedule}");
+        assert_eq!((wait["pid"].clone(), wait["tid"].clone()), (down["pid"].clone(), down["tid"].clone()));
+        // A blocking copy lies in its call, and a refused call says so.
+        let [own, _] = [threads[0], threads[1]].map(|row| &calls[row]);
+        let acts = rows(&traced.file, "copy");
+        let act = acts.values().flatten().find(|act| act["name"] == "synchronous copy D2H").expect("aclrtMemcpy");
+        let call = named(own, "aclrtMemcpy")[0];
+        assert!(span(call).0 <= span(act).0 && span(act).1 <= span(call).1);
+        let refused: Vec<_> = own.iter().filter(|call| call["args"]["code"].is_number()).collect();
+        assert_eq!((refused.len(), refused[0]["name"].as_str()), (1, Some("aclrtMemcpyAsync")), "{schedule}");
+    }
+}
+
+#[test]
+fn arrows_join_slices_that_are_there() {
+    let (_place, program) = built::program("trace");
+    let traced = trace(&program, "threads", &[]);
+    let key = |event: &Value| format!("{} {}", event["cat"], event["id"]);
+    let ends = |phase: &str| {
+        let some = events(&traced.file).iter().filter(|event| event["ph"] == *phase);
+        some.map(|event| (key(event), event)).collect::<BTreeMap<_, _>>()
+    };
+    let (starts, finishes) = (ends("s"), ends("f"));
+    assert_eq!(starts.keys().collect::<BTreeSet<_>>(), finishes.keys().collect::<BTreeSet<_>>());
+    assert!(starts.keys().any(|key| key.starts_with("\"after\"")), "{:?}", starts.keys());
+    let slices: Vec<&Value> = events(&traced.file).iter().filter(|event| event["ph"] == "X").collect();
+    for (key, end) in starts.iter().chain(&finishes) {
+        let time = end["ts"].as_f64().unwrap();
+        let holds = |slice: &&&Value| {
+            let (start, stop) = span(slice);
+            slice["pid"] == end["pid"] && slice["tid"] == end["tid"] && start <= time + 2e-3 && time <= stop + 2e-3
+        };
+        assert!(slices.iter().any(|slice| holds(&slice)), "{key} ends in no slice: {end}");
+    }
+    for (key, start) in &starts {
+        assert!(start["ts"].as_f64() <= finishes[key]["ts"].as_f64(), "{key} goes back in time");
+    }
+    // Memory in use goes up, and down to nothing.
+    let memory: Vec<u64> = events(&traced.file)
+        .iter()
+        .filter(|event| event["ph"] == "C")
+        .map(|event| event["args"]["bytes"].as_u64().unwrap())
+        .collect();
+    assert!(memory.iter().max() >= Some(&(COPY as u64)) && memory.last() == Some(&0), "{memory:?}");
+}
+
+#[test]
+fn the_numbers_are_those_of_the_program() {
+    let (_place, program) = built::program("trace");
+    let traced = trace(&program, "threads", &[]);
+    let numbers = &traced.numbers[0];
+    let line = |list: &str, key: &str, value: &str| {
+        let lines = numbers[list].as_array().unwrap();
+        lines.iter().find(|line| line[key] == value).unwrap_or_else(|| panic!("{value} in {numbers}")).clone()
+    };
+    assert_eq!(line("calls", "function", "aclrtMemcpyAsync")["calls"], 5 + 1 + 1 + 1 + 1 + 1);
+    assert_eq!(line("calls", "function", "aclrtMemcpyAsync")["failed"], 1);
+    assert_eq!(line("pauses", "function", "aclrtMemcpyAsync")["calls"], 1);
+    assert_eq!(numbers["streams"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        (&numbers["failed"], &numbers["never_started"], &numbers["left_out"]),
+        (&0.into(), &0.into(), &0.into())
+    );
+    // Six up, one down, one from pageable memory, one of a thread, one down at once, and a fill.
+    assert_eq!(numbers["bytes"].as_f64(), Some(7.0 * COPY + 4.0 * 4096.0), "{numbers}");
+    let (moving, together, whole) = (&numbers["moving_ns"], &numbers["together_ns"], &numbers["ns"]);
+    assert!(together.as_u64() <= moving.as_u64() && moving.as_u64() <= whole.as_u64(), "{numbers}");
+    for part in
+        ["main thread (", "stream 1, device 0", "copy, host to device 0", "aclrtSynchronizeStream", "7 MiB moved"]
+    {
+        assert!(traced.told.contains(part), "{part}: {}", traced.told);
+    }
+    assert!(traced.told.contains("1 call of aclrtMemcpyAsync waited for the stream"), "{}", traced.told);
+    assert!(traced.page.contains("<svg") && traced.page.contains("copy, host to device 0"), "{}", traced.page);
+    assert_eq!(traced.page.matches("<svg").count(), traced.page.matches("</svg>").count());
+}
+
+#[test]
+fn every_process_is_in_the_file() {
+    let (_place, program) = built::program("trace");
+    let traced = trace(&program, "threads", &["parent"]);
+    assert_eq!(traced.output.status.code(), Some(3), "{}", traced.told);
+    let processes: BTreeSet<u64> =
+        traced.numbers.as_array().unwrap().iter().map(|numbers| numbers["process"].as_u64().unwrap()).collect();
+    assert_eq!(processes.len(), 2, "{}", traced.told);
+    let rows: BTreeSet<u64> = rows(&traced.file, "call").into_keys().map(|(process, _)| process).collect();
+    assert_eq!(rows, processes);
+    // The child ran while its parent waited for it: their times are of one clock.
+    let starts: Vec<f64> = processes
+        .iter()
+        .map(|process| {
+            let own = events(&traced.file).iter().filter(|event| event["pid"] == *process && event["ph"] == "X");
+            own.map(|event| event["ts"].as_f64().unwrap()).fold(f64::MAX, f64::min)
+        })
+        .collect();
+    assert!((starts[0] - starts[1]).abs() < 60e6, "{starts:?}");
+}
+
+#[test]
+fn what_left_no_trace_is_told() {
+    let (_place, program) = built::program("trace");
+    let traced = trace(&program, "threads", &["_exit"]);
+    assert_eq!(traced.output.status.code(), Some(5));
+    assert!(traced.told.contains("left no whole trace"), "{}", traced.told);
+    assert!(events(&traced.file).is_empty());
+    let traced = trace(&program, "threads", &["nothing"]);
+    assert_eq!(traced.output.status.code(), Some(4));
+    assert!(traced.told.contains("no process of the program has called the interface"), "{}", traced.told);
+}
+
+#[test]
+fn a_limit_cuts_the_trace_and_says_so() {
+    let (place, program) = built::program("trace");
+    let file = place.path().join("cut.json");
+    let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
+        .args([Path::new("trace"), Path::new("-o"), &file, Path::new("--"), &program])
+        .env("SOFTACL_TRACE_LIMIT", "20")
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("beyond the limit"), "{told}");
+    let value: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert!(!events(&value).is_empty() && events(&value).len() < 60);
+}
+
+#[test]
+fn mistakes_are_told_before_the_program_runs() {
+    let softacl = |words: &[&str], variable: (&str, &str)| {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_softacl")).args(words).env(variable.0, variable.1).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let none = ("SOFTACL_LOG", "");
+    let (code, told) = softacl(&["trace", "-o", "/nowhere/trace.json", "--", "true"], none);
+    assert!(code == Some(1) && told.contains("could not write /nowhere/trace.json"), "{told}");
+    let (code, told) = softacl(&["trace", "-o", "-", "--json", "-", "--", "true"], none);
+    assert!(code == Some(1) && told.contains("two reports in one file"), "{told}");
+    let (code, told) = softacl(&["trace", "-o", "/dev/null", "--", "/nowhere/program"], none);
+    assert!(code == Some(1) && told.contains("could not run /nowhere/program"), "{told}");
+    let (_place, program) = built::program("trace");
+    let program = program.to_str().unwrap();
+    let (_, told) = softacl(&["trace", "-o", "/dev/null", "--", program], ("SOFTACL_TRACE_LIMIT", "many"));
+    assert!(told.contains("SOFTACL_TRACE_LIMIT: \"many\" is not a number from 1 to 1000000000"), "{told}");
+    let both = Command::new(env!("CARGO_BIN_EXE_softacl"))
+        .args(["run", "--", program])
+        .envs([("SOFTACL_TRACE", "/dev/null"), ("SOFTACL_CHECK", "1")])
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&both.stderr);
+    assert!(told.contains("a run is checked or traced"), "{told}");
+}

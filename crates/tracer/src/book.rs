@@ -1,0 +1,166 @@
+//! Where memory is: which addresses are of which device, so that a copy can be called host to device.
+
+use serde::{Deserialize, Serialize};
+use softacl_engine::Place;
+use softacl_engine::probe::{Mode, Touch, Window};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A side of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Site {
+    Host,
+    Device(u32),
+}
+
+/// From where to where bytes go. A fill has only a target.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Route {
+    pub source: Option<Site>,
+    pub target: Option<Site>,
+}
+
+impl Route {
+    /// Such as `H2D`, for the names of slices.
+    pub fn short(self) -> Option<&'static str> {
+        Some(match (self.source?, self.target?) {
+            (Site::Host, Site::Host) => "H2H",
+            (Site::Host, Site::Device(_)) => "H2D",
+            (Site::Device(_), Site::Host) => "D2H",
+            (Site::Device(one), Site::Device(other)) if one == other => "D2D",
+            (Site::Device(_), Site::Device(_)) => "P2P",
+        })
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Site::Host => f.write_str("host"),
+            Site::Device(device) => write!(f, "device {device}"),
+        }
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.source, self.target) {
+            (Some(source), Some(target)) => write!(f, "{source} to {target}"),
+            (None, Some(target)) => write!(f, "{target}"),
+            (Some(source), None) => write!(f, "from {source}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// What a task or a blocking call moves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) bytes: u64,
+    /// Ranges that are written.
+    pub(crate) entries: u32,
+    pub(crate) route: Route,
+}
+
+/// Device memory by address. Everything else is the host's.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    ranges: BTreeMap<usize, (usize, u32)>,
+    /// Bytes in use on each device.
+    used: BTreeMap<u32, u64>,
+    /// On chips whose host memory is device memory too, pinned addresses are allocations of no device.
+    pinned: Option<Window>,
+}
+
+impl Book {
+    pub(crate) fn attach(&mut self, pinned: Window) {
+        self.pinned = Some(pinned);
+    }
+
+    /// Device memory was allocated: how much of the device is in use now.
+    pub(crate) fn allocated(&mut self, place: Place, start: usize, size: usize) -> Option<(u32, u64)> {
+        let Place::Device(device) = place else { return None };
+        // A block of a pool may be told again with another size.
+        self.freed(start);
+        self.ranges.insert(start, (size, device));
+        let used = self.used.entry(device).or_default();
+        *used += size as u64;
+        Some((device, *used))
+    }
+
+    pub(crate) fn freed(&mut self, start: usize) -> Option<(u32, u64)> {
+        let (size, device) = self.ranges.remove(&start)?;
+        let used = self.used.entry(device).or_default();
+        *used = used.saturating_sub(size as u64);
+        Some((device, *used))
+    }
+
+    /// All memory of a device is gone.
+    pub(crate) fn cleared(&mut self, device: u32) {
+        self.ranges.retain(|_, (_, owner)| *owner != device);
+        self.used.insert(device, 0);
+    }
+
+    fn site(&self, address: usize) -> Site {
+        let is_pinned = |window: Window| (window.start..window.start + window.len).contains(&address);
+        if self.pinned.is_some_and(is_pinned) {
+            return Site::Host;
+        }
+        match self.ranges.range(..=address).next_back() {
+            Some((start, (size, device))) if address - start < *size => Site::Device(*device),
+            _ => Site::Host,
+        }
+    }
+
+    /// What touches amount to. The route is that of the first pair.
+    pub(crate) fn load(&self, touches: &[Touch]) -> Load {
+        let first = |mode| touches.iter().find(|touch| touch.mode == mode).map(|touch| self.site(touch.address));
+        let written = || touches.iter().filter(|touch| touch.mode == Mode::Write);
+        Load {
+            bytes: written().map(|touch| touch.len as u64).sum(),
+            entries: written().count() as u32,
+            route: Route { source: first(Mode::Read), target: first(Mode::Write) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_named_by_where_its_memory_is() {
+        let mut book = Book::default();
+        book.attach(Window { start: 0x10_0000, len: 0x1000, shift: 0 });
+        assert_eq!(book.allocated(Place::Device(0), 0x1000, 0x100), Some((0, 0x100)));
+        assert_eq!(book.allocated(Place::Device(1), 0x2000, 0x100), Some((1, 0x100)));
+        assert_eq!(book.allocated(Place::Pinned, 0x10_0000, 64), None);
+        let touch = |address, mode| Touch { address, len: 16, mode };
+        let short = |source, target| {
+            let load = book.load(&[touch(source, Mode::Read), touch(target, Mode::Write)]);
+            assert_eq!((load.bytes, load.entries), (16, 1));
+            load.route.short()
+        };
+        assert_eq!(short(0x10_0000, 0x10f0), Some("H2D"));
+        assert_eq!(short(0x10ff, 0x10_0010), Some("D2H"));
+        assert_eq!(short(0x1100, 0xff), Some("H2H"));
+        assert_eq!(short(0x1000, 0x1080), Some("D2D"));
+        assert_eq!(short(0x1000, 0x2000), Some("P2P"));
+        let fill = book.load(&[touch(0x2000, Mode::Write)]);
+        assert_eq!((fill.route.short(), fill.route.to_string().as_str()), (None, "device 1"));
+    }
+
+    #[test]
+    fn freed_memory_is_no_longer_counted() {
+        let mut book = Book::default();
+        book.allocated(Place::Device(0), 0x1000, 0x100);
+        assert_eq!(book.allocated(Place::Device(0), 0x1000, 0x80), Some((0, 0x80)));
+        assert_eq!(book.allocated(Place::Device(0), 0x3000, 0x80), Some((0, 0x100)));
+        assert_eq!(book.freed(0x1000), Some((0, 0x80)));
+        assert_eq!(book.freed(0x1000), None);
+        book.cleared(0);
+        assert_eq!(book.freed(0x3000), None);
+        assert_eq!(book.allocated(Place::Device(0), 0x1000, 1), Some((0, 1)));
+    }
+}

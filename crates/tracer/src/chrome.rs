@@ -1,0 +1,274 @@
+//! The trace as a file: the JSON of the Trace Event Format, which Perfetto and chrome://tracing open.
+//!
+//! One event is one line, so that traces of several processes are joined without reading them as JSON. The
+//! last line is the summary. Threads of the program are threads of its process; each device is a process of
+//! its own whose threads are streams.
+
+use crate::book::Load;
+use crate::story::{Act, Call, Span, Story, Task};
+use crate::summary::Summary;
+use serde::Serialize;
+use std::io;
+use std::time::Duration;
+
+/// The first line of a file.
+pub const HEAD: &str = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+/// How the last line begins. The summary follows, and a brace.
+pub const TAIL: &str = "],\"softacl\":";
+/// Process ids of Linux are smaller.
+const PROCESSES: u64 = 1 << 22;
+/// Times count from the last multiple of this: two processes agree, and a number with nanoseconds still fits a
+/// double.
+const ERA: Duration = Duration::from_secs(1_000_000);
+
+/// A line. `ph` is its kind: X a slice, s and f the ends of an arrow, C a number over time, M a name.
+#[derive(Serialize)]
+struct Event<'a, A> {
+    ph: &'static str,
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    cat: &'static str,
+    pid: u64,
+    tid: u32,
+    /// Times are in us.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ts: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dur: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bp: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    args: Option<A>,
+}
+
+impl<'a, A> Event<'a, A> {
+    fn new(ph: &'static str, name: &'a str) -> Event<'a, A> {
+        Event { ph, name, cat: "", pid: 0, tid: 0, ts: None, dur: None, id: None, bp: None, args: None }
+    }
+}
+
+/// What a slice tells when it is clicked.
+#[derive(Serialize, Default)]
+struct Details {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    task: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<String>,
+    #[serde(rename = "GB/s", skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+    #[serde(rename = "queued, us", skip_serializing_if = "Option::is_none")]
+    queued: Option<f64>,
+    #[serde(rename = "waited for its stream, us", skip_serializing_if = "Option::is_none")]
+    paused: Option<f64>,
+    #[serde(rename = "submitted by thread", skip_serializing_if = "Option::is_none")]
+    submitter: Option<u32>,
+    #[serde(rename = "run by thread", skip_serializing_if = "Option::is_none")]
+    runner: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<i32>,
+    /// It did when the program ended.
+    #[serde(rename = "still running", skip_serializing_if = "Option::is_none")]
+    is_running: Option<bool>,
+}
+
+impl Details {
+    /// What was moved, if anything.
+    fn of(load: Load, span: Span) -> Details {
+        if load.entries == 0 {
+            return Details::default();
+        }
+        // Bytes in a ns are GB in a second.
+        let rate = (span.ns() > 0).then(|| (load.bytes as f64 / span.ns() as f64 * 100.0).round() / 100.0);
+        let (bytes, entries, route) = (Some(load.bytes), Some(load.entries), Some(load.route.to_string()));
+        Details { bytes, entries, route, rate, ..Details::default() }
+    }
+}
+
+#[derive(Serialize)]
+struct Name<'a> {
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct Position {
+    sort_index: u64,
+}
+
+#[derive(Serialize)]
+struct Bytes {
+    bytes: u64,
+}
+
+/// A row: a process of the viewer and a thread in it.
+#[derive(Clone, Copy)]
+struct Place {
+    pid: u64,
+    tid: u32,
+}
+
+pub(crate) fn write(story: &Story, summary: &Summary, began: Duration, to: &mut impl io::Write) -> io::Result<()> {
+    let zero = u64::try_from(began.as_nanos() % ERA.as_nanos()).unwrap_or(0);
+    let mut page = Page { to, process: summary.process.into(), zero };
+    writeln!(page.to, "{HEAD}")?;
+    page.names(story)?;
+    for call in &story.calls {
+        page.call(story, call)?;
+    }
+    for act in &story.acts {
+        page.act(story, act)?;
+    }
+    let mut reached = None;
+    for ((stream, sequence), task) in &story.tasks {
+        // A wait begins when the stream comes to it.
+        let before = reached.filter(|(last, _)| last == stream).map_or(0, |(_, end)| end);
+        if let Some(end) = page.task(story, *stream, *sequence, task, before)? {
+            reached = Some((*stream, end));
+        }
+    }
+    for (ns, device, bytes) in &story.memory {
+        let (pid, ts, args) = (page.device(*device), Some(page.micros(*ns)), Some(Bytes { bytes: *bytes }));
+        page.line(&Event { pid, ts, args, ..Event::new("C", "memory in use") })?;
+    }
+    // A list may not end with a comma.
+    let args = Some(Position { sort_index: 0 });
+    let end = Event { pid: page.process, args, ..Event::new("M", "process_sort_index") };
+    writeln!(page.to, "{}", serde_json::to_string(&end)?)?;
+    writeln!(page.to, "{TAIL}{}}}", serde_json::to_string(summary)?)
+}
+
+struct Page<'a, W> {
+    to: &'a mut W,
+    process: u64,
+    /// The beginning of the log, in ns.
+    zero: u64,
+}
+
+impl<W: io::Write> Page<'_, W> {
+    fn thread(&self, story: &Story, index: usize) -> Place {
+        Place { pid: self.process, tid: story.threads[index].id }
+    }
+
+    /// The process that stands for a device.
+    fn device(&self, device: u32) -> u64 {
+        self.process + PROCESSES * (1 + u64::from(device))
+    }
+
+    fn micros(&self, ns: u64) -> f64 {
+        micros(self.zero + ns)
+    }
+
+    fn line<A: Serialize>(&mut self, event: &Event<'_, A>) -> io::Result<()> {
+        serde_json::to_writer(&mut *self.to, event)?;
+        self.to.write_all(b",\n")
+    }
+
+    fn name<A: Serialize>(&mut self, kind: &str, Place { pid, tid }: Place, args: A) -> io::Result<()> {
+        self.line(&Event { pid, tid, args: Some(args), ..Event::new("M", kind) })
+    }
+
+    fn names(&mut self, story: &Story) -> io::Result<()> {
+        let own = Place { pid: self.process, tid: 0 };
+        self.name("process_name", own, Name { name: &format!("program, process {}", self.process) })?;
+        for (index, thread) in story.threads.iter().enumerate() {
+            self.name("thread_name", self.thread(story, index), Name { name: &thread.name })?;
+        }
+        for (stream, tasks) in story.streams() {
+            let device = tasks[0].device;
+            let row = Place { pid: self.device(device), tid: stream };
+            let what = if story.lanes.contains(&stream) { "graph stream" } else { "stream" };
+            self.name("process_name", row, Name { name: &format!("device {device}, process {}", self.process) })?;
+            self.name("process_sort_index", row, Position { sort_index: 1 + u64::from(device) })?;
+            self.name("thread_name", row, Name { name: &format!("{what} {stream}") })?;
+            self.name("thread_sort_index", row, Position { sort_index: stream.into() })?;
+        }
+        Ok(())
+    }
+
+    fn slice(
+        &mut self,
+        name: &str,
+        cat: &'static str,
+        Place { pid, tid }: Place,
+        span: Span,
+        details: Details,
+    ) -> io::Result<()> {
+        let (ts, dur, args) = (Some(self.micros(span.start)), Some(micros(span.ns())), Some(details));
+        self.line(&Event { cat, pid, tid, ts, dur, args, ..Event::new("X", name) })
+    }
+
+    fn call(&mut self, story: &Story, call: &Call) -> io::Result<()> {
+        let details = Details {
+            code: Some(call.code).filter(|code| *code != 0),
+            paused: Some(micros(call.paused)).filter(|time| *time > 0.0),
+            ..Details::default()
+        };
+        self.slice(call.function, "call", self.thread(story, call.thread), call.span, details)
+    }
+
+    fn act(&mut self, story: &Story, act: &Act) -> io::Result<()> {
+        let details = Details::of(act.load, act.span);
+        self.slice(&title(act.name, act.load), "copy", self.thread(story, act.thread), act.span, details)
+    }
+
+    /// Writes a task and the arrows to it. Returns when it was over.
+    fn task(&mut self, story: &Story, stream: u32, sequence: u64, task: &Task, before: u64) -> io::Result<Option<u64>> {
+        let Some(mut span) = task.span(story.end) else { return Ok(None) };
+        if task.is_wait {
+            span.start = task.submitted.max(before).min(span.start);
+        }
+        let row = Place { pid: self.device(task.device), tid: stream };
+        let submitter = self.thread(story, task.submitter);
+        let started = task.started.unwrap_or(span.start);
+        let details = Details {
+            task: Some(sequence),
+            queued: Some(micros(started.saturating_sub(task.submitted))),
+            submitter: Some(submitter.tid),
+            runner: task.runner.map(|thread| story.threads[thread].id),
+            code: Some(task.code).filter(|code| *code != 0),
+            is_running: task.finished.is_none().then_some(true),
+            ..Details::of(task.load, span)
+        };
+        let kind = if task.is_wait { "wait" } else { "task" };
+        self.slice(&title(task.name, task.load), kind, row, span, details)?;
+        let id = format!("{}.{stream}.{sequence}", self.process);
+        self.arrow("submit", &id, (submitter, task.submitted), (row, started))?;
+        if let Some(at) = task.after
+            && let Some(earlier) = story.tasks.get(&(at.stream, at.sequence))
+            && let Some(their) = earlier.span(story.end)
+        {
+            let from = Place { pid: self.device(earlier.device), tid: at.stream };
+            self.arrow("after", &id, (from, their.last()), (row, span.last().max(their.last())))?;
+        }
+        Ok(Some(span.end))
+    }
+
+    /// An arrow from one slice to another.
+    fn arrow(&mut self, name: &'static str, id: &str, from: (Place, u64), to: (Place, u64)) -> io::Result<()> {
+        for (ph, bp, (Place { pid, tid }, ns)) in [("s", None, from), ("f", Some("e"), to)] {
+            let (ts, id) = (Some(self.micros(ns)), Some(id));
+            self.line(&Event::<()> { cat: name, pid, tid, ts, id, bp, ..Event::new(ph, name) })?;
+        }
+        Ok(())
+    }
+}
+
+impl Span {
+    /// The last moment that belongs to it.
+    fn last(self) -> u64 {
+        self.end.saturating_sub(1).max(self.start)
+    }
+}
+
+fn micros(ns: u64) -> f64 {
+    ns as f64 / 1000.0
+}
+
+fn title(name: &str, load: Load) -> String {
+    load.route.short().map_or_else(|| name.to_owned(), |route| format!("{name} {route}"))
+}

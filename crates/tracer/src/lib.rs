@@ -1,0 +1,17 @@
+//! The timeline of a program: what its threads called, what its streams did, and when.
+//!
+//! An observer of the engine that only writes down facts, each with its time, in the log of the thread that
+//! tells it (`log`). When the program ends they are woven into calls and tasks (`story`), counted (`summary`)
+//! and written for a viewer (`chrome`). It judges nothing: what is wrong with a program is the checker's to say.
+
+mod book;
+mod chrome;
+mod log;
+mod story;
+mod summary;
+mod tracer;
+
+pub use book::{Route, Site};
+pub use chrome::{HEAD, TAIL};
+pub use summary::{COLUMNS, CallLine, Pauses, RouteLine, Row, StreamLine, Summary};
+pub use tracer::{LIMIT, Tracer};

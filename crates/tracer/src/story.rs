@@ -1,0 +1,224 @@
+//! Facts of all threads, woven into calls, blocking copies and tasks.
+
+use crate::book::Load;
+use crate::log::{Fact, Record, Written};
+use softacl_engine::probe::Moment;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug, Default)]
+pub(crate) struct Story {
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) acts: Vec<Act>,
+    /// By stream, in the order of their numbers.
+    pub(crate) tasks: BTreeMap<(u32, u64), Task>,
+    /// Streams that run steps of graphs.
+    pub(crate) lanes: BTreeSet<u32>,
+    /// Time, device and bytes in use.
+    pub(crate) memory: Vec<(u64, u32, u64)>,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) left_out: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl Span {
+    pub(crate) fn ns(self) -> u64 {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// A call of the interface.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// Its place in the list of threads.
+    pub(crate) thread: usize,
+    pub(crate) function: &'static str,
+    pub(crate) span: Span,
+    pub(crate) code: i32,
+    /// How long it has waited although it is called asynchronous.
+    pub(crate) paused: u64,
+}
+
+/// Memory that a thread has touched itself, in a call that blocks.
+#[derive(Debug)]
+pub(crate) struct Act {
+    pub(crate) thread: usize,
+    pub(crate) name: &'static str,
+    pub(crate) load: Load,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) name: &'static str,
+    pub(crate) device: u32,
+    pub(crate) load: Load,
+    pub(crate) submitted: u64,
+    /// The thread that submitted it, and the one that ran it.
+    pub(crate) submitter: usize,
+    pub(crate) runner: Option<usize>,
+    pub(crate) started: Option<u64>,
+    pub(crate) finished: Option<u64>,
+    pub(crate) code: i32,
+    /// It is a wait, or the run of a graph: what it takes is the time of others.
+    pub(crate) is_wait: bool,
+    pub(crate) after: Option<Moment>,
+    pub(crate) is_dropped: bool,
+}
+
+impl Task {
+    /// When it ran. A task that is still running when the program ends has run until then.
+    pub(crate) fn span(&self, end: u64) -> Option<Span> {
+        let start = self.started?;
+        Some(Span { start, end: self.finished.unwrap_or(end).max(start) })
+    }
+
+    /// When it kept the stream busy with bytes or a function, not with waiting.
+    pub(crate) fn busy(&self, end: u64) -> Option<Span> {
+        if self.is_wait { None } else { self.span(end) }
+    }
+}
+
+impl Story {
+    pub(crate) fn of(written: Written) -> Story {
+        let mut pages: Vec<_> = written.pages.into_iter().filter(|(_, records)| !records.is_empty()).collect();
+        pages.sort_by_key(|(_, records)| records[0].ns);
+        let times = || pages.iter().flat_map(|(_, records)| records.iter().map(|record| record.ns));
+        let newest = times().max().unwrap_or(0);
+        let mut story = Story {
+            start: times().min().unwrap_or(0),
+            // What came after the limit is not known: the story ends there.
+            end: if written.left_out > 0 { newest } else { written.end.max(newest) },
+            left_out: written.left_out,
+            ..Story::default()
+        };
+        for (thread, (page, records)) in pages.iter().enumerate() {
+            story.threads.push(Thread { id: page.thread, name: page.name.clone() });
+            story.tell_thread(thread, records);
+        }
+        // A task is submitted before it starts, but by another thread, whose page may come later.
+        for (thread, (_, records)) in pages.iter().enumerate() {
+            records.iter().for_each(|record| story.tell_task(thread, *record));
+        }
+        pages.iter().flat_map(|(_, records)| records).for_each(|record| story.tell_dropped(*record));
+        story.memory.sort_unstable();
+        story.calls.sort_by_key(|call| (call.span.start, std::cmp::Reverse(call.span.end)));
+        story
+    }
+
+    /// What one thread did, one thing inside the other.
+    fn tell_thread(&mut self, thread: usize, records: &[Record]) {
+        let mut open: Vec<Call> = Vec::new();
+        let mut act: Option<Act> = None;
+        let mut newest: Option<Moment> = None;
+        for Record { ns, fact } in records.iter().copied() {
+            let span = Span { start: ns, end: self.end };
+            match fact {
+                Fact::Entered(function) => open.push(Call { thread, function, span, code: 0, paused: 0 }),
+                Fact::Left => self.calls.extend(open.pop().map(|call| call.until(ns))),
+                Fact::Refused(code) => {
+                    if let Some(call) = open.last_mut() {
+                        call.code = code;
+                    }
+                }
+                Fact::Paused(time) => {
+                    if let Some(call) = open.last_mut() {
+                        call.paused += time;
+                    }
+                }
+                Fact::Acting(name, load) => act = Some(Act { thread, name, load, span }),
+                Fact::Acted => {
+                    self.acts.extend(act.take().map(|act| Act { span: Span { end: ns, ..act.span }, ..act }));
+                }
+                Fact::Memory(device, bytes) => self.memory.push((ns, device, bytes)),
+                Fact::Lane(stream) => {
+                    self.lanes.insert(stream);
+                }
+                Fact::Submitted { at, name, device } => {
+                    newest = Some(at);
+                    let task = Task {
+                        name,
+                        device,
+                        load: Load::default(),
+                        submitted: ns,
+                        submitter: thread,
+                        runner: None,
+                        started: None,
+                        finished: None,
+                        code: 0,
+                        is_wait: false,
+                        after: None,
+                        is_dropped: false,
+                    };
+                    self.tasks.insert((at.stream, at.sequence), task);
+                }
+                Fact::Moves(load) => {
+                    if let Some(at) = newest {
+                        self.change(at, |task| task.load = load);
+                    }
+                }
+                Fact::Waits(_)
+                | Fact::After(..)
+                | Fact::Started(_)
+                | Fact::Finished(_)
+                | Fact::Failed(..)
+                | Fact::Dropped(_) => {}
+            }
+        }
+        self.calls.append(&mut open);
+        self.acts.extend(act);
+    }
+
+    fn tell_task(&mut self, thread: usize, Record { ns, fact }: Record) {
+        match fact {
+            Fact::Waits(at) => self.change(at, |task| task.is_wait = true),
+            Fact::After(at, after) => self.change(at, |task| task.after = Some(after)),
+            Fact::Started(at) => self.change(at, |task| (task.started, task.runner) = (Some(ns), Some(thread))),
+            Fact::Finished(at) => self.change(at, |task| task.finished = Some(ns)),
+            Fact::Failed(at, code) => self.change(at, |task| task.code = code),
+            _ => {}
+        }
+    }
+
+    /// What had not started when its stream was emptied never did.
+    fn tell_dropped(&mut self, Record { ns, fact }: Record) {
+        let Fact::Dropped(at) = fact else { return };
+        for (_, task) in self.tasks.range_mut((at.stream, 0)..=(at.stream, at.sequence)) {
+            task.is_dropped |= task.started.is_none() && task.submitted <= ns;
+        }
+    }
+
+    /// Tasks whose submit was left out are not told of.
+    fn change(&mut self, at: Moment, change: impl FnOnce(&mut Task)) {
+        if let Some(task) = self.tasks.get_mut(&(at.stream, at.sequence)) {
+            change(task);
+        }
+    }
+
+    /// The streams that had tasks, and what they had.
+    pub(crate) fn streams(&self) -> BTreeMap<u32, Vec<&Task>> {
+        let mut streams: BTreeMap<u32, Vec<&Task>> = BTreeMap::new();
+        for ((stream, _), task) in &self.tasks {
+            streams.entry(*stream).or_default().push(task);
+        }
+        streams
+    }
+}
+
+impl Call {
+    fn until(self, end: u64) -> Call {
+        Call { span: Span { end, ..self.span }, ..self }
+    }
+}

@@ -1,0 +1,271 @@
+//! A story in numbers: what a reader wants to know before looking at the timeline.
+
+use crate::book::Route;
+use crate::story::{Span, Story, Task};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How finely rows are resolved.
+pub const COLUMNS: usize = 600;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    pub process: u32,
+    /// From the first call to the end.
+    pub ns: u64,
+    pub tasks: u64,
+    pub failed: u64,
+    /// Tasks that never started: their stream was aborted, or the program ended.
+    pub never_started: u64,
+    /// Moved by tasks and by blocking calls.
+    pub bytes: u64,
+    /// When anything was moving, and when two streams or threads moved bytes at the same time.
+    pub moving_ns: u64,
+    pub together_ns: u64,
+    pub streams: Vec<StreamLine>,
+    pub routes: Vec<RouteLine>,
+    /// The calls that took longest in all come first.
+    pub calls: Vec<CallLine>,
+    /// Asynchronous calls that have waited.
+    pub pauses: Vec<Pauses>,
+    pub rows: Vec<Row>,
+    /// Facts beyond the limit.
+    pub left_out: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StreamLine {
+    pub stream: u32,
+    pub device: u32,
+    /// It runs steps of graphs, and no program sees it.
+    pub is_lane: bool,
+    pub tasks: u64,
+    pub failed: u64,
+    pub bytes: u64,
+    pub busy_ns: u64,
+    /// From submit to start, of the task in the middle.
+    pub queued_median_ns: u64,
+    pub longest_ns: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RouteLine {
+    pub operation: String,
+    pub route: Route,
+    pub count: u64,
+    pub bytes: u64,
+    pub ns: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallLine {
+    pub function: String,
+    pub calls: u64,
+    pub failed: u64,
+    pub ns: u64,
+    pub longest_ns: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pauses {
+    pub function: String,
+    pub calls: u64,
+    pub ns: u64,
+}
+
+/// A thread or a stream over the whole time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    pub name: String,
+    pub is_stream: bool,
+    /// How much of each column it was in a call, or ran a task, in thousandths.
+    pub busy: Vec<u16>,
+}
+
+impl Summary {
+    pub(crate) fn of(story: &Story) -> Summary {
+        let tasks = || story.tasks.values();
+        let moved = tasks().filter(|task| task.finished.is_some() && task.code == 0).map(|task| task.load.bytes);
+        let moving = moving(story);
+        Summary {
+            process: std::process::id(),
+            ns: story.end - story.start,
+            tasks: tasks().count() as u64,
+            failed: tasks().filter(|task| task.code != 0).count() as u64,
+            never_started: tasks().filter(|task| task.started.is_none()).count() as u64,
+            bytes: moved.chain(story.acts.iter().map(|act| act.load.bytes)).sum(),
+            moving_ns: covered(&moving, 1),
+            together_ns: covered(&moving, 2),
+            streams: streams(story),
+            routes: routes(story),
+            calls: calls(story),
+            pauses: pauses(story),
+            rows: rows(story),
+            left_out: story.left_out,
+        }
+    }
+}
+
+/// When bytes moved: of each stream and each thread, in no order.
+fn moving(story: &Story) -> Vec<Span> {
+    let tasks = story.tasks.values().filter(|task| task.load.bytes > 0);
+    let acts = story.acts.iter().filter(|act| act.load.bytes > 0);
+    tasks.filter_map(|task| task.busy(story.end)).chain(acts.map(|act| act.span)).collect()
+}
+
+/// For how long at least `depth` of the spans were open.
+fn covered(spans: &[Span], depth: i64) -> u64 {
+    let mut edges: Vec<(u64, i64)> = spans.iter().flat_map(|span| [(span.start, 1), (span.end, -1)]).collect();
+    edges.sort_unstable();
+    let (mut open, mut since, mut total) = (0, 0, 0);
+    for (time, step) in edges {
+        if open >= depth {
+            total += time - since;
+        }
+        open += step;
+        since = time;
+    }
+    total
+}
+
+fn streams(story: &Story) -> Vec<StreamLine> {
+    let line = |(stream, tasks): (u32, Vec<&Task>)| {
+        let busy = || tasks.iter().filter_map(|task| task.busy(story.end)).map(Span::ns);
+        let mut queued: Vec<u64> =
+            tasks.iter().filter_map(|task| Some(task.started?.saturating_sub(task.submitted))).collect();
+        queued.sort_unstable();
+        StreamLine {
+            stream,
+            device: tasks[0].device,
+            is_lane: story.lanes.contains(&stream),
+            tasks: tasks.len() as u64,
+            failed: tasks.iter().filter(|task| task.code != 0).count() as u64,
+            bytes: tasks.iter().filter(|task| task.finished.is_some()).map(|task| task.load.bytes).sum(),
+            busy_ns: busy().sum(),
+            queued_median_ns: queued.get(queued.len() / 2).copied().unwrap_or(0),
+            longest_ns: busy().max().unwrap_or(0),
+        }
+    };
+    story.streams().into_iter().map(line).collect()
+}
+
+fn routes(story: &Story) -> Vec<RouteLine> {
+    let tasks = story.tasks.values().filter(|task| task.load.entries > 0);
+    let tasks = tasks.filter_map(|task| Some((task.name, task.load, task.busy(story.end)?)));
+    let acts = story.acts.iter().filter(|act| act.load.entries > 0).map(|act| (act.name, act.load, act.span));
+    let mut lines: BTreeMap<(&str, Route), RouteLine> = BTreeMap::new();
+    for (name, load, span) in tasks.chain(acts) {
+        let fresh = || RouteLine { operation: name.to_owned(), route: load.route, count: 0, bytes: 0, ns: 0 };
+        let line = lines.entry((name, load.route)).or_insert_with(fresh);
+        line.count += 1;
+        line.bytes += load.bytes;
+        line.ns += span.ns();
+    }
+    let mut lines: Vec<RouteLine> = lines.into_values().collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.bytes));
+    lines
+}
+
+fn calls(story: &Story) -> Vec<CallLine> {
+    let mut lines: BTreeMap<&str, CallLine> = BTreeMap::new();
+    for call in &story.calls {
+        let fresh = || CallLine { function: call.function.to_owned(), calls: 0, failed: 0, ns: 0, longest_ns: 0 };
+        let line = lines.entry(call.function).or_insert_with(fresh);
+        line.calls += 1;
+        line.failed += u64::from(call.code != 0);
+        line.ns += call.span.ns();
+        line.longest_ns = line.longest_ns.max(call.span.ns());
+    }
+    let mut lines: Vec<CallLine> = lines.into_values().collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.ns));
+    lines
+}
+
+fn pauses(story: &Story) -> Vec<Pauses> {
+    let mut lines: BTreeMap<&str, Pauses> = BTreeMap::new();
+    for call in story.calls.iter().filter(|call| call.paused > 0) {
+        let fresh = || Pauses { function: call.function.to_owned(), calls: 0, ns: 0 };
+        let line = lines.entry(call.function).or_insert_with(fresh);
+        line.calls += 1;
+        line.ns += call.paused;
+    }
+    lines.into_values().collect()
+}
+
+fn rows(story: &Story) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (index, thread) in story.threads.iter().enumerate() {
+        let calls: Vec<Span> = story.calls.iter().filter(|call| call.thread == index).map(|call| call.span).collect();
+        if !calls.is_empty() {
+            let name = format!("{} ({})", thread.name, thread.id);
+            rows.push(Row { name, is_stream: false, busy: columns(story, calls) });
+        }
+    }
+    for (stream, tasks) in story.streams() {
+        let what = if story.lanes.contains(&stream) { "graph stream" } else { "stream" };
+        let name = format!("{what} {stream}, device {}", tasks[0].device);
+        let spans = tasks.iter().filter_map(|task| task.busy(story.end)).collect();
+        rows.push(Row { name, is_stream: true, busy: columns(story, spans) });
+    }
+    rows
+}
+
+/// How much of each column the spans cover, which may lie in each other.
+fn columns(story: &Story, mut spans: Vec<Span>) -> Vec<u16> {
+    spans.sort_unstable_by_key(|span| span.start);
+    let total = (story.end - story.start).max(1);
+    let edge = |column: usize| (u128::from(total) * column as u128 / COLUMNS as u128) as u64;
+    let column_of = |time: u64| (u128::from(time) * COLUMNS as u128 / u128::from(total)) as usize;
+    let mut covered = vec![0u64; COLUMNS];
+    let mut reached = 0;
+    for span in spans {
+        let (start, end) = ((span.start - story.start).max(reached), span.end - story.start);
+        for (column, covered) in covered.iter_mut().enumerate().take(column_of(end) + 1).skip(column_of(start)) {
+            *covered += edge(column + 1).min(end).saturating_sub(edge(column).max(start));
+        }
+        reached = reached.max(end);
+    }
+    let share = |(column, covered): (usize, u64)| {
+        let width = (edge(column + 1) - edge(column)).max(1);
+        // What is there at all is seen.
+        if covered == 0 { 0 } else { (covered * 1000 / width).clamp(1, 1000) as u16 }
+    };
+    covered.into_iter().enumerate().map(share).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spans(pairs: &[(u64, u64)]) -> Vec<Span> {
+        pairs.iter().map(|(start, end)| Span { start: *start, end: *end }).collect()
+    }
+
+    #[test]
+    fn time_together_is_time_of_at_least_two() {
+        let all = spans(&[(0, 10), (5, 20), (8, 9), (20, 30), (40, 40)]);
+        assert_eq!(covered(&all, 1), 30);
+        assert_eq!(covered(&all, 2), 5);
+        assert_eq!(covered(&all, 3), 1);
+        assert_eq!(covered(&[], 1), 0);
+    }
+
+    #[test]
+    fn columns_cover_what_spans_cover() {
+        let story = Story { start: 100, end: 100 + 60_000, ..Story::default() };
+        // A column is 100 ns wide.
+        let busy = columns(&story, spans(&[(100, 250), (150, 200), (1100, 1101), (60_050, 60_100)]));
+        assert_eq!(busy.len(), COLUMNS);
+        assert_eq!(busy[..3], [1000, 500, 0]);
+        assert_eq!((busy[10], busy[COLUMNS - 1]), (10, 500));
+        assert_eq!(busy.iter().filter(|share| **share > 0).count(), 4);
+    }
+
+    #[test]
+    fn a_story_shorter_than_its_columns_has_some() {
+        let story = Story { start: 7, end: 9, ..Story::default() };
+        assert_eq!(columns(&story, spans(&[(7, 9)])).len(), COLUMNS);
+        let story = Story { start: 7, end: 7, ..Story::default() };
+        assert_eq!(columns(&story, spans(&[(7, 7)])), vec![0; COLUMNS]);
+    }
+}
