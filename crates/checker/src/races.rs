@@ -340,6 +340,7 @@ mod tests {
         let touches = [Touch { address: 1 << 41, len: 64, mode }];
         checker.submitted(&Submitted {
             at,
+            device: 0,
             name: "copy",
             touches: &touches,
             is_batch: false,

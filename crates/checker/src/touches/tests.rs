@@ -44,6 +44,7 @@ fn submit(checker: &Checker, sequence: u64, sources: &[(usize, usize)]) {
         sources.iter().map(|(address, len)| Touch { address: *address, len: *len, mode: Mode::Read }).collect();
     checker.submitted(&Submitted {
         at: Moment { stream: 1, sequence },
+        device: 0,
         name: "copy",
         touches: &touches,
         is_batch: false,
