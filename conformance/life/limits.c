@@ -118,12 +118,15 @@ int main(void)
         EXPECT_CHILD(with_few_addresses, 0);
     }
     EXPECT_CHILD(with_a_small_device, 0);
-    EXPECT_CHILD(with_no_more_addresses, 0);
+    int is_traced = getenv("SOFTACL_TRACE") != NULL; /* all that happens is kept, and written at the end */
+    if (!is_traced) {
+        EXPECT_CHILD(with_no_more_addresses, 0);
+    }
     EXPECT_CHILD(without_descriptors, 0);
     EXPECT_CHILD(without_descriptors_from_the_start, 0);
     EXPECT_CHILD(on_one_core, 0);
     EXPECT_CHILD(without_huge_pages, 0);
-    if (getenv("SOFTACL_CHECK") == NULL) { /* the checker keeps its books on the heap */
+    if (getenv("SOFTACL_CHECK") == NULL && !is_traced) { /* the checker keeps its books on the heap */
         EXPECT_CHILD(without_heap, 0);
     }
     return conclude();

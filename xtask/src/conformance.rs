@@ -5,6 +5,7 @@ mod build;
 mod directives;
 mod execute;
 mod probe;
+mod traces;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -33,9 +34,8 @@ pub struct Options {
     pub source_dir: PathBuf,
     /// Where binaries and the output of runs go.
     pub build_dir: PathBuf,
-    /// Run the programs under the checker, on `early`, `late` and so many random schedules: nothing may be
-    /// proven that a program does not declare.
-    pub checked: Option<Seeds>,
+    /// Run the programs under an observer, and judge what it has to say.
+    pub observer: Option<Observer>,
     /// Build the programs (not the library) with a sanitizer.
     pub sanitizer: Option<Sanitizer>,
     /// Only programs whose `topic/name` contains this.
@@ -51,6 +51,14 @@ pub struct Options {
 
 /// How many random schedules.
 pub type Seeds = u64;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Observer {
+    /// On `early`, `late` and so many random schedules: nothing may be proven that a program does not declare.
+    Checker(Seeds),
+    /// Every trace must hold together.
+    Tracer,
+}
 
 /// The sanitizers that the programs can be run with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -298,8 +306,9 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
             continue;
         }
         // Products differ in their data, schedules in the engine: one product has all schedules.
-        let schedules = match (index, options.checked, options.sanitizer) {
-            (0, Some(seeds), _) => Directives::checked_schedules(seeds),
+        let schedules = match (index, options.observer, options.sanitizer) {
+            (0, Some(Observer::Checker(seeds)), _) => Directives::checked_schedules(seeds),
+            (0, Some(Observer::Tracer), _) => directives.schedules(),
             (_, Some(_), _) => break,
             (0, None, None) => directives.schedules(),
             _ => vec![None],

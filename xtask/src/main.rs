@@ -50,6 +50,9 @@ enum Command {
         /// Run the programs under the checker, on early, late and this many random schedules
         #[arg(long, value_name = "SEEDS", num_args = 0..=1, default_missing_value = "20")]
         checked: Option<u64>,
+        /// Run the programs under the tracer: every trace must hold together
+        #[arg(long, conflicts_with = "checked")]
+        traced: bool,
         /// Run the programs with a sanitizer: address, thread, undefined or valgrind
         #[arg(long)]
         sanitizer: Option<String>,
@@ -176,7 +179,9 @@ fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Test { only } => test::all(only.as_deref()),
         Command::Install { prefix } => install::install(&prefix),
-        Command::Conformance { filter, soc, checked, sanitizer, library, target } => {
+        Command::Conformance { filter, soc, checked, traced, sanitizer, library, target } => {
+            let observer =
+                checked.map(conformance::Observer::Checker).or(traced.then_some(conformance::Observer::Tracer));
             let sanitizer = of_programs(sanitizer)?;
             let real_hardware = library.is_some();
             let library_dir = match library {
@@ -186,7 +191,7 @@ fn main() -> Result<()> {
             let places = tree::conformance_options(library_dir);
             let build_dir = places.build_dir.join(target.as_deref().unwrap_or_default());
             let options =
-                conformance::Options { filter, soc, checked, sanitizer, real_hardware, target, build_dir, ..places };
+                conformance::Options { filter, soc, observer, sanitizer, real_hardware, target, build_dir, ..places };
             let summary = conformance::run(&options)?;
             ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
             Ok(())

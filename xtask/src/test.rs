@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
 
-use crate::conformance::{self, Options, Sanitizer};
+use crate::conformance::{self, Observer, Options, Sanitizer};
 use crate::{browser, campaign, examples, failpoints, install, python, support, tree, zoo};
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -21,7 +21,8 @@ const STEPS: &[Step] = &[
     ("support table", || support::write(true)),
     ("zoo table", || zoo::table(true)),
     ("conformance", || conform(None, None)),
-    ("conformance, checked", || conform(None, Some(1))),
+    ("conformance, checked", || conform(None, Some(Observer::Checker(1)))),
+    ("conformance, traced", || conform(None, Some(Observer::Tracer))),
     ("conformance, ASan", || conform(Some(Sanitizer::Address), None)),
     ("conformance, TSan", || conform(Some(Sanitizer::Thread), None)),
     ("failure points", failure_points),
@@ -85,8 +86,8 @@ fn interleavings() -> Result<()> {
     )
 }
 
-fn conform(sanitizer: Option<Sanitizer>, checked: Option<u64>) -> Result<()> {
-    let options = Options { sanitizer, checked, ..tree::conformance_options(tree::build_library()?) };
+fn conform(sanitizer: Option<Sanitizer>, observer: Option<Observer>) -> Result<()> {
+    let options = Options { sanitizer, observer, ..tree::conformance_options(tree::build_library()?) };
     let summary = conformance::run(&options)?;
     ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
     Ok(())

@@ -57,7 +57,7 @@ pub fn conformance_options(library_dir: PathBuf) -> Options {
         include_dir: root().join("include"),
         source_dir: root().join("conformance"),
         build_dir: target().join("conformance"),
-        checked: None,
+        observer: None,
         sanitizer: None,
         filter: None,
         real_hardware: false,

@@ -15,16 +15,20 @@ static TRACE: OnceLock<(Arc<Tracer>, PathBuf)> = OnceLock::new();
 pub(crate) fn install() -> Result<Option<Arc<Tracer>>, String> {
     let Some(name) = config::trace_file() else { return Ok(None) };
     let limit = config::trace_limit()?;
-    // A wrong name must not cost the run. An empty file says that this process is traced: if it stays empty, the
-    // process has ended badly. The program may change its directory before it ends.
+    // An empty file says that this process is traced: if it stays empty, the process has ended badly. The program
+    // may change its directory before it ends.
     let path = std::path::absolute(name.replace("%p", &std::process::id().to_string()));
-    let path = path.and_then(|path| File::create(&path).map(|_| path));
-    let path = path.map_err(|error| format!("SOFTACL_TRACE: {name} cannot be written: {error}"))?;
-    Ok(Some(Arc::clone(&TRACE.get_or_init(|| (Arc::new(Tracer::new(limit)), path)).0)))
+    match path.and_then(|path| File::create(&path).map(|_| path)) {
+        Ok(path) => Ok(Some(Arc::clone(&TRACE.get_or_init(|| (Arc::new(Tracer::new(limit)), path)).0))),
+        Err(error) => {
+            eprintln!("softacl: SOFTACL_TRACE: {name} cannot be written, so there will be no trace: {error}");
+            Ok(None)
+        }
+    }
 }
 
 fn write(tracer: &Tracer, path: &Path) -> io::Result<()> {
-    let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let mut file = BufWriter::with_capacity(1 << 16, File::create(path)?);
     tracer.write(&mut file)?;
     file.flush()
 }

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 
 use super::build::{Toolchain, command_line, quoted};
 use super::directives::{Directives, Form};
-use super::{Program, Sanitizer};
+use super::{Observer, Program, Sanitizer, traces};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The same in valgrind, where everything takes many times as long.
@@ -69,15 +69,23 @@ impl Run<'_> {
             self.soc.as_deref().unwrap_or("card"),
             self.schedule.as_deref().unwrap_or("threads").replace(':', "-")
         );
-        let findings = output.join(format!("{name}.findings"));
+        let reports = output.join(format!("{name}.reports"));
         let output = output.join(name);
         let mut variables = self.variables(toolchain);
-        if toolchain.options.checked.is_some() {
+        if let Some(observer) = toolchain.options.observer {
             // What an earlier run has left must not count.
-            let _ = fs::remove_dir_all(&findings);
-            fs::create_dir_all(&findings).with_context(|| format!("creating {}", findings.display()))?;
-            variables.push(("SOFTACL_CHECK".into(), "1".into()));
-            variables.push(("SOFTACL_CHECK_DIR".into(), findings.clone().into()));
+            let _ = fs::remove_dir_all(&reports);
+            fs::create_dir_all(&reports).with_context(|| format!("creating {}", reports.display()))?;
+            match observer {
+                Observer::Checker(_) => {
+                    variables.push(("SOFTACL_CHECK".into(), "1".into()));
+                    variables.push(("SOFTACL_CHECK_DIR".into(), reports.clone().into()));
+                }
+                Observer::Tracer => {
+                    variables.push(("SOFTACL_TRACE".into(), reports.join("%p.json").into()));
+                    variables.push(("SOFTACL_TRACE_LIMIT".into(), traces::LIMIT.into()));
+                }
+            }
         }
         let mut command = launcher(toolchain, &toolchain.binary(self.program));
         let repeat = repeat_line(&variables, &command);
@@ -94,7 +102,12 @@ impl Run<'_> {
         let reason = match end {
             End::TimedOut => format!("still running after {} s", timeout.as_secs()),
             End::Exited(status) if status.success() && text.lines().any(|line| line.starts_with(&verdict)) => {
-                match self.undeclared(&findings, toolchain)? {
+                let objection = match toolchain.options.observer {
+                    None => None,
+                    Some(Observer::Checker(_)) => self.undeclared(&reports)?,
+                    Some(Observer::Tracer) => traces::objection(&reports)?,
+                };
+                match objection {
                     None => return Ok(Outcome::Passed),
                     Some(reason) => reason,
                 }
@@ -105,10 +118,7 @@ impl Run<'_> {
     }
 
     /// Proven findings that the program does not declare, or declares in vain.
-    fn undeclared(&self, directory: &Path, toolchain: &Toolchain) -> Result<Option<String>> {
-        if toolchain.options.checked.is_none() {
-            return Ok(None);
-        }
+    fn undeclared(&self, directory: &Path) -> Result<Option<String>> {
         let (mut undeclared, mut missed) = (Vec::new(), self.program.directives.finds.clone());
         for report in super::entries(directory)? {
             let text = fs::read_to_string(&report).with_context(|| format!("reading {}", report.display()))?;

@@ -66,6 +66,8 @@ pub(crate) struct Spot {
     pub(crate) place: Place,
     /// Bounds of the allocation; pageable memory has none that we know.
     pub(crate) extent: Option<Extent>,
+    /// Where pageable memory ends at the latest, because memory of ours begins.
+    ceiling: usize,
     /// Where the engine reaches it.
     pub(crate) reach: usize,
     /// Imported from a process on another device: only devices can copy it, in stream order.
@@ -78,7 +80,7 @@ impl Spot {
     pub(crate) fn covers(&self, side: &'static str, len: usize) -> Result<()> {
         let room = match self.extent {
             Some(extent) => extent.size - (self.address - extent.start),
-            None => usize::MAX - self.address,
+            None => self.ceiling - self.address,
         };
         if len <= room { Ok(()) } else { fail(self.fault(side, len)) }
     }
@@ -277,6 +279,14 @@ impl Memory {
         self.backing.contains(address)
     }
 
+    /// Where memory of ours begins above an address of the program. No range of the program's own reaches so far,
+    /// and one that does would write what is somebody else's.
+    fn ceiling(&self, address: usize) -> usize {
+        let ours = [self.addresses.0, self.backing.start(), self.pinned_region.start()];
+        let above = ours.into_iter().chain(self.reserved.starts()).filter(|start| *start > address);
+        above.min().unwrap_or(usize::MAX)
+    }
+
     /// The bytes of an allocation as physical memory, which other processes can have. They are moved into
     /// a file the first time; their address stays, and so does everything that is queued on them.
     ///
@@ -382,24 +392,25 @@ impl Finder<'_> {
                 return fail(Error::NotAllocated { side, address, device });
             };
             let reach = self.memory.reach(address);
-            return Ok(Spot { address, place: Place::Device(device), extent: Some(extent), reach, is_distant: false });
+            return Ok(Spot { address, place: Place::Device(device), extent: Some(extent), ceiling: 0, reach, is_distant: false });
         }
         if self.memory.pinned.contains(address) {
             let Some(extent) = self.memory.pinned.find(address) else {
                 return fail(Error::PinnedNotAllocated { side, address });
             };
             let reach = self.memory.reach_pinned(address);
-            return Ok(Spot { address, place: Place::Pinned, extent: Some(extent), reach, is_distant: false });
+            return Ok(Spot { address, place: Place::Pinned, extent: Some(extent), ceiling: 0, reach, is_distant: false });
         }
         if self.memory.reserved.contains(address) {
             let sight = self.memory.reserved.find(side, address)?;
             let (place, extent, is_distant) = (sight.place, Some(sight.extent), sight.is_distant);
-            return Ok(Spot { address, place, extent, reach: sight.reach, is_distant });
+            return Ok(Spot { address, place, extent, ceiling: 0, reach: sight.reach, is_distant });
         }
-        match self.registered.find(address) {
-            extent @ Some(_) => Ok(Spot { address, place: Place::Pinned, extent, reach: address, is_distant: false }),
-            None => Ok(Spot { address, place: Place::Pageable, extent: None, reach: address, is_distant: false }),
-        }
+        let (place, extent, ceiling) = match self.registered.find(address) {
+            extent @ Some(_) => (Place::Pinned, extent, 0),
+            None => (Place::Pageable, None, self.memory.ceiling(address)),
+        };
+        Ok(Spot { address, place, extent, ceiling, reach: address, is_distant: false })
     }
 }
 
@@ -431,6 +442,13 @@ mod tests {
             assert_eq!(ordinary(device, device, 1), None);
             assert_eq!(ordinary(pinned, pinned, 1), None);
             assert_eq!(ordinary(device, &raw const local as usize, 1), None);
+        }
+        // Pageable memory does not reach into ours.
+        for below in [pinned, memory.reach(device)] {
+            let region = if below == pinned { &memory.pinned_region } else { &memory.backing };
+            let spot = memory.finder().find("source", region.start() - 8).unwrap();
+            assert_eq!((spot.place, spot.covers("source", 8).is_ok()), (Place::Pageable, true));
+            assert_eq!(spot.covers("source", 9).unwrap_err().code(), 507899);
         }
         let text = spot.covers("source", 60).unwrap_err().to_string();
         assert!(text.contains("60 bytes at offset 50 of the 100 bytes") && text.contains("10 too many"), "{text}");

@@ -283,6 +283,11 @@ impl Reservations {
         self.area.get().is_some_and(|area| address.wrapping_sub(area.first()) < area.backing.len())
     }
 
+    /// Where the addresses of the area begin, for the program and for the engine.
+    pub(crate) fn starts(&self) -> impl Iterator<Item = usize> {
+        self.area.get().into_iter().flat_map(|area| [area.first(), area.backing.start()])
+    }
+
     /// What copies can use at an address of the area.
     pub(crate) fn find(&self, side: &'static str, address: usize) -> Result<Sight> {
         let area = self.area()?;
