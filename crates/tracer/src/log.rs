@@ -164,6 +164,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_record_is_as_large_as_the_documents_say() {
+        assert_eq!(size_of::<Record>(), 56);
+    }
+
+    #[test]
     fn each_thread_has_a_page_and_the_first_facts_stay() {
         let log = Log::new(5);
         log.write([Fact::Entered("a"), Fact::Left]);

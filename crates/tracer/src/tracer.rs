@@ -11,7 +11,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Facts that are kept unless somebody says otherwise: some 300 MB of them.
+/// Facts that are kept unless somebody says otherwise: some 220 MB of them.
 pub const LIMIT: u64 = 4_000_000;
 
 #[derive(Debug)]

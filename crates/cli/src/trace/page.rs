@@ -65,7 +65,7 @@ fn drawing(page: &mut String, summary: &Summary) {
     .expect(TEXT);
     for tick in 0..=4 {
         let at = NAME + COLUMNS * tick / 4;
-        let time = duration(summary.ns as f64 * tick as f64 / 4.0);
+        let time = if tick == 0 { "0".to_owned() } else { duration(summary.ns as f64 * tick as f64 / 4.0) };
         let anchor = ["start", "middle", "middle", "middle", "end"][tick];
         writeln!(
             page,
