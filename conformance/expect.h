@@ -303,6 +303,19 @@ static inline void *device_memory(size_t size)
     return memory;
 }
 
+/* What aclrtMallocPhysical wants to know about memory of a device. */
+static inline aclrtPhysicalMemProp physical_memory_of(uint32_t device)
+{
+    aclrtPhysicalMemProp prop;
+    memset(&prop, 0, sizeof prop);
+    prop.handleType = ACL_MEM_HANDLE_TYPE_NONE;
+    prop.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
+    prop.memAttr = ACL_HBM_MEM_HUGE;
+    prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    prop.location.id = device;
+    return prop;
+}
+
 /* Blocking read of device memory into plain memory, to be freed by the caller. It waits for no stream. */
 static inline uint8_t *device_bytes(const void *device, size_t size)
 {

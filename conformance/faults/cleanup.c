@@ -99,12 +99,7 @@ static void round_of_work(int number)
     TRY(aclrtRecordNotify(notify, stream));
     TRY(aclrtSynchronizeStream(side));
     /* Virtual memory: addresses, a file, two mappings. */
-    aclrtPhysicalMemProp prop;
-    memset(&prop, 0, sizeof prop);
-    prop.handleType = ACL_MEM_HANDLE_TYPE_NONE;
-    prop.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
-    prop.memAttr = ACL_HBM_MEM_HUGE;
-    prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    aclrtPhysicalMemProp prop = physical_memory_of(0);
     TRY(aclrtReserveMemAddress(&reserved, 2u << 20, 0, NULL, 1));
     TRY(aclrtMallocPhysical(&physical, 2u << 20, &prop, 0));
     TRY(aclrtMapMem(reserved, 2u << 20, 0, physical, 0));

@@ -9,18 +9,6 @@
 #define GRANULE ((size_t)2 << 20)
 #define SIZE 8192
 
-static aclrtPhysicalMemProp memory_of(uint32_t device)
-{
-    aclrtPhysicalMemProp prop;
-    memset(&prop, 0, sizeof prop);
-    prop.handleType = ACL_MEM_HANDLE_TYPE_NONE;
-    prop.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
-    prop.memAttr = ACL_HBM_MEM_HUGE;
-    prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-    prop.location.id = device;
-    return prop;
-}
-
 int main(void)
 {
     /* A call without a device loses none. */
@@ -29,7 +17,7 @@ int main(void)
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     char *base = NULL;
     aclrtDrvMemHandle memory = NULL, other = NULL;
-    aclrtPhysicalMemProp prop = memory_of(0);
+    aclrtPhysicalMemProp prop = physical_memory_of(0);
     aclrtMemUceInfo found[4];
     size_t count = 9, before = 0, after = 0, total = 0;
 
@@ -78,7 +66,7 @@ int main(void)
     EXPECT_TRUE(status == ACL_RT_DEVICE_STATUS_NORMAL, "%d", status);
     EXPECT_OK(aclrtQueryDeviceStatus(1, &status));
     EXPECT_TRUE(status == ACL_RT_DEVICE_STATUS_ABNORMAL, "%d", status);
-    prop = memory_of(1);
+    prop = physical_memory_of(1);
     EXPECT_CODE(aclrtMallocPhysical(&none, GRANULE, &prop, 0), 507010);
     EXPECT_OK(aclrtMemset(pinned, SIZE, 1, SIZE));
     EXPECT_OK(aclrtResetDevice(1));

@@ -58,11 +58,7 @@ static int without_descriptors(void)
     void *device = device_memory(4096);
     char key[128];
     EXPECT_FAILS(aclrtIpcMemGetExportKey(device, 4096, key, sizeof key, 0));
-    aclrtPhysicalMemProp prop;
-    memset(&prop, 0, sizeof prop);
-    prop.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
-    prop.memAttr = ACL_HBM_MEM_HUGE;
-    prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
+    aclrtPhysicalMemProp prop = physical_memory_of(0);
     aclrtDrvMemHandle physical = NULL;
     EXPECT_FAILS(aclrtMallocPhysical(&physical, 2u << 20, &prop, 0));
     EXPECT_OK(aclrtFree(device));

@@ -3,17 +3,6 @@
 /* Virtual memory: refused arguments (7, virtual memory management). */
 #include "../expect.h"
 
-static aclrtPhysicalMemProp properties(void)
-{
-    aclrtPhysicalMemProp prop;
-    memset(&prop, 0, sizeof prop);
-    prop.handleType = ACL_MEM_HANDLE_TYPE_NONE;
-    prop.allocationType = ACL_MEM_ALLOCATION_TYPE_PINNED;
-    prop.memAttr = ACL_HBM_MEM_HUGE;
-    prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
-    return prop;
-}
-
 static void addresses(size_t granule)
 {
     void *base = NULL, *other = NULL;
@@ -47,30 +36,30 @@ static void addresses(size_t granule)
 static void physical(size_t granule)
 {
     aclrtDrvMemHandle handle = NULL;
-    aclrtPhysicalMemProp prop = properties();
+    aclrtPhysicalMemProp prop = physical_memory_of(0);
     EXPECT_CODE(aclrtMallocPhysical(NULL, granule, &prop, 0), 100000);
     EXPECT_CODE(aclrtMallocPhysical(&handle, granule, NULL, 0), 100000);
     EXPECT_CODE(aclrtMallocPhysical(&handle, granule, &prop, 1), 100000);
     prop.handleType = ACL_MEM_HANDLE_TYPE_POSIX;
     EXPECT_CODE(aclrtMallocPhysical(&handle, granule, &prop, 0), 100000);
-    prop = properties();
+    prop = physical_memory_of(0);
     prop.allocationType = (aclrtMemAllocationType)1;
     EXPECT_CODE(aclrtMallocPhysical(&handle, granule, &prop, 0), 100000);
-    prop = properties();
+    prop = physical_memory_of(0);
     prop.location.type = ACL_MEM_LOCATION_TYPE_UNREGISTERED;
     EXPECT_CODE(aclrtMallocPhysical(&handle, granule, &prop, 0), 100000);
-    prop = properties();
+    prop = physical_memory_of(0);
     prop.memAttr = ACL_DDR_MEM_HUGE;
     EXPECT_CODE(aclrtMallocPhysical(&handle, granule, &prop, 0), 100000);
-    prop = properties();
+    prop = physical_memory_of(0);
     prop.location.id = 99;
     EXPECT_CODE(aclrtMallocPhysical(&handle, granule, &prop, 0), 107001);
-    prop = properties();
+    prop = physical_memory_of(0);
     EXPECT_CODE(aclrtMallocPhysical(&handle, (size_t)1 << 50, &prop, 0), 207001);
     prop.location.type = ACL_MEM_LOCATION_TYPE_HOST;
     EXPECT_CODE(aclrtMallocPhysical(&handle, (size_t)1 << 50, &prop, 0), 207001);
     EXPECT_CODE(aclrtMallocPhysical(&handle, (size_t)1 << 63, &prop, 0), 207001);
-    prop = properties();
+    prop = physical_memory_of(0);
     EXPECT_PROJECT(aclrtMallocPhysical(&handle, granule + 1, &prop, 0), 107000);
     EXPECT_CODE(aclrtFreePhysical(NULL), 100000);
     EXPECT_PROJECT(aclrtFreePhysical((aclrtDrvMemHandle)(uintptr_t)0x1234), 107017);
@@ -91,7 +80,7 @@ static void physical(size_t granule)
 
 static void mappings(size_t granule)
 {
-    aclrtPhysicalMemProp prop = properties();
+    aclrtPhysicalMemProp prop = physical_memory_of(0);
     aclrtDrvMemHandle handle = NULL, gone = NULL;
     void *base = NULL;
     REQUIRE_OK(aclrtReserveMemAddress(&base, 4 * granule, 0, NULL, 0));
@@ -132,7 +121,7 @@ static void mappings(size_t granule)
     aclrtMemAccessDesc desc;
     memset(&desc, 0, sizeof desc);
     desc.flags = ACL_RT_MEM_ACCESS_FLAGS_READWRITE;
-    desc.location = properties().location;
+    desc.location = physical_memory_of(0).location;
     uint64_t flags = 0;
     EXPECT_FAILS(aclrtMemRetainAllocationHandle(NULL, &held));
     EXPECT_FAILS(aclrtMemRetainAllocationHandle(base, NULL));
@@ -184,7 +173,7 @@ static void mappings(size_t granule)
 int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
-    aclrtPhysicalMemProp prop = properties();
+    aclrtPhysicalMemProp prop = physical_memory_of(0);
     size_t granule = 0;
     REQUIRE_OK(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granule));
     addresses(granule);
