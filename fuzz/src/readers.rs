@@ -1,5 +1,5 @@
 //! Fuzzing of everything that reads text from outside: configuration files, names and versions of chips, chip
-//! profiles, suppressions, reports of the checker, fault rules, environment variables.
+//! profiles, suppressions, reports of the checker, traces, fault rules, environment variables.
 //!
 //! Inputs are made from examples by changing them. Where the build counts edges (`cargo xtask fuzz` asks for that),
 //! an input that reaches a new one becomes an example. A panic is a failure, and so is an input that takes long.
@@ -11,6 +11,7 @@ use softacl_checker::finding::Report;
 use softacl_checker::report::suppression::Suppressions;
 use softacl_checker::report::{Outcome, html, json, sarif, text};
 use softacl_engine::injection::{Facts, Injection, Resource};
+use softacl_tracer::Joiner;
 use std::ffi::CString;
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
@@ -103,6 +104,28 @@ static READERS: &[Reader] = &[
             "<script>",
         ],
         read: read_report,
+    },
+    Reader {
+        name: "trace",
+        examples: &[include_str!("../examples/trace.json")],
+        words: &[
+            "],\"softacl\":",
+            "traceEvents",
+            "\n",
+            "\"",
+            "{",
+            "}",
+            "[]",
+            "[",
+            "]",
+            ",",
+            "-1",
+            "18446744073709551615",
+            "null",
+            "\"device\":",
+            "host",
+        ],
+        read: read_trace,
     },
     Reader {
         name: "faults",
@@ -308,6 +331,15 @@ fn read_suppressions(text: &str) {
             }
         }
     }
+}
+
+/// A trace that is joined with itself: it is told whether it has an end, and written as it is.
+fn read_trace(text: &str) {
+    let mut joined = Vec::new();
+    let mut joiner = Joiner::new(&mut joined).expect("memory takes bytes");
+    let whole = [(); 2].map(|()| joiner.add(text.as_bytes()).expect("text is read"));
+    let summaries = joiner.finish().expect("memory takes bytes");
+    assert_eq!(summaries.len(), whole.iter().filter(|whole| **whole).count());
 }
 
 fn read_report(text: &str) {

@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// What can be fuzzed: two ways to call the C interface, and everything that reads text from outside.
 const INTERFACE: [&str; 2] = ["c-interface", "sequences"];
-const READERS: [&str; 6] = ["json", "profiles", "suppressions", "report", "faults", "environment"];
+const READERS: [&str; 7] = ["json", "profiles", "suppressions", "report", "trace", "faults", "environment"];
 
 /// The options of the compiler that count edges. They are stable.
 const COUNTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 \

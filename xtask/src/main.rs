@@ -107,7 +107,7 @@ enum Command {
         /// What the inputs are drawn from; the same seed draws the same ones
         #[arg(long)]
         seed: Option<u64>,
-        /// Only this: c-interface, sequences, json, profiles, suppressions, report, faults or environment
+        /// Only this: c-interface, sequences, json, profiles, suppressions, report, trace, faults or environment
         #[arg(long)]
         target: Option<String>,
         /// Build everything with a sanitizer: address takes a nightly toolchain, thread the source of the standard

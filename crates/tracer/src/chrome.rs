@@ -12,9 +12,9 @@ use std::io;
 use std::time::Duration;
 
 /// The first line of a file.
-pub const HEAD: &str = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+pub(crate) const HEAD: &str = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
 /// How the last line begins. The summary follows, and a brace.
-pub const TAIL: &str = "],\"softacl\":";
+pub(crate) const TAIL: &str = "],\"softacl\":";
 /// Process ids of Linux are smaller.
 const PROCESSES: u64 = 1 << 22;
 /// Times count from the last multiple of this: two processes agree, and a number with nanoseconds still fits a

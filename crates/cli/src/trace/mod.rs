@@ -3,7 +3,6 @@
 //! The tracer itself lives in the library that the program loads. Every process leaves a trace in a directory
 //! of ours; this command runs the program, joins the traces in one file and tells what is in it.
 
-mod join;
 mod page;
 mod tables;
 mod text;
@@ -12,9 +11,10 @@ use crate::machine::{self, Machine};
 use crate::{output, relay};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use join::Joined;
+use softacl_tracer::{Joiner, Summary};
 use std::ffi::OsString;
-use std::io::{BufWriter, Write as _};
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -60,7 +60,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     for (index, path) in paths.iter().enumerate() {
         ensure!(!paths[..index].contains(path), "two reports in one file: {}", path.display());
     }
-    let mut trace = BufWriter::new(output::open(&arguments.output)?);
+    let trace = BufWriter::new(output::open(&arguments.output)?);
     let html = arguments.html.as_deref().map(output::open).transpose()?;
     let json = arguments.json.as_deref().map(output::open).transpose()?;
 
@@ -75,8 +75,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         .with_context(|| format!("could not run {}", arguments.program[0].to_string_lossy()))?;
 
     let wrong = |path: &Path| format!("could not write {}", path.display());
-    let Joined { summaries, notes } = join::join(directory.path(), &mut trace)?;
-    trace.flush().with_context(|| wrong(&arguments.output))?;
+    let (summaries, notes) = gather(directory.path(), trace).with_context(|| wrong(&arguments.output))?;
     output::tell(text::render(&summaries, &notes, &arguments.output).trim_end());
     if let (Some(mut file), Some(path)) = (json, &arguments.json) {
         writeln!(file, "{}", serde_json::to_string_pretty(&summaries)?).with_context(|| wrong(path))?;
@@ -87,4 +86,24 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     }
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// Joins what the processes have left: the numbers, and who has left nothing.
+fn gather(directory: &Path, to: impl io::Write) -> Result<(Vec<Summary>, Vec<String>)> {
+    let mut traces = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let process = path.file_stem().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
+        traces.extend(process.map(|process| (process, path)));
+    }
+    traces.sort_unstable();
+    let (mut joiner, mut notes) = (Joiner::new(to)?, Vec::new());
+    for (process, path) in traces {
+        if !joiner.add(BufReader::new(File::open(path)?))? {
+            notes.push(format!(
+                "process {process} left no whole trace: it was killed, became another program, left with _exit, or still runs"
+            ));
+        }
+    }
+    Ok((joiner.finish()?, notes))
 }

@@ -392,14 +392,28 @@ impl Finder<'_> {
                 return fail(Error::NotAllocated { side, address, device });
             };
             let reach = self.memory.reach(address);
-            return Ok(Spot { address, place: Place::Device(device), extent: Some(extent), ceiling: 0, reach, is_distant: false });
+            return Ok(Spot {
+                address,
+                place: Place::Device(device),
+                extent: Some(extent),
+                ceiling: 0,
+                reach,
+                is_distant: false,
+            });
         }
         if self.memory.pinned.contains(address) {
             let Some(extent) = self.memory.pinned.find(address) else {
                 return fail(Error::PinnedNotAllocated { side, address });
             };
             let reach = self.memory.reach_pinned(address);
-            return Ok(Spot { address, place: Place::Pinned, extent: Some(extent), ceiling: 0, reach, is_distant: false });
+            return Ok(Spot {
+                address,
+                place: Place::Pinned,
+                extent: Some(extent),
+                ceiling: 0,
+                reach,
+                is_distant: false,
+            });
         }
         if self.memory.reserved.contains(address) {
             let sight = self.memory.reserved.find(side, address)?;
