@@ -82,7 +82,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "SOFTACL_TRACE_LIMIT",
         default: "4000000",
-        meaning: "facts that a trace keeps at most, 56 bytes each while the program runs; a copy has six",
+        meaning: "facts that a trace keeps at most, 64 bytes each while the program runs; a copy has six",
     },
     Variable {
         name: "SOFTACL_LOG",

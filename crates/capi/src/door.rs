@@ -115,16 +115,16 @@ pub(crate) fn enter_with(
         Err(_) => settle(function, &caught()),
     };
     if is_attended {
-        tell_left();
+        tell_left(code);
     }
     code
 }
 
 /// Tells an observer that a call is over.
 #[cold]
-fn tell_left() {
+fn tell_left(code: i32) {
     if let Some(probe) = process::machine().ok().and_then(|machine| machine.probe()) {
-        probe.left();
+        probe.left(code);
     }
 }
 
@@ -155,7 +155,7 @@ fn attended(function: &'static str, facts: Facts) -> Option<i32> {
         Err(_) => caught(),
     };
     let code = settle(function, &error);
-    tell_left();
+    tell_left(code);
     Some(code)
 }
 

@@ -24,6 +24,21 @@ struct State {
 
 /// These functions answer with codes of their own that carry no engine error.
 fn coded(function: &'static str, run: impl FnOnce() -> Result<(), (i32, String)> + std::panic::UnwindSafe) -> aclError {
+    let probe = crate::process::machine().ok().and_then(|machine| machine.probe());
+    if let Some(probe) = probe {
+        probe.entered(function);
+    }
+    let code = answer(function, run);
+    if let Some(probe) = probe {
+        probe.left(code);
+    }
+    code
+}
+
+fn answer(
+    function: &'static str,
+    run: impl FnOnce() -> Result<(), (i32, String)> + std::panic::UnwindSafe,
+) -> aclError {
     let struck = || match crate::door::struck(function) {
         Some(error) => Err((error.code(), error.to_string())),
         None => run(),
@@ -56,7 +71,7 @@ pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> aclError {
             ));
         }
         apply(&config, path.as_deref().unwrap_or_default())?;
-        tell_finalized("aclInit", false);
+        tell_finalized(false);
         *state = State { count: 1, finalized: false, config: Some(config) };
         Ok(())
     })
@@ -102,7 +117,7 @@ pub extern "C" fn aclFinalize() -> aclError {
         if state.finalized {
             return Err((ACL_ERROR_REPEAT_FINALIZE, "already finalised".to_owned()));
         }
-        state.finish("aclFinalize");
+        state.finish();
         Ok(())
     })
 }
@@ -118,7 +133,7 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> aclError {
         state.count -= 1;
         let left = state.count;
         if left == 0 {
-            state.finish("aclFinalizeReference");
+            state.finish();
         }
         if address != 0 && !softacl_engine::fault::write_out(address, &left.to_ne_bytes()) {
             return Err((ACL_ERROR_INVALID_PARAM, format!("refCount points to {address:#x}, which cannot be written")));
@@ -128,18 +143,17 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> aclError {
 }
 
 /// Tells an observer whether the program has finished.
-fn tell_finalized(function: &'static str, is_final: bool) {
+fn tell_finalized(is_final: bool) {
     if let Some(probe) = crate::process::machine().ok().and_then(|machine| machine.probe()) {
-        probe.entered(function);
         probe.finalized(is_final);
     }
 }
 
 impl State {
-    fn finish(&mut self, function: &'static str) {
+    fn finish(&mut self) {
         *self = State { count: 0, finalized: true, config: None };
         message::keep_per_process(false);
-        tell_finalized(function, true);
+        tell_finalized(true);
         if let Ok(machine) = crate::process::machine() {
             machine.clear_default_device();
         }

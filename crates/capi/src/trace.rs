@@ -21,7 +21,7 @@ pub(crate) fn install() -> Result<Option<Arc<Tracer>>, String> {
     match path.and_then(|path| File::create(&path).map(|_| path)) {
         Ok(path) => Ok(Some(Arc::clone(&TRACE.get_or_init(|| (Arc::new(Tracer::new(limit)), path)).0))),
         Err(error) => {
-            eprintln!("softacl: SOFTACL_TRACE: {name} cannot be written, so there will be no trace: {error}");
+            tell(format_args!("SOFTACL_TRACE: {name} cannot be written, so there will be no trace: {error}"));
             Ok(None)
         }
     }
@@ -33,14 +33,22 @@ fn write(tracer: &Tracer, path: &Path) -> io::Result<()> {
     file.flush()
 }
 
+/// Nobody may be left to read it.
+fn tell(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr(), "softacl: {what}");
+}
+
 /// Runs when the process ends, after the program's own exit handlers and destructors.
 extern "C" fn at_exit() {
     // A process that was forked and has not called us has nothing to tell.
     let Some((tracer, path)) = TRACE.get().filter(|_| !crate::process::is_forked()) else { return };
+    // A limit for the size of files is told as an error then, and does not end the process.
+    // SAFETY: changes how a signal is treated; the program has come to its end.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     match std::panic::catch_unwind(|| write(tracer, path)) {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => eprintln!("softacl: the trace {} could not be written: {error}", path.display()),
-        Err(_) => eprintln!("softacl: the trace could not be written; this is a defect of softacl"),
+        Ok(Err(error)) => tell(format_args!("the trace {} could not be written: {error}", path.display())),
+        Err(_) => tell(format_args!("the trace could not be written; this is a defect of softacl")),
     }
 }
 

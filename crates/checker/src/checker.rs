@@ -166,7 +166,7 @@ impl Probe for Checker {
     }
 
     /// What counts is where a call was made, which is known as long as it lasts and after it.
-    fn left(&self) {}
+    fn left(&self, _code: i32) {}
 
     fn refused(&self, function: &'static str, error: &Error) {
         let mut state = self.state();
@@ -331,7 +331,7 @@ impl Probe for Checker {
         operation.start(micros(self.start));
     }
 
-    fn acted(&self, touches: &[Touch]) {
+    fn acted(&self, touches: &[Touch], _is_done: bool) {
         let mut state = self.state();
         state.refresh(self.guard(), touches);
     }

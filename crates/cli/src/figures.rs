@@ -1,11 +1,12 @@
 //! Numbers as people read them.
 
+/// Bytes, exact where that is short.
 pub fn size(bytes: usize) -> String {
-    match bytes {
-        b if b >= 1 << 30 && b % (1 << 30) == 0 => format!("{} GiB", b >> 30),
-        b if b >= 1 << 20 => format!("{} MiB", b >> 20),
-        b if b >= 1 << 10 => format!("{} KiB", b >> 10),
-        b => format!("{b} B"),
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    match units.into_iter().find(|(bits, _)| bytes >> bits > 0) {
+        Some((bits, unit)) if bytes.is_multiple_of(1 << bits) => format!("{} {unit}", bytes >> bits),
+        Some((bits, unit)) => format!("{:.1} {unit}", bytes as f64 / (1u64 << bits) as f64),
+        None => format!("{bytes} B"),
     }
 }
 
@@ -24,5 +25,17 @@ pub fn duration(ns: f64) -> String {
         ns if ns >= 1e6 => format!("{} ms", digits(ns / 1e6)),
         ns if ns >= 1e3 => format!("{} us", digits(ns / 1e3)),
         ns => format!("{} ns", digits(ns)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_rounded_and_exact_ones_are_short() {
+        let sizes = [0, 1023, 1024, 7000, 5 << 20, 2592 << 20, 3 << 30];
+        let texts = ["0 B", "1023 B", "1 KiB", "6.8 KiB", "5 MiB", "2.5 GiB", "3 GiB"];
+        assert_eq!(sizes.map(size), texts);
     }
 }

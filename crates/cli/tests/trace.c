@@ -2,6 +2,8 @@
    copy that blocks, a thread, a process. */
 #include "runtime.h"
 #include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +15,66 @@ static void *copy_from_a_thread(void *unused)
     CALL(aclrtSetDevice, (int), 0);
     copy(device, host, PAGE, HOST_TO_DEVICE);
     synchronize();
+    return NULL;
+}
+
+static void leave(int signal)
+{
+    (void)signal;
+    exit(9);
+}
+
+/* Leaves from a signal handler, wherever the thread is then. */
+static void be_interrupted(void)
+{
+    struct itimerval soon = {{0, 0}, {0, 3000}};
+    signal(SIGALRM, leave);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    for (unsigned count;;) {
+        CALL(aclrtGetDeviceCount, (unsigned *), &count);
+    }
+}
+
+/* A stream waits for what never comes, and the program gives up. */
+static int give_up(void)
+{
+    void *notify = NULL;
+    CALL(aclrtCreateNotify, (void **, unsigned long), &notify, 0);
+    copy(device, host, PAGE, HOST_TO_DEVICE);
+    CALL(aclrtWaitAndResetNotify, (void *, void *, unsigned), notify, stream, 0);
+    copy(device, host, PAGE, HOST_TO_DEVICE);
+    return ((int (*)(void *, int))function("aclrtSynchronizeStreamWithTimeout"))(stream, 20) == 0 ? 94 : 6;
+}
+
+/* A stream of one device gets the number of one that another device had. */
+static int change_devices(void)
+{
+    finish();
+    for (int i = 0; i < 4; i++) {
+        CALL(aclrtSetDevice, (int), i % 2);
+        CALL(aclrtCreateStream, (void **), &stream);
+        CALL(aclrtMalloc, (void **, size_t, int), &device, PAGE, 0);
+        CALL(aclrtMallocHost, (void **, size_t), (void **)&host, PAGE);
+        copy(device, host, PAGE, HOST_TO_DEVICE);
+        synchronize();
+        CALL(aclrtFree, (void *), device);
+        CALL(aclrtFreeHost, (void *), host);
+        CALL(aclrtDestroyStream, (void *), stream);
+    }
+    return 7;
+}
+
+/* The last calls come when the thread has no thread-local memory any more. */
+static void clean_up(void *unused)
+{
+    (void)unused;
+    CALL(aclrtResetDevice, (int), 0);
+}
+
+static void *end_late(void *key)
+{
+    CALL(aclrtSetDevice, (int), 0);
+    pthread_setspecific(*(pthread_key_t *)key, key);
     return NULL;
 }
 
@@ -30,9 +92,17 @@ int main(int argc, char **argv)
         }
         waitpid(child, NULL, 0);
     }
+    CALL(aclInit, (const char *), NULL);
     begin();
-    if (argc > 1 && strcmp(argv[1], "_exit") == 0) {
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (strcmp(mode, "_exit") == 0) {
         _exit(5);
+    } else if (strcmp(mode, "interrupted") == 0) {
+        be_interrupted();
+    } else if (strcmp(mode, "gives up") == 0) {
+        return give_up();
+    } else if (strcmp(mode, "devices") == 0) {
+        return change_devices();
     }
     void *other = NULL, *event = NULL, *large = NULL, *pinned = NULL;
     CALL(aclrtCreateStream, (void **), &other);
@@ -61,8 +131,17 @@ int main(int argc, char **argv)
     /* Refused: more than there is room for. */
     int code = ((int (*)(void *, size_t, const void *, size_t, int, void *))function("aclrtMemcpyAsync"))(
         device, 1, host, 2, HOST_TO_DEVICE, stream);
+    /* Fails on its way: nothing is there. */
+    code |= ((int (*)(void *, size_t, const void *, size_t, int))function("aclrtMemcpy"))(
+                device, PAGE, (void *)16, PAGE, HOST_TO_DEVICE) == 0
+                ? 1
+                : 0;
     pthread_t thread;
     pthread_create(&thread, NULL, copy_from_a_thread, NULL);
+    pthread_join(thread, NULL);
+    pthread_key_t key;
+    pthread_key_create(&key, clean_up);
+    pthread_create(&thread, NULL, end_late, &key);
     pthread_join(thread, NULL);
     free(pageable);
     CALL(aclrtFree, (void *), large);
@@ -70,5 +149,6 @@ int main(int argc, char **argv)
     CALL(aclrtDestroyEvent, (void *), event);
     CALL(aclrtDestroyStream, (void *), other);
     finish();
+    CALL(aclFinalize, (void));
     return code == 0 ? 93 : 3;
 }

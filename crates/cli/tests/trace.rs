@@ -64,7 +64,7 @@ fn the_file_has_every_call_and_every_task() {
         assert_eq!(traced.output.status.code(), Some(3), "{}", traced.told);
         let (tasks, calls) = (rows(&traced.file, "task"), rows(&traced.file, "call"));
         let threads: Vec<_> = calls.keys().collect();
-        assert_eq!(threads.len(), 2, "the main thread and another one: {threads:?}");
+        assert_eq!(threads.len(), 3, "the main thread and two others: {threads:?}");
         let all: Vec<&Value> = tasks.values().flatten().copied().collect();
         let up = named(&all, "copy H2D");
         let large = up.iter().filter(|copy| copy["args"]["bytes"].as_f64() == Some(COPY)).count();
@@ -83,13 +83,25 @@ fn the_file_has_every_call_and_every_task() {
         assert!(span(record).1 <= span(wait).1 + 1e-3 && span(wait).1 <= span(down).0 + 1e-3, "{schedule}");
         assert_eq!((wait["pid"].clone(), wait["tid"].clone()), (down["pid"].clone(), down["tid"].clone()));
         // A blocking copy lies in its call, and a refused call says so.
-        let [own, _] = [threads[0], threads[1]].map(|row| &calls[row]);
+        let own = &calls[threads[0]];
+        // Calls of a program lie behind each other.
+        for slices in calls.values() {
+            let mut spans: Vec<(f64, f64)> = slices.iter().map(|slice| span(slice)).collect();
+            spans.sort_by(|one, other| one.0.total_cmp(&other.0));
+            assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 1e-3), "{schedule}: {slices:?}");
+        }
+        assert_eq!(
+            (own[0]["name"].as_str(), own.last().unwrap()["name"].as_str()),
+            (Some("aclInit"), Some("aclFinalize"))
+        );
         let acts = rows(&traced.file, "copy");
         let act = acts.values().flatten().find(|act| act["name"] == "synchronous copy D2H").expect("aclrtMemcpy");
         let call = named(own, "aclrtMemcpy")[0];
+        assert!(acts.values().flatten().all(|act| !(act["args"]["GB/s"].is_number() && span(act).0 > span(call).1)));
         assert!(span(call).0 <= span(act).0 && span(act).1 <= span(call).1);
         let refused: Vec<_> = own.iter().filter(|call| call["args"]["code"].is_number()).collect();
-        assert_eq!((refused.len(), refused[0]["name"].as_str()), (1, Some("aclrtMemcpyAsync")), "{schedule}");
+        let refused: Vec<_> = refused.iter().filter_map(|call| call["name"].as_str()).collect();
+        assert_eq!(refused, ["aclrtMemcpyAsync", "aclrtMemcpy"], "{schedule}");
     }
 }
 
@@ -148,13 +160,64 @@ fn the_numbers_are_those_of_the_program() {
     let (moving, together, whole) = (&numbers["moving_ns"], &numbers["together_ns"], &numbers["ns"]);
     assert!(together.as_u64() <= moving.as_u64() && moving.as_u64() <= whole.as_u64(), "{numbers}");
     for part in
-        ["main thread (", "stream 1, device 0", "copy, host to device 0", "aclrtSynchronizeStream", "7 MiB moved"]
+        ["main thread (", "stream 1, device 0", "copy, host to device 0", "aclrtSynchronizeStream", "7.0 MiB moved"]
     {
         assert!(traced.told.contains(part), "{part}: {}", traced.told);
     }
     assert!(traced.told.contains("1 call of aclrtMemcpyAsync waited for the stream"), "{}", traced.told);
     assert!(traced.page.contains("<svg") && traced.page.contains("copy, host to device 0"), "{}", traced.page);
     assert_eq!(traced.page.matches("<svg").count(), traced.page.matches("</svg>").count());
+}
+
+#[test]
+fn a_wait_that_never_ends_is_shown() {
+    let (_place, program) = built::program("trace");
+    for schedule in ["threads", "late"] {
+        let traced = trace(&program, schedule, &["gives up"]);
+        assert_eq!(traced.output.status.code(), Some(6), "{}", traced.told);
+        let waits = rows(&traced.file, "wait");
+        let waits: Vec<&Value> = waits.values().flatten().copied().collect();
+        assert_eq!((waits.len(), &waits[0]["args"]["not finished"]), (1, &true.into()), "{schedule}: {waits:?}");
+        let end = events(&traced.file).iter().filter(|event| event["ph"] == "X").map(|event| span(event).1);
+        assert!(span(waits[0]).1 >= end.fold(0.0, f64::max), "{schedule}: {waits:?}");
+        assert!(traced.told.contains("2 tasks never started"), "{}", traced.told);
+    }
+}
+
+#[test]
+fn a_number_that_is_used_again_is_another_stream() {
+    let (_place, program) = built::program("trace");
+    let traced = trace(&program, "threads", &["devices"]);
+    assert_eq!(traced.output.status.code(), Some(7), "{}", traced.told);
+    let mut devices: BTreeMap<u64, u64> = BTreeMap::new();
+    for line in traced.numbers[0]["streams"].as_array().unwrap() {
+        *devices.entry(line["device"].as_u64().unwrap()).or_default() += line["bytes"].as_u64().unwrap();
+    }
+    assert_eq!(devices, BTreeMap::from([(0, 8192), (1, 8192)]), "{}", traced.told);
+    let names: BTreeSet<u64> = events(&traced.file)
+        .iter()
+        .filter(|event| event["name"] == "process_name")
+        .map(|event| event["pid"].as_u64().unwrap())
+        .collect();
+    assert!(rows(&traced.file, "task").keys().all(|(process, _)| names.contains(process)), "{names:?}");
+}
+
+#[test]
+fn leaving_from_a_signal_handler_neither_hangs_nor_loses_the_trace() {
+    let (place, program) = built::program("trace");
+    let file = place.path().join("trace.json");
+    for _ in 0..10 {
+        let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
+            .args([Path::new("trace"), Path::new("-o"), &file, Path::new("--")])
+            .args(["timeout", "30"])
+            .arg(&program)
+            .arg("interrupted")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(9), "{told}");
+        assert!(told.contains("aclrtGetDeviceCount"), "{told}");
+    }
 }
 
 #[test]
@@ -216,6 +279,10 @@ fn mistakes_are_told_before_the_program_runs() {
     let (code, told) = softacl(&["trace", "-o", "/nowhere/trace.json", "--", "true"], none);
     assert!(code == Some(1) && told.contains("could not write /nowhere/trace.json"), "{told}");
     let (code, told) = softacl(&["trace", "-o", "-", "--json", "-", "--", "true"], none);
+    assert!(code == Some(1) && told.contains("two reports in one file"), "{told}");
+    let place = tempfile::tempdir().unwrap();
+    let [file, same] = ["trace.json", "./trace.json"].map(|name| place.path().join(name).display().to_string());
+    let (code, told) = softacl(&["trace", "-o", &file, "--json", &same, "--", "true"], none);
     assert!(code == Some(1) && told.contains("two reports in one file"), "{told}");
     let (code, told) = softacl(&["trace", "-o", "/dev/null", "--", "/nowhere/program"], none);
     assert!(code == Some(1) && told.contains("could not run /nowhere/program"), "{told}");

@@ -113,8 +113,8 @@ pub trait Probe: Send + Sync {
     fn attached(&self, pinned: Window);
     /// The calling thread has entered a function of the interface.
     fn entered(&self, function: &'static str);
-    /// The calling thread leaves the function that it entered last.
-    fn left(&self);
+    /// The calling thread leaves the function that it entered last, with this code.
+    fn left(&self, code: i32);
     /// The function that the calling thread is in has failed.
     fn refused(&self, function: &'static str, error: &Error);
     /// The program said that it is finished with the interface.
@@ -141,7 +141,8 @@ pub trait Probe: Send + Sync {
 
     /// The calling thread touches memory now, ordered with no stream.
     fn acting(&self, name: &'static str, touches: &[Touch]);
-    fn acted(&self, touches: &[Touch]);
+    /// It has, or could not.
+    fn acted(&self, touches: &[Touch], is_done: bool);
 
     fn allocated(&self, place: Place, start: usize, size: usize);
     /// Before the range can be used again.
@@ -241,7 +242,7 @@ impl Machine {
         let Some(probe) = self.probe() else { return run() };
         probe.acting(name, touches);
         let result = run();
-        probe.acted(touches);
+        probe.acted(touches, result.is_ok());
         result
     }
 

@@ -5,7 +5,7 @@
 //! its own whose threads are streams.
 
 use crate::book::Load;
-use crate::story::{Act, Call, Span, Story, Task};
+use crate::story::{Act, Call, Lane, Span, Story, Task};
 use crate::summary::Summary;
 use serde::Serialize;
 use std::io;
@@ -17,6 +17,8 @@ pub(crate) const HEAD: &str = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
 pub(crate) const TAIL: &str = "],\"softacl\":";
 /// Process ids of Linux are smaller.
 const PROCESSES: u64 = 1 << 22;
+/// Streams of graphs come behind those of the program, which may get their numbers.
+const INNER: u32 = 1 << 20;
 /// Times count from the last multiple of this: two processes agree, and a number with nanoseconds still fits a
 /// double.
 const ERA: Duration = Duration::from_secs(1_000_000);
@@ -72,19 +74,19 @@ struct Details {
     runner: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<i32>,
-    /// It did when the program ended.
-    #[serde(rename = "still running", skip_serializing_if = "Option::is_none")]
+    /// When the program ended, or when its stream was emptied.
+    #[serde(rename = "not finished", skip_serializing_if = "Option::is_none")]
     is_running: Option<bool>,
 }
 
 impl Details {
     /// What was moved, if anything.
-    fn of(load: Load, span: Span) -> Details {
+    fn of(load: Load, is_done: bool, span: Span) -> Details {
         if load.entries == 0 {
             return Details::default();
         }
         // Bytes in a ns are GB in a second.
-        let rate = (span.ns() > 0).then(|| (load.bytes as f64 / span.ns() as f64 * 100.0).round() / 100.0);
+        let rate = (is_done && span.ns() > 0).then(|| (load.bytes as f64 / span.ns() as f64 * 100.0).round() / 100.0);
         let (bytes, entries, route) = (Some(load.bytes), Some(load.entries), Some(load.route.to_string()));
         Details { bytes, entries, route, rate, ..Details::default() }
     }
@@ -159,6 +161,10 @@ impl<W: io::Write> Page<'_, W> {
         self.process + PROCESSES * (1 + u64::from(device))
     }
 
+    fn row(&self, lane: Lane) -> Place {
+        Place { pid: self.device(lane.device), tid: lane.stream + if lane.is_inner { INNER } else { 0 } }
+    }
+
     fn micros(&self, ns: u64) -> f64 {
         micros(self.zero + ns)
     }
@@ -178,14 +184,12 @@ impl<W: io::Write> Page<'_, W> {
         for (index, thread) in story.threads.iter().enumerate() {
             self.name("thread_name", self.thread(story, index), Name { name: &thread.name })?;
         }
-        for (stream, tasks) in story.streams() {
-            let device = tasks[0].device;
-            let row = Place { pid: self.device(device), tid: stream };
-            let what = if story.lanes.contains(&stream) { "graph stream" } else { "stream" };
+        for lane in story.lanes().into_keys() {
+            let (device, row) = (lane.device, self.row(lane));
             self.name("process_name", row, Name { name: &format!("device {device}, process {}", self.process) })?;
             self.name("process_sort_index", row, Position { sort_index: 1 + u64::from(device) })?;
-            self.name("thread_name", row, Name { name: &format!("{what} {stream}") })?;
-            self.name("thread_sort_index", row, Position { sort_index: stream.into() })?;
+            self.name("thread_name", row, Name { name: &lane.to_string() })?;
+            self.name("thread_sort_index", row, Position { sort_index: row.tid.into() })?;
         }
         Ok(())
     }
@@ -212,17 +216,17 @@ impl<W: io::Write> Page<'_, W> {
     }
 
     fn act(&mut self, story: &Story, act: &Act) -> io::Result<()> {
-        let details = Details::of(act.load, act.span);
+        let details = Details::of(act.load, act.is_done, act.span);
         self.slice(&title(act.name, act.load), "copy", self.thread(story, act.thread), act.span, details)
     }
 
     /// Writes a task and the arrows to it. Returns when it was over.
     fn task(&mut self, story: &Story, stream: u32, sequence: u64, task: &Task, before: u64) -> io::Result<Option<u64>> {
-        let Some(mut span) = task.span(story.end) else { return Ok(None) };
+        let Some(mut span) = task.span(story.end).or(task.held) else { return Ok(None) };
         if task.is_wait {
             span.start = task.submitted.max(before).min(span.start);
         }
-        let row = Place { pid: self.device(task.device), tid: stream };
+        let row = self.row(task.lane);
         let submitter = self.thread(story, task.submitter);
         let started = task.started.unwrap_or(span.start);
         let details = Details {
@@ -232,7 +236,7 @@ impl<W: io::Write> Page<'_, W> {
             runner: task.runner.map(|thread| story.threads[thread].id),
             code: Some(task.code).filter(|code| *code != 0),
             is_running: task.finished.is_none().then_some(true),
-            ..Details::of(task.load, span)
+            ..Details::of(task.load, task.is_done(), span)
         };
         let kind = if task.is_wait { "wait" } else { "task" };
         self.slice(&title(task.name, task.load), kind, row, span, details)?;
@@ -242,7 +246,7 @@ impl<W: io::Write> Page<'_, W> {
             && let Some(earlier) = story.tasks.get(&(at.stream, at.sequence))
             && let Some(their) = earlier.span(story.end)
         {
-            let from = Place { pid: self.device(earlier.device), tid: at.stream };
+            let from = self.row(earlier.lane);
             self.arrow("after", &id, (from, their.last()), (row, span.last().max(their.last())))?;
         }
         Ok(Some(span.end))

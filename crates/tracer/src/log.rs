@@ -1,25 +1,27 @@
 //! Facts with their times, written down by the thread that tells them.
 //!
-//! Each thread has a log of its own, so that threads do not wait for each other. What is kept has a limit;
-//! the first facts stay, and how many came after them is counted.
+//! Each thread has a page of its own that only it writes, and nobody ever waits for a page: whoever reads sees
+//! what is there, also when the writer was interrupted in the middle of a record and never comes back. What is
+//! kept has a limit; the first facts stay, and how many came after them is counted.
 
 use crate::book::Load;
 use softacl_engine::probe::Moment;
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fact {
     Entered(&'static str),
-    Left,
-    /// The call that the thread is in failed with this code.
-    Refused(i32),
+    /// The call is over, with this code.
+    Left(i32),
     Submitted {
         at: Moment,
         name: &'static str,
         device: u32,
+        /// It is a step of a graph, on a stream that no program sees.
+        is_step: bool,
     },
     /// What the task that was submitted just now moves.
     Moves(Load),
@@ -32,10 +34,9 @@ pub(crate) enum Fact {
     Failed(Moment, i32),
     /// Everything up to here that has not started never will.
     Dropped(Moment),
-    /// Streams that run the steps of a graph.
-    Lane(u32),
     Acting(&'static str, Load),
-    Acted,
+    /// Whether it went well.
+    Acted(bool),
     /// An asynchronous call has waited for so many ns.
     Paused(u64),
     /// Bytes in use on a device.
@@ -49,12 +50,65 @@ pub(crate) struct Record {
     pub(crate) fact: Fact,
 }
 
+/// The first chunk of a page has so many records, each further one twice as many as the one before.
+const FIRST: usize = 16;
+const CHUNKS: usize = 28;
+
+type Chunk = Box<[OnceLock<Record>]>;
+
 /// The log of a thread.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) thread: u32,
     pub(crate) name: String,
-    records: Mutex<Vec<Record>>,
+    chunks: [OnceLock<Chunk>; CHUNKS],
+    len: AtomicUsize,
+}
+
+impl Page {
+    fn new() -> Page {
+        let chunks = [const { OnceLock::new() }; CHUNKS];
+        Page { thread: thread_id(), name: thread_name(), chunks, len: AtomicUsize::new(0) }
+    }
+
+    /// Adds a record; by the thread of the page alone. `false`: there is no memory for it.
+    fn write(&self, record: Record) -> bool {
+        let index = self.len.load(Ordering::Relaxed);
+        let (chunk, place) = locate(index);
+        let Some(slot) = self.chunks.get(chunk) else { return false };
+        if slot.get().is_none() {
+            let Some(fresh) = chunk_of(FIRST << chunk) else { return false };
+            let _ = slot.set(fresh);
+        }
+        if let Some(place) = slot.get().and_then(|chunk| chunk.get(place)) {
+            let _ = place.set(record);
+        }
+        self.len.store(index + 1, Ordering::Release);
+        true
+    }
+
+    /// What was written up to now.
+    fn records(&self) -> Vec<Record> {
+        let at = |index| {
+            let (chunk, place) = locate(index);
+            self.chunks.get(chunk)?.get()?.get(place)?.get().copied()
+        };
+        (0..self.len.load(Ordering::Acquire)).filter_map(at).collect()
+    }
+}
+
+/// The chunk of a record, and its place there.
+fn locate(index: usize) -> (usize, usize) {
+    let chunk = (index / FIRST + 1).ilog2() as usize;
+    (chunk, index - FIRST * ((1 << chunk) - 1))
+}
+
+/// Memory for so many records, if there is any.
+fn chunk_of(len: usize) -> Option<Chunk> {
+    let mut places = Vec::new();
+    places.try_reserve_exact(len).ok()?;
+    places.resize_with(len, OnceLock::new);
+    Some(places.into_boxed_slice())
 }
 
 #[derive(Debug)]
@@ -65,6 +119,7 @@ pub(crate) struct Log {
     limit: u64,
     /// Facts that were told, kept or not.
     told: AtomicU64,
+    left_out: AtomicU64,
 }
 
 /// What was written down.
@@ -81,6 +136,8 @@ thread_local! {
 }
 
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
+/// What a fact takes until it is a line of a file, on the safe side.
+const NEEDED: usize = 512;
 
 impl Log {
     pub(crate) fn new(limit: u64) -> Log {
@@ -90,6 +147,7 @@ impl Log {
             pages: Mutex::default(),
             limit,
             told: AtomicU64::new(0),
+            left_out: AtomicU64::new(0),
         }
     }
 
@@ -99,45 +157,72 @@ impl Log {
 
     pub(crate) fn write<const N: usize>(&self, facts: [Fact; N]) {
         // All of them or none: they belong together.
-        if self.told.fetch_add(N as u64, Ordering::Relaxed) + N as u64 > self.limit {
-            return;
-        }
-        let page = self.page();
-        let mut records = lock(&page.records);
+        let is_kept = self.told.fetch_add(N as u64, Ordering::Relaxed) + N as u64 <= self.limit;
         let ns = self.now();
-        records.extend(facts.map(|fact| Record { ns, fact }));
+        let is_written =
+            is_kept && self.with_page(|page| facts.into_iter().all(|fact| page.write(Record { ns, fact })));
+        if !is_written {
+            // Nothing more after the first gap: a story has an end, not holes.
+            self.told.store(self.limit, Ordering::Relaxed);
+            self.left_out.fetch_add(N as u64, Ordering::Relaxed);
+        }
     }
 
-    fn page(&self) -> Arc<Page> {
-        let mine = |pages: &RefCell<Vec<(u64, Arc<Page>)>>| {
+    fn with_page<R>(&self, then: impl Fn(&Page) -> R) -> R {
+        let known = PAGES.try_with(|pages| {
             let mut pages = pages.borrow_mut();
             if let Some((_, page)) = pages.iter().find(|(number, _)| *number == self.number) {
-                return Arc::clone(page);
+                return then(page);
             }
             let page = self.open();
             pages.push((self.number, Arc::clone(&page)));
-            page
-        };
-        // A thread that is about to end may have no thread-local memory any more.
-        PAGES.try_with(mine).unwrap_or_else(|_| self.open())
+            then(&page)
+        });
+        // A thread that is about to end has no thread-local memory any more, but its page is still there.
+        known.unwrap_or_else(|_| {
+            let thread = thread_id();
+            let found = lock(&self.pages).iter().rev().find(|page| page.thread == thread).cloned();
+            then(&found.unwrap_or_else(|| self.open()))
+        })
     }
 
     fn open(&self) -> Arc<Page> {
-        let page = Arc::new(Page { thread: thread_id(), name: thread_name(), records: Mutex::default() });
+        let page = Arc::new(Page::new());
         lock(&self.pages).push(Arc::clone(&page));
         page
     }
 
-    /// Everything up to now. Threads that go on write further.
-    pub(crate) fn read(&self) -> Written {
+    /// Everything up to now. Threads that go on write further. `None`: there is no memory for it, or a thread was
+    /// interrupted for good while it opened its page.
+    pub(crate) fn read(&self) -> Option<Written> {
         let end = self.now();
-        let copy = |page: &Arc<Page>| (Arc::clone(page), lock(&page.records).clone());
-        let pages = lock(&self.pages).iter().map(copy).collect();
-        Written { pages, left_out: self.told.load(Ordering::Relaxed).saturating_sub(self.limit), end }
+        let pages = self.patient()?.clone();
+        let count: usize = pages.iter().map(|page| page.len.load(Ordering::Relaxed)).sum();
+        // Whoever allocates a little at a time is ended when there is no more.
+        Vec::<u8>::new().try_reserve_exact(count * NEEDED).ok()?;
+        let read = |page: Arc<Page>| {
+            let records = page.records();
+            (page, records)
+        };
+        let pages = pages.into_iter().map(read).collect();
+        Some(Written { pages, left_out: self.left_out.load(Ordering::Relaxed), end })
+    }
+
+    /// The list of pages. The thread that holds it may be this one, under the signal handler that ends the process.
+    fn patient(&self) -> Option<MutexGuard<'_, Vec<Arc<Page>>>> {
+        let until = Instant::now() + std::time::Duration::from_millis(200);
+        loop {
+            match self.pages.try_lock() {
+                Ok(pages) => return Some(pages),
+                Err(TryLockError::Poisoned(pages)) => return Some(pages.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() > until => return None,
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
     }
 }
 
-/// A panic of another thread leaves a log that is whole.
+/// A panic of another thread leaves a list that is whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -156,35 +241,64 @@ fn thread_name() -> String {
     // SAFETY: writes at most 16 bytes, with a zero at the end.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-    String::from_utf8_lossy(&name[..end]).into_owned()
+    // It goes to terminals.
+    String::from_utf8_lossy(&name[..end]).replace(char::is_control, "?")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn facts(written: &Written) -> Vec<Vec<Fact>> {
+        written.pages.iter().map(|(_, records)| records.iter().map(|record| record.fact).collect()).collect()
+    }
+
     #[test]
     fn a_record_is_as_large_as_the_documents_say() {
-        assert_eq!(size_of::<Record>(), 56);
+        assert_eq!(size_of::<OnceLock<Record>>(), 64);
+    }
+
+    #[test]
+    fn records_have_places_in_chunks_that_double() {
+        assert_eq!(
+            [0, 15, 16, 47, 48, 111, 112].map(locate),
+            [(0, 0), (0, 15), (1, 0), (1, 31), (2, 0), (2, 63), (3, 0)]
+        );
+        let log = Log::new(10_000);
+        for time in 0..5000 {
+            log.write([Fact::Paused(time)]);
+        }
+        let expected: Vec<Fact> = (0..5000).map(Fact::Paused).collect();
+        assert_eq!(facts(&log.read().unwrap()), [expected]);
     }
 
     #[test]
     fn each_thread_has_a_page_and_the_first_facts_stay() {
         let log = Log::new(5);
-        log.write([Fact::Entered("a"), Fact::Left]);
+        log.write([Fact::Entered("a"), Fact::Left(0)]);
         std::thread::scope(|scope| {
             scope.spawn(|| log.write([Fact::Entered("b")]));
         });
-        log.write([Fact::Entered("c"), Fact::Left]);
-        log.write([Fact::Left, Fact::Left]);
-        let written = log.read();
-        let facts: Vec<Vec<Fact>> =
-            written.pages.iter().map(|(_, records)| records.iter().map(|record| record.fact).collect()).collect();
-        assert_eq!(facts[0], [Fact::Entered("a"), Fact::Left, Fact::Entered("c"), Fact::Left]);
-        assert_eq!(facts[1], [Fact::Entered("b")]);
-        assert_eq!(written.left_out, 2);
+        log.write([Fact::Entered("c"), Fact::Left(0)]);
+        log.write([Fact::Left(1), Fact::Left(2)]);
+        log.write([Fact::Left(3)]);
+        let written = log.read().unwrap();
+        let left = Fact::Left(0);
+        assert_eq!(
+            facts(&written),
+            [vec![Fact::Entered("a"), left, Fact::Entered("c"), left], vec![Fact::Entered("b")]]
+        );
+        assert_eq!(written.left_out, 3);
         assert_ne!(written.pages[0].0.thread, written.pages[1].0.thread);
         let times: Vec<u64> = written.pages[0].1.iter().map(|record| record.ns).collect();
         assert!(times.is_sorted() && *times.last().unwrap() <= written.end);
+    }
+
+    #[test]
+    fn a_list_that_is_held_for_good_is_not_waited_for() {
+        let log = Log::new(5);
+        log.write([Fact::Left(0)]);
+        let _held = lock(&log.pages);
+        assert!(log.read().is_none());
     }
 }

@@ -3,7 +3,8 @@
 use crate::book::Load;
 use crate::log::{Fact, Record, Written};
 use softacl_engine::probe::Moment;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::fmt;
 
 #[derive(Debug, Default)]
 pub(crate) struct Story {
@@ -12,8 +13,6 @@ pub(crate) struct Story {
     pub(crate) acts: Vec<Act>,
     /// By stream, in the order of their numbers.
     pub(crate) tasks: BTreeMap<(u32, u64), Task>,
-    /// Streams that run steps of graphs.
-    pub(crate) lanes: BTreeSet<u32>,
     /// Time, device and bytes in use.
     pub(crate) memory: Vec<(u64, u32, u64)>,
     pub(crate) start: u64,
@@ -58,12 +57,28 @@ pub(crate) struct Act {
     pub(crate) name: &'static str,
     pub(crate) load: Load,
     pub(crate) span: Span,
+    pub(crate) is_done: bool,
+}
+
+/// A stream as a row: its number may be used again, on another device or by a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Lane {
+    pub(crate) device: u32,
+    /// It runs steps of graphs, and no program sees it.
+    pub(crate) is_inner: bool,
+    pub(crate) stream: u32,
+}
+
+impl fmt::Display for Lane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", if self.is_inner { "graph stream" } else { "stream" }, self.stream)
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) name: &'static str,
-    pub(crate) device: u32,
+    pub(crate) lane: Lane,
     pub(crate) load: Load,
     pub(crate) submitted: u64,
     /// The thread that submitted it, and the one that ran it.
@@ -75,7 +90,10 @@ pub(crate) struct Task {
     /// It is a wait, or the run of a graph: what it takes is the time of others.
     pub(crate) is_wait: bool,
     pub(crate) after: Option<Moment>,
-    pub(crate) is_dropped: bool,
+    /// When it was thrown away before it could start.
+    pub(crate) dropped: Option<u64>,
+    /// When its stream stood at it, if it is a wait that never ended.
+    pub(crate) held: Option<Span>,
 }
 
 impl Task {
@@ -83,6 +101,11 @@ impl Task {
     pub(crate) fn span(&self, end: u64) -> Option<Span> {
         let start = self.started?;
         Some(Span { start, end: self.finished.unwrap_or(end).max(start) })
+    }
+
+    /// Whether its bytes have arrived.
+    pub(crate) fn is_done(&self) -> bool {
+        self.finished.is_some() && self.code == 0
     }
 
     /// When it kept the stream busy with bytes or a function, not with waiting.
@@ -113,7 +136,8 @@ impl Story {
             records.iter().for_each(|record| story.tell_task(thread, *record));
         }
         pages.iter().flat_map(|(_, records)| records).for_each(|record| story.tell_dropped(*record));
-        story.memory.sort_unstable();
+        story.tell_held();
+        story.memory.sort_by_key(|(ns, ..)| *ns);
         story.calls.sort_by_key(|call| (call.span.start, std::cmp::Reverse(call.span.end)));
         story
     }
@@ -127,30 +151,23 @@ impl Story {
             let span = Span { start: ns, end: self.end };
             match fact {
                 Fact::Entered(function) => open.push(Call { thread, function, span, code: 0, paused: 0 }),
-                Fact::Left => self.calls.extend(open.pop().map(|call| call.until(ns))),
-                Fact::Refused(code) => {
-                    if let Some(call) = open.last_mut() {
-                        call.code = code;
-                    }
-                }
+                Fact::Left(code) => self.calls.extend(open.pop().map(|call| call.until(ns, code))),
                 Fact::Paused(time) => {
                     if let Some(call) = open.last_mut() {
                         call.paused += time;
                     }
                 }
-                Fact::Acting(name, load) => act = Some(Act { thread, name, load, span }),
-                Fact::Acted => {
-                    self.acts.extend(act.take().map(|act| Act { span: Span { end: ns, ..act.span }, ..act }));
+                Fact::Acting(name, load) => act = Some(Act { thread, name, load, span, is_done: false }),
+                Fact::Acted(is_done) => {
+                    let over = |act: Act| Act { span: Span { end: ns, ..act.span }, is_done, ..act };
+                    self.acts.extend(act.take().map(over));
                 }
                 Fact::Memory(device, bytes) => self.memory.push((ns, device, bytes)),
-                Fact::Lane(stream) => {
-                    self.lanes.insert(stream);
-                }
-                Fact::Submitted { at, name, device } => {
+                Fact::Submitted { at, name, device, is_step } => {
                     newest = Some(at);
                     let task = Task {
                         name,
-                        device,
+                        lane: Lane { device, is_inner: is_step, stream: at.stream },
                         load: Load::default(),
                         submitted: ns,
                         submitter: thread,
@@ -160,7 +177,8 @@ impl Story {
                         code: 0,
                         is_wait: false,
                         after: None,
-                        is_dropped: false,
+                        dropped: None,
+                        held: None,
                     };
                     self.tasks.insert((at.stream, at.sequence), task);
                 }
@@ -196,7 +214,28 @@ impl Story {
     fn tell_dropped(&mut self, Record { ns, fact }: Record) {
         let Fact::Dropped(at) = fact else { return };
         for (_, task) in self.tasks.range_mut((at.stream, 0)..=(at.stream, at.sequence)) {
-            task.is_dropped |= task.started.is_none() && task.submitted <= ns;
+            if task.started.is_none() && task.submitted <= ns {
+                task.dropped.get_or_insert(ns);
+            }
+        }
+    }
+
+    /// A stream that stood at a wait until the end, or until somebody emptied it, is shown standing there.
+    fn tell_held(&mut self) {
+        let (mut current, mut reached, mut held) = (None, 0, None);
+        for ((stream, _), task) in &mut self.tasks {
+            if current != Some(*stream) {
+                (current, reached, held) = (Some(*stream), 0, None);
+            }
+            if let Some(start) = task.started {
+                reached = task.finished.unwrap_or(start);
+                held = task.finished.is_none().then_some(self.end);
+            } else if held.is_none_or(|until| task.submitted >= until) {
+                let start = task.submitted.max(reached);
+                let end = task.dropped.unwrap_or(self.end).max(start);
+                task.held = task.is_wait.then_some(Span { start, end });
+                held = Some(end);
+            }
         }
     }
 
@@ -208,17 +247,17 @@ impl Story {
     }
 
     /// The streams that had tasks, and what they had.
-    pub(crate) fn streams(&self) -> BTreeMap<u32, Vec<&Task>> {
-        let mut streams: BTreeMap<u32, Vec<&Task>> = BTreeMap::new();
-        for ((stream, _), task) in &self.tasks {
-            streams.entry(*stream).or_default().push(task);
+    pub(crate) fn lanes(&self) -> BTreeMap<Lane, Vec<&Task>> {
+        let mut lanes: BTreeMap<Lane, Vec<&Task>> = BTreeMap::new();
+        for task in self.tasks.values() {
+            lanes.entry(task.lane).or_default().push(task);
         }
-        streams
+        lanes
     }
 }
 
 impl Call {
-    fn until(self, end: u64) -> Call {
-        Call { span: Span { end, ..self.span }, ..self }
+    fn until(self, end: u64, code: i32) -> Call {
+        Call { span: Span { end, ..self.span }, code, ..self }
     }
 }

@@ -1,12 +1,14 @@
 //! A story in numbers: what a reader wants to know before looking at the timeline.
 
 use crate::book::Route;
-use crate::story::{Span, Story, Task};
+use crate::story::{Lane, Span, Story, Task};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How finely rows are resolved.
 pub const COLUMNS: usize = 600;
+/// Threads at most, and streams.
+const ROWS: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -29,6 +31,8 @@ pub struct Summary {
     /// Asynchronous calls that have waited.
     pub pauses: Vec<Pauses>,
     pub rows: Vec<Row>,
+    /// Threads and streams that are not among the rows, because others were busier.
+    pub more_rows: u64,
     /// Facts beyond the limit.
     pub left_out: u64,
 }
@@ -85,22 +89,24 @@ pub struct Row {
 impl Summary {
     pub(crate) fn of(story: &Story) -> Summary {
         let tasks = || story.tasks.values();
-        let moved = tasks().filter(|task| task.finished.is_some() && task.code == 0).map(|task| task.load.bytes);
+        let moved = tasks().filter(|task| task.is_done()).map(|task| task.load.bytes);
         let moving = moving(story);
+        let (rows, more_rows) = rows(story);
         Summary {
             process: std::process::id(),
             ns: story.end - story.start,
             tasks: tasks().count() as u64,
             failed: tasks().filter(|task| task.code != 0).count() as u64,
             never_started: tasks().filter(|task| task.started.is_none()).count() as u64,
-            bytes: moved.chain(story.acts.iter().map(|act| act.load.bytes)).sum(),
+            bytes: moved.chain(story.acts.iter().filter(|act| act.is_done).map(|act| act.load.bytes)).sum(),
             moving_ns: covered(&moving, 1),
             together_ns: covered(&moving, 2),
             streams: streams(story),
             routes: routes(story),
             calls: calls(story),
             pauses: pauses(story),
-            rows: rows(story),
+            rows,
+            more_rows,
             left_out: story.left_out,
         }
     }
@@ -108,8 +114,8 @@ impl Summary {
 
 /// When bytes moved: of each stream and each thread, in no order.
 fn moving(story: &Story) -> Vec<Span> {
-    let tasks = story.tasks.values().filter(|task| task.load.bytes > 0);
-    let acts = story.acts.iter().filter(|act| act.load.bytes > 0);
+    let tasks = story.tasks.values().filter(|task| task.load.bytes > 0 && task.code == 0);
+    let acts = story.acts.iter().filter(|act| act.load.bytes > 0 && act.is_done);
     tasks.filter_map(|task| task.busy(story.end)).chain(acts.map(|act| act.span)).collect()
 }
 
@@ -129,30 +135,31 @@ fn covered(spans: &[Span], depth: i64) -> u64 {
 }
 
 fn streams(story: &Story) -> Vec<StreamLine> {
-    let line = |(stream, tasks): (u32, Vec<&Task>)| {
+    let line = |(lane, tasks): (Lane, Vec<&Task>)| {
         let busy = || tasks.iter().filter_map(|task| task.busy(story.end)).map(Span::ns);
         let mut queued: Vec<u64> =
             tasks.iter().filter_map(|task| Some(task.started?.saturating_sub(task.submitted))).collect();
         queued.sort_unstable();
         StreamLine {
-            stream,
-            device: tasks[0].device,
-            is_lane: story.lanes.contains(&stream),
+            stream: lane.stream,
+            device: lane.device,
+            is_lane: lane.is_inner,
             tasks: tasks.len() as u64,
             failed: tasks.iter().filter(|task| task.code != 0).count() as u64,
-            bytes: tasks.iter().filter(|task| task.finished.is_some()).map(|task| task.load.bytes).sum(),
+            bytes: tasks.iter().filter(|task| task.is_done()).map(|task| task.load.bytes).sum(),
             busy_ns: busy().sum(),
             queued_median_ns: queued.get(queued.len() / 2).copied().unwrap_or(0),
             longest_ns: busy().max().unwrap_or(0),
         }
     };
-    story.streams().into_iter().map(line).collect()
+    story.lanes().into_iter().map(line).collect()
 }
 
 fn routes(story: &Story) -> Vec<RouteLine> {
-    let tasks = story.tasks.values().filter(|task| task.load.entries > 0);
+    let tasks = story.tasks.values().filter(|task| task.load.entries > 0 && task.is_done());
     let tasks = tasks.filter_map(|task| Some((task.name, task.load, task.busy(story.end)?)));
-    let acts = story.acts.iter().filter(|act| act.load.entries > 0).map(|act| (act.name, act.load, act.span));
+    let acts =
+        story.acts.iter().filter(|act| act.load.entries > 0 && act.is_done).map(|act| (act.name, act.load, act.span));
     let mut lines: BTreeMap<(&str, Route), RouteLine> = BTreeMap::new();
     for (name, load, span) in tasks.chain(acts) {
         let fresh = || RouteLine { operation: name.to_owned(), route: load.route, count: 0, bytes: 0, ns: 0 };
@@ -192,22 +199,33 @@ fn pauses(story: &Story) -> Vec<Pauses> {
     lines.into_values().collect()
 }
 
-fn rows(story: &Story) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (index, thread) in story.threads.iter().enumerate() {
-        let calls: Vec<Span> = story.calls.iter().filter(|call| call.thread == index).map(|call| call.span).collect();
-        if !calls.is_empty() {
-            let name = format!("{} ({})", thread.name, thread.id);
-            rows.push(Row { name, is_stream: false, busy: columns(story, calls) });
-        }
+/// The busiest threads and streams, in their own order, and how many there are beside them.
+fn rows(story: &Story) -> (Vec<Row>, u64) {
+    let mut calls: Vec<Vec<Span>> = vec![Vec::new(); story.threads.len()];
+    for call in &story.calls {
+        calls[call.thread].push(call.span);
     }
-    for (stream, tasks) in story.streams() {
-        let what = if story.lanes.contains(&stream) { "graph stream" } else { "stream" };
-        let name = format!("{what} {stream}, device {}", tasks[0].device);
+    let name = |index: usize| format!("{} ({})", story.threads[index].name, story.threads[index].id);
+    let threads = calls.into_iter().enumerate().filter(|(_, spans)| !spans.is_empty());
+    let threads = threads.map(|(index, spans)| (name(index), spans)).collect();
+    let lane = |(lane, tasks): (Lane, Vec<&Task>)| {
         let spans = tasks.iter().filter_map(|task| task.busy(story.end)).collect();
-        rows.push(Row { name, is_stream: true, busy: columns(story, spans) });
-    }
-    rows
+        (format!("{lane}, device {}", lane.device), spans)
+    };
+    let (threads, more_threads) = busiest(story, threads, false);
+    let (lanes, more_lanes) = busiest(story, story.lanes().into_iter().map(lane).collect(), true);
+    (threads.into_iter().chain(lanes).collect(), more_threads + more_lanes)
+}
+
+fn busiest(story: &Story, rows: Vec<(String, Vec<Span>)>, is_stream: bool) -> (Vec<Row>, u64) {
+    let more = rows.len().saturating_sub(ROWS) as u64;
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(rows[*index].1.iter().map(|span| span.ns()).sum::<u64>()));
+    order.truncate(ROWS);
+    order.sort_unstable();
+    let mut rows: Vec<Option<(String, Vec<Span>)>> = rows.into_iter().map(Some).collect();
+    let chosen = order.into_iter().filter_map(|index| rows[index].take());
+    (chosen.map(|(name, spans)| Row { name, is_stream, busy: columns(story, spans) }).collect(), more)
 }
 
 /// How much of each column the spans cover, which may lie in each other.

@@ -1,23 +1,29 @@
 //! The observer: every fact that belongs on a timeline goes to the log.
 
-use crate::book::Book;
+use crate::book::{Book, Site};
 use crate::chrome;
 use crate::log::{Fact, Log};
 use crate::story::Story;
 use crate::summary::Summary;
 use softacl_engine::probe::{Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
 use softacl_engine::{Error, Place};
+use std::collections::HashSet;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Facts that are kept unless somebody says otherwise: some 220 MB of them.
+/// Facts that are kept unless somebody says otherwise: some 256 MB of them.
 pub const LIMIT: u64 = 4_000_000;
+
+/// What plain copies are called.
+const COPY: &str = "copy";
 
 #[derive(Debug)]
 pub struct Tracer {
     log: Log,
     book: Mutex<Book>,
+    /// Streams that run steps of graphs.
+    lanes: Mutex<HashSet<u32>>,
     /// When the log began, for traces of several processes.
     began: Duration,
 }
@@ -26,12 +32,13 @@ impl Tracer {
     /// An observer that keeps so many facts.
     pub fn new(limit: u64) -> Tracer {
         let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Tracer { log: Log::new(limit), book: Mutex::default(), began }
+        Tracer { log: Log::new(limit), book: Mutex::default(), lanes: Mutex::default(), began }
     }
 
     /// Writes the trace of everything up to now, with the summary at its end.
     pub fn write(&self, to: &mut impl io::Write) -> io::Result<Summary> {
-        let story = Story::of(self.log.read());
+        let none = || io::Error::new(io::ErrorKind::OutOfMemory, "there is no memory left for it");
+        let story = Story::of(self.log.read().ok_or_else(none)?);
         let summary = Summary::of(&story);
         chrome::write(&story, &summary, self.began, to)?;
         Ok(summary)
@@ -39,6 +46,10 @@ impl Tracer {
 
     fn book(&self) -> MutexGuard<'_, Book> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, HashSet<u32>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -55,18 +66,18 @@ impl Probe for Tracer {
         self.log.write([Fact::Entered(function)]);
     }
 
-    fn left(&self) {
-        self.log.write([Fact::Left]);
+    fn left(&self, code: i32) {
+        self.log.write([Fact::Left(code)]);
     }
 
-    fn refused(&self, _function: &'static str, error: &Error) {
-        self.log.write([Fact::Refused(error.code())]);
-    }
+    /// The code comes when the call is left.
+    fn refused(&self, _function: &'static str, _error: &Error) {}
 
     fn finalized(&self, _is_final: bool) {}
 
     fn submitted(&self, task: &Submitted<'_>) {
-        let submitted = Fact::Submitted { at: task.at, name: task.name, device: task.device };
+        let is_step = self.lanes().contains(&task.at.stream);
+        let submitted = Fact::Submitted { at: task.at, name: task.name, device: task.device, is_step };
         match (task.touches, task.after, task.waits_for_a_sign) {
             ([], None, false) => self.log.write([submitted]),
             ([], None, true) => self.log.write([submitted, Fact::Waits(task.at)]),
@@ -74,16 +85,18 @@ impl Probe for Tracer {
                 self.log.write([submitted, Fact::Waits(task.at), Fact::After(task.at, after)]);
             }
             (touches, ..) => {
-                let load = self.book().load(touches);
+                let mut load = self.book().load(touches);
+                // The source of a copy through a buffer of ours was the program's, and has been read.
+                if load.route.source.is_none() && task.name == COPY {
+                    load.route.source = Some(Site::Host);
+                }
                 self.log.write([submitted, Fact::Moves(load)]);
             }
         }
     }
 
     fn launched(&self, lanes: &[u32], join: Option<Moment>) {
-        for lane in lanes {
-            self.log.write([Fact::Lane(*lane)]);
-        }
+        self.lanes().extend(lanes);
         if let Some(join) = join {
             self.log.write([Fact::Waits(join)]);
         }
@@ -120,31 +133,40 @@ impl Probe for Tracer {
         self.log.write([Fact::Acting(name, load)]);
     }
 
-    fn acted(&self, _touches: &[Touch]) {
-        self.log.write([Fact::Acted]);
+    fn acted(&self, _touches: &[Touch], is_done: bool) {
+        self.log.write([Fact::Acted(is_done)]);
     }
 
     fn allocated(&self, place: Place, start: usize, size: usize) {
-        let used = self.book().allocated(place, start, size);
-        if let Some((device, bytes)) = used {
+        // Written while the book is held, so that numbers have the order of their times.
+        let mut book = self.book();
+        if let Some((device, bytes)) = book.allocated(place, start, size) {
             self.log.write([Fact::Memory(device, bytes)]);
         }
     }
 
     fn freed(&self, _place: Place, start: usize) {
-        let used = self.book().freed(start);
-        if let Some((device, bytes)) = used {
+        let mut book = self.book();
+        if let Some((device, bytes)) = book.freed(start) {
             self.log.write([Fact::Memory(device, bytes)]);
         }
     }
 
     fn registered(&self, _start: usize, _size: usize) {}
     fn unregistered(&self, _start: usize) {}
-    fn created(&self, _object: Object) {}
+
+    /// The number may have been that of a stream of a graph.
+    fn created(&self, object: Object) {
+        if let Object::Stream(stream) = object {
+            self.lanes().remove(&stream);
+        }
+    }
+
     fn ending(&self, _object: Object, _by_force: bool) {}
 
     fn cleared(&self, device: u32) {
-        self.book().cleared(device);
+        let mut book = self.book();
+        book.cleared(device);
         self.log.write([Fact::Memory(device, 0)]);
     }
 

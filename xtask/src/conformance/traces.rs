@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 /// Facts that a run keeps: some programs make a million calls.
-pub const LIMIT: &str = "50000";
+pub const LIMIT: &str = "10000";
 /// Times are in us, with three places.
 const TOLERANCE: f64 = 0.0015;
 

@@ -15,6 +15,7 @@ use softacl_tracer::{Joiner, Summary};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -64,6 +65,11 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let html = arguments.html.as_deref().map(output::open).transpose()?;
     let json = arguments.json.as_deref().map(output::open).transpose()?;
 
+    let places = [Some(trace.get_ref()), html.as_ref(), json.as_ref()].into_iter().flatten().map(place);
+    let places: Vec<_> = places.flatten().collect();
+    let is_twice = |index: usize| places[..index].contains(&places[index]);
+    ensure!(!(0..places.len()).any(is_twice), "two reports in one file: their names differ, but it is the same");
+
     let directory = output::directory("softacl-trace-")?;
     let mut command = arguments.machine.command(&arguments.program)?;
     if let Some(schedule) = machine::schedule(arguments.schedule.as_deref())? {
@@ -78,7 +84,7 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let (summaries, notes) = gather(directory.path(), trace).with_context(|| wrong(&arguments.output))?;
     output::tell(text::render(&summaries, &notes, &arguments.output).trim_end());
     if let (Some(mut file), Some(path)) = (json, &arguments.json) {
-        writeln!(file, "{}", serde_json::to_string_pretty(&summaries)?).with_context(|| wrong(path))?;
+        writeln!(file, "{}", serde_json::to_string(&summaries)?).with_context(|| wrong(path))?;
     }
     if let (Some(mut file), Some(path)) = (html, &arguments.html) {
         let program: Vec<_> = arguments.program.iter().map(|word| word.to_string_lossy()).collect();
@@ -106,4 +112,10 @@ fn gather(directory: &Path, to: impl io::Write) -> Result<(Vec<Summary>, Vec<Str
         }
     }
     Ok((joiner.finish()?, notes))
+}
+
+/// Which file it is, if it is an ordinary one: others, such as a terminal, take any number of reports.
+fn place(file: &File) -> Option<(u64, u64)> {
+    let status = file.metadata().ok().filter(|status| status.is_file())?;
+    Some((status.dev(), status.ino()))
 }

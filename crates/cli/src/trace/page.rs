@@ -86,7 +86,16 @@ fn drawing(page: &mut String, summary: &Summary) {
         )
         .expect(TEXT);
     }
-    page.push_str("</svg><figcaption>A bar is as high as the share of its time that the thread was in a call, or that the stream ran a task.</figcaption></figure>\n");
+    let more = match summary.more_rows {
+        0 => String::new(),
+        count => format!(" {count} rows that were less busy are left out."),
+    };
+    writeln!(
+        page,
+        "</svg><figcaption>A bar is as high as the share of its time that the thread was in a call, or that the stream ran a \
+         task.{more}</figcaption></figure>"
+    )
+    .expect(TEXT);
 }
 
 /// The outline of a row: one step for each run of equal columns.

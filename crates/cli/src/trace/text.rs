@@ -10,7 +10,8 @@ use std::path::Path;
 const WIDTH: usize = 60;
 /// Lines of each table at most.
 const LINES: usize = 12;
-const ROWS: usize = 20;
+/// Threads in the timeline at most, and streams.
+const ROWS: usize = 10;
 const TEXT: &str = "text takes text";
 
 pub fn render(summaries: &[Summary], notes: &[String], file: &Path) -> String {
@@ -53,15 +54,17 @@ fn process(text: &mut String, summary: &Summary) {
     }
 }
 
-/// One character for each part of the time, as high as the row was busy.
+/// One character for each part of the time, as high as the row was busy. Streams are seen beside any number of threads.
 fn timeline(text: &mut String, summary: &Summary) {
-    let width = summary.rows.iter().take(ROWS).map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let rows = |is_stream| summary.rows.iter().filter(move |row| row.is_stream == is_stream).take(ROWS);
+    let rows: Vec<&Row> = rows(false).chain(rows(true)).collect();
+    let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let end = time(summary.ns);
     writeln!(text, "\n  {:width$} 0{end:>1$}", "", WIDTH + 1, width = width).expect(TEXT);
-    for row in summary.rows.iter().take(ROWS) {
+    for row in &rows {
         writeln!(text, "  {:width$} |{}|", row.name, bar(row), width = width).expect(TEXT);
     }
-    more(text, summary.rows.len(), ROWS);
+    more(text, summary.rows.len() + summary.more_rows as usize, rows.len());
 }
 
 fn bar(row: &Row) -> String {

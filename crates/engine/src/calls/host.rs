@@ -39,9 +39,9 @@ impl Caller<'_> {
     }
 
     /// The program says what code that is not ours touches: in order with a stream, or outside all
-    /// streams and now. Only an observer cares.
+    /// streams and now. Only an observer that guards memory cares.
     pub fn annotate(&self, stream: usize, touch: Touch) -> Result<()> {
-        if self.machine.probe().is_none() {
+        if !self.machine.is_guarded {
             return Ok(());
         }
         let name = if touch.mode == Mode::Read { "read from outside" } else { "write from outside" };

@@ -152,13 +152,16 @@ impl Machine {
     /// Memory of a device. Pools give back what they only keep before there is none.
     pub(crate) fn allocate_on(&self, device: u32, size: usize) -> Result<usize> {
         self.check_condition_of(i64::from(device))?;
-        let bad = self.check_allocation(device, size)?;
         let heap = self.memory.device(device);
         let allocated = heap.allocate(size).or_else(|| {
             self.trim_pools_of(device);
             heap.allocate(size)
         });
         let start = allocated.ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))?;
+        // Rules are about memory that there is.
+        let bad = self.check_allocation(device, size).inspect_err(|_| {
+            heap.free(start, |_| None);
+        })?;
         if self.is_guarded {
             self.poison(start, size);
         }

@@ -48,18 +48,19 @@ impl Caller<'_> {
             )));
         }
         let memory = &self.machine.memory;
-        let (heap, place, bad) = match home {
+        let (heap, place) = match home {
             Home::Device(device) => {
                 self.machine.check_condition_of(device.into())?;
-                let bad = self.machine.check_allocation(device, size)?;
-                (memory.device(device), format!("device {device}"), bad)
+                (memory.device(device), format!("device {device}"))
             }
-            Home::Host | Home::HostNode(_) => (memory.pinned(), "the host".to_owned(), None),
+            Home::Host | Home::HostNode(_) => (memory.pinned(), "the host".to_owned()),
         };
         let aside = heap.set_aside(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
         let none = |error| Error::Feature(format!("physical memory could not be made: {error}"));
         let physical = Physical::create(size, home, attribute).map_err(none)?.charged(aside);
-        lock(&physical.bad).extend(bad);
+        if let Home::Device(device) = home {
+            lock(&physical.bad).extend(self.machine.check_allocation(device, size)?);
+        }
         Ok(memory.handles.hold(&Arc::new(physical)))
     }
 

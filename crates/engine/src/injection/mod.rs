@@ -76,7 +76,13 @@ impl Injection {
         // Nothing can be lost by a call without a device, or with one that there is not.
         let can_lose = || facts().device.is_some_and(|device| device < self.devices as u64);
         for (index, rule) in self.rules.iter().enumerate().filter(|(_, rule)| fits(&rule.point)) {
-            if rule.effect == Effect::Lost && !can_lose() {
+            let is_possible = match rule.effect {
+                Effect::Lost => can_lose(),
+                // Nor can memory go bad behind the end of an allocation.
+                Effect::Ecc(Some(part)) => facts().size.is_some_and(|size| part.offset < size),
+                _ => true,
+            };
+            if !is_possible {
                 continue;
             }
             let Some(time) = rule.takes(&facts) else { continue };

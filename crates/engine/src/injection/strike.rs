@@ -166,7 +166,7 @@ impl Machine {
         }
     }
 
-    /// Device memory is about to be allocated.
+    /// Device memory was allocated. An error takes it back.
     pub(crate) fn check_allocation(&self, device: u32, size: usize) -> Result<Option<Part>> {
         let Some(injection) = self.injection() else { return Ok(None) };
         let facts = || Facts { size: Some(size as u64), device: Some(u64::from(device)), ..Facts::default() };
@@ -297,6 +297,7 @@ fn moving(task: &Task) -> Option<(TaskKind, usize)> {
         Task::Fill { len, .. } => (TaskKind::Fill, *len),
         Task::FillWords { count, .. } => (TaskKind::Fill, 4 * count),
         Task::Reduce(reduction) => (TaskKind::Reduce, reduction.len),
+        Task::Rearrange(rearranged) => (TaskKind::Copy, rearranged.ranges()[1].iter().map(|(_, len)| len).sum()),
         Task::Node { node, .. } => return node.content().with_task(moving),
         _ => return None,
     })

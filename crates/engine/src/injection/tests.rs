@@ -157,6 +157,18 @@ fn a_rule_for_a_device_that_there_is_not_says_why_it_never_fired() {
 }
 
 #[test]
+fn what_is_not_there_cannot_go_bad() {
+    let injection = Injection::new(parse("allocation=ecc 4KiB+64; allocation@2=ecc", WORDS).unwrap(), 2);
+    for size in [1024, 4096, 4097] {
+        let facts = || Facts { size: Some(size), ..Facts::default() };
+        injection.strike(|point| *point == Point::Allocation, facts);
+    }
+    let account: Vec<String> = injection.rules().iter().map(|rule| rule.account(2)).collect();
+    assert_eq!(account[0], "1 allocation, fired once (allocation 1)");
+    assert_eq!(account[1], "3 allocations, fired once (allocation 2)");
+}
+
+#[test]
 fn chances_depend_on_seed_and_number_alone() {
     let fired = |text: &str| {
         let injection = Injection::new(parse(text, WORDS).unwrap(), 2);
