@@ -43,6 +43,20 @@ pub fn rules(text: &str) -> Result<Vec<Rule>, String> {
     }
 }
 
+/// Functions with codes that never ask the rules: they touch no machine, or always fail.
+const UNMET: [&str; 10] = [
+    "aclDestroyDataBuffer",
+    "aclUpdateDataBuffer",
+    "aclrtGetLastError",
+    "aclrtPeekAtLastError",
+    "aclrtGetSymbolAddress",
+    "aclrtGetSymbolSize",
+    "aclrtMemcpyFromSymbol",
+    "aclrtMemcpyFromSymbolAsync",
+    "aclrtMemcpyToSymbol",
+    "aclrtMemcpyToSymbolAsync",
+];
+
 /// Whether rules can be about a function; a star at the end stands for any rest.
 fn known_function(name: &str) -> Result<(), String> {
     if let Some(start) = name.strip_suffix('*') {
@@ -60,6 +74,9 @@ fn known_function(name: &str) -> Result<(), String> {
     }
     if !function.has_code() {
         return Err(format!("{name} returns no code, so it cannot fail"));
+    }
+    if UNMET.contains(&name) {
+        return Err(format!("{name} never asks the machine for anything, so no rule meets it"));
     }
     Ok(())
 }
@@ -112,6 +129,7 @@ mod tests {
             ("@", "@ wants the name of a file of rules behind it, such as @bad-day.rules"),
             (" @ ", "@ wants the name of a file"),
             ("copi=lost", "; did you mean copy?"),
+            ("aclUpdateDataBuffer=100000", "no rule meets it"),
             ("alcrtMalloc=207001", "; did you mean aclrtMalloc?"),
             ("aclrtMallok=207001", "there is no function aclrtMallok; did you mean aclrtMalloc?"),
         ];
