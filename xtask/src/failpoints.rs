@@ -83,7 +83,9 @@ impl Source {
 
     /// Requests and functions.
     fn all() -> Vec<Source> {
-        let can_fail = |function: &&Function| function.has_code() && !matches!(function.state, State::Absent(_));
+        let can_fail = |function: &&Function| {
+            function.has_code() && function.asks_the_machine() && !matches!(function.state, State::Absent(_))
+        };
         let functions = manifest::FUNCTIONS.iter().filter(can_fail);
         let calls = functions.map(|function| Source { kind: CALL, name: function.name, effect: REFUSED });
         Source::requests().chain(calls).collect()

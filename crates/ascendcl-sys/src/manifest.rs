@@ -21,7 +21,24 @@ pub struct Function {
 /// Functions that tell of errors, or answer before there is a runtime: what they return is no code of their own.
 const ANSWERS: [&str; 3] = ["aclrtGetLastError", "aclrtPeekAtLastError", "aclsysGetCANNVersion"];
 
+/// Functions with a code that ask no machine for anything: they change a description, or always refuse.
+const ALONE: [&str; 8] = [
+    "aclDestroyDataBuffer",
+    "aclUpdateDataBuffer",
+    "aclrtGetSymbolAddress",
+    "aclrtGetSymbolSize",
+    "aclrtMemcpyFromSymbol",
+    "aclrtMemcpyFromSymbolAsync",
+    "aclrtMemcpyToSymbol",
+    "aclrtMemcpyToSymbolAsync",
+];
+
 impl Function {
+    /// Whether a machine is asked, so that fault rules can meet the call.
+    pub fn asks_the_machine(&self) -> bool {
+        !ALONE.contains(&self.name)
+    }
+
     /// Whether it returns a code that says how the call went.
     pub fn has_code(&self) -> bool {
         self.prototype.trim_start().starts_with("aclError") && !ANSWERS.contains(&self.name)
