@@ -200,23 +200,23 @@ impl<W: io::Write> Page<'_, W> {
         cat: &'static str,
         Place { pid, tid }: Place,
         span: Span,
-        details: Details,
+        args: Option<Details>,
     ) -> io::Result<()> {
-        let (ts, dur, args) = (Some(self.micros(span.start)), Some(micros(span.ns())), Some(details));
+        let (ts, dur) = (Some(self.micros(span.start)), Some(micros(span.ns())));
         self.line(&Event { cat, pid, tid, ts, dur, args, ..Event::new("X", name) })
     }
 
     fn call(&mut self, story: &Story, call: &Call) -> io::Result<()> {
-        let details = Details {
+        let details = (call.code != 0 || call.paused > 0).then(|| Details {
             code: Some(call.code).filter(|code| *code != 0),
             paused: Some(micros(call.paused)).filter(|time| *time > 0.0),
             ..Details::default()
-        };
+        });
         self.slice(call.function, "call", self.thread(story, call.thread), call.span, details)
     }
 
     fn act(&mut self, story: &Story, act: &Act) -> io::Result<()> {
-        let details = Details::of(act.load, act.is_done, act.span);
+        let details = Some(Details::of(act.load, act.is_done, act.span));
         self.slice(&title(act.name, act.load), "copy", self.thread(story, act.thread), act.span, details)
     }
 
@@ -239,7 +239,7 @@ impl<W: io::Write> Page<'_, W> {
             ..Details::of(task.load, task.is_done(), span)
         };
         let kind = if task.is_wait { "wait" } else { "task" };
-        self.slice(&title(task.name, task.load), kind, row, span, details)?;
+        self.slice(&title(task.name, task.load), kind, row, span, Some(details))?;
         let id = format!("{}.{stream}.{sequence}", self.process);
         self.arrow("submit", &id, (submitter, task.submitted), (row, started))?;
         if let Some(at) = task.after

@@ -282,7 +282,8 @@ impl Memory {
     /// Where memory of ours begins above an address of the program. No range of the program's own reaches so far,
     /// and one that does would write what is somebody else's.
     fn ceiling(&self, address: usize) -> usize {
-        let ours = [self.addresses.0, self.backing.start(), self.pinned_region.start()];
+        // Pinned memory has two addresses when an observer guards it.
+        let ours = [self.addresses.0, self.backing.start(), self.pinned_region.start(), self.pinned.start()];
         let above = ours.into_iter().chain(self.reserved.starts()).filter(|start| *start > address);
         above.min().unwrap_or(usize::MAX)
     }
