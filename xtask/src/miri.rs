@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use std::process::{Command, Stdio};
 
 /// Packages, their tests, and the names of those that it can run; none for all.
-const PARTS: [(&str, &[&str], &[&str]); 4] = [
+const PARTS: [(&str, &[&str], &[&str]); 5] = [
     ("ascendcl", &["--test", "fake"], &[]),
     ("softacl-profiles", &["--lib"], &[]),
     (
@@ -25,6 +25,7 @@ const PARTS: [(&str, &[&str], &[&str]); 4] = [
         ],
     ),
     ("softacl-checker", &["--lib"], &["clock::", "ledger::", "ranges::", "fingerprint::"]),
+    ("softacl-tracer", &["--lib"], &["records::", "summary::"]),
 ];
 
 /// Threads of the libraries live as long as the process, and addresses of devices are numbers.

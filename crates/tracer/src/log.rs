@@ -1,14 +1,14 @@
 //! Facts with their times, written down by the thread that tells them.
 //!
-//! Each thread has a page of its own that only it writes, and nobody ever waits for a page: whoever reads sees
-//! what is there, also when the writer was interrupted in the middle of a record and never comes back. What is
-//! kept has a limit; the first facts stay, and how many came after them is counted.
+//! Each thread has a page of its own that only it writes. What is kept has a limit; the first facts stay, and how
+//! many came after them is counted.
 
 use crate::book::Load;
+use crate::records::Records;
 use softacl_engine::probe::Moment;
 use std::cell::RefCell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,65 +50,12 @@ pub(crate) struct Record {
     pub(crate) fact: Fact,
 }
 
-/// The first chunk of a page has so many records, each further one twice as many as the one before.
-const FIRST: usize = 16;
-const CHUNKS: usize = 28;
-
-type Chunk = Box<[OnceLock<Record>]>;
-
 /// The log of a thread.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) thread: u32,
     pub(crate) name: String,
-    chunks: [OnceLock<Chunk>; CHUNKS],
-    len: AtomicUsize,
-}
-
-impl Page {
-    fn new() -> Page {
-        let chunks = [const { OnceLock::new() }; CHUNKS];
-        Page { thread: thread_id(), name: thread_name(), chunks, len: AtomicUsize::new(0) }
-    }
-
-    /// Adds a record; by the thread of the page alone. `false`: there is no memory for it.
-    fn write(&self, record: Record) -> bool {
-        let index = self.len.load(Ordering::Relaxed);
-        let (chunk, place) = locate(index);
-        let Some(slot) = self.chunks.get(chunk) else { return false };
-        if slot.get().is_none() {
-            let Some(fresh) = chunk_of(FIRST << chunk) else { return false };
-            let _ = slot.set(fresh);
-        }
-        if let Some(place) = slot.get().and_then(|chunk| chunk.get(place)) {
-            let _ = place.set(record);
-        }
-        self.len.store(index + 1, Ordering::Release);
-        true
-    }
-
-    /// What was written up to now.
-    fn records(&self) -> Vec<Record> {
-        let at = |index| {
-            let (chunk, place) = locate(index);
-            self.chunks.get(chunk)?.get()?.get(place)?.get().copied()
-        };
-        (0..self.len.load(Ordering::Acquire)).filter_map(at).collect()
-    }
-}
-
-/// The chunk of a record, and its place there.
-fn locate(index: usize) -> (usize, usize) {
-    let chunk = (index / FIRST + 1).ilog2() as usize;
-    (chunk, index - FIRST * ((1 << chunk) - 1))
-}
-
-/// Memory for so many records, if there is any.
-fn chunk_of(len: usize) -> Option<Chunk> {
-    let mut places = Vec::new();
-    places.try_reserve_exact(len).ok()?;
-    places.resize_with(len, OnceLock::new);
-    Some(places.into_boxed_slice())
+    records: Records,
 }
 
 #[derive(Debug)]
@@ -160,7 +107,7 @@ impl Log {
         let is_kept = self.told.fetch_add(N as u64, Ordering::Relaxed) + N as u64 <= self.limit;
         let ns = self.now();
         let is_written =
-            is_kept && self.with_page(|page| facts.into_iter().all(|fact| page.write(Record { ns, fact })));
+            is_kept && self.with_page(|page| facts.into_iter().all(|fact| page.records.push(Record { ns, fact })));
         if !is_written {
             // Nothing more after the first gap: a story has an end, not holes.
             self.told.store(self.limit, Ordering::Relaxed);
@@ -168,26 +115,26 @@ impl Log {
         }
     }
 
-    fn with_page<R>(&self, then: impl Fn(&Page) -> R) -> R {
-        let known = PAGES.try_with(|pages| {
-            let mut pages = pages.borrow_mut();
-            if let Some((_, page)) = pages.iter().find(|(number, _)| *number == self.number) {
-                return then(page);
-            }
-            let page = self.open();
-            pages.push((self.number, Arc::clone(&page)));
-            then(&page)
+    fn with_page<R>(&self, then: impl FnOnce(&Page) -> R) -> R {
+        let own = PAGES.try_with(|pages| {
+            let known =
+                pages.borrow().iter().find(|(number, _)| *number == self.number).map(|(_, page)| Arc::clone(page));
+            known.unwrap_or_else(|| {
+                let page = self.open();
+                pages.borrow_mut().push((self.number, Arc::clone(&page)));
+                page
+            })
         });
         // A thread that is about to end has no thread-local memory any more, but its page is still there.
-        known.unwrap_or_else(|_| {
+        then(&own.unwrap_or_else(|_| {
             let thread = thread_id();
             let found = lock(&self.pages).iter().rev().find(|page| page.thread == thread).cloned();
-            then(&found.unwrap_or_else(|| self.open()))
-        })
+            found.unwrap_or_else(|| self.open())
+        }))
     }
 
     fn open(&self) -> Arc<Page> {
-        let page = Arc::new(Page::new());
+        let page = Arc::new(Page { thread: thread_id(), name: thread_name(), records: Records::new() });
         lock(&self.pages).push(Arc::clone(&page));
         page
     }
@@ -197,11 +144,11 @@ impl Log {
     pub(crate) fn read(&self) -> Option<Written> {
         let end = self.now();
         let pages = self.patient()?.clone();
-        let count: usize = pages.iter().map(|page| page.len.load(Ordering::Relaxed)).sum();
+        let count: usize = pages.iter().map(|page| page.records.len()).sum();
         // Whoever allocates a little at a time is ended when there is no more.
         Vec::<u8>::new().try_reserve_exact(count * NEEDED).ok()?;
         let read = |page: Arc<Page>| {
-            let records = page.records();
+            let records = page.records.read();
             (page, records)
         };
         let pages = pages.into_iter().map(read).collect();
@@ -251,25 +198,6 @@ mod tests {
 
     fn facts(written: &Written) -> Vec<Vec<Fact>> {
         written.pages.iter().map(|(_, records)| records.iter().map(|record| record.fact).collect()).collect()
-    }
-
-    #[test]
-    fn a_record_is_as_large_as_the_documents_say() {
-        assert_eq!(size_of::<OnceLock<Record>>(), 64);
-    }
-
-    #[test]
-    fn records_have_places_in_chunks_that_double() {
-        assert_eq!(
-            [0, 15, 16, 47, 48, 111, 112].map(locate),
-            [(0, 0), (0, 15), (1, 0), (1, 31), (2, 0), (2, 63), (3, 0)]
-        );
-        let log = Log::new(10_000);
-        for time in 0..5000 {
-            log.write([Fact::Paused(time)]);
-        }
-        let expected: Vec<Fact> = (0..5000).map(Fact::Paused).collect();
-        assert_eq!(facts(&log.read().unwrap()), [expected]);
     }
 
     #[test]
