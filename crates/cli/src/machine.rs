@@ -1,4 +1,4 @@
-//! The machine that a program meets: the options that `run` and `check` share, and its environment.
+//! The machine that a program meets: the options that `run`, `check` and `trace` share, the program, and its environment.
 
 use crate::library::{self, Directories};
 use anyhow::{Context, Result, anyhow, bail};
@@ -46,12 +46,16 @@ pub struct Machine {
     /// Python environment that has torch_npu, which does not load without them, they are there by themselves.
     #[arg(long)]
     with_stubs: bool,
+    /// The program and its arguments, after `--`
+    #[arg(last = true, required = true, value_name = "PROGRAM", help_heading = "The program")]
+    pub program: Vec<OsString>,
 }
 
 impl Machine {
     /// The program with softacl in place of the Ascend libraries.
-    pub fn command(&self, program: &[OsString]) -> Result<Command> {
+    pub fn command(&self) -> Result<Command> {
         self.check()?;
+        let program = &self.program;
         let Directories { library, stubs, tools, python } =
             library::directories(self.with_stubs || has_torch_npu(&program[0]))?;
         let before = |variable| {
@@ -76,6 +80,16 @@ impl Machine {
             command.env("SOFTACL_LOG", "1");
         }
         Ok(command)
+    }
+
+    /// The error of a program that could not be started.
+    pub fn could_not_run(&self) -> String {
+        format!("could not run {}", self.program[0].to_string_lossy())
+    }
+
+    /// The program and its arguments as text.
+    pub fn line(&self) -> Vec<String> {
+        self.program.iter().map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
     /// The options as they were given, for a command that repeats this one.

@@ -3,7 +3,6 @@
 use crate::machine::{self, Machine};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 
 /// Run an unmodified program on softacl.
@@ -17,16 +16,13 @@ pub struct Arguments {
     schedule: Option<String>,
     #[command(flatten)]
     machine: Machine,
-    /// The program and its arguments, after `--`
-    #[arg(last = true, required = true, value_name = "PROGRAM", help_heading = "The program")]
-    program: Vec<OsString>,
 }
 
 pub fn main(arguments: &Arguments) -> Result<()> {
-    let mut command = arguments.machine.command(&arguments.program)?;
+    let mut command = arguments.machine.command()?;
     if let Some(schedule) = machine::schedule(arguments.schedule.as_deref())? {
         command.env("SOFTACL_SCHEDULE", schedule);
     }
     let error = command.exec();
-    Err(anyhow!(error)).with_context(|| format!("could not run {}", arguments.program[0].to_string_lossy()))
+    Err(anyhow!(error)).with_context(|| arguments.machine.could_not_run())
 }

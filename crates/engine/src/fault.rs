@@ -63,7 +63,7 @@ thread_local! {
 /// Makes touches of this machine's device addresses speak. The newest machine is the watched one.
 pub fn watch(machine: &Machine) {
     WATCHED.store(ptr::from_ref(&machine.memory).cast_mut(), Ordering::Release);
-    if machine.is_guarded {
+    if machine.is_guarded() {
         OBSERVED.store(ptr::from_ref(machine).cast_mut(), Ordering::Release);
     }
     ensure_installed();

@@ -91,8 +91,6 @@ pub struct Machine {
     pub(crate) outside: Outside,
     pub(crate) exceptions: Exceptions,
     pub(crate) probe: Option<Arc<dyn Probe>>,
-    /// Whether an observer protects memory.
-    pub(crate) is_guarded: bool,
     /// Whether anybody looks at calls: an observer, or fault rules.
     is_attended: bool,
     /// The device that calls without a context use; -1 is none.
@@ -160,7 +158,6 @@ impl Machine {
             outside: Outside::default(),
             exceptions: Exceptions::default(),
             probe,
-            is_guarded,
             default_device: AtomicI32::new(-1),
             started: Instant::now(),
             this: this.clone(),

@@ -176,6 +176,11 @@ impl Machine {
         self.probe.as_deref()
     }
 
+    /// Whether the observer protects memory.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.probe().is_some_and(Probe::guards)
+    }
+
     /// The task that a stream gets next. Another thread may come first: then an observer sees an order that is
     /// a task too early, or none.
     pub(crate) fn next_point(&self, stream: StreamKey) -> StreamPoint {
@@ -193,7 +198,7 @@ impl Machine {
             _ => (None, None),
         };
         // Memory is about to be protected, and the program may have put a handler of its own above ours.
-        if self.is_guarded {
+        if self.is_guarded() {
             crate::fault::ensure_guarding();
         }
         probe.submitted(&Submitted {

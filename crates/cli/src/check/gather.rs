@@ -21,13 +21,12 @@ pub fn run(
     prepare: impl FnOnce(&mut Command) -> Result<()>,
 ) -> Result<()> {
     let reports = output::directory(PREFIX)?;
-    let mut command = arguments.machine.command(&arguments.program)?;
+    let mut command = arguments.machine.command()?;
     command.env("SOFTACL_CHECK", "1").env("SOFTACL_CHECK_DIR", reports.path()).env("SOFTACL_SCHEDULE", schedule);
     command.env_remove("SOFTACL_TRACE");
     witness::call(&mut command, reports.path())?;
     prepare(&mut command)?;
-    let (pid, status) = relay::run(&mut command)
-        .with_context(|| format!("could not run {}", arguments.program[0].to_string_lossy()))?;
+    let (pid, status) = relay::run(&mut command).with_context(|| arguments.machine.could_not_run())?;
     let mut found = read(reports.path())?;
     attribute(&mut found);
     judge(pid, status, &found, &mut outcome.notes);

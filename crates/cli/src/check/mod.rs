@@ -61,9 +61,6 @@ pub struct Arguments {
     html: Option<PathBuf>,
     #[command(flatten)]
     machine: Machine,
-    /// The program and its arguments, after `--`
-    #[arg(last = true, required = true, value_name = "PROGRAM", help_heading = "The program")]
-    program: Vec<OsString>,
 }
 
 const EXAMPLES: &str = "\
@@ -156,7 +153,7 @@ fn single(arguments: &Arguments, suppressions: &Suppressions) -> Result<Outcome>
 /// An outcome that knows the command, before anything was found.
 fn fresh(arguments: &Arguments, schedule: &str) -> Outcome {
     Outcome {
-        program: words(&arguments.program),
+        program: arguments.machine.line(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         schedule: schedule.to_owned(),
         seed: seed(schedule),
@@ -167,10 +164,6 @@ fn fresh(arguments: &Arguments, schedule: &str) -> Outcome {
 
 fn seed(schedule: &str) -> Option<u64> {
     schedule.strip_prefix("random:")?.parse().ok()
-}
-
-fn words(program: &[OsString]) -> Vec<String> {
-    program.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// The command that does this again, with the variables that it read.
@@ -190,7 +183,7 @@ fn repeat(arguments: &Arguments, schedule: &[&str]) -> String {
     }
     command.extend(arguments.machine.words().into_iter().map(OsString::from));
     command.push("--".into());
-    command.extend_from_slice(&arguments.program);
+    command.extend_from_slice(&arguments.machine.program);
     variables.chain(command.iter().map(quote)).collect::<Vec<_>>().join(" ")
 }
 

@@ -12,7 +12,6 @@ use crate::{output, relay};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use softacl_tracer::{Joiner, Summary};
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -43,9 +42,6 @@ pub struct Arguments {
     schedule: Option<String>,
     #[command(flatten)]
     machine: Machine,
-    /// The program and its arguments, after `--`
-    #[arg(last = true, required = true, value_name = "PROGRAM", help_heading = "The program")]
-    program: Vec<OsString>,
 }
 
 const EXAMPLES: &str = "\
@@ -71,14 +67,13 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     ensure!(!(0..places.len()).any(is_twice), "two reports in one file: their names differ, but it is the same");
 
     let directory = output::directory("softacl-trace-")?;
-    let mut command = arguments.machine.command(&arguments.program)?;
+    let mut command = arguments.machine.command()?;
     if let Some(schedule) = machine::schedule(arguments.schedule.as_deref())? {
         command.env("SOFTACL_SCHEDULE", schedule);
     }
     command.env("SOFTACL_TRACE", directory.path().join("%p.json")).env_remove("SOFTACL_CHECK");
     relay::install().context("could not take signals")?;
-    let (_, status) = relay::run(&mut command)
-        .with_context(|| format!("could not run {}", arguments.program[0].to_string_lossy()))?;
+    let (_, status) = relay::run(&mut command).with_context(|| arguments.machine.could_not_run())?;
 
     let wrong = |path: &Path| format!("could not write {}", path.display());
     let (summaries, notes) = gather(directory.path(), trace).with_context(|| wrong(&arguments.output))?;
@@ -87,8 +82,8 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         writeln!(file, "{}", serde_json::to_string(&summaries)?).with_context(|| wrong(path))?;
     }
     if let (Some(mut file), Some(path)) = (html, &arguments.html) {
-        let program: Vec<_> = arguments.program.iter().map(|word| word.to_string_lossy()).collect();
-        file.write_all(page::render(&program.join(" "), &summaries, &notes).as_bytes()).with_context(|| wrong(path))?;
+        let program = arguments.machine.line().join(" ");
+        file.write_all(page::render(&program, &summaries, &notes).as_bytes()).with_context(|| wrong(path))?;
     }
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))

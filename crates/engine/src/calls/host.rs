@@ -41,7 +41,7 @@ impl Caller<'_> {
     /// The program says what code that is not ours touches: in order with a stream, or outside all
     /// streams and now. Only an observer that guards memory cares.
     pub fn annotate(&self, stream: usize, touch: Touch) -> Result<()> {
-        if !self.machine.is_guarded {
+        if !self.machine.is_guarded() {
             return Ok(());
         }
         let name = if touch.mode == Mode::Read { "read from outside" } else { "write from outside" };

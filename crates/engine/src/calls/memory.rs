@@ -162,7 +162,7 @@ impl Machine {
         let bad = self.check_allocation(device, size).inspect_err(|_| {
             heap.free(start, |_| None);
         })?;
-        if self.is_guarded {
+        if self.is_guarded() {
             self.poison(start, size);
         }
         if let Some(probe) = self.probe() {

@@ -130,7 +130,7 @@ impl Caller<'_> {
 impl Machine {
     fn allocate_from(&self, stock: &Arc<Stock>, size: usize, stream: StreamKey) -> Result<usize> {
         let is_done = |at: StreamPoint| self.streams.slot(at.stream).track.completion.done() >= at.sequence;
-        let reused = lock(&stock.state).reuse(size, stream, is_done, self.is_guarded);
+        let reused = lock(&stock.state).reuse(size, stream, is_done, self.is_guarded());
         match reused {
             Some(Reuse::Leaving(start)) => return Ok(start),
             Some(Reuse::Kept(start)) => {

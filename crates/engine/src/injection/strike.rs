@@ -166,7 +166,7 @@ impl Machine {
         }
     }
 
-    /// Device memory was allocated. An error takes it back.
+    /// Device memory was allocated. With an error, who has allocated it gives it back.
     pub(crate) fn check_allocation(&self, device: u32, size: usize) -> Result<Option<Part>> {
         let Some(injection) = self.injection() else { return Ok(None) };
         let facts = || Facts { size: Some(size as u64), device: Some(u64::from(device)), ..Facts::default() };

@@ -66,8 +66,8 @@ pub(crate) struct Spot {
     pub(crate) place: Place,
     /// Bounds of the allocation; pageable memory has none that we know.
     pub(crate) extent: Option<Extent>,
-    /// Where pageable memory ends at the latest, because memory of ours begins.
-    ceiling: usize,
+    /// Bytes from the address on: to the end of the allocation, or from pageable memory to the first that is ours.
+    room: usize,
     /// Where the engine reaches it.
     pub(crate) reach: usize,
     /// Imported from a process on another device: only devices can copy it, in stream order.
@@ -75,14 +75,17 @@ pub(crate) struct Spot {
 }
 
 impl Spot {
+    /// An address in an allocation.
+    #[inline]
+    fn within(extent: Extent, address: usize, place: Place, reach: usize) -> Spot {
+        let room = extent.size - (address - extent.start);
+        Spot { address, place, extent: Some(extent), room, reach, is_distant: false }
+    }
+
     /// Refuses a range that leaves its allocation.
     #[inline]
     pub(crate) fn covers(&self, side: &'static str, len: usize) -> Result<()> {
-        let room = match self.extent {
-            Some(extent) => extent.size - (self.address - extent.start),
-            None => self.ceiling - self.address,
-        };
-        if len <= room { Ok(()) } else { fail(self.fault(side, len)) }
+        if len <= self.room { Ok(()) } else { fail(self.fault(side, len)) }
     }
 
     #[cold]
@@ -392,40 +395,26 @@ impl Finder<'_> {
             let Some(extent) = self.memory.devices[device as usize].find(address) else {
                 return fail(Error::NotAllocated { side, address, device });
             };
-            let reach = self.memory.reach(address);
-            return Ok(Spot {
-                address,
-                place: Place::Device(device),
-                extent: Some(extent),
-                ceiling: 0,
-                reach,
-                is_distant: false,
-            });
+            return Ok(Spot::within(extent, address, Place::Device(device), self.memory.reach(address)));
         }
         if self.memory.pinned.contains(address) {
             let Some(extent) = self.memory.pinned.find(address) else {
                 return fail(Error::PinnedNotAllocated { side, address });
             };
-            let reach = self.memory.reach_pinned(address);
-            return Ok(Spot {
-                address,
-                place: Place::Pinned,
-                extent: Some(extent),
-                ceiling: 0,
-                reach,
-                is_distant: false,
-            });
+            return Ok(Spot::within(extent, address, Place::Pinned, self.memory.reach_pinned(address)));
         }
         if self.memory.reserved.contains(address) {
             let sight = self.memory.reserved.find(side, address)?;
-            let (place, extent, is_distant) = (sight.place, Some(sight.extent), sight.is_distant);
-            return Ok(Spot { address, place, extent, ceiling: 0, reach: sight.reach, is_distant });
+            let spot = Spot::within(sight.extent, address, sight.place, sight.reach);
+            return Ok(Spot { is_distant: sight.is_distant, ..spot });
         }
-        let (place, extent, ceiling) = match self.registered.find(address) {
-            extent @ Some(_) => (Place::Pinned, extent, 0),
-            None => (Place::Pageable, None, self.memory.ceiling(address)),
-        };
-        Ok(Spot { address, place, extent, ceiling, reach: address, is_distant: false })
+        Ok(match self.registered.find(address) {
+            Some(extent) => Spot::within(extent, address, Place::Pinned, address),
+            None => {
+                let room = self.memory.ceiling(address) - address;
+                Spot { address, place: Place::Pageable, extent: None, room, reach: address, is_distant: false }
+            }
+        })
     }
 }
 
