@@ -52,6 +52,18 @@ static int give_up(void)
     return ((int (*)(void *, int))function("aclrtSynchronizeStreamWithTimeout"))(stream, 20) == 0 ? 94 : 6;
 }
 
+/* A stream waits for the sign that another one gives it. */
+static int give_a_sign(void)
+{
+    void *notify = NULL, *other = NULL;
+    CALL(aclrtCreateNotify, (void **, unsigned long), &notify, 0);
+    CALL(aclrtCreateStream, (void **), &other);
+    CALL(aclrtWaitAndResetNotify, (void *, void *, unsigned), notify, other, 0);
+    CALL(aclrtRecordNotify, (void *, void *), notify, stream);
+    CALL(aclrtSynchronizeStream, (void *), other);
+    return 8;
+}
+
 /* A stream of one device gets the number of one that another device had. */
 static int change_devices(void)
 {
@@ -107,6 +119,8 @@ int main(int argc, char **argv)
         be_interrupted();
     } else if (strcmp(mode, "gives up") == 0) {
         return give_up();
+    } else if (strcmp(mode, "sign") == 0) {
+        return give_a_sign();
     } else if (strcmp(mode, "devices") == 0) {
         return change_devices();
     }

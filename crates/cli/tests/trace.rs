@@ -188,6 +188,29 @@ fn a_wait_that_never_ends_is_shown() {
 }
 
 #[test]
+fn a_wait_shows_who_has_ended_it() {
+    let (_place, program) = built::program("trace");
+    for schedule in ["threads", "early", "late"] {
+        let traced = trace(&program, schedule, &["sign"]);
+        assert_eq!(traced.output.status.code(), Some(8), "{}", traced.told);
+        let row = |category: &str, name: &str| {
+            let rows = rows(&traced.file, category);
+            let slice = rows.values().flatten().find(|slice| slice["name"] == *name);
+            let slice = slice.unwrap_or_else(|| panic!("{name} in {rows:?}"));
+            (slice["pid"].clone(), slice["tid"].clone())
+        };
+        let arrow = |phase: &str| {
+            let ends: Vec<&Value> =
+                events(&traced.file).iter().filter(|event| event["ph"] == *phase && event["cat"] == "after").collect();
+            assert_eq!(ends.len(), 1, "{schedule}: {ends:?}");
+            (ends[0]["pid"].clone(), ends[0]["tid"].clone())
+        };
+        assert_eq!(arrow("s"), row("task", "notify record"), "{schedule}");
+        assert_eq!(arrow("f"), row("wait", "notify wait"), "{schedule}");
+    }
+}
+
+#[test]
 fn a_number_that_is_used_again_is_another_stream() {
     let (_place, program) = built::program("trace");
     let traced = trace(&program, "threads", &["devices"]);
