@@ -17,6 +17,9 @@ use std::sync::{Arc, OnceLock};
 static CHECKER: OnceLock<Arc<Checker>> = OnceLock::new();
 static IS_REPORTED: AtomicBool = AtomicBool::new(false);
 
+const INTERRUPTED: &str = "a signal handler has ended the process in the middle of a call, before anything was proven; \
+                           there is no report";
+
 /// The code with which a process ends that has proven findings.
 const PROVEN: i32 = 2;
 
@@ -96,9 +99,9 @@ pub(crate) fn tell() -> bool {
 }
 
 /// The same in a process that ends in the middle of its work.
-pub(crate) fn tell_cut_short() {
+pub(crate) fn tell_cut_short() -> bool {
     // Nobody is left to tell should this fail.
-    let _ = std::panic::catch_unwind(|| tell_once(true));
+    std::panic::catch_unwind(|| tell_once(true)).unwrap_or(false)
 }
 
 fn tell_once(is_cut_short: bool) -> bool {
@@ -139,6 +142,16 @@ extern "C" fn at_exit() {
     if crate::process::is_forked() {
         return;
     }
+    if checker().is_some_and(Checker::is_stuck) {
+        // Another thread can allocate memory, if something is proven and there is one.
+        last_words::tell();
+        match last_words::told() {
+            Some(is_proven) => end(is_proven),
+            // There is nobody left to tell that standard error is gone.
+            None => drop(writeln!(std::io::stderr(), "softacl: {INTERRUPTED}")),
+        }
+        return;
+    }
     if config::check_directory().is_none() || checker().is_none() {
         // Nobody is left to tell should this fail.
         let _ = std::panic::catch_unwind(crate::faults::tell);
@@ -146,7 +159,12 @@ extern "C" fn at_exit() {
     if checker().is_none() {
         return;
     }
-    if std::panic::catch_unwind(tell).unwrap_or(false) {
+    end(std::panic::catch_unwind(tell).unwrap_or(false));
+}
+
+/// The process ends with a code of its own if something is proven that nobody else will tell.
+fn end(is_proven: bool) {
+    if is_proven {
         // SAFETY: flushes what the program has printed, then ends the process as exit would do next.
         unsafe {
             libc::fflush(std::ptr::null_mut());

@@ -8,12 +8,14 @@ use crate::check;
 use softacl_engine::{fault, start_thread};
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 /// The process that has the thread; one that was forked has it no more.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// What the thread is to do, and has done. Waited for with a futex, which signal handlers may.
 static STAGE: AtomicU32 = AtomicU32::new(SILENT);
+/// Whether the report has something proven that nobody else will tell.
+static IS_PROVEN: AtomicBool = AtomicBool::new(false);
 const SILENT: u32 = 0;
 const ASKED: u32 = 1;
 const TOLD: u32 = 2;
@@ -29,7 +31,7 @@ pub(crate) fn prepare() {
         while STAGE.load(Ordering::Acquire) == SILENT {
             wait(SILENT, None);
         }
-        check::tell_cut_short();
+        IS_PROVEN.store(check::tell_cut_short(), Ordering::Relaxed);
         STAGE.store(TOLD, Ordering::Release);
         wake();
     };
@@ -80,6 +82,11 @@ pub(crate) extern "C" fn tell() {
         }
         wait(ASKED, Some(&PATIENCE));
     }
+}
+
+/// What `check::tell` said of the report, if the thread has come that far.
+pub(crate) fn told() -> Option<bool> {
+    (STAGE.load(Ordering::Acquire) == TOLD).then(|| IS_PROVEN.load(Ordering::Relaxed))
 }
 
 fn wait(stage: u32, timeout: Option<&libc::timespec>) {

@@ -6,17 +6,20 @@ use crate::guard::{FUNCTION, Guard};
 use crate::operation::Launch;
 use crate::place::Names;
 use crate::python;
-use crate::state::{Facts, Flight, Found, State, call, micros, set_call, thread};
+use crate::state::{Facts, Findings, Flight, Found, State, call, micros, set_call, thread};
 use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
-use softacl_engine::{Error, Place};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use softacl_engine::{Error, Place, lock_patiently};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 pub struct Checker {
     start: Instant,
     state: Mutex<State>,
+    findings: Arc<Findings>,
     guard: OnceLock<Guard>,
+    /// The books were waited for at the end of the process, and are held for good.
+    is_stuck: AtomicBool,
 }
 
 /// What a report says about the run.
@@ -35,22 +38,35 @@ pub struct Run {
 
 impl Default for Checker {
     fn default() -> Self {
-        Checker { start: Instant::now(), state: Mutex::default(), guard: OnceLock::new() }
+        let state = State::default();
+        Checker {
+            start: Instant::now(),
+            findings: Arc::clone(&state.findings),
+            state: Mutex::new(state),
+            guard: OnceLock::new(),
+            is_stuck: AtomicBool::new(false),
+        }
     }
 }
 
 impl Checker {
     /// Everything that was found, at the end of the program.
     pub fn report(&self, run: Run) -> Report {
-        let mut state = self.state();
-        if !run.is_cut_short {
-            state.check_unobserved(&run.unobserved);
-            state.check_leaks();
-        }
         let mut names = Names::default();
-        let mut findings: Vec<_> = state.found.iter().map(|found| shown(found, &mut names)).collect();
+        let mut recent = Vec::new();
+        if let Some(mut state) = self.last_state().map(|state| self.settled(state)) {
+            if !run.is_cut_short {
+                state.check_unobserved(&run.unobserved);
+                state.check_leaks();
+            }
+            recent.extend(state.recent.iter().cloned());
+        }
+        // Names take long: nobody has to wait for them.
+        let timeline = recent.iter().map(|operation| operation.shown(Vec::new(), &mut names)).collect();
+        let list = self.findings.last();
+        let mut findings: Vec<_> =
+            list.iter().flat_map(|list| list.iter()).map(|found| shown(found, &mut names)).collect();
         findings.sort_by_key(|finding| finding.severity);
-        let timeline = state.recent.iter().map(|operation| operation.shown(Vec::new(), &mut names)).collect();
         Report {
             program: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
             pid: std::process::id(),
@@ -71,11 +87,41 @@ impl Checker {
         self.state().when_proven = Some(call);
     }
 
+    /// Whether the process is ended by a signal handler that has interrupted the checker: the thread that holds its
+    /// books never goes on. Allocates nothing, because the allocator may have been interrupted too.
+    pub fn is_stuck(&self) -> bool {
+        self.last_state().is_none()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_books_held<R>(&self, then: impl FnOnce() -> R) -> R {
+        let _held = self.state();
+        then()
+    }
+
+    /// The books at the end of the process.
+    fn last_state(&self) -> Option<MutexGuard<'_, State>> {
+        if self.is_stuck.load(Ordering::Relaxed) {
+            return None;
+        }
+        let state = lock_patiently(&self.state);
+        self.is_stuck.store(state.is_none(), Ordering::Relaxed);
+        state
+    }
+
     fn notes(&self) -> Vec<String> {
-        let exhausted = self.guard.get().is_some_and(|guard| guard.is_exhausted.load(Ordering::Relaxed));
-        let note =
-            "the system refused to protect more pages (vm.max_map_count): some touches of pinned memory were not seen";
-        exhausted.then(|| note.to_owned()).into_iter().collect()
+        let is_exhausted = self.guard.get().is_some_and(|guard| guard.is_exhausted.load(Ordering::Relaxed));
+        let notes = [
+            (
+                is_exhausted,
+                "the system refused to protect more pages (vm.max_map_count): some touches of pinned memory were not seen",
+            ),
+            (
+                self.is_stuck.load(Ordering::Relaxed),
+                "a signal handler has ended the process in the middle of a call: only what was found before is here",
+            ),
+        ];
+        notes.into_iter().filter(|(is_so, _)| *is_so).map(|(_, note)| note.to_owned()).collect()
     }
 
     /// A batch failed; what its fail index says.
@@ -106,7 +152,10 @@ impl Checker {
 
     /// The books, after what the host did since the last call is entered.
     fn state(&self) -> MutexGuard<'_, State> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.settled(self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn settled<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if let Some(guard) = self.guard.get() {
             state.settle(guard, self.start);
         }

@@ -182,6 +182,22 @@ mod tests {
     }
 
     #[test]
+    fn books_that_are_held_for_good_do_not_hold_back_what_was_found() {
+        let checker = Checker::default();
+        checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
+        checker.entered("aclFinalize");
+        checker.finalized(true);
+        checker.entered("aclrtDestroyStream");
+        assert!(!checker.is_stuck());
+        let report = checker.with_books_held(|| {
+            assert!(checker.is_stuck());
+            checker.report(Run::default())
+        });
+        assert_eq!((report.findings[0].id.as_str(), report.timeline.len()), ("L2", 0));
+        assert!(report.notes[0].contains("in the middle of a call"), "{:?}", report.notes);
+    }
+
+    #[test]
     fn a_late_call_names_the_end() {
         let checker = Checker::default();
         checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });

@@ -101,7 +101,9 @@ impl State {
         let used = self.evidence("used here", operation, None);
         let is_it = |found: &&mut Found| found.id == "R1" && found.evidence[0].operation.spot == refused.spot;
         // It was told as advice.
-        let Some(found) = self.found.iter_mut().rev().find(is_it) else { return };
+        let findings = Arc::clone(&self.findings);
+        let mut list = findings.list();
+        let Some(found) = list.iter_mut().rev().find(is_it) else { return };
         if found.severity == Severity::Advice {
             found.severity = Severity::Proven;
             found.message +=

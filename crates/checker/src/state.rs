@@ -11,11 +11,11 @@ use crate::operation::{Launch, Operation, draw_number};
 use crate::place::Spot;
 use crate::ranges::Ranges;
 use softacl_engine::probe::{Mode, Moment, Object, Touch};
-use softacl_engine::{Error, Place};
+use softacl_engine::{Error, Place, lock_patiently};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Operations that are kept for the drawing.
@@ -141,6 +141,21 @@ pub(crate) struct Found {
     pub(crate) evidence: Vec<Evidence>,
 }
 
+/// What was found, behind a lock of its own: it can be told when the books are held for good.
+#[derive(Default)]
+pub(crate) struct Findings(Mutex<Vec<Found>>);
+
+impl Findings {
+    pub(crate) fn list(&self) -> MutexGuard<'_, Vec<Found>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same at the end of the process. `None`: the list is held for good too.
+    pub(crate) fn last(&self) -> Option<MutexGuard<'_, Vec<Found>>> {
+        lock_patiently(&self.0)
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) clocks: Clocks,
@@ -175,7 +190,7 @@ pub(crate) struct State {
     pub(crate) exhausted: BTreeMap<u32, Arc<Operation>>,
     /// Where the program said that it is finished.
     pub(crate) finalized: Option<Arc<Operation>>,
-    pub(crate) found: Vec<Found>,
+    pub(crate) findings: Arc<Findings>,
     /// Called when something is proven for the first time.
     pub(crate) when_proven: Option<fn()>,
     known: HashMap<(&'static str, Vec<u64>), usize>,
@@ -240,12 +255,13 @@ impl State {
             self.prove();
         }
         let places = found.evidence.iter().map(|evidence| evidence.operation.spot.key()).collect();
+        let mut list = self.findings.list();
         match self.known.entry((found.id, places)) {
-            std::collections::hash_map::Entry::Occupied(known) => self.found[*known.get()].count += found.count,
+            std::collections::hash_map::Entry::Occupied(known) => list[*known.get()].count += found.count,
             std::collections::hash_map::Entry::Vacant(new) => {
-                new.insert(self.found.len());
+                new.insert(list.len());
                 found.count = found.count.max(1);
-                self.found.push(found);
+                list.push(found);
             }
         }
     }

@@ -69,7 +69,8 @@ fn stubs(program: &Path, beside: &Path) -> Result<PathBuf> {
 }
 
 fn library(beside: &Path) -> Result<PathBuf> {
-    let places = [beside.join("../lib64").join(LIBRARY), beside.join(BUILT), beside.join("deps").join(BUILT)];
+    // Every build writes the one in `deps`; the one beside this program is older if only this program was built since.
+    let places = [beside.join("../lib64").join(LIBRARY), beside.join("deps").join(BUILT), beside.join(BUILT)];
     let Some(found) = places.iter().find(|place| place.is_file()) else {
         let tried = places.map(|place| place.display().to_string()).join(", ");
         bail!("{LIBRARY} was not found; tried {tried}");

@@ -1,7 +1,5 @@
 /* Changes a source in flight, waits, so that this is proven, and ends in the way that its argument says. */
 #include "runtime.h"
-#include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +23,8 @@ int main(int argc, char **argv)
         _exit(3);
     } else if (strcmp(end, "quick_exit") == 0) {
         quick_exit(3);
+    } else if (strcmp(end, "interrupted") == 0) {
+        be_interrupted();
     } else if (strcmp(end, "children") == 0) {
         /* Their ends are not ours. */
         pid_t child = vfork();

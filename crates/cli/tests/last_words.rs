@@ -41,6 +41,16 @@ fn whatever_ends_a_process_what_was_proven_is_told() {
 }
 
 #[test]
+fn leaving_from_a_signal_handler_neither_hangs_nor_loses_what_was_proven() {
+    let (_place, program) = program("last_words");
+    for _ in 0..10 {
+        let (output, json) = check(&program, "interrupted");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), json["findings"][0]["id"].as_str()), (Some(9), Some("H1")), "{told}");
+    }
+}
+
+#[test]
 fn a_process_that_leaves_before_anything_is_proven_is_told_as_such() {
     let (_place, program) = program("last_words");
     let (output, json) = check(&program, "nothing proven");

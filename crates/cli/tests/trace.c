@@ -2,8 +2,6 @@
    copy that blocks, a thread, a process. */
 #include "runtime.h"
 #include <pthread.h>
-#include <signal.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,28 +14,6 @@ static void *copy_from_a_thread(void *unused)
     copy(device, host, PAGE, HOST_TO_DEVICE);
     synchronize();
     return NULL;
-}
-
-static volatile sig_atomic_t has_called;
-
-static void leave(int signal)
-{
-    (void)signal;
-    if (has_called) {
-        exit(9);
-    }
-}
-
-/* Leaves from a signal handler, wherever the thread is then. */
-static void be_interrupted(void)
-{
-    struct itimerval soon = {{0, 3000}, {0, 3000}};
-    signal(SIGALRM, leave);
-    setitimer(ITIMER_REAL, &soon, NULL);
-    for (unsigned count;;) {
-        CALL(aclrtGetDeviceCount, (unsigned *), &count);
-        has_called = 1;
-    }
 }
 
 /* A stream waits for what never comes, and the program gives up. */

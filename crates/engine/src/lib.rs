@@ -15,7 +15,7 @@
 //! | `calls` | what a thread can ask for |
 //! | `fault` | accesses that no memory answers |
 //! | `injection`, `system` | faults on purpose; what the operating system is asked for |
-//! | `probe` | facts for an observer |
+//! | `probe`, `patience` | facts for an observer; its locks at the end of a process |
 
 // loom explores the primitives alone; what only the rest uses looks unused to it.
 #![cfg_attr(loom, allow(dead_code))]
@@ -52,6 +52,8 @@ mod machine;
 mod memory;
 #[cfg(not(loom))]
 mod notify;
+#[cfg(not(loom))]
+mod patience;
 #[cfg(not(loom))]
 pub mod probe;
 #[cfg(loom)]
@@ -98,6 +100,7 @@ pub use {
         pool::{PoolAttribute, PoolKey},
     },
     notify::{Change, Compare, NotifyKey},
+    patience::lock_patiently,
     stream::{StreamKey, StreamSettings, StreamTraits},
     thread::start as start_thread,
 };

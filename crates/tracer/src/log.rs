@@ -5,10 +5,11 @@
 
 use crate::book::Load;
 use crate::records::Records;
+use softacl_engine::lock_patiently;
 use softacl_engine::probe::Moment;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +144,7 @@ impl Log {
     /// interrupted for good while it opened its page.
     pub(crate) fn read(&self) -> Option<Written> {
         let end = self.now();
-        let pages = self.patient()?.clone();
+        let pages = lock_patiently(&self.pages)?.clone();
         let count: usize = pages.iter().map(|page| page.records.len()).sum();
         // Whoever allocates a little at a time is ended when there is no more.
         Vec::<u8>::new().try_reserve_exact(count * NEEDED).ok()?;
@@ -153,19 +154,6 @@ impl Log {
         };
         let pages = pages.into_iter().map(read).collect();
         Some(Written { pages, left_out: self.left_out.load(Ordering::Relaxed), end })
-    }
-
-    /// The list of pages. The thread that holds it may be this one, under the signal handler that ends the process.
-    fn patient(&self) -> Option<MutexGuard<'_, Vec<Arc<Page>>>> {
-        let until = Instant::now() + std::time::Duration::from_millis(200);
-        loop {
-            match self.pages.try_lock() {
-                Ok(pages) => return Some(pages),
-                Err(TryLockError::Poisoned(pages)) => return Some(pages.into_inner()),
-                Err(TryLockError::WouldBlock) if Instant::now() > until => return None,
-                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-            }
-        }
     }
 }
 
@@ -220,13 +208,5 @@ mod tests {
         assert_ne!(written.pages[0].0.thread, written.pages[1].0.thread);
         let times: Vec<u64> = written.pages[0].1.iter().map(|record| record.ns).collect();
         assert!(times.is_sorted() && *times.last().unwrap() <= written.end);
-    }
-
-    #[test]
-    fn a_list_that_is_held_for_good_is_not_waited_for() {
-        let log = Log::new(5);
-        log.write([Fact::Left(0)]);
-        let _held = lock(&log.pages);
-        assert!(log.read().is_none());
     }
 }

@@ -50,8 +50,8 @@ fn read(directory: &Path) -> Result<Found> {
         // A process announces itself with an empty file and fills it at its end.
         let report = match text.as_slice() {
             [] if is_running(pid) => Err("is still running".to_owned()),
-            [] => Err("ended without a report: it was killed, or became another program, or left with _exit before \
-                       anything was proven"
+            [] => Err("ended without a report: it was killed, or became another program, or left before anything was \
+                       proven, with _exit or from a signal handler"
                 .to_owned()),
             text => serde_json::from_slice(text).map_err(|error| format!("left a report that is not whole: {error}")),
         };
