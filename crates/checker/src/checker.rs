@@ -93,12 +93,6 @@ impl Checker {
         self.last_state().is_none()
     }
 
-    #[cfg(test)]
-    pub(crate) fn with_books_held<R>(&self, then: impl FnOnce() -> R) -> R {
-        let _held = self.state();
-        then()
-    }
-
     /// The books at the end of the process.
     fn last_state(&self) -> Option<MutexGuard<'_, State>> {
         if self.is_stuck.load(Ordering::Relaxed) {
@@ -151,7 +145,7 @@ impl Checker {
     }
 
     /// The books, after what the host did since the last call is entered.
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.settled(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

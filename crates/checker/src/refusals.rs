@@ -101,17 +101,16 @@ impl State {
         let used = self.evidence("used here", operation, None);
         let is_it = |found: &&mut Found| found.id == "R1" && found.evidence[0].operation.spot == refused.spot;
         // It was told as advice.
-        let findings = Arc::clone(&self.findings);
-        let mut list = findings.list();
-        let Some(found) = list.iter_mut().rev().find(is_it) else { return };
-        if found.severity == Severity::Advice {
-            found.severity = Severity::Proven;
-            found.message +=
-                &format!("; the program went on without it, and {function} failed with {}: {error}", error.code());
-            "look at the code that the call returns, and do without the memory".clone_into(&mut found.fix);
-            found.evidence.insert(1, used);
-            self.prove();
-        }
+        let is_advice = |found: &&mut Found| found.severity == Severity::Advice;
+        let mut list = self.findings.list();
+        let Some(found) = list.iter_mut().rev().find(is_it).filter(is_advice) else { return };
+        found.severity = Severity::Proven;
+        found.message +=
+            &format!("; the program went on without it, and {function} failed with {}: {error}", error.code());
+        "look at the code that the call returns, and do without the memory".clone_into(&mut found.fix);
+        found.evidence.insert(1, used);
+        drop(list);
+        self.prove();
     }
 
     /// Where the things were made that a refusal is about.

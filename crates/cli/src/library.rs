@@ -1,5 +1,5 @@
-//! Where `libascendcl.so` is: in `../lib64` in an installation; in a build beside this program, under the name
-//! of its crate. The stand-ins for other libraries are in `../stubs/lib64`, or are written when they are asked for.
+//! Where `libascendcl.so` is: in `../lib64` in an installation; in a build in `deps` or beside this program, under the
+//! name of its crate. The stand-ins for other libraries are in `../stubs/lib64`, or are written when they are asked for.
 
 use anyhow::{Context, Result, bail};
 use std::env;
