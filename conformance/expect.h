@@ -1,8 +1,9 @@
 /*
- * The harness of the conformance programs: expectations, patterns, gates.
+ * Test harness of the conformance programs: expectations, byte patterns, gates.
  *
  * A program includes this file first, states what it expects and ends with
- * `return conclude();`. Everything is static, so that a program is one file.
+ * `return finish();`. All functions are static, so that a program is a single
+ * translation unit.
  */
 #ifndef CONFORMANCE_EXPECT_H
 #define CONFORMANCE_EXPECT_H
@@ -28,7 +29,7 @@
 static int expect_total;
 static int expect_failed;
 
-/* "memcpy/checks" out of ".../conformance/memcpy/checks.c" */
+/* Returns "memcpy/checks" for ".../conformance/memcpy/checks.c". */
 static inline const char *program_name(void)
 {
     static char name[256];
@@ -51,23 +52,27 @@ static inline const char *program_name(void)
     return name;
 }
 
-static inline void afterwards(void);
-static inline void watch_for_waiting(void);
+static inline void check_runtime_usable(void);
+static inline void start_wait_watchdog(void);
 
-/* How often to do what is done many times only to meet a moment: less often where every call of the program fails once. */
-static inline int repeats(int times)
+/*
+ * Number of rounds of a loop that repeats only to hit a race. Smaller under
+ * `cargo xtask failpoints`, which runs the program once for each of its calls.
+ */
+static inline int iterations(int count)
 {
-    return getenv("CONFORMANCE_AFTERWARDS") != NULL && times > 20 ? 20 : times;
+    return getenv("CONFORMANCE_AFTERWARDS") != NULL && count > 20 ? 20 : count;
 }
 
-/* The program has come to its end: it waits for nothing of its own any more. */
-static int expect_concludes;
+/* Set once the program has reached finish(): from then on the wait watchdog does not end it. */
+static int expect_finishing;
 
-static inline int conclude(void)
+/* Prints the result and returns the exit code. The last statement of every program. */
+static inline int finish(void)
 {
     if (getenv("CONFORMANCE_AFTERWARDS") != NULL) {
-        __atomic_store_n(&expect_concludes, 1, __ATOMIC_SEQ_CST);
-        afterwards();
+        __atomic_store_n(&expect_finishing, 1, __ATOMIC_SEQ_CST);
+        check_runtime_usable();
     }
     int total = __atomic_load_n(&expect_total, __ATOMIC_SEQ_CST);
     int failed = __atomic_load_n(&expect_failed, __ATOMIC_SEQ_CST);
@@ -81,7 +86,7 @@ static inline int conclude(void)
     return failed != 0;
 }
 
-/* A process that was to end by itself: says so when it did not. */
+/* Prints a line that `cargo xtask failpoints` looks for if a signal ended the child process. */
 static inline void expect_no_crash(int status)
 {
     if (WIFSIGNALED(status)) {
@@ -90,20 +95,20 @@ static inline void expect_no_crash(int status)
     }
 }
 
-/* Counts one check; true when it holds. */
+/* Counts one check. Returns `holds`. */
 static inline int expect_count(int holds)
 {
     __atomic_add_fetch(&expect_total, 1, __ATOMIC_SEQ_CST);
     if (!holds && __atomic_fetch_add(&expect_failed, 1, __ATOMIC_SEQ_CST) == 0
         && getenv("CONFORMANCE_AFTERWARDS") != NULL) {
-        watch_for_waiting();
+        start_wait_watchdog();
     }
     return holds;
 }
 
 static inline void expect_message(void)
 {
-    const char *text = aclGetRecentErrMsg(); /* the newest comes first */
+    const char *text = aclGetRecentErrMsg(); /* newest line first */
     printf("    message: %.*s\n", text == NULL ? 6 : (int)strcspn(text, "\n"), text == NULL ? "(none)" : text);
     fflush(stdout);
 }
@@ -157,19 +162,19 @@ static inline int expect_true(int holds, const char *text, const char *file, int
 static inline void require(int holds)
 {
     if (!holds) {
-        printf("    cannot go on\n");
-        conclude();
+        printf("    cannot continue\n");
+        finish();
         _exit(1);
     }
 }
 
-/* Is the library under test softacl? (The runner names the product through the environment.) */
+/* True if the library under test is softacl: the runner then names the product in the environment. */
 static inline int on_softacl(void)
 {
     return getenv("SOFTACL_SOC") != NULL;
 }
 
-static inline int expect_project(aclError got, aclError want, const char *call, const char *file, int line)
+static inline int expect_softacl_code(aclError got, aclError want, const char *call, const char *file, int line)
 {
     return on_softacl() ? expect_code(got, want, call, file, line) : expect_failure(got, call, file, line);
 }
@@ -177,10 +182,10 @@ static inline int expect_project(aclError got, aclError want, const char *call, 
 #define EXPECT_CODE(call, code) expect_code((call), (code), #call, __FILE__, __LINE__)
 #define EXPECT_OK(call) EXPECT_CODE(call, 0)
 #define EXPECT_EITHER(call, a, b) expect_either((call), (a), (b), #call, __FILE__, __LINE__)
-/* An error whose number nobody documents. */
+/* An error without a documented code. */
 #define EXPECT_FAILS(call) expect_failure((call), #call, __FILE__, __LINE__)
-/* An error whose number softacl has chosen; on a card any error will do. */
-#define EXPECT_PROJECT(call, code) expect_project((call), (code), #call, __FILE__, __LINE__)
+/* An error whose code softacl chose. On a card any error passes. */
+#define EXPECT_SOFTACL_CODE(call, code) expect_softacl_code((call), (code), #call, __FILE__, __LINE__)
 #define EXPECT_TRUE(cond, ...) expect_true((cond) != 0, #cond, __FILE__, __LINE__, __VA_ARGS__)
 #define REQUIRE_CODE(call, code) require(EXPECT_CODE(call, code))
 #define REQUIRE_OK(call) require(EXPECT_OK(call))
@@ -208,8 +213,8 @@ static inline enum family family(void)
     return FAMILY_A2;
 }
 
-/* A2, A3 and 950: the products with batch copies, registration, 32-bit memset. */
-static inline int family_is_large(void)
+/* True for A2, A3 and 950: the products with batch copies, host registration and 32-bit memset. */
+static inline int family_has_batches(void)
 {
     enum family f = family();
     return f == FAMILY_A2 || f == FAMILY_A3 || f == FAMILY_950;
@@ -217,7 +222,7 @@ static inline int family_is_large(void)
 
 static inline int family_has_descriptors(void)
 {
-    return family_is_large() || family() == FAMILY_310B;
+    return family_has_batches() || family() == FAMILY_310B;
 }
 
 /* ---- memory and patterns ----------------------------------------------- */
@@ -235,7 +240,7 @@ static inline void fill_pattern(void *memory, size_t size, uint32_t seed)
     }
 }
 
-/* The first index that differs from the pattern, or `size`. */
+/* Returns the index of the first byte that differs from the pattern, or `size`. */
 static inline size_t verify_pattern(const void *memory, size_t size, uint32_t seed)
 {
     for (size_t i = 0; i < size; i++) {
@@ -246,7 +251,7 @@ static inline size_t verify_pattern(const void *memory, size_t size, uint32_t se
     return size;
 }
 
-/* The first index that is not `value`, or `size`. */
+/* Returns the index of the first byte that is not `value`, or `size`. */
 static inline size_t verify_value(const void *memory, size_t size, uint8_t value)
 {
     for (size_t i = 0; i < size; i++) {
@@ -260,7 +265,7 @@ static inline size_t verify_value(const void *memory, size_t size, uint8_t value
 static inline int expect_pattern(const void *memory, size_t size, uint32_t seed, const char *text, const char *file, int line)
 {
     size_t at = verify_pattern(memory, size, seed);
-    return expect_true(at == size, text, file, line, "byte %zu of %zu is not that of pattern %u", at, size, seed);
+    return expect_true(at == size, text, file, line, "byte %zu of %zu differs from pattern %u", at, size, seed);
 }
 
 static inline int expect_value(const void *memory, size_t size, uint8_t value, const char *text, const char *file, int line)
@@ -269,7 +274,7 @@ static inline int expect_value(const void *memory, size_t size, uint8_t value, c
     return expect_true(at == size, text, file, line, "byte %zu of %zu is not 0x%02x", at, size, value);
 }
 
-/* Memory of this process that the system has, in pages. */
+/* Resident set size of this process, in pages. */
 static inline size_t resident_pages(void)
 {
     size_t pages = 0, resident = 0;
@@ -279,7 +284,7 @@ static inline size_t resident_pages(void)
     return resident;
 }
 
-static inline void *plain_memory(size_t size)
+static inline void *pageable_memory(size_t size)
 {
     void *memory = malloc(size);
     REQUIRE_TRUE(memory != NULL, "malloc(%zu)", size);
@@ -303,7 +308,7 @@ static inline void *device_memory(size_t size)
     return memory;
 }
 
-/* What aclrtMallocPhysical wants to know about memory of a device. */
+/* Argument of aclrtMallocPhysical for memory of a device. */
 static inline aclrtPhysicalMemProp physical_memory_of(uint32_t device)
 {
     aclrtPhysicalMemProp prop;
@@ -316,17 +321,20 @@ static inline aclrtPhysicalMemProp physical_memory_of(uint32_t device)
     return prop;
 }
 
-/* Blocking read of device memory into plain memory, to be freed by the caller. It waits for no stream. */
+/*
+ * Copies device memory into a malloc'ed buffer, which the caller frees. Does
+ * not wait for any stream.
+ */
 static inline uint8_t *device_bytes(const void *device, size_t size)
 {
-    uint8_t *bytes = (uint8_t *)plain_memory(size);
+    uint8_t *bytes = (uint8_t *)pageable_memory(size);
     REQUIRE_OK(aclrtMemcpy(bytes, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST));
     return bytes;
 }
 
 static inline void device_fill(void *device, size_t size, uint32_t seed)
 {
-    uint8_t *bytes = (uint8_t *)plain_memory(size);
+    uint8_t *bytes = (uint8_t *)pageable_memory(size);
     fill_pattern(bytes, size, seed);
     REQUIRE_OK(aclrtMemcpy(device, size, bytes, size, ACL_MEMCPY_HOST_TO_DEVICE));
     free(bytes);
@@ -348,7 +356,7 @@ static inline int expect_device_value(const void *device, size_t size, uint8_t v
     return holds;
 }
 
-/* Host memory holds pattern `seed`, or one value; device memory likewise. */
+/* Host or device memory holds pattern `seed`, or `value` in every byte. */
 #define EXPECT_PATTERN(memory, size, seed) expect_pattern((memory), (size), (seed), #memory, __FILE__, __LINE__)
 #define EXPECT_VALUE(memory, size, value) expect_value((memory), (size), (value), #memory, __FILE__, __LINE__)
 #define EXPECT_DEVICE_PATTERN(memory, size, seed) expect_device_pattern((memory), (size), (seed), #memory, __FILE__, __LINE__)
@@ -357,15 +365,16 @@ static inline int expect_device_value(const void *device, size_t size, uint8_t v
 #include "gate.h"
 
 /*
- * Whether the runtime is still of use: told at the end of a program that was
- * made to fail somewhere (`cargo xtask failpoints`). What fails may be what
- * this asks for, so everything is tried twice; a thread of its own has no
- * context and no capture of the program's. The device is reset only by a
- * program that is at its end.
+ * Checks at the end of a program whether the runtime is still usable after an
+ * injected failure (`cargo xtask failpoints`). The rule may hit one of the
+ * calls made here, so each is tried twice. The calls run on a new thread, which
+ * inherits neither a context nor a capture from the program. The device is
+ * reset only if the program has reached finish().
  */
-#define TWICE(call) ((code = (call)) != 0 && (code = (call)) != 0)
+#define RETRY_ONCE(call) ((code = (call)) != 0 && (code = (call)) != 0)
 
-static inline aclError afterwards_code(const char **call, int is_end)
+/* Returns the code of the first call that fails twice, and its name in `call`. */
+static inline aclError exercise_runtime(const char **call, int is_finishing)
 {
     aclError code = 0;
     aclrtStream stream = NULL;
@@ -374,28 +383,28 @@ static inline aclError afterwards_code(const char **call, int is_end)
     aclmdlRICaptureMode mode = ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
     fill_pattern(bytes, sizeof bytes, 77);
     *call = "aclrtSetDevice";
-    if (TWICE(aclrtSetDevice(0))) {
+    if (RETRY_ONCE(aclrtSetDevice(0))) {
         return code;
     }
     aclmdlRICaptureThreadExchangeMode(&mode);
     *call = "aclrtCreateStream";
-    if (TWICE(aclrtCreateStream(&stream))) {
+    if (RETRY_ONCE(aclrtCreateStream(&stream))) {
         return code;
     }
     *call = "aclrtMalloc";
-    if (TWICE(aclrtMalloc((void **)&device, sizeof bytes, ACL_MEM_MALLOC_HUGE_FIRST))) {
+    if (RETRY_ONCE(aclrtMalloc((void **)&device, sizeof bytes, ACL_MEM_MALLOC_HUGE_FIRST))) {
         return code;
     }
     *call = "aclrtMemcpyAsync";
-    if (TWICE(aclrtMemcpyAsync(device, sizeof bytes, bytes, sizeof bytes, ACL_MEMCPY_HOST_TO_DEVICE, stream))) {
+    if (RETRY_ONCE(aclrtMemcpyAsync(device, sizeof bytes, bytes, sizeof bytes, ACL_MEMCPY_HOST_TO_DEVICE, stream))) {
         return code;
     }
     *call = "aclrtSynchronizeStreamWithTimeout";
-    if (TWICE(aclrtSynchronizeStreamWithTimeout(stream, 5000))) {
+    if (RETRY_ONCE(aclrtSynchronizeStreamWithTimeout(stream, 5000))) {
         return code;
     }
     *call = "aclrtMemcpy";
-    if (TWICE(aclrtMemcpy(back, sizeof back, device, sizeof back, ACL_MEMCPY_DEVICE_TO_HOST))) {
+    if (RETRY_ONCE(aclrtMemcpy(back, sizeof back, device, sizeof back, ACL_MEMCPY_DEVICE_TO_HOST))) {
         return code;
     }
     *call = "the bytes";
@@ -403,68 +412,67 @@ static inline aclError afterwards_code(const char **call, int is_end)
         return -1;
     }
     *call = "aclrtFree";
-    if (TWICE(aclrtFree(device))) {
+    if (RETRY_ONCE(aclrtFree(device))) {
         return code;
     }
     *call = "aclrtDestroyStream";
-    if (TWICE(aclrtDestroyStream(stream))) {
+    if (RETRY_ONCE(aclrtDestroyStream(stream))) {
         return code;
     }
     *call = "aclrtResetDevice";
-    if (is_end) {
-        (void)TWICE(aclrtResetDevice(0));
+    if (is_finishing) {
+        (void)RETRY_ONCE(aclrtResetDevice(0));
     }
     return code;
 }
 
-static inline void tell_afterwards(int is_end)
+static inline void report_usable(int is_finishing)
 {
     const char *call = NULL;
-    aclError code = afterwards_code(&call, is_end);
+    aclError code = exercise_runtime(&call, is_finishing);
     printf("AFTERWARDS %d %s\n", code, code == 0 ? "all" : call);
     fflush(stdout);
 }
 
-static inline void *afterwards_thread(void *unused)
+static inline void *usability_thread(void *unused)
 {
-    tell_afterwards(1);
+    report_usable(1);
     return unused;
 }
 
-static inline void afterwards(void)
+static inline void check_runtime_usable(void)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, afterwards_thread, NULL) == 0) {
+    if (pthread_create(&thread, NULL, usability_thread, NULL) == 0) {
         pthread_join(thread, NULL);
     }
 }
 
 /*
- * A program whose call was refused may wait, by its own logic, for what that
- * call would have brought. It is ended after a while, and only the others
- * matter: the runtime has to be of use to another thread meanwhile. Whoever has
- * come to the end of the program is not ended.
+ * A program may wait forever for the effect of a call that was refused. The
+ * watchdog ends it after a few seconds and first checks that another thread can
+ * still use the runtime. It leaves a program alone that has reached finish().
  */
-#define WAITING_SECONDS 3
+#define WAIT_LIMIT_SECONDS 3
 
-static inline void *waiting_thread(void *unused)
+static inline void *wait_watchdog(void *unused)
 {
-    struct timespec left = {WAITING_SECONDS, 0};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    struct timespec remaining = {WAIT_LIMIT_SECONDS, 0};
+    while (nanosleep(&remaining, &remaining) != 0 && errno == EINTR) {
     }
-    if (__atomic_load_n(&expect_concludes, __ATOMIC_SEQ_CST)) {
+    if (__atomic_load_n(&expect_finishing, __ATOMIC_SEQ_CST)) {
         return unused;
     }
-    printf("WAITING: the program goes on %d s after its first failed check\n", WAITING_SECONDS);
-    tell_afterwards(0);
+    printf("WAITING: the program is still running %d s after its first failed check\n", WAIT_LIMIT_SECONDS);
+    report_usable(0);
     _exit(1);
     return unused;
 }
 
-static inline void watch_for_waiting(void)
+static inline void start_wait_watchdog(void)
 {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, waiting_thread, NULL) == 0) {
+    if (pthread_create(&thread, NULL, wait_watchdog, NULL) == 0) {
         pthread_detach(thread);
     }
 }

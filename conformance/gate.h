@@ -1,6 +1,6 @@
 /*
- * Streams that are held, threads, flags: the second half of the harness.
- * Included by expect.h.
+ * Gates, which block a stream, threads and flags: the part of the harness that
+ * is about concurrency. Included by expect.h.
  */
 #ifndef CONFORMANCE_GATE_H
 #define CONFORMANCE_GATE_H
@@ -12,7 +12,7 @@ static inline aclrtStream new_stream(void)
     return stream;
 }
 
-/* A handle that was a stream once. */
+/* Returns the handle of a destroyed stream. */
 static inline aclrtStream stale_stream(void)
 {
     aclrtStream stream = new_stream();
@@ -20,7 +20,7 @@ static inline aclrtStream stale_stream(void)
     return stream;
 }
 
-/* Runs `body(argument)` in a new thread, one without a current context, and waits for it. */
+/* Runs `body(argument)` in a new thread, which has no current context, and waits for it. */
 static inline void in_new_thread(void *(*body)(void *), void *argument)
 {
     pthread_t thread;
@@ -29,9 +29,9 @@ static inline void in_new_thread(void *(*body)(void *), void *argument)
 }
 
 /*
- * A gate holds a stream: nothing queued after it runs before it is opened.
- * A context may have a single thread for host functions, so one program keeps
- * at most one gate closed per context at any moment.
+ * A gate blocks a stream: tasks queued after it do not run until it is opened.
+ * A context may have a single thread for host functions, so a program keeps at
+ * most one gate per context closed at a time.
  * Gates are static objects: `static struct gate gate = GATE_INITIALIZER;`
  */
 struct gate {
@@ -44,7 +44,8 @@ struct gate {
 
 #define GATE_INITIALIZER { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0 }
 
-static inline void gate_hold(void *argument)
+/* Host function that blocks its stream until the gate is open. */
+static inline void gate_block(void *argument)
 {
     struct gate *gate = (struct gate *)argument;
     pthread_mutex_lock(&gate->lock);
@@ -57,7 +58,7 @@ static inline void gate_hold(void *argument)
     pthread_mutex_unlock(&gate->lock);
 }
 
-/* Holds `stream` from here on. */
+/* Blocks `stream` for all tasks queued from now on. */
 static inline void gate_close(struct gate *gate, aclrtStream stream)
 {
     pthread_mutex_lock(&gate->lock);
@@ -65,10 +66,10 @@ static inline void gate_close(struct gate *gate, aclrtStream stream)
     gate->entered = 0;
     gate->passed = 0;
     pthread_mutex_unlock(&gate->lock);
-    REQUIRE_OK(aclrtLaunchHostFunc(stream, gate_hold, gate));
+    REQUIRE_OK(aclrtLaunchHostFunc(stream, gate_block, gate));
 }
 
-/* Waits until the stream has arrived at the gate. */
+/* Waits until the stream has reached the gate. */
 static inline void gate_await(struct gate *gate)
 {
     pthread_mutex_lock(&gate->lock);
@@ -94,7 +95,7 @@ static inline int gate_passed(struct gate *gate)
     return passed;
 }
 
-/* A flag that one thread raises and others read or await. Static, like a gate. */
+/* A value that one thread sets and other threads read or await. Static, like a gate. */
 struct flag {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -129,27 +130,27 @@ static inline void flag_await(struct flag *flag, int value)
 }
 
 /*
- * Gives something that must not happen a short chance to happen: true when the
- * flag still differs from `value` at the end. A right library never fails it.
+ * Gives something that must not happen 20 ms to happen. Returns true if the
+ * flag never took `value`. A correct library cannot fail this check.
  */
-static inline int flag_stays_away(struct flag *flag, int value)
+static inline int flag_never_becomes(struct flag *flag, int value)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += 20 * 1000 * 1000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_nsec += 20 * 1000 * 1000;
+    if (deadline.tv_nsec >= 1000000000) {
+        deadline.tv_nsec -= 1000000000;
+        deadline.tv_sec++;
     }
     pthread_mutex_lock(&flag->lock);
-    while (flag->value != value && pthread_cond_timedwait(&flag->changed, &flag->lock, &until) == 0) {
+    while (flag->value != value && pthread_cond_timedwait(&flag->changed, &flag->lock, &deadline) == 0) {
     }
-    int away = flag->value != value;
+    int differs = flag->value != value;
     pthread_mutex_unlock(&flag->lock);
-    return away;
+    return differs;
 }
 
-/* The state of a stream; the query itself must succeed. */
+/* True if the stream has unfinished tasks. The query itself must succeed. */
 static inline int stream_is_busy(aclrtStream stream)
 {
     aclrtStreamStatus status = ACL_STREAM_STATUS_RESERVED;
@@ -157,14 +158,14 @@ static inline int stream_is_busy(aclrtStream stream)
     return status == ACL_STREAM_STATUS_NOT_READY;
 }
 
-/* Between two questions: a program that asks all the time takes the processor from what it asks for. */
-static inline void ask_later(void)
+/* Sleeps between two polls. Polling without a pause would take the CPU from the work that is polled for. */
+static inline void poll_pause(void)
 {
     struct timespec pause = {0, 100 * 1000};
     nanosleep(&pause, NULL);
 }
 
-/* A host function that counts; read the counter with count_of. */
+/* Host function that increments a counter; read the counter with count_of(). */
 static inline void count_up(void *counter)
 {
     __atomic_add_fetch((int *)counter, 1, __ATOMIC_SEQ_CST);

@@ -1,6 +1,7 @@
 /*
- * Two processes for conformance programs: the program starts itself again with a role, or divides, and both talk over
- * pipes. Nothing here waits for time to pass: a message is the only signal.
+ * Second process for conformance programs. The program executes itself again
+ * with a role, or forks; both processes exchange messages over pipes. They
+ * synchronize only through these messages, never through sleeps.
  */
 #ifndef CONFORMANCE_PEER_H
 #define CONFORMANCE_PEER_H
@@ -16,20 +17,21 @@ struct peer {
 };
 
 /*
- * When calls are refused on purpose: a process that has failed will not do
- * what this one waits for, so this one may end as if its own check had failed.
+ * For runs with injected failures: if the other process exits with an error,
+ * this process may wait for it forever, so start the wait watchdog here too.
  */
-static inline void *peer_watch(void *pid)
+static inline void *peer_watchdog(void *pid)
 {
-    siginfo_t end;
-    if (waitid(P_PID, (id_t)(uintptr_t)pid, &end, WEXITED | WNOWAIT) == 0 && end.si_code == CLD_EXITED && end.si_status != 0) {
-        waiting_thread(NULL);
+    siginfo_t exit_info;
+    if (waitid(P_PID, (id_t)(uintptr_t)pid, &exit_info, WEXITED | WNOWAIT) == 0 && exit_info.si_code == CLD_EXITED
+        && exit_info.si_status != 0) {
+        wait_watchdog(NULL);
     }
     return NULL;
 }
 
-/* A process of its own from here on, with the other ends of the pipes; its pid is 0 in the new one. */
-static inline struct peer peer_divide(void)
+/* Forks with two pipes between parent and child. `pid` is 0 in the child. */
+static inline struct peer peer_fork_with_pipes(void)
 {
     int down[2], up[2];
     REQUIRE_TRUE(pipe(down) == 0 && pipe(up) == 0, "pipe");
@@ -41,16 +43,16 @@ static inline struct peer peer_divide(void)
     close(pid == 0 ? up[0] : up[1]);
     pthread_t watcher;
     if (pid != 0 && getenv("CONFORMANCE_AFTERWARDS") != NULL
-        && pthread_create(&watcher, NULL, peer_watch, (void *)(uintptr_t)pid) == 0) {
+        && pthread_create(&watcher, NULL, peer_watchdog, (void *)(uintptr_t)pid) == 0) {
         pthread_detach(watcher);
     }
     return pid == 0 ? parent : child;
 }
 
-/* Starts this program again, as another process, in a role. */
+/* Executes this program again in a new process, with `role` as its first argument. */
 static inline struct peer peer_start(const char *role)
 {
-    struct peer peer = peer_divide();
+    struct peer peer = peer_fork_with_pipes();
     if (peer.pid == 0) {
         char in[16], out[16];
         snprintf(in, sizeof in, "%d", peer.in);
@@ -61,17 +63,17 @@ static inline struct peer peer_start(const char *role)
     return peer;
 }
 
-/* A part of this program as another process: before the first call. */
-static inline struct peer peer_fork(int (*part)(struct peer))
+/* Runs `body` in a forked process. Call it before the first AscendCL call. */
+static inline struct peer peer_fork(int (*body)(struct peer))
 {
-    struct peer peer = peer_divide();
+    struct peer peer = peer_fork_with_pipes();
     if (peer.pid == 0) {
-        _exit(part(peer));
+        _exit(body(peer));
     }
     return peer;
 }
 
-/* The other end, in the process that was started. */
+/* Returns the parent, in a process that peer_start() started. */
 static inline struct peer peer_parent(char **argv)
 {
     struct peer peer = {getppid(), atoi(argv[2]), atoi(argv[3])};
@@ -88,20 +90,20 @@ static inline void peer_receive(struct peer peer, void *data, size_t size)
     REQUIRE_TRUE(read(peer.in, data, size) == (ssize_t)size, "read of %zu bytes", size);
 }
 
-static inline void peer_tell(struct peer peer, char letter)
+static inline void peer_send_byte(struct peer peer, char byte)
 {
-    peer_send(peer, &letter, 1);
+    peer_send(peer, &byte, 1);
 }
 
-static inline void peer_hear(struct peer peer, char letter)
+static inline void peer_expect_byte(struct peer peer, char want)
 {
     char got = 0;
     peer_receive(peer, &got, 1);
-    REQUIRE_TRUE(got == letter, "wanted %c, got %c", letter, got);
+    REQUIRE_TRUE(got == want, "expected %c, got %c", want, got);
 }
 
-/* Waits for the end of the process, which must be a good one. */
-static inline void peer_end(struct peer peer)
+/* Waits until the process exits, which must be with code 0. */
+static inline void peer_join(struct peer peer)
 {
     int status = -1;
     close(peer.out);
@@ -111,7 +113,7 @@ static inline void peer_end(struct peer peer)
     close(peer.in);
 }
 
-/* Ends the process in the middle of what it does. */
+/* Kills the process at an arbitrary point of its execution. */
 static inline void peer_kill(struct peer peer)
 {
     int status = -1;
@@ -122,7 +124,7 @@ static inline void peer_kill(struct peer peer)
     close(peer.in);
 }
 
-/* The id by which others admit this process. */
+/* Returns the process id under which other processes grant access to this one. */
 static inline int32_t peer_id(void)
 {
     int32_t id = 0;

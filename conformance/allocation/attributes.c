@@ -5,7 +5,7 @@
 
 #define SIZE 10000
 
-static uint8_t *device, *pinned, *plain;
+static uint8_t *device, *pinned, *pageable;
 
 static void located(const void *pointer, aclrtMemLocationType type, int line)
 {
@@ -30,7 +30,7 @@ static void *anywhere(void *unused)
     located(device + SIZE - 1, ACL_MEM_LOCATION_TYPE_DEVICE, __LINE__);
     located(pinned, ACL_MEM_LOCATION_TYPE_HOST, __LINE__);
     located(pinned + SIZE - 1, ACL_MEM_LOCATION_TYPE_HOST, __LINE__);
-    located(plain, ACL_MEM_LOCATION_TYPE_UNREGISTERED, __LINE__);
+    located(pageable, ACL_MEM_LOCATION_TYPE_UNREGISTERED, __LINE__);
     located(&global, ACL_MEM_LOCATION_TYPE_UNREGISTERED, __LINE__);
     located(&local, ACL_MEM_LOCATION_TYPE_UNREGISTERED, __LINE__);
     aclrtPtrAttributes attributes;
@@ -45,7 +45,7 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     device = (uint8_t *)device_memory(SIZE);
     pinned = (uint8_t *)pinned_memory(SIZE);
-    plain = (uint8_t *)plain_memory(SIZE);
+    pageable = (uint8_t *)pageable_memory(SIZE);
     anywhere(NULL);
     in_new_thread(anywhere, NULL); /* 1.12: no context needed */
 
@@ -70,8 +70,8 @@ int main(void)
 
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFreeHost(pinned));
-    located(plain, ACL_MEM_LOCATION_TYPE_UNREGISTERED, __LINE__);
-    free(plain);
+    located(pageable, ACL_MEM_LOCATION_TYPE_UNREGISTERED, __LINE__);
+    free(pageable);
     REQUIRE_OK(aclrtResetDeviceForce(0));
-    return conclude();
+    return finish();
 }

@@ -113,5 +113,5 @@ int main(void)
     EXPECT_TRUE(count_of(&ran) == 51, "%d of 51 had run", count_of(&ran));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -41,5 +41,5 @@ int main(void)
     EXPECT_OK(aclrtMalloc(&more, 6 * BLOCK, ACL_MEM_MALLOC_HUGE_FIRST));
     EXPECT_OK(aclrtFree(more));
     REQUIRE_OK(aclrtResetDeviceForce(0));
-    return conclude();
+    return finish();
 }

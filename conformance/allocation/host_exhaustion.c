@@ -42,5 +42,5 @@ int main(void)
     EXPECT_OK(aclrtMallocHost(&more, 4 * BLOCK));
     EXPECT_OK(aclrtFreeHost(more));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -48,5 +48,5 @@ int main(void)
     REQUIRE_OK(aclrtGetMemInfo(attr, &after, &whole));
     EXPECT_TRUE(after == before, "%zu before, %zu after", before, after);
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

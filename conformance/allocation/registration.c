@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C2 S2
-/* Host registration: makes plain memory pinned where the product has it, and is refused elsewhere. */
+/* Host registration: makes pageable memory pinned where the product has it, and is refused elsewhere. */
 #include "../expect.h"
 
 #define PAGE 4096
@@ -79,7 +79,7 @@ static void supported(void)
 
     EXPECT_OK(aclrtHostUnregister(memory));
     EXPECT_CODE(aclrtHostUnregister(memory), 507911);
-    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "plain again");
+    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "pageable again");
     EXPECT_PATTERN(memory, SIZE, 1);
 
     EXPECT_OK(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED | ACL_HOST_REG_PINNED));
@@ -97,11 +97,11 @@ static void supported(void)
 
 int main(void)
 {
-    uint8_t *block = (uint8_t *)plain_memory(SIZE + 2 * PAGE);
+    uint8_t *block = (uint8_t *)pageable_memory(SIZE + 2 * PAGE);
     memory = block + (PAGE - (uintptr_t)block % PAGE); /* the start must be a page; SIZE bytes and one more follow */
     REQUIRE_OK(aclrtSetDevice(0));
     checks();
-    if (family_is_large()) {
+    if (family_has_batches()) {
         supported();
     } else {
         void *mapped = NULL;
@@ -113,5 +113,5 @@ int main(void)
     }
     free(block);
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

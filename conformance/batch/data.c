@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 /* Batch copies move the right bytes: mixed directions, attributes by range, odd sizes, pageable items. */
-#include "forms.h"
+#include "variants.h"
 
 #define ITEMS 40
 #define STRIDE 1000
@@ -16,18 +16,18 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
     uint8_t *pinned = (uint8_t *)pinned_memory(ITEMS * STRIDE);
-    uint8_t *plain = (uint8_t *)plain_memory(ITEMS * STRIDE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(ITEMS * STRIDE);
     uint8_t *device = (uint8_t *)device_memory(ITEMS * STRIDE);
     void *dsts[ITEMS], *srcs[ITEMS];
     size_t maxs[ITEMS], sizes[ITEMS];
 
-    for (int f = 0; f < FORMS; f++) {
-        enum form form = (enum form)f;
+    for (int f = 0; f < VARIANTS; f++) {
+        enum variant variant = (enum variant)f;
         /* 10 pinned in, 10 pinned out, 10 pageable in, 10 pageable out */
         aclrtMemcpyBatchAttr attrs[4] = {host_to_device(), device_to_host(), host_to_device(), device_to_host()};
         size_t indexes[4] = {0, 10, 20, 30};
         for (int i = 0; i < ITEMS; i++) {
-            uint8_t *host = (i < 20 ? pinned : plain) + i * STRIDE + i % 7;
+            uint8_t *host = (i < 20 ? pinned : pageable) + i * STRIDE + i % 7;
             uint8_t *dev = device + i * STRIDE + i % 5;
             int inward = i / 10 % 2 == 0;
             sizes[i] = size_of(i);
@@ -43,13 +43,13 @@ int main(void)
             }
         }
         struct batch b = {dsts, maxs, srcs, sizes, ITEMS, attrs, indexes, 4};
-        EXPECT_BATCH(form, b, stream, 0, SIZE_MAX);
-        for (int i = 30; i < 40; i++) { /* pageable: in place on return, whatever the form */
+        EXPECT_BATCH(variant, b, stream, 0, SIZE_MAX);
+        for (int i = 30; i < 40; i++) { /* pageable: in place on return, whatever the variant */
             EXPECT_PATTERN((uint8_t *)dsts[i], sizes[i], (uint32_t)(1000 * f + i));
         }
         EXPECT_OK(aclrtSynchronizeStream(stream));
         for (int i = 0; i < ITEMS; i++) {
-            uint8_t *bytes = (uint8_t *)plain_memory(STRIDE);
+            uint8_t *bytes = (uint8_t *)pageable_memory(STRIDE);
             size_t lead = (size_t)(i / 10 % 2 == 0 ? i % 5 : i % 7);
             REQUIRE_OK(aclrtMemcpy(bytes, STRIDE, (uint8_t *)dsts[i] - lead, STRIDE, ACL_MEMCPY_DEFAULT));
             EXPECT_VALUE(bytes, lead, 0x33);
@@ -58,10 +58,10 @@ int main(void)
             free(bytes);
         }
     }
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

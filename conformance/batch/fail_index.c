@@ -1,14 +1,14 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 // misuses: B1
-/* Batch copies, row 15: a wrong item is named by failIndex. Items before it have run in the asynchronous forms of A2 and A3. */
-#include "forms.h"
+/* Batch copies, row 15: a wrong item is named by failIndex. Items before it have run in the asynchronous variants of A2 and A3. */
+#include "variants.h"
 
 #define SIZE 64
 #define ITEMS 4
 #define BAD 2
 
-static uint8_t *pinned, *device, *plain;
+static uint8_t *pinned, *device, *pageable;
 static void *dsts[ITEMS], *srcs[ITEMS];
 static size_t maxs[ITEMS], sizes[ITEMS], indexes[ITEMS];
 static aclrtMemcpyBatchAttr attrs[ITEMS];
@@ -28,12 +28,12 @@ static void refresh(void)
 }
 
 /* The batch as it stands is refused because of item BAD. */
-static void refused(enum form form, aclrtStream stream, int line)
+static void refused(enum variant variant, aclrtStream stream, int line)
 {
-    expect_batch(form, b, stream, 107000, BAD, __FILE__, line);
+    expect_batch(variant, b, stream, 107000, BAD, __FILE__, line);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     uint8_t *bytes = device_bytes(device, ITEMS * SIZE);
-    if (is_async(form)) {
+    if (is_async(variant)) {
         if (family() != FAMILY_950) { /* item by item: those before are queued, those from BAD on are not */
             EXPECT_PATTERN(bytes, BAD * SIZE, 7);
         }
@@ -51,50 +51,50 @@ int main(void)
     aclrtStream stream = new_stream();
     pinned = (uint8_t *)pinned_memory(ITEMS * SIZE);
     device = (uint8_t *)device_memory(ITEMS * SIZE);
-    plain = (uint8_t *)plain_memory(ITEMS * SIZE);
+    pageable = (uint8_t *)pageable_memory(ITEMS * SIZE);
     refresh();
 
-    for (int f = 0; f < FORMS; f++) {
-        enum form form = (enum form)f;
+    for (int f = 0; f < VARIANTS; f++) {
+        enum variant variant = (enum variant)f;
 
         attrs[BAD].dstLoc = location(ACL_MEM_LOCATION_TYPE_HOST, 0); /* 1.5 row 15: declared is not actual */
-        refused(form, stream, __LINE__);
+        refused(variant, stream, __LINE__);
         attrs[BAD].srcLoc = location(ACL_MEM_LOCATION_TYPE_DEVICE, 0);
-        refused(form, stream, __LINE__);
+        refused(variant, stream, __LINE__);
         attrs[BAD].dstLoc = location(ACL_MEM_LOCATION_TYPE_DEVICE, 1); /* the device id must match */
-        refused(form, stream, __LINE__);
+        refused(variant, stream, __LINE__);
         attrs[BAD].srcLoc = location(ACL_MEM_LOCATION_TYPE_UNREGISTERED, 0); /* UNREGISTERED never matches */
-        refused(form, stream, __LINE__);
-        srcs[BAD] = plain;
+        refused(variant, stream, __LINE__);
+        srcs[BAD] = pageable;
         attrs[BAD].srcLoc = location(ACL_MEM_LOCATION_TYPE_UNREGISTERED, 0); /* not even unregistered memory */
-        refused(form, stream, __LINE__);
+        refused(variant, stream, __LINE__);
         attrs[BAD].srcLoc = location(ACL_MEM_LOCATION_TYPE_MANAGED, 0);
-        refused(form, stream, __LINE__);
+        refused(variant, stream, __LINE__);
 
         srcs[BAD] = device + 8, dsts[BAD] = device + 128, sizes[BAD] = 8; /* 1.5 row 15: the same side on both ends */
         attrs[BAD] = attribute(location(ACL_MEM_LOCATION_TYPE_DEVICE, 0), location(ACL_MEM_LOCATION_TYPE_DEVICE, 0));
-        refused(form, stream, __LINE__);
-        dsts[BAD] = plain;
+        refused(variant, stream, __LINE__);
+        dsts[BAD] = pageable;
         attrs[BAD] = attribute(location(ACL_MEM_LOCATION_TYPE_HOST, 0), location(ACL_MEM_LOCATION_TYPE_HOST, 0));
-        refused(form, stream, __LINE__);
+        refused(variant, stream, __LINE__);
 
-        if (is_async(form)) {
+        if (is_async(variant)) {
             sizes[BAD] = 0; /* 1.5 row 15: an empty item among others, async only */
-            refused(form, stream, __LINE__);
+            refused(variant, stream, __LINE__);
             srcs[BAD] = NULL;
-            refused(form, stream, __LINE__);
+            refused(variant, stream, __LINE__);
             dsts[BAD] = NULL;
-            refused(form, stream, __LINE__);
+            refused(variant, stream, __LINE__);
         } else {
-            sizes[BAD] = 0; /* the sync forms accept it */
-            expect_batch(form, b, stream, 0, SIZE_MAX, __FILE__, __LINE__);
+            sizes[BAD] = 0; /* the sync variants accept it */
+            expect_batch(variant, b, stream, 0, SIZE_MAX, __FILE__, __LINE__);
             EXPECT_DEVICE_VALUE(device + BAD * SIZE, SIZE, 0);
             EXPECT_DEVICE_PATTERN(device, BAD * SIZE, 7);
             refresh();
             size_t index = UNTOUCHED; /* 1.5 row 15: a null element gives some error of the driver */
             srcs[BAD] = NULL;
-            EXPECT_FAILS(batch_call(form, b, &index, stream));
-            if (has_fail_index(form)) {
+            EXPECT_FAILS(batch_call(variant, b, &index, stream));
+            if (has_fail_index(variant)) {
                 EXPECT_TRUE(index == BAD, "failIndex %zu", index);
             }
             refresh();
@@ -103,18 +103,18 @@ int main(void)
         /* Accepted: HOST_NUMA counts as HOST, the id of HOST is ignored, pageable memory is HOST. */
         attrs[0].srcLoc = location(ACL_MEM_LOCATION_TYPE_HOST_NUMA, 3);
         attrs[1].srcLoc = location(ACL_MEM_LOCATION_TYPE_HOST, 99);
-        fill_pattern(plain, ITEMS * SIZE, 7);
-        srcs[3] = plain + 3 * SIZE;
-        expect_batch(form, b, stream, 0, SIZE_MAX, __FILE__, __LINE__);
+        fill_pattern(pageable, ITEMS * SIZE, 7);
+        srcs[3] = pageable + 3 * SIZE;
+        expect_batch(variant, b, stream, 0, SIZE_MAX, __FILE__, __LINE__);
         EXPECT_OK(aclrtSynchronizeStream(stream));
         EXPECT_DEVICE_PATTERN(device, ITEMS * SIZE, 7);
         refresh();
     }
 
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

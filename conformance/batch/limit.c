@@ -2,7 +2,7 @@
 // schedules: all
 // misuses: B1
 /* 4096 items are the most of a blocking batch; the asynchronous one has no such limit. */
-#include "forms.h"
+#include "variants.h"
 
 #define ITEMS 6000
 #define SIZE 16
@@ -27,22 +27,22 @@ int main(void)
     struct batch b = {dsts, maxs, srcs, sizes, ITEMS, attrs, indexes, 1};
 
     for (int f = SYNC; f <= SYNC_V2; f++) {
-        enum form form = (enum form)f;
+        enum variant variant = (enum variant)f;
         b.count = 4097;
-        EXPECT_BATCH(form, b, NULL, 107000, SIZE_MAX); /* 1.5 row 12 */
+        EXPECT_BATCH(variant, b, NULL, 107000, SIZE_MAX); /* 1.5 row 12 */
         b.count = 4096;
         fill_pattern(pinned, ITEMS * SIZE, 40 + (uint32_t)f);
         REQUIRE_OK(aclrtMemset(device, ITEMS * SIZE, 0, ITEMS * SIZE));
-        EXPECT_BATCH(form, b, NULL, 0, SIZE_MAX);
+        EXPECT_BATCH(variant, b, NULL, 0, SIZE_MAX);
         EXPECT_DEVICE_PATTERN(device, 4096 * SIZE, 40 + (uint32_t)f);
         EXPECT_DEVICE_VALUE(device + 4096 * SIZE, (ITEMS - 4096) * SIZE, 0);
     }
     for (int f = ASYNC; f <= ASYNC_V2; f++) {
-        enum form form = (enum form)f;
+        enum variant variant = (enum variant)f;
         fill_pattern(pinned, ITEMS * SIZE, 50 + (uint32_t)f);
         b.count = ITEMS;
         b.attr_count = f == ASYNC ? 1 : ITEMS;
-        EXPECT_BATCH(form, b, stream, 0, SIZE_MAX); /* 1.5 row 12: sync only */
+        EXPECT_BATCH(variant, b, stream, 0, SIZE_MAX); /* 1.5 row 12: sync only */
         EXPECT_OK(aclrtSynchronizeStream(stream));
         EXPECT_DEVICE_PATTERN(device, ITEMS * SIZE, 50 + (uint32_t)f);
     }
@@ -50,5 +50,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

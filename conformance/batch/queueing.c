@@ -2,7 +2,7 @@
 // schedules: all
 // misuses: H3 S2
 /* The asynchronous batch is only queued when all its host memory is pinned, and drains the stream when it is not. */
-#include "forms.h"
+#include "variants.h"
 
 #define SIZE 512
 #define ITEMS 3
@@ -16,12 +16,12 @@ static aclrtMemcpyBatchAttr attrs[1];
 static struct batch b = {dsts, maxs, srcs, sizes, ITEMS, attrs, indexes, 1};
 static aclrtStream stream;
 
-static void *caller(void *form)
+static void *caller(void *variant)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     size_t index = UNTOUCHED;
     flag_set(&calling, 1);
-    EXPECT_CODE(batch_call(*(enum form *)form, b, &index, stream), 0);
+    EXPECT_CODE(batch_call(*(enum variant *)variant, b, &index, stream), 0);
     flag_set(&returned, 1);
     EXPECT_OK(aclrtResetDevice(0));
     return NULL;
@@ -33,11 +33,11 @@ int main(void)
     stream = new_stream();
     uint8_t *pinned = (uint8_t *)pinned_memory(ITEMS * SIZE);
     uint8_t *device = (uint8_t *)device_memory(ITEMS * SIZE);
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
     attrs[0] = device_to_host();
 
-    for (int f = ASYNC; f < FORMS; f++) {
-        enum form form = (enum form)f;
+    for (int f = ASYNC; f < VARIANTS; f++) {
+        enum variant variant = (enum variant)f;
         for (int i = 0; i < ITEMS; i++) {
             dsts[i] = pinned + i * SIZE;
             srcs[i] = device + i * SIZE;
@@ -45,7 +45,7 @@ int main(void)
         }
         memset(pinned, 0, ITEMS * SIZE);
         gate_close(&gate, stream);
-        EXPECT_BATCH(form, b, stream, 0, SIZE_MAX);
+        EXPECT_BATCH(variant, b, stream, 0, SIZE_MAX);
         device_fill(device, ITEMS * SIZE, 20); /* queued only: the contents are read later */
         EXPECT_TRUE(stream_is_busy(stream), "held");
         EXPECT_VALUE(pinned, ITEMS * SIZE, 0);
@@ -56,7 +56,7 @@ int main(void)
         /* The arrays belong to the caller again as soon as the call has returned. */
         memset(pinned, 0, ITEMS * SIZE);
         gate_close(&gate, stream);
-        EXPECT_BATCH(form, b, stream, 0, SIZE_MAX);
+        EXPECT_BATCH(variant, b, stream, 0, SIZE_MAX);
         for (int i = 0; i < ITEMS; i++) {
             dsts[i] = srcs[i] = NULL;
             sizes[i] = 0;
@@ -71,28 +71,28 @@ int main(void)
             srcs[i] = device + i * SIZE;
             sizes[i] = SIZE;
         }
-        dsts[1] = plain;
-        memset(plain, 0, SIZE);
+        dsts[1] = pageable;
+        memset(pageable, 0, SIZE);
         flag_set(&calling, 0);
         flag_set(&returned, 0);
         gate_close(&gate, stream);
         pthread_t thread;
-        REQUIRE_TRUE(pthread_create(&thread, NULL, caller, &form) == 0, "pthread_create");
+        REQUIRE_TRUE(pthread_create(&thread, NULL, caller, &variant) == 0, "pthread_create");
         flag_await(&calling, 1);
-        EXPECT_TRUE(flag_stays_away(&returned, 1), "returned while the stream was held");
+        EXPECT_TRUE(flag_never_becomes(&returned, 1), "returned while the stream was held");
         gate_open(&gate);
         REQUIRE_TRUE(pthread_join(thread, NULL) == 0, "pthread_join");
         uint8_t *bytes = device_bytes(device, ITEMS * SIZE);
-        EXPECT_TRUE(memcmp(plain, bytes + SIZE, SIZE) == 0, "the pageable item is in place");
+        EXPECT_TRUE(memcmp(pageable, bytes + SIZE, SIZE) == 0, "the pageable item is in place");
         EXPECT_OK(aclrtSynchronizeStream(stream));
         EXPECT_TRUE(memcmp(pinned + 2 * SIZE, bytes + 2 * SIZE, SIZE) == 0, "the item after it has run");
         free(bytes);
     }
 
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

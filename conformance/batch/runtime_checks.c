@@ -2,7 +2,7 @@
 // schedules: all
 // misuses: B1 C1 C2 S1
 /* Batch copies, the checks of the runtime: rows 10 to 14 and 16, with failIndex at SIZE_MAX. */
-#include "forms.h"
+#include "variants.h"
 
 #define SIZE 64
 #define ITEMS 4
@@ -14,7 +14,7 @@ static void *without_context(void *unused)
 {
     (void)unused;
     struct batch b = good;
-    EXPECT_BATCH(SYNC, good, NULL, 0, SIZE_MAX);        /* 1.5: the sync forms need no current context */
+    EXPECT_BATCH(SYNC, good, NULL, 0, SIZE_MAX);        /* 1.5: the sync variants need no current context */
     EXPECT_BATCH(SYNC_V2, good, NULL, 0, SIZE_MAX);
     EXPECT_BATCH(ASYNC, good, stream, 107002, SIZE_MAX); /* 1.5 row 14 */
     EXPECT_BATCH(ASYNC_V2, good, stream, 107002, SIZE_MAX);
@@ -46,15 +46,15 @@ int main(void)
     struct batch all = {dsts, maxs, srcs, sizes, ITEMS, attrs, indexes, 1};
     good = all;
 
-    for (int f = 0; f < FORMS; f++) {
-        enum form form = (enum form)f;
+    for (int f = 0; f < VARIANTS; f++) {
+        enum variant variant = (enum variant)f;
         struct batch b = good;
         b.attr_count = 0;
-        EXPECT_BATCH(form, b, stream, 107000, SIZE_MAX); /* 1.5 row 10 */
+        EXPECT_BATCH(variant, b, stream, 107000, SIZE_MAX); /* 1.5 row 10 */
         b.attr_count = ITEMS + 1;
-        EXPECT_BATCH(form, b, stream, 107000, SIZE_MAX); /* 1.5 row 11 */
+        EXPECT_BATCH(variant, b, stream, 107000, SIZE_MAX); /* 1.5 row 11 */
         b.attr_count = ITEMS;
-        EXPECT_BATCH(form, b, stream, 0, SIZE_MAX); /* as many attributes as items */
+        EXPECT_BATCH(variant, b, stream, 0, SIZE_MAX); /* as many attributes as items */
 
         static const size_t wrong[][3] = {
             {1, 2, 3}, /* does not start at 0 */
@@ -66,12 +66,12 @@ int main(void)
         for (size_t w = 0; w < sizeof wrong / sizeof wrong[0]; w++) {
             size_t own[3] = {wrong[w][0], wrong[w][1], wrong[w][2]};
             b = good, b.attr_indexes = own, b.attr_count = 3;
-            EXPECT_BATCH(form, b, stream, 107000, SIZE_MAX); /* 1.5 row 13 */
+            EXPECT_BATCH(variant, b, stream, 107000, SIZE_MAX); /* 1.5 row 13 */
         }
         size_t one = 1;
         b = good, b.attr_indexes = &one, b.attr_count = 1;
-        EXPECT_BATCH(form, b, stream, 107000, SIZE_MAX); /* 1.5 row 13, single attribute */
-        EXPECT_BATCH(form, good, NULL, 0, SIZE_MAX);     /* a null stream is the default stream */
+        EXPECT_BATCH(variant, b, stream, 107000, SIZE_MAX); /* 1.5 row 13, single attribute */
+        EXPECT_BATCH(variant, good, NULL, 0, SIZE_MAX);     /* a null stream is the default stream */
         EXPECT_OK(aclrtSynchronizeDevice());
     }
     in_new_thread(without_context, NULL);
@@ -89,5 +89,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

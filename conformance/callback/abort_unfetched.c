@@ -24,5 +24,5 @@ int main(void)
     REQUIRE_OK(aclrtUnSubscribeReport(4711, stream));
     REQUIRE_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -58,5 +58,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtDestroyStream(mixed));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

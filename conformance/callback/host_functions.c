@@ -66,5 +66,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(shared));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

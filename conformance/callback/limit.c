@@ -17,7 +17,7 @@ int main(void)
         for (int i = 0; i < STREAMS; i++) {
             REQUIRE_OK(aclrtCreateStream(&streams[device][i]));
             aclError want = threads < MOST ? 0 : 107000;
-            EXPECT_PROJECT(aclrtSubscribeReport(1000 + (uint64_t)threads, streams[device][i]), want);
+            EXPECT_SOFTACL_CODE(aclrtSubscribeReport(1000 + (uint64_t)threads, streams[device][i]), want);
             threads++;
         }
     }
@@ -37,5 +37,5 @@ int main(void)
     }
     EXPECT_OK(aclrtResetDeviceForce(1));
     EXPECT_OK(aclrtResetDeviceForce(0));
-    return conclude();
+    return finish();
 }

@@ -28,14 +28,14 @@ int main(void)
         EXPECT_TRUE(capture_status(side[i]) == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE, "stream %d has joined", i);
         EXPECT_OK(aclrtMemcpyAsync(parts + SIZE * i, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, side[i]));
         if (i > 0) { /* a side stream may depend on another one */
-            follow(side[i], side[i - 1], later);
+            order_after(side[i], side[i - 1], later);
         }
     }
     EXPECT_CODE(aclrtSynchronizeStream(side[0]), 107027);
     EXPECT_CODE(aclrtDestroyStream(side[0]), 107027);
     EXPECT_CODE(aclmdlRICaptureEnd(side[0], &graph), 107036); /* 4.8: did not begin here */
     EXPECT_CODE(aclmdlRICaptureBegin(side[0], ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), 107027);
-    follow(stream, side[STREAMS - 1], join); /* the others have been joined through it */
+    order_after(stream, side[STREAMS - 1], join); /* the others have been joined through it */
     EXPECT_OK(aclrtMemcpyAsync(output, SIZE * STREAMS, parts, SIZE * STREAMS, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0, SIZE, stream));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
@@ -69,14 +69,14 @@ int main(void)
 
     /* 4.8: a side stream that is not joined back. The capture is over all the same. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
-    follow(side[0], stream, fork);
+    order_after(side[0], stream, fork);
     EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 107025);
     EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "over");
     EXPECT_TRUE(capture_status(side[0]) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "over");
     /* Joined, but with work after the join. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
-    follow(side[0], stream, fork);
-    follow(stream, side[0], join);
+    order_after(side[0], stream, fork);
+    order_after(stream, side[0], join);
     EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0, SIZE, side[0]));
     EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 107025);
 
@@ -107,7 +107,7 @@ int main(void)
     /* 107024: nor can a capture depend on what is not in it. */
     EXPECT_OK(aclrtRecordEvent(fork, side[0]));
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
-    EXPECT_PROJECT(aclrtStreamWaitEvent(stream, fork), 107024);
+    EXPECT_SOFTACL_CODE(aclrtStreamWaitEvent(stream, fork), 107024);
     EXPECT_EITHER(aclmdlRICaptureEnd(stream, &graph), 507903, 0);
 
     for (int i = 0; i < STREAMS; i++) {
@@ -122,5 +122,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFree(parts));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

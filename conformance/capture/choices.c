@@ -29,9 +29,9 @@ int main(void)
     EXPECT_CODE(aclrtRecordEvent(shared, stream), 207000);
     EXPECT_CODE(aclrtStreamWaitEvent(stream, shared), 207000);
     EXPECT_OK(aclrtRecordEvent(event, stream));
-    follow(other, stream, event); /* a stream with a subscribed thread joins */
+    order_after(other, stream, event); /* a stream with a subscribed thread joins */
     EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, other), 207000);
-    follow(stream, other, event);
+    order_after(stream, other, event);
     EXPECT_OK(aclrtMemsetAsync(pinned, SIZE, 0x33, SIZE, stream)); /* host memory: at once, as ever */
     EXPECT_VALUE(pinned, SIZE, 0x33);
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
@@ -112,5 +112,5 @@ int main(void)
     EXPECT_CODE(aclmdlRIExecute(graph, -1), 507007);
     EXPECT_OK(aclmdlRIDestroy(graph));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -141,5 +141,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(side));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -50,5 +50,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

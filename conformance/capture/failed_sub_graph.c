@@ -24,7 +24,7 @@ int main(void)
     for (int step = 0; step < 5; step++) {
         EXPECT_OK(aclrtMemsetAsync(device, 64, 1, 64, side));
     }
-    follow(branch, side, event);
+    order_after(branch, side, event);
     EXPECT_OK(aclrtMemsetAsync(device, 64, 1, 64, branch));
     EXPECT_FAILS(aclmdlRICaptureEnd(side, &ended)); /* the branch never came back */
 
@@ -53,5 +53,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(side));
     EXPECT_OK(aclrtDestroyStream(branch));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

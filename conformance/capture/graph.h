@@ -1,4 +1,4 @@
-/* What the capture programs share. */
+/* Helpers of the capture programs. */
 #ifndef CONFORMANCE_CAPTURE_GRAPH_H
 #define CONFORMANCE_CAPTURE_GRAPH_H
 
@@ -17,11 +17,11 @@ static inline aclrtEvent new_event(void)
     return event;
 }
 
-/* `to` comes after everything that `from` has so far. */
-static inline void follow(aclrtStream to, aclrtStream from, aclrtEvent event)
+/* Orders later tasks of `waiting` after all tasks queued so far on `recorded`. */
+static inline void order_after(aclrtStream waiting, aclrtStream recorded, aclrtEvent event)
 {
-    EXPECT_OK(aclrtRecordEvent(event, from));
-    EXPECT_OK(aclrtStreamWaitEvent(to, event));
+    EXPECT_OK(aclrtRecordEvent(event, recorded));
+    EXPECT_OK(aclrtStreamWaitEvent(waiting, event));
 }
 
 #endif

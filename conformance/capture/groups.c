@@ -26,12 +26,12 @@ int main(void)
     EXPECT_CODE(aclmdlRICaptureTaskGrpEnd(stream, &group), 107029);
     EXPECT_FAILS(aclmdlRICaptureTaskUpdateBegin(update, NULL));
     EXPECT_FAILS(aclmdlRICaptureTaskUpdateBegin(update, stream));
-    EXPECT_PROJECT(aclmdlRICaptureTaskUpdateEnd(update), 107033);
+    EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskUpdateEnd(update), 107033);
 
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
-    EXPECT_PROJECT(aclmdlRICaptureTaskGrpEnd(stream, &group), 107033); /* state wrong */
+    EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskGrpEnd(stream, &group), 107033); /* state wrong */
     EXPECT_OK(aclmdlRICaptureTaskGrpBegin(stream));
-    EXPECT_PROJECT(aclmdlRICaptureTaskGrpBegin(stream), 107033);
+    EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskGrpBegin(stream), 107033);
     EXPECT_FAILS(aclmdlRICaptureTaskGrpEnd(stream, NULL));
     EXPECT_OK(read_back(output, device, stream));
     EXPECT_OK(aclmdlRICaptureTaskGrpEnd(stream, &group));
@@ -50,7 +50,7 @@ int main(void)
     device_fill(device, SIZE, 2);
     memset(output, 0, SIZE);
     EXPECT_OK(aclmdlRICaptureTaskUpdateBegin(update, group));
-    EXPECT_PROJECT(aclmdlRICaptureTaskUpdateBegin(update, second), 107033);
+    EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskUpdateBegin(update, second), 107033);
     EXPECT_OK(read_back(other, device, update));
     EXPECT_OK(aclmdlRICaptureTaskUpdateEnd(update));
     EXPECT_OK(aclrtSynchronizeStream(update));
@@ -62,14 +62,14 @@ int main(void)
 
     /* What does not fit changes nothing. */
     EXPECT_OK(aclmdlRICaptureTaskUpdateBegin(update, group));
-    EXPECT_PROJECT(aclmdlRICaptureTaskUpdateEnd(update), 107040);
+    EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskUpdateEnd(update), 107040);
     EXPECT_OK(aclmdlRICaptureTaskUpdateBegin(update, group));
     EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0, SIZE, update));
-    EXPECT_PROJECT(aclmdlRICaptureTaskUpdateEnd(update), 107040);
+    EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskUpdateEnd(update), 107040);
     EXPECT_OK(aclmdlRICaptureTaskUpdateBegin(update, group));
     EXPECT_OK(read_back(output, device, update));
     EXPECT_OK(read_back(output, device, update));
-    EXPECT_PROJECT(aclmdlRICaptureTaskUpdateEnd(update), 107040);
+    EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskUpdateEnd(update), 107040);
     device_fill(device, SIZE, 3);
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -97,5 +97,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(update));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

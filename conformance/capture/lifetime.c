@@ -41,7 +41,7 @@ int main(void)
     gate_close(&gate, stream);
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
     gate_await(&gate);
-    EXPECT_PROJECT(aclmdlRIDestroy(graph), 107037);
+    EXPECT_SOFTACL_CODE(aclmdlRIDestroy(graph), 107037);
     EXPECT_TRUE(stream_is_busy(stream), "held");
     EXPECT_DEVICE_VALUE(device, SIZE, 0);
     EXPECT_CODE(aclmdlRIExecute(graph, 20), 507046); /* queued behind the run that is held */
@@ -77,8 +77,8 @@ int main(void)
     /* Memory that the graph names is freed: the launch fails, and no neighbour is touched. */
     EXPECT_OK(aclrtFree(device));
     neighbour = (uint8_t *)device_memory(SIZE);
-    EXPECT_PROJECT(aclmdlRIExecuteAsync(graph, stream), 107000);
-    EXPECT_PROJECT(aclmdlRIExecute(graph, -1), 107000);
+    EXPECT_SOFTACL_CODE(aclmdlRIExecuteAsync(graph, stream), 107000);
+    EXPECT_SOFTACL_CODE(aclmdlRIExecute(graph, -1), 107000);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_VALUE(neighbour, SIZE, 0);
     EXPECT_OK(aclmdlRIDestroy(graph));
@@ -110,5 +110,5 @@ int main(void)
     EXPECT_OK(aclmdlRIDestroy(graph));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

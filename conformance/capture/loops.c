@@ -86,5 +86,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtDestroyStream(side));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -21,7 +21,7 @@ int main(void)
     REQUIRE_OK(aclmdlRICaptureTaskGrpEnd(stream, &group));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
     size_t early = 0;
-    int updates = repeats(UPDATES);
+    int updates = iterations(UPDATES);
     for (int i = 0; i < updates; i++) {
         REQUIRE_OK(aclmdlRICaptureTaskUpdateBegin(update, group));
         EXPECT_OK(aclrtMemcpyAsync(device + 64 * (i % 8), 64, pinned, 64, ACL_MEMCPY_HOST_TO_DEVICE, update));
@@ -39,5 +39,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtDestroyStream(update));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -6,13 +6,13 @@
 
 #define SIZE 256
 
-static uint8_t *plain, *device;
+static uint8_t *pageable, *device;
 static aclrtStream stream, other;
 
 static void expect_blocking(aclError blocking, aclError converted)
 {
-    EXPECT_CODE(aclrtMemcpy(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), blocking);
-    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other), converted);
+    EXPECT_CODE(aclrtMemcpy(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), blocking);
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other), converted);
 }
 
 static aclmdlRICaptureMode exchange(aclmdlRICaptureMode mode)
@@ -51,7 +51,7 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     stream = new_stream();
     other = new_stream();
-    plain = (uint8_t *)plain_memory(SIZE);
+    pageable = (uint8_t *)pageable_memory(SIZE);
     device = (uint8_t *)device_memory(SIZE);
     aclmdlRI graph = NULL;
     aclmdlRICaptureMode wrong = (aclmdlRICaptureMode)9;
@@ -98,10 +98,10 @@ int main(void)
     EXPECT_OK(aclmdlRIDestroy(graph));
     EXPECT_OK(aclmdlRIDestroy(second));
 
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

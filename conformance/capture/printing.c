@@ -26,7 +26,7 @@ int main(void)
     }
     EXPECT_FAILS(aclmdlRIDebugJsonPrint(graph, path, 7));
     EXPECT_FAILS(aclmdlRIDebugJsonPrint(graph, NULL, 0));
-    EXPECT_PROJECT(aclmdlRIDebugJsonPrint(graph, "/nowhere/graph.json", 0), 107010);
+    EXPECT_SOFTACL_CODE(aclmdlRIDebugJsonPrint(graph, "/nowhere/graph.json", 0), 107010);
     EXPECT_FAILS(aclmdlRIDebugJsonPrint(NULL, path, 0));
     EXPECT_FAILS(aclmdlRIDebugJsonPrint(stream, path, 0));
     close(file);
@@ -35,5 +35,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

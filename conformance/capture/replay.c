@@ -67,12 +67,12 @@ int main(void)
     EXPECT_OK(aclmdlRIDestroy(graph));
 
     /* 1.2: kind 5 takes the bytes at the call, which is the capture. */
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
-    fill_pattern(plain, SIZE, 9);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
+    fill_pattern(pageable, SIZE, 9);
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
-    EXPECT_OK(aclrtMemcpyAsync(first, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
+    EXPECT_OK(aclrtMemcpyAsync(first, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
-    memset(plain, 0, SIZE);
+    memset(pageable, 0, SIZE);
     for (int i = 0; i < 3; i++) {
         REQUIRE_OK(aclrtMemset(first, SIZE, 0, SIZE));
         EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
@@ -97,7 +97,7 @@ int main(void)
     free(rows);
     EXPECT_OK(aclmdlRIDestroy(graph));
 
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFreeHost(input));
     EXPECT_OK(aclrtFreeHost(output));
     EXPECT_OK(aclrtFree(first));
@@ -105,5 +105,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -17,5 +17,5 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -28,5 +28,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtDestroyStream(waiter));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

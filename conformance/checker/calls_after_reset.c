@@ -16,5 +16,5 @@ int main(void)
     EXPECT_OK(aclrtCreateStream(&stream));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -31,5 +31,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(copying));
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

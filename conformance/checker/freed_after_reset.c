@@ -12,5 +12,5 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     EXPECT_CODE(aclrtFree(block), 107000); /* L2 */
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -30,5 +30,5 @@ int main(void)
     EXPECT_OK(aclrtFree(other));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -64,5 +64,5 @@ int main(void)
     EXPECT_OK(aclrtFree(results));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -30,5 +30,5 @@ int main(void)
     EXPECT_OK(aclrtMemset(wanted, BLOCK, 0, BLOCK));
     EXPECT_OK(aclrtFree(wanted));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

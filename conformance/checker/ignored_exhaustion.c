@@ -12,5 +12,5 @@ int main(void)
     EXPECT_CODE(aclrtMalloc(&block, (size_t)128 << 20, ACL_MEM_MALLOC_HUGE_FIRST), 207001); /* R1 */
     EXPECT_FAILS(aclrtMemset(block, 4096, 0, 4096));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

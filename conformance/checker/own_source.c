@@ -34,5 +34,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(waiter));
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -47,5 +47,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 /* Seen in clients: batches with one attribute for all entries, and with as many attributes as entries. */
-#include "../batch/forms.h"
+#include "../batch/variants.h"
 
 #define ITEMS 128
 #define SIZE 256
@@ -19,7 +19,7 @@ int main(void)
         sizes[i] = SIZE;
         indexes[i] = (size_t)i;
     }
-    for (int f = 0; f < FORMS; f++) {
+    for (int f = 0; f < VARIANTS; f++) {
         for (int each = 0; each < 2; each++) {
             uint32_t seed = (uint32_t)(10 * f + each);
             fill_pattern(pinned, ITEMS * SIZE, seed);
@@ -29,7 +29,7 @@ int main(void)
                 attrs[i] = host_to_device();
             }
             struct batch b = {dsts, sizes, srcs, sizes, ITEMS, attrs, indexes, each ? ITEMS : 1};
-            EXPECT_BATCH((enum form)f, b, stream, 0, SIZE_MAX);
+            EXPECT_BATCH((enum variant)f, b, stream, 0, SIZE_MAX);
             EXPECT_OK(aclrtSynchronizeStream(stream));
             memset(pinned, 0, ITEMS * SIZE);
             for (int i = 0; i < ITEMS; i++) {
@@ -37,7 +37,7 @@ int main(void)
                 srcs[i] = device + (ITEMS - 1 - i) * SIZE;
                 attrs[i] = device_to_host();
             }
-            EXPECT_BATCH((enum form)f, b, stream, 0, SIZE_MAX);
+            EXPECT_BATCH((enum variant)f, b, stream, 0, SIZE_MAX);
             EXPECT_OK(aclrtSynchronizeStream(stream));
             EXPECT_PATTERN(pinned, ITEMS * SIZE, seed);
         }
@@ -46,5 +46,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

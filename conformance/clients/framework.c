@@ -10,22 +10,22 @@
 static void *queue_thread(void *context) /* copies are issued by a worker of its own */
 {
     aclrtStream stream = NULL;
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
     void *device = NULL;
     EXPECT_OK(aclrtSetCurrentContext(context));
     REQUIRE_OK(aclrtCreateStreamWithConfig(&stream, 0, ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC));
     REQUIRE_OK(aclrtMallocAlign32(&device, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
     for (uint32_t i = 0; i < 20; i++) {
-        fill_pattern(plain, SIZE, i);
-        EXPECT_OK(aclrtMemcpyAsync(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream)); /* pageable */
-        memset(plain, 0, SIZE);
+        fill_pattern(pageable, SIZE, i);
+        EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream)); /* pageable */
+        memset(pageable, 0, SIZE);
         EXPECT_OK(aclrtSynchronizeStreamWithTimeout(stream, -1));
-        EXPECT_OK(aclrtMemcpy(plain, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
-        EXPECT_PATTERN(plain, SIZE, i);
+        EXPECT_OK(aclrtMemcpy(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
+        EXPECT_PATTERN(pageable, SIZE, i);
     }
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStreamForce(stream));
-    free(plain);
+    free(pageable);
     return NULL;
 }
 
@@ -73,5 +73,5 @@ int main(void)
     }
     EXPECT_OK(aclrtResetDevice(0));
     EXPECT_OK(aclFinalize());
-    return conclude();
+    return finish();
 }

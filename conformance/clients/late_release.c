@@ -54,5 +54,5 @@ int main(void)
     release();
     EXPECT_CODE(aclFinalize(), 100037);
     release();
-    return conclude();
+    return finish();
 }

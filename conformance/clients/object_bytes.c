@@ -12,7 +12,7 @@ int main(void)
     static const size_t sizes[] = {1, 7, 100, 4095, 70001};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         size_t size = sizes[i];
-        uint8_t *object = (uint8_t *)plain_memory(HEADER + size + 1);
+        uint8_t *object = (uint8_t *)pageable_memory(HEADER + size + 1);
         void *device = device_memory(size);
         device_fill(device, size, (uint32_t)i);
         for (int asynchronous = 0; asynchronous < 2; asynchronous++) {
@@ -28,5 +28,5 @@ int main(void)
     }
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

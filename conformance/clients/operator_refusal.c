@@ -16,7 +16,7 @@ int main(void)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         int64_t dims[] = {COUNT};
         Tensor inputs[] = {tensor(ACL_FLOAT, 1, dims, device, COUNT * 4), tensor(ACL_FLOAT, 1, dims, device, COUNT * 4)};
-        EXPECT_PROJECT(call(names[i], 2, inputs, tensor(ACL_FLOAT, 1, dims, device, COUNT * 4), NULL, stream), 207000);
+        EXPECT_SOFTACL_CODE(call_operator(names[i], 2, inputs, tensor(ACL_FLOAT, 1, dims, device, COUNT * 4), NULL, stream), 207000);
         const char *text = aclGetRecentErrMsg();
         EXPECT_TRUE(text != NULL && strstr(text, names[i]) != NULL, "%s", text == NULL ? "(none)" : text);
     }
@@ -25,5 +25,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

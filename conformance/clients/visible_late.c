@@ -17,5 +17,5 @@ int main(void)
     EXPECT_TRUE(id == 1, "logical %d", id);
     EXPECT_OK(aclrtResetDevice(0));
     EXPECT_OK(aclFinalize());
-    return conclude();
+    return finish();
 }

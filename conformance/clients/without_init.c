@@ -30,5 +30,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtResetDevice(0));
     EXPECT_OK(aclFinalize());
-    return conclude();
+    return finish();
 }

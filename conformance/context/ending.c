@@ -40,5 +40,5 @@ int main(void)
     EXPECT_CODE(aclrtDestroyContext(context), 107002); /* 4.3: unknown by now */
     EXPECT_CODE(aclrtCreateStream(&another), 107002);
     EXPECT_TRUE(gate_passed(&gate), "its work was waited for");
-    return conclude();
+    return finish();
 }

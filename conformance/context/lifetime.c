@@ -88,5 +88,5 @@ int main(void)
     EXPECT_TRUE(count_of(&ran) == 20, "%d of 20", count_of(&ran));
     REQUIRE_OK(aclrtSetCurrentContext(primary));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -140,5 +140,5 @@ int main()
     } catch (const Error &error) {
         EXPECT_TRUE(error.code == ACL_ERROR_RT_INVALID_DEVICEID, "%s", error.what());
     }
-    return conclude();
+    return finish();
 }

@@ -134,5 +134,5 @@ int main()
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

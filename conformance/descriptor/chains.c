@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // schedules: all
-/* Many descriptors in stream order with plain copies. */
+/* Many descriptors in stream order with pageable copies. */
 #include "../expect.h"
 
 #define SIZE 128
@@ -34,5 +34,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -58,14 +58,14 @@ static void set_checks(void)
     EXPECT_CODE(aclrtSetMemcpyDesc(descriptor + 32, INNER, source, target, SIZE, NULL), 107000);
 
     uint8_t *pinned = (uint8_t *)pinned_memory(4096);
-    uint8_t *plain = (uint8_t *)plain_memory(4096);
+    uint8_t *pageable = (uint8_t *)pageable_memory(4096);
     EXPECT_CODE(aclrtSetMemcpyDesc(pinned, INNER, source, target, SIZE, NULL), 107000);          /* descriptor not on the device */
     EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, pinned, target, SIZE, NULL), 107000);      /* source not on the device */
     EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, source, pinned, SIZE, NULL), 107000);      /* destination not on the device */
-    EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, plain, target, SIZE, NULL), 107000);
+    EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, pageable, target, SIZE, NULL), 107000);
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(pinned, INNER, stream), 107000);                        /* 1.6 copy, not device */
     EXPECT_OK(aclrtFreeHost(pinned));
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtSetMemcpyDesc(descriptor + 64, INNER, source, target, SIZE, NULL));
 }
 
@@ -128,5 +128,5 @@ int main(void)
     EXPECT_OK(aclrtFree(target));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDeviceForce(0));
-    return conclude();
+    return finish();
 }

@@ -67,5 +67,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(also));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

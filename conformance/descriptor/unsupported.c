@@ -36,5 +36,5 @@ int main(void)
     EXPECT_OK(aclrtFree(target));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -31,7 +31,7 @@ int main(void)
     uint8_t *target = (uint8_t *)device_memory(SIZE);
     uint8_t *neighbour = (uint8_t *)device_memory(SIZE);
     uint8_t *freed = (uint8_t *)device_memory(SIZE);
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     REQUIRE_OK(aclrtFree(freed));
     device_fill(source, SIZE, 1);
@@ -48,8 +48,8 @@ int main(void)
         {from, UINT64_MAX - 8, SIZE},
         {(uint64_t)(uintptr_t)freed, to, SIZE},
         {from, (uint64_t)(uintptr_t)freed, SIZE},
-        {(uint64_t)(uintptr_t)plain, to, SIZE},
-        {from, (uint64_t)(uintptr_t)plain, SIZE},
+        {(uint64_t)(uintptr_t)pageable, to, SIZE},
+        {from, (uint64_t)(uintptr_t)pageable, SIZE},
         {from, to, SIZE + 1},
         {from, to, UINT32_MAX},
         {from - 1, to, SIZE},
@@ -69,7 +69,7 @@ int main(void)
         EXPECT_DEVICE_PATTERN(target, SIZE, 1);
         EXPECT_DEVICE_PATTERN(source, SIZE, 1);
         EXPECT_DEVICE_PATTERN(neighbour, SIZE, 9);
-        EXPECT_VALUE(plain, SIZE, 0);
+        EXPECT_VALUE(pageable, SIZE, 0);
     }
 
     /* 4.4: in the default failure mode a later task of the same stream still runs. */
@@ -81,13 +81,13 @@ int main(void)
 
     /* 1.2: the error of an earlier task is what a pageable copy on that stream returns. */
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream));
-    EXPECT_CODE(aclrtMemcpyAsync(plain, SIZE, source, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 507013);
+    EXPECT_CODE(aclrtMemcpyAsync(pageable, SIZE, source, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 507013);
 
     /* The device synchronise reports it too. */
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, other));
     EXPECT_CODE(aclrtSynchronizeDevice(), 507013);
 
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(descriptor));
     EXPECT_OK(aclrtFree(source));
@@ -96,5 +96,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

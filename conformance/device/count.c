@@ -77,5 +77,5 @@ int main(void)
         EXPECT_OK(aclrtResetDevice(1));
         EXPECT_CODE(aclrtGetDevice(&id), 107002);
     }
-    return conclude();
+    return finish();
 }

@@ -12,5 +12,5 @@ int main(void)
     EXPECT_TRUE(strstr(message, "device 1 does not exist: there is 1 device (0); ASCEND_RT_VISIBLE_DEVICES=1,7 shows 1 of 2 devices (0 to 1).") != NULL, "%s", message);
     REQUIRE_OK(aclrtSetDevice(0));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -13,17 +13,17 @@ static void *device;
 static void *adopter(void *unused)
 {
     (void)unused;
-    static uint8_t plain[SIZE];
+    static uint8_t pageable[SIZE];
     int32_t id = -1;
     EXPECT_CODE(aclrtGetDevice(&id), 107002); /* 4.3: a new thread has no context */
-    EXPECT_CODE(aclrtMemcpy(plain, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 107002);
+    EXPECT_CODE(aclrtMemcpy(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 107002);
     EXPECT_OK(aclrtSetCurrentContext(primary));
-    EXPECT_OK(aclrtMemcpy(plain, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
-    EXPECT_PATTERN(plain, SIZE, 1);
+    EXPECT_OK(aclrtMemcpy(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
+    EXPECT_PATTERN(pageable, SIZE, 1);
     flag_set(&step, 1);
     flag_await(&step, 2); /* main has reset the device */
     aclrtStream stream = NULL;
-    EXPECT_CODE(aclrtMemcpy(plain, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 107002); /* 4.2 */
+    EXPECT_CODE(aclrtMemcpy(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 107002); /* 4.2 */
     EXPECT_CODE(aclrtCreateStream(&stream), 107002);
     EXPECT_CODE(aclrtSynchronizeDevice(), 107002);
     EXPECT_OK(aclrtSetDevice(0)); /* a fresh start in this thread */
@@ -79,5 +79,5 @@ int main(void)
     together(adopter, aclrtResetDevice);
     together(setter, aclrtResetDevice);
     together(forced, aclrtResetDeviceForce);
-    return conclude();
+    return finish();
 }

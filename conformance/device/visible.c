@@ -30,5 +30,5 @@ int main(void)
     EXPECT_CODE(aclrtDeviceCanAccessPeer(&can, 0, 1), 107001); /* 5: the conversion fails */
     EXPECT_OK(aclrtFree(device));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -28,5 +28,5 @@ int main(void)
         EXPECT_OK(aclrtFree(memories[user]));
         EXPECT_OK(aclrtResetDevice(user));
     }
-    return conclude();
+    return finish();
 }

@@ -10,16 +10,16 @@
 static void *other_thread(void *unused)
 {
     (void)unused;
-    static uint8_t plain[SIZE];
+    static uint8_t pageable[SIZE];
     EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 0); /* 4.6: its own cell */
-    EXPECT_CODE(aclrtMemcpy(plain, SIZE, plain + 1, SIZE - 1, ACL_MEMCPY_HOST_TO_HOST), 107002);
+    EXPECT_CODE(aclrtMemcpy(pageable, SIZE, pageable + 1, SIZE - 1, ACL_MEMCPY_HOST_TO_HOST), 107002);
     EXPECT_CODE(aclrtGetLastError(LEVEL), 107002);
     return NULL;
 }
 
 int main(void)
 {
-    static uint8_t plain[SIZE];
+    static uint8_t pageable[SIZE];
     EXPECT_CODE(aclrtGetLastError(LEVEL), 0);
     EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 0);
     EXPECT_CODE(aclrtGetLastError((aclrtLastErrLevel)1), 100000); /* 4.6: other levels */
@@ -30,21 +30,21 @@ int main(void)
     EXPECT_CODE(aclrtGetLastError(LEVEL), 0);
 
     /* 4.6: failures of the upper layer never enter. */
-    EXPECT_CODE(aclrtMemcpy(NULL, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_HOST), 100000);
+    EXPECT_CODE(aclrtMemcpy(NULL, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_HOST), 100000);
     EXPECT_CODE(aclrtFree(NULL), 100000);
     EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 0);
 
     /* Runtime failures do; peeking keeps, getting clears. */
-    EXPECT_CODE(aclrtMemcpy(device, 1, plain, 2, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+    EXPECT_CODE(aclrtMemcpy(device, 1, pageable, 2, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
     EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 107000);
     EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 107000);
     EXPECT_CODE(aclrtGetLastError(LEVEL), 107000);
     EXPECT_CODE(aclrtGetLastError(LEVEL), 0);
 
     /* Success and upper-layer failures do not clear; a newer failure replaces an older one. */
-    EXPECT_CODE(aclrtMemcpy(device, 1, plain, 2, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
-    EXPECT_OK(aclrtMemcpy(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE));
-    EXPECT_CODE(aclrtMemcpy(NULL, 1, plain, 1, ACL_MEMCPY_HOST_TO_DEVICE), 100000);
+    EXPECT_CODE(aclrtMemcpy(device, 1, pageable, 2, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+    EXPECT_OK(aclrtMemcpy(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE));
+    EXPECT_CODE(aclrtMemcpy(NULL, 1, pageable, 1, ACL_MEMCPY_HOST_TO_DEVICE), 100000);
     EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 107000);
     EXPECT_CODE(aclrtSynchronizeStream(stale_stream()), 107017);
     EXPECT_CODE(aclrtPeekAtLastError(LEVEL), 107017);
@@ -61,5 +61,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(device));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -43,5 +43,5 @@ int main(void)
     EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "still there");
     EXPECT_OK(aclrtFree(device));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -26,5 +26,5 @@ int main(void)
     /* The last-error cell stays with the thread. */
     EXPECT_CODE(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 107001);
     EXPECT_OK(aclFinalize());
-    return conclude();
+    return finish();
 }

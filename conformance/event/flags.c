@@ -60,7 +60,7 @@ int main(void)
     EXPECT_FAILS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_EXTERNAL));        /* 4.5: only classic */
     EXPECT_FAILS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_DEVICE_USE_ONLY));
     aclError got = aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC);            /* 4.5: 207000 where unsupported */
-    if (family_is_large()) {
+    if (family_has_batches()) {
         EXPECT_TRUE(got == 0 || (family() == FAMILY_950 && got == 207000), "IPC gave %d", got);
     } else {
         EXPECT_CODE(got, 207000);
@@ -68,7 +68,7 @@ int main(void)
     if (got == 0) {
         EXPECT_OK(aclrtDestroyEvent(event));
     }
-    if (family_is_large()) {
+    if (family_has_batches()) {
         accepted(aclrtCreateEventWithFlag, ACL_EVENT_DEVICE_USE_ONLY, __LINE__);
         REQUIRE_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_EXTERNAL));
         aclrtEventRecordedStatus recorded;
@@ -80,9 +80,9 @@ int main(void)
     /* The record and wait calls with flags exist on the large products; their own check comes first. */
     REQUIRE_OK(aclrtCreateEvent(&event));
     EXPECT_EITHER(aclrtRecordEventWithFlag(event, NULL, 2), 100000, 207000); /* a library may lack this one */
-    EXPECT_EITHER(aclrtRecordEventWithFlag(event, NULL, ACL_EVENT_RECORD_DEFAULT), family_is_large() ? 0 : 207000, 207000);
+    EXPECT_EITHER(aclrtRecordEventWithFlag(event, NULL, ACL_EVENT_RECORD_DEFAULT), family_has_batches() ? 0 : 207000, 207000);
     EXPECT_OK(aclrtSynchronizeStream(NULL));
     EXPECT_OK(aclrtDestroyEvent(event));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -61,5 +61,5 @@ int main(void)
     generations(event);
     EXPECT_OK(aclrtDestroyEvent(event));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -32,7 +32,7 @@ static void *record(void *unused)
 
 int main(void)
 {
-    rounds = repeats(ROUNDS);
+    rounds = iterations(ROUNDS);
     REQUIRE_OK(aclrtSetDevice(0));
     waiting = new_stream();
     recording = new_stream();
@@ -52,5 +52,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(waiting));
     EXPECT_OK(aclrtDestroyStream(recording));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

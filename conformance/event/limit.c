@@ -32,5 +32,5 @@ int main(void)
     EXPECT_OK(aclrtCreateEventWithFlag(&lazy, ACL_EVENT_SYNC));
     EXPECT_OK(aclrtDestroyEvent(lazy));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

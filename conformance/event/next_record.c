@@ -64,5 +64,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(first));
     EXPECT_OK(aclrtDestroyStream(second));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

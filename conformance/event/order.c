@@ -76,5 +76,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(producer));
     EXPECT_OK(aclrtDestroyStream(consumer));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -23,12 +23,12 @@ static int child(struct peer parent)
     EXPECT_CODE(aclrtSynchronizeEventWithTimeout(event, 20), 507047);
     EXPECT_OK(aclrtStreamWaitEvent(stream, event));
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
-    peer_tell(parent, 'w');
+    peer_send_byte(parent, 'w');
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtSynchronizeEvent(event));
     EXPECT_OK(aclrtQueryEventStatus(event, &recorded));
     EXPECT_TRUE(recorded == ACL_EVENT_RECORDED_STATUS_COMPLETE, "the parent's stream went on");
-    peer_hear(parent, 'g');
+    peer_expect_byte(parent, 'g');
     /* The parent has destroyed its event; this one lives on. */
     EXPECT_OK(aclrtRecordEvent(event, stream));
     EXPECT_OK(aclrtSynchronizeEvent(event));
@@ -37,28 +37,28 @@ static int child(struct peer parent)
     EXPECT_FAILS(aclrtIpcOpenEventHandle(handle, &again));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }
 
 int main(void)
 {
     struct peer peer = peer_fork(child);
     REQUIRE_OK(aclrtSetDevice(0));
-    aclrtEvent event, plain;
+    aclrtEvent event, pageable;
     aclrtIpcEventHandle handle;
     if (family() == FAMILY_310P) { /* products: not there */
         EXPECT_CODE(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC), 207000);
-        peer_end(peer);
+        peer_join(peer);
         EXPECT_OK(aclrtResetDevice(0));
-        return conclude();
+        return finish();
     }
     REQUIRE_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
-    REQUIRE_OK(aclrtCreateEvent(&plain));
+    REQUIRE_OK(aclrtCreateEvent(&pageable));
     EXPECT_CODE(aclrtIpcGetEventHandle(NULL, &handle), 100000);
     EXPECT_CODE(aclrtIpcGetEventHandle(event, NULL), 100000);
-    EXPECT_FAILS(aclrtIpcGetEventHandle(plain, &handle));
+    EXPECT_FAILS(aclrtIpcGetEventHandle(pageable, &handle));
     memset(&handle, 0x5a, sizeof handle);
-    EXPECT_FAILS(aclrtIpcOpenEventHandle(handle, &plain));
+    EXPECT_FAILS(aclrtIpcOpenEventHandle(handle, &pageable));
     REQUIRE_OK(aclrtIpcGetEventHandle(event, &handle));
 
     static struct gate gate = GATE_INITIALIZER;
@@ -66,14 +66,14 @@ int main(void)
     gate_close(&gate, stream);
     EXPECT_OK(aclrtRecordEvent(event, stream));
     peer_send(peer, &handle, sizeof handle);
-    peer_hear(peer, 'w');
+    peer_expect_byte(peer, 'w');
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtDestroyEvent(event));
-    peer_tell(peer, 'g');
-    peer_end(peer);
-    EXPECT_OK(aclrtDestroyEvent(plain));
+    peer_send_byte(peer, 'g');
+    peer_join(peer);
+    EXPECT_OK(aclrtDestroyEvent(pageable));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

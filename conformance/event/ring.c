@@ -51,5 +51,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(log));
     EXPECT_OK(aclrtFreeHost(inputs));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

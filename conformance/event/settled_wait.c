@@ -31,13 +31,13 @@ static void rounds(aclrtEvent written)
 
 int main(void)
 {
-    aclrtEvent plain, shared;
+    aclrtEvent pageable, shared;
     REQUIRE_OK(aclrtSetDevice(0));
-    REQUIRE_OK(aclrtCreateEventWithFlag(&plain, ACL_EVENT_SYNC));
-    rounds(plain);
+    REQUIRE_OK(aclrtCreateEventWithFlag(&pageable, ACL_EVENT_SYNC));
+    rounds(pageable);
     /* an event that other processes could open, which PyTorch uses for copies between devices */
     if (aclrtCreateEventExWithFlag(&shared, ACL_EVENT_IPC) == ACL_SUCCESS)
         rounds(shared);
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

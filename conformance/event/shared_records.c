@@ -46,5 +46,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(fast));
     EXPECT_OK(aclrtDestroyStream(waiting));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

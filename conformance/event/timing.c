@@ -72,5 +72,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyEvent(end));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -73,5 +73,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtDestroyStream(other));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -53,14 +53,14 @@ int main(void)
     uint32_t devices = 0;
     REQUIRE_OK(aclrtGetDeviceCount(&devices));
     if (devices > 1) {
-        uint8_t *plain = (uint8_t *)plain_memory(SIZE);
-        EXPECT_OK(aclrtMemcpy(plain, SIZE, memory[0], SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
+        uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
+        EXPECT_OK(aclrtMemcpy(pageable, SIZE, memory[0], SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
         REQUIRE_OK(aclrtSetDevice(1));
-        EXPECT_CODE(aclrtMemcpy(plain, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_HOST), 507899);
+        EXPECT_CODE(aclrtMemcpy(pageable, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_HOST), 507899);
         EXPECT_OK(aclrtResetDevice(1));
         REQUIRE_OK(aclrtSetDevice(0));
         EXPECT_OK(aclrtResetDevice(0)); /* set twice */
-        free(plain);
+        free(pageable);
     }
 
     for (int i = 0; i < 5; i++) {
@@ -73,5 +73,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(streams[3]));
     EXPECT_OK(aclrtResetDevice(0));
     EXPECT_OK(aclFinalize());
-    return conclude();
+    return finish();
 }

@@ -34,5 +34,5 @@ int main(void)
     EXPECT_TRUE(failed > CALLS / 6 && failed < CALLS / 2, "%d of %d", failed, CALLS);
     EXPECT_TRUE(different > 0, "another seed, other failures");
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -72,8 +72,8 @@ static void round_of_work(int number)
     void *device = NULL, *pinned = NULL, *reserved = NULL;
     int is_set = 0, is_mapped = 0, is_capturing = 0, is_exported = 0;
     char key[128] = {0};
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
-    uint8_t *big = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
+    uint8_t *big = (uint8_t *)pageable_memory(SIZE);
 
     TRY(aclrtSetDevice(0));
     is_set = 1;
@@ -88,8 +88,8 @@ static void round_of_work(int number)
     TRY(aclrtStreamWaitEvent(side, event));
     TRY(aclrtLaunchHostFunc(side, count_host, &ran));
     TRY(aclrtSynchronizeStreamWithTimeout(side, 20000));
-    TRY(aclrtMemcpy(plain, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
-    EXPECT_PATTERN(plain, SIZE, (uint32_t)number);
+    TRY(aclrtMemcpy(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
+    EXPECT_PATTERN(pageable, SIZE, (uint32_t)number);
     /* Kind 5 takes a buffer of the library. */
     TRY(aclrtMemcpyAsync(device, SIZE, big, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
     TRY(aclrtSynchronizeStream(stream));
@@ -160,7 +160,7 @@ end:
     if (is_set) {
         UNDO(aclrtResetDevice(0));
     }
-    free(plain);
+    free(pageable);
     free(big);
 }
 
@@ -191,5 +191,5 @@ int main(void)
         EXPECT_TRUE(free_bytes == total, "%zu of %zu bytes are free", free_bytes, total);
         UNDO(aclrtResetDevice(0));
     }
-    return conclude();
+    return finish();
 }

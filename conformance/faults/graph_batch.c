@@ -5,7 +5,7 @@
 // misuses: R1
 /* Each run of a graph needs a list of its own for a batch, whose length the program has chosen: no memory for it is
    207001 at the wait, and not the end of the process. */
-#include "../batch/forms.h"
+#include "../batch/variants.h"
 
 /* More than the lists that the library keeps for its own use. */
 #define ENTRIES 1000
@@ -42,5 +42,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

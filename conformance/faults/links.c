@@ -62,5 +62,5 @@ int main(void)
         EXPECT_OK(aclrtFree(memory[i]));
         EXPECT_OK(aclrtResetDevice(i));
     }
-    return conclude();
+    return finish();
 }

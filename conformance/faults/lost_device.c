@@ -78,5 +78,5 @@ int main(void)
     REQUIRE_OK(aclrtResetDeviceForce(0));
     REQUIRE_OK(aclrtSetDevice(0));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

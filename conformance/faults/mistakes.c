@@ -12,5 +12,5 @@ int main(void)
     REQUIRE_TRUE(message != NULL, "no message");
     EXPECT_TRUE(strstr(message, "SOFTACL_FAULTS: column 23: there is no function aclrtMallok; did you mean aclrtMalloc?") != NULL, "%s", message);
     EXPECT_CODE(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST), 507033);
-    return conclude();
+    return finish();
 }

@@ -41,7 +41,7 @@ int main(void)
     EXPECT_TRUE(stream_is_busy(stream), "it stands still");
     EXPECT_OK(aclrtSynchronizeStream(other));
 
-    if (family_is_large()) {
+    if (family_has_batches()) {
         EXPECT_OK(aclrtStreamAbort(stream));
         EXPECT_OK(aclrtSynchronizeStream(stream));
         copy(stream); /* 4 */
@@ -62,7 +62,7 @@ int main(void)
     }
     /* Ending a stream by force does not wait. */
     EXPECT_OK(aclrtDestroyStreamForce(stream));
-    if (!family_is_large()) {
+    if (!family_has_batches()) {
         stream = new_stream();
         copy(stream); /* 4 */
         EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -75,5 +75,5 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     EXPECT_OK(aclrtSynchronizeDevice());
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -63,5 +63,5 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeDevice());
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

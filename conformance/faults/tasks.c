@@ -81,5 +81,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(first));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -46,5 +46,5 @@ int main(void)
     for (int i = 0; i < 4; i++) {
         unlink(files[i]);
     }
-    return conclude();
+    return finish();
 }

@@ -40,5 +40,5 @@ int main(void)
     EXPECT_DEVICE_PATTERN(device, 64, 1);
     EXPECT_OK(aclrtFree(device));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

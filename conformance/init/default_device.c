@@ -38,5 +38,5 @@ int main(void)
     fresh_thread(NULL);
     in_new_thread(fresh_thread, NULL);
     EXPECT_OK(aclFinalize());
-    return conclude();
+    return finish();
 }

@@ -54,5 +54,5 @@ int main(void)
         EXPECT_TRUE(got == 0 || got == 100003, "package %d gave %d", name, got);
         EXPECT_TRUE(got != 0 || version.version[0] != '\0', "package %d has an empty version", name);
     }
-    return conclude();
+    return finish();
 }

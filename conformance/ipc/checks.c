@@ -22,24 +22,24 @@ int main(void)
         EXPECT_CODE(aclrtIpcMemClose("key"), 207000);
         EXPECT_OK(aclrtFree(device));
         EXPECT_OK(aclrtResetDevice(0));
-        return conclude();
+        return finish();
     }
     EXPECT_CODE(aclrtIpcMemGetExportKey(device, 0, key, sizeof key, 0), 107000);
     EXPECT_CODE(aclrtIpcMemGetExportKey(device, 100, key, 0, 0), 107000);
     EXPECT_CODE(aclrtIpcMemGetExportKey(device, 100, key, sizeof key, 2), 107000);
-    EXPECT_PROJECT(aclrtIpcMemGetExportKey(device, 100, key, 64, 0), 107000);
-    EXPECT_PROJECT(aclrtIpcMemGetExportKey(device + 9000, 1001, key, sizeof key, 0), 107000);
-    EXPECT_PROJECT(aclrtIpcMemGetExportKey(key, 10, key, sizeof key, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtIpcMemGetExportKey(device, 100, key, 64, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtIpcMemGetExportKey(device + 9000, 1001, key, sizeof key, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtIpcMemGetExportKey(key, 10, key, sizeof key, 0), 107000);
     EXPECT_CODE(aclrtIpcMemImportByKey(&pointer, "key", 2), 107000);
-    EXPECT_PROJECT(aclrtIpcMemImportByKey(&pointer, "key", 0), 107000);
-    EXPECT_PROJECT(aclrtIpcMemClose("key"), 107000);
+    EXPECT_SOFTACL_CODE(aclrtIpcMemImportByKey(&pointer, "key", 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtIpcMemClose("key"), 107000);
 
     /* a key is a text; two keys of one memory are two keys */
     REQUIRE_OK(aclrtIpcMemGetExportKey(device, 10000, key, sizeof key, 0));
     REQUIRE_OK(aclrtIpcMemGetExportKey(device + 100, 50, other, sizeof other, 1));
     EXPECT_TRUE(memchr(key, 0, sizeof key) != NULL && key[0] != 0, "terminated");
     EXPECT_TRUE(strcmp(key, other) != 0, "%s", key);
-    EXPECT_PROJECT(aclrtIpcMemImportByKey(&pointer, key, 0), 107000); /* in its own process */
+    EXPECT_SOFTACL_CODE(aclrtIpcMemImportByKey(&pointer, key, 0), 107000); /* in its own process */
     EXPECT_CODE(aclrtIpcMemSetImportPid(key, NULL, 1), 100000);
     EXPECT_FAILS(aclrtIpcMemSetImportPid(key, &pid, 0));
     EXPECT_OK(aclrtIpcMemSetImportPid(key, &pid, 1));
@@ -54,5 +54,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_FAILS(aclrtIpcMemClose(other));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

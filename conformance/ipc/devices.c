@@ -15,14 +15,14 @@ static int exporter(struct peer parent)
     char key[65];
     REQUIRE_OK(aclrtIpcMemGetExportKey(device, SIZE, key, sizeof key, 1));
     peer_send(parent, key, sizeof key);
-    peer_hear(parent, 'w');
+    peer_expect_byte(parent, 'w');
     EXPECT_DEVICE_PATTERN(device, SIZE, 2);
-    peer_tell(parent, 'r');
-    peer_hear(parent, 'e');
+    peer_send_byte(parent, 'r');
+    peer_expect_byte(parent, 'e');
     EXPECT_OK(aclrtIpcMemClose(key));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtResetDevice(1));
-    return conclude();
+    return finish();
 }
 
 int main(int argc, char **argv)
@@ -41,23 +41,23 @@ int main(int argc, char **argv)
     EXPECT_OK(aclrtMemcpyAsync(here, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(here, SIZE, 1);
-    EXPECT_PROJECT(aclrtMemcpy(pinned, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 507899);
-    EXPECT_PROJECT(aclrtMemcpy(here, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
-    EXPECT_PROJECT(aclrtMemcpyAsync(there, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 507899);
-    EXPECT_PROJECT(aclrtMemcpyAsync(pinned, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 507899);
-    EXPECT_PROJECT(aclrtMemcpyAsync(here, SIZE, there, SIZE, ACL_MEMCPY_DEFAULT, stream), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemcpy(pinned, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemcpy(here, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemcpyAsync(there, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemcpyAsync(pinned, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemcpyAsync(here, SIZE, there, SIZE, ACL_MEMCPY_DEFAULT, stream), 507899);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     device_fill(here, SIZE, 2);
     EXPECT_OK(aclrtMemcpyAsync(there, SIZE, here, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    peer_tell(peer, 'w');
-    peer_hear(peer, 'r');
+    peer_send_byte(peer, 'w');
+    peer_expect_byte(peer, 'r');
     EXPECT_OK(aclrtIpcMemClose(key));
-    peer_tell(peer, 'e');
-    peer_end(peer);
+    peer_send_byte(peer, 'e');
+    peer_join(peer);
     EXPECT_OK(aclrtFree(here));
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

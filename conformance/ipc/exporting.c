@@ -10,7 +10,7 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
-    size_t step = repeats(256) == 256 ? SIZE / 256 : SIZE / 16;
+    size_t step = iterations(256) == 256 ? SIZE / 256 : SIZE / 16;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         uint8_t *device = (uint8_t *)device_memory(SIZE);
         fill_pattern(pinned, SIZE, round);
@@ -40,5 +40,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -22,10 +22,10 @@ static int importer(struct peer parent)
     struct keys keys;
     peer_receive(parent, &keys, sizeof keys);
     void *whole = NULL, *part = NULL, *again = NULL;
-    EXPECT_PROJECT(aclrtIpcMemImportByKey(&whole, keys.whole, 0), 507899); /* not admitted yet */
+    EXPECT_SOFTACL_CODE(aclrtIpcMemImportByKey(&whole, keys.whole, 0), 507899); /* not admitted yet */
     int32_t us = peer_id();
     peer_send(parent, &us, sizeof us);
-    peer_hear(parent, 'a');
+    peer_expect_byte(parent, 'a');
     REQUIRE_OK(aclrtIpcMemImportByKey(&whole, keys.whole, 0));
     REQUIRE_OK(aclrtIpcMemImportByKey(&part, keys.part, 0));
     REQUIRE_OK(aclrtIpcMemImportByKey(&again, keys.part, 0));
@@ -39,8 +39,8 @@ static int importer(struct peer parent)
 
     /* the bounds are those of the export */
     uint8_t byte;
-    EXPECT_PROJECT(aclrtMemcpy(&byte, 1, (uint8_t *)part + PART, 1, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
-    EXPECT_PROJECT(aclrtMemset(whole, SIZE + 1, 0, SIZE + 1), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMemcpy(&byte, 1, (uint8_t *)part + PART, 1, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMemset(whole, SIZE + 1, 0, SIZE + 1), 107000);
     EXPECT_FAILS(aclrtFree(whole));
     aclrtPtrAttributes attributes;
     EXPECT_OK(aclrtPointerGetAttributes(part, &attributes));
@@ -55,10 +55,10 @@ static int importer(struct peer parent)
     EXPECT_OK(aclrtMemcpyAsync(own, PART, pinned, PART, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtMemcpyAsync(part, PART, own, PART, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    peer_tell(parent, 'w');
+    peer_send_byte(parent, 'w');
 
     /* the parent has closed and freed: what is imported lives on, and is not what the parent has there now */
-    peer_hear(parent, 'f');
+    peer_expect_byte(parent, 'f');
     EXPECT_DEVICE_PATTERN(part, PART, 2);
     EXPECT_OK(aclrtMemset(whole, SIZE, 0x77, SIZE));
     EXPECT_OK(aclrtIpcMemClose(keys.part));
@@ -67,15 +67,15 @@ static int importer(struct peer parent)
     EXPECT_FAILS(aclrtMemcpy(&byte, 1, part, 1, ACL_MEMCPY_DEVICE_TO_HOST));
     EXPECT_FAILS(aclrtIpcMemClose(keys.part));
     EXPECT_FAILS(aclrtIpcMemImportByKey(&again, keys.part, 0));
-    peer_tell(parent, 'c');
-    peer_hear(parent, 'e'); /* the last word of the parent, which then ends */
+    peer_send_byte(parent, 'c');
+    peer_expect_byte(parent, 'e'); /* the last word of the parent, which then ends */
     EXPECT_DEVICE_VALUE(whole, SIZE, 0x77);
     EXPECT_OK(aclrtIpcMemClose(keys.whole));
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(own));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }
 
 /* Not on the list, whatever it does. */
@@ -87,12 +87,12 @@ static int stranger(struct peer parent)
     void *pointer = NULL;
     int32_t us = peer_id();
     EXPECT_FAILS(aclrtIpcMemSetImportPid(keys.whole, &us, 1));
-    EXPECT_PROJECT(aclrtIpcMemImportByKey(&pointer, keys.whole, 0), 507899);
+    EXPECT_SOFTACL_CODE(aclrtIpcMemImportByKey(&pointer, keys.whole, 0), 507899);
     /* every other key is nothing */
     keys.part[40] = keys.part[40] == '0' ? '1' : '0';
-    EXPECT_PROJECT(aclrtIpcMemImportByKey(&pointer, keys.part, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtIpcMemImportByKey(&pointer, keys.part, 0), 107000);
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }
 
 int main(int argc, char **argv)
@@ -111,26 +111,26 @@ int main(int argc, char **argv)
 
     struct peer stranger = peer_start("stranger");
     peer_send(stranger, &keys, sizeof keys);
-    peer_end(stranger);
+    peer_join(stranger);
 
     struct peer peer = peer_start("importer");
     peer_send(peer, &keys, sizeof keys);
     int32_t pids[3] = {1, 0, 2};
     peer_receive(peer, &pids[1], sizeof pids[1]);
     EXPECT_OK(aclrtIpcMemSetImportPid(keys.whole, pids, 3));
-    peer_tell(peer, 'a');
-    peer_hear(peer, 'w');
+    peer_send_byte(peer, 'a');
+    peer_expect_byte(peer, 'w');
     EXPECT_DEVICE_PATTERN((uint8_t *)device + AT, PART, 2);
     EXPECT_OK(aclrtIpcMemClose(keys.part));
     EXPECT_OK(aclrtFree(device));
     /* the same addresses, but not the same memory */
     void *next = device_memory(SIZE);
-    peer_tell(peer, 'f');
-    peer_hear(peer, 'c');
+    peer_send_byte(peer, 'f');
+    peer_expect_byte(peer, 'c');
     EXPECT_DEVICE_VALUE(next, SIZE, 0);
     EXPECT_OK(aclrtFree(next));
     EXPECT_OK(aclrtResetDevice(0));
-    peer_tell(peer, 'e');
-    peer_end(peer);
-    return conclude();
+    peer_send_byte(peer, 'e');
+    peer_join(peer);
+    return finish();
 }

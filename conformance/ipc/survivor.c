@@ -14,9 +14,9 @@ static int exporter(struct peer parent)
     char key[65];
     REQUIRE_OK(aclrtIpcMemGetExportKey(device, SIZE, key, sizeof key, 1));
     peer_send(parent, key, sizeof key);
-    peer_hear(parent, 'e');
+    peer_expect_byte(parent, 'e');
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }
 
 /* Writes for ever. */
@@ -32,7 +32,7 @@ __attribute__((noreturn)) static void writer(struct peer parent)
         aclrtMemsetAsync(device, SIZE, 0x33, SIZE, stream);
         aclrtSynchronizeStream(stream);
         if (round == 10) {
-            peer_tell(parent, 'w');
+            peer_send_byte(parent, 'w');
         }
     }
 }
@@ -69,8 +69,8 @@ int main(int argc, char **argv)
         if (by_force) {
             peer_kill(peer);
         } else {
-            peer_tell(peer, 'e');
-            peer_end(peer);
+            peer_send_byte(peer, 'e');
+            peer_join(peer);
         }
         EXPECT_DEVICE_PATTERN(device, SIZE, 7);
         device_fill(device, SIZE, 8);
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     REQUIRE_OK(aclrtIpcMemGetExportKey(device, SIZE, key, sizeof key, 1));
     struct peer peer = peer_start("writer");
     peer_send(peer, key, sizeof key);
-    peer_hear(peer, 'w');
+    peer_expect_byte(peer, 'w');
     peer_kill(peer);
     EXPECT_DEVICE_VALUE(device, SIZE, 0x33);
     EXPECT_DEVICE_PATTERN(neighbour, SIZE, 9);
@@ -98,5 +98,5 @@ int main(int argc, char **argv)
     EXPECT_OK(aclrtFree(neighbour));
     EXPECT_TRUE(open_files() == files, "%zu files are open, %zu were", open_files(), files);
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

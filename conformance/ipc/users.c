@@ -82,8 +82,8 @@ static int stranger(struct peer parent)
     keys = make_keys();
     check_files();
     peer_send(parent, &keys, sizeof keys);
-    peer_hear(parent, 'e');
-    return conclude();
+    peer_expect_byte(parent, 'e');
+    return finish();
 }
 
 /* The same user: the keys are good. */
@@ -99,7 +99,7 @@ static int friend(struct peer parent)
     keys.notify[last] = keys.notify[last] == 'a' ? 'b' : 'a';
     keys.event.reserved[8] ^= 1;
     import_all(keys, 107000);
-    return conclude();
+    return finish();
 }
 
 int main(int argc, char **argv)
@@ -111,15 +111,15 @@ int main(int argc, char **argv)
     check_files();
     struct peer child = peer_start("friend");
     peer_send(child, &keys, sizeof keys);
-    peer_end(child);
+    peer_join(child);
     if (getuid() == 0) {
         child = peer_start("stranger");
         peer_send(child, &keys, sizeof keys);
         struct keys theirs;
         peer_receive(child, &theirs, sizeof theirs);
         import_all(theirs, 107000);
-        peer_tell(child, 'e');
-        peer_end(child);
+        peer_send_byte(child, 'e');
+        peer_join(child);
     }
-    return conclude();
+    return finish();
 }

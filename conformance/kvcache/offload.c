@@ -5,7 +5,7 @@
  * come back on a second one, a third one computes on the cache; events keep them apart, and every byte is checked.
  * Products without batch copies issue the same transfers one by one.
  */
-#include "../batch/forms.h"
+#include "../batch/variants.h"
 
 #define LAYERS 6
 #define BLOCKS 16      /* on the device, for each layer */
@@ -39,7 +39,7 @@ static void move(int outward, const int *device_slots, const int *host_slots, in
             sizes[items++] = BLOCK;
         }
     }
-    if (family_is_large()) {
+    if (family_has_batches()) {
         aclrtMemcpyBatchAttr attribute = outward ? device_to_host() : host_to_device();
         size_t index = 0, fail = UNTOUCHED;
         EXPECT_OK(aclrtMemcpyBatchAsync(dsts, sizes, srcs, sizes, items, &attribute, &index, 1, &fail, stream));
@@ -81,7 +81,7 @@ int main(void)
         device_cache[layer] = (uint8_t *)device_memory(BLOCKS * BLOCK);
         host_cache[layer] = (uint8_t *)pinned_memory(HOST_BLOCKS * BLOCK);
     }
-    uint8_t *staging = (uint8_t *)plain_memory(BLOCK);
+    uint8_t *staging = (uint8_t *)pageable_memory(BLOCK);
     uint32_t next_sequence = 0;
     for (int i = 0; i < HOST_BLOCKS; i++) {
         on_host[i] = -1;
@@ -151,5 +151,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(out));
     EXPECT_OK(aclrtDestroyStream(in));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -1,6 +1,6 @@
 /*
- * Children for programs about the life of processes: each is forked before
- * the first call of the interface, so that it has a runtime of its own.
+ * Child processes for programs about process lifetime. Each is forked before
+ * the first AscendCL call, so that it initializes a separate runtime.
  */
 #ifndef CONFORMANCE_CHILD_H
 #define CONFORMANCE_CHILD_H
@@ -8,10 +8,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-/* Ends a child that hangs, by a signal that nobody handles. */
+/* Time limit of a child; SIGALRM, which has no handler, then ends it. */
 #define CHILD_SECONDS 40
 
-/* Runs `body` in a child; the child's checks count here by its exit code, which must be `want`. */
+/* Runs `body` in a child process. Counts one check: that the exit code is `want`. */
 static inline void expect_child(int (*body)(void), int want, const char *name, int line)
 {
     fflush(stdout);
@@ -26,15 +26,15 @@ static inline void expect_child(int (*body)(void), int want, const char *name, i
     do {
         got = waitpid(child, &status, 0);
     } while (got < 0 && errno == EINTR);
-    int ended = got == child && WIFEXITED(status);
+    int exited = got == child && WIFEXITED(status);
     expect_no_crash(status);
-    expect_true(ended && WEXITSTATUS(status) == want, name, __FILE__, line, "%s %d, expected exit code %d",
-                ended ? "exit code" : "signal", ended ? WEXITSTATUS(status) : WTERMSIG(status), want);
+    expect_true(exited && WEXITSTATUS(status) == want, name, __FILE__, line, "%s %d, expected exit code %d",
+                exited ? "exit code" : "signal", exited ? WEXITSTATUS(status) : WTERMSIG(status), want);
 }
 
 #define EXPECT_CHILD(body, want) expect_child((body), (want), #body, __LINE__)
 
-/* A small job through every part of the runtime that all programs use; the number of checks that failed. */
+/* Exercises the parts of the runtime that every program uses. Returns the number of failed checks. */
 static inline int small_job(void)
 {
     int before = __atomic_load_n(&expect_failed, __ATOMIC_SEQ_CST);
@@ -49,7 +49,7 @@ static inline int small_job(void)
     }
     EXPECT_OK(aclrtLaunchHostFunc(stream, count_up, &ran));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_TRUE(count_of(&ran) == start + 1, "the host function ran");
+    EXPECT_TRUE(count_of(&ran) == start + 1, "the host function did not run");
     EXPECT_DEVICE_PATTERN(device, 1 << 20, 5);
     EXPECT_CODE(aclrtMemcpy(device, 1, pinned, 2, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
     EXPECT_OK(aclrtFree(device));
@@ -59,8 +59,8 @@ static inline int small_job(void)
     return __atomic_load_n(&expect_failed, __ATOMIC_SEQ_CST) - before;
 }
 
-/* The same, or a clear refusal at the start: 507033 with a reason. */
-static inline int small_job_or_reason(void)
+/* Runs small_job(), or expects that the runtime cannot be set up: 507033 with a message that gives the reason. */
+static inline int small_job_or_setup_error(void)
 {
     aclError code = aclrtSetDevice(0);
     if (code == 0) {

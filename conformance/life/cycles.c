@@ -68,5 +68,5 @@ int main(void)
     EXPECT_TRUE(open_files() <= first_files, "%d files became %d", first_files, open_files());
     EXPECT_TRUE(mappings <= first_mappings + 16, "%d mappings became %d", first_mappings, mappings);
     printf("%d cycles, %ld KiB resident\n", CYCLES, last);
-    return conclude();
+    return finish();
 }

@@ -29,7 +29,7 @@ static void begin(int with_gate)
     if (with_gate) {
         gate_close(&gate, other);
         gate_await(&gate);
-        REQUIRE_OK(aclrtLaunchHostFunc(other, gate_hold, &gate));
+        REQUIRE_OK(aclrtLaunchHostFunc(other, gate_block, &gate));
     }
 }
 
@@ -132,5 +132,5 @@ int main(void)
     }
     int status = -1;
     EXPECT_TRUE(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "status %x", status);
-    return conclude();
+    return finish();
 }

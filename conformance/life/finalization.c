@@ -29,5 +29,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
     EXPECT_OK(aclFinalize());
-    return conclude();
+    return finish();
 }

@@ -32,7 +32,7 @@ static void forbid(int first, int second)
 static int without_memory_files(void)
 {
     forbid(SYS_memfd_create, -1);
-    int failed = small_job_or_reason();
+    int failed = small_job_or_setup_error();
     if (aclrtSetDevice(0) != 0) {
         return failed; /* told */
     }
@@ -48,7 +48,7 @@ static int without_memory_files(void)
 static int without_advice(void)
 {
     forbid(SYS_madvise, SYS_getrandom);
-    return small_job_or_reason();
+    return small_job_or_setup_error();
 }
 
 static int without_threads(void)
@@ -138,5 +138,5 @@ int main(void)
     EXPECT_CHILD(without_advice, 0);
     EXPECT_CHILD(without_threads, 0);
     EXPECT_CHILD(without_proc, 0);
-    return conclude();
+    return finish();
 }

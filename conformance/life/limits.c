@@ -15,7 +15,7 @@ static int with_few_addresses(void)
 {
     struct rlimit limit = {addresses, addresses};
     REQUIRE_TRUE(setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
-    return small_job_or_reason();
+    return small_job_or_setup_error();
 }
 
 /* A small device needs few. */
@@ -70,7 +70,7 @@ static int without_descriptors_from_the_start(void)
 {
     struct rlimit limit = {3, 3};
     REQUIRE_TRUE(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
-    return small_job_or_reason();
+    return small_job_or_setup_error();
 }
 
 static int on_one_core(void)
@@ -125,5 +125,5 @@ int main(void)
     if (getenv("SOFTACL_CHECK") == NULL && !is_traced) { /* the checker keeps its books on the heap */
         EXPECT_CHILD(without_heap, 0);
     }
-    return conclude();
+    return finish();
 }

@@ -52,7 +52,7 @@ int main(void)
     aclrtStream stream = new_stream(), reported = new_stream();
     aclrtEvent event = NULL;
     REQUIRE_OK(aclrtCreateEvent(&event));
-    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE), *device = (uint8_t *)device_memory(SIZE), *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE), *device = (uint8_t *)device_memory(SIZE), *pageable = (uint8_t *)pageable_memory(SIZE);
     static int reports;
     pthread_t thread;
     REQUIRE_TRUE(pthread_create(&thread, NULL, process, NULL) == 0, "pthread_create");
@@ -79,8 +79,8 @@ int main(void)
         default:
             EXPECT_OK(aclrtSynchronizeEventWithTimeout(event, 20000));
         }
-        EXPECT_OK(aclrtMemcpy(plain, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
-        EXPECT_PATTERN(plain, SIZE, (uint32_t)round);
+        EXPECT_OK(aclrtMemcpy(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
+        EXPECT_PATTERN(pageable, SIZE, (uint32_t)round);
         EXPECT_OK(aclrtLaunchCallback(count_up, &reports, ACL_CALLBACK_BLOCK, reported));
         EXPECT_OK(aclrtSynchronizeStream(reported));
         EXPECT_TRUE(count_of(&reports) == round + 1, "%d", count_of(&reports));
@@ -95,12 +95,12 @@ int main(void)
     timer.it_interval.tv_usec = timer.it_value.tv_usec = 0;
     setitimer(ITIMER_REAL, &timer, NULL);
     EXPECT_OK(aclrtUnSubscribeReport((uint64_t)thread, reported));
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtDestroyEvent(event));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtDestroyStream(reported));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -20,11 +20,11 @@ static void *work(void *unused)
     EXPECT_CODE(aclrtSynchronizeStream((aclrtStream)0x1234), 107017);
     EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "no message");
     /* A batch has long lists. */
-    if (family_is_large()) {
+    if (family_has_batches()) {
         enum { COUNT = 512 };
         uint8_t *pinned = (uint8_t *)pinned_memory(COUNT * 64), *device = (uint8_t *)device_memory(COUNT * 64);
-        void **lists = (void **)plain_memory(2 * COUNT * sizeof(void *));
-        size_t *sizes = (size_t *)plain_memory(COUNT * sizeof(size_t)), index = 0, failed = SIZE_MAX;
+        void **lists = (void **)pageable_memory(2 * COUNT * sizeof(void *));
+        size_t *sizes = (size_t *)pageable_memory(COUNT * sizeof(size_t)), index = 0, failed = SIZE_MAX;
         aclrtMemcpyBatchAttr attribute;
         memset(&attribute, 0, sizeof attribute);
         attribute.dstLoc.type = ACL_MEM_LOCATION_TYPE_DEVICE;
@@ -56,5 +56,5 @@ int main(void)
         REQUIRE_TRUE(pthread_join(thread, NULL) == 0, "pthread_join");
     }
     pthread_attr_destroy(&attributes);
-    return conclude();
+    return finish();
 }

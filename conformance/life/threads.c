@@ -61,5 +61,5 @@ int main(void)
     }
     EXPECT_OK(aclrtResetDeviceForce(0));
     EXPECT_CODE(aclrtResetDeviceForce(0), 507007);
-    return conclude();
+    return finish();
 }

@@ -54,5 +54,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     REQUIRE_OK(aclrtResetDevice(0));
     EXPECT_CODE(aclrtMemcpy(b, SIZE, a, SIZE, ACL_MEMCPY_HOST_TO_HOST), 107002);           /* 4.7: after the reset */
-    return conclude();
+    return finish();
 }

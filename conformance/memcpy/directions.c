@@ -9,7 +9,7 @@ enum place { PINNED, DEVICE, PLAIN, PLACES };
 
 static uint8_t *memory_at(enum place place)
 {
-    void *memory = place == PINNED ? pinned_memory(SPAN) : place == DEVICE ? device_memory(SPAN) : plain_memory(SPAN);
+    void *memory = place == PINNED ? pinned_memory(SPAN) : place == DEVICE ? device_memory(SPAN) : pageable_memory(SPAN);
     return (uint8_t *)memory;
 }
 
@@ -45,12 +45,12 @@ int main(void)
             for (int kind = 0; kind <= 5; kind++) { /* 1.1 row 4: all of 0..5, none compared with the location */
                 size_t size = sizes[seed % 6];
                 size_t offset = seed % 37;
-                uint8_t *pattern = (uint8_t *)plain_memory(size);
+                uint8_t *pattern = (uint8_t *)pageable_memory(size);
                 fill_pattern(pattern, size, seed);
                 clear((enum place)to, target);
                 REQUIRE_OK(aclrtMemcpy(source + offset, size, pattern, size, ACL_MEMCPY_DEFAULT));
                 EXPECT_OK(aclrtMemcpy(target + 100, size, source + offset, size, (aclrtMemcpyKind)kind));
-                uint8_t *result = (uint8_t *)plain_memory(SPAN);
+                uint8_t *result = (uint8_t *)pageable_memory(SPAN);
                 REQUIRE_OK(aclrtMemcpy(result, SPAN, target, SPAN, ACL_MEMCPY_DEFAULT));
                 EXPECT_VALUE(result, 100, 0xEE);
                 EXPECT_PATTERN(result + 100, size, seed);
@@ -64,5 +64,5 @@ int main(void)
         }
     }
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -25,5 +25,5 @@ int main(void)
     EXPECT_OK(aclrtMemcpy(device, SIZE, a, SIZE, ACL_MEMCPY_HOST_TO_DEVICE));
     EXPECT_OK(aclrtFree(device));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

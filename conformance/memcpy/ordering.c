@@ -14,7 +14,7 @@ int main(void)
     aclrtStream stream = new_stream();
     uint8_t *before = (uint8_t *)pinned_memory(SIZE);
     uint8_t *after = pinned_memory(SIZE);
-    uint8_t *result = plain_memory(SIZE);
+    uint8_t *result = pageable_memory(SIZE);
     void *device = device_memory(SIZE);
     fill_pattern(before, SIZE, 1);
     fill_pattern(after, SIZE, 2);
@@ -45,5 +45,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(after));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

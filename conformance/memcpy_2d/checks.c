@@ -11,7 +11,7 @@
 #define MAX_HEIGHT 5242880u
 #define MAX_WIDTH 5000000u
 
-static uint8_t *device, *second, *pinned, *plain;
+static uint8_t *device, *second, *pinned, *pageable;
 static aclrtStream stream, stale;
 
 /* Both forms with one set of arguments; the asynchronous one on `stream`. */
@@ -41,7 +41,7 @@ int main(void)
     device = (uint8_t *)device_memory(SPAN);
     second = (uint8_t *)device_memory(SPAN);
     pinned = (uint8_t *)pinned_memory(2 * SPAN);
-    plain = (uint8_t *)plain_memory(2 * SPAN);
+    pageable = (uint8_t *)pageable_memory(2 * SPAN);
     const int h2d = ACL_MEMCPY_HOST_TO_DEVICE, d2h = ACL_MEMCPY_DEVICE_TO_HOST, d2d = ACL_MEMCPY_DEVICE_TO_DEVICE;
     const int any = ACL_MEMCPY_DEFAULT, h2h = ACL_MEMCPY_HOST_TO_HOST;
 
@@ -69,26 +69,26 @@ int main(void)
     EXPECT_CODE(aclrtMemcpy2d(device, PITCH, second, PITCH, WIDTH, HEIGHT, (aclrtMemcpyKind)any), 107000); /* 1.4 row 8 */
     both(pinned, PITCH, pinned + SPAN, PITCH, WIDTH, HEIGHT, h2d, 107000, __LINE__);  /* 1.4 row 8: corrected to H2H */
     both(pinned, PITCH, pinned + SPAN, PITCH, WIDTH, HEIGHT, any, 107000, __LINE__);  /* 1.4 row 8 */
-    both(plain, PITCH, plain + SPAN, PITCH, WIDTH, HEIGHT, any, 107000, __LINE__);    /* 1.4 row 8 */
-    both(plain, PITCH, device, PITCH, WIDTH, HEIGHT, h2d, 107000, __LINE__);          /* 1.2 table: D->U refuses H2D */
-    both(device, PITCH, plain, PITCH, WIDTH, HEIGHT, d2h, 107000, __LINE__);          /* 1.2 table: U->D refuses D2H */
+    both(pageable, PITCH, pageable + SPAN, PITCH, WIDTH, HEIGHT, any, 107000, __LINE__);    /* 1.4 row 8 */
+    both(pageable, PITCH, device, PITCH, WIDTH, HEIGHT, h2d, 107000, __LINE__);          /* 1.2 table: D->U refuses H2D */
+    both(device, PITCH, pageable, PITCH, WIDTH, HEIGHT, d2h, 107000, __LINE__);          /* 1.2 table: U->D refuses D2H */
     in_new_thread(without_context, NULL);
 
     aclrtContext primary = NULL, other = NULL;
     REQUIRE_OK(aclrtGetCurrentContext(&primary));
     REQUIRE_OK(aclrtCreateContext(&other, 0));
     EXPECT_CODE(aclrtMemcpy2dAsync(device, PITCH, pinned, PITCH, WIDTH, HEIGHT, (aclrtMemcpyKind)h2d, stream), 107003); /* 1.4 row 11 */
-    EXPECT_OK(aclrtMemcpy2dAsync(device, PITCH, plain, PITCH, WIDTH, HEIGHT, (aclrtMemcpyKind)h2d, stream)); /* pageable: not checked */
+    EXPECT_OK(aclrtMemcpy2dAsync(device, PITCH, pageable, PITCH, WIDTH, HEIGHT, (aclrtMemcpyKind)h2d, stream)); /* pageable: not checked */
     REQUIRE_OK(aclrtSetCurrentContext(primary));
     EXPECT_OK(aclrtDestroyContext(other));
 
     both(device, PITCH, pinned, PITCH, WIDTH, HEIGHT, d2h, 0, __LINE__);              /* wrong kind, repaired */
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFree(second));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -16,7 +16,7 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
     uint8_t *pinned = (uint8_t *)pinned_memory(SPAN);
-    uint8_t *plain = (uint8_t *)plain_memory(SPAN);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SPAN);
     uint8_t *device = (uint8_t *)device_memory(SPAN);
     fill_pattern(pinned, SPAN, 1);
 
@@ -26,21 +26,21 @@ int main(void)
     EXPECT_TRUE(stream_is_busy(stream), "held");
     EXPECT_DEVICE_VALUE(device, SPAN, 0);
     /* The blocking form does not wait for the stream. */
-    EXPECT_OK(aclrtMemcpy2d(plain, PITCH, device, PITCH, WIDTH, HEIGHT, ACL_MEMCPY_DEVICE_TO_HOST));
-    EXPECT_VALUE(plain, SPAN, 0);
+    EXPECT_OK(aclrtMemcpy2d(pageable, PITCH, device, PITCH, WIDTH, HEIGHT, ACL_MEMCPY_DEVICE_TO_HOST));
+    EXPECT_VALUE(pageable, SPAN, 0);
     gate_open(&gate);
     /* 1.4 row 11: pageable */
-    EXPECT_OK(aclrtMemcpy2dAsync(plain, PITCH, device, PITCH, WIDTH, HEIGHT, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    EXPECT_OK(aclrtMemcpy2dAsync(pageable, PITCH, device, PITCH, WIDTH, HEIGHT, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_TRUE(gate_passed(&gate) == 1, "the stream was waited for");
     for (size_t row = 0; row < HEIGHT; row++) {
-        EXPECT_TRUE(memcmp(plain + row * PITCH, pinned + row * PITCH, WIDTH) == 0, "row %zu", row);
-        EXPECT_VALUE(plain + row * PITCH + WIDTH, PITCH - WIDTH, 0);
+        EXPECT_TRUE(memcmp(pageable + row * PITCH, pinned + row * PITCH, WIDTH) == 0, "row %zu", row);
+        EXPECT_VALUE(pageable + row * PITCH + WIDTH, PITCH - WIDTH, 0);
     }
 
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

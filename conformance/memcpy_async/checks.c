@@ -15,7 +15,7 @@ static aclrtStream stream, stale;
 static void *without_context(void *unused)
 {
     (void)unused;
-    static uint8_t plain[SIZE];
+    static uint8_t pageable[SIZE];
     EXPECT_OK(copy(device, SIZE, pinned, 0, ACL_MEMCPY_HOST_TO_DEVICE, NULL));                  /* 1.2 row 1 before row 7 */
     EXPECT_CODE(copy(NULL, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 100000);       /* 1.2 row 2 before row 7 */
     EXPECT_CODE(copy(device, SIZE, pinned, SIZE, (aclrtMemcpyKind)6, NULL), 100000);            /* 1.2 row 3 before row 7 */
@@ -23,8 +23,8 @@ static void *without_context(void *unused)
     EXPECT_CODE(copy(device, 1, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);      /* 1.2 row 5 before row 7 */
     EXPECT_CODE(copy(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 107002);     /* 1.2 row 7 */
     EXPECT_CODE(copy(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107002);   /* 1.2 row 7 */
-    EXPECT_CODE(copy(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107002);    /* 1.2 row 7, pageable */
-    EXPECT_CODE(copy(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_HOST, stream), 107002);      /* 1.2 row 7 before row 9 */
+    EXPECT_CODE(copy(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107002);    /* 1.2 row 7, pageable */
+    EXPECT_CODE(copy(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_HOST, stream), 107002);      /* 1.2 row 7 before row 9 */
     EXPECT_CODE(copy(pinned, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_HOST, stream), 107002);     /* 1.2 row 7 before rows 10, 11 */
     EXPECT_CODE(copy(device, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream), 107002); /* 1.2 row 7 before row 11 */
     return NULL;
@@ -32,7 +32,7 @@ static void *without_context(void *unused)
 
 static void checks(void)
 {
-    static uint8_t plain[SIZE];
+    static uint8_t pageable[SIZE];
     device_fill(device, SIZE, 1);
     fill_pattern(pinned, SIZE, 2);
 
@@ -53,7 +53,7 @@ static void checks(void)
     EXPECT_CODE(copy(device, SIZE, pinned, SIZE_MAX, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000); /* 1.2 row 5, huge */
     EXPECT_CODE(copy(pinned, 1, pinned + 8, 2, ACL_MEMCPY_HOST_TO_HOST, stream), 107000);        /* 1.2 row 5 before row 10 */
     EXPECT_CODE(copy(device, 1, device, 2, ACL_MEMCPY_DEVICE_TO_DEVICE, stream), 107000);        /* 1.2 row 5 before row 11 */
-    EXPECT_CODE(copy(device, SIZE, plain, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);     /* 1.2 row 9 */
+    EXPECT_CODE(copy(device, SIZE, pageable, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);     /* 1.2 row 9 */
 
     /* 1.2 row 10: not supported, and the last-error cell keeps what it had. */
     aclrtGetLastError(ACL_RT_THREAD_LEVEL);
@@ -76,9 +76,9 @@ static void checks(void)
 
 int main(void)
 {
-    static uint8_t plain[SIZE];
-    EXPECT_CODE(aclrtMemcpyAsync(plain, SIZE / 2, plain + SIZE / 2, SIZE / 2, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 107002);
-    EXPECT_CODE(aclrtMemcpyAsync(plain, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 107002); /* row 7 before row 11 */
+    static uint8_t pageable[SIZE];
+    EXPECT_CODE(aclrtMemcpyAsync(pageable, SIZE / 2, pageable + SIZE / 2, SIZE / 2, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 107002);
+    EXPECT_CODE(aclrtMemcpyAsync(pageable, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 107002); /* row 7 before row 11 */
     REQUIRE_OK(aclrtSetDevice(0));
     device = device_memory(SIZE);
     pinned = pinned_memory(SIZE);
@@ -92,5 +92,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

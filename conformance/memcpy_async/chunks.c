@@ -50,20 +50,20 @@ int main(void)
     EXPECT_DEVICE_VALUE(two + MARGIN + SIZE, MARGIN, 0);
     EXPECT_OK(aclrtFreeHost(pinned));
 
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
-    EXPECT_OK(aclrtMemcpyAsync(plain, SIZE, one + MARGIN, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
-    EXPECT_TRUE(marked(plain, SIZE, 5), "contents, pageable");
-    mark(plain, SIZE, 6);
-    EXPECT_OK(aclrtMemcpyAsync(two, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
-    memset(plain, 0, SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
+    EXPECT_OK(aclrtMemcpyAsync(pageable, SIZE, one + MARGIN, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    EXPECT_TRUE(marked(pageable, SIZE, 5), "contents, pageable");
+    mark(pageable, SIZE, 6);
+    EXPECT_OK(aclrtMemcpyAsync(two, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
+    memset(pageable, 0, SIZE);
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_OK(aclrtMemcpy(plain, SIZE, two, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
-    EXPECT_TRUE(marked(plain, SIZE, 6), "contents, through the buffer");
-    free(plain);
+    EXPECT_OK(aclrtMemcpy(pageable, SIZE, two, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
+    EXPECT_TRUE(marked(pageable, SIZE, 6), "contents, through the buffer");
+    free(pageable);
 
     EXPECT_OK(aclrtFree(one));
     EXPECT_OK(aclrtFree(two));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

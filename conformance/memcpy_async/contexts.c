@@ -12,7 +12,7 @@ int main(void)
     aclrtContext primary = NULL;
     REQUIRE_OK(aclrtGetCurrentContext(&primary));
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
     uint8_t *device = (uint8_t *)device_memory(SIZE);
     uint8_t *second = (uint8_t *)device_memory(SIZE);
 
@@ -26,12 +26,12 @@ int main(void)
     EXPECT_CODE(aclrtMemcpyAsync(pinned, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, foreign), 107003);
     EXPECT_CODE(aclrtMemcpyAsync(second, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, foreign), 107003);
     EXPECT_CODE(aclrtMemcpyAsyncWithCondition(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, foreign), 107003);
-    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, plain, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, foreign), 107000); /* row 9 before 13b */
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, foreign), 107000); /* row 9 before 13b */
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, foreign));       /* row 11 before 13b */
 
     /* 4.7: the same with pageable memory succeeds. */
-    fill_pattern(plain, SIZE, 1);
-    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, foreign));
+    fill_pattern(pageable, SIZE, 1);
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, foreign));
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
 
     /* In its own context the stream serves memory that was allocated under the other one. */
@@ -44,10 +44,10 @@ int main(void)
     EXPECT_OK(aclrtDestroyContext(other));
 
     REQUIRE_OK(aclrtSetCurrentContext(primary));
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFree(second));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -38,7 +38,7 @@ static aclError expected(enum place source, enum place target, int kind)
 static void case_of(copy_call copy, enum place from, enum place to, uint8_t *source, uint8_t *target, int kind,
                     aclrtStream stream, uint32_t seed)
 {
-    uint8_t *bytes = (uint8_t *)plain_memory(SIZE);
+    uint8_t *bytes = (uint8_t *)pageable_memory(SIZE);
     fill_pattern(bytes, SIZE, seed);
     REQUIRE_OK(aclrtMemcpy(source, SIZE, bytes, SIZE, ACL_MEMCPY_DEFAULT));
     memset(bytes, 0x77, SIZE);
@@ -66,8 +66,8 @@ int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
-    uint8_t *sources[PLACES] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)plain_memory(SIZE)};
-    uint8_t *targets[PLACES] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)plain_memory(SIZE)};
+    uint8_t *sources[PLACES] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
+    uint8_t *targets[PLACES] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
     static const copy_call calls[] = {aclrtMemcpyAsync, aclrtMemcpyAsyncWithCondition};
     uint32_t seed = 1;
     for (int call = 0; call < 2; call++) {
@@ -89,5 +89,5 @@ int main(void)
     }
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

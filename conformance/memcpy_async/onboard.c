@@ -15,8 +15,8 @@ int main(void)
     EXPECT_TRUE(mode == ACL_DEVICE, "run mode %d", (int)mode);
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
-    uint8_t *places[3] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)plain_memory(SIZE)};
-    uint8_t *targets[3] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)plain_memory(SIZE)};
+    uint8_t *places[3] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
+    uint8_t *targets[3] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
     uint32_t seed = 1;
 
     /* 1.2: kinds H2H, H2D, D2H and D2D are all executed as copies on the device. */
@@ -55,5 +55,5 @@ int main(void)
     free(targets[2]);
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

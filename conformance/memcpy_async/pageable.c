@@ -38,7 +38,7 @@ static void drains(void *target, const void *source, aclrtMemcpyKind kind, aclrt
     pthread_t thread;
     REQUIRE_TRUE(pthread_create(&thread, NULL, caller, &request) == 0, "pthread_create");
     flag_await(&calling, 1);
-    EXPECT_TRUE(flag_stays_away(&returned, 1), "the call must not return while the stream is held");
+    EXPECT_TRUE(flag_never_becomes(&returned, 1), "the call must not return while the stream is held");
     gate_open(&gate);
     REQUIRE_TRUE(pthread_join(thread, NULL) == 0, "pthread_join");
     EXPECT_CODE(request.got, 0);
@@ -48,7 +48,7 @@ int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     uint8_t *device = (uint8_t *)device_memory(SIZE);
 
@@ -56,52 +56,52 @@ int main(void)
     fill_pattern(pinned, SIZE, 1);
     gate_close(&gate, stream);
     REQUIRE_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    drains(plain, device, ACL_MEMCPY_DEVICE_TO_HOST, stream);
-    EXPECT_PATTERN(plain, SIZE, 1);
+    drains(pageable, device, ACL_MEMCPY_DEVICE_TO_HOST, stream);
+    EXPECT_PATTERN(pageable, SIZE, 1);
     EXPECT_TRUE(!stream_is_busy(stream), "the stream was drained");
 
     /* 1.2 row 13a, host to device, kind DEFAULT. */
-    fill_pattern(plain, SIZE, 2);
+    fill_pattern(pageable, SIZE, 2);
     gate_close(&gate, stream);
-    drains(device, plain, ACL_MEMCPY_DEFAULT, stream);
+    drains(device, pageable, ACL_MEMCPY_DEFAULT, stream);
     EXPECT_DEVICE_PATTERN(device, SIZE, 2);
 
     /* The default stream likewise; the thread above shares the primary context. */
-    fill_pattern(plain, SIZE, 3);
+    fill_pattern(pageable, SIZE, 3);
     gate_close(&gate, NULL);
-    drains(device, plain, ACL_MEMCPY_HOST_TO_DEVICE, NULL);
+    drains(device, pageable, ACL_MEMCPY_HOST_TO_DEVICE, NULL);
     EXPECT_DEVICE_PATTERN(device, SIZE, 3);
 
     /* Without anything queued: in place on return, the source may be overwritten at once. */
     for (uint32_t seed = 10; seed < 20; seed++) {
-        fill_pattern(plain, SIZE, seed);
-        EXPECT_OK(aclrtMemcpyAsync(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-        memset(plain, 0, SIZE);
-        EXPECT_OK(aclrtMemcpyAsync(plain, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
-        EXPECT_PATTERN(plain, SIZE, seed);
+        fill_pattern(pageable, SIZE, seed);
+        EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+        memset(pageable, 0, SIZE);
+        EXPECT_OK(aclrtMemcpyAsync(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+        EXPECT_PATTERN(pageable, SIZE, seed);
     }
 
     /* Another stream is not waited for. */
     aclrtStream other = new_stream();
-    fill_pattern(plain, SIZE, 30);
+    fill_pattern(pageable, SIZE, 30);
     gate_close(&gate, other);
-    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_DEVICE_PATTERN(device, SIZE, 30);
     EXPECT_TRUE(stream_is_busy(other), "the other stream is still held");
     /* Declared D2D, a pageable source goes to the device as it is: no implicit wait. */
-    fill_pattern(plain, SIZE, 31);
-    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, plain, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, other));
+    fill_pattern(pageable, SIZE, 31);
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, other));
     EXPECT_DEVICE_PATTERN(device, SIZE, 30);
     gate_open(&gate);
     if (aclrtSynchronizeStream(other) == 0) { /* [driver] whether the device can read it */
         EXPECT_DEVICE_PATTERN(device, SIZE, 31);
     }
 
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -44,5 +44,5 @@ int main(void)
         EXPECT_OK(aclrtDestroyStream(streams[s]));
     }
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

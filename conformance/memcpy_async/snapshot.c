@@ -13,15 +13,15 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
     uint8_t *one = (uint8_t *)device_memory(SIZE);
     uint8_t *two = (uint8_t *)device_memory(SIZE);
 
     gate_close(&gate, stream);
-    fill_pattern(plain, SIZE, 1);
-    EXPECT_OK(aclrtMemcpyAsync(one, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
-    memset(plain, 0x11, SIZE);
-    free(plain); /* at once, although the copy has not run */
+    fill_pattern(pageable, SIZE, 1);
+    EXPECT_OK(aclrtMemcpyAsync(one, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
+    memset(pageable, 0x11, SIZE);
+    free(pageable); /* at once, although the copy has not run */
     fill_pattern(pinned, SIZE, 2);
     EXPECT_OK(aclrtMemcpyAsync(two, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
     memset(pinned, 0x22, SIZE);
@@ -58,5 +58,5 @@ int main(void)
     EXPECT_OK(aclrtFree(two));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -23,10 +23,10 @@ static void *without_context(void *unused)
 
 int main(void)
 {
-    static uint8_t plain[SIZE];
-    EXPECT_OK(aclrtMemset(plain, SIZE, 1, 0));
+    static uint8_t pageable[SIZE];
+    EXPECT_OK(aclrtMemset(pageable, SIZE, 1, 0));
     EXPECT_CODE(aclrtMemset(NULL, SIZE, 1, SIZE), 100000);
-    EXPECT_CODE(aclrtMemset(plain, SIZE, 1, SIZE), 107002);
+    EXPECT_CODE(aclrtMemset(pageable, SIZE, 1, SIZE), 107002);
     REQUIRE_OK(aclrtSetDevice(0));
     device = (uint8_t *)device_memory(SIZE);
     pinned = (uint8_t *)pinned_memory(SIZE);
@@ -59,5 +59,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

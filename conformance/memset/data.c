@@ -14,21 +14,21 @@ int main(void)
     aclrtStream stream = new_stream();
     uint8_t *device = (uint8_t *)device_memory(SIZE);
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
 
     /* The low eight bits count; only `count` bytes are touched, at any address. */
     static const int32_t values[] = {0, 1, 255, 256 + 0x5A, -1, INT32_MIN + 7, 0x12345678};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         uint8_t byte = (uint8_t)values[i];
         size_t count = 1 + i * 701 % 4000, at = i * 13;
-        uint8_t *places[] = {device, pinned, plain};
+        uint8_t *places[] = {device, pinned, pageable};
         for (int p = 0; p < 3; p++) {
             for (int asynchronous = 0; asynchronous < 2; asynchronous++) {
                 REQUIRE_OK(aclrtMemset(places[p], SIZE, ~byte, SIZE));
                 EXPECT_OK(asynchronous ? aclrtMemsetAsync(places[p] + at, count, values[i], count, stream)
                                        : aclrtMemset(places[p] + at, SIZE - at, values[i], count));
                 EXPECT_OK(aclrtSynchronizeStream(stream));
-                uint8_t *bytes = (uint8_t *)plain_memory(SIZE);
+                uint8_t *bytes = (uint8_t *)pageable_memory(SIZE);
                 REQUIRE_OK(aclrtMemcpy(bytes, SIZE, places[p], SIZE, ACL_MEMCPY_DEFAULT));
                 EXPECT_VALUE(bytes, at, (uint8_t)~byte);
                 EXPECT_VALUE(bytes + at, count, byte);
@@ -40,7 +40,7 @@ int main(void)
 
     /* Device memory is set in stream order ... */
     memset(pinned, 0, SIZE);
-    memset(plain, 0, SIZE);
+    memset(pageable, 0, SIZE);
     REQUIRE_OK(aclrtMemset(device, SIZE, 0, SIZE));
     gate_close(&gate, stream);
     EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0x11, SIZE, stream));
@@ -49,8 +49,8 @@ int main(void)
     /* ... host memory at once on the calling thread, ... */
     EXPECT_OK(aclrtMemsetAsync(pinned, SIZE, 0x22, SIZE, stream));
     EXPECT_VALUE(pinned, SIZE, 0x22);
-    EXPECT_OK(aclrtMemsetAsync(plain, SIZE, 0x33, SIZE, stream));
-    EXPECT_VALUE(plain, SIZE, 0x33);
+    EXPECT_OK(aclrtMemsetAsync(pageable, SIZE, 0x33, SIZE, stream));
+    EXPECT_VALUE(pageable, SIZE, 0x33);
     /* ... and the blocking call waits for no stream. */
     EXPECT_OK(aclrtMemset(device, SIZE, 0x44, SIZE));
     EXPECT_DEVICE_VALUE(device, SIZE, 0x44);
@@ -62,10 +62,10 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(NULL));
     EXPECT_DEVICE_VALUE(device, SIZE, 0x55);
 
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

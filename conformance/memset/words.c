@@ -13,7 +13,7 @@ static aclrtStream stream;
 
 static void expect_words(const void *memory, uint32_t value, size_t count, int line)
 {
-    uint8_t *bytes = (uint8_t *)plain_memory(SIZE);
+    uint8_t *bytes = (uint8_t *)pageable_memory(SIZE);
     REQUIRE_OK(aclrtMemcpy(bytes, SIZE, memory, SIZE, ACL_MEMCPY_DEFAULT));
     size_t wrong = 0;
     for (size_t i = 0; i < WORDS; i++) {
@@ -40,7 +40,7 @@ int main(void)
     stream = new_stream();
     device = (uint8_t *)device_memory(SIZE);
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
 
     EXPECT_OK(aclrtMemsetD32(NULL, 0, 1, 0));                                  /* 1.8 D32: N == 0 first */
     EXPECT_CODE(aclrtMemsetD32(NULL, SIZE, 1, WORDS), 100000);                 /* 1.8 D32: null */
@@ -49,14 +49,14 @@ int main(void)
     EXPECT_CODE(aclrtMemsetD32(device, SIZE - 1, 1, WORDS), 100000);           /* 1.8 D32: memSize < 4 N */
     EXPECT_CODE(aclrtMemsetD32(device, SIZE, 1, SIZE_MAX / 2), 100000);        /* 4 N does not wrap */
     EXPECT_CODE(aclrtMemsetD32(device, SIZE, 1, (size_t)1 << 62), 100000);
-    EXPECT_CODE(aclrtMemsetD32(plain, SIZE, 1, WORDS), 100000);                /* 1.8 D32: memory not of the library */
+    EXPECT_CODE(aclrtMemsetD32(pageable, SIZE, 1, WORDS), 100000);                /* 1.8 D32: memory not of the library */
     EXPECT_OK(aclrtMemsetD32Async(NULL, 0, 1, 0, stream));
     EXPECT_CODE(aclrtMemsetD32Async(NULL, SIZE, 1, WORDS, stream), 100000);
     EXPECT_CODE(aclrtMemsetD32Async(device + 1, SIZE - 4, 1, 1, stream), 100000);
     EXPECT_CODE(aclrtMemsetD32Async(device, SIZE - 1, 1, WORDS, stream), 100000);
-    EXPECT_CODE(aclrtMemsetD32Async(plain, SIZE, 1, WORDS, stream), 100000);
+    EXPECT_CODE(aclrtMemsetD32Async(pageable, SIZE, 1, WORDS, stream), 100000);
 
-    if (!family_is_large()) { /* 1.8 D32: 207000 is swallowed */
+    if (!family_has_batches()) { /* 1.8 D32: 207000 is swallowed */
         EXPECT_OK(aclrtMemsetD32(device, SIZE, 0x01020304, WORDS));
         EXPECT_OK(aclrtMemsetD32Async(device, SIZE, 0x01020304, WORDS, stream));
         EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -90,10 +90,10 @@ int main(void)
         EXPECT_OK(aclrtSynchronizeStream(stream));
         expect_words(device, 0xABCD, WORDS, __LINE__);
     }
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -38,10 +38,10 @@ static void check_counting(aclrtStream stream)
     EXPECT_FAILS(aclrtCntNotifyWaitWithTimeout(counting, stream, &wait));
     EXPECT_CODE(aclrtCntNotifyReset(counting, stale_stream()), 107017);
     /* The two kinds are not each other. */
-    EXPECT_PROJECT(aclrtRecordNotify(counting, stream), 107017);
+    EXPECT_SOFTACL_CODE(aclrtRecordNotify(counting, stream), 107017);
     EXPECT_CODE(aclrtCntNotifyDestroy(NULL), 100000);
     EXPECT_OK(aclrtCntNotifyDestroy(counting));
-    EXPECT_PROJECT(aclrtCntNotifyDestroy(counting), 107017);
+    EXPECT_SOFTACL_CODE(aclrtCntNotifyDestroy(counting), 107017);
 }
 
 int main(void)
@@ -78,7 +78,7 @@ int main(void)
     EXPECT_OK(aclrtSetCurrentContext(mine));
 
     aclrtNotify both[2] = {notify, other};
-    if (family_is_large()) {
+    if (family_has_batches()) {
         EXPECT_CODE(aclrtNotifyBatchReset(NULL, 2), 100000);
         EXPECT_FAILS(aclrtNotifyBatchReset(both, 0));
         EXPECT_OK(aclrtNotifyBatchReset(both, 2));
@@ -104,9 +104,9 @@ int main(void)
     EXPECT_CODE(aclrtDestroyNotify(NULL), 100000);
     EXPECT_OK(aclrtDestroyNotify(notify));
     EXPECT_OK(aclrtDestroyNotify(both[1]));
-    EXPECT_PROJECT(aclrtDestroyNotify(notify), 107017);
-    EXPECT_PROJECT(aclrtRecordNotify(notify, stream), 107017);
+    EXPECT_SOFTACL_CODE(aclrtDestroyNotify(notify), 107017);
+    EXPECT_SOFTACL_CODE(aclrtRecordNotify(notify, stream), 107017);
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -19,19 +19,19 @@ static int child(struct peer parent)
     int32_t pid = 0;
     REQUIRE_OK(aclrtDeviceGetBareTgid(&pid));
     peer_send(parent, &pid, sizeof pid);
-    peer_hear(parent, 'l'); /* on the list now */
+    peer_expect_byte(parent, 'l'); /* on the list now */
     REQUIRE_OK(aclrtNotifyImportByKey(&there, key, ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT));
 
     EXPECT_OK(aclrtWaitAndResetNotify(there, stream, 0));
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
-    peer_tell(parent, 'w');
+    peer_send_byte(parent, 'w');
     EXPECT_OK(aclrtSynchronizeStream(stream));
     for (int i = 0; i < 20; i++) { /* to and fro */
         EXPECT_OK(aclrtRecordNotify(back, stream));
         EXPECT_OK(aclrtWaitAndResetNotify(there, stream, 0));
     }
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    peer_hear(parent, 'g');
+    peer_expect_byte(parent, 'g');
     /* The maker has destroyed its notifies; these live on. */
     EXPECT_OK(aclrtRecordNotify(back, stream));
     EXPECT_OK(aclrtWaitAndResetNotify(back, stream, 0));
@@ -41,7 +41,7 @@ static int child(struct peer parent)
     EXPECT_FAILS(aclrtNotifyImportByKey(&there, open_key, 0));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }
 
 int main(void)
@@ -61,10 +61,10 @@ int main(void)
     int32_t theirs = 0;
     peer_receive(peer, &theirs, sizeof theirs);
     EXPECT_OK(aclrtNotifySetImportPid(there, &theirs, 1));
-    peer_tell(peer, 'l');
+    peer_send_byte(peer, 'l');
 
     aclrtStream stream = new_stream();
-    peer_hear(peer, 'w');
+    peer_expect_byte(peer, 'w');
     EXPECT_OK(aclrtRecordNotify(there, stream));
     for (int i = 0; i < 20; i++) {
         EXPECT_OK(aclrtWaitAndResetNotify(back, stream, 0));
@@ -77,8 +77,8 @@ int main(void)
     EXPECT_OK(aclrtDestroyNotify(there));
     EXPECT_OK(aclrtDestroyNotify(back));
     EXPECT_OK(aclrtDestroyStream(stream));
-    peer_tell(peer, 'g');
-    peer_end(peer);
+    peer_send_byte(peer, 'g');
+    peer_join(peer);
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

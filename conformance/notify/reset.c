@@ -23,13 +23,13 @@ int main(void)
         EXPECT_OK(aclrtSynchronizeStream(recorder));
         int busy = WAITERS;
         while (busy != WAITERS - i) { /* one more passes */
-            ask_later();
+            poll_pause();
             busy = 0;
             for (int k = 0; k < WAITERS; k++) {
                 busy += stream_is_busy(waiters[k]);
             }
         }
-        EXPECT_TRUE(flag_stays_away(&passed, 1) && count_of(&ran) == i, "%d have passed after %d records", count_of(&ran), i);
+        EXPECT_TRUE(flag_never_becomes(&passed, 1) && count_of(&ran) == i, "%d have passed after %d records", count_of(&ran), i);
     }
 
     EXPECT_OK(aclrtRecordNotify(notifies[0], recorder));
@@ -47,7 +47,7 @@ int main(void)
     /* Seconds; the stream goes on, and the next wait of the host says it once. */
     EXPECT_OK(aclrtWaitAndResetNotify(notifies[0], waiters[0], 1));
     EXPECT_OK(aclrtLaunchHostFunc(waiters[0], count_up, &ran));
-    EXPECT_PROJECT(aclrtSynchronizeStream(waiters[0]), 107019);
+    EXPECT_SOFTACL_CODE(aclrtSynchronizeStream(waiters[0]), 107019);
     EXPECT_OK(aclrtSynchronizeStream(waiters[0]));
     EXPECT_TRUE(count_of(&ran) == WAITERS + 1, "%d", count_of(&ran));
     /* One that is recorded in time is no error. */
@@ -62,5 +62,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyNotify(notifies[0]));
     EXPECT_OK(aclrtDestroyNotify(notifies[1]));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

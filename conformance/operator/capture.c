@@ -18,13 +18,13 @@ int main(void)
 
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     Tensor source = tensor(ACL_FLOAT, 1, dims, from, COUNT * 4);
-    EXPECT_OK(call("Cast", 1, &source, tensor(ACL_INT64, 1, dims, to, COUNT * 8), NULL, stream));
+    EXPECT_OK(call_operator("Cast", 1, &source, tensor(ACL_INT64, 1, dims, to, COUNT * 8), NULL, stream));
     /* The value is read now, and is the same in every run. */
     int64_t length[] = {10};
     int64_t value = 77;
-    Tensor fill[] = {numbers(1, length), tensor(ACL_INT64, 0, NULL, &value, sizeof value)};
+    Tensor fill[] = {host_int64_tensor(1, length), tensor(ACL_INT64, 0, NULL, &value, sizeof value)};
     EXPECT_OK(aclSetTensorPlaceMent(fill[1].desc, ACL_MEMTYPE_HOST));
-    EXPECT_OK(call("Fill", 2, fill, tensor(ACL_INT64, 1, length, to, COUNT * 8), NULL, stream));
+    EXPECT_OK(call_operator("Fill", 2, fill, tensor(ACL_INT64, 1, length, to, COUNT * 8), NULL, stream));
     value = 0;
     aclmdlRI graph = NULL;
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
@@ -49,5 +49,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(ints));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

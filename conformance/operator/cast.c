@@ -25,7 +25,7 @@ int main(void)
     aclopAttr *attr = aclopCreateAttr();
     EXPECT_OK(aclopSetAttrInt(attr, "dst_type", ACL_INT32));
     Tensor source = tensor(ACL_FLOAT, 2, dims, from, COUNT * 4);
-    EXPECT_OK(call("Cast", 1, &source, tensor(ACL_INT32, 2, dims, to, COUNT * 4), attr, stream));
+    EXPECT_OK(call_operator("Cast", 1, &source, tensor(ACL_INT32, 2, dims, to, COUNT * 4), attr, stream));
     aclopDestroyAttr(attr);
     EXPECT_OK(aclrtMemcpyAsync(ints, COUNT * 4, to, COUNT * 4, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -34,7 +34,7 @@ int main(void)
     }
 
     source = tensor(ACL_FLOAT, 2, dims, from, COUNT * 4);
-    EXPECT_OK(call("Cast", 1, &source, tensor(ACL_FLOAT16, 2, dims, to, COUNT * 2), NULL, stream));
+    EXPECT_OK(call_operator("Cast", 1, &source, tensor(ACL_FLOAT16, 2, dims, to, COUNT * 2), NULL, stream));
     EXPECT_OK(aclrtMemcpyAsync(halves, COUNT * 2, to, COUNT * 2, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     for (int i = 0; i < COUNT; i++) {
@@ -48,5 +48,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(halves));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

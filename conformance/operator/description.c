@@ -43,5 +43,5 @@ int main(void)
     EXPECT_TRUE(aclGetCompileoptSize(ACL_OP_JIT_COMPILE) == 8, "%zu bytes", aclGetCompileoptSize(ACL_OP_JIT_COMPILE));
     EXPECT_OK(aclGetCompileopt(ACL_OP_JIT_COMPILE, value, sizeof value));
     EXPECT_TRUE(strcmp(value, "disable") == 0, "%s", value);
-    return conclude();
+    return finish();
 }

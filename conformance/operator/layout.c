@@ -49,18 +49,18 @@ int main(void)
     REQUIRE_OK(aclrtMemcpy(device_in, CELLS * 4, host, CELLS * 4, ACL_MEMCPY_HOST_TO_DEVICE));
 
     int64_t order[] = {1, 0};
-    Tensor transposed[] = {input(), numbers(2, order)};
-    EXPECT_OK(call("Transpose", 2, transposed, output(COLUMNS, ROWS), NULL, stream));
+    Tensor transposed[] = {input(), host_int64_tensor(2, order)};
+    EXPECT_OK(call_operator("Transpose", 2, transposed, output(COLUMNS, ROWS), NULL, stream));
     expect_plane(COLUMNS, ROWS, 1, COLUMNS, 0);
 
     int64_t at[] = {3, 5}, size[] = {4, 6};
-    Tensor slice[] = {input(), numbers(2, at), numbers(2, size)};
-    EXPECT_OK(call("Slice", 3, slice, output(4, 6), NULL, stream));
+    Tensor slice[] = {input(), host_int64_tensor(2, at), host_int64_tensor(2, size)};
+    EXPECT_OK(call_operator("Slice", 3, slice, output(4, 6), NULL, stream));
     expect_plane(4, 6, COLUMNS, 1, 3 * COLUMNS + 5);
 
     int64_t begin[] = {1, 2}, end[] = {ROWS, COLUMNS}, step[] = {2, 3};
-    Tensor steps[] = {input(), numbers(2, begin), numbers(2, end), numbers(2, step)};
-    EXPECT_OK(call("StridedSlice", 4, steps, output(6, 6), NULL, stream));
+    Tensor steps[] = {input(), host_int64_tensor(2, begin), host_int64_tensor(2, end), host_int64_tensor(2, step)};
+    EXPECT_OK(call_operator("StridedSlice", 4, steps, output(6, 6), NULL, stream));
     expect_plane(6, 6, 2 * COLUMNS, 3, COLUMNS + 2);
 
     /* One row of each step, and the dimension is gone. */
@@ -68,15 +68,15 @@ int main(void)
     aclopAttr *attr = aclopCreateAttr();
     EXPECT_OK(aclopSetAttrInt(attr, "shrink_axis_mask", 1));
     EXPECT_OK(aclopSetAttrInt(attr, "end_mask", 2));
-    Tensor row[] = {input(), numbers(2, row_begin), numbers(2, row_end), numbers(2, step)};
+    Tensor row[] = {input(), host_int64_tensor(2, row_begin), host_int64_tensor(2, row_end), host_int64_tensor(2, step)};
     int64_t row_length[] = {6};
-    EXPECT_OK(call("StridedSlice", 4, row, tensor(ACL_INT32, 1, row_length, device_out, 24), attr, stream));
+    EXPECT_OK(call_operator("StridedSlice", 4, row, tensor(ACL_INT32, 1, row_length, device_out, 24), attr, stream));
     aclopDestroyAttr(attr);
     expect_plane(1, 6, 0, 3, 3 * COLUMNS + 2);
 
     int64_t shape[] = {5, 3}, stride[] = {7, 11}, offset[] = {4};
-    Tensor view[] = {input(), numbers(2, shape), numbers(2, stride), numbers(1, offset)};
-    EXPECT_OK(call("AsStrided", 4, view, output(5, 3), NULL, stream));
+    Tensor view[] = {input(), host_int64_tensor(2, shape), host_int64_tensor(2, stride), host_int64_tensor(1, offset)};
+    EXPECT_OK(call_operator("AsStrided", 4, view, output(5, 3), NULL, stream));
     expect_plane(5, 3, 7, 11, 4);
 
     /* Into a view: the columns beside it keep what they hold. */
@@ -84,9 +84,9 @@ int main(void)
     int64_t columns[] = {ROWS, 2}, to_stride[] = {COLUMNS, 5}, to_offset[] = {6};
     int64_t from_stride[] = {COLUMNS, 1}, from_offset[] = {8};
     Tensor target = output(ROWS, COLUMNS);
-    Tensor copy[] = {output(ROWS, COLUMNS), numbers(2, columns), numbers(2, to_stride), numbers(1, to_offset),
-                     input(), numbers(2, columns), numbers(2, from_stride), numbers(1, from_offset)};
-    EXPECT_OK(call("ViewCopy", 8, copy, target, NULL, stream));
+    Tensor copy[] = {output(ROWS, COLUMNS), host_int64_tensor(2, columns), host_int64_tensor(2, to_stride), host_int64_tensor(1, to_offset),
+                     input(), host_int64_tensor(2, columns), host_int64_tensor(2, from_stride), host_int64_tensor(1, from_offset)};
+    EXPECT_OK(call_operator("ViewCopy", 8, copy, target, NULL, stream));
     EXPECT_OK(aclrtMemcpyAsync(host, CELLS * 4, device_out, CELLS * 4, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     for (int i = 0; i < CELLS; i++) {
@@ -100,5 +100,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(host));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

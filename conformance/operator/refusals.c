@@ -9,7 +9,7 @@
 static void *device;
 static aclrtStream stream;
 
-static Tensor plain(aclDataType type, int64_t count, size_t size)
+static Tensor vector(aclDataType type, int64_t count, size_t size)
 {
     return tensor(type, 1, &count, device, size);
 }
@@ -22,29 +22,29 @@ int main(void)
     REQUIRE_OK(aclrtMemset(device, SIZE, 7, SIZE));
     uint8_t host[SIZE] = {0};
 
-    Tensor input = plain(ACL_FLOAT, 16, SIZE);
-    EXPECT_FAILS(call("Cast", 1, &input, plain(ACL_FLOAT16, 8, SIZE), NULL, stream)); /* shapes differ */
-    input = plain(ACL_FLOAT, 16, SIZE);
-    EXPECT_FAILS(call("Cast", 1, &input, plain(ACL_COMPLEX64, 16, SIZE * 2), NULL, stream)); /* no such conversion */
-    input = plain(ACL_FLOAT, 32, SIZE);
-    EXPECT_FAILS(call("Identity", 1, &input, plain(ACL_FLOAT, 32, SIZE), NULL, stream)); /* more than the buffer */
-    input = plain(ACL_FLOAT, 32, SIZE * 2);
-    EXPECT_FAILS(call("Identity", 1, &input, plain(ACL_FLOAT, 32, SIZE * 2), NULL, stream)); /* more than the allocation */
+    Tensor input = vector(ACL_FLOAT, 16, SIZE);
+    EXPECT_FAILS(call_operator("Cast", 1, &input, vector(ACL_FLOAT16, 8, SIZE), NULL, stream)); /* shapes differ */
+    input = vector(ACL_FLOAT, 16, SIZE);
+    EXPECT_FAILS(call_operator("Cast", 1, &input, vector(ACL_COMPLEX64, 16, SIZE * 2), NULL, stream)); /* no such conversion */
+    input = vector(ACL_FLOAT, 32, SIZE);
+    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 32, SIZE), NULL, stream)); /* more than the buffer */
+    input = vector(ACL_FLOAT, 32, SIZE * 2);
+    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 32, SIZE * 2), NULL, stream)); /* more than the allocation */
     input = tensor(ACL_FLOAT, 1, (const int64_t[]){16}, host, SIZE);
-    EXPECT_FAILS(call("Identity", 1, &input, plain(ACL_FLOAT, 16, SIZE), NULL, stream)); /* pageable memory */
-    input = plain(ACL_FLOAT, -1, SIZE);
-    EXPECT_FAILS(call("Identity", 1, &input, plain(ACL_FLOAT, -1, SIZE), NULL, stream)); /* a shape that is not known */
+    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 16, SIZE), NULL, stream)); /* pageable memory */
+    input = vector(ACL_FLOAT, -1, SIZE);
+    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, -1, SIZE), NULL, stream)); /* a shape that is not known */
     int64_t order[] = {0, 0};
     int64_t square[] = {4, 4};
-    Tensor twice[] = {tensor(ACL_FLOAT, 2, square, device, SIZE), numbers(2, order)};
-    EXPECT_FAILS(call("Transpose", 2, twice, tensor(ACL_FLOAT, 2, square, device, SIZE), NULL, stream));
+    Tensor twice[] = {tensor(ACL_FLOAT, 2, square, device, SIZE), host_int64_tensor(2, order)};
+    EXPECT_FAILS(call_operator("Transpose", 2, twice, tensor(ACL_FLOAT, 2, square, device, SIZE), NULL, stream));
     EXPECT_CODE(aclopCompileAndExecute(NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, ACL_ENGINE_SYS, ACL_COMPILE_SYS, NULL, stream), 100000);
-    input = plain(ACL_FLOAT, 16, SIZE);
+    input = vector(ACL_FLOAT, 16, SIZE);
     aclDestroyTensorDesc(input.desc); /* stale */
     const aclTensorDesc *descs[] = {input.desc};
     const aclDataBuffer *buffers[] = {input.buffer};
     aclDataBuffer *outputs[] = {input.buffer};
-    EXPECT_PROJECT(aclopCompileAndExecute("Identity", 1, descs, buffers, 1, descs, outputs, NULL, ACL_ENGINE_SYS, ACL_COMPILE_SYS, NULL, stream), 100000);
+    EXPECT_SOFTACL_CODE(aclopCompileAndExecute("Identity", 1, descs, buffers, 1, descs, outputs, NULL, ACL_ENGINE_SYS, ACL_COMPILE_SYS, NULL, stream), 100000);
     EXPECT_OK(aclDestroyDataBuffer(input.buffer));
 
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -55,5 +55,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

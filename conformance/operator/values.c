@@ -48,18 +48,18 @@ int main(void)
     device = (uint8_t *)device_memory(cells * 4);
 
     Tensor like = part(0, ROWS, COLUMNS);
-    EXPECT_OK(call("OnesLike", 1, &like, part(0, ROWS, COLUMNS), NULL, stream));
+    EXPECT_OK(call_operator("OnesLike", 1, &like, part(0, ROWS, COLUMNS), NULL, stream));
     expect_elements(0, (int)cells, one);
     like = part(0, 1, COLUMNS);
-    EXPECT_OK(call("ZerosLike", 1, &like, part(0, 1, COLUMNS), NULL, stream));
+    EXPECT_OK(call_operator("ZerosLike", 1, &like, part(0, 1, COLUMNS), NULL, stream));
     expect_elements(0, COLUMNS, zero);
     expect_elements(COLUMNS, (int)cells - COLUMNS, one); /* and nothing else was written */
 
     int64_t dims[] = {ROWS, COLUMNS};
     int16_t value = 5;
-    Tensor fill[] = {numbers(2, dims), tensor(ACL_INT16, 0, NULL, &value, sizeof value)};
+    Tensor fill[] = {host_int64_tensor(2, dims), tensor(ACL_INT16, 0, NULL, &value, sizeof value)};
     EXPECT_OK(aclSetTensorPlaceMent(fill[1].desc, ACL_MEMTYPE_HOST));
-    EXPECT_OK(call("Fill", 2, fill, part(0, ROWS, COLUMNS), NULL, stream));
+    EXPECT_OK(call_operator("Fill", 2, fill, part(0, ROWS, COLUMNS), NULL, stream));
     value = 6; /* was read by the call */
     expect_elements(0, (int)cells, five);
 
@@ -68,23 +68,23 @@ int main(void)
     }
     REQUIRE_OK(aclrtMemcpy(device, cells * 2, host, cells * 2, ACL_MEMCPY_HOST_TO_DEVICE));
     Tensor whole = part(0, ROWS, COLUMNS);
-    EXPECT_OK(call("TensorMove", 1, &whole, part(cells, ROWS, COLUMNS), NULL, stream));
+    EXPECT_OK(call_operator("TensorMove", 1, &whole, part(cells, ROWS, COLUMNS), NULL, stream));
     expect_elements(cells, (int)cells, number);
 
     aclopAttr *attr = aclopCreateAttr();
     EXPECT_OK(aclopSetAttrInt(attr, "concat_dim", 1));
     EXPECT_OK(aclopSetAttrInt(attr, "N", 2));
     Tensor beside[] = {part(0, ROWS, 30), part(ROWS * 30, ROWS, 40)};
-    EXPECT_OK(call("ConcatD", 2, beside, part(cells, ROWS, COLUMNS), attr, stream));
+    EXPECT_OK(call_operator("ConcatD", 2, beside, part(cells, ROWS, COLUMNS), attr, stream));
     expect_elements(cells, (int)cells, joined);
     EXPECT_OK(aclopSetAttrInt(attr, "concat_dim", 2));
     Tensor wrong[] = {part(0, ROWS, 30), part(ROWS * 30, ROWS, 40)};
-    EXPECT_FAILS(call("ConcatD", 2, wrong, part(cells, ROWS, COLUMNS), attr, stream));
+    EXPECT_FAILS(call_operator("ConcatD", 2, wrong, part(cells, ROWS, COLUMNS), attr, stream));
     aclopDestroyAttr(attr);
 
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFreeHost(host));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

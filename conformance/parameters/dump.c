@@ -29,5 +29,5 @@ int main(void)
     EXPECT_OK(aclmdlFinalizeDump());
     EXPECT_OK(aclFinalize());
     EXPECT_TRUE(unlink(good) == 0 && unlink(bad) == 0, "unlink");
-    return conclude();
+    return finish();
 }

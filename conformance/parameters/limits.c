@@ -66,7 +66,7 @@ static void check_overflow(aclrtStream stream)
         EXPECT_TRUE((int)found == mode, "%d", found);
     }
     uint32_t flag = 7;
-    if (!family_is_large()) { /* products: not there */
+    if (!family_has_batches()) { /* products: not there */
         EXPECT_CODE(aclrtSetStreamOverflowSwitch(stream, 1), 207000);
         EXPECT_CODE(aclrtGetStreamOverflowSwitch(stream, &flag), 207000);
         return;
@@ -110,5 +110,5 @@ int main(void)
     }
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -86,5 +86,5 @@ int main(void)
     }
     EXPECT_OK(aclrtFree(device));
     REQUIRE_OK(aclrtResetDeviceForce(0));
-    return conclude();
+    return finish();
 }

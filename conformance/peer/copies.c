@@ -12,9 +12,9 @@ static aclrtStream stream;
 static void refused(void)
 {
     REQUIRE_OK(aclrtMemset(near, SIZE, 0x21, SIZE));
-    EXPECT_PROJECT(aclrtMemcpy(near, SIZE, far, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemcpy(near, SIZE, far, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
     EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "a message");
-    EXPECT_PROJECT(aclrtMemcpy(far, SIZE, near, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemcpy(far, SIZE, near, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
     aclError got = aclrtMemcpyAsync(near, SIZE, far, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
     aclError waited = aclrtSynchronizeStream(stream);
     EXPECT_TRUE(got != 0 || waited != 0, "call %d, synchronise %d", got, waited);
@@ -92,5 +92,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDeviceForce(1));
     REQUIRE_OK(aclrtResetDeviceForce(0));
-    return conclude();
+    return finish();
 }

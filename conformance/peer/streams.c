@@ -51,5 +51,5 @@ int main(void)
         EXPECT_OK(aclrtDestroyStream(streams[d]));
         EXPECT_OK(aclrtResetDevice(d));
     }
-    return conclude();
+    return finish();
 }

@@ -56,7 +56,7 @@ int main(void)
     if (family() != FAMILY_A2) { /* products: A2 only */
         EXPECT_CODE(aclrtMemPoolCreate(&pool, &props), 207000);
         EXPECT_OK(aclrtResetDevice(0));
-        return conclude();
+        return finish();
     }
     aclrtStream stream = new_stream();
     void *memory = NULL;
@@ -101,13 +101,13 @@ int main(void)
     EXPECT_FAILS(aclrtMemPoolFreeAsync(memory, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_FAILS(aclrtMemPoolFreeAsync(memory, stream));
-    EXPECT_PROJECT(aclrtMemset(memory, 8, 0, 8), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMemset(memory, 8, 0, 8), 107000);
     EXPECT_FAILS(aclrtMemPoolTrimTo(NULL, 0));
     EXPECT_OK(aclrtMemPoolTrimTo(pool, 0));
     EXPECT_CODE(aclrtMemPoolDestroy(NULL), 100000);
     EXPECT_OK(aclrtMemPoolDestroy(pool));
-    EXPECT_PROJECT(aclrtMemPoolDestroy(pool), 107017);
-    EXPECT_PROJECT(aclrtMemPoolMallocAsync(&memory, 64, pool, stream), 107017);
+    EXPECT_SOFTACL_CODE(aclrtMemPoolDestroy(pool), 107017);
+    EXPECT_SOFTACL_CODE(aclrtMemPoolMallocAsync(&memory, 64, pool, stream), 107017);
 
     /* An upper limit. */
     props.maxSize = 1 << 20;
@@ -123,5 +123,5 @@ int main(void)
     EXPECT_OK(aclrtMemPoolDestroy(pool));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

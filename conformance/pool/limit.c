@@ -14,7 +14,7 @@ static void *allocate(void *unused)
 {
     REQUIRE_OK(aclrtSetCurrentContext(context));
     aclrtStream stream = new_stream();
-    int rounds = repeats(ROUNDS);
+    int rounds = iterations(ROUNDS);
     for (int round = 1; round <= rounds; round++) {
         void *block = NULL;
         atomic_fetch_add(&arrived, 1);
@@ -51,5 +51,5 @@ int main(void)
     EXPECT_TRUE(highest == SIZE, "%llu bytes were held at once", (unsigned long long)highest);
     EXPECT_OK(aclrtMemPoolDestroy(pool));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -63,5 +63,5 @@ int main(void)
     EXPECT_TRUE(free_bytes() == 64 * MIB, "%zu", free_bytes());
     EXPECT_CODE(aclrtMemPoolDestroy(pool), 107017);
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

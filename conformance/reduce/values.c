@@ -113,5 +113,5 @@ int main(void)
     EXPECT_OK(aclrtFree(src));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

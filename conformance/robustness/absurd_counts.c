@@ -17,5 +17,5 @@ int main(void)
     REQUIRE_OK(aclrtFree(device));
     REQUIRE_OK(aclrtFreeHost(pinned));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -30,17 +30,17 @@ static struct remains populate(void)
 
 static void all_gone(struct remains r)
 {
-    static uint8_t plain[SIZE];
+    static uint8_t pageable[SIZE];
     aclrtStreamStatus status;
     aclrtContext context = NULL;
     void *memory = NULL;
-    EXPECT_CODE(aclrtMemcpy(r.device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 107002);
+    EXPECT_CODE(aclrtMemcpy(r.device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 107002);
     EXPECT_CODE(aclrtMalloc(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 107002);
     EXPECT_CODE(aclrtMallocHost(&memory, SIZE), 107002);
     EXPECT_CODE(aclrtGetCurrentContext(&context), 107002);
     EXPECT_CODE(aclrtSynchronizeDevice(), 107002);
     EXPECT_CODE(aclrtSynchronizeStream(NULL), 107002);
-    EXPECT_FAILS(aclrtMemcpyAsync(r.device, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, r.stream));
+    EXPECT_FAILS(aclrtMemcpyAsync(r.device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, r.stream));
     EXPECT_FAILS(aclrtMemsetAsync(r.device, SIZE, 0, SIZE, r.stream));
     EXPECT_FAILS(aclrtSynchronizeStream(r.stream));
     EXPECT_FAILS(aclrtSynchronizeStream(r.default_stream));
@@ -79,5 +79,5 @@ int main(void)
     EXPECT_CODE(aclFinalize(), 100037);
     EXPECT_OK(aclrtFree(third.device));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

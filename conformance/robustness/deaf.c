@@ -5,7 +5,7 @@
 // valgrind: none (gives addresses away that nobody has)
 /* A thread that blocks every signal, as workers of servers do: wild pointers are errors there too, and
    the mask stays as it was. */
-#include "../batch/forms.h"
+#include "../batch/variants.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -35,21 +35,21 @@ static void pointers(void *address)
     EXPECT_FAILS(aclrtMemset(address, SIZE, 1, SIZE));
     EXPECT_FAILS(aclrtMemcpy2d(device, 64, address, 64, 64, SIZE / 64, ACL_MEMCPY_HOST_TO_DEVICE));
     EXPECT_FAILS(aclInit((const char *)address));
-    if (family_is_large()) {
+    if (family_has_batches()) {
         void *dsts[1] = {device}, *srcs[1] = {device};
         size_t sizes[1] = {SIZE}, indexes[1] = {0}, index;
         aclrtMemcpyBatchAttr attrs[1] = {host_to_device()};
         struct batch good = {dsts, sizes, srcs, sizes, 1, attrs, indexes, 1};
-        for (int f = 0; f < FORMS; f++) {
+        for (int f = 0; f < VARIANTS; f++) {
             struct batch b = good;
             b.sizes = (size_t *)address;
-            EXPECT_FAILS(batch_call((enum form)f, b, &index, stream));
+            EXPECT_FAILS(batch_call((enum variant)f, b, &index, stream));
             b = good;
             b.srcs = (void **)address;
-            EXPECT_FAILS(batch_call((enum form)f, b, &index, stream));
+            EXPECT_FAILS(batch_call((enum variant)f, b, &index, stream));
             b = good;
             b.attrs = (aclrtMemcpyBatchAttr *)address;
-            EXPECT_FAILS(batch_call((enum form)f, b, &index, stream));
+            EXPECT_FAILS(batch_call((enum variant)f, b, &index, stream));
         }
     }
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -92,5 +92,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -59,5 +59,5 @@ int main(void)
 {
     child(0);
     child(1);
-    return conclude();
+    return finish();
 }

@@ -12,15 +12,15 @@ static struct gate gate = GATE_INITIALIZER;
 
 static void refused(uint8_t *stray, aclrtStream stream)
 {
-    uint8_t plain[SIZE];
-    memset(plain, 0x44, SIZE);
+    uint8_t pageable[SIZE];
+    memset(pageable, 0x44, SIZE);
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
-    EXPECT_CODE(aclrtMemcpy(stray, SIZE, plain, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
-    EXPECT_CODE(aclrtMemcpy(plain, SIZE, stray, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
-    EXPECT_VALUE(plain, SIZE, 0x44);
+    EXPECT_CODE(aclrtMemcpy(stray, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+    EXPECT_CODE(aclrtMemcpy(pageable, SIZE, stray, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
+    EXPECT_VALUE(pageable, SIZE, 0x44);
     EXPECT_CODE(aclrtMemcpyAsync(stray, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
     EXPECT_CODE(aclrtMemcpyAsync(pinned, SIZE, stray, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
-    EXPECT_CODE(aclrtMemcpyAsync(plain, SIZE, stray, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(pageable, SIZE, stray, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
     EXPECT_CODE(aclrtMemset(stray, SIZE, 0, SIZE), 107000);
     EXPECT_CODE(aclrtMemsetAsync(stray, SIZE, 0, SIZE, stream), 107000);
     EXPECT_CODE(aclrtFree(stray), 107000);
@@ -49,11 +49,11 @@ int main(void)
 
     /* The wrong call for the kind of memory. */
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
-    uint8_t *plain = (uint8_t *)plain_memory(SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
     EXPECT_CODE(aclrtFreeHost(kept), 107000); /* 1.14: aclrtFreeHost of a device pointer */
     EXPECT_FAILS(aclrtFree(pinned));
-    EXPECT_FAILS(aclrtFree(plain));
-    EXPECT_FAILS(aclrtFreeHost(plain));
+    EXPECT_FAILS(aclrtFree(pageable));
+    EXPECT_FAILS(aclrtFreeHost(pageable));
     EXPECT_FAILS(aclrtFreeHost(pinned + 1));
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_FAILS(aclrtFreeHost(pinned));
@@ -83,9 +83,9 @@ int main(void)
         EXPECT_OK(aclrtFree(again));
         EXPECT_CODE(aclrtFree(again), 107000);
     }
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFree(kept));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -70,7 +70,7 @@ int main(void)
     device = (uint8_t *)device_memory(SIZE);
     pinned = (uint8_t *)pinned_memory(SIZE);
     uint64_t zeros[64] = {0};
-    uint64_t *heap = (uint64_t *)plain_memory(512);
+    uint64_t *heap = (uint64_t *)pageable_memory(512);
 
     void *never[] = {(void *)1, (void *)(uintptr_t)0x10, (void *)(uintptr_t)0xDEADBEEFDEADBEEFu, (void *)UINTPTR_MAX, zeros, heap,
                      pinned, device, (void *)(uintptr_t)main};
@@ -112,5 +112,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFreeHost(pinned));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -4,7 +4,7 @@
 // misuses: B1
 // valgrind: none (gives addresses away that nobody has)
 /* Host addresses that are not there: the copy fails, the process lives. */
-#include "../batch/forms.h"
+#include "../batch/variants.h"
 
 #include <sys/mman.h>
 
@@ -16,26 +16,26 @@ static uint8_t *device;
 
 static void unreadable(uint8_t *address)
 {
-    uint8_t plain[SIZE];
-    memset(plain, 1, SIZE);
+    uint8_t pageable[SIZE];
+    memset(pageable, 1, SIZE);
     EXPECT_CODE(aclrtMemcpy(device, SIZE, address, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 507899);
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, address, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 507899);
     EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "there is a message");
     EXPECT_FAILS(aclrtMemcpyAsync(device, SIZE, address, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
-    EXPECT_FAILS(aclrtMemcpy(plain, SIZE, address, SIZE, ACL_MEMCPY_HOST_TO_HOST));
+    EXPECT_FAILS(aclrtMemcpy(pageable, SIZE, address, SIZE, ACL_MEMCPY_HOST_TO_HOST));
     EXPECT_FAILS(aclrtMemcpy2d(device, 64, address, 64, 64, SIZE / 64, ACL_MEMCPY_HOST_TO_DEVICE));
     /* declared D2D it goes to the device unseen: refused at once, or failed there */
     aclError got = aclrtMemcpyAsync(device, SIZE, address, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
     aclError waited = aclrtSynchronizeStream(stream);
     EXPECT_TRUE(got != 0 || waited != 0, "an unreadable source must be reported");
-    if (family_is_large()) {
+    if (family_has_batches()) {
         void *dsts[1] = {device}, *srcs[1] = {address};
         size_t sizes[1] = {SIZE}, indexes[1] = {0};
         aclrtMemcpyBatchAttr attrs[1] = {host_to_device()};
         struct batch b = {dsts, sizes, srcs, sizes, 1, attrs, indexes, 1};
-        for (int f = 0; f < FORMS; f++) {
+        for (int f = 0; f < VARIANTS; f++) {
             size_t index = 0;
-            EXPECT_FAILS(batch_call((enum form)f, b, &index, stream));
+            EXPECT_FAILS(batch_call((enum variant)f, b, &index, stream));
         }
     }
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -94,5 +94,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

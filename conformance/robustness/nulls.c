@@ -8,7 +8,7 @@
 
 static void nulls(int device_set)
 {
-    static uint8_t plain[SIZE];
+    static uint8_t pageable[SIZE];
     size_t number = 0;
     float ms;
 
@@ -25,7 +25,7 @@ static void nulls(int device_set)
     EXPECT_CODE(aclrtGetMemInfo(ACL_HBM_MEM, NULL, &number), 100000);
     EXPECT_CODE(aclrtGetMemInfo(ACL_HBM_MEM, &number, NULL), 100000);
     EXPECT_CODE(aclrtPointerGetAttributes(NULL, NULL), 100000);
-    EXPECT_CODE(aclrtPointerGetAttributes(plain, NULL), 100000);
+    EXPECT_CODE(aclrtPointerGetAttributes(pageable, NULL), 100000);
     EXPECT_CODE(aclrtHostRegister(NULL, SIZE, ACL_HOST_REGISTER_MAPPED, NULL), 100000);
     EXPECT_CODE(aclrtHostRegisterV2(NULL, SIZE, ACL_HOST_REG_MAPPED), 100000);
     EXPECT_CODE(aclrtHostUnregister(NULL), 100000);
@@ -35,10 +35,10 @@ static void nulls(int device_set)
     EXPECT_CODE(aclrtMemsetAsync(NULL, SIZE, 0, SIZE, NULL), 100000);
     EXPECT_CODE(aclrtMemsetD32(NULL, SIZE, 0, 1), 100000);
     EXPECT_CODE(aclrtMemsetD32Async(NULL, SIZE, 0, 1, NULL), 100000);
-    EXPECT_CODE(aclrtMemcpy2d(NULL, SIZE, plain, SIZE, SIZE, 1, ACL_MEMCPY_HOST_TO_DEVICE), 100000);
-    EXPECT_CODE(aclrtMemcpy2d(plain, SIZE, NULL, SIZE, SIZE, 1, ACL_MEMCPY_HOST_TO_DEVICE), 100000);
-    EXPECT_CODE(aclrtReduceAsync(NULL, plain, SIZE, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, NULL, NULL), 100000);
-    EXPECT_CODE(aclrtReduceAsync(plain, NULL, SIZE, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, NULL, NULL), 100000);
+    EXPECT_CODE(aclrtMemcpy2d(NULL, SIZE, pageable, SIZE, SIZE, 1, ACL_MEMCPY_HOST_TO_DEVICE), 100000);
+    EXPECT_CODE(aclrtMemcpy2d(pageable, SIZE, NULL, SIZE, SIZE, 1, ACL_MEMCPY_HOST_TO_DEVICE), 100000);
+    EXPECT_CODE(aclrtReduceAsync(NULL, pageable, SIZE, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, NULL, NULL), 100000);
+    EXPECT_CODE(aclrtReduceAsync(pageable, NULL, SIZE, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, NULL, NULL), 100000);
     EXPECT_CODE(aclrtCreateContext(NULL, 0), 100000);
     EXPECT_CODE(aclrtDestroyContext(NULL), 100000);
     EXPECT_CODE(aclrtSetCurrentContext(NULL), 100000);
@@ -89,5 +89,5 @@ int main(void)
     nulls(1);
     REQUIRE_OK(aclrtResetDevice(0));
     nulls(0);
-    return conclude();
+    return finish();
 }

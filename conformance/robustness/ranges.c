@@ -3,35 +3,35 @@
 // schedules: all
 // misuses: B1 M1
 /* A range that leaves its allocation, on either side, by one byte or by much, is refused at the call; neighbours stay whole. */
-#include "../batch/forms.h"
+#include "../batch/variants.h"
 
 #define SIZE 4096
 
 static uint8_t *buffers[3]; /* the one in the middle is abused */
-static uint8_t *pinned, *plain;
+static uint8_t *pinned, *pageable;
 static aclrtStream stream;
 
 static void one_range(uint8_t *start, size_t size)
 {
-    EXPECT_CODE(aclrtMemcpy(start, size, plain, size, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
-    EXPECT_CODE(aclrtMemcpy(plain, size, start, size, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
+    EXPECT_CODE(aclrtMemcpy(start, size, pageable, size, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+    EXPECT_CODE(aclrtMemcpy(pageable, size, start, size, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
     EXPECT_CODE(aclrtMemcpyAsync(start, size, pinned, size, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
     EXPECT_CODE(aclrtMemcpyAsync(pinned, size, start, size, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
-    EXPECT_CODE(aclrtMemcpyAsync(start, size, plain, size, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
-    EXPECT_CODE(aclrtMemcpyAsync(plain, size, start, size, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
-    EXPECT_CODE(aclrtMemcpyAsync(start, size, plain, size, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(start, size, pageable, size, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(pageable, size, start, size, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
+    EXPECT_CODE(aclrtMemcpyAsync(start, size, pageable, size, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream), 107000);
     EXPECT_CODE(aclrtMemset(start, size, 0xBD, size), 107000);
     EXPECT_CODE(aclrtMemsetAsync(start, size, 0xBD, size, stream), 107000);
-    EXPECT_FAILS(aclrtMemcpy2d(start, size, plain, size, size, 1, ACL_MEMCPY_HOST_TO_DEVICE));
+    EXPECT_FAILS(aclrtMemcpy2d(start, size, pageable, size, size, 1, ACL_MEMCPY_HOST_TO_DEVICE));
     EXPECT_FAILS(aclrtMemcpy2dAsync(start, size, pinned, size, size, 1, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    if (family_is_large()) {
+    if (family_has_batches()) {
         void *dsts[1] = {start}, *srcs[1] = {pinned};
         size_t sizes[1] = {size}, indexes[1] = {0};
         aclrtMemcpyBatchAttr attrs[1] = {host_to_device()};
         struct batch b = {dsts, sizes, srcs, sizes, 1, attrs, indexes, 1};
-        for (int f = 0; f < FORMS; f++) {
+        for (int f = 0; f < VARIANTS; f++) {
             size_t index = 0;
-            EXPECT_CODE(batch_call((enum form)f, b, &index, stream), 107000);
+            EXPECT_CODE(batch_call((enum variant)f, b, &index, stream), 107000);
         }
     }
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -45,13 +45,13 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     stream = new_stream();
     pinned = (uint8_t *)pinned_memory(4 * SIZE);
-    plain = (uint8_t *)plain_memory(4 * SIZE);
+    pageable = (uint8_t *)pageable_memory(4 * SIZE);
     for (uint32_t i = 0; i < 3; i++) {
         buffers[i] = (uint8_t *)device_memory(SIZE);
         device_fill(buffers[i], SIZE, i + 1);
     }
     memset(pinned, 0xBD, 4 * SIZE);
-    memset(plain, 0xBD, 4 * SIZE);
+    memset(pageable, 0xBD, 4 * SIZE);
 
     uint8_t *middle = buffers[1];
     one_range(middle, SIZE + 1);
@@ -62,7 +62,7 @@ int main(void)
     one_range(middle - 1, 2);
 
     /* One row too many of a two-dimensional copy. */
-    EXPECT_CODE(aclrtMemcpy2d(middle, 64, plain, 64, 32, SIZE / 64 + 1, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+    EXPECT_CODE(aclrtMemcpy2d(middle, 64, pageable, 64, 32, SIZE / 64 + 1, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
     EXPECT_CODE(aclrtMemcpy2dAsync(middle, 64, pinned, 64, 32, SIZE / 64 + 1, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
 
     /* Device to device, wrong at the source or at the destination. */
@@ -83,9 +83,9 @@ int main(void)
     for (int i = 0; i < 3; i++) {
         EXPECT_OK(aclrtFree(buffers[i]));
     }
-    free(plain);
+    free(pageable);
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -41,7 +41,7 @@ int main(void)
     }
 
     /* Dropped tasks count as done, also when the stream has new work. */
-    if (family_is_large()) {
+    if (family_has_batches()) {
         aclrtEvent dropped, after;
         REQUIRE_OK(aclrtCreateEventExWithFlag(&dropped, ACL_EVENT_SYNC));
         REQUIRE_OK(aclrtCreateEventExWithFlag(&after, ACL_EVENT_SYNC));
@@ -62,13 +62,13 @@ int main(void)
 
     /* A range that faults at once is refused at once, however long it claims to be. */
     EXPECT_CODE(aclrtMemcpy((void *)0x1000, (size_t)1 << 45, pinned, (size_t)1 << 45, ACL_MEMCPY_HOST_TO_HOST), 107000);
-    void *plain = plain_memory(4096);
-    EXPECT_CODE(aclrtMemcpy((void *)0x1000, (size_t)1 << 45, plain, (size_t)1 << 45, ACL_MEMCPY_HOST_TO_HOST), 507899);
-    free(plain);
+    void *pageable = pageable_memory(4096);
+    EXPECT_CODE(aclrtMemcpy((void *)0x1000, (size_t)1 << 45, pageable, (size_t)1 << 45, ACL_MEMCPY_HOST_TO_HOST), 507899);
+    free(pageable);
 
     EXPECT_OK(aclrtDestroyStream(stuck));
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

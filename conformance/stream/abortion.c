@@ -9,7 +9,7 @@ int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
-    if (!family_is_large()) {
+    if (!family_has_batches()) {
         EXPECT_CODE(aclrtStreamAbort(stream), 207000); /* section 6 */
         EXPECT_CODE(aclrtStreamStop(stream), 207000);
     } else {
@@ -31,5 +31,5 @@ int main(void)
     }
     aclrtDestroyStream(stream);
     REQUIRE_OK(aclrtResetDeviceForce(0));
-    return conclude();
+    return finish();
 }

@@ -93,5 +93,5 @@ int main(void)
     EXPECT_TRUE(count_of(&dropped) == 0 && count_of(&after) == 1, "dropped tasks must not run, %d did", count_of(&dropped));
     EXPECT_OK(aclrtDestroyStreamForce(next));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -70,5 +70,5 @@ int main(void)
     EXPECT_DEVICE_PATTERN(device, SIZE, 2);
     EXPECT_OK(aclrtFreeHost(pinned));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

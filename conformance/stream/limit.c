@@ -61,5 +61,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFreeHost(pinned));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -23,7 +23,7 @@ static double now(void)
 static void *copies(void *unused)
 {
     EXPECT_OK(aclrtSetDevice(0));
-    unsigned long most = (unsigned long)repeats(INT_MAX);
+    unsigned long most = (unsigned long)iterations(INT_MAX);
     for (unsigned long i = 1; i <= most && !__atomic_load_n(&is_over, __ATOMIC_ACQUIRE); i++) {
         if (aclrtMemcpyAsync(device, SIZE, host, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream) != 0
             || (i % 3 == 0 && aclrtSynchronizeStream(stream) != 0)) {
@@ -46,7 +46,7 @@ int main(void)
     REQUIRE_TRUE(pthread_create(&thread, NULL, copies, NULL) == 0, "a thread");
     double longest = 0;
     aclError code = 0;
-    int left = repeats(INT_MAX);
+    int left = iterations(INT_MAX);
     for (double end = now() + SECONDS; now() < end && code == 0 && left > 0; left--) {
         double start = now();
         code = aclrtSynchronizeStreamWithTimeout(stream, TIMEOUT_MS);
@@ -60,5 +60,5 @@ int main(void)
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -12,7 +12,7 @@ int main(void)
     static const uint32_t flags[] = {ACL_STREAM_PERSISTENT, ACL_STREAM_CPU_SCHEDULE, ACL_STREAM_DEVICE_USE_ONLY};
     REQUIRE_OK(aclrtSetDevice(0));
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE), *device = (uint8_t *)device_memory(SIZE);
-    aclrtStream plain = new_stream();
+    aclrtStream pageable = new_stream();
     fill_pattern(pinned, SIZE, 1);
     for (int i = 0; i < 3; i++) {
         aclrtStream stream = NULL;
@@ -40,18 +40,18 @@ int main(void)
         REQUIRE_OK(aclrtCreateEvent(&event));
         EXPECT_OK(aclrtRecordEvent(event, stream));
         EXPECT_CODE(aclrtSynchronizeEventWithTimeout(event, 1), 507047);
-        EXPECT_OK(aclrtStreamWaitEvent(plain, event));
-        EXPECT_TRUE(stream_is_busy(plain), "waits for it");
+        EXPECT_OK(aclrtStreamWaitEvent(pageable, event));
+        EXPECT_TRUE(stream_is_busy(pageable), "waits for it");
         gate_open(&gate);
         EXPECT_OK(aclrtSynchronizeEvent(event));
-        EXPECT_OK(aclrtSynchronizeStream(plain));
+        EXPECT_OK(aclrtSynchronizeStream(pageable));
         EXPECT_DEVICE_PATTERN(device, SIZE, 1);
         EXPECT_OK(aclrtDestroyEvent(event));
         EXPECT_OK(aclrtDestroyStream(stream));
     }
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(device));
-    EXPECT_OK(aclrtDestroyStream(plain));
+    EXPECT_OK(aclrtDestroyStream(pageable));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

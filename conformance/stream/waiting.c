@@ -69,5 +69,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyContext(other));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -8,8 +8,8 @@ int main(void)
     aclrtStream stream = new_stream();
     uint64_t *cell = (uint64_t *)device_memory(64);
     uint64_t *pinned = (uint64_t *)pinned_memory(64);
-    uint64_t plain[8] = {0};
-    if (!family_is_large()) { /* products: not there */
+    uint64_t pageable[8] = {0};
+    if (!family_has_batches()) { /* products: not there */
         EXPECT_CODE(aclrtValueWrite(cell, 1, 0, stream), 207000);
         EXPECT_CODE(aclrtValueWait(cell, 0, ACL_STREAM_WAIT_VALUE_GEQ, stream), 207000);
         EXPECT_CODE(aclrtCmoAsync(cell, 64, ACL_RT_CMO_TYPE_PREFETCH, stream), 207000);
@@ -19,13 +19,13 @@ int main(void)
         EXPECT_CODE(aclrtValueWrite(NULL, 1, 0, stream), 100000);
         EXPECT_CODE(aclrtValueWrite(cell, 1, 1, stream), 107000);
         EXPECT_CODE(aclrtValueWrite(pinned, 1, 0, stream), 107000);
-        EXPECT_CODE(aclrtValueWrite(plain, 1, 0, stream), 107000);
+        EXPECT_CODE(aclrtValueWrite(pageable, 1, 0, stream), 107000);
         EXPECT_CODE(aclrtValueWrite(cell, 1, 0, stale_stream()), 107017);
         EXPECT_CODE(aclrtValueWait(NULL, 1, 0, stream), 100000);
         EXPECT_CODE(aclrtValueWait(cell, 1, 4, stream), 107000);
         EXPECT_CODE(aclrtValueWait(cell, 1, UINT32_MAX, stream), 107000);
         EXPECT_CODE(aclrtValueWait(pinned, 0, 0, stream), 107000);
-        EXPECT_CODE(aclrtValueWait(plain, 0, 0, stream), 107000);
+        EXPECT_CODE(aclrtValueWait(pageable, 0, 0, stream), 107000);
         EXPECT_CODE(aclrtValueWait(cell, 0, 0, stale_stream()), 107017);
         EXPECT_CODE(aclrtCmoAsync(NULL, 64, ACL_RT_CMO_TYPE_PREFETCH, stream), 100000);
         EXPECT_CODE(aclrtCmoAsync(cell, 0, ACL_RT_CMO_TYPE_PREFETCH, stream), 100000);
@@ -45,5 +45,5 @@ int main(void)
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

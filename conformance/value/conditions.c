@@ -68,5 +68,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(writer));
     EXPECT_OK(aclrtDestroyStream(waiter));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

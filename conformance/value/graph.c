@@ -36,5 +36,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -59,5 +59,5 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(producer));
     EXPECT_OK(aclrtDestroyStream(consumer));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

@@ -28,7 +28,7 @@ int main(void)
     EXPECT_TRUE(rights(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_NONE, "none");
     uint8_t bytes[1000];
     fill_pattern(bytes, sizeof bytes, 1);
-    EXPECT_PROJECT(aclrtMemcpy(base, size, bytes, sizeof bytes, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMemcpy(base, size, bytes, sizeof bytes, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
 
     aclrtMemAccessDesc desc;
     memset(&desc, 0, sizeof desc);
@@ -44,11 +44,11 @@ int main(void)
     REQUIRE_OK(aclrtMemSetAccess(base, size, &desc, 1));
     EXPECT_TRUE(rights(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_READ, "read");
     EXPECT_DEVICE_PATTERN(base, sizeof bytes, 1);
-    EXPECT_PROJECT(aclrtMemset(base, size, 0, 10), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemset(base, size, 0, 10), 507899);
     aclrtStream stream = new_stream();
     void *other = device_memory(sizeof bytes);
     EXPECT_OK(aclrtMemcpyAsync(base, size, other, sizeof bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
-    EXPECT_PROJECT(aclrtSynchronizeStream(stream), 507899);
+    EXPECT_SOFTACL_CODE(aclrtSynchronizeStream(stream), 507899);
     EXPECT_OK(aclrtMemcpyAsync(other, sizeof bytes, base, sizeof bytes, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(other, sizeof bytes, 1);
@@ -75,5 +75,5 @@ int main(void)
     EXPECT_OK(aclrtFreePhysical(handle));
     EXPECT_OK(aclrtReleaseMemAddress(base));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

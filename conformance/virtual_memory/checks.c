@@ -9,9 +9,9 @@ static void addresses(size_t granule)
     EXPECT_CODE(aclrtReserveMemAddress(NULL, granule, 0, NULL, 0), 100000);
     EXPECT_CODE(aclrtReserveMemAddress(&base, 0, 0, NULL, 0), 100000);
     EXPECT_CODE(aclrtReserveMemAddress(&base, granule, 0, NULL, 2), 100000);
-    EXPECT_PROJECT(aclrtReserveMemAddress(&base, granule, 64, NULL, 0), 107000);
-    EXPECT_PROJECT(aclrtReserveMemAddress(&base, SIZE_MAX, 0, NULL, 0), 207001);
-    EXPECT_PROJECT(aclrtReserveMemAddress(&base, granule, 0, (void *)(uintptr_t)4096, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtReserveMemAddress(&base, granule, 64, NULL, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtReserveMemAddress(&base, SIZE_MAX, 0, NULL, 0), 207001);
+    EXPECT_SOFTACL_CODE(aclrtReserveMemAddress(&base, granule, 0, (void *)(uintptr_t)4096, 0), 107000);
     EXPECT_CODE(aclrtReleaseMemAddress(NULL), 100000);
     REQUIRE_OK(aclrtReserveMemAddress(&base, 4 * granule, 0, NULL, 1));
     EXPECT_TRUE((uintptr_t)base % granule == 0, "%p", base);
@@ -20,8 +20,8 @@ static void addresses(size_t granule)
     EXPECT_FAILS(aclrtReleaseMemAddress(base));
     REQUIRE_OK(aclrtReserveMemAddress(&other, 4 * granule, 0, base, 0));
     EXPECT_TRUE(other == base, "%p, not %p", other, base);
-    EXPECT_PROJECT(aclrtReserveMemAddress(&base, granule, 0, (uint8_t *)other + granule, 0), 107000);
-    EXPECT_PROJECT(aclrtReleaseMemAddress((uint8_t *)other + granule), 107000);
+    EXPECT_SOFTACL_CODE(aclrtReserveMemAddress(&base, granule, 0, (uint8_t *)other + granule, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtReleaseMemAddress((uint8_t *)other + granule), 107000);
     EXPECT_OK(aclrtReleaseMemAddress(other));
     if (family() == FAMILY_A3) {
         EXPECT_FAILS(aclrtReserveMemAddressNoUCMemory(&base, (size_t)1 << 30, 0, NULL, 0));
@@ -60,9 +60,9 @@ static void physical(size_t granule)
     EXPECT_CODE(aclrtMallocPhysical(&handle, (size_t)1 << 50, &prop, 0), 207001);
     EXPECT_CODE(aclrtMallocPhysical(&handle, (size_t)1 << 63, &prop, 0), 207001);
     prop = physical_memory_of(0);
-    EXPECT_PROJECT(aclrtMallocPhysical(&handle, granule + 1, &prop, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMallocPhysical(&handle, granule + 1, &prop, 0), 107000);
     EXPECT_CODE(aclrtFreePhysical(NULL), 100000);
-    EXPECT_PROJECT(aclrtFreePhysical((aclrtDrvMemHandle)(uintptr_t)0x1234), 107017);
+    EXPECT_SOFTACL_CODE(aclrtFreePhysical((aclrtDrvMemHandle)(uintptr_t)0x1234), 107017);
 
     size_t size = 0;
     EXPECT_OK(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED, &size));
@@ -92,18 +92,18 @@ static void mappings(size_t granule)
     EXPECT_CODE(aclrtMapMem(base, granule, 0, NULL, 0), 100000);
     EXPECT_CODE(aclrtMapMem(base, granule, 0, handle, 1), 100000);
     EXPECT_CODE(aclrtMemMapNoAccess(base, granule, 0, handle, 1), 100000);
-    EXPECT_PROJECT(aclrtMapMem(base, granule, 0, gone, 0), 107017);
+    EXPECT_SOFTACL_CODE(aclrtMapMem(base, granule, 0, gone, 0), 107017);
     EXPECT_FAILS(aclrtFreePhysical(gone));
-    EXPECT_PROJECT(aclrtMapMem(base, granule / 2, 0, handle, 0), 107000);
-    EXPECT_PROJECT(aclrtMapMem(base, granule, 4096, handle, 0), 107000);
-    EXPECT_PROJECT(aclrtMapMem((uint8_t *)base + 4096, granule, 0, handle, 0), 107000);
-    EXPECT_PROJECT(aclrtMapMem((uint8_t *)base + 4 * granule, granule, 0, handle, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMapMem(base, granule / 2, 0, handle, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMapMem(base, granule, 4096, handle, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMapMem((uint8_t *)base + 4096, granule, 0, handle, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMapMem((uint8_t *)base + 4 * granule, granule, 0, handle, 0), 107000);
     EXPECT_CODE(aclrtUnmapMem(NULL), 100000);
-    EXPECT_PROJECT(aclrtUnmapMem(base), 107000);
+    EXPECT_SOFTACL_CODE(aclrtUnmapMem(base), 107000);
     REQUIRE_OK(aclrtMapMem(base, granule, 0, handle, 0));
-    EXPECT_PROJECT(aclrtMapMem(base, granule, 0, handle, 0), 107000);
-    EXPECT_PROJECT(aclrtUnmapMem((uint8_t *)base + 1), 107000);
-    EXPECT_PROJECT(aclrtReleaseMemAddress(base), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMapMem(base, granule, 0, handle, 0), 107000);
+    EXPECT_SOFTACL_CODE(aclrtUnmapMem((uint8_t *)base + 1), 107000);
+    EXPECT_SOFTACL_CODE(aclrtReleaseMemAddress(base), 107000);
     EXPECT_FAILS(aclrtFree(base));
 
     /* a range does not mix devices */
@@ -113,7 +113,7 @@ static void mappings(size_t granule)
         aclrtDrvMemHandle other = NULL;
         prop.location.id = 1;
         REQUIRE_OK(aclrtMallocPhysical(&other, granule, &prop, 0));
-        EXPECT_PROJECT(aclrtMapMem((uint8_t *)base + granule, granule, 0, other, 0), 107000);
+        EXPECT_SOFTACL_CODE(aclrtMapMem((uint8_t *)base + granule, granule, 0, other, 0), 107000);
         EXPECT_OK(aclrtFreePhysical(other));
     }
 
@@ -125,7 +125,7 @@ static void mappings(size_t granule)
     uint64_t flags = 0;
     EXPECT_FAILS(aclrtMemRetainAllocationHandle(NULL, &held));
     EXPECT_FAILS(aclrtMemRetainAllocationHandle(base, NULL));
-    EXPECT_PROJECT(aclrtMemRetainAllocationHandle((uint8_t *)base + granule, &held), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMemRetainAllocationHandle((uint8_t *)base + granule, &held), 107000);
     EXPECT_CODE(aclrtMemSetAccess(NULL, granule, &desc, 1), 107000);
     EXPECT_CODE(aclrtMemSetAccess(base, granule, NULL, 1), 107000);
     EXPECT_CODE(aclrtMemSetAccess(base, granule, &desc, 0), 107000);
@@ -148,7 +148,7 @@ static void mappings(size_t granule)
     EXPECT_FAILS(aclrtMemExportToShareableHandleV2(handle, 2, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &number));
     if (family() != FAMILY_A3) {
         aclrtMemFabricHandle fabric;
-        EXPECT_PROJECT(aclrtMemExportToShareableHandleV2(handle, 0, ACL_MEM_SHARE_HANDLE_TYPE_FABRIC, &fabric), 207000);
+        EXPECT_SOFTACL_CODE(aclrtMemExportToShareableHandleV2(handle, 0, ACL_MEM_SHARE_HANDLE_TYPE_FABRIC, &fabric), 207000);
     }
     REQUIRE_OK(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 0, &number));
     EXPECT_FAILS(aclrtMemSetPidToShareableHandle(number, NULL, 1));
@@ -180,5 +180,5 @@ int main(void)
     physical(granule);
     mappings(granule);
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }

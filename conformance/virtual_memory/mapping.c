@@ -44,8 +44,8 @@ static void aliases(aclrtStream stream)
 
     /* beyond the mapping, and where nothing is mapped */
     uint8_t byte;
-    EXPECT_PROJECT(aclrtMemcpy(&byte, 1, b, 1, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
-    EXPECT_PROJECT(aclrtMemset(a, granule + 1, 0, granule + 1), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMemcpy(&byte, 1, b, 1, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMemset(a, granule + 1, 0, granule + 1), 107000);
 
     /* a retained handle is one more; contents live as long as anyone has them */
     REQUIRE_OK(aclrtMemRetainAllocationHandle(a + 1000, &same));
@@ -176,5 +176,5 @@ int main(void)
     many();
     host_memory(stream);
     endings(stream);
-    return conclude();
+    return finish();
 }

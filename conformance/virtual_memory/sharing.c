@@ -44,11 +44,11 @@ static int importer(struct peer parent)
     peer_receive(parent, &offer, sizeof offer);
     aclrtDrvMemHandle handle = NULL, again = NULL;
     /* not admitted yet; and a number that differs in one bit is nothing */
-    EXPECT_PROJECT(aclrtMemImportFromShareableHandle(offer.strict, 0, &handle), 507899);
-    EXPECT_PROJECT(aclrtMemImportFromShareableHandle(offer.open ^ 4, 0, &handle), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMemImportFromShareableHandle(offer.strict, 0, &handle), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemImportFromShareableHandle(offer.open ^ 4, 0, &handle), 107000);
     int32_t us = peer_id();
     peer_send(parent, &us, sizeof us);
-    peer_hear(parent, 'a');
+    peer_expect_byte(parent, 'a');
     REQUIRE_OK(aclrtMemImportFromShareableHandle(offer.strict, 0, &handle));
     REQUIRE_OK(aclrtMemImportFromShareableHandleV2(&offer.open, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, 0, &again));
     if (family() == FAMILY_A3) {
@@ -68,10 +68,10 @@ static int importer(struct peer parent)
     fill_pattern(pinned, SAMPLE, 2);
     EXPECT_OK(aclrtMemcpyAsync(a + offer.size - SAMPLE, SAMPLE, pinned, SAMPLE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    peer_tell(parent, 'w');
+    peer_send_byte(parent, 'w');
 
     /* the parent gives its memory back; ours lives on */
-    peer_hear(parent, 'g');
+    peer_expect_byte(parent, 'g');
     EXPECT_DEVICE_PATTERN(b + offer.size - SAMPLE, SAMPLE, 2);
     EXPECT_FAILS(aclrtMemImportFromShareableHandle(offer.strict, 0, &handle));
     EXPECT_OK(aclrtDestroyStream(stream));
@@ -81,7 +81,7 @@ static int importer(struct peer parent)
     EXPECT_OK(aclrtFreePhysical(handle));
     EXPECT_OK(aclrtFreePhysical(again));
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }
 
 /* Imports, writes, and ends without another word. */
@@ -93,8 +93,8 @@ static int quitter(struct peer parent)
     aclrtDrvMemHandle handle = NULL;
     REQUIRE_OK(aclrtMemImportFromShareableHandle(offer.open, 0, &handle));
     device_fill(mapped(handle, offer.size), SAMPLE, 3);
-    peer_tell(parent, 'w');
-    _exit(conclude());
+    peer_send_byte(parent, 'w');
+    _exit(finish());
 }
 
 int main(int argc, char **argv)
@@ -123,8 +123,8 @@ int main(int argc, char **argv)
 
     struct peer quitter = peer_start("quitter");
     peer_send(quitter, &offer, sizeof offer);
-    peer_hear(quitter, 'w');
-    peer_end(quitter);
+    peer_expect_byte(quitter, 'w');
+    peer_join(quitter);
     EXPECT_DEVICE_PATTERN(base, SAMPLE, 3);
     device_fill(base, SAMPLE, 1);
 
@@ -133,13 +133,13 @@ int main(int argc, char **argv)
     int32_t pids[2] = {1, 0};
     peer_receive(peer, &pids[1], sizeof pids[1]);
     EXPECT_OK(aclrtMemSetPidToShareableHandle(offer.strict, pids, 2));
-    peer_tell(peer, 'a');
-    peer_hear(peer, 'w');
+    peer_send_byte(peer, 'a');
+    peer_expect_byte(peer, 'w');
     EXPECT_DEVICE_PATTERN(base + offer.size - SAMPLE, SAMPLE, 2);
     unmapped(base);
     EXPECT_OK(aclrtFreePhysical(handle));
-    peer_tell(peer, 'g');
-    peer_end(peer);
+    peer_send_byte(peer, 'g');
+    peer_join(peer);
     EXPECT_OK(aclrtResetDevice(0));
-    return conclude();
+    return finish();
 }
