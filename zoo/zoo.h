@@ -1,6 +1,6 @@
 /*
- * Shared by the programs of the zoo: stop on calls that must not fail, fill and count words, say the
- * verdict. It hides no copy, no wait and no allocation that a case is about.
+ * Helpers of the zoo programs: exit on unexpected errors, fill and compare words, print the verdict.
+ * They contain no copy, wait or allocation that a case is about.
  */
 #ifndef ZOO_H
 #define ZOO_H
@@ -12,7 +12,7 @@
 
 #include "acl/acl.h"
 
-/* Ends the program when a call fails. */
+/* Exits with an error message if a call fails. */
 #define OK(call)                                                                                   \
     do {                                                                                           \
         aclError ok_code = (call);                                                                 \
@@ -24,7 +24,7 @@
         }                                                                                          \
     } while (0)
 
-/* For programs that log a failure and go on. Returns 1 when there was one. */
+/* Logs a failed call and returns 1; returns 0 on success. For programs that continue after errors. */
 static inline int logged(const char *call, aclError code)
 {
     if (code == ACL_SUCCESS) {
@@ -54,7 +54,7 @@ static inline void fill(void *memory, size_t words, uint32_t value)
     }
 }
 
-/* How many words are not what they should be. */
+/* Counts the words that differ from `expected`. */
 static inline size_t wrong_words(const void *memory, size_t words, uint32_t expected)
 {
     size_t wrong = 0;
@@ -64,20 +64,21 @@ static inline size_t wrong_words(const void *memory, size_t words, uint32_t expe
     return wrong;
 }
 
-/* The same for device memory, with a blocking copy: call it when nothing is pending. */
+/* Counts words of device memory that differ. It makes a blocking copy: call it when no work is pending. */
 static inline size_t wrong_on_device(const void *device, size_t words, uint32_t expected)
 {
     size_t size = (words * 4 + 63) / 64 * 64;
-    void *look = aligned_alloc(64, size);
-    if (look == NULL) {
+    void *host = aligned_alloc(64, size);
+    if (host == NULL) {
         exit(1);
     }
-    OK(aclrtMemcpy(look, size, device, words * 4, ACL_MEMCPY_DEVICE_TO_HOST));
-    size_t wrong = wrong_words(look, words, expected);
-    free(look);
+    OK(aclrtMemcpy(host, size, device, words * 4, ACL_MEMCPY_DEVICE_TO_HOST));
+    size_t wrong = wrong_words(host, words, expected);
+    free(host);
     return wrong;
 }
 
+/* Prints the line that `cargo xtask zoo` reads. Returns the exit code of the program. */
 static inline int verdict(size_t wrong, size_t total, const char *what)
 {
     if (wrong != 0) {

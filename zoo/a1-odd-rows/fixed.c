@@ -1,4 +1,10 @@
-/* Rows of 250 words are uploaded one by one. */
+/*
+ * Uploads rows of 250 words (1000 bytes), one copy per row.
+ *
+ * buggy.c packs the rows, so most of them do not start at a multiple of 64 bytes. Documents up to
+ * CANN 9.0 require 64-byte alignment of both addresses, and some chips and versions depend on it.
+ * fixed.c pads each row to a multiple of 64 bytes.
+ */
 #include "../zoo.h"
 
 #define ROWS 4

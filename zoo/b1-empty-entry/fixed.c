@@ -1,4 +1,10 @@
-/* The new tokens of each request are uploaded; one request has none. */
+/*
+ * Uploads the new tokens of 8 requests with one asynchronous batch. Request 5 has no new tokens.
+ *
+ * buggy.c passes an entry of size 0 for it. The call refuses that entry: the entries before it are
+ * queued, those after it are not.
+ * fixed.c leaves empty entries out of the batch.
+ */
 #include "../zoo.h"
 
 #define REQUESTS 8

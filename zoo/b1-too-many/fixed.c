@@ -1,4 +1,11 @@
-/* All blocks of a request are loaded with one call. */
+/*
+ * Loads the 4100 blocks of a request with blocking batch copies. The number of blocks grew with the
+ * length of the context.
+ *
+ * buggy.c passes all of them in one call. The call accepts at most 4096 entries; with one more,
+ * nothing is copied.
+ * fixed.c splits them into batches of at most 4096 entries.
+ */
 #include "../zoo.h"
 
 #define BLOCKS 4100

@@ -1,4 +1,10 @@
-/* Blocks are loaded with one batch where the chip has it. */
+/*
+ * Loads 8 blocks. Developed on a 910B and deployed on a 310P, which has no batch copies.
+ *
+ * buggy.c calls the batch function, logs the code 207000 that it returns there, and continues
+ * without the blocks.
+ * fixed.c copies the blocks one by one on such chips.
+ */
 #include "../zoo.h"
 
 #define BLOCKS 8

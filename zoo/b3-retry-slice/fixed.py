@@ -1,4 +1,9 @@
-"""Blocks are loaded with a batch; what was not loaded is loaded one by one."""
+"""Loads blocks with one batch and falls back to single copies if the batch fails.
+
+buggy.py restarts at the fail index. If no entry is to blame, the index is SIZE_MAX or was never
+written. A slice that starts there is empty, so nothing is retried.
+fixed.py passes correct capacities and would copy every block again if the batch failed.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value
@@ -37,7 +42,7 @@ def main():
     cache = take(acl.rt.malloc(BLOCKS * BLOCK, 0))
     check(acl.rt.memset(cache, BLOCKS * BLOCK, 0, BLOCKS * BLOCK))
     ctypes.memset(pool, 5, BLOCKS * BLOCK)
-    offsets = [number * BLOCK for number in range(BLOCKS)]
+    offsets = [block * BLOCK for block in range(BLOCKS)]
     rooms = [BLOCKS * BLOCK - at for at in offsets]
 
     fail_index, ret = acl.rt.memcpy_batch_async(
@@ -51,7 +56,7 @@ def main():
     )
     if ret != 0:
         print(f"memcpy_batch_async: {ret} at {fail_index} {acl.get_recent_err_msg()}")
-        for at in offsets:  # the index means nothing for some codes: all of them again
+        for at in offsets:  # some codes come without an index: retry every block
             check(acl.rt.memcpy_async(cache + at, BLOCKS * BLOCK - at, pool + at, BLOCK, H2D, stream))
     check(acl.rt.synchronize_stream(stream))
 

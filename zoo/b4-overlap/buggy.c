@@ -1,9 +1,15 @@
-/* Packed rows of 3840 bytes are uploaded with one batch. */
+/*
+ * Uploads packed rows of 3840 bytes with one batch.
+ *
+ * buggy.c rounds the sizes up to a page, so each entry overwrites the start of the next row. If the
+ * entries ran in order, the next entry would repair that; the entries of a batch have no order.
+ * fixed.c copies only the bytes of each row.
+ */
 #include "../zoo.h"
 
 #define ROWS 8
 #define STRIDE 3840
-#define PADDED 4096 /* each row of the host has its own page */
+#define PADDED 4096 /* on the host, each row has its own page */
 
 int main(void)
 {

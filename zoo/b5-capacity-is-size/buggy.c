@@ -1,4 +1,10 @@
-/* Blocks are offloaded with one batch. */
+/*
+ * Offloads 8 blocks with one batch.
+ *
+ * buggy.c passes the array of sizes as destMaxs. The only check that could find an entry that is
+ * too large then compares a number with itself.
+ * fixed.c passes the space that is left in the destination.
+ */
 #include "../zoo.h"
 
 #define BLOCKS 8

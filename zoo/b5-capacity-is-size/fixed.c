@@ -1,4 +1,10 @@
-/* Blocks are offloaded with one batch. */
+/*
+ * Offloads 8 blocks with one batch.
+ *
+ * buggy.c passes the array of sizes as destMaxs. The only check that could find an entry that is
+ * too large then compares a number with itself.
+ * fixed.c passes the space that is left in the destination.
+ */
 #include "../zoo.h"
 
 #define BLOCKS 8
@@ -22,7 +28,7 @@ int main(void)
         dsts[b] = host + b * BLOCK;
         srcs[b] = cache + b * BLOCK;
         sizes[b] = BLOCK;
-        rooms[b] = (BLOCKS - b) * BLOCK; /* what is left of the pool */
+        rooms[b] = (BLOCKS - b) * BLOCK; /* the space that is left */
     }
     OK(aclrtMemcpyBatchAsync(dsts, rooms, srcs, sizes, BLOCKS, &down, &first, 1, &fail, stream));
     OK(aclrtSynchronizeStream(stream));

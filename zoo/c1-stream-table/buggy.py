@@ -1,4 +1,10 @@
-"""Blocks on two devices are cleared, each on a stream of its device."""
+"""Clears a block on each of two devices. The streams of both devices are in one table.
+
+buggy.py uses the stream of device 0 while device 1 is current. The stream belongs to the context of
+the other device, so the call fails with 107003.
+fixed.py takes the stream of the current device.
+Modeled on https://github.com/kvcache-ai/Mooncake/pull/4026.
+"""
 
 import ctypes
 import sys
@@ -14,7 +20,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value
@@ -49,7 +55,7 @@ def main():
         check(acl.rt.free(blocks[device]))
         check(acl.rt.destroy_stream(streams[device]))
     for device in range(2):
-        for _ in range(3):  # as often as it was set
+        for _ in range(3):  # once per set_device
             check(acl.rt.reset_device(device))
     check(acl.finalize())
     verdict(wrong, 2, "blocks")

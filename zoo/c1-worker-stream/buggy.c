@@ -1,4 +1,11 @@
-/* The engine has a context of its own; a worker thread uploads on the engine's stream. */
+/*
+ * Uploads a block in a worker thread, on a stream that was created in the engine's context.
+ *
+ * buggy.c calls aclrtSetDevice in the worker, which makes another context current. Every copy on
+ * the engine's stream then fails with 107003.
+ * fixed.c makes the engine's context current in the worker.
+ * Modeled on https://github.com/kvcache-ai/Mooncake/pull/3993.
+ */
 #include <pthread.h>
 
 #include "../zoo.h"

@@ -1,4 +1,10 @@
-/* A helper thread allocates and fills a block. */
+/*
+ * Allocates and fills a block in a helper thread.
+ *
+ * buggy.c sets the device in the main thread only. A context belongs to a thread and a new thread
+ * has none, so the allocation in the helper fails with 107002.
+ * fixed.c sets the device in the helper thread as well.
+ */
 #include <pthread.h>
 
 #include "../zoo.h"

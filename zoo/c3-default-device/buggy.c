@@ -1,4 +1,11 @@
-/* The program runs on device 1; a helper thread allocates a block for it. */
+/*
+ * Runs on device 1 while the configuration names device 0 as the default device. A helper thread
+ * allocates a block.
+ *
+ * buggy.c does not set a device in the helper, which silently uses the default one: the block is on
+ * the wrong card.
+ * fixed.c sets device 1 in the helper.
+ */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -11,11 +18,11 @@ static size_t wrong;
 static void *work(void *unused)
 {
     void *block;
-    aclrtPtrAttributes place;
+    aclrtPtrAttributes attributes;
     (void)unused;
     OK(aclrtMalloc(&block, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
-    OK(aclrtPointerGetAttributes(block, &place));
-    wrong = place.location.id != 1;
+    OK(aclrtPointerGetAttributes(block, &attributes));
+    wrong = attributes.location.id != 1;
     OK(aclrtFree(block));
     return NULL;
 }

@@ -1,4 +1,10 @@
-/* The host polls until a block has arrived. */
+/*
+ * Polls an event until a block has arrived on the host.
+ *
+ * buggy.c calls the deprecated aclrtQueryEvent, where 0 means complete. In aclrtQueryEventStatus,
+ * complete is 1, and half-ported code reads the status of one with the constants of the other.
+ * fixed.c calls aclrtQueryEventStatus and uses its constants.
+ */
 #include "../zoo.h"
 
 #define WORDS 1024

@@ -1,4 +1,9 @@
-"""A block goes to the device."""
+"""Uploads a block.
+
+buggy.py calls the deprecated memcpy_async_with_condition. It dates from the time when the plain
+copy did not check the memory. Both calls do the same today, and this one will be removed.
+fixed.py calls memcpy_async.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

@@ -1,4 +1,10 @@
-"""Sequence lengths of each decode step go to the device from one pinned array."""
+"""Uploads the sequence lengths of each decode step from one pinned array.
+
+buggy.py updates the array in place for the next step while the upload of the previous one may still
+be queued.
+fixed.py waits for each upload before it updates the array.
+Modeled on https://github.com/vllm-project/vllm-ascend/pull/14922.
+"""
 
 import ctypes
 import sys
@@ -14,7 +20,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value
@@ -39,14 +45,14 @@ def main():
 
     for step in range(STEPS):
         for request in range(REQUESTS):
-            lengths[request] = 100 + step  # every request has one token more
-        place = device + step * SIZE
-        check(acl.rt.memcpy_async(place, (STEPS - step) * SIZE, pinned, SIZE, H2D, stream))
+            lengths[request] = 100 + step  # one more token per request
+        target = device + step * SIZE
+        check(acl.rt.memcpy_async(target, (STEPS - step) * SIZE, pinned, SIZE, H2D, stream))
     check(acl.rt.synchronize_stream(stream))
 
     back = (ctypes.c_uint32 * (STEPS * REQUESTS))()
     check(acl.rt.memcpy(ctypes.addressof(back), STEPS * SIZE, device, STEPS * SIZE, D2H))
-    wrong = sum(value != 100 + place // REQUESTS for place, value in enumerate(back))
+    wrong = sum(value != 100 + index // REQUESTS for index, value in enumerate(back))
     check(acl.rt.free(device))
     check(acl.rt.free_host(pinned))
     check(acl.rt.destroy_stream(stream))

@@ -1,4 +1,12 @@
-/* The rows of a block table are uploaded with one batch; then finished requests are compacted away. */
+/*
+ * Uploads the rows of a block table with one batch, then compacts the table: the last row replaces
+ * that of a finished request.
+ *
+ * buggy.c compacts the table while the batch may still be queued, so a mixture of two tables
+ * arrives on the device.
+ * fixed.c waits for an event recorded after the batch.
+ * Modeled on https://github.com/vllm-project/vllm-ascend/pull/12071.
+ */
 #include "../zoo.h"
 
 #define ROWS 8
@@ -29,7 +37,7 @@ int main(void)
     OK(aclrtMemcpyBatchAsync(dsts, rooms, srcs, sizes, ROWS, &up, &first, 1, &fail, stream));
     OK(aclrtRecordEvent(uploaded, stream));
 
-    /* Request 2 is finished: the last row takes its place. */
+    /* Request 2 is finished: the last row replaces its row. */
     memcpy(table + 2 * ENTRIES, table + (ROWS - 1) * ENTRIES, ROW);
 
     OK(aclrtSynchronizeStream(stream));

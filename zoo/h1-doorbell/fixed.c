@@ -1,4 +1,11 @@
-/* An upload stands behind a notify until its staging array is filled. */
+/*
+ * Queues an upload after a notify wait and fills its staging array. Recording the notify starts the
+ * upload. Filling the array while the upload waits is correct.
+ *
+ * buggy.c records the notify before it fills the array, so the old contents may arrive on the
+ * device.
+ * fixed.c fills the array first.
+ */
 #include "../zoo.h"
 
 #define TOKENS 4096
@@ -17,7 +24,7 @@ int main(void)
     OK(aclrtMallocHost((void **)&staging, SIZE));
     OK(aclrtMalloc(&batch, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
 
-    /* Queued now, so that nothing but the ring stands between the data and the upload. */
+    /* Queued in advance: the upload can start as soon as the notify is recorded. */
     OK(aclrtWaitAndResetNotify(bell, stream, 0));
     OK(aclrtMemcpyAsync(batch, SIZE, staging, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     fill(staging, TOKENS, 7);

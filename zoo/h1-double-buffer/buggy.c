@@ -1,4 +1,11 @@
-/* Steps alternate between two slots of one pinned page, so that one is filled while the other travels. */
+/*
+ * Uploads the data of each step through two slots of one pinned page: one slot is filled while the
+ * other is copied.
+ *
+ * buggy.c waits for the event of a slot before the copy instead of before the writes, and refills
+ * the slot while its last upload may still be queued.
+ * fixed.c waits before it refills the slot.
+ */
 #include "../zoo.h"
 
 #define STEPS 6
@@ -22,7 +29,7 @@ int main(void)
     for (size_t step = 0; step < STEPS; step++) {
         int slot = step % 2;
         fill(slots + slot * WORDS, WORDS, step + 1);
-        OK(aclrtSynchronizeEvent(sent[slot])); /* passes when it was never recorded */
+        OK(aclrtSynchronizeEvent(sent[slot])); /* returns at once if never recorded */
         OK(aclrtMemcpyAsync(device + step * SIZE, (STEPS - step) * SIZE, slots + slot * WORDS, SIZE,
                             ACL_MEMCPY_HOST_TO_DEVICE, stream));
         OK(aclrtRecordEvent(sent[slot], stream));

@@ -1,4 +1,10 @@
-"""feed() uploads a tensor of the user; the user fills it again for the next step."""
+"""A framework's feed() uploads a tensor of the user, who then fills it with the next sample.
+
+buggy.py returns from feed() while the upload may still be queued. The user is not aware of the copy
+and overwrites its source.
+fixed.py waits for the upload in feed().
+Modeled on https://github.com/PaddlePaddle/Paddle/pull/32563.
+"""
 
 import ctypes
 import sys
@@ -14,7 +20,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value
@@ -28,7 +34,7 @@ SIZE = 64 * 1024
 
 
 def feed(device, tensor, stream):
-    """Called by users: when it returns, the tensor must be theirs again."""
+    """Uploads a tensor of the caller, who may overwrite it when this function returns."""
     check(acl.rt.memcpy_async(device, SIZE, tensor, SIZE, H2D, stream))
     check(acl.rt.synchronize_stream(stream))
 

@@ -1,4 +1,10 @@
-/* Chunks of a file go to the device through one pinned buffer. */
+/*
+ * Reads weights from a file chunk by chunk into one pinned buffer and uploads each chunk.
+ *
+ * buggy.c reads the next chunk while the upload of the previous one may still be queued. No
+ * statement of the program writes the buffer; the operating system does, in read().
+ * fixed.c waits for each upload before the next read().
+ */
 #include <unistd.h>
 
 #include "../zoo.h"
@@ -35,7 +41,7 @@ int main(void)
             return 1;
         }
         OK(aclrtMemcpyAsync(weights[c], SIZE, buffer, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-        /* The buffer is free again, or so it seems. */
+        /* Wrong: the buffer is still the source of a queued copy. */
     }
     OK(aclrtSynchronizeStream(stream));
 

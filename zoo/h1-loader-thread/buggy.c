@@ -1,4 +1,11 @@
-/* A loader thread fills, the main thread uploads; a join stands for the queue between them. */
+/*
+ * A loader thread fills a pinned buffer and the main thread uploads it. A join stands for the queue
+ * between them.
+ *
+ * buggy.c lets the loader refill the buffer as soon as the upload is submitted, while the copy may
+ * still be queued.
+ * fixed.c lets the loader refill the buffer when the upload has finished.
+ */
 #include <pthread.h>
 
 #include "../zoo.h"

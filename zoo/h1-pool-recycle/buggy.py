@@ -1,4 +1,10 @@
-"""Requests borrow pinned buffers from a pool, fill them and upload them."""
+"""Requests take pinned buffers from a pool, fill them and upload them.
+
+buggy.py returns a buffer to the pool when the copy call returns. The next request gets the same
+buffer and overwrites it while the copy is in flight.
+fixed.py returns a buffer when the event recorded after its upload is complete.
+Modeled on https://github.com/vllm-project/vllm-ascend/pull/15746.
+"""
 
 import ctypes
 import sys
@@ -14,7 +20,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

@@ -1,4 +1,10 @@
-"""Requests borrow pinned buffers from a pool, fill them and upload them."""
+"""Requests take pinned buffers from a pool, fill them and upload them.
+
+buggy.py returns a buffer to the pool when the copy call returns. The next request gets the same
+buffer and overwrites it while the copy is in flight.
+fixed.py returns a buffer when the event recorded after its upload is complete.
+Modeled on https://github.com/vllm-project/vllm-ascend/pull/15746.
+"""
 
 import ctypes
 import sys
@@ -14,7 +20,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value
@@ -33,11 +39,11 @@ def main():
     stream = take(acl.rt.create_stream())
     free = [take(acl.rt.malloc_host(SIZE)) for _ in range(2)]
     caches = [take(acl.rt.malloc(SIZE, 0)) for _ in range(4)]
-    lent = []  # (event, buffer): a buffer comes back when its event is complete
+    in_use = []  # (event, buffer): a buffer is free again when its event is complete
 
     for request, cache in enumerate(caches):
         if not free:
-            uploaded, buffer = lent.pop(0)
+            uploaded, buffer = in_use.pop(0)
             check(acl.rt.synchronize_event(uploaded))
             check(acl.rt.destroy_event(uploaded))
             free.append(buffer)
@@ -46,9 +52,9 @@ def main():
         check(acl.rt.memcpy_async(cache, SIZE, buffer, SIZE, H2D, stream))
         uploaded = take(acl.rt.create_event_ex_with_flag(1))
         check(acl.rt.record_event(uploaded, stream))
-        lent.append((uploaded, buffer))
+        in_use.append((uploaded, buffer))
     check(acl.rt.synchronize_stream(stream))
-    for uploaded, buffer in lent:
+    for uploaded, buffer in in_use:
         check(acl.rt.destroy_event(uploaded))
         free.append(buffer)
 

@@ -1,4 +1,6 @@
-/* Token ids of two batches go to the device through one pinned staging array. */
+/* Uploads the token ids of two batches through one pinned staging array.
+ * buggy.c refills the array for the second batch while the upload of the first may still be queued.
+ * fixed.c waits for each upload. Modeled on https://github.com/vllm-project/vllm-ascend/pull/16428. */
 #include "../zoo.h"
 
 #define TOKENS 4096
@@ -6,20 +8,18 @@
 
 int main(void)
 {
-    uint32_t *staging;
-    void *batch[2];
+    void *staging, *batch[2];
     aclrtStream stream;
     begin();
     OK(aclrtCreateStream(&stream));
-    OK(aclrtMallocHost((void **)&staging, SIZE));
-    for (int b = 0; b < 2; b++) {
-        OK(aclrtMalloc(&batch[b], SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
-    }
+    OK(aclrtMallocHost(&staging, SIZE));
+    OK(aclrtMalloc(&batch[0], SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
+    OK(aclrtMalloc(&batch[1], SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
 
     for (int b = 0; b < 2; b++) {
         fill(staging, TOKENS, 100 + b);
         OK(aclrtMemcpyAsync(batch[b], SIZE, staging, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-        OK(aclrtSynchronizeStream(stream)); /* now the array is free again */
+        OK(aclrtSynchronizeStream(stream)); /* the array may be reused now */
     }
 
     size_t wrong = 0;

@@ -1,4 +1,11 @@
-/* Each upload has a pinned staging buffer of its own, which is freed too early. */
+/*
+ * Uploads through a pinned staging buffer that is allocated for each copy.
+ *
+ * buggy.c frees the buffer when the asynchronous call returns. The allocator may hand out the
+ * memory again while the copy reads it.
+ * fixed.c waits for the copy before it frees the buffer.
+ * Modeled on https://github.com/PaddlePaddle/PaddleCustomDevice/pull/357.
+ */
 #include "../zoo.h"
 
 #define WORDS 4096
@@ -22,5 +29,5 @@ int main(void)
     OK(aclrtFree(device));
     OK(aclrtDestroyStream(stream));
     end();
-    return verdict(wrong, WORDS, "words (softacl keeps freed memory for the copy, a card does not)");
+    return verdict(wrong, WORDS, "words (softacl keeps freed memory until the copy has run; a card does not)");
 }

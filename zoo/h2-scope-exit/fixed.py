@@ -1,4 +1,10 @@
-"""A context manager owns the pinned buffer into which a block of the cache is offloaded."""
+"""Offloads a block into a pinned buffer that a context manager owns.
+
+buggy.py frees the buffer when an exception leaves the with statement, while the download into it is
+still queued.
+fixed.py waits for the stream before it frees the buffer.
+Modeled on https://github.com/vllm-project/vllm-ascend/pull/15746.
+"""
 
 import contextlib
 
@@ -16,7 +22,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value
@@ -46,20 +52,20 @@ def main():
     block = take(acl.rt.malloc(SIZE, 0))
     check(acl.rt.memset(block, SIZE, 5, SIZE))
 
-    cancelled = 0
+    canceled = 0
     try:
         with pinned(SIZE, stream) as buffer:
             check(acl.rt.memcpy_async(buffer, SIZE, block, SIZE, D2H, stream))
-            raise TimeoutError("the request was cancelled")
+            raise TimeoutError("the request was canceled")
     except TimeoutError:
-        cancelled += 1
+        canceled += 1
     check(acl.rt.synchronize_stream(stream))
 
     check(acl.rt.free(block))
     check(acl.rt.destroy_stream(stream))
     check(acl.rt.reset_device(0))
     check(acl.finalize())
-    verdict(0, cancelled, "requests cancelled")
+    verdict(0, canceled, "requests canceled")
 
 
 main()

@@ -1,4 +1,9 @@
-/* A region of the program is registered, uploaded and unregistered. */
+/*
+ * Registers host memory for one upload.
+ *
+ * buggy.c unregisters the memory when the copy call returns, not when the copy has finished.
+ * fixed.c waits for the copy before it unregisters the memory.
+ */
 #include "../zoo.h"
 
 #define WORDS 4096
@@ -18,7 +23,7 @@ int main(void)
 
     OK(aclrtHostRegisterV2(region, SIZE, ACL_HOST_REG_PINNED));
     OK(aclrtMemcpyAsync(device, SIZE, region, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    OK(aclrtHostUnregister(region)); /* the pages may move now */
+    OK(aclrtHostUnregister(region)); /* from here on the pages may move */
     OK(aclrtSynchronizeStream(stream));
 
     size_t wrong = wrong_on_device(device, WORDS, 7);

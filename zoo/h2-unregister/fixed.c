@@ -1,4 +1,9 @@
-/* A region of the program is registered, uploaded and unregistered. */
+/*
+ * Registers host memory for one upload.
+ *
+ * buggy.c unregisters the memory when the copy call returns, not when the copy has finished.
+ * fixed.c waits for the copy before it unregisters the memory.
+ */
 #include "../zoo.h"
 
 #define WORDS 4096

@@ -1,4 +1,9 @@
-"""An output array is cleared and then filled by a download, or the other way round."""
+"""Clears an output array and downloads results into it.
+
+buggy.py clears the array after it has submitted the download. If the copy runs early, the results
+are erased; if it runs late, they survive.
+fixed.py clears the array before it submits the download.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value
@@ -36,7 +41,7 @@ def main():
     check(acl.rt.memset(device, SIZE, 9, SIZE))
 
     check(acl.rt.memcpy_async(host, SIZE, device, SIZE, D2H, stream))
-    ctypes.memset(host, 0, SIZE)  # no old results in there
+    ctypes.memset(host, 0, SIZE)  # removes old results
     check(acl.rt.synchronize_stream(stream))
 
     wrong = SIZE - ctypes.string_at(host, SIZE).count(b"\x09")

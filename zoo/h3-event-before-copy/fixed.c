@@ -1,4 +1,10 @@
-/* Logits come back to the host; an event says when. */
+/*
+ * Downloads logits and waits for an event before it reads them.
+ *
+ * buggy.c records the event before the copy. The wait looks right in review but covers everything
+ * except the download.
+ * fixed.c records the event after the copy.
+ */
 #include "../zoo.h"
 
 #define WORDS 2048

@@ -1,4 +1,10 @@
-"""The sampled tokens of a step come back into a pinned array and are appended to the requests."""
+"""Downloads the sampled tokens of a step into a pinned array and reads them.
+
+buggy.py reads the array before the download has finished, and gets the tokens of the previous step
+or none.
+fixed.py waits for the download first.
+Modeled on https://github.com/vllm-project/vllm-ascend/pull/3005.
+"""
 
 import ctypes
 import sys
@@ -14,7 +20,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

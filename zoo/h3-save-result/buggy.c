@@ -1,4 +1,10 @@
-/* A result comes back from the device and goes to a file. */
+/*
+ * Downloads a result and writes it to a file.
+ *
+ * buggy.c writes the file before the download has finished. No statement of the program reads the
+ * buffer; the operating system does, in pwrite().
+ * fixed.c waits for the download first.
+ */
 #include <unistd.h>
 
 #include "../zoo.h"

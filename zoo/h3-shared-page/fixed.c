@@ -1,4 +1,10 @@
-/* Two requests have slots of 1 KiB in one pinned page; only the first has been waited for. */
+/*
+ * Downloads small results of two requests into slots of one pinned page.
+ *
+ * buggy.c waits for the first result and reads both. Reading the first slot is correct, reading its
+ * neighbor is not, and to the processor both are the same page.
+ * fixed.c waits for the second result as well before it reads it.
+ */
 #include "../zoo.h"
 
 #define WORDS 256
@@ -25,7 +31,7 @@ int main(void)
     }
 
     OK(aclrtSynchronizeEvent(arrived[0]));
-    wrong += wrong_words(slots, WORDS, 0x44444444); /* right: this slot has arrived */
+    wrong += wrong_words(slots, WORDS, 0x44444444); /* correct: this slot has arrived */
     OK(aclrtSynchronizeEvent(arrived[1]));
     wrong += wrong_words(slots + WORDS, WORDS, 0x44444444);
 

@@ -1,4 +1,10 @@
-/* KV blocks are staged in pinned memory and sent to another host. */
+/*
+ * Stages a KV block in pinned memory and sends it to another host.
+ *
+ * buggy.c sends the staging buffer before the download into it has finished.
+ * fixed.c waits for the download first.
+ * Modeled on https://github.com/kvcache-ai/Mooncake/pull/1399.
+ */
 #include "../zoo.h"
 
 #define WORDS (32 * 1024)

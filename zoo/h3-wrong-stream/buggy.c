@@ -1,4 +1,10 @@
-/* A block is offloaded on a copy stream, ordered after the compute stream by an event. */
+/*
+ * Offloads a block on a copy stream, ordered after the compute stream by an event.
+ *
+ * buggy.c waits for the compute stream. Downloads were moved to a dedicated stream so that they
+ * overlap with the model, and the wait was not moved with them.
+ * fixed.c waits for the copy stream.
+ */
 #include "../zoo.h"
 
 #define WORDS 8192

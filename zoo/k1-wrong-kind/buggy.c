@@ -1,4 +1,10 @@
-/* A block goes up and comes back; one of the two kinds is wrong. */
+/*
+ * Uploads a block and downloads it again.
+ *
+ * buggy.c declares the upload as a download. Between pinned and device memory the runtime silently
+ * corrects the kind; with pageable memory it refuses the same call.
+ * fixed.c declares it as an upload.
+ */
 #include "../zoo.h"
 
 #define WORDS 1024

@@ -1,4 +1,9 @@
-"""A worker has a context of its own, uploads a block and leaves."""
+"""A worker uploads a block on a stream of its context and destroys the context.
+
+buggy.py destroys the context when the worker's queue is empty, although the upload is still pending
+on the stream.
+fixed.py synchronizes and destroys the stream first.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value
@@ -39,7 +44,7 @@ def main():
     context = take(acl.rt.create_context(0))
     stream = take(acl.rt.create_stream())
     check(acl.rt.memcpy_async(block, SIZE, host, SIZE, H2D, stream))
-    check(acl.rt.destroy_context(context))  # takes its streams with it
+    check(acl.rt.destroy_context(context))  # destroys its streams as well
     check(acl.rt.set_context(primary))
 
     back = ctypes.create_string_buffer(SIZE)

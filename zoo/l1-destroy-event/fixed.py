@@ -1,4 +1,9 @@
-"""One stream hands a block over to another with an event that lives too shortly."""
+"""Hands a block from a load stream to a compute stream with an event.
+
+buggy.py destroys the event as soon as its record and the wait for it are submitted. Neither of them
+has run yet.
+fixed.py destroys the event after the compute stream has been synchronized.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

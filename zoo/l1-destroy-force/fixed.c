@@ -1,4 +1,10 @@
-/* The last block is offloaded, then the engine shuts down. */
+/*
+ * Offloads the last block and shuts down.
+ *
+ * buggy.c destroys the stream by force so that the shutdown cannot hang. Copies that have not run
+ * are dropped, and with them the blocks that they should save.
+ * fixed.c synchronizes the stream first.
+ */
 #include "../zoo.h"
 
 #define WORDS 4096

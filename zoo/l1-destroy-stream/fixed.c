@@ -1,4 +1,10 @@
-/* A request uploads its prompt on a stream of its own and goes away. */
+/*
+ * Uploads the prompt of a request on a stream that exists only for this request.
+ *
+ * buggy.c destroys the stream with the copy pending. The call waits for the copy, so the data is
+ * right, but the host blocks where no wait is visible.
+ * fixed.c synchronizes the stream first.
+ */
 #include "../zoo.h"
 
 #define WORDS 4096

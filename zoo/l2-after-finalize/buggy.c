@@ -1,4 +1,9 @@
-/* A cache with the life of the process, as a C++ global would have. */
+/*
+ * Keeps a cache on the device for the lifetime of the process, like a C++ global.
+ *
+ * buggy.c releases the cache in an exit handler, after main has called aclFinalize.
+ * fixed.c releases the cache before aclFinalize.
+ */
 #include "../zoo.h"
 
 #define WORDS 1024

@@ -1,4 +1,9 @@
-"""Teardown in the order of creation."""
+"""Creates a stream, uses it and tears everything down.
+
+buggy.py tears down in the order of creation. Resetting the device has destroyed the stream, so its
+handle is no longer valid.
+fixed.py tears down in reverse order.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value
@@ -41,7 +46,7 @@ def main():
     if ret != 0:
         print(f"destroy_stream: {ret} {acl.get_recent_err_msg()}")
     check(acl.finalize())
-    verdict(int(ret != 0), 1, "calls at the end")
+    verdict(int(ret != 0), 1, "teardown calls")
 
 
 main()

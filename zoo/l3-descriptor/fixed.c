@@ -1,4 +1,10 @@
-/* A copy within the device, by a descriptor that lives in device memory. */
+/*
+ * Copies within the device with a descriptor that is in device memory.
+ *
+ * buggy.c frees the descriptor when the call returns, as if it were an ordinary argument. The
+ * device reads it when the copy runs.
+ * fixed.c frees the descriptor after the copy has finished.
+ */
 #include "../zoo.h"
 
 #define WORDS 4096

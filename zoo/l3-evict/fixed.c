@@ -1,4 +1,10 @@
-/* A block leaves the device: its content goes to the host, its memory to the allocator. */
+/*
+ * Evicts a block: offloads its contents to the host and frees its memory.
+ *
+ * buggy.c frees the block while the offload is queued. aclrtFree does not wait, and the next
+ * allocation may get the same bytes.
+ * fixed.c waits for the offload before it frees the block.
+ */
 #include "../zoo.h"
 
 #define WORDS 8192
@@ -27,5 +33,5 @@ int main(void)
     OK(aclrtFreeHost(saved));
     OK(aclrtDestroyStream(stream));
     end();
-    return verdict(wrong, WORDS, "words (softacl does not reuse the block yet, a card may)");
+    return verdict(wrong, WORDS, "words (softacl does not reuse the block yet; a card may)");
 }

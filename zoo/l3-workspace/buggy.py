@@ -1,4 +1,8 @@
-"""A gather goes through a temporary buffer on the device."""
+"""Gathers data through a temporary buffer on the device.
+
+buggy.py frees the buffer when the Python function returns, while the queued copies still use it.
+fixed.py waits for the copies before it frees the buffer.
+"""
 
 import ctypes
 import sys
@@ -14,7 +18,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

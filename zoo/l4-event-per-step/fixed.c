@@ -1,4 +1,10 @@
-/* Each step hands a block to the host and waits for it with an event. */
+/*
+ * Waits for an event in each step.
+ *
+ * buggy.c creates an event per step and destroys none of them. A chip has a limited number of
+ * events, and a long run reaches the limit long after the line was written.
+ * fixed.c destroys the event at the end of the step, and finalizes the runtime.
+ */
 #include "../zoo.h"
 
 #define STEPS 8

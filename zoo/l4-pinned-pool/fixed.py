@@ -1,4 +1,9 @@
-"""A pool object owns pinned buffers; when it dies, they stay."""
+"""Keeps pinned buffers in a pool object.
+
+buggy.py deletes the pool without freeing its buffers. Python frees the object but not the pinned
+memory, which no other program can use.
+fixed.py closes the pool first.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

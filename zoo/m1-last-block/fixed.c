@@ -1,4 +1,10 @@
-/* Seven and a half blocks of tokens are uploaded block by block. */
+/*
+ * Uploads seven and a half blocks of tokens, block by block.
+ *
+ * buggy.c copies a whole block at the end and reads past the end of the buffer. A card may do that
+ * silently; softacl refuses the copy.
+ * fixed.c copies only the rest of the buffer.
+ */
 #include "../zoo.h"
 
 #define BLOCK_WORDS 1024

@@ -1,4 +1,10 @@
-/* Blocks are written one after the other into a pool on the device. */
+/*
+ * Writes blocks one after another into a pool on the device.
+ *
+ * buggy.c passes the size of the whole pool as destMax at every offset. From the second block on,
+ * the check permits more than the space that is left.
+ * fixed.c passes the space that is left.
+ */
 #include "../zoo.h"
 
 #define BLOCKS 4

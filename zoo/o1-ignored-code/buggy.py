@@ -1,4 +1,9 @@
-"""A pinned buffer is copied to another; an asynchronous copy from host to host is refused (207000)."""
+"""Copies one pinned buffer to another.
+
+buggy.py ignores the code of an asynchronous copy from host to host, which is refused with 207000.
+The Python API returns codes and does not raise, so the failure is silent.
+fixed.py makes a blocking copy and checks its code.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

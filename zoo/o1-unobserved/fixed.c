@@ -1,4 +1,10 @@
-/* A pinned buffer is copied to another on a stream. */
+/*
+ * Copies one pinned buffer to another, with CANN 7.0.
+ *
+ * buggy.c submits an asynchronous copy from host to host. Old runtimes accept it and fail when it
+ * runs. The next wait for the stream returns the error, but the program waits for an event only.
+ * fixed.c makes a blocking copy, and waits for the stream.
+ */
 #include "../zoo.h"
 
 #define WORDS 1024
@@ -19,8 +25,8 @@ int main(void)
 
     OK(aclrtMemcpy(to, SIZE, from, SIZE, ACL_MEMCPY_HOST_TO_HOST));
     OK(aclrtRecordEvent(done, stream));
-    OK(aclrtSynchronizeEvent(done)); /* says when, not whether */
-    OK(aclrtSynchronizeStream(stream)); /* says whether */
+    OK(aclrtSynchronizeEvent(done)); /* does not return the error of the copy */
+    OK(aclrtSynchronizeStream(stream)); /* returns it */
 
     size_t wrong = wrong_words(to, WORDS, 6);
     OK(aclrtFreeHost(to));

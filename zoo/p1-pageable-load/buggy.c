@@ -1,4 +1,11 @@
-/* A block is loaded behind the work of a stream, from memory that the device cannot reach. */
+/*
+ * Loads a block after other work of a stream.
+ *
+ * buggy.c copies from pageable memory. The call is named asynchronous, but it drains the stream and
+ * blocks the caller until the bytes have arrived.
+ * fixed.c copies from pinned memory.
+ * Modeled on https://github.com/sgl-project/sglang/pull/38826.
+ */
 #include "../zoo.h"
 
 #define WORDS (64 * 1024)

@@ -1,4 +1,10 @@
-"""A block is offloaded into a region that the program has mapped itself."""
+"""Offloads a block into a region that the program has mapped.
+
+buggy.py does not register the region. The copy is marked as non-blocking but blocks, because its
+host memory is not pinned.
+fixed.py registers the region as pinned memory.
+Modeled on https://github.com/vllm-project/vllm-ascend/pull/10205.
+"""
 
 import mmap
 
@@ -16,7 +22,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

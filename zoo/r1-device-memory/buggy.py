@@ -1,4 +1,9 @@
-"""A cache of blocks of 8 MiB is allocated on a device with 64 MiB."""
+"""Allocates a cache of 8 MiB blocks on a device with 64 MiB.
+
+buggy.py uses a number of blocks that was computed for a larger card. The last allocations fail, and
+the engine runs with holes in its cache.
+fixed.py computes the number of blocks from the free memory.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

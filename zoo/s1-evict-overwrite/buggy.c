@@ -1,4 +1,11 @@
-/* Offload of a block on one stream, new tokens into the same block on another (write after read). */
+/*
+ * Offloads a KV block on a store stream and writes tokens of another request into the block on a
+ * compute stream (write after read).
+ *
+ * buggy.c does not order the two streams, so the offload may save the new tokens.
+ * fixed.c makes the compute stream wait for an event recorded after the offload.
+ * Modeled on https://github.com/LMCache/LMCache-Ascend/pull/189.
+ */
 #include "../zoo.h"
 
 #define WORDS 8192

@@ -1,4 +1,10 @@
-/* A simulated kernel sums a block; the block comes from the host on another stream. */
+/*
+ * Sums a block in a simulated kernel while another stream loads the block. Kernels are opaque to
+ * every tool; the annotation declares what this one reads.
+ *
+ * buggy.c does not order the two streams, so the kernel may read the block before it is loaded.
+ * fixed.c makes the compute stream wait for an event recorded after the load.
+ */
 #include "../zoo.h"
 #include "softacl/softacl.h"
 #if __has_include("softacl/annotate.h")

@@ -1,4 +1,9 @@
-"""Layers of a KV-cache are loaded on one stream and consumed on another as they arrive."""
+"""Loads a KV cache on one stream and uses it on another, with an event per layer.
+
+buggy.py records the event of a layer before each of its copies, so it does not cover the last
+block.
+fixed.py records the event after each copy.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

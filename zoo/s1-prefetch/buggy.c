@@ -1,4 +1,10 @@
-/* A layer is prefetched on one stream and used on another (read after write). */
+/*
+ * Prefetches the weights of a layer on one stream and uses them on another (read after write).
+ *
+ * buggy.c does not order the two streams: one reads what the other has half written.
+ * fixed.c makes the compute stream wait for an event recorded after the load.
+ * Modeled on https://github.com/vllm-project/vllm-ascend/pull/16962.
+ */
 #include "../zoo.h"
 
 #define WORDS (16 * 1024)
@@ -14,7 +20,7 @@ int main(void)
     OK(aclrtMallocHost(&weights, SIZE));
     OK(aclrtMalloc(&layer, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
     OK(aclrtMalloc(&work, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
-    OK(aclrtMemset(layer, SIZE, 0, SIZE)); /* the layer before */
+    OK(aclrtMemset(layer, SIZE, 0, SIZE)); /* the previous layer */
     fill(weights, WORDS, 5);
 
     OK(aclrtMemcpyAsync(layer, SIZE, weights, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, prefetch));

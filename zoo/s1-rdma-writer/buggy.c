@@ -1,4 +1,11 @@
-/* An RDMA writer, which has a stream of its own here, fills a block that another stream offloads. */
+/*
+ * A network card writes device memory through RDMA, outside of every stream, and a stream offloads
+ * the same block. A host function on a dedicated stream stands for the card; the annotation gives
+ * its write a position in the order.
+ *
+ * buggy.c does not order the offload after the write.
+ * fixed.c makes the offload wait for an event recorded after the write.
+ */
 #include "../zoo.h"
 #include "softacl/softacl.h"
 #if __has_include("softacl/annotate.h")

@@ -1,4 +1,11 @@
-/* A reader that is queued first waits for its turn: a value that the writer writes. */
+/*
+ * A consumer stream waits for a value in device memory. A producer stream loads a block and writes
+ * the value. That is correct although the reader is queued before the writer.
+ *
+ * buggy.c writes the value before it loads the block, so the consumer reads while the producer
+ * still writes.
+ * fixed.c writes the value after the load.
+ */
 #include "../zoo.h"
 
 #define WORDS 4096

@@ -1,4 +1,9 @@
-"""A compute stream should wait for a load stream; the event is recorded too late."""
+"""Loads a layer on one stream and uses it on another, ordered by an event.
+
+buggy.py submits the wait before the record. A wait for an event that was never recorded passes, so
+nothing is ordered.
+fixed.py records the event first.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

@@ -1,4 +1,11 @@
-/* One stream zeroes a fresh block, another loads its first half (write after write). */
+/*
+ * Zeroes a new block on a compute stream and loads its first half on a load stream (write after
+ * write).
+ *
+ * buggy.c does not order the two streams, so the zeros may be written last.
+ * fixed.c makes the load stream wait for an event recorded after the memset.
+ * Modeled on https://github.com/vllm-project/vllm-ascend/pull/12200.
+ */
 #include "../zoo.h"
 
 #define WORDS 8192

@@ -1,4 +1,9 @@
-/* Blocks written on a compute stream are offloaded with one batch. */
+/*
+ * Makes a copy stream wait for the model, then offloads blocks with one batch.
+ *
+ * buggy.c uses the blocking batch call, which is not ordered with any stream and reads old data.
+ * fixed.c submits the batch to the copy stream and waits for it.
+ */
 #include "../zoo.h"
 
 #define BLOCKS 16

@@ -1,4 +1,9 @@
-"""Upload on a stream, then a blocking download of the same bytes."""
+"""Uploads bytes on a stream and downloads them with a blocking copy.
+
+buggy.py follows a CUDA habit: there, a blocking copy is ordered with the streams. On Ascend it is
+not.
+fixed.py synchronizes the stream before the blocking copy.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value

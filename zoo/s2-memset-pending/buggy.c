@@ -1,4 +1,10 @@
-/* A block is offloaded asynchronously, then scrubbed for the next user. */
+/*
+ * Offloads a block asynchronously and zeroes it when it returns to the free list.
+ *
+ * buggy.c zeroes the block with the blocking call, which does not wait for any stream: the offload
+ * may save zeros.
+ * fixed.c zeroes the block on the stream of the offload.
+ */
 #include "../zoo.h"
 
 #define WORDS 4096

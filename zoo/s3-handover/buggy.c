@@ -1,4 +1,10 @@
-/* Default settings are uploaded by a helper, those of a request by the main thread. */
+/*
+ * A helper thread uploads default settings. The main thread uploads the settings of the first
+ * request to the same block.
+ *
+ * buggy.c does not order the two threads, so the defaults may come last.
+ * fixed.c waits for a semaphore that the helper posts: an order that no wait of the runtime shows.
+ */
 #include <pthread.h>
 #include <semaphore.h>
 

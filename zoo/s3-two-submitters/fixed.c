@@ -1,4 +1,10 @@
-/* Two worker threads upload through one stream. */
+/*
+ * Two worker threads submit uploads to one stream.
+ *
+ * buggy.c uploads both requests into one slot. A stream keeps the order of its tasks, but nothing
+ * orders the threads that submit them: the host's scheduler decides which request is in the slot.
+ * fixed.c gives each worker a slot.
+ */
 #include <pthread.h>
 
 #include "../zoo.h"
@@ -30,7 +36,7 @@ int main(void)
     OK(aclrtCreateStream(&stream));
     for (int w = 0; w < 2; w++) {
         OK(aclrtMalloc(&slot[w], SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
-        request[w] = (struct request){stream, NULL, slot[w]}; /* a slot for each */
+        request[w] = (struct request){stream, NULL, slot[w]}; /* one slot per worker */
         OK(aclrtMallocHost(&request[w].host, SIZE));
         fill(request[w].host, WORDS, 1 + w);
     }

@@ -1,4 +1,9 @@
-"""Workers prepare results; the last of three must be the one in the status block."""
+"""Three workers upload their state to one block, which must end up with that of the third.
+
+buggy.py lets each worker submit its upload when it is done, so the block has the state of the
+worker that came last.
+fixed.py submits all uploads from the main thread, in order.
+"""
 
 import queue
 import threading
@@ -17,7 +22,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value
@@ -39,15 +44,15 @@ def main():
     buffers = [take(acl.rt.malloc_host(SIZE)) for _ in range(WORKERS)]
     finished = queue.Queue()
 
-    def work(number):
-        ctypes.memset(buffers[number], 1 + number, SIZE)
-        finished.put(number)  # one thread submits for all
+    def work(worker):
+        ctypes.memset(buffers[worker], 1 + worker, SIZE)
+        finished.put(worker)  # the main thread submits for all workers
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(WORKERS)]
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(WORKERS)]
     for thread in threads:
         thread.start()
-    for number in sorted(finished.get() for _ in range(WORKERS)):
-        check(acl.rt.memcpy_async(status, SIZE, buffers[number], SIZE, H2D, stream))
+    for worker in sorted(finished.get() for _ in range(WORKERS)):
+        check(acl.rt.memcpy_async(status, SIZE, buffers[worker], SIZE, H2D, stream))
     for thread in threads:
         thread.join()
     check(acl.rt.synchronize_stream(stream))

@@ -1,4 +1,9 @@
-"""Blocks of a prefix cache are copied to a request; one of them was never loaded."""
+"""Serves a request from the blocks of a prefix cache.
+
+buggy.py copies a block that the cache lists as present although its load failed or never happened,
+and reads uninitialized device memory.
+fixed.py fills every block first.
+"""
 
 import ctypes
 import sys
@@ -14,7 +19,7 @@ def check(ret):
 
 
 def take(result):
-    """The value of a call that returns (value, code)."""
+    """Returns the value of a (value, code) result; exits if the call failed."""
     value, ret = result
     check(ret)
     return value
@@ -33,10 +38,10 @@ def main():
     stream = take(acl.rt.create_stream())
     cache = take(acl.rt.malloc(BLOCKS * BLOCK, 0))
     host = take(acl.rt.malloc_host(BLOCKS * BLOCK))
-    for number in range(BLOCKS):
-        if number == 2:
-            continue  # a miss that nobody noted
-        at = number * BLOCK
+    for block in range(BLOCKS):
+        if block == 2:
+            continue  # a miss that was not recorded
+        at = block * BLOCK
         check(acl.rt.memset_async(cache + at, BLOCKS * BLOCK - at, 7, BLOCK, stream))
     for at in range(0, BLOCKS * BLOCK, BLOCK):
         check(acl.rt.memcpy_async(host + at, BLOCKS * BLOCK - at, cache + at, BLOCK, D2H, stream))

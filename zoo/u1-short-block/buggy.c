@@ -1,4 +1,10 @@
-/* A partly filled block is saved; the rest of it should be padding. */
+/*
+ * Saves a block that is half filled. The rest should be padding.
+ *
+ * buggy.c offloads the whole block although half of it was never written, and saves whatever the
+ * memory held.
+ * fixed.c fills the block with padding first.
+ */
 #include "../zoo.h"
 
 #define WORDS 2048

@@ -1,4 +1,10 @@
-/* A partly filled block is saved; the rest of it should be padding. */
+/*
+ * Saves a block that is half filled. The rest should be padding.
+ *
+ * buggy.c offloads the whole block although half of it was never written, and saves whatever the
+ * memory held.
+ * fixed.c fills the block with padding first.
+ */
 #include "../zoo.h"
 
 #define WORDS 2048
@@ -17,7 +23,7 @@ int main(void)
     OK(aclrtMalloc(&block, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
     fill(host, WORDS / 2, 3);
 
-    OK(aclrtMemsetAsync(block, SIZE, 0xff, SIZE, stream)); /* fresh memory holds anything */
+    OK(aclrtMemsetAsync(block, SIZE, 0xff, SIZE, stream)); /* new memory is not zeroed */
     OK(aclrtMemcpyAsync(block, SIZE, host, SIZE / 2, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     OK(aclrtMemcpyAsync(saved, SIZE, block, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     OK(aclrtSynchronizeStream(stream));
