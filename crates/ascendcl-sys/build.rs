@@ -58,9 +58,9 @@ fn manifest() -> String {
             .find(|product| &product[0] == name)
             .map_or(0b11_1111, |product| product_bits(&product[1..]));
         let state = match (state.as_str(), limit.is_empty()) {
-            ("complete", true) => "State::Complete".to_owned(),
-            ("partial", false) => format!("State::Partial({limit:?})"),
-            ("absent", _) => format!("State::Absent({limit:?})"),
+            ("complete", true) => "Support::Complete".to_owned(),
+            ("partial", false) => format!("Support::Partial({limit:?})"),
+            ("absent", _) => format!("Support::Absent({limit:?})"),
             _ => panic!("manifest.tsv: {name}: state {state:?} with limit {limit:?}"),
         };
         writeln!(

@@ -1,6 +1,6 @@
 //! Names the library as clients expect it and writes the exports of absent functions.
 
-use ascendcl_sys::{FUNCTIONS, State};
+use ascendcl_sys::{FUNCTIONS, Support};
 use std::fmt::Write as _;
 use std::{env, fs, path::Path};
 
@@ -17,7 +17,7 @@ fn main() {
 /// caller owns them.
 fn absent() -> String {
     let mut source = String::new();
-    for function in FUNCTIONS.iter().filter(|f| matches!(f.state, State::Absent(_))) {
+    for function in FUNCTIONS.iter().filter(|f| matches!(f.state, Support::Absent(_))) {
         let name = function.name;
         let result = function.prototype[..function.prototype.find(name).expect("its own name")].trim();
         let (kind, value) = match result {

@@ -13,7 +13,7 @@ pub mod constants {
 }
 
 pub use constants::*;
-pub use manifest::{FUNCTIONS, Function, Priority, State};
+pub use manifest::{FUNCTIONS, Function, Priority, Support};
 pub use types::*;
 
 /// The name of an error code, as the headers spell it.

@@ -14,7 +14,7 @@ pub struct Function {
     pub deprecated: bool,
     /// Product families that document it: bit 0 = 950, A3, A2, 310B, 310P, 910 = bit 5.
     pub products: u8,
-    pub state: State,
+    pub state: Support,
     pub prototype: &'static str,
 }
 
@@ -35,7 +35,7 @@ const ALONE: [&str; 8] = [
 
 impl Function {
     /// Whether a machine is asked, so that fault rules can meet the call.
-    pub fn asks_the_machine(&self) -> bool {
+    pub fn uses_machine(&self) -> bool {
         !ALONE.contains(&self.name)
     }
 
@@ -55,7 +55,7 @@ pub enum Priority {
 
 /// What this project does with a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum Support {
     /// Behaves as specified.
     Complete,
     /// Works, with the named limit.
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn every_function_of_the_first_priority_is_there() {
         for f in FUNCTIONS.iter().filter(|f| f.priority == Priority::P0) {
-            assert!(!matches!(f.state, State::Absent(_)), "{} is absent", f.name);
+            assert!(!matches!(f.state, Support::Absent(_)), "{} is absent", f.name);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Functions of the interface that softacl does not implement. They exist, say so once in plain
 //! words, and refuse. None pretends.
 
-use ascendcl_sys::State;
+use ascendcl_sys::Support;
 use softacl_engine::Error;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ static TOLD: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 #[cold]
 pub(crate) fn refuse(function: &'static str) -> i32 {
     let why = match ascendcl_sys::manifest::function(function).map(|function| function.state) {
-        Some(State::Absent(reason)) if !reason.is_empty() => format!(": {reason}"),
+        Some(Support::Absent(reason)) if !reason.is_empty() => format!(": {reason}"),
         _ => String::new(),
     };
     if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(function) {

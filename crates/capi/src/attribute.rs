@@ -1,8 +1,8 @@
 //! Attributes of operators: names with values, collected before an operator is called.
 
 use crate::door::{array, doors, text};
-use softacl_engine::handle::{Key, Kind, Slots};
-use softacl_engine::system::gather;
+use softacl_engine::handle::{HandleKind, Key, Slots};
+use softacl_engine::system::try_collect;
 use softacl_engine::{Error, Result, fail};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
@@ -46,7 +46,7 @@ pub(crate) type Values = BTreeMap<String, Value>;
 #[derive(Default)]
 struct Attributes(Mutex<Values>);
 
-impl Kind for Attributes {
+impl HandleKind for Attributes {
     const NUMBER: u8 = 6;
 }
 
@@ -80,7 +80,7 @@ fn list<T: Clone>(count: i32, values: *const T) -> Result<Vec<T>> {
         return fail(Error::Argument(format!("numValues is {count}")));
     };
     match array(values, count, "values")? {
-        Some(values) => gather(values.iter().cloned().map(Ok), "attribute"),
+        Some(values) => try_collect(values.iter().cloned().map(Ok), "attribute"),
         None if count == 0 => Ok(Vec::new()),
         None => fail(Error::Null("values")),
     }

@@ -1,7 +1,7 @@
 //! Data buffers (an address with a length) and the sizes and conversions of data types.
 
 use ascendcl_sys::*;
-use softacl_engine::handle::{Key, Kind, Slots};
+use softacl_engine::handle::{HandleKind, Key, Slots};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 #[derive(Default)]
 pub struct DataBuffer(Mutex<(usize, usize)>);
 
-impl Kind for DataBuffer {
+impl HandleKind for DataBuffer {
     const NUMBER: u8 = 4;
 }
 

@@ -57,7 +57,7 @@ unsafe extern "C" fn softacl_waited_on(start: *const c_void, size: usize) {
 extern "C" fn softacl_handler() {
     // A process that was forked has nothing in flight.
     if !crate::process::is_forked() {
-        softacl_engine::fault::overruled();
+        softacl_engine::segv::reinstall_handlers();
     }
 }
 

@@ -3,7 +3,7 @@
 //! Of the defaults only one is known here, because it is the truth: nothing is compiled when a program runs.
 
 use crate::door::{doors, text};
-use softacl_engine::{Error, fail, fault};
+use softacl_engine::{Error, fail, segv};
 use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
@@ -42,6 +42,6 @@ doors! {
         if found.len() > length {
             return fail(Error::Argument(format!("option {number} has {} bytes, and there is room for {length}", found.len())));
         }
-        if fault::write_out(value as usize, found.as_bytes()) { Ok(()) } else { fail(Error::Argument("value cannot be written".to_owned())) }
+        if segv::try_write(value as usize, found.as_bytes()) { Ok(()) } else { fail(Error::Argument("value cannot be written".to_owned())) }
     }
 }

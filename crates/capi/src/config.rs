@@ -132,7 +132,7 @@ pub fn from_environment() -> Result<Config, String> {
         memory,
         host_memory: size("SOFTACL_HOST_MEMORY")?,
         schedule,
-        patience,
+        progress_timeout: patience,
         strict_alignment,
         injection: crate::faults::from_environment(devices.len())?,
         devices,

@@ -4,7 +4,7 @@ use crate::door::{Word, array_heard, doors, enter_with, out};
 use ascendcl_sys::*;
 use softacl_engine::{
     BatchAttribute, BatchFailure, BatchRequest, Caller, CopyRequest, DescriptorRequest, FailIndex, FillRequest,
-    Location, OffsetRequest, PlaneRequest, ReduceRequest, Result, WordFillRequest, fault,
+    Location, OffsetRequest, PlaneRequest, ReduceRequest, Result, WordFillRequest, segv,
 };
 use std::ffi::c_void;
 
@@ -135,7 +135,7 @@ macro_rules! batches {
             $(fail = $fail; wants_fail = true;)?
             $(stream = Some($stream as usize);)?
             let facts = || {
-                let mut facts = softacl_engine::injection::Facts::default();
+                let mut facts = softacl_engine::injection::MatchContext::default();
                 crate::faults::learn(&mut facts, "size", count.into());
                 if let Some(stream) = stream {
                     crate::faults::learn(&mut facts, "stream", Word::Pointer(stream));
@@ -162,7 +162,7 @@ fn copy_batch(
 ) -> Result<()> {
     let fail_index = fail_index.map(|pointer| out(pointer, "failIndex")).transpose()?;
     let BatchArguments { count, attr_count, .. } = arguments;
-    let _hearing = fault::listen();
+    let _hearing = segv::enter();
     // A batch of which every size is 0 succeeds whatever the other arguments are, so they are looked
     // at only when there is something to copy.
     let sizes = array_heard(arguments.sizes.cast_const(), count, "sizes")?;

@@ -5,8 +5,8 @@
 //! through the engine's guarded routines, so a wild pointer is an error and not a crash.
 
 use crate::{config, exception, message, process};
-use softacl_engine::injection::Facts;
-use softacl_engine::{Caller, ContextKey, Error, Layer, Machine, Result, fail, fault};
+use softacl_engine::injection::MatchContext;
+use softacl_engine::{Caller, ContextKey, Error, Layer, Machine, Result, fail, segv};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ macro_rules! doors {
         pub unsafe extern "C" fn $name($($arg: $kind),*) -> ascendcl_sys::aclError {
             let facts = || {
                 #[allow(unused_mut, reason = "some functions have no arguments")]
-                let mut facts = softacl_engine::injection::Facts::default();
+                let mut facts = softacl_engine::injection::MatchContext::default();
                 $($crate::faults::learn(&mut facts, stringify!($arg), $crate::door::Word::from($arg));)*
                 facts
             };
@@ -90,14 +90,14 @@ impl<F> From<Option<F>> for Word {
 /// Runs the body of an exported function of whose arguments fault rules know nothing.
 #[inline]
 pub(crate) fn enter(function: &'static str, body: impl FnOnce(Caller<'_>) -> Result<()>) -> i32 {
-    enter_with(function, Facts::default, body)
+    enter_with(function, MatchContext::default, body)
 }
 
 /// Runs the body of an exported function.
 #[inline]
 pub(crate) fn enter_with(
     function: &'static str,
-    facts: impl Fn() -> Facts,
+    facts: impl Fn() -> MatchContext,
     body: impl FnOnce(Caller<'_>) -> Result<()>,
 ) -> i32 {
     // Asked before anything else, so that ordinary calls carry nothing for it.
@@ -124,7 +124,7 @@ pub(crate) fn enter_with(
 #[cold]
 fn tell_left(code: i32) {
     if let Some(probe) = process::machine().ok().and_then(|machine| machine.probe()) {
-        probe.left(code);
+        probe.exited(code);
     }
 }
 
@@ -144,7 +144,7 @@ fn caught() -> Error {
 /// The code of a call that is over before it has begun, because fault rules say so.
 #[cold]
 #[inline(never)]
-fn attended(function: &'static str, facts: Facts) -> Option<i32> {
+fn attended(function: &'static str, facts: MatchContext) -> Option<i32> {
     let run = || {
         let machine = process::machine()?;
         CURRENT.with(|current| attend(machine, Caller::new(machine, current), function, facts))
@@ -160,15 +160,15 @@ fn attended(function: &'static str, facts: Facts) -> Option<i32> {
 }
 
 /// Tells an observer of a call, and asks fault rules what is to become of it.
-fn attend(machine: &Machine, caller: Caller<'_>, function: &'static str, facts: Facts) -> Result<()> {
+fn attend(machine: &Machine, caller: Caller<'_>, function: &'static str, facts: MatchContext) -> Result<()> {
     if let Some(probe) = machine.probe() {
         probe.entered(function);
     }
     let Some(injection) = machine.injection() else { return Ok(()) };
-    let complete = || Facts { device: facts.device.or_else(|| caller.device().ok().map(u64::from)), ..facts };
+    let complete = || MatchContext { device: facts.device.or_else(|| caller.device().ok().map(u64::from)), ..facts };
     let struck = injection.call(function, complete);
     let device = || complete().device.and_then(|device| u32::try_from(device).ok());
-    match struck.and_then(|strike| machine.struck_call(&strike, device())) {
+    match struck.and_then(|strike| machine.injected_call_error(&strike, device())) {
         Some(error) => fail(error),
         None => Ok(()),
     }
@@ -177,11 +177,11 @@ fn attend(machine: &Machine, caller: Caller<'_>, function: &'static str, facts: 
 /// What fault rules make of a call that does not enter by the door.
 pub(crate) fn struck(function: &'static str) -> Option<Error> {
     let machine = process::machine().ok()?;
-    if !machine.is_attended() {
+    if !machine.has_hooks() {
         return None;
     }
-    let strike = machine.injection()?.call(function, Facts::default)?;
-    machine.struck_call(&strike, None)
+    let strike = machine.injection()?.call(function, MatchContext::default)?;
+    machine.injected_call_error(&strike, None)
 }
 
 /// Tells an observer of a call that failed, and the program of tasks that did.
@@ -189,7 +189,7 @@ pub(crate) fn struck(function: &'static str) -> Option<Error> {
 fn tell_refusal(function: &'static str, error: &Error) {
     let Ok(machine) = process::machine() else { return };
     if let Some(probe) = machine.probe() {
-        probe.refused(function, error);
+        probe.call_failed(function, error);
     }
     exception::tell(machine);
 }
@@ -249,7 +249,7 @@ impl<T: Copy> Out<T> {
         // SAFETY: any initialised plain value may be read as bytes; the C structs written here have
         // no padding that matters.
         let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
-        if fault::write_out(self.address, bytes) {
+        if segv::try_write(self.address, bytes) {
             return Ok(());
         }
         fail(Error::Argument(format!("{} points to {:#x}, which cannot be written", self.name, self.address)))
@@ -258,7 +258,7 @@ impl<T: Copy> Out<T> {
 
 /// An array that C hands over, readable in whole. NULL is `None`.
 pub(crate) fn array<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<Option<&'a [T]>> {
-    let _hearing = (!pointer.is_null()).then(fault::listen);
+    let _hearing = (!pointer.is_null()).then(segv::enter);
     array_heard(pointer, count, name)
 }
 
@@ -269,7 +269,7 @@ pub(crate) fn array_heard<'a, T>(pointer: *const T, count: usize, name: &'static
     }
     let whole = count.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
     let fine =
-        pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || fault::is_readable(pointer as usize, bytes));
+        pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || segv::is_readable(pointer as usize, bytes));
     if !fine {
         return fail(Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read")));
     }
@@ -284,8 +284,8 @@ pub(crate) fn text(pointer: *const std::ffi::c_char, name: &'static str) -> Resu
     if pointer.is_null() {
         return Ok(None);
     }
-    let _hearing = fault::listen();
-    match fault::read_text(pointer as usize, LIMIT).map(String::from_utf8) {
+    let _hearing = segv::enter();
+    match segv::try_read_c_str(pointer as usize, LIMIT).map(String::from_utf8) {
         Some(Ok(text)) => Ok(Some(text)),
         _ => fail(Error::Argument(format!("{name} at {pointer:?} is not a readable text of at most {LIMIT} bytes"))),
     }

@@ -4,7 +4,7 @@ use crate::door::{array, doors, out, require};
 use crate::message;
 use ascendcl_sys::*;
 use softacl_engine::injection::{BadRange, DeviceHealth};
-use softacl_engine::probe::Probe as _;
+use softacl_engine::observer::Observer as _;
 use softacl_engine::{Error, fail};
 use std::ffi::{c_char, c_void};
 

@@ -67,7 +67,7 @@ doors! {
 fn change(caller: Caller<'_>, change: impl FnOnce(&mut Callbacks) -> Result<()>) -> Result<()> {
     let mut callbacks = CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner);
     change(&mut callbacks)?;
-    caller.machine().want_exceptions(callbacks.set.is_some() || !callbacks.registered.is_empty());
+    caller.machine().set_exception_capture(callbacks.set.is_some() || !callbacks.registered.is_empty());
     Ok(())
 }
 
@@ -101,9 +101,9 @@ pub(crate) fn tell(machine: &Machine) {
 
 /// What a pointer that a callback got points to; `None` for others.
 fn information(pointer: *const c_void) -> Option<Information> {
-    let _hearing = softacl_engine::fault::listen();
+    let _hearing = softacl_engine::segv::enter();
     let is_whole = pointer.cast::<Information>().is_aligned()
-        && softacl_engine::fault::is_readable(pointer as usize, size_of::<Information>());
+        && softacl_engine::segv::is_readable(pointer as usize, size_of::<Information>());
     if pointer.is_null() || !is_whole {
         return None;
     }

@@ -2,8 +2,8 @@
 
 use crate::door::{doors, out};
 use ascendcl_sys::aclrtStream;
-use softacl_engine::probe::{Mode, Touch};
-use softacl_engine::{Error, fail, fault};
+use softacl_engine::observer::{Mode, Touch};
+use softacl_engine::{Error, fail, segv};
 use std::ffi::{c_char, c_void};
 
 doors! {
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn softaclFindings(text: *mut c_char, size: usize) -> usiz
     if !text.is_null() && size > 0 {
         json.truncate(size - 1);
         json.push(0);
-        if !fault::write_out(text as usize, &json) {
+        if !segv::try_write(text as usize, &json) {
             return 0;
         }
     }
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn softaclUnobservedErrors(text: *mut c_char, size: usize)
         let mut bytes = lines.join("\n").into_bytes();
         bytes.truncate(size - 1);
         bytes.push(0);
-        if !fault::write_out(text as usize, &bytes) {
+        if !segv::try_write(text as usize, &bytes) {
             return 0;
         }
     }

@@ -5,8 +5,8 @@
 
 use crate::config;
 use crate::door::Word;
-use ascendcl_sys::{FUNCTIONS, State};
-use softacl_engine::injection::{Facts, Injection, Rule, Vocabulary, nearest, parse};
+use ascendcl_sys::{FUNCTIONS, Support};
+use softacl_engine::injection::{Injection, MatchContext, Rule, Vocabulary, nearest, parse};
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
@@ -55,13 +55,13 @@ fn known_function(name: &str) -> Result<(), String> {
             None => format!("there is no function {name}"),
         });
     };
-    if matches!(function.state, State::Absent(_)) {
+    if matches!(function.state, Support::Absent(_)) {
         return Err(format!("{name} is not implemented by softacl and always returns 207000"));
     }
     if !function.has_code() {
         return Err(format!("{name} returns no code, so it cannot fail"));
     }
-    if !function.asks_the_machine() {
+    if !function.uses_machine() {
         return Err(format!("{name} never asks the machine for anything, so no rule meets it"));
     }
     Ok(())
@@ -77,7 +77,7 @@ fn code_of(name: &str) -> Option<i32> {
 }
 
 /// What an argument of a call says, by its name in the prototypes of the doors.
-pub(crate) fn learn(facts: &mut Facts, name: &str, word: Word) {
+pub(crate) fn learn(facts: &mut MatchContext, name: &str, word: Word) {
     match (name, word) {
         ("size" | "count" | "len", Word::Number(size)) => facts.size = Some(size),
         ("device", Word::Number(device)) => facts.device = Some(device),
@@ -90,7 +90,7 @@ pub(crate) fn learn(facts: &mut Facts, name: &str, word: Word) {
 
 /// What became of the rules, if there are any.
 pub(crate) fn account() -> Vec<String> {
-    INJECTION.get().and_then(Option::as_ref).map(|injection| injection.account()).unwrap_or_default()
+    INJECTION.get().and_then(Option::as_ref).map(|injection| injection.summary()).unwrap_or_default()
 }
 
 /// Tells on standard error what became of the rules.

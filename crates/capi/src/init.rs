@@ -30,7 +30,7 @@ fn coded(function: &'static str, run: impl FnOnce() -> Result<(), (i32, String)>
     }
     let code = answer(function, run);
     if let Some(probe) = probe {
-        probe.left(code);
+        probe.exited(code);
     }
     code
 }
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> aclError {
         if left == 0 {
             state.finish();
         }
-        if address != 0 && !softacl_engine::fault::write_out(address, &left.to_ne_bytes()) {
+        if address != 0 && !softacl_engine::segv::try_write(address, &left.to_ne_bytes()) {
             return Err((ACL_ERROR_INVALID_PARAM, format!("refCount points to {address:#x}, which cannot be written")));
         }
         Ok(())

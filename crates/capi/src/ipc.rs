@@ -3,7 +3,7 @@
 use crate::door::{doors, out, require, text};
 use crate::virtual_memory::check_processes;
 use ascendcl_sys::*;
-use softacl_engine::{Error, Result, fail, fault};
+use softacl_engine::{Error, Result, fail, segv};
 use std::ffi::{c_char, c_void};
 
 doors! {
@@ -19,7 +19,7 @@ doors! {
         destination.set(0)?;
         let made = caller.export_range(address, size, flags == 0)?;
         let image: Vec<u8> = made.bytes().chain([0]).collect();
-        if fault::write_out(key as usize, &image) {
+        if segv::try_write(key as usize, &image) {
             return Ok(());
         }
         caller.close_range(&made)?;
@@ -30,7 +30,7 @@ doors! {
         let key = read(key)?;
         let processes = check_processes(processes, count)?;
         require(caller, "aclrtIpcMemSetImportPid")?;
-        caller.admit_to_range(&key, &processes)
+        caller.allow_processes(&key, &processes)
     }
 
     fn aclrtIpcMemImportByKey(pointer: *mut *mut c_void, key: *const c_char, flags: u64) |caller| {

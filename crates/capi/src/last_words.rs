@@ -5,7 +5,7 @@
 //! Killed with SIGKILL, a process tells nothing.
 
 use crate::check;
-use softacl_engine::{fault, start_thread};
+use softacl_engine::{segv, start_thread};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
@@ -40,7 +40,7 @@ pub(crate) fn prepare() {
         return;
     }
     OWNER.store(std::process::id().cast_signed(), Ordering::Release);
-    fault::at_death(tell);
+    segv::set_on_fatal(tell);
     for signal in FATAL {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: asking fills the action, and zeroes are a valid one; the handler has the signature that an action

@@ -3,7 +3,7 @@
 use crate::door::{array, doors, out, require};
 use crate::version::chars;
 use ascendcl_sys::*;
-use softacl_engine::{Caller, Error, Place, Result, fail};
+use softacl_engine::{Caller, Error, MemoryKind, Result, fail};
 use softacl_profiles::Form;
 use std::ffi::c_void;
 
@@ -105,9 +105,9 @@ doors! {
         let address = given(pointer.cast_mut(), "ptr")?;
         let attributes = out(attributes, "attributes")?;
         let (kind, id, page) = match caller.place(address)? {
-            Place::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device, DEVICE_PAGE),
-            Place::Pinned => (ACL_MEM_LOCATION_TYPE_HOST, 0, HOST_PAGE),
-            Place::Pageable => (ACL_MEM_LOCATION_TYPE_UNREGISTERED, 0, HOST_PAGE),
+            MemoryKind::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device, DEVICE_PAGE),
+            MemoryKind::Pinned => (ACL_MEM_LOCATION_TYPE_HOST, 0, HOST_PAGE),
+            MemoryKind::Pageable => (ACL_MEM_LOCATION_TYPE_UNREGISTERED, 0, HOST_PAGE),
         };
         attributes.set(aclrtPtrAttributes { location: aclrtMemLocation { id, r#type: kind }, pageSize: page, rsv: [0; 4] })
     }

@@ -2,8 +2,8 @@
 
 use crate::door::{array, doors, out, require, text};
 use ascendcl_sys::*;
-use softacl_engine::system::gather;
-use softacl_engine::{Caller, Change, Compare, Error, NotifyKey, Result, fail, fault};
+use softacl_engine::system::try_collect;
+use softacl_engine::{Caller, Compare, CounterOp, Error, NotifyKey, Result, fail, segv};
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ doors! {
         if count == 0 {
             return fail(Error::Argument("num is 0".to_owned()));
         }
-        let all = gather(notifies.iter().map(|notify| given(*notify)), "notifies");
+        let all = try_collect(notifies.iter().map(|notify| given(*notify)), "notifies");
         require(caller, "aclrtNotifyBatchReset")?;
         caller.reset_notifies(&all?)
     }
@@ -55,7 +55,7 @@ doors! {
         require(caller, "aclrtNotifyGetExportKey")?;
         let mut bytes = caller.export_notify(notify, flags != 0)?.into_bytes();
         bytes.resize(KEY, 0);
-        if fault::write_out(key as usize, &bytes) {
+        if segv::try_write(key as usize, &bytes) {
             return Ok(());
         }
         fail(Error::Argument(format!("key points to {key:?}, which cannot be written")))
@@ -68,7 +68,7 @@ doors! {
             return fail(Error::Parameter("num is 0".to_owned()));
         }
         require(caller, "aclrtNotifySetImportPid")?;
-        caller.admit_to_notify(notify, pids)
+        caller.allow_notify_processes(notify, pids)
     }
 
     fn aclrtNotifyImportByKey(notify: *mut aclrtNotify, key: *const c_char, flags: u64) |caller| {
@@ -96,10 +96,10 @@ doors! {
         let notify = given(notify)?;
         let info = array(info.cast_const(), 1, "info")?.ok_or(Error::Null("info"))?[0];
         let change = match info.mode {
-            ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE => Change::Set(info.value),
-            ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE => Change::Add(info.value),
-            ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE => Change::Or(info.value),
-            ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE => Change::And(info.value),
+            ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE => CounterOp::Set(info.value),
+            ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE => CounterOp::Add(info.value),
+            ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE => CounterOp::Or(info.value),
+            ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE => CounterOp::And(info.value),
             mode => return fail(Error::Parameter(format!("record mode {mode} does not exist"))),
         };
         require(caller, "aclrtCntNotifyRecord")?;
@@ -124,7 +124,7 @@ doors! {
     fn aclrtCntNotifyReset(notify: aclrtCntNotify, stream: aclrtStream) |caller| {
         let notify = given(notify)?;
         require(caller, "aclrtCntNotifyReset")?;
-        caller.change_counting_notify(notify, stream as usize, Change::Set(0))
+        caller.change_counting_notify(notify, stream as usize, CounterOp::Set(0))
     }
 
     fn aclrtCntNotifyGetId(notify: aclrtCntNotify, id: *mut u32) |caller| {

@@ -1,7 +1,7 @@
 //! The machine of this process, made at first use.
 
-use softacl_engine::probe::Probe;
-use softacl_engine::{Error, Machine, Result, fail, fault};
+use softacl_engine::observer::Observer;
+use softacl_engine::{Error, Machine, Result, fail, segv};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -64,11 +64,11 @@ extern "C" fn in_child() {
 }
 
 /// The observer that the environment asks for: the checker, or the tracer.
-fn observer() -> std::result::Result<Option<Arc<dyn Probe>>, String> {
+fn observer() -> std::result::Result<Option<Arc<dyn Observer>>, String> {
     if let Some(checker) = crate::check::install() {
         return Ok(Some(checker));
     }
-    Ok(crate::trace::install()?.map(|tracer| tracer as Arc<dyn Probe>))
+    Ok(crate::trace::install()?.map(|tracer| tracer as Arc<dyn Observer>))
 }
 
 #[cold]
@@ -79,8 +79,8 @@ fn make() -> Result<Arc<Machine>> {
         .and_then(|(config, observer)| Machine::with_probe(config, observer));
     match &made {
         Ok(machine) => {
-            ATTENDED.store(machine.is_attended(), Ordering::Relaxed);
-            fault::watch(machine);
+            ATTENDED.store(machine.has_hooks(), Ordering::Relaxed);
+            segv::set_diagnosed_machine(machine);
             // SAFETY: the handler is a function of this library, which is never unloaded.
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         }

@@ -2,7 +2,7 @@
 
 use crate::door::{doors, out, require, timeout};
 use ascendcl_sys::*;
-use softacl_engine::{Caller, Error, Result, StreamTraits, fail};
+use softacl_engine::{Caller, Error, Result, StreamOptions, fail};
 use std::ffi::c_void;
 
 /// Flags that exist; unknown bits are ignored, as the runtime does.
@@ -12,11 +12,11 @@ const LOWEST_PRIORITY: u32 = 7;
 
 doors! {
     fn aclrtCreateStream(stream: *mut aclrtStream) |caller| {
-        create(caller, stream, StreamTraits::default())
+        create(caller, stream, StreamOptions::default())
     }
 
     fn aclrtCreateStreamWithConfig(stream: *mut aclrtStream, priority: u32, flag: u32) |caller| {
-        create(caller, stream, StreamTraits { priority: priority.min(LOWEST_PRIORITY), flags: flag & FLAGS })
+        create(caller, stream, StreamOptions { priority: priority.min(LOWEST_PRIORITY), flags: flag & FLAGS })
     }
 
     fn aclrtDestroyStream(stream: aclrtStream) |caller| { caller.destroy_stream(stream as usize) }
@@ -101,7 +101,7 @@ doors! {
     }
 }
 
-fn create(caller: Caller<'_>, stream: *mut aclrtStream, traits: StreamTraits) -> Result<()> {
+fn create(caller: Caller<'_>, stream: *mut aclrtStream, traits: StreamOptions) -> Result<()> {
     let stream = out(stream, "stream")?;
     let key = caller.create_stream(traits)?;
     stream.set(key.raw() as *mut c_void).inspect_err(|_| {

@@ -4,8 +4,8 @@
 
 use crate::door::{array, doors, out, text};
 use ascendcl_sys::*;
-use softacl_engine::handle::{Key, Kind, Slots};
-use softacl_engine::system::gather;
+use softacl_engine::handle::{HandleKind, Key, Slots};
+use softacl_engine::system::try_collect;
 use softacl_engine::{Error, Result, fail};
 use std::ffi::{c_char, c_void};
 use std::fmt;
@@ -82,7 +82,7 @@ pub(crate) fn type_name(data_type: i32) -> String {
 #[derive(Default)]
 struct Tensor(Mutex<Description>);
 
-impl Kind for Tensor {
+impl HandleKind for Tensor {
     const NUMBER: u8 = 5;
 }
 
@@ -197,7 +197,7 @@ doors! {
     /// The value is copied: the program may free its own at once.
     fn aclSetTensorConst(tensor: *mut c_void, data: *mut c_void, size: usize) |_caller| {
         let value = array(data.cast::<u8>().cast_const(), size, "dataBuffer")?
-            .map(|bytes| gather(bytes.iter().copied().map(Ok), "a constant"))
+            .map(|bytes| try_collect(bytes.iter().copied().map(Ok), "a constant"))
             .transpose()?;
         change(tensor, |tensor| {
             tensor.constant = value;

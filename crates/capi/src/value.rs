@@ -35,7 +35,7 @@ doors! {
             return fail(Error::Argument("size is 0".to_owned()));
         }
         require(caller, "aclrtCmoAsync")?;
-        caller.operate_cache(stream as usize)
+        caller.queue_cache_op(stream as usize)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::door::{Out, array, doors, out, require};
 use ascendcl_sys::*;
-use softacl_engine::system::gather;
-use softacl_engine::{Caller, Error, Home, PhysicalRequest, Result, Rights, fail};
+use softacl_engine::system::try_collect;
+use softacl_engine::{Caller, Error, MemoryLocation, PhysicalRequest, Result, Rights, fail};
 use std::ffi::c_void;
 
 /// `aclrtMemAttr` of the DDR kinds, which devices do not offer here.
@@ -90,7 +90,7 @@ doors! {
         }
         require(caller, "aclrtMemSetAccess")?;
         let entries = array(entries.cast_const(), count, "desc")?.unwrap_or(&[]);
-        let grants = gather(entries.iter().map(grant), "access rights")?;
+        let grants = try_collect(entries.iter().map(grant), "access rights")?;
         caller.grant_access(pointer as usize, size, &grants)
     }
 
@@ -113,7 +113,7 @@ doors! {
             return fail(Error::Argument(format!("{option} is neither the minimum (0) nor the recommended granularity (1)")));
         }
         require(caller, "aclrtMemGetAllocationGranularity")?;
-        if let Home::Device(device) = home {
+        if let MemoryLocation::Device(device) = home {
             caller.machine().logical_device(device.into())?;
         }
         granule.set(granularity(attribute))
@@ -133,9 +133,9 @@ doors! {
         require(caller, "aclrtMemGetAllocationPropertiesFromHandle")?;
         let (home, attribute) = caller.physical_traits(handle)?;
         let (r#type, id) = match home {
-            Home::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device),
-            Home::Host => (ACL_MEM_LOCATION_TYPE_HOST, 0),
-            Home::HostNode(node) => (ACL_MEM_LOCATION_TYPE_HOST_NUMA, node),
+            MemoryLocation::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device),
+            MemoryLocation::Host => (ACL_MEM_LOCATION_TYPE_HOST, 0),
+            MemoryLocation::HostNode(node) => (ACL_MEM_LOCATION_TYPE_HOST_NUMA, node),
         };
         properties.set(aclrtPhysicalMemProp {
             handleType: ACL_MEM_HANDLE_TYPE_NONE,
@@ -204,7 +204,7 @@ doors! {
     fn aclrtMemSetPidToShareableHandle(shareable: u64, processes: *mut i32, count: usize) |caller| {
         let processes = check_processes(processes, count)?;
         require(caller, "aclrtMemSetPidToShareableHandle")?;
-        caller.admit_to_physical(shareable, &processes)
+        caller.allow_physical_processes(shareable, &processes)
     }
 
     fn aclrtMemSetPidToShareableHandleV2(
@@ -214,7 +214,7 @@ doors! {
         let processes = check_processes(processes, count)?;
         require(caller, "aclrtMemSetPidToShareableHandleV2")?;
         match check_form(caller, kind)? {
-            Form::Number => caller.admit_to_physical(number(shareable)?, &processes),
+            Form::Number => caller.allow_physical_processes(number(shareable)?, &processes),
             Form::Fabric => caller.admit_to_physical_by_text(&fabric(shareable)?, &processes),
         }
     }
@@ -259,7 +259,7 @@ fn reserve(
     })
 }
 
-fn check_properties(properties: *const aclrtPhysicalMemProp) -> Result<(Home, i32)> {
+fn check_properties(properties: *const aclrtPhysicalMemProp) -> Result<(MemoryLocation, i32)> {
     let properties = array(properties, 1, "prop")?.ok_or(Error::Null("prop"))?[0];
     let aclrtPhysicalMemProp { handleType, allocationType, memAttr, location, .. } = properties;
     if handleType != ACL_MEM_HANDLE_TYPE_NONE || allocationType != ACL_MEM_ALLOCATION_TYPE_PINNED {
@@ -271,22 +271,22 @@ fn check_properties(properties: *const aclrtPhysicalMemProp) -> Result<(Home, i3
         return fail(Error::Argument(format!("location type {} is not HOST, DEVICE or HOST_NUMA", location.r#type)));
     };
     let known = (ACL_DDR_MEM..=ACL_MEM_P2P_HUGE1G).contains(&memAttr);
-    if !known || matches!(home, Home::Device(_)) && DDR.contains(&memAttr) {
+    if !known || matches!(home, MemoryLocation::Device(_)) && DDR.contains(&memAttr) {
         return fail(Error::Argument(format!("memAttr {memAttr} is not possible there: devices have no DDR memory")));
     }
     Ok((home, memAttr))
 }
 
-fn home(location: aclrtMemLocation) -> Option<Home> {
+fn home(location: aclrtMemLocation) -> Option<MemoryLocation> {
     match location.r#type {
-        ACL_MEM_LOCATION_TYPE_DEVICE => Some(Home::Device(location.id)),
-        ACL_MEM_LOCATION_TYPE_HOST => Some(Home::Host),
-        ACL_MEM_LOCATION_TYPE_HOST_NUMA => Some(Home::HostNode(location.id)),
+        ACL_MEM_LOCATION_TYPE_DEVICE => Some(MemoryLocation::Device(location.id)),
+        ACL_MEM_LOCATION_TYPE_HOST => Some(MemoryLocation::Host),
+        ACL_MEM_LOCATION_TYPE_HOST_NUMA => Some(MemoryLocation::HostNode(location.id)),
         _ => None,
     }
 }
 
-fn runtime_home(location: aclrtMemLocation) -> Result<Home> {
+fn runtime_home(location: aclrtMemLocation) -> Result<MemoryLocation> {
     let unknown = || Error::Parameter(format!("location type {} is not HOST, DEVICE or HOST_NUMA", location.r#type));
     Ok(home(location).ok_or_else(unknown)?)
 }
@@ -303,7 +303,7 @@ fn check_mapping(pointer: *mut c_void, size: usize, handle: aclrtDrvMemHandle, f
     Ok((address, handle))
 }
 
-fn grant(entry: &aclrtMemAccessDesc) -> Result<(Home, Rights)> {
+fn grant(entry: &aclrtMemAccessDesc) -> Result<(MemoryLocation, Rights)> {
     let rights = match entry.flags {
         ACL_RT_MEM_ACCESS_FLAGS_NONE => Rights::None,
         ACL_RT_MEM_ACCESS_FLAGS_READ => Rights::Read,
@@ -367,5 +367,5 @@ pub(crate) fn check_processes(processes: *mut i32, count: usize) -> Result<Vec<u
         let wrong = || Box::new(Error::Parameter(format!("{id} is not the id of a process")));
         u32::try_from(*id).ok().filter(|id| *id > 0).ok_or_else(wrong)
     };
-    gather(list.iter().map(id), "processes")
+    try_collect(list.iter().map(id), "processes")
 }

@@ -7,8 +7,10 @@ use crate::operation::Launch;
 use crate::place::Names;
 use crate::python;
 use crate::state::{Facts, Findings, Flight, Found, State, call, micros, set_call, thread};
-use softacl_engine::probe::{Mode, Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
-use softacl_engine::{Error, Place, lock_patiently};
+use softacl_engine::observer::{
+    Advisory, FaultAction, Mode, Object, Observer, StreamPosition, Submitted, Touch, Window,
+};
+use softacl_engine::{Error, MemoryKind, lock_with_timeout};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -98,7 +100,7 @@ impl Checker {
         if self.is_stuck.load(Ordering::Relaxed) {
             return None;
         }
-        let state = lock_patiently(&self.state);
+        let state = lock_with_timeout(&self.state);
         self.is_stuck.store(state.is_none(), Ordering::Relaxed);
         state
     }
@@ -177,7 +179,7 @@ impl Checker {
     }
 }
 
-impl Probe for Checker {
+impl Observer for Checker {
     fn guards(&self) -> bool {
         true
     }
@@ -209,9 +211,9 @@ impl Probe for Checker {
     }
 
     /// What counts is where a call was made, which is known as long as it lasts and after it.
-    fn left(&self, _code: i32) {}
+    fn exited(&self, _code: i32) {}
 
-    fn refused(&self, function: &'static str, error: &Error) {
+    fn call_failed(&self, function: &'static str, error: &Error) {
         let mut state = self.state();
         let operation = self.host_operation(&mut state, "call", &[]);
         state.check_refusal(function, error, &operation);
@@ -229,10 +231,10 @@ impl Probe for Checker {
         let operation =
             state.operation(Facts { name: task.name, at: Some(task.at), touches: task.touches }, self.start);
         state.clocks.submit(task.at, task.after);
-        if task.waits_for_a_sign {
+        if task.is_external_wait {
             // Better no finding than a wrong one: the sign may come from whatever was submitted before.
             for (stream, course) in &state.courses {
-                state.clocks.order(task.at, Moment { stream: *stream, sequence: course.newest });
+                state.clocks.order(task.at, StreamPosition { stream: *stream, sequence: course.newest });
             }
             if task.after.is_none() {
                 state.signs.push(task.at);
@@ -280,11 +282,11 @@ impl Probe for Checker {
         course.flights.push_back(flight);
     }
 
-    fn launched(&self, lanes: &[u32], join: Option<Moment>) {
+    fn launched(&self, lanes: &[u32], join: Option<StreamPosition>) {
         self.state().launches.extend(lanes.iter().map(|lane| (*lane, Launch { join })));
     }
 
-    fn started(&self, at: Moment) {
+    fn started(&self, at: StreamPosition) {
         let mut state = self.state();
         let time = micros(self.start);
         if let Some(flight) = state.flight(at) {
@@ -293,14 +295,14 @@ impl Probe for Checker {
         state.compare_sources_at(self.guard(), at);
     }
 
-    fn failed(&self, at: Moment, error: &Error) {
+    fn failed(&self, at: StreamPosition, error: &Error) {
         let mut state = self.state();
         if let Some(operation) = state.flight(at).map(|flight| std::sync::Arc::clone(&flight.operation)) {
             state.failures.push((operation, error.to_string()));
         }
     }
 
-    fn finished(&self, at: Moment) {
+    fn finished(&self, at: StreamPosition) {
         let mut state = self.state();
         let operation = state.courses.entry(at.stream).or_default().finish(at);
         // A callback that nothing waits for is queued no longer, and may not have run.
@@ -312,17 +314,17 @@ impl Probe for Checker {
         }
     }
 
-    fn function_entered(&self, at: Moment) {
+    fn function_entered(&self, at: StreamPosition) {
         FUNCTION.set(Some(at));
         // Whatever the function tells the program, it can tell that what comes before it is done.
         if at.sequence > 1 {
             let mut state = self.state();
-            state.clocks.wait(Moment { stream: at.stream, sequence: at.sequence - 1 });
+            state.clocks.wait(StreamPosition { stream: at.stream, sequence: at.sequence - 1 });
             self.land(&mut state);
         }
     }
 
-    fn function_left(&self, at: Moment) {
+    fn function_left(&self, at: StreamPosition) {
         FUNCTION.set(None);
         let mut state = self.state();
         state.function_over(at);
@@ -330,7 +332,7 @@ impl Probe for Checker {
         state.renew_behind(at);
     }
 
-    fn dropped(&self, at: Moment) {
+    fn dropped(&self, at: StreamPosition) {
         let mut state = self.state();
         state.signs.retain(|sign| sign.stream != at.stream || sign.sequence > at.sequence);
         if let Some(functions) = state.functions.get_mut(&at.stream) {
@@ -345,7 +347,7 @@ impl Probe for Checker {
         }
     }
 
-    fn ordered(&self, from: Moment, after: Moment) {
+    fn ordered(&self, from: StreamPosition, after: StreamPosition) {
         let mut state = self.state();
         match state.signs.contains(&from) {
             true => state.see_sign(from, &[after]),
@@ -353,14 +355,14 @@ impl Probe for Checker {
         }
     }
 
-    fn waited(&self, at: Moment) {
+    fn waited(&self, at: StreamPosition) {
         let mut state = self.state();
         if state.clocks.wait(at) {
             self.land(&mut state);
         }
     }
 
-    fn acting(&self, name: &'static str, touches: &[Touch]) {
+    fn access_started(&self, name: &'static str, touches: &[Touch]) {
         let mut state = self.state();
         let operation = self.host_operation(&mut state, name, touches);
         let host = state.clocks.host().clone();
@@ -374,12 +376,12 @@ impl Probe for Checker {
         operation.start(micros(self.start));
     }
 
-    fn acted(&self, touches: &[Touch], _is_done: bool) {
+    fn access_finished(&self, touches: &[Touch], _is_done: bool) {
         let mut state = self.state();
         state.refresh(self.guard(), touches);
     }
 
-    fn allocated(&self, place: Place, start: usize, size: usize) {
+    fn allocated(&self, place: MemoryKind, start: usize, size: usize) {
         let mut state = self.state();
         let made = self.host_operation(&mut state, "allocation", &[]);
         self.guard().set_apart(start, size);
@@ -389,14 +391,14 @@ impl Probe for Checker {
         state.allocations.insert(start, crate::state::Allocation { size, place, made, is_registered: false });
     }
 
-    fn freed(&self, _place: Place, start: usize) {
+    fn freed(&self, _place: MemoryKind, start: usize) {
         self.give_back(start);
     }
 
     fn registered(&self, start: usize, size: usize) {
         let mut state = self.state();
         let made = self.host_operation(&mut state, "registration", &[]);
-        let allocation = crate::state::Allocation { size, place: Place::Pinned, made, is_registered: true };
+        let allocation = crate::state::Allocation { size, place: MemoryKind::Pinned, made, is_registered: true };
         state.allocations.insert(start, allocation);
     }
 
@@ -429,16 +431,16 @@ impl Probe for Checker {
         }
     }
 
-    fn cleared(&self, device: u32) {
+    fn device_cleared(&self, device: u32) {
         let mut state = self.state();
         let operation = self.host_operation(&mut state, "reset", &[]);
         state.clear(device, &operation);
         state.resets.insert(operation.thread, operation);
     }
 
-    fn noted(&self, note: &Note) {
+    fn advised(&self, note: &Advisory) {
         let mut state = self.state();
-        if let Note::Viewed { address, len } = note {
+        if let Advisory::Viewed { address, len } = note {
             state.written.insert(*address, *len);
             return;
         }
@@ -446,8 +448,8 @@ impl Probe for Checker {
         state.check_note(note, &operation);
     }
 
-    fn touched(&self, address: usize, is_write: bool, code: usize) -> Reaction {
-        self.guard.get().map_or(Reaction::PassOn, |guard| guard.touched(address, is_write, thread(), code))
+    fn touched(&self, address: usize, is_write: bool, code: usize) -> FaultAction {
+        self.guard.get().map_or(FaultAction::PassOn, |guard| guard.touched(address, is_write, thread(), code))
     }
 
     fn stepped(&self) {

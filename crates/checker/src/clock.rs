@@ -4,21 +4,21 @@
 //! parties: all host threads count as one, because what they tell each other (mutexes, joins) cannot
 //! be seen here, and a checker that cries wolf is switched off.
 
-use softacl_engine::probe::Moment;
+use softacl_engine::observer::StreamPosition;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// For each stream, the newest task that comes before, in the order of the streams.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Clock(Arc<[Moment]>);
+pub(crate) struct Clock(Arc<[StreamPosition]>);
 
 impl Clock {
     fn find(&self, stream: u32) -> Result<usize, usize> {
         self.0.binary_search_by_key(&stream, |known| known.stream)
     }
 
-    pub(crate) fn covers(&self, at: Moment) -> bool {
+    pub(crate) fn covers(&self, at: StreamPosition) -> bool {
         self.find(at.stream).is_ok_and(|index| self.0[index].sequence >= at.sequence)
     }
 
@@ -35,7 +35,7 @@ impl Clock {
         true
     }
 
-    pub(crate) fn advance(&mut self, at: Moment) {
+    pub(crate) fn advance(&mut self, at: StreamPosition) {
         match self.find(at.stream) {
             Ok(index) if self.0[index].sequence >= at.sequence => {}
             Ok(index) => Arc::make_mut(&mut self.0)[index] = at,
@@ -46,8 +46,8 @@ impl Clock {
 
 /// What two clocks know together.
 #[cold]
-fn merged(one: &[Moment], other: &[Moment]) -> Arc<[Moment]> {
-    let mut all: Vec<Moment> = one.iter().chain(other).copied().collect();
+fn merged(one: &[StreamPosition], other: &[StreamPosition]) -> Arc<[StreamPosition]> {
+    let mut all: Vec<StreamPosition> = one.iter().chain(other).copied().collect();
     all.sort_unstable_by_key(|known| (known.stream, Reverse(known.sequence)));
     all.dedup_by_key(|known| known.stream);
     all.into()
@@ -91,7 +91,7 @@ impl Clocks {
 
     /// A task is submitted: it comes after what the host knows, after the tasks before it in its
     /// stream, and after what it waits for.
-    pub(crate) fn submit(&mut self, at: Moment, after: Option<Moment>) {
+    pub(crate) fn submit(&mut self, at: StreamPosition, after: Option<StreamPosition>) {
         let waited = after.map(|after| self.of(after));
         let track = self.streams.entry(at.stream).or_default();
         let mut clock = track.history.last().map(|(_, clock)| clock.clone()).unwrap_or_default();
@@ -113,7 +113,7 @@ impl Clocks {
     }
 
     /// A task and those behind it come after another moment as well.
-    pub(crate) fn order(&mut self, from: Moment, after: Moment) {
+    pub(crate) fn order(&mut self, from: StreamPosition, after: StreamPosition) {
         let earlier = self.of(after);
         let track = self.streams.entry(from.stream).or_default();
         let mut clock = track.history.last().map(|(_, clock)| clock.clone()).unwrap_or_default();
@@ -124,7 +124,7 @@ impl Clocks {
 
     /// It turns out that a task comes after other moments as well: so does everything that comes after it,
     /// in whatever stream.
-    pub(crate) fn learn(&mut self, from: Moment, after: &[Moment]) {
+    pub(crate) fn learn(&mut self, from: StreamPosition, after: &[StreamPosition]) {
         let mut earlier = Clock::default();
         for after in after {
             earlier.join(&self.of(*after));
@@ -150,7 +150,7 @@ impl Clocks {
     }
 
     /// The host knows that a stream has come this far. `false`: it knew.
-    pub(crate) fn wait(&mut self, at: Moment) -> bool {
+    pub(crate) fn wait(&mut self, at: StreamPosition) -> bool {
         if self.host.covers(at) {
             return false;
         }
@@ -167,7 +167,7 @@ impl Clocks {
 
     /// The tasks of a stream behind `done` up to `at` were thrown away: the host knows that they are over, and nothing
     /// about what they would have waited for.
-    pub(crate) fn throw_away(&mut self, at: Moment, done: u64) {
+    pub(crate) fn throw_away(&mut self, at: StreamPosition, done: u64) {
         self.version += 1;
         if let Some(track) = self.streams.get_mut(&at.stream) {
             track.history.retain(|(from, _)| *from <= done);
@@ -176,7 +176,7 @@ impl Clocks {
     }
 
     /// Everything up to and including a task, and what comes before it.
-    pub(crate) fn of(&self, at: Moment) -> Clock {
+    pub(crate) fn of(&self, at: StreamPosition) -> Clock {
         let mut clock = self.streams.get(&at.stream).map(|track| track.at(at.sequence)).unwrap_or_default();
         clock.advance(at);
         clock
@@ -187,13 +187,13 @@ impl Clocks {
 mod tests {
     use super::*;
 
-    fn m(stream: u32, sequence: u64) -> Moment {
-        Moment { stream, sequence }
+    fn m(stream: u32, sequence: u64) -> StreamPosition {
+        StreamPosition { stream, sequence }
     }
 
     impl Clocks {
         /// Submits a task and says what comes before it.
-        fn before(&mut self, at: Moment, after: Option<Moment>) -> Clock {
+        fn before(&mut self, at: StreamPosition, after: Option<StreamPosition>) -> Clock {
             self.submit(at, after);
             self.of(at)
         }

@@ -3,7 +3,7 @@
 //! Small ones are kept whole, so that differing bytes can be counted. Of large ones a hash per page is
 //! kept: it says which pages differ, and a change is missed with a chance of one in 2^64 per page.
 
-use softacl_engine::fault;
+use softacl_engine::segv;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 const PAGE: usize = 4096;
@@ -37,7 +37,7 @@ impl Print {
     pub(crate) fn take(address: usize, len: usize) -> Option<Print> {
         let kept = if len <= WHOLE {
             let mut bytes = vec![0; len];
-            fault::read_into(address, &mut bytes).then(|| Kept::Whole(bytes.into()))?
+            segv::try_read(address, &mut bytes).then(|| Kept::Whole(bytes.into()))?
         } else {
             Kept::Pages(hashes(address, len)?)
         };
@@ -81,7 +81,7 @@ fn hashes(address: usize, len: usize) -> Option<Box<[u64]>> {
     (0..len.div_ceil(PAGE))
         .map(|index| {
             let part = &mut page[..PAGE.min(len - index * PAGE)];
-            fault::read_into(address + index * PAGE, part)
+            segv::try_read(address + index * PAGE, part)
                 .then(|| BuildHasherDefault::<DefaultHasher>::default().hash_one(&*part))
         })
         .collect()

@@ -14,7 +14,7 @@
 //! looks at them again and again while a thread waits. The only file here that changes protection.
 
 use crate::{operation, place};
-use softacl_engine::probe::{Mode, Moment, Reaction, Touch, Window};
+use softacl_engine::observer::{FaultAction, Mode, StreamPosition, Touch, Window};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +50,7 @@ pub(crate) const STORE: usize = 64;
 
 thread_local! {
     /// The task as which this thread runs code of the program.
-    pub(crate) static FUNCTION: Cell<Option<Moment>> = const { Cell::new(None) };
+    pub(crate) static FUNCTION: Cell<Option<StreamPosition>> = const { Cell::new(None) };
     /// The page that is open for the one instruction that this thread executes.
     static STEPPED: Cell<Option<usize>> = const { Cell::new(None) };
 }
@@ -65,7 +65,7 @@ pub(crate) struct HostTouch {
     pub(crate) spot: place::Spot,
     pub(crate) when: Instant,
     pub(crate) thread: u32,
-    pub(crate) function: Option<Moment>,
+    pub(crate) function: Option<StreamPosition>,
     /// The function that gave the memory to the system, if one did.
     pub(crate) call: Option<&'static str>,
     /// What the page held before.
@@ -343,7 +343,7 @@ impl Guard {
     /// In a signal handler: opens the page, and notes who touched it if that counts. The interrupted code
     /// is the program's: it holds none of our locks and is not in an allocator, which keeps nothing in
     /// pinned memory.
-    pub(crate) fn touched(&self, address: usize, is_write: bool, thread: u32, code: usize) -> Reaction {
+    pub(crate) fn touched(&self, address: usize, is_write: bool, thread: u32, code: usize) -> FaultAction {
         let page = (address - self.window.start) / PAGE;
         let start = self.window.start + page * PAGE;
         let state = self.in_flight(page);
@@ -356,7 +356,7 @@ impl Guard {
         }
         if next == Some(address) {
             self.leave_open(start);
-            return Reaction::Repeat;
+            return FaultAction::Repeat;
         }
         if state != 0 && cfg!(target_arch = "x86_64") && self.steps.fetch_add(1, Ordering::Relaxed) < MAX_STEPS {
             // An access may meet two pages: the first one is closed again at the next call.
@@ -366,14 +366,14 @@ impl Guard {
             // So that steps are counted anew at the next call.
             self.has_news.store(true, Ordering::Release);
             self.open(start);
-            return Reaction::Step;
+            return FaultAction::Step;
         }
         if state == 0 {
             self.open(start);
         } else {
             self.leave_open(start);
         }
-        Reaction::Repeat
+        FaultAction::Repeat
     }
 
     /// In a signal handler: the instruction is over.

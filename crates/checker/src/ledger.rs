@@ -6,14 +6,14 @@
 
 use crate::clock::Clock;
 use crate::operation::Operation;
-use softacl_engine::probe::{Mode, Moment, Touch};
+use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// One access that may still be under way.
 #[derive(Debug, Clone)]
 struct Access {
-    at: Moment,
+    at: StreamPosition,
     by: Arc<Operation>,
 }
 
@@ -87,7 +87,7 @@ impl Ledger {
     }
 
     /// Enters an access of a task. `host` is what no longer matters.
-    pub(crate) fn enter(&mut self, touch: &Touch, at: Moment, by: &Arc<Operation>, host: &Clock) {
+    pub(crate) fn enter(&mut self, touch: &Touch, at: StreamPosition, by: &Arc<Operation>, host: &Clock) {
         let end = touch.address + touch.len;
         if touch.len == 0 {
             return;
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn overlapping_bytes_of_unordered_streams_conflict_and_others_do_not() {
         let (mut ledger, mut clocks) = (Ledger::default(), Clocks::default());
-        let (a, b) = (Moment { stream: 1, sequence: 1 }, Moment { stream: 2, sequence: 1 });
+        let (a, b) = (StreamPosition { stream: 1, sequence: 1 }, StreamPosition { stream: 2, sequence: 1 });
         let by = Arc::new(Operation::for_test(1));
         clocks.submit(a, None);
         ledger.enter(&touch(100, 50, Mode::Write), a, &by, clocks.host());
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!((found[0].address, found[0].len, found[0].earlier_mode), (140, 10, Mode::Write));
         assert!(ledger.conflicts(&touch(150, 100, Mode::Write), &clock).is_empty());
-        let later = Moment { stream: 2, sequence: 2 };
+        let later = StreamPosition { stream: 2, sequence: 2 };
         clocks.submit(later, Some(a));
         let ordered = clocks.of(later);
         assert!(ledger.conflicts(&touch(140, 100, Mode::Read), &ordered).is_empty());
@@ -216,16 +216,16 @@ mod tests {
     #[test]
     fn reads_conflict_with_writes_only_and_survive_cutting() {
         let (mut ledger, mut clocks) = (Ledger::default(), Clocks::default());
-        let a = Moment { stream: 1, sequence: 1 };
+        let a = StreamPosition { stream: 1, sequence: 1 };
         let by = Arc::new(Operation::for_test(1));
         clocks.submit(a, None);
         ledger.enter(&touch(0x1000, 64, Mode::Read), a, &by, clocks.host());
-        let b = Moment { stream: 2, sequence: 1 };
+        let b = StreamPosition { stream: 2, sequence: 1 };
         clocks.submit(b, None);
         let clock = clocks.of(b);
         assert!(ledger.conflicts(&touch(0x1000, 64, Mode::Read), &clock).is_empty());
         ledger.enter(&touch(0x1010, 16, Mode::Read), b, &by, clocks.host());
-        let c = Moment { stream: 3, sequence: 1 };
+        let c = StreamPosition { stream: 3, sequence: 1 };
         clocks.submit(c, None);
         let clock = clocks.of(c);
         let found = ledger.conflicts(&touch(0x1000, 64, Mode::Write), &clock);

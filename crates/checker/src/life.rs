@@ -3,8 +3,8 @@
 use crate::finding::Severity;
 use crate::operation::Operation;
 use crate::state::{Evidence, Found, State, Unanswered};
-use softacl_engine::Place;
-use softacl_engine::probe::Object;
+use softacl_engine::MemoryKind;
+use softacl_engine::observer::Object;
 use std::sync::Arc;
 
 /// Leaks of one kind that are told one by one.
@@ -101,7 +101,7 @@ impl State {
             };
             // A reset takes neither host memory nor events with it.
             let fix = match allocation.place {
-                Place::Device(_) => {
+                MemoryKind::Device(_) => {
                     "free it (aclrtFree), or reset the device as often as it was set (aclrtResetDevice), which releases it too"
                 }
                 _ if allocation.is_registered => "unregister it (aclrtHostUnregister)",
@@ -161,17 +161,17 @@ pub(crate) fn named(object: Object) -> (&'static str, u32) {
 mod tests {
     use crate::Checker;
     use crate::checker::Run;
-    use softacl_engine::Place;
-    use softacl_engine::probe::{Object, Probe, Window};
+    use softacl_engine::MemoryKind;
+    use softacl_engine::observer::{Object, Observer, Window};
 
     #[test]
     fn a_leak_is_told_with_what_releases_it() {
         let checker = Checker::default();
         checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
         checker.entered("aclrtMallocHost");
-        checker.allocated(Place::Pinned, 1 << 39, 64);
+        checker.allocated(MemoryKind::Pinned, 1 << 39, 64);
         checker.entered("aclrtMalloc");
-        checker.allocated(Place::Device(0), 1 << 41, 64);
+        checker.allocated(MemoryKind::Device(0), 1 << 41, 64);
         checker.entered("aclrtCreateEvent");
         checker.created(Object::Event(1));
         let findings = checker.report(Run::default()).findings;

@@ -3,7 +3,7 @@
 use crate::finding;
 use crate::place::{Names, Spot};
 use crate::witness;
-use softacl_engine::probe::{Mode, Moment, Touch};
+use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The next number. Operations that get a larger one were begun later.
@@ -20,7 +20,7 @@ pub(crate) const HOST_WRITE: &str = "write by the host";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Launch {
     /// The task that waits for the end on a stream of the program; without one a call waits.
-    pub(crate) join: Option<Moment>,
+    pub(crate) join: Option<StreamPosition>,
 }
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Operation {
     pub(crate) number: u64,
     pub(crate) name: &'static str,
     pub(crate) function: Option<&'static str>,
-    pub(crate) at: Option<Moment>,
+    pub(crate) at: Option<StreamPosition>,
     /// The launch of the graph that the task belongs to.
     pub(crate) launch: Option<Launch>,
     pub(crate) thread: u32,
@@ -65,7 +65,7 @@ impl Operation {
         number: u64,
         name: &'static str,
         function: Option<&'static str>,
-        at: Option<Moment>,
+        at: Option<StreamPosition>,
         thread: u32,
         touches: &[Touch],
         spot: Spot,
@@ -120,7 +120,7 @@ impl Operation {
     }
 
     /// The task as the program sees it: one of a graph is part of the task that runs the graph.
-    pub(crate) fn seen(&self) -> Option<Moment> {
+    pub(crate) fn seen(&self) -> Option<StreamPosition> {
         self.launch.map_or(self.at, |launch| launch.join)
     }
 
@@ -132,8 +132,8 @@ impl Operation {
     /// Who does it, in words.
     pub(crate) fn who(&self) -> String {
         match (self.seen(), self.launch.is_some()) {
-            (Some(Moment { stream, sequence }), false) => format!("task {sequence} of stream {stream}"),
-            (Some(Moment { stream, sequence }), true) => {
+            (Some(StreamPosition { stream, sequence }), false) => format!("task {sequence} of stream {stream}"),
+            (Some(StreamPosition { stream, sequence }), true) => {
                 format!("the graph launched as task {sequence} of stream {stream}")
             }
             (None, false) => format!("host thread {}", self.thread),
@@ -165,7 +165,7 @@ impl Operation {
             what: if self.launch.is_some() { format!("{}, in a run of a graph", self.what()) } else { self.what() },
             function: self.function.map(str::to_owned),
             actor: match self.seen() {
-                Some(Moment { stream, sequence }) => finding::Actor::Stream { stream, sequence },
+                Some(StreamPosition { stream, sequence }) => finding::Actor::Stream { stream, sequence },
                 None => finding::Actor::Thread { thread: self.thread },
             },
             thread: self.thread,
@@ -186,9 +186,9 @@ mod tests {
     #[test]
     fn a_task_of_a_graph_is_told_as_the_task_that_the_program_launched() {
         let mut task = Operation::for_test(1);
-        task.at = Some(Moment { stream: 3, sequence: 2 });
+        task.at = Some(StreamPosition { stream: 3, sequence: 2 });
         assert_eq!(task.who(), "task 2 of stream 3");
-        task.launch = Some(Launch { join: Some(Moment { stream: 1, sequence: 7 }) });
+        task.launch = Some(Launch { join: Some(StreamPosition { stream: 1, sequence: 7 }) });
         assert_eq!(task.who(), "the graph launched as task 7 of stream 1");
         assert_eq!(
             task.shown(Vec::new(), &mut Names::default()).actor,

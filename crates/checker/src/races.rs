@@ -8,8 +8,8 @@ use crate::ledger::Conflict;
 use crate::operation::Operation;
 use crate::state::{Evidence, Found, State};
 use crate::witness;
-use softacl_engine::Place;
-use softacl_engine::probe::{Mode, Moment, Touch};
+use softacl_engine::MemoryKind;
+use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -217,13 +217,13 @@ impl State {
         if let Some(at) = operation.at {
             // Given back by a stream, which may have waited for them.
             let clock = self.clocks.of(at);
-            let is_over = |task: Moment| clock.covers(task) || self.awaits_sign(task);
+            let is_over = |task: StreamPosition| clock.covers(task) || self.awaits_sign(task);
             conflicts.retain(|conflict| !conflict.earlier.at.is_some_and(is_over));
         }
         let Some(conflict) = conflicts.iter().max_by_key(|conflict| conflict.earlier.number) else { return };
         let tasks: HashSet<u64> = conflicts.iter().map(|conflict| conflict.earlier.number).collect();
         let (id, what) = match place {
-            Place::Device(_) => ("L3", "device memory was freed"),
+            MemoryKind::Device(_) => ("L3", "device memory was freed"),
             _ if is_registered => ("H2", "host memory was unregistered"),
             _ => ("H2", "host memory was freed"),
         };
@@ -272,7 +272,7 @@ mod tests {
     use crate::Checker;
     use crate::checker::Run;
     use crate::finding::Severity;
-    use softacl_engine::probe::{Mode, Moment, Probe, Submitted, Touch, Window};
+    use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, Touch, Window};
     use std::sync::mpsc::channel;
     use std::thread;
 
@@ -287,7 +287,7 @@ mod tests {
     }
 
     fn submit(checker: &Checker, sequence: u64) {
-        copy(checker, Moment { stream: 1, sequence }, Mode::Write);
+        copy(checker, StreamPosition { stream: 1, sequence }, Mode::Write);
     }
 
     /// Severities of S3 after one thread has submitted, and then another one that entered its call before or after.
@@ -331,12 +331,12 @@ mod tests {
         assert_eq!(two_threads(false), [Severity::Advice]);
     }
 
-    fn touch(checker: &Checker, at: Moment, mode: Mode) {
+    fn touch(checker: &Checker, at: StreamPosition, mode: Mode) {
         checker.entered(COPY);
         copy(checker, at, mode);
     }
 
-    fn copy(checker: &Checker, at: Moment, mode: Mode) {
+    fn copy(checker: &Checker, at: StreamPosition, mode: Mode) {
         let touches = [Touch { address: 1 << 41, len: 64, mode }];
         checker.submitted(&Submitted {
             at,
@@ -347,7 +347,7 @@ mod tests {
             is_host_function: false,
             after: None,
             event: None,
-            waits_for_a_sign: false,
+            is_external_wait: false,
             releases: None,
         });
     }
@@ -355,10 +355,10 @@ mod tests {
     #[test]
     fn a_task_of_a_graph_is_told_by_the_stream_that_launched_it() {
         let checker = checker();
-        checker.allocated(softacl_engine::Place::Device(0), 1 << 41, 64);
-        checker.launched(&[7], Some(Moment { stream: 1, sequence: 1 }));
-        touch(&checker, Moment { stream: 7, sequence: 2 }, Mode::Write);
-        touch(&checker, Moment { stream: 2, sequence: 1 }, Mode::Read);
+        checker.allocated(softacl_engine::MemoryKind::Device(0), 1 << 41, 64);
+        checker.launched(&[7], Some(StreamPosition { stream: 1, sequence: 1 }));
+        touch(&checker, StreamPosition { stream: 7, sequence: 2 }, Mode::Write);
+        touch(&checker, StreamPosition { stream: 2, sequence: 1 }, Mode::Read);
         let found = checker.report(Run::default()).findings.remove(0);
         assert!(found.message.contains("the graph launched as task 1 of stream 1"), "{}", found.message);
         assert!(found.fix.starts_with("record an event on stream 1 after task 1"), "{}", found.fix);
@@ -369,9 +369,9 @@ mod tests {
     fn branches_of_a_graph_are_ordered_where_it_is_captured() {
         let checker = checker();
         checker.entered("aclmdlRIExecuteAsync");
-        checker.launched(&[7, 8], Some(Moment { stream: 1, sequence: 1 }));
-        copy(&checker, Moment { stream: 7, sequence: 2 }, Mode::Write);
-        copy(&checker, Moment { stream: 8, sequence: 1 }, Mode::Write);
+        checker.launched(&[7, 8], Some(StreamPosition { stream: 1, sequence: 1 }));
+        copy(&checker, StreamPosition { stream: 7, sequence: 2 }, Mode::Write);
+        copy(&checker, StreamPosition { stream: 8, sequence: 1 }, Mode::Write);
         let found = checker.report(Run::default()).findings.remove(0);
         assert!(found.message.ends_with("no event orders the two branches of the graph"), "{}", found.message);
         assert!(found.fix.starts_with("while the graph is captured"), "{}", found.fix);
@@ -380,8 +380,8 @@ mod tests {
     #[test]
     fn memory_that_nobody_wrote_is_told_so() {
         let checker = checker();
-        checker.allocated(softacl_engine::Place::Device(0), 1 << 41, 128);
-        touch(&checker, Moment { stream: 1, sequence: 1 }, Mode::Read);
+        checker.allocated(softacl_engine::MemoryKind::Device(0), 1 << 41, 128);
+        touch(&checker, StreamPosition { stream: 1, sequence: 1 }, Mode::Read);
         let found = checker.report(Run::default()).findings.into_iter().find(|found| found.id == "U1").unwrap();
         assert!(found.message.contains("of which nothing was ever written;"), "{}", found.message);
     }

@@ -4,8 +4,8 @@
 use crate::finding::Severity;
 use crate::operation::Operation;
 use crate::state::{Allocation, Evidence, Found, State, Taken, Unanswered};
-use softacl_engine::probe::{Note, Object};
-use softacl_engine::{Error, Place};
+use softacl_engine::observer::{Advisory, Object};
+use softacl_engine::{Error, MemoryKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -146,7 +146,7 @@ impl State {
             Error::NoEvent { .. } => (objects(|object| matches!(object, Object::Event(_))), "events"),
             Error::OutOfMemory { place, .. } => {
                 let is_there = |allocation: &&Allocation| match allocation.place {
-                    Place::Device(device) => *place == format!("device {device}"),
+                    MemoryKind::Device(device) => *place == format!("device {device}"),
                     _ => place == PINNED && !allocation.is_registered,
                 };
                 let there = self.allocations.values().filter(is_there);
@@ -182,9 +182,9 @@ impl State {
     }
 
     /// Something that works and should be known about.
-    pub(crate) fn check_note(&mut self, note: &Note, operation: &Arc<Operation>) {
+    pub(crate) fn check_note(&mut self, note: &Advisory, operation: &Arc<Operation>) {
         let (id, message, fix) = match note {
-            Note::Kind { declared, source, target } => (
+            Advisory::Kind { declared, source, target } => (
                 "K1",
                 format!(
                     "the copy was declared as kind {declared} and goes from {} to {}; it was repaired silently here, a synchronous copy ignores it",
@@ -193,7 +193,7 @@ impl State {
                 ),
                 "declare the kind that the copy is, or ACL_MEMCPY_DEFAULT".to_owned(),
             ),
-            Note::Blocked { drained, waited, source, target } => (
+            Advisory::Blocked { drained, waited, source, target } => (
                 "P1",
                 format!(
                     "an asynchronous copy from {} to {} blocked: it drained {drained} tasks of its stream first, and the call took {:.1} us until the copy itself",
@@ -204,26 +204,26 @@ impl State {
                 "use pinned memory (aclrtMallocHost, or aclrtHostRegister) where the copy should be asynchronous"
                     .to_owned(),
             ),
-            Note::Capacity { declared, room } => (
+            Advisory::Capacity { declared, room } => (
                 "M2",
                 format!(
                     "destMax is {declared}, but the allocation has only {room} bytes left: the argument can never protect"
                 ),
                 "pass the bytes that are really there".to_owned(),
             ),
-            Note::TightCapacities { entries } => (
+            Advisory::TightCapacities { entries } => (
                 "B5",
                 format!(
                     "destMaxs equals sizes in all {entries} entries: the only bound check of the call can never fire"
                 ),
                 "pass the room at each destination".to_owned(),
             ),
-            Note::DefaultDevice(device) => (
+            Advisory::DefaultDevice(device) => (
                 "C3",
                 format!("a thread that never set a device used the configured default device {device}"),
                 "call aclrtSetDevice in every thread that uses a device".to_owned(),
             ),
-            Note::Viewed { .. } => return,
+            Advisory::Viewed { .. } => return,
         };
         let evidence = vec![self.evidence("the call", operation, None)];
         self.find(Found { id, severity: Severity::Advice, message, fix, count: 1, evidence });
@@ -284,7 +284,7 @@ impl State {
         let gone: Vec<(usize, usize)> = self
             .allocations
             .iter()
-            .filter(|(_, allocation)| allocation.place == Place::Device(device))
+            .filter(|(_, allocation)| allocation.place == MemoryKind::Device(device))
             .map(|(start, allocation)| (*start, allocation.size))
             .collect();
         for (start, size) in gone {
@@ -315,9 +315,9 @@ mod tests {
     use crate::checker::Run;
     use crate::finding::Finding;
     use softacl_engine::Owner;
-    use softacl_engine::probe::{Probe, Window};
+    use softacl_engine::observer::{Observer, Window};
 
-    const DEVICE: Place = Place::Device(0);
+    const DEVICE: MemoryKind = MemoryKind::Device(0);
 
     fn checker() -> Checker {
         let checker = Checker::default();
@@ -328,7 +328,7 @@ mod tests {
     fn out_of_memory(checker: &Checker) {
         checker.entered("aclrtMalloc");
         let error = Error::OutOfMemory { place: "device 0".to_owned(), asked: 64, free: 0, total: 128 };
-        checker.refused("aclrtMalloc", &error);
+        checker.call_failed("aclrtMalloc", &error);
     }
 
     fn findings(checker: &Checker, id: &str) -> Vec<Finding> {
@@ -345,13 +345,13 @@ mod tests {
         let checker = checker();
         checker.entered("aclrtMalloc");
         checker.allocated(DEVICE, 1 << 41, 32);
-        checker.allocated(Place::Device(1), 1 << 42, 4096);
+        checker.allocated(MemoryKind::Device(1), 1 << 42, 4096);
         checker.allocated(DEVICE, (1 << 41) + 4096, 96);
         out_of_memory(&checker);
         checker.entered("aclrtFree");
         checker.freed(DEVICE, 1 << 41);
         checker.entered("aclrtMemset");
-        checker.refused("aclrtMemset", &Error::Null("devPtr"));
+        checker.call_failed("aclrtMemset", &Error::Null("devPtr"));
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
         assert_eq!(found.severity, Severity::Advice);
         assert!(
@@ -366,7 +366,7 @@ mod tests {
         let checker = checker();
         out_of_memory(&checker);
         checker.entered("aclrtMemset");
-        checker.refused("aclrtMemset", &Error::Null("devPtr"));
+        checker.call_failed("aclrtMemset", &Error::Null("devPtr"));
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
         assert_eq!(found.severity, Severity::Proven);
         assert!(found.message.contains("went on without it, and aclrtMemset failed"), "{}", found.message);
@@ -378,10 +378,10 @@ mod tests {
         let checker = checker();
         checker.entered("aclrtSetDevice");
         checker.created(Object::Context(0));
-        checker.refused("aclrtGetDevice", &Error::NoContext);
-        checker.refused("aclrtGetCurrentContext", &Error::NoContext);
+        checker.call_failed("aclrtGetDevice", &Error::NoContext);
+        checker.call_failed("aclrtGetCurrentContext", &Error::NoContext);
         assert_eq!(findings(&checker, "C2"), []);
-        checker.refused("aclrtMalloc", &Error::NoContext);
+        checker.call_failed("aclrtMalloc", &Error::NoContext);
         let [found] = &findings(&checker, "C2")[..] else { panic!("one finding") };
         assert_eq!(roles(found), ["the call", "a context"]);
     }
@@ -392,7 +392,7 @@ mod tests {
         [Object::Context(0), Object::Context(1), Object::Stream(5)].into_iter().for_each(|made| checker.created(made));
         let owner = |context| Owner { context, device: 0 };
         let error = Error::OtherContext { what: "stream", stream: Some(5), theirs: owner(1), ours: Some(owner(0)) };
-        checker.refused("aclrtRecordEvent", &error);
+        checker.call_failed("aclrtRecordEvent", &error);
         let [found] = &findings(&checker, "C1")[..] else { panic!("one finding") };
         assert_eq!(roles(found), ["the call", "the stream", "its context", "the current context"]);
         assert!(found.message.contains("context 1 of device 0") && found.message.contains("context 0 of device 0"));
@@ -403,11 +403,11 @@ mod tests {
         let checker = checker();
         let free = |address| {
             checker.entered("aclrtFree");
-            checker.refused("aclrtFree", &Error::NotAStart { address, whose: String::new() });
+            checker.call_failed("aclrtFree", &Error::NotAStart { address, whose: String::new() });
         };
         checker.allocated(DEVICE, 1 << 41, 4096);
         checker.entered("aclrtResetDevice");
-        checker.cleared(0);
+        checker.device_cleared(0);
         free(1 << 41);
         let [found] = &findings(&checker, "L2")[..] else { panic!("one finding") };
         assert_eq!(roles(found), ["the call", "reset here"]);
@@ -426,7 +426,7 @@ mod tests {
         for stream in 1..std::hint::black_box(8) {
             checker.created(Object::Stream(stream));
         }
-        checker.refused("aclrtCreateStream", &Error::NoStream { device: 0, limit: 8, soc: String::new() });
+        checker.call_failed("aclrtCreateStream", &Error::NoStream { device: 0, limit: 8, soc: String::new() });
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
         assert!(found.message.ends_with("; 7 of the 8 streams that the program has there come from one place"));
     }

@@ -10,8 +10,8 @@ use crate::ledger::Ledger;
 use crate::operation::{Launch, Operation, draw_number};
 use crate::place::Spot;
 use crate::ranges::Ranges;
-use softacl_engine::probe::{Mode, Moment, Object, Touch};
-use softacl_engine::{Error, Place, lock_patiently};
+use softacl_engine::observer::{Mode, Object, StreamPosition, Touch};
+use softacl_engine::{Error, MemoryKind, lock_with_timeout};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -58,7 +58,7 @@ pub(crate) fn thread() -> u32 {
 /// A task between its submit and a wait of the host that covers it.
 #[derive(Debug)]
 pub(crate) struct Flight {
-    pub(crate) at: Moment,
+    pub(crate) at: StreamPosition,
     pub(crate) operation: Arc<Operation>,
     /// Its sources were compared with what they were at submit.
     pub(crate) is_compared: bool,
@@ -76,7 +76,7 @@ pub(crate) struct Course {
     /// In the order of their numbers.
     pub(crate) flights: VecDeque<Flight>,
     /// Tasks that the host knows to be over by what it has waited for, and that have not told it themselves.
-    pub(crate) landed: Vec<(Moment, Arc<Operation>)>,
+    pub(crate) landed: Vec<(StreamPosition, Arc<Operation>)>,
     /// The number of its newest task, and of the last one that is over.
     pub(crate) newest: u64,
     pub(crate) done: u64,
@@ -85,7 +85,7 @@ pub(crate) struct Course {
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) size: usize,
-    pub(crate) place: Place,
+    pub(crate) place: MemoryKind,
     pub(crate) made: Arc<Operation>,
     pub(crate) is_registered: bool,
 }
@@ -103,7 +103,7 @@ pub(crate) struct Before {
     pub(crate) bytes: Box<[u8]>,
     pub(crate) touch: Arc<Operation>,
     /// The host function that touched it, if one did.
-    pub(crate) function: Option<Moment>,
+    pub(crate) function: Option<StreamPosition>,
 }
 
 /// A call that was refused, and that the program may not have noticed.
@@ -152,7 +152,7 @@ impl Findings {
 
     /// The same at the end of the process. `None`: the list is held for good too.
     pub(crate) fn last(&self) -> Option<MutexGuard<'_, Vec<Found>>> {
-        lock_patiently(&self.0)
+        lock_with_timeout(&self.0)
     }
 }
 
@@ -167,14 +167,14 @@ pub(crate) struct State {
     /// Sources in registered memory of all that is in flight.
     pub(crate) printed: usize,
     /// Waits for a sign that has not been seen: whatever the program does now may come before it.
-    pub(crate) signs: Vec<Moment>,
+    pub(crate) signs: Vec<StreamPosition>,
     /// By stream, host functions that are queued or run: each may wait for any thread, and may let any thread go on.
     pub(crate) functions: BTreeMap<u32, BTreeSet<u64>>,
     /// By page, oldest first.
     pub(crate) before: HashMap<usize, Vec<Before>>,
     pub(crate) objects: HashMap<Object, Arc<Operation>>,
     /// Tasks that record an event or wait for it.
-    pub(crate) event_uses: BTreeMap<u32, Vec<Moment>>,
+    pub(crate) event_uses: BTreeMap<u32, Vec<StreamPosition>>,
     /// Streams of runs of graphs, which the program does not see, and the newest launch of each.
     pub(crate) launches: HashMap<u32, Launch>,
     /// Objects that a reset took away, and the reset.
@@ -199,7 +199,7 @@ pub(crate) struct State {
 
 impl Course {
     /// A task is over: what it was.
-    pub(crate) fn finish(&mut self, at: Moment) -> Option<Arc<Operation>> {
+    pub(crate) fn finish(&mut self, at: StreamPosition) -> Option<Arc<Operation>> {
         self.done = at.sequence;
         if let Some(flight) = self.flight(at) {
             return Some(Arc::clone(&flight.operation));
@@ -208,7 +208,7 @@ impl Course {
         Some(self.landed.swap_remove(index).1)
     }
 
-    fn flight(&mut self, at: Moment) -> Option<&mut Flight> {
+    fn flight(&mut self, at: StreamPosition) -> Option<&mut Flight> {
         let index = self.flights.partition_point(|flight| flight.at.sequence < at.sequence);
         self.flights.get_mut(index).filter(|flight| flight.at == at)
     }
@@ -217,7 +217,7 @@ impl Course {
 /// What an operation is made from.
 pub(crate) struct Facts<'a> {
     pub(crate) name: &'static str,
-    pub(crate) at: Option<Moment>,
+    pub(crate) at: Option<StreamPosition>,
     pub(crate) touches: &'a [Touch],
 }
 
@@ -336,17 +336,17 @@ impl State {
     }
 
     /// A task in flight.
-    pub(crate) fn flight(&mut self, at: Moment) -> Option<&mut Flight> {
+    pub(crate) fn flight(&mut self, at: StreamPosition) -> Option<&mut Flight> {
         self.courses.get_mut(&at.stream)?.flight(at)
     }
 
     /// The number of the newest task of a stream that has a task.
-    pub(crate) fn newest(&self, at: Moment) -> u64 {
+    pub(crate) fn newest(&self, at: StreamPosition) -> u64 {
         self.courses.get(&at.stream).map_or(at.sequence, |course| course.newest)
     }
 
     /// Whether a task waits for a sign that has not been seen: it may come after what happens now.
-    pub(crate) fn awaits_sign(&self, at: Moment) -> bool {
+    pub(crate) fn awaits_sign(&self, at: StreamPosition) -> bool {
         !self.signs.is_empty() && {
             let clock = self.clocks.of(at);
             self.signs.iter().any(|sign| clock.covers(*sign))
@@ -354,16 +354,17 @@ impl State {
     }
 
     /// Whether a task comes after a host function that is not over: what any thread does now may come before it.
-    pub(crate) fn awaits_function(&self, at: Moment) -> bool {
+    pub(crate) fn awaits_function(&self, at: StreamPosition) -> bool {
         !self.functions.is_empty() && {
             let clock = self.clocks.of(at);
-            let first =
-                |(stream, all): (&u32, &BTreeSet<u64>)| Some(Moment { stream: *stream, sequence: *all.first()? });
+            let first = |(stream, all): (&u32, &BTreeSet<u64>)| {
+                Some(StreamPosition { stream: *stream, sequence: *all.first()? })
+            };
             self.functions.iter().filter_map(first).any(|function| clock.covers(function))
         }
     }
 
-    pub(crate) fn function_over(&mut self, at: Moment) {
+    pub(crate) fn function_over(&mut self, at: StreamPosition) {
         if let Some(all) = self.functions.get_mut(&at.stream) {
             all.remove(&at.sequence);
             if all.is_empty() {
@@ -373,25 +374,25 @@ impl State {
     }
 
     /// A wait for a sign is over. Whoever gave it had come no further than what is over by now.
-    pub(crate) fn see_sign_at_last(&mut self, at: Moment) {
+    pub(crate) fn see_sign_at_last(&mut self, at: StreamPosition) {
         if self.signs.contains(&at) {
             let others = self.courses.iter().filter(|(stream, course)| **stream != at.stream && course.done > 0);
-            let done: Vec<Moment> =
-                others.map(|(stream, course)| Moment { stream: *stream, sequence: course.done }).collect();
+            let done: Vec<StreamPosition> =
+                others.map(|(stream, course)| StreamPosition { stream: *stream, sequence: course.done }).collect();
             self.see_sign(at, &done);
         }
     }
 
     /// It is known who gives a sign. What the program did until now to memory of the tasks behind the wait was
     /// its right.
-    pub(crate) fn see_sign(&mut self, at: Moment, after: &[Moment]) {
+    pub(crate) fn see_sign(&mut self, at: StreamPosition, after: &[StreamPosition]) {
         self.signs.retain(|sign| *sign != at);
         self.clocks.learn(at, after);
         self.renew_behind(at);
     }
 
     /// Whatever has happened to sources of tasks behind this one was right: what they hold now is the measure.
-    pub(crate) fn renew_behind(&mut self, at: Moment) {
+    pub(crate) fn renew_behind(&mut self, at: StreamPosition) {
         let number = draw_number();
         for flight in self.courses.values_mut().flat_map(|course| &mut course.flights) {
             if self.clocks.of(flight.at).covers(at) {

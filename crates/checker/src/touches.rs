@@ -5,7 +5,7 @@ use crate::fingerprint::{self, Difference, Print};
 use crate::guard::{Guard, HostTouch, PAGE, STORE};
 use crate::operation::{HOST_READ, HOST_WRITE, Operation, draw_number};
 use crate::state::{Before, Evidence, Facts, Flight, Found, State};
-use softacl_engine::probe::{Mode, Moment, Touch};
+use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -39,7 +39,7 @@ impl State {
     /// Ranges of tasks in flight that contain an address. A host function may touch what comes before
     /// it and what comes after it; anybody may touch what waits for a sign or for a host function, which may have
     /// handed the memory to whoever touches it.
-    fn hits(&self, address: usize, function: Option<Moment>) -> Vec<(Arc<Operation>, Touch)> {
+    fn hits(&self, address: usize, function: Option<StreamPosition>) -> Vec<(Arc<Operation>, Touch)> {
         let inside = |touch: &&Touch| address.wrapping_sub(touch.address) < touch.len;
         let allowed = |flight: &Flight| {
             !function.is_some_and(|at| self.are_ordered(at, flight.at))
@@ -78,7 +78,7 @@ impl State {
     }
 
     /// A task in flight starts: compares its sources with what they were when it was submitted.
-    pub(crate) fn compare_sources_at(&mut self, guard: &Guard, at: Moment) {
+    pub(crate) fn compare_sources_at(&mut self, guard: &Guard, at: StreamPosition) {
         let Some(flight) = self.flight(at) else { return };
         if std::mem::replace(&mut flight.is_compared, true) {
             return;
@@ -167,14 +167,14 @@ impl State {
     }
 
     /// Whether one of two tasks comes after the other.
-    fn are_ordered(&self, one: Moment, other: Moment) -> bool {
+    fn are_ordered(&self, one: StreamPosition, other: StreamPosition) -> bool {
         self.clocks.of(one).covers(other) || self.clocks.of(other).covers(one)
     }
 
     /// Touches of a page that count for a copy, oldest first. A host function may touch what comes before it and after it.
     fn touches_of(&self, copy: &Operation, page: usize, since: u64) -> impl Iterator<Item = &Before> {
         let at = copy.at;
-        let is_ordered = move |function: Moment| at.is_some_and(|at| self.are_ordered(function, at));
+        let is_ordered = move |function: StreamPosition| at.is_some_and(|at| self.are_ordered(function, at));
         let touched = self.before.get(&page).into_iter().flatten();
         touched.filter(move |before| before.touch.number > since && !before.function.is_some_and(is_ordered))
     }

@@ -1,7 +1,7 @@
 //! Contexts and devices: what streams belong to and what threads have current.
 
 use crate::error::{Error, Result, fail};
-use crate::handle::{Key, Kind};
+use crate::handle::{HandleKind, Key};
 use crate::host::HostThread;
 use crate::stream::StreamKey;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering, lock};
@@ -29,7 +29,7 @@ pub(crate) struct ContextState {
     pub(crate) streams: Vec<StreamKey>,
 }
 
-impl Kind for Context {
+impl HandleKind for Context {
     const NUMBER: u8 = 3;
 }
 
@@ -85,27 +85,27 @@ pub(crate) struct Device {
     /// Bit n: this device may access device n.
     pub(crate) peers: AtomicU64,
     /// What makes calls on this device special; see [`Condition`]. 0 for nothing.
-    pub(crate) condition: AtomicU8,
+    pub(crate) flags: AtomicU8,
 }
 
 impl Device {
     /// A device; `is_watched` by fault rules or not.
     pub(crate) fn new(is_watched: bool) -> Device {
-        let condition = if is_watched { Condition::WATCHED } else { 0 };
-        Device { condition: AtomicU8::new(condition), ..Device::default() }
+        let condition = if is_watched { DeviceFlags::HAS_FAULT_RULES } else { 0 };
+        Device { flags: AtomicU8::new(condition), ..Device::default() }
     }
 }
 
 /// Bits of a device's condition. One load tells ordinary calls that there is none.
-pub(crate) struct Condition;
+pub(crate) struct DeviceFlags;
 
-impl Condition {
+impl DeviceFlags {
     /// Its tasks are being aborted.
     pub(crate) const ABORTING: u8 = 1;
     /// It does not answer until it is reset.
     pub(crate) const LOST: u8 = 2;
     /// Fault rules look at its tasks.
-    pub(crate) const WATCHED: u8 = 4;
+    pub(crate) const HAS_FAULT_RULES: u8 = 4;
 }
 
 /// The default context of a device and how often it was set.

@@ -15,7 +15,7 @@ pub enum Layer {
     Arguments,
     Runtime,
     /// A refusal of the runtime layer that leaves the last-error cell alone.
-    RuntimeSilent,
+    RuntimeWithoutLastError,
 }
 
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum Error {
     #[error("the copy has {count} bytes but the destination was declared to hold {capacity} (destMax)")]
     Capacity { count: usize, capacity: usize },
     #[error("{0}")]
-    Range(RangeFault),
+    Range(OutOfBounds),
     #[error(
         "{side} address {address:#x} is in the memory of device {device} but belongs to no live allocation; was it freed?"
     )]
@@ -267,7 +267,7 @@ impl Error {
             Error::Null(_) | Error::Argument(_) | Error::PeerFlags(_) | Error::Internal(_) => Layer::Arguments,
             // Codes of the argument layer come before those of the runtime (specification 4.6).
             Error::Injected { code: ..107_000, .. } => Layer::Arguments,
-            Error::HostToHost => Layer::RuntimeSilent,
+            Error::HostToHost => Layer::RuntimeWithoutLastError,
             _ => Layer::Runtime,
         }
     }
@@ -288,7 +288,7 @@ impl fmt::Display for Owner {
 
 /// A range that leaves its allocation, told so that the mistake can be seen.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RangeFault {
+pub struct OutOfBounds {
     pub side: &'static str,
     pub place: String,
     pub address: usize,
@@ -297,7 +297,7 @@ pub struct RangeFault {
     pub size: usize,
 }
 
-impl fmt::Display for RangeFault {
+impl fmt::Display for OutOfBounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let offset = self.address - self.start;
         write!(

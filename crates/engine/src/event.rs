@@ -6,8 +6,8 @@
 //! Lock order: an event's state may be taken while the lane of a stream is held, never the other way
 //! round.
 
-use crate::graph::{CapturedRecord, Signal};
-use crate::handle::{Key, Kind};
+use crate::graph::{CapturedRecord, GraphEvent};
+use crate::handle::{HandleKind, Key};
 use crate::memory::shared::SharedCounters;
 use crate::stream::StreamPoint;
 use crate::sync::{AtomicU32, Mutex};
@@ -97,15 +97,15 @@ pub(crate) struct EventState {
     /// The newest record was captured: it belongs to a graph.
     pub(crate) captured: Option<CapturedRecord>,
     /// For an event that graphs share.
-    pub(crate) signal: Option<Arc<Signal>>,
+    pub(crate) signal: Option<Arc<GraphEvent>>,
     /// Records of all processes, for an event that others can open.
     pub(crate) shared: Option<Arc<SharedCounters>>,
     /// The newest of them that this process made, and where.
     pub(crate) own_record: Option<(u64, StreamPoint)>,
     /// Streams that wait for the next record, and where they look for it.
-    pub(crate) expecting: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>,
+    pub(crate) waiting_for_next: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>,
 }
 
-impl Kind for Event {
+impl HandleKind for Event {
     const NUMBER: u8 = 2;
 }

@@ -17,7 +17,7 @@ pub struct Exception {
 }
 
 /// Failures that are kept until they are told; later ones are not.
-const KEPT: usize = 1024;
+const MAX_EXCEPTIONS: usize = 1024;
 
 #[derive(Default)]
 pub(crate) struct Exceptions {
@@ -27,7 +27,7 @@ pub(crate) struct Exceptions {
 
 impl Machine {
     /// Whether failures of tasks are kept from now on.
-    pub fn want_exceptions(&self, wanted: bool) {
+    pub fn set_exception_capture(&self, wanted: bool) {
         self.exceptions.is_wanted.store(wanted, Ordering::Relaxed);
     }
 
@@ -36,12 +36,12 @@ impl Machine {
         std::mem::take(&mut *lock(&self.exceptions.waiting))
     }
 
-    pub(crate) fn note_exception(&self, at: StreamPoint, code: i32) {
+    pub(crate) fn record_exception(&self, at: StreamPoint, code: i32) {
         if !self.exceptions.is_wanted.load(Ordering::Relaxed) {
             return;
         }
         let mut waiting = lock(&self.exceptions.waiting);
-        if waiting.len() < KEPT {
+        if waiting.len() < MAX_EXCEPTIONS {
             let device = self.streams.slot(at.stream).device();
             waiting.push(Exception { task: at.sequence, stream: at.stream.index() as u32, device, code });
         }

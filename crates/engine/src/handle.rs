@@ -23,7 +23,7 @@ const CHUNKS: usize = if cfg!(loom) { 2 } else { (1 << INDEX_BITS) / CHUNK };
 const MARK: u64 = 0x5ac1 << 48;
 
 /// What a table holds. The number keeps handles of different kinds apart.
-pub trait Kind {
+pub trait HandleKind {
     const NUMBER: u8;
 }
 
@@ -48,7 +48,7 @@ impl<T> fmt::Debug for Key<T> {
     }
 }
 
-impl<T: Kind> Key<T> {
+impl<T: HandleKind> Key<T> {
     fn new(index: usize, generation: u32) -> Self {
         let raw = MARK
             | u64::from(T::NUMBER) << (INDEX_BITS + GENERATION_BITS)
@@ -91,7 +91,7 @@ pub(crate) struct Slot<T> {
     pub(crate) value: T,
 }
 
-impl<T: Kind> Slot<T> {
+impl<T: HandleKind> Slot<T> {
     /// Whether the value is the one that the key was made for.
     #[inline]
     pub(crate) fn holds(&self, key: Key<T>) -> bool {
@@ -115,7 +115,7 @@ pub struct Slots<T> {
     vacant: Mutex<Vacant>,
 }
 
-impl<T: Kind + Default> Default for Slots<T> {
+impl<T: HandleKind + Default> Default for Slots<T> {
     fn default() -> Self {
         Slots {
             chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect(),
@@ -124,7 +124,7 @@ impl<T: Kind + Default> Default for Slots<T> {
     }
 }
 
-impl<T: Kind + Default> Slots<T> {
+impl<T: HandleKind + Default> Slots<T> {
     /// Takes a slot, lets `prepare` set its value up, and makes it live. `None` when the table is full.
     pub fn insert(&self, prepare: impl FnOnce(&T, Key<T>)) -> Option<Key<T>> {
         let mut vacant = lock(&self.vacant);
@@ -216,12 +216,12 @@ mod tests {
 
     #[derive(Default)]
     struct Thing;
-    impl Kind for Thing {
+    impl HandleKind for Thing {
         const NUMBER: u8 = 3;
     }
     #[derive(Default)]
     struct Other;
-    impl Kind for Other {
+    impl HandleKind for Other {
         const NUMBER: u8 = 4;
     }
 

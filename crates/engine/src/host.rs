@@ -7,7 +7,7 @@
 use crate::error::{Error, Result, fail};
 use crate::inbox::Inbox;
 use crate::machine::Machine;
-use crate::probe::Moment;
+use crate::observer::StreamPosition;
 use crate::stream::StreamKey;
 use crate::sync::{Mutex, lock, mpsc};
 use std::collections::HashMap;
@@ -48,7 +48,7 @@ struct Posted {
 impl Posted {
     fn run(self, machine: &Machine) {
         let (stream, sequence) = self.at;
-        let at = Moment { stream: stream.index() as u32, sequence };
+        let at = StreamPosition { stream: stream.index() as u32, sequence };
         if let Some(probe) = machine.probe() {
             probe.function_entered(at);
         }
@@ -141,10 +141,10 @@ impl Subscriptions {
     }
 
     /// Takes back calls of a stream that no thread has begun: its work was dropped, and the thread may never ask.
-    pub(crate) fn withdraw(&self, machine: &Machine, stream: StreamKey) {
+    pub(crate) fn cancel(&self, machine: &Machine, stream: StreamKey) {
         let inboxes: Vec<Arc<Inbox<Posted>>> = lock(&self.inboxes).values().cloned().collect();
         for inbox in inboxes {
-            let withdrawn = inbox.withdraw(|posted| posted.at.0 == stream);
+            let withdrawn = inbox.remove_if(|posted| posted.at.0 == stream);
             for posted in withdrawn.iter().filter(|posted| posted.holds_stream) {
                 machine.finish_held(stream, posted.at.1);
             }

@@ -3,7 +3,7 @@
 //! Whatever is put in is either fetched or handed to whoever closes, or is refused; nothing is lost between them. What the things are is not
 //! known here.
 
-use crate::stream::bell::Bell;
+use crate::stream::wait_queue::WaitQueue;
 use crate::sync::{Mutex, lock};
 use std::collections::VecDeque;
 #[cfg(not(loom))]
@@ -12,12 +12,12 @@ use std::time::Instant;
 pub(crate) struct Inbox<T> {
     /// None: closed, nothing comes in any more.
     items: Mutex<Option<VecDeque<T>>>,
-    bell: Bell,
+    bell: WaitQueue,
 }
 
 impl<T> Default for Inbox<T> {
     fn default() -> Self {
-        Inbox { items: Mutex::new(Some(VecDeque::new())), bell: Bell::default() }
+        Inbox { items: Mutex::new(Some(VecDeque::new())), bell: WaitQueue::default() }
     }
 }
 
@@ -25,7 +25,7 @@ impl<T> Inbox<T> {
     /// `false` when it is closed; then the item is gone.
     pub(crate) fn put(&self, item: T) -> bool {
         let is_open = lock(&self.items).as_mut().map(|items| items.push_back(item)).is_some();
-        self.bell.ring();
+        self.bell.wake_all();
         is_open
     }
 
@@ -36,13 +36,13 @@ impl<T> Inbox<T> {
     /// What nobody has fetched. Whoever waits learns that nothing will come.
     pub(crate) fn close(&self) -> VecDeque<T> {
         let left = lock(&self.items).take();
-        self.bell.ring();
+        self.bell.wake_all();
         left.unwrap_or_default()
     }
 
     /// Takes out what nobody has fetched and `is_unwanted`.
     #[cfg(not(loom))]
-    pub(crate) fn withdraw(&self, is_unwanted: impl Fn(&T) -> bool) -> VecDeque<T> {
+    pub(crate) fn remove_if(&self, is_unwanted: impl Fn(&T) -> bool) -> VecDeque<T> {
         let mut items = lock(&self.items);
         let Some(items) = items.as_mut() else { return VecDeque::new() };
         let (withdrawn, kept) = items.drain(..).partition(is_unwanted);
@@ -58,15 +58,15 @@ impl<T> Inbox<T> {
     /// Sleeps until something is there or nothing will come; `false` when `deadline` came first.
     #[cfg(not(loom))]
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> bool {
-        self.bell.sleep_until(deadline, || self.has_news())
+        self.bell.wait_until(deadline, || self.is_ready())
     }
 
     #[cfg(loom)]
     pub(crate) fn wait(&self) {
-        self.bell.sleep(|| self.has_news());
+        self.bell.sleep(|| self.is_ready());
     }
 
-    fn has_news(&self) -> bool {
+    fn is_ready(&self) -> bool {
         lock(&self.items).as_ref().is_none_or(|items| !items.is_empty())
     }
 }

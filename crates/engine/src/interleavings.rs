@@ -2,23 +2,23 @@
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p softacl-engine --release --lib`.
 
-use crate::handle::{Kind, Slots};
+use crate::allocation_record::AllocationRecord;
+use crate::graph_event::GraphEvent;
+use crate::handle::{HandleKind, Slots};
 use crate::inbox::Inbox;
-use crate::record::Record;
-use crate::shares::Shares;
-use crate::signal::Signal;
-use crate::stream::awaited::Awaited;
-use crate::stream::bell::Bell;
 use crate::stream::completion::Completion;
 use crate::stream::failure::FirstFailure;
 use crate::stream::lane::Readiness;
-use crate::stream::track::Track;
+use crate::stream::shared_lane::SharedLane;
+use crate::stream::wait_queue::WaitQueue;
+use crate::stream::waiter_list::WaiterList;
 use crate::sync::{AtomicBool, AtomicU32, Ordering, lock};
+use crate::work_units::WorkUnits;
 use loom::sync::Arc;
 use loom::thread;
 
 #[test]
-fn a_sleeper_is_always_woken() {
+fn parked_thread_is_always_woken() {
     loom::model(|| {
         let completion = Arc::new(Completion::default());
         let publisher = {
@@ -35,7 +35,7 @@ fn a_sleeper_is_always_woken() {
 }
 
 #[test]
-fn what_a_task_wrote_is_visible_behind_its_completion() {
+fn task_writes_are_visible_after_completion() {
     loom::model(|| {
         let shared = Arc::new((Completion::default(), loom::cell::UnsafeCell::new(0)));
         let writer = {
@@ -55,23 +55,23 @@ fn what_a_task_wrote_is_visible_behind_its_completion() {
 }
 
 #[test]
-fn a_ring_for_one_is_not_lost() {
+fn wake_one_is_not_lost() {
     loom::model(|| {
-        let shared = Arc::new((Bell::default(), AtomicU32::new(0)));
+        let shared = Arc::new((WaitQueue::default(), AtomicU32::new(0)));
         let sleeper = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.0.sleep(|| shared.1.load(Ordering::Acquire) > 0))
         };
         shared.1.store(1, Ordering::Release);
-        shared.0.ring_one();
+        shared.0.wake_one();
         sleeper.join().unwrap();
     });
 }
 
 #[test]
-fn a_watcher_is_told_or_sees_for_itself() {
+fn watcher_is_collected_or_sees_completion() {
     loom::model(|| {
-        let track = Arc::new(Track::<&str, u32>::default());
+        let track = Arc::new(SharedLane::<&str, u32>::default());
         lock(&track.lane).push("task");
         lock(&track.lane).claim(|_| Readiness::Ready).unwrap();
         let finisher = {
@@ -85,9 +85,9 @@ fn a_watcher_is_told_or_sees_for_itself() {
 }
 
 #[test]
-fn two_executors_never_run_the_same_task_or_two_at_once() {
+fn lane_has_one_executor_at_a_time() {
     loom::model(|| {
-        let track = Arc::new(Track::<u32, u32>::default());
+        let track = Arc::new(SharedLane::<u32, u32>::default());
         let running = Arc::new(AtomicU32::new(0));
         lock(&track.lane).push(1);
         lock(&track.lane).push(2);
@@ -117,9 +117,9 @@ fn two_executors_never_run_the_same_task_or_two_at_once() {
 }
 
 #[test]
-fn dropping_what_is_pending_finishes_everything() {
+fn dropping_pending_tasks_completes_them() {
     loom::model(|| {
-        let track = Arc::new(Track::<u32, u32>::default());
+        let track = Arc::new(SharedLane::<u32, u32>::default());
         lock(&track.lane).push(1);
         lock(&track.lane).claim(|_| Readiness::Ready).unwrap();
         lock(&track.lane).push(2);
@@ -137,9 +137,9 @@ fn dropping_what_is_pending_finishes_everything() {
 }
 
 #[test]
-fn what_an_executor_takes_out_is_run_or_dropped_and_never_lost() {
+fn claimed_tasks_run_or_are_dropped() {
     loom::model(|| {
-        let track = Arc::new(Track::<u32, u32>::default());
+        let track = Arc::new(SharedLane::<u32, u32>::default());
         (1..=3).for_each(|task| drop(lock(&track.lane).push(task)));
         let executor = {
             let track = Arc::clone(&track);
@@ -169,12 +169,12 @@ fn what_an_executor_takes_out_is_run_or_dropped_and_never_lost() {
 #[derive(Default)]
 struct Thing;
 
-impl Kind for Thing {
+impl HandleKind for Thing {
     const NUMBER: u8 = 1;
 }
 
 #[test]
-fn a_handle_is_ended_once_and_never_found_afterwards() {
+fn removed_handle_is_never_found_again() {
     loom::model(|| {
         let slots = Arc::new(Slots::<Thing>::default());
         let key = slots.insert(|_, _| {}).unwrap();
@@ -193,10 +193,10 @@ fn a_handle_is_ended_once_and_never_found_afterwards() {
 
 /// Three units and two threads: each is done once, the one that waits sees what the other did, and is woken.
 #[test]
-fn shared_units_are_done_once_and_seen_by_who_waits() {
+fn shared_units_is_complete_once_and_seen_by_who_waits() {
     loom::model(|| {
-        let shared = Arc::new((Shares::new(3), [0; 3].map(loom::cell::UnsafeCell::new)));
-        let work = |shared: &(Shares, [loom::cell::UnsafeCell<u32>; 3])| {
+        let shared = Arc::new((WorkUnits::new(3), [0; 3].map(loom::cell::UnsafeCell::new)));
+        let work = |shared: &(WorkUnits, [loom::cell::UnsafeCell<u32>; 3])| {
             while shared.0.take(|unit| {
                 // SAFETY: a unit is one thread's; loom checks that.
                 shared.1[unit].with_mut(|bytes| unsafe { *bytes += 1 });
@@ -213,30 +213,30 @@ fn shared_units_are_done_once_and_seen_by_who_waits() {
             // SAFETY: all units are done; loom checks that.
             assert_eq!(unit.with(|bytes| unsafe { *bytes }), 1);
         }
-        assert!(!shared.0.have_failed());
+        assert!(!shared.0.has_failed());
         helper.join().unwrap();
     });
 }
 
 /// A unit that fails ends the work for everybody, and nobody waits for units that were never taken.
 #[test]
-fn a_failed_unit_ends_the_work() {
+fn failed_unit_ends_the_job() {
     loom::model(|| {
-        let shared = Arc::new(Shares::new(3));
+        let shared = Arc::new(WorkUnits::new(3));
         let helper = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || while shared.take(|unit| unit != 0) {})
         };
         while shared.take(|unit| unit != 0) {}
         shared.wait();
-        assert!(shared.have_failed());
+        assert!(shared.has_failed());
         helper.join().unwrap();
     });
 }
 
 /// What is put in while somebody closes is refused, or is among what he gets.
 #[test]
-fn an_inbox_that_closes_loses_nothing() {
+fn closing_an_inbox_loses_no_item() {
     loom::model(|| {
         let inbox = Arc::new(Inbox::default());
         let writer = {
@@ -250,7 +250,7 @@ fn an_inbox_that_closes_loses_nothing() {
 
 /// A thread that waits for something is woken by it, or by the end.
 #[test]
-fn who_waits_at_an_inbox_is_woken() {
+fn inbox_waiter_is_woken_by_push_or_close() {
     for is_closed in [false, true] {
         loom::model(move || {
             let inbox = Arc::new(Inbox::default());
@@ -272,29 +272,29 @@ fn who_waits_at_an_inbox_is_woken() {
 
 /// A thread that sleeps for a stream is called when there is a job, or sees it; or its task is finished.
 #[test]
-fn a_dozing_thread_is_called_for_help() {
+fn parked_waiter_is_woken_for_a_job() {
     loom::model(|| {
-        let shared = Arc::new((Awaited::<u32>::default(), Completion::default(), AtomicBool::new(false)));
+        let shared = Arc::new((WaiterList::<u32>::default(), Completion::default(), AtomicBool::new(false)));
         let sleeper = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
-                shared.0.doze(7, || shared.1.sleep_unless(1, || shared.2.load(Ordering::Acquire)));
+                shared.0.park(7, || shared.1.sleep_unless(1, || shared.2.load(Ordering::Acquire)));
             })
         };
         shared.2.store(true, Ordering::Release);
-        shared.0.call(|_| &shared.1);
+        shared.0.wake_all(|_| &shared.1);
         sleeper.join().unwrap();
     });
 }
 
 /// A task fails while another thread asks: the failure is told once, now or later.
 #[test]
-fn a_failure_is_told_now_or_later() {
+fn failure_is_returned_exactly_once() {
     loom::model(|| {
         let first = Arc::new(FirstFailure::<u32>::default());
         let failing = {
             let first = Arc::clone(&first);
-            thread::spawn(move || first.note(1))
+            thread::spawn(move || first.record(1))
         };
         let asked = first.take();
         failing.join().unwrap();
@@ -306,14 +306,14 @@ fn a_failure_is_told_now_or_later() {
 /// Two tasks fail while a third thread asks: each failure that is told was the first since the last question, none
 /// is told twice.
 #[test]
-fn a_failure_is_told_once_and_never_lost() {
+fn failure_is_never_lost_or_duplicated() {
     loom::model(|| {
         let first = Arc::new(FirstFailure::<u32>::default());
         let failing = {
             let first = Arc::clone(&first);
             thread::spawn(move || {
-                first.note(1);
-                first.note(2);
+                first.record(1);
+                first.record(2);
             })
         };
         let asked = first.take();
@@ -321,21 +321,21 @@ fn a_failure_is_told_once_and_never_lost() {
         let left = first.take();
         // The second is forgotten when it came before the first was told, as it should be.
         assert!(matches!((asked, left), (None, Some(1)) | (Some(1), Some(2) | None)), "{asked:?} {left:?}");
-        assert!(first.take().is_none() && !first.is_there());
+        assert!(first.take().is_none() && !first.is_set());
     });
 }
 
 /// A stream that is about to wait for a signal sees it or is listed by who raises it.
 #[test]
-fn a_signal_is_seen_or_told() {
+fn graph_event_is_seen_or_wakes() {
     loom::model(|| {
-        let signal = Arc::new(Signal::default());
+        let signal = Arc::new(GraphEvent::default());
         let raiser = {
             let signal = Arc::clone(&signal);
-            thread::spawn(move || signal.raise())
+            thread::spawn(move || signal.set())
         };
         signal.watch(5);
-        let seen = signal.is_up();
+        let seen = signal.is_set();
         let told = raiser.join().unwrap();
         assert!(seen || told == [5]);
     });
@@ -343,9 +343,9 @@ fn a_signal_is_seen_or_told() {
 
 /// A record is read while its allocation ends and another one takes its place: what is read was true of one of them.
 #[test]
-fn bounds_are_those_of_one_life() {
+fn allocation_bounds_are_never_torn() {
     loom::model(|| {
-        let record = Arc::new(Record::default());
+        let record = Arc::new(AllocationRecord::default());
         record.place(1000);
         record.open(10);
         let heap = {

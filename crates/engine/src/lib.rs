@@ -20,6 +20,9 @@
 // loom explores the primitives alone; what only the rest uses looks unused to it.
 #![cfg_attr(loom, allow(dead_code))]
 
+#[cfg(loom)]
+#[path = "memory/allocation_record.rs"]
+mod allocation_record;
 #[cfg(not(loom))]
 mod bytes;
 #[cfg(not(loom))]
@@ -29,17 +32,18 @@ mod context;
 #[cfg(not(loom))]
 mod copy;
 #[cfg(not(loom))]
-mod drive;
-#[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
 mod event;
 #[cfg(not(loom))]
 mod exception;
 #[cfg(not(loom))]
-pub mod fault;
+mod executor;
 #[cfg(not(loom))]
 mod graph;
+#[cfg(loom)]
+#[path = "graph/graph_event.rs"]
+mod graph_event;
 pub mod handle;
 #[cfg(not(loom))]
 mod host;
@@ -53,16 +57,9 @@ mod memory;
 #[cfg(not(loom))]
 mod notify;
 #[cfg(not(loom))]
-mod patience;
+pub mod observer;
 #[cfg(not(loom))]
-pub mod probe;
-#[cfg(loom)]
-#[path = "memory/record.rs"]
-mod record;
-mod shares;
-#[cfg(loom)]
-#[path = "graph/signal.rs"]
-mod signal;
+pub mod segv;
 mod stream;
 mod sync;
 #[cfg(not(loom))]
@@ -71,6 +68,9 @@ pub mod system;
 mod task;
 #[cfg(not(loom))]
 mod thread;
+#[cfg(not(loom))]
+mod timed_lock;
+mod work_units;
 
 #[cfg(all(test, loom))]
 mod interleavings;
@@ -78,7 +78,7 @@ mod interleavings;
 #[cfg(not(loom))]
 pub use {
     bytes::convert::Scalar,
-    bytes::reduce::{Element, Operation, float_to_half, half_to_float},
+    bytes::reduce::{Element, ReduceOp, float_to_half, half_to_float},
     calls::{AccessGrant, Caller, DeviceUsage, EventStatus, PeerStatus, PhysicalRequest},
     context::ContextKey,
     copy::{
@@ -86,21 +86,21 @@ pub use {
         FillRequest, Location, OffsetRequest, PlaneRequest, RearrangeRequest, ReduceRequest, TensorSource, TensorView,
         WordFillRequest, kinds,
     },
-    drive::{Schedule, ValueCondition},
-    error::{Code, Error, Layer, Owner, RangeFault, Result, fail},
+    error::{Code, Error, Layer, OutOfBounds, Owner, Result, fail},
     event::{EventKey, EventKind},
     exception::Exception,
+    executor::{Schedule, ValueCondition},
     graph::{
         CaptureMode, CaptureStatus, ConditionCell, ConditionKey, ConditionKind, Graph, GraphDescription, GraphKey,
         Group, GroupKey, StepDescription,
     },
     machine::{Config, Machine},
     memory::{
-        Home, Place, Rights, Usage,
+        MemoryKind, MemoryLocation, Rights, Usage,
         pool::{PoolAttribute, PoolKey},
     },
-    notify::{Change, Compare, NotifyKey},
-    patience::lock_patiently,
-    stream::{StreamKey, StreamSettings, StreamTraits},
+    notify::{Compare, CounterOp, NotifyKey},
+    stream::{StreamKey, StreamOptions, StreamSettings},
     thread::start as start_thread,
+    timed_lock::lock_with_timeout,
 };

@@ -2,11 +2,11 @@
 
 use crate::calls::Values;
 use crate::context::{Context, ContextKey, Device};
-use crate::drive::outside::Outside;
-use crate::drive::{Driver, Schedule, Shelf, Stepper, Workers};
 use crate::error::{Error, Owner, Result, fail};
 use crate::event::Event;
 use crate::exception::Exceptions;
+use crate::executor::external_waits::ExternalWaits;
+use crate::executor::{Executor, Schedule, SpanPool, Stepper, WorkerPool};
 use crate::graph::Graphs;
 use crate::handle::Slots;
 use crate::host::Subscriptions;
@@ -14,7 +14,7 @@ use crate::injection::Injection;
 use crate::memory::Memory;
 use crate::memory::pool::Pools;
 use crate::notify::Notify;
-use crate::probe::Probe;
+use crate::observer::Observer;
 use crate::stream::{Stream, StreamKey};
 use crate::sync::{AtomicI32, AtomicU32, Mutex, Ordering, lock};
 use softacl_profiles::{Cann, Form, Profile, cann, profile};
@@ -34,7 +34,7 @@ pub struct Config {
     pub host_memory: Option<usize>,
     pub schedule: Schedule,
     /// How long a schedule puts off work of a program that relies on progress without calling us.
-    pub patience: Duration,
+    pub progress_timeout: Duration,
     /// Copies whose addresses are not aligned to 64 bytes are refused, as the documents ask.
     pub strict_alignment: bool,
     /// Threads that may run at once.
@@ -53,7 +53,7 @@ impl Default for Config {
             cann: cann(None).expect("a default version exists"),
             devices: vec![0, 1],
             schedule: Schedule::Threads,
-            patience: Duration::from_millis(250),
+            progress_timeout: Duration::from_millis(250),
             strict_alignment: false,
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             injection: None,
@@ -78,19 +78,19 @@ pub struct Machine {
     pub(crate) pools: Pools,
     pub(crate) graphs: Graphs,
     pub(crate) subscriptions: Subscriptions,
-    pub(crate) driver: Driver,
+    pub(crate) driver: Executor,
     /// Counts what makes an ordinary copy or wait special: a schedule, an observer, a strict mode, a
     /// device that aborts, a context that failed. While it is 0 the short ways may be tried. Whoever adds a
     /// reason to look closer counts it here, for as long as it lasts.
-    pub(crate) oddities: AtomicU32,
+    pub(crate) slow_path_reasons: AtomicU32,
     /// Lists of spans for batches and groups.
-    pub(crate) shelf: Shelf,
+    pub(crate) shelf: SpanPool,
     /// Streams that had something queued when they were last looked at. Taken under a lane's lock,
     /// never the other way round.
     pub(crate) busy: Mutex<Vec<StreamKey>>,
-    pub(crate) outside: Outside,
+    pub(crate) outside: ExternalWaits,
     pub(crate) exceptions: Exceptions,
-    pub(crate) probe: Option<Arc<dyn Probe>>,
+    pub(crate) probe: Option<Arc<dyn Observer>>,
     /// Whether anybody looks at calls: an observer, or fault rules.
     is_attended: bool,
     /// The device that calls without a context use; -1 is none.
@@ -108,7 +108,7 @@ impl Machine {
     }
 
     /// A machine whose facts are told to `probe`.
-    pub fn with_probe(config: Config, probe: Option<Arc<dyn Probe>>) -> Result<Arc<Machine>> {
+    pub fn with_probe(config: Config, probe: Option<Arc<dyn Observer>>) -> Result<Arc<Machine>> {
         if config.devices.len() > MAX_DEVICES {
             return fail(Error::Setup(format!(
                 "{} devices were asked for, {MAX_DEVICES} are the most",
@@ -116,24 +116,24 @@ impl Machine {
             )));
         }
         if let Some(injection) = &config.injection {
-            crate::system::obey(injection);
+            crate::system::install_rules(injection);
         }
         let unified = config.profile.form == Form::RootComplex;
-        let host = config.host_memory.unwrap_or_else(crate::memory::of_the_host);
+        let host = config.host_memory.unwrap_or_else(crate::memory::host_memory_size);
         let is_guarded = probe.as_ref().is_some_and(|probe| probe.guards());
         let memory = Memory::new(config.devices.len() as u32, config.memory, host, unified, is_guarded)?;
         if let Some(probe) = &probe {
             probe.attached(memory.pinned_window());
         }
         let driver = match config.schedule {
-            Schedule::Threads => Driver::Threads(Workers::new(config.cores)),
-            schedule => Driver::Stepped(Arc::new(Stepper::new(schedule, config.patience, config.cores))),
+            Schedule::Threads => Executor::Threads(WorkerPool::new(config.cores)),
+            schedule => Executor::Stepped(Arc::new(Stepper::new(schedule, config.progress_timeout, config.cores))),
         };
         crate::bytes::prepare();
         Ok(Arc::new_cyclic(|this| Machine {
             devices: config.devices.iter().map(|_| Device::new(config.injection.is_some())).collect(),
             is_attended: probe.is_some() || config.injection.is_some(),
-            oddities: AtomicU32::new(
+            slow_path_reasons: AtomicU32::new(
                 u32::from(config.schedule != Schedule::Threads)
                     + u32::from(probe.is_some())
                     + u32::from(config.injection.is_some())
@@ -153,9 +153,9 @@ impl Machine {
             graphs: Graphs::default(),
             subscriptions: Subscriptions::default(),
             driver,
-            shelf: Shelf::default(),
+            shelf: SpanPool::default(),
             busy: Mutex::new(Vec::new()),
-            outside: Outside::default(),
+            outside: ExternalWaits::default(),
             exceptions: Exceptions::default(),
             probe,
             default_device: AtomicI32::new(-1),
@@ -233,13 +233,13 @@ impl Machine {
 
     /// Whether the short ways may be tried.
     #[inline]
-    pub(crate) fn is_ordinary(&self) -> bool {
-        self.oddities.load(Ordering::Acquire) == 0
+    pub(crate) fn is_fast_path_open(&self) -> bool {
+        self.slow_path_reasons.load(Ordering::Acquire) == 0
     }
 
     /// Whether an observer or fault rules want to see calls. Ordinary calls ask only this.
     #[inline]
-    pub fn is_attended(&self) -> bool {
+    pub fn has_hooks(&self) -> bool {
         self.is_attended
     }
 
@@ -255,9 +255,9 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        if let Driver::Stepped(stepper) = &self.driver {
+        if let Executor::Stepped(stepper) = &self.driver {
             stepper.stop();
         }
-        crate::fault::forget(&self.memory);
+        crate::segv::forget(&self.memory);
     }
 }

@@ -4,7 +4,7 @@
 //! A record that nobody has waited for stays; a wait that passes takes it away, so that each record
 //! lets one wait pass. This is what tells a notify from an event.
 
-use crate::handle::{Key, Kind};
+use crate::handle::{HandleKind, Key};
 use crate::memory::shared::SharedCounters;
 use crate::stream::StreamPoint;
 use crate::sync::{Mutex, lock};
@@ -19,7 +19,7 @@ pub struct Notify {
     pub(crate) state: Mutex<NotifyState>,
 }
 
-impl Kind for Notify {
+impl HandleKind for Notify {
     const NUMBER: u8 = 14;
 }
 
@@ -37,31 +37,31 @@ pub(crate) struct NotifyState {
 
 /// The number of a notify. It is in this process until another one is to see it.
 #[derive(Debug, Default)]
-pub(crate) struct Counter(Mutex<Home>);
+pub(crate) struct Counter(Mutex<CounterStorage>);
 
 #[derive(Debug)]
-enum Home {
+enum CounterStorage {
     Here(u32),
     Shared(Arc<SharedCounters>),
 }
 
-impl Default for Home {
+impl Default for CounterStorage {
     fn default() -> Self {
-        Home::Here(0)
+        CounterStorage::Here(0)
     }
 }
 
 impl Counter {
     /// The counter of another process.
-    pub(crate) fn of_others(shared: Arc<SharedCounters>) -> Counter {
-        Counter(Mutex::new(Home::Shared(shared)))
+    pub(crate) fn imported(shared: Arc<SharedCounters>) -> Counter {
+        Counter(Mutex::new(CounterStorage::Shared(shared)))
     }
 
     /// Changes the number in one step; `false` when `change` does not want to.
     pub(crate) fn update(&self, change: impl Fn(u32) -> Option<u32>) -> bool {
         match &mut *lock(&self.0) {
-            Home::Shared(shared) => shared.update(change),
-            Home::Here(value) => match change(*value) {
+            CounterStorage::Shared(shared) => shared.update(change),
+            CounterStorage::Here(value) => match change(*value) {
                 Some(next) => {
                     *value = next;
                     true
@@ -73,42 +73,42 @@ impl Counter {
 
     pub(crate) fn value(&self) -> u32 {
         match &*lock(&self.0) {
-            Home::Here(value) => *value,
-            Home::Shared(shared) => shared.value(),
+            CounterStorage::Here(value) => *value,
+            CounterStorage::Shared(shared) => shared.value(),
         }
     }
 
     /// Moves the number to where other processes can see it.
     pub(crate) fn share(&self) -> io::Result<Arc<SharedCounters>> {
         let mut home = lock(&self.0);
-        if let Home::Shared(shared) = &*home {
+        if let CounterStorage::Shared(shared) = &*home {
             return Ok(Arc::clone(shared));
         }
         let shared = Arc::new(SharedCounters::create()?);
-        if let Home::Here(value) = *home {
+        if let CounterStorage::Here(value) = *home {
             shared.update(|_| Some(value));
         }
-        *home = Home::Shared(Arc::clone(&shared));
+        *home = CounterStorage::Shared(Arc::clone(&shared));
         Ok(shared)
     }
 }
 
 /// What a record does to the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum CounterOp {
     Set(u32),
     Add(u32),
     Or(u32),
     And(u32),
 }
 
-impl Change {
+impl CounterOp {
     pub(crate) fn apply(self, value: u32) -> u32 {
         match self {
-            Change::Set(operand) => operand,
-            Change::Add(operand) => value.wrapping_add(operand),
-            Change::Or(operand) => value | operand,
-            Change::And(operand) => value & operand,
+            CounterOp::Set(operand) => operand,
+            CounterOp::Add(operand) => value.wrapping_add(operand),
+            CounterOp::Or(operand) => value | operand,
+            CounterOp::And(operand) => value & operand,
         }
     }
 }
@@ -143,21 +143,21 @@ mod tests {
     #[test]
     fn a_counter_keeps_its_number_when_it_is_shared() {
         let counter = Counter::default();
-        assert!(counter.update(|value| Some(Change::Add(5).apply(value))));
+        assert!(counter.update(|value| Some(CounterOp::Add(5).apply(value))));
         assert!(!counter.update(|_| None));
         let shared = counter.share().unwrap();
         assert_eq!((counter.value(), shared.value()), (5, 5));
-        let other = Counter::of_others(Arc::new(SharedCounters::open(shared.name()).unwrap()));
+        let other = Counter::imported(Arc::new(SharedCounters::open(shared.name()).unwrap()));
         assert!(other.update(|value| (value == 5).then_some(6)));
         assert_eq!(counter.value(), 6);
     }
 
     #[test]
     fn numbers_change_and_compare_as_named() {
-        let changed = |change: Change| change.apply(0b0110);
-        assert_eq!(changed(Change::Set(9)), 9);
-        assert_eq!(changed(Change::Add(u32::MAX)), 5);
-        assert_eq!((changed(Change::Or(0b1001)), changed(Change::And(0b0011))), (0b1111, 0b0010));
+        let changed = |change: CounterOp| change.apply(0b0110);
+        assert_eq!(changed(CounterOp::Set(9)), 9);
+        assert_eq!(changed(CounterOp::Add(u32::MAX)), 5);
+        assert_eq!((changed(CounterOp::Or(0b1001)), changed(CounterOp::And(0b0011))), (0b1111, 0b0010));
         assert!(Compare::Less(7).holds(6) && !Compare::Less(6).holds(6));
         assert!(Compare::Greater(5).holds(6) && !Compare::Greater(6).holds(6));
         assert!(Compare::AtLeast(6).holds(6) && Compare::AllBits(0b0110).holds(0b0111));

@@ -27,12 +27,12 @@ pub(crate) use world::{
 
 /// Lets others go on for a while. shuttle knows no time: whoever waits for some looks again at once.
 #[cfg(shuttle)]
-pub(crate) fn rest(_: std::time::Duration) {
+pub(crate) fn sleep_or_yield(_: std::time::Duration) {
     shuttle::thread::yield_now();
 }
 /// The same, for so long.
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) fn rest(duration: std::time::Duration) {
+pub(crate) fn sleep_or_yield(duration: std::time::Duration) {
     std::thread::park_timeout(duration);
 }
 

@@ -11,12 +11,12 @@ use std::sync::{Arc, OnceLock};
 static RULES: OnceLock<Arc<Injection>> = OnceLock::new();
 
 /// From now on these rules decide what the operating system refuses. The first ones stay.
-pub fn obey(rules: &Arc<Injection>) {
+pub fn install_rules(rules: &Arc<Injection>) {
     let _ = RULES.set(Arc::clone(rules));
 }
 
 /// Says whether the system may be asked for `size` bytes of something, or one of it.
-pub(crate) fn ask(resource: Resource, size: usize) -> io::Result<()> {
+pub(crate) fn check_allowed(resource: Resource, size: usize) -> io::Result<()> {
     match RULES.get() {
         Some(rules) if rules.refuses(resource, size) => Err(refusal(resource)),
         _ => Ok(()),
@@ -24,10 +24,10 @@ pub(crate) fn ask(resource: Resource, size: usize) -> io::Result<()> {
 }
 
 /// An empty list with room for as many as the program has chosen: that can be more than there is memory for.
-pub fn room_for<T>(count: usize, what: &str) -> Result<Vec<T>> {
+pub fn try_vec_with_capacity<T>(count: usize, what: &str) -> Result<Vec<T>> {
     let asked = count.saturating_mul(size_of::<T>());
     let mut list = Vec::new();
-    let has_room = ask(Resource::Buffer, asked).is_ok() && list.try_reserve_exact(count).is_ok();
+    let has_room = check_allowed(Resource::Buffer, asked).is_ok() && list.try_reserve_exact(count).is_ok();
     if has_room {
         return Ok(list);
     }
@@ -35,8 +35,8 @@ pub fn room_for<T>(count: usize, what: &str) -> Result<Vec<T>> {
 }
 
 /// Such a list with these in it.
-pub fn gather<T>(items: impl ExactSizeIterator<Item = Result<T>>, what: &str) -> Result<Vec<T>> {
-    let mut list = room_for(items.len(), what)?;
+pub fn try_collect<T>(items: impl ExactSizeIterator<Item = Result<T>>, what: &str) -> Result<Vec<T>> {
+    let mut list = try_vec_with_capacity(items.len(), what)?;
     for item in items {
         list.push(item?);
     }

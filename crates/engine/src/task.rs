@@ -3,20 +3,20 @@
 //! A task is checked before it is made, so executing it cannot meet bad arguments; what can still
 //! fail is what the device finds when the task runs: descriptor contents, pages that are gone.
 
-use crate::bytes::reduce::{Element, Operation};
-use crate::bytes::{self, Fault, Span};
+use crate::bytes::reduce::{Element, ReduceOp};
+use crate::bytes::{self, AccessFault, Span};
 use crate::copy::rearrange::Rearranged;
-use crate::drive::Spans;
-use crate::drive::outside::Vigil;
 use crate::error::{Error, Result, fail};
 use crate::event::EventKey;
-use crate::graph::{Condition, Course, Node, Run, Signal, Update};
+use crate::executor::Spans;
+use crate::executor::external_waits::ExternalWait;
+use crate::graph::{Condition, ConditionProgress, GraphEvent, GraphRun, Node, Update};
 use crate::host::HostCall;
 use crate::memory::Memory;
-use crate::memory::pool::Leaving;
+use crate::memory::pool::PendingFree;
 use crate::memory::shared::SharedCounters;
-use crate::notify::{Change, Counter};
-use crate::probe::Touch;
+use crate::notify::{Counter, CounterOp};
+use crate::observer::Touch;
 use crate::stream::StreamPoint;
 use std::sync::{Arc, OnceLock};
 
@@ -67,18 +67,18 @@ pub(crate) enum Task {
     /// One step of a run of a graph.
     Node {
         node: Arc<Node>,
-        run: Arc<Run>,
+        run: Arc<GraphRun>,
     },
     /// Waits for a run of a graph; its failures become this one's.
-    Join(Arc<Run>),
+    Join(Arc<GraphRun>),
     /// The rest of a conditional task of a run.
-    Resumed(Box<Course>),
+    Resumed(Box<ConditionProgress>),
     /// Runs one of several sub-graphs; only as a step of a graph.
     Condition(Arc<Condition>),
     /// New contents for nodes of a graph.
     Update(Box<Update>),
     /// Resets an event that graphs share.
-    Lower(Arc<Signal>),
+    ResetGraphEvent(Arc<GraphEvent>),
     Host(Box<HostCall>),
     /// Writes a value that streams may wait for.
     WriteValue {
@@ -86,30 +86,30 @@ pub(crate) enum Task {
         value: u64,
     },
     /// Waits for a value or a notify.
-    Await(Arc<Vigil>),
+    Await(Arc<ExternalWait>),
     /// Changes a notify.
     Change {
         counter: Arc<Counter>,
-        change: Change,
+        change: CounterOp,
     },
     /// Gives memory back to its pool.
-    Release(Leaving),
+    Release(PendingFree),
     /// An operation on caches, which there are none of.
     CacheOperation,
     /// Nothing to do here: the program says what a kernel of its own touches at this point.
     Annotation(Touch),
     /// Accepted, and fails when it runs.
-    Doomed(Box<Doom>),
+    Fail(Box<DeferredFailure>),
 }
 
 /// A task that will fail.
 #[derive(Debug, Clone)]
-pub(crate) struct Doom {
+pub(crate) struct DeferredFailure {
     pub(crate) error: Error,
     /// What it would have been.
     pub(crate) name: &'static str,
     /// The run of a graph that it is a step of: the failure is the run's.
-    pub(crate) run: Option<Arc<Run>>,
+    pub(crate) run: Option<Arc<GraphRun>>,
 }
 
 /// What a wait task waits for.
@@ -117,11 +117,11 @@ pub(crate) struct Doom {
 pub(crate) enum Waited {
     Point(StreamPoint),
     /// A record of another process.
-    Outside(Arc<Vigil>),
+    Outside(Arc<ExternalWait>),
     /// The first record after the wait was made, once it is.
     Next(Arc<OnceLock<StreamPoint>>),
     /// An event that graphs share.
-    Signal(Arc<Signal>),
+    Signal(Arc<GraphEvent>),
 }
 
 /// Many copies that count as one task.
@@ -133,14 +133,14 @@ pub(crate) struct Batch {
 
 impl Batch {
     /// The same, for another run of a graph.
-    pub(crate) fn again(&self) -> Result<Batch> {
+    pub(crate) fn try_clone(&self) -> Result<Batch> {
         let none = || Error::OutOfMemory {
             place: "the host (batch)".to_owned(),
             asked: self.spans.len() * size_of::<Span>(),
             free: 0,
             total: 0,
         };
-        Ok(Batch { spans: self.spans.again().ok_or_else(none)?, bytes: self.bytes })
+        Ok(Batch { spans: self.spans.try_clone().ok_or_else(none)?, bytes: self.bytes })
     }
 }
 
@@ -161,7 +161,7 @@ pub(crate) struct Reduction {
     pub(crate) source: usize,
     pub(crate) len: usize,
     pub(crate) element: Element,
-    pub(crate) operation: Operation,
+    pub(crate) operation: ReduceOp,
 }
 
 /// Where the fields of a descriptor are.
@@ -211,13 +211,13 @@ impl Task {
             | Task::RecordShared { .. }
             | Task::Wait { .. }
             | Task::Join(_)
-            | Task::Lower(_)
+            | Task::ResetGraphEvent(_)
             | Task::Host(_)
             | Task::Change { .. }
             | Task::Release(_)
             | Task::CacheOperation
             | Task::Annotation(_)
-            | Task::Doomed(_) => false,
+            | Task::Fail(_) => false,
         }
     }
 
@@ -255,15 +255,15 @@ impl Task {
             Task::Join(_) => "run of a graph",
             Task::Condition(_) | Task::Resumed(_) => "conditional task",
             Task::Update(_) => "update of a graph",
-            Task::Lower(_) => "event reset",
-            Task::Doomed(doom) => doom.name,
+            Task::ResetGraphEvent(_) => "event reset",
+            Task::Fail(doom) => doom.name,
         }
     }
 }
 
 /// Names what could not be touched.
-pub(crate) fn inaccessible(span: Span) -> impl FnOnce(Fault) -> Error {
-    move |Fault| Error::Inaccessible { side: "source or destination", address: span.source, len: span.len }
+pub(crate) fn inaccessible(span: Span) -> impl FnOnce(AccessFault) -> Error {
+    move |AccessFault| Error::Inaccessible { side: "source or destination", address: span.source, len: span.len }
 }
 
 impl Plane {
@@ -333,7 +333,7 @@ fn read<const N: usize>(memory: &Memory, what: &'static str, address: usize) -> 
         return fail(Error::DeviceCopy(format!("the {what} at {address:#x} is not in device memory")));
     }
     spot.covers(what, N).map_err(device_copy)?;
-    let gone = |Fault| Error::DeviceCopy(format!("the {what} at {address:#x} is gone"));
+    let gone = |AccessFault| Error::DeviceCopy(format!("the {what} at {address:#x} is gone"));
     Ok(bytes::read(spot.reach).map_err(gone)?)
 }
 

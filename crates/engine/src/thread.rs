@@ -13,30 +13,30 @@ use std::ptr;
 /// Threads that are started when they are first needed. As long as the system refuses them all, it is
 /// asked again every time.
 #[derive(Default)]
-pub(crate) struct Crew {
+pub(crate) struct LazyThreads {
     running: AtomicUsize,
     /// Whether a refusal was told.
-    is_told: Mutex<bool>,
+    refusal_reported: Mutex<bool>,
 }
 
-impl Crew {
+impl LazyThreads {
     /// Starts `count` threads, unless there are some. `start` starts the one with a number. `false`: there is
     /// none.
     #[inline]
-    pub(crate) fn call(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) -> bool {
-        !self.is_absent() || self.start(count, start)
+    pub(crate) fn ensure_started(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) -> bool {
+        !self.is_empty() || self.start(count, start)
     }
 
     /// Whether there is no thread: who waits does the work.
     #[inline]
-    pub(crate) fn is_absent(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.running.load(Ordering::Acquire) == 0
     }
 
     #[cold]
     fn start(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) -> bool {
-        let mut is_told = lock(&self.is_told);
-        if !self.is_absent() {
+        let mut is_told = lock(&self.refusal_reported);
+        if !self.is_empty() {
             return true;
         }
         let mut running = 0;
@@ -57,7 +57,7 @@ impl Crew {
 
 /// Starts a thread that receives no signal but faults.
 pub fn start(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    system::ask(Resource::Thread, 1)?;
+    system::check_allowed(Resource::Thread, 1)?;
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     // The new thread inherits the mask; ours is restored right after.
     // SAFETY: the set is made and filled here, and the calls only read and write these two sets.

@@ -99,7 +99,7 @@ impl Scenario {
             devices: (0..self.devices).collect(),
             memory: 1 << 30,
             schedule: self.schedule,
-            patience: Duration::from_millis(20),
+            progress_timeout: Duration::from_millis(20),
             cores: self.cores,
             injection: self.injection()?,
             ..Config::default()

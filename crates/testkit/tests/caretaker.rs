@@ -3,7 +3,7 @@
 
 #![cfg(all(target_os = "linux", not(shuttle)))]
 
-use softacl_engine::{Caller, Config, CopyRequest, Machine, Schedule, StreamTraits, kinds};
+use softacl_engine::{Caller, Config, CopyRequest, Machine, Schedule, StreamOptions, kinds};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 use std::{fs, hint};
@@ -25,7 +25,7 @@ fn calls_do_not_wake_the_caretaker() {
         let current = Cell::new(None);
         let caller = Caller::new(&machine, &current);
         caller.create_context(0).expect("a context");
-        let stream = caller.create_stream(StreamTraits::default()).expect("a stream").raw();
+        let stream = caller.create_stream(StreamOptions::default()).expect("a stream").raw();
         let host = caller.allocate_host(64).expect("host memory");
         let device = caller.allocate(64).expect("device memory");
         let start = Instant::now();

@@ -1,8 +1,8 @@
 //! Where memory is: which addresses are of which device, so that a copy can be called host to device.
 
 use serde::{Deserialize, Serialize};
-use softacl_engine::Place;
-use softacl_engine::probe::{Mode, Touch, Window};
+use softacl_engine::MemoryKind;
+use softacl_engine::observer::{Mode, Touch, Window};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -79,8 +79,8 @@ impl Book {
     }
 
     /// Device memory was allocated: how much of the device is in use now.
-    pub(crate) fn allocated(&mut self, place: Place, start: usize, size: usize) -> Option<(u32, u64)> {
-        let Place::Device(device) = place else { return None };
+    pub(crate) fn allocated(&mut self, place: MemoryKind, start: usize, size: usize) -> Option<(u32, u64)> {
+        let MemoryKind::Device(device) = place else { return None };
         // A block of a pool may be told again with another size.
         self.freed(start);
         self.ranges.insert(start, (size, device));
@@ -133,9 +133,9 @@ mod tests {
     fn a_copy_is_named_by_where_its_memory_is() {
         let mut book = Book::default();
         book.attach(Window { start: 0x10_0000, len: 0x1000, shift: 0 });
-        assert_eq!(book.allocated(Place::Device(0), 0x1000, 0x100), Some((0, 0x100)));
-        assert_eq!(book.allocated(Place::Device(1), 0x2000, 0x100), Some((1, 0x100)));
-        assert_eq!(book.allocated(Place::Pinned, 0x10_0000, 64), None);
+        assert_eq!(book.allocated(MemoryKind::Device(0), 0x1000, 0x100), Some((0, 0x100)));
+        assert_eq!(book.allocated(MemoryKind::Device(1), 0x2000, 0x100), Some((1, 0x100)));
+        assert_eq!(book.allocated(MemoryKind::Pinned, 0x10_0000, 64), None);
         let touch = |address, mode| Touch { address, len: 16, mode };
         let short = |source, target| {
             let load = book.load(&[touch(source, Mode::Read), touch(target, Mode::Write)]);
@@ -154,13 +154,13 @@ mod tests {
     #[test]
     fn freed_memory_is_no_longer_counted() {
         let mut book = Book::default();
-        book.allocated(Place::Device(0), 0x1000, 0x100);
-        assert_eq!(book.allocated(Place::Device(0), 0x1000, 0x80), Some((0, 0x80)));
-        assert_eq!(book.allocated(Place::Device(0), 0x3000, 0x80), Some((0, 0x100)));
+        book.allocated(MemoryKind::Device(0), 0x1000, 0x100);
+        assert_eq!(book.allocated(MemoryKind::Device(0), 0x1000, 0x80), Some((0, 0x80)));
+        assert_eq!(book.allocated(MemoryKind::Device(0), 0x3000, 0x80), Some((0, 0x100)));
         assert_eq!(book.freed(0x1000), Some((0, 0x80)));
         assert_eq!(book.freed(0x1000), None);
         book.cleared(0);
         assert_eq!(book.freed(0x3000), None);
-        assert_eq!(book.allocated(Place::Device(0), 0x1000, 1), Some((0, 1)));
+        assert_eq!(book.allocated(MemoryKind::Device(0), 0x1000, 1), Some((0, 1)));
     }
 }

@@ -5,8 +5,8 @@
 
 use crate::book::Load;
 use crate::records::Records;
-use softacl_engine::lock_patiently;
-use softacl_engine::probe::Moment;
+use softacl_engine::lock_with_timeout;
+use softacl_engine::observer::StreamPosition;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub(crate) enum Fact {
     /// The call is over, with this code.
     Left(i32),
     Submitted {
-        at: Moment,
+        at: StreamPosition,
         name: &'static str,
         device: u32,
         /// It is a step of a graph, on a stream that no program sees.
@@ -27,14 +27,14 @@ pub(crate) enum Fact {
     /// What the task that was submitted just now moves.
     Moves(Load),
     /// The task only waits: for others, or for a sign.
-    Waits(Moment),
+    Waits(StreamPosition),
     /// The task comes after another one.
-    After(Moment, Moment),
-    Started(Moment),
-    Finished(Moment),
-    Failed(Moment, i32),
+    After(StreamPosition, StreamPosition),
+    Started(StreamPosition),
+    Finished(StreamPosition),
+    Failed(StreamPosition, i32),
     /// Everything up to here that has not started never will.
-    Dropped(Moment),
+    Dropped(StreamPosition),
     Acting(&'static str, Load),
     /// Whether it went well.
     Acted(bool),
@@ -144,7 +144,7 @@ impl Log {
     /// interrupted for good while it opened its page.
     pub(crate) fn read(&self) -> Option<Written> {
         let end = self.now();
-        let pages = lock_patiently(&self.pages)?.clone();
+        let pages = lock_with_timeout(&self.pages)?.clone();
         let count: usize = pages.iter().map(|page| page.records.len()).sum();
         // Whoever allocates a little at a time is ended when there is no more.
         Vec::<u8>::new().try_reserve_exact(count * NEEDED).ok()?;

@@ -2,7 +2,7 @@
 
 use crate::book::Load;
 use crate::log::{Fact, Record, Written};
-use softacl_engine::probe::Moment;
+use softacl_engine::observer::StreamPosition;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -89,7 +89,7 @@ pub(crate) struct Task {
     pub(crate) code: i32,
     /// It is a wait, or the run of a graph: what it takes is the time of others.
     pub(crate) is_wait: bool,
-    pub(crate) after: Option<Moment>,
+    pub(crate) after: Option<StreamPosition>,
     /// When it was thrown away before it could start.
     pub(crate) dropped: Option<u64>,
     /// When its stream stood at it, if it is a wait that never ended.
@@ -146,7 +146,7 @@ impl Story {
     fn tell_thread(&mut self, thread: usize, records: &[Record]) {
         let mut open: Vec<Call> = Vec::new();
         let mut act: Option<Act> = None;
-        let mut newest: Option<Moment> = None;
+        let mut newest: Option<StreamPosition> = None;
         for Record { ns, fact } in records.iter().copied() {
             let span = Span { start: ns, end: self.end };
             match fact {
@@ -240,7 +240,7 @@ impl Story {
     }
 
     /// Tasks whose submit was left out are not told of.
-    fn change(&mut self, at: Moment, change: impl FnOnce(&mut Task)) {
+    fn change(&mut self, at: StreamPosition, change: impl FnOnce(&mut Task)) {
         if let Some(task) = self.tasks.get_mut(&(at.stream, at.sequence)) {
             change(task);
         }

@@ -5,8 +5,8 @@ use crate::chrome;
 use crate::log::{Fact, Log};
 use crate::story::Story;
 use crate::summary::Summary;
-use softacl_engine::probe::{Moment, Note, Object, Probe, Reaction, Submitted, Touch, Window};
-use softacl_engine::{Error, Place};
+use softacl_engine::observer::{Advisory, FaultAction, Object, Observer, StreamPosition, Submitted, Touch, Window};
+use softacl_engine::{Error, MemoryKind};
 use std::collections::HashSet;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -53,7 +53,7 @@ impl Tracer {
     }
 }
 
-impl Probe for Tracer {
+impl Observer for Tracer {
     fn guards(&self) -> bool {
         false
     }
@@ -66,19 +66,19 @@ impl Probe for Tracer {
         self.log.write([Fact::Entered(function)]);
     }
 
-    fn left(&self, code: i32) {
+    fn exited(&self, code: i32) {
         self.log.write([Fact::Left(code)]);
     }
 
     /// The code comes when the call is left.
-    fn refused(&self, _function: &'static str, _error: &Error) {}
+    fn call_failed(&self, _function: &'static str, _error: &Error) {}
 
     fn finalized(&self, _is_final: bool) {}
 
     fn submitted(&self, task: &Submitted<'_>) {
         let is_step = self.lanes().contains(&task.at.stream);
         let submitted = Fact::Submitted { at: task.at, name: task.name, device: task.device, is_step };
-        match (task.touches, task.after, task.waits_for_a_sign) {
+        match (task.touches, task.after, task.is_external_wait) {
             ([], None, false) => self.log.write([submitted]),
             ([], None, true) => self.log.write([submitted, Fact::Waits(task.at)]),
             ([], Some(after), _) => {
@@ -95,49 +95,49 @@ impl Probe for Tracer {
         }
     }
 
-    fn launched(&self, lanes: &[u32], join: Option<Moment>) {
+    fn launched(&self, lanes: &[u32], join: Option<StreamPosition>) {
         self.lanes().extend(lanes);
         if let Some(join) = join {
             self.log.write([Fact::Waits(join)]);
         }
     }
 
-    fn started(&self, at: Moment) {
+    fn started(&self, at: StreamPosition) {
         self.log.write([Fact::Started(at)]);
     }
 
-    fn failed(&self, at: Moment, error: &Error) {
+    fn failed(&self, at: StreamPosition, error: &Error) {
         self.log.write([Fact::Failed(at, error.code())]);
     }
 
-    fn finished(&self, at: Moment) {
+    fn finished(&self, at: StreamPosition) {
         self.log.write([Fact::Finished(at)]);
     }
 
     /// The task itself is on the timeline, from its start to its end.
-    fn function_entered(&self, _at: Moment) {}
-    fn function_left(&self, _at: Moment) {}
+    fn function_entered(&self, _at: StreamPosition) {}
+    fn function_left(&self, _at: StreamPosition) {}
 
-    fn dropped(&self, at: Moment) {
+    fn dropped(&self, at: StreamPosition) {
         self.log.write([Fact::Dropped(at)]);
     }
 
-    fn ordered(&self, from: Moment, after: Moment) {
+    fn ordered(&self, from: StreamPosition, after: StreamPosition) {
         self.log.write([Fact::After(from, after)]);
     }
 
-    fn waited(&self, _at: Moment) {}
+    fn waited(&self, _at: StreamPosition) {}
 
-    fn acting(&self, name: &'static str, touches: &[Touch]) {
+    fn access_started(&self, name: &'static str, touches: &[Touch]) {
         let load = self.book().load(touches);
         self.log.write([Fact::Acting(name, load)]);
     }
 
-    fn acted(&self, _touches: &[Touch], is_done: bool) {
+    fn access_finished(&self, _touches: &[Touch], is_done: bool) {
         self.log.write([Fact::Acted(is_done)]);
     }
 
-    fn allocated(&self, place: Place, start: usize, size: usize) {
+    fn allocated(&self, place: MemoryKind, start: usize, size: usize) {
         // Written while the book is held, so that numbers have the order of their times.
         let mut book = self.book();
         if let Some((device, bytes)) = book.allocated(place, start, size) {
@@ -145,7 +145,7 @@ impl Probe for Tracer {
         }
     }
 
-    fn freed(&self, _place: Place, start: usize) {
+    fn freed(&self, _place: MemoryKind, start: usize) {
         let mut book = self.book();
         if let Some((device, bytes)) = book.freed(start) {
             self.log.write([Fact::Memory(device, bytes)]);
@@ -164,20 +164,20 @@ impl Probe for Tracer {
 
     fn ending(&self, _object: Object, _by_force: bool) {}
 
-    fn cleared(&self, device: u32) {
+    fn device_cleared(&self, device: u32) {
         let mut book = self.book();
         book.cleared(device);
         self.log.write([Fact::Memory(device, 0)]);
     }
 
-    fn noted(&self, note: &Note) {
-        if let Note::Blocked { waited, .. } = note {
+    fn advised(&self, note: &Advisory) {
+        if let Advisory::Blocked { waited, .. } = note {
             self.log.write([Fact::Paused(u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX))]);
         }
     }
 
-    fn touched(&self, _address: usize, _is_write: bool, _code: usize) -> Reaction {
-        Reaction::PassOn
+    fn touched(&self, _address: usize, _is_write: bool, _code: usize) -> FaultAction {
+        FaultAction::PassOn
     }
 
     fn stepped(&self) {}

@@ -7,7 +7,7 @@ use crate::attribute::{self, Values};
 use crate::door::{array, doors, text};
 use crate::tensor::{self, Description};
 use ascendcl_sys::*;
-use softacl_engine::system::gather;
+use softacl_engine::system::try_collect;
 use softacl_engine::{Caller, Error, Result, fail};
 use std::ffi::{c_char, c_void};
 use std::fmt::Write as _;
@@ -81,7 +81,7 @@ fn tensors(count: i32, descriptions: *const *const c_void, buffers: *const *cons
         };
         Ok(Tensor { description: tensor::description(*description)?, address, size })
     };
-    gather(descriptions.iter().zip(buffers).map(one), "tensors")
+    try_collect(descriptions.iter().zip(buffers).map(one), "tensors")
 }
 
 /// The parts of a call go to the stream one by one; an error at one of them leaves those before it queued.

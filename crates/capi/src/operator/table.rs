@@ -10,7 +10,7 @@ use crate::buffer::aclDataTypeSize;
 use crate::door::array;
 use crate::tensor::{Description, type_name};
 use ascendcl_sys::*;
-use softacl_engine::system::gather;
+use softacl_engine::system::try_collect;
 use softacl_engine::{ElementChange, Error, RearrangeRequest, Result, Scalar, TensorSource, TensorView, fail};
 
 type Row = (&'static str, fn(&Call) -> Result<Vec<RearrangeRequest>>);
@@ -346,13 +346,13 @@ fn check_format(description: &Description) -> Result<()> {
 fn host_bytes(call: &Call, tensor: &Tensor, what: &str) -> Result<Vec<u8>> {
     let Description { constant, placement, .. } = &tensor.description;
     if let Some(constant) = constant {
-        return gather(constant.iter().copied().map(Ok), "a small input");
+        return try_collect(constant.iter().copied().map(Ok), "a small input");
     }
     if *placement == ACL_MEMTYPE_DEVICE {
         return refuse(call, &format!("{what} is in the memory of the device; it must be on the host"));
     }
     match array(tensor.address as *const u8, tensor.size, "a small input")? {
-        Some(bytes) => gather(bytes.iter().copied().map(Ok), "a small input"),
+        Some(bytes) => try_collect(bytes.iter().copied().map(Ok), "a small input"),
         None => refuse(call, &format!("{what} has no data")),
     }
 }

@@ -3,7 +3,7 @@
 use crate::Checker;
 use crate::checker::Run;
 use crate::guard::PAGE;
-use softacl_engine::probe::{Mode, Moment, Probe, Submitted, Touch, Window};
+use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, Touch, Window};
 
 /// Pinned memory, and a checker that watches it.
 struct Pinned {
@@ -43,7 +43,7 @@ fn submit(checker: &Checker, sequence: u64, sources: &[(usize, usize)]) {
     let touches: Vec<Touch> =
         sources.iter().map(|(address, len)| Touch { address: *address, len: *len, mode: Mode::Read }).collect();
     checker.submitted(&Submitted {
-        at: Moment { stream: 1, sequence },
+        at: StreamPosition { stream: 1, sequence },
         device: 0,
         name: "copy",
         touches: &touches,
@@ -51,14 +51,14 @@ fn submit(checker: &Checker, sequence: u64, sources: &[(usize, usize)]) {
         is_host_function: false,
         after: None,
         event: None,
-        waits_for_a_sign: false,
+        is_external_wait: false,
         releases: None,
     });
 }
 
 /// The task runs, and the host waits for it.
 fn finish(checker: &Checker, sequence: u64) {
-    let at = Moment { stream: 1, sequence };
+    let at = StreamPosition { stream: 1, sequence };
     checker.started(at);
     checker.finished(at);
     checker.waited(at);
@@ -90,7 +90,7 @@ fn a_change_that_goes_on_while_the_copy_runs_is_told_once() {
     // One place in the code, for certain.
     for offset in std::hint::black_box(vec![0, PAGE]) {
         pinned.write(offset, 9);
-        pinned.checker.started(Moment { stream: 1, sequence: 1 });
+        pinned.checker.started(StreamPosition { stream: 1, sequence: 1 });
     }
     finish(&pinned.checker, 1);
     let message = "1 of 8192 bytes differ, the first is byte 0".to_owned();

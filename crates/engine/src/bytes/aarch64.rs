@@ -21,7 +21,7 @@ impl Kernel {
     pub(super) const ALL: [Kernel; 1] = [Kernel::Neon];
 
     /// Whether this processor has it.
-    pub(super) fn is_there(self) -> bool {
+    pub(super) fn is_supported(self) -> bool {
         std::arch::is_aarch64_feature_detected!("neon")
     }
 
@@ -46,14 +46,14 @@ pub(super) fn fence() {
 
 /// Fetches the line of an address that will be read. Any address will do.
 #[inline]
-pub(super) fn expect_read(address: usize) {
+pub(super) fn prefetch_read(address: usize) {
     // SAFETY: a prefetch never faults and changes nothing.
     unsafe { asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
 }
 
 /// Fetches the line of an address that will be written. Any address will do.
 #[inline]
-pub(super) fn expect_write(address: usize) {
+pub(super) fn prefetch_write(address: usize) {
     // SAFETY: as above.
     unsafe { asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
 }

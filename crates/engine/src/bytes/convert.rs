@@ -91,18 +91,19 @@ fn store(target: &mut [u8], to: Scalar, wide: &Wide) {
     match to {
         Scalar::Bool => each!(|v| [u8::from(v != 0)], |v| [u8::from(v != 0.0)], |v| [u8::from(v != 0.0)]),
         Scalar::Int8 => {
-            each!(|v| [v as u8], |v| [cut_to_32(v.into()) as u8], |v| [cut_to_32(v) as u8])
+            each!(|v| [v as u8], |v| [truncate_to_i32(v.into()) as u8], |v| [truncate_to_i32(v) as u8])
         }
         Scalar::Uint8 => {
             each!(|v| [v as u8], |v| [cut_to_64(v.into()) as u8], |v| [cut_to_64(v) as u8])
         }
         Scalar::Int16 => {
-            each!(|v| (v as i16).to_le_bytes(), |v| (cut_to_32(v.into()) as i16).to_le_bytes(), |v| (cut_to_32(v)
-                as i16)
-                .to_le_bytes())
+            each!(|v| (v as i16).to_le_bytes(), |v| (truncate_to_i32(v.into()) as i16).to_le_bytes(), |v| {
+                (truncate_to_i32(v) as i16).to_le_bytes()
+            })
         }
         Scalar::Int32 => {
-            each!(|v| (v as i32).to_le_bytes(), |v| cut_to_32(v.into()).to_le_bytes(), |v| cut_to_32(v).to_le_bytes())
+            each!(|v| (v as i32).to_le_bytes(), |v| truncate_to_i32(v.into()).to_le_bytes(), |v| truncate_to_i32(v)
+                .to_le_bytes())
         }
         Scalar::Int64 => {
             each!(|v| v.to_le_bytes(), |v| cut_to_64(v.into()).to_le_bytes(), |v| cut_to_64(v).to_le_bytes())
@@ -122,7 +123,7 @@ fn store(target: &mut [u8], to: Scalar, wide: &Wide) {
     }
 }
 
-fn cut_to_32(value: f64) -> i32 {
+fn truncate_to_i32(value: f64) -> i32 {
     let cut = value.trunc();
     if (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&cut) { cut as i32 } else { i32::MIN }
 }

@@ -33,25 +33,25 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// through fresh memory it takes 0.7x at every size. `prepare` makes it three eighths of the cache.
 static STREAMING: AtomicUsize = AtomicUsize::new(12 << 20);
 /// Entries of a list whose first lines are fetched ahead.
-const AHEAD: usize = 12;
+const PREFETCH_DISTANCE: usize = 12;
 /// Entries from this length on are copied four at a time when they bypass the cache.
 const FOUR_FROM: usize = 1 << 10;
 const LINE: usize = 64;
 /// Lengths that `copy_short` copies.
 const SHORT: RangeInclusive<usize> = 16..=64;
 /// A span of this length is copied as four when it bypasses the cache.
-const QUARTERED: usize = 64 << 10;
+const SPLIT_IN_FOUR_FROM: usize = 64 << 10;
 
 /// Looks at the processor, once per machine. Everything works without, more slowly.
 pub(crate) fn prepare() {
     routines::prepare();
-    if let Some(cache) = third_cache() {
+    if let Some(cache) = l3_cache_size() {
         STREAMING.store((cache / 8 * 3).clamp(2 << 20, 32 << 20), Ordering::Relaxed);
     }
 }
 
 /// Bytes of the third cache. The kernel is asked where the C library does not know, as on AArch64.
-fn third_cache() -> Option<usize> {
+fn l3_cache_size() -> Option<usize> {
     // glibc's number; other libraries say that they do not know.
     const LEVEL3_CACHE_SIZE: i32 = 194;
     // SAFETY: sysconf only reads its argument.
@@ -69,24 +69,24 @@ fn kibibytes(text: &str) -> Option<usize> {
 
 /// How stores reach memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum CachePolicy {
     /// Through the cache: what is read again soon.
     Cached,
     /// Past the cache: what would only push other data out.
     Streaming,
 }
 
-impl Manner {
+impl CachePolicy {
     /// The manner for work that moves so many bytes before anybody looks at them.
     #[inline]
-    pub(crate) fn of(volume: usize) -> Manner {
-        if volume >= STREAMING.load(Ordering::Relaxed) { Manner::Streaming } else { Manner::Cached }
+    pub(crate) fn of(volume: usize) -> CachePolicy {
+        if volume >= STREAMING.load(Ordering::Relaxed) { CachePolicy::Streaming } else { CachePolicy::Cached }
     }
 }
 
 /// An address was not accessible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fault;
+pub(crate) struct AccessFault;
 
 /// One contiguous move, in addresses that the engine can reach. The routines know its layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub(crate) struct Span {
 }
 
 /// Copies that belong together, by number.
-pub(crate) trait List {
+pub(crate) trait SpanList {
     fn span(&self, index: usize) -> Span;
 
     /// The copies themselves, where they lie in memory.
@@ -108,7 +108,7 @@ pub(crate) trait List {
     }
 }
 
-impl List for [Span] {
+impl SpanList for [Span] {
     #[inline]
     fn span(&self, index: usize) -> Span {
         self[index]
@@ -122,20 +122,23 @@ impl List for [Span] {
 
 /// Copies one span. Overlapping ranges give bytes in an unspecified order, as on the device.
 #[inline]
-pub(crate) fn copy(span: Span) -> Result<(), Fault> {
-    if Manner::of(span.len) == Manner::Streaming {
-        return copy_as(span, Manner::Streaming);
+pub(crate) fn copy(span: Span) -> Result<(), AccessFault> {
+    if CachePolicy::of(span.len) == CachePolicy::Streaming {
+        return copy_as(span, CachePolicy::Streaming);
     }
     plain(span)
 }
 
 /// Copies one span in a manner.
-pub(crate) fn copy_as(span: Span, manner: Manner) -> Result<(), Fault> {
+pub(crate) fn copy_as(span: Span, manner: CachePolicy) -> Result<(), AccessFault> {
     match manner {
-        Manner::Cached => plain(span),
-        Manner::Streaming => {
-            let result =
-                if span.len >= QUARTERED && routines::takes_four() { quartered(span) } else { streaming(span) };
+        CachePolicy::Cached => plain(span),
+        CachePolicy::Streaming => {
+            let result = if span.len >= SPLIT_IN_FOUR_FROM && routines::takes_four() {
+                copy_in_quarters(span)
+            } else {
+                streaming(span)
+            };
             routines::fence();
             result
         }
@@ -144,10 +147,10 @@ pub(crate) fn copy_as(span: Span, manner: Manner) -> Result<(), Fault> {
 
 /// Copies entries of a list, one after the other. The error is the entry that was not accessible;
 /// those behind it were not tried.
-pub(crate) fn copy_in_order<L: List + ?Sized>(list: &L, range: Range<usize>) -> Result<(), usize> {
+pub(crate) fn copy_in_order<L: SpanList + ?Sized>(list: &L, range: Range<usize>) -> Result<(), usize> {
     let Range { start, end } = range;
-    for index in start..end.min(start + AHEAD) {
-        expect(list.span(index));
+    for index in start..end.min(start + PREFETCH_DISTANCE) {
+        prefetch(list.span(index));
     }
     let mut index = start;
     while index < end {
@@ -157,13 +160,13 @@ pub(crate) fn copy_in_order<L: List + ?Sized>(list: &L, range: Range<usize>) -> 
         {
             let (copied, result) = copy_short(spans);
             index += copied;
-            result.map_err(|Fault| index)?;
+            result.map_err(|AccessFault| index)?;
             continue;
         }
-        if index + AHEAD < end {
-            expect(list.span(index + AHEAD));
+        if index + PREFETCH_DISTANCE < end {
+            prefetch(list.span(index + PREFETCH_DISTANCE));
         }
-        copy(span).map_err(|Fault| index)?;
+        copy(span).map_err(|AccessFault| index)?;
         index += 1;
     }
     Ok(())
@@ -171,26 +174,30 @@ pub(crate) fn copy_in_order<L: List + ?Sized>(list: &L, range: Range<usize>) -> 
 
 /// Copies entries from the first on while they are short, and says how many that were.
 #[inline]
-fn copy_short(spans: &[Span]) -> (usize, Result<(), Fault>) {
+fn copy_short(spans: &[Span]) -> (usize, Result<(), AccessFault>) {
     let ends = spans.as_ptr_range();
     let mut next = ends.start;
     // SAFETY: as for `plain`, with the ranges of all the spans; `next` is where the routine says.
     let fault = unsafe { routines::copy_short(ends.start, ends.end, &raw mut next) };
     let copied = (next as usize - ends.start as usize) / size_of::<Span>();
-    (copied, if fault == 0 { Ok(()) } else { Err(Fault) })
+    (copied, if fault == 0 { Ok(()) } else { Err(AccessFault) })
 }
 
 /// Copies entries of a list that may be copied in any order.
-pub(crate) fn copy_unordered<L: List + ?Sized>(list: &L, range: Range<usize>, manner: Manner) -> Result<(), Fault> {
-    if manner == Manner::Cached {
-        return copy_in_order(list, range).map_err(|_| Fault);
+pub(crate) fn copy_unordered<L: SpanList + ?Sized>(
+    list: &L,
+    range: Range<usize>,
+    manner: CachePolicy,
+) -> Result<(), AccessFault> {
+    if manner == CachePolicy::Cached {
+        return copy_in_order(list, range).map_err(|_| AccessFault);
     }
     let result = copy_fours(list, range);
     routines::fence();
     result
 }
 
-fn copy_fours<L: List + ?Sized>(list: &L, range: Range<usize>) -> Result<(), Fault> {
+fn copy_fours<L: SpanList + ?Sized>(list: &L, range: Range<usize>) -> Result<(), AccessFault> {
     let Range { start: mut index, end } = range;
     while index + 4 <= end && routines::takes_four() {
         let four = [0, 1, 2, 3].map(|n| list.span(index + n));
@@ -203,7 +210,7 @@ fn copy_fours<L: List + ?Sized>(list: &L, range: Range<usize>) -> Result<(), Fau
 
 /// Copies four spans at the same time, as far as they are equally long, and fetches the beginning of
 /// what comes next.
-fn copy_four(spans: [Span; 4], next: [usize; 4]) -> Result<(), Fault> {
+fn copy_four(spans: [Span; 4], next: [usize; 4]) -> Result<(), AccessFault> {
     let heads = spans.map(|span| span.target.wrapping_neg() % LINE);
     let common = (0..4).map(|n| spans[n].len.saturating_sub(heads[n])).min().unwrap_or(0) & !127;
     if common < FOUR_FROM - LINE {
@@ -219,7 +226,7 @@ fn copy_four(spans: [Span; 4], next: [usize; 4]) -> Result<(), Fault> {
     };
     // SAFETY: as for `plain`, with four pairs of ranges inside the spans; targets are whole lines.
     if unsafe { routines::copy_four(&four, common) } != 0 {
-        return Err(Fault);
+        return Err(AccessFault);
     }
     for n in 0..4 {
         let done = heads[n] + common;
@@ -229,7 +236,7 @@ fn copy_four(spans: [Span; 4], next: [usize; 4]) -> Result<(), Fault> {
 }
 
 /// Copies the quarters of a span at the same time.
-fn quartered(span: Span) -> Result<(), Fault> {
+fn copy_in_quarters(span: Span) -> Result<(), AccessFault> {
     let len = (span.len / 4) & !(2 * LINE - 1);
     let part = |n: usize, len| Span { target: span.target + n, source: span.source + n, len };
     copy_four([0, 1, 2, 3].map(|n| part(n * len, len)), [1, 2, 3, 4].map(|n| span.source + n * len))?;
@@ -238,60 +245,60 @@ fn quartered(span: Span) -> Result<(), Fault> {
 
 /// Fetches the beginning of a span that will be copied soon.
 #[inline]
-fn expect(span: Span) {
-    routines::expect_read(span.source);
-    routines::expect_write(span.target);
+fn prefetch(span: Span) {
+    routines::prefetch_read(span.source);
+    routines::prefetch_write(span.target);
     if span.len > LINE {
-        routines::expect_read(span.source + LINE);
-        routines::expect_write(span.target + LINE);
+        routines::prefetch_read(span.source + LINE);
+        routines::prefetch_write(span.target + LINE);
     }
 }
 
 #[inline]
-fn plain(span: Span) -> Result<(), Fault> {
+fn plain(span: Span) -> Result<(), AccessFault> {
     // SAFETY: the routines touch exactly the two ranges and return on a fault; the check of the
     // request has established that they are the caller's to touch.
     let fault = unsafe { routines::copy(span.target as *mut u8, span.source as *const u8, span.len) };
-    if fault == 0 { Ok(()) } else { Err(Fault) }
+    if fault == 0 { Ok(()) } else { Err(AccessFault) }
 }
 
 /// Past the cache. A fence has to follow.
 #[inline]
-fn streaming(span: Span) -> Result<(), Fault> {
+fn streaming(span: Span) -> Result<(), AccessFault> {
     // SAFETY: as for `plain`.
     let fault = unsafe { routines::copy_streaming(span.target as *mut u8, span.source as *const u8, span.len) };
-    if fault == 0 { Ok(()) } else { Err(Fault) }
+    if fault == 0 { Ok(()) } else { Err(AccessFault) }
 }
 
 /// Fills `len` bytes with one byte.
-pub(crate) fn fill(target: usize, byte: u8, len: usize) -> Result<(), Fault> {
+pub(crate) fn fill(target: usize, byte: u8, len: usize) -> Result<(), AccessFault> {
     // SAFETY: as for `copy`, with one range.
     let fault = unsafe { routines::fill(target as *mut u8, byte, len) };
-    if fault == 0 { Ok(()) } else { Err(Fault) }
+    if fault == 0 { Ok(()) } else { Err(AccessFault) }
 }
 
 /// Fills `count` 32-bit words.
-pub(crate) fn fill_words(target: usize, word: u32, count: usize) -> Result<(), Fault> {
+pub(crate) fn fill_words(target: usize, word: u32, count: usize) -> Result<(), AccessFault> {
     // SAFETY: as for `fill`; the address is aligned to four bytes by the check of the request.
     let fault = unsafe { routines::fill_words(target as *mut u32, word, count) };
-    if fault == 0 { Ok(()) } else { Err(Fault) }
+    if fault == 0 { Ok(()) } else { Err(AccessFault) }
 }
 
 /// Reads a small value.
-pub(crate) fn read<const N: usize>(source: usize) -> Result<[u8; N], Fault> {
+pub(crate) fn read<const N: usize>(source: usize) -> Result<[u8; N], AccessFault> {
     let mut value = [0; N];
     copy(Span { target: value.as_mut_ptr() as usize, source, len: N })?;
     Ok(value)
 }
 
 /// Writes a small value.
-pub(crate) fn write(target: usize, value: &[u8]) -> Result<(), Fault> {
+pub(crate) fn write(target: usize, value: &[u8]) -> Result<(), AccessFault> {
     copy(Span { target, source: value.as_ptr() as usize, len: value.len() })
 }
 
 /// A buffer of the engine, or `None` when the host has not that much memory.
 pub(crate) fn buffer(len: usize) -> Option<Box<[u8]>> {
-    system::ask(Resource::Buffer, len).ok()?;
+    system::check_allowed(Resource::Buffer, len).ok()?;
     let mut buffer = Vec::new();
     buffer.try_reserve_exact(len).ok()?;
     buffer.resize(len, 0);
@@ -299,7 +306,7 @@ pub(crate) fn buffer(len: usize) -> Option<Box<[u8]>> {
 }
 
 /// Takes bytes into a buffer of the engine.
-pub(crate) fn take(mut buffer: Box<[u8]>, source: usize) -> Result<Box<[u8]>, Fault> {
+pub(crate) fn take(mut buffer: Box<[u8]>, source: usize) -> Result<Box<[u8]>, AccessFault> {
     let len = buffer.len();
     copy(Span { target: buffer.as_mut_ptr() as usize, source, len })?;
     Ok(buffer)
@@ -360,7 +367,7 @@ mod tests {
     /// is right for them too.
     fn kernels() -> Vec<routines::Kernel> {
         let (there, missing): (Vec<_>, Vec<_>) =
-            routines::Kernel::ALL.into_iter().partition(|kernel| kernel.is_there());
+            routines::Kernel::ALL.into_iter().partition(|kernel| kernel.is_supported());
         missing.iter().for_each(|kernel| eprintln!("skipped: this CPU has no {kernel:?}"));
         there
     }
@@ -381,7 +388,7 @@ mod tests {
         for kernel in kernels() {
             kernel.select();
             for (lens, skew, manner) in lengths.iter().flat_map(|lens| {
-                let manners = [Manner::Cached, Manner::Streaming];
+                let manners = [CachePolicy::Cached, CachePolicy::Streaming];
                 [0, 1, 31, 63].into_iter().flat_map(move |skew| manners.map(|manner| (*lens, skew, manner)))
             }) {
                 let size = lens.iter().map(|len| len + 160).sum::<usize>() + 256;
@@ -415,7 +422,7 @@ mod tests {
     #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
     #[test]
     fn a_list_ends_at_the_entry_that_is_not_accessible() {
-        let _hearing = crate::fault::listen();
+        let _hearing = crate::segv::enter();
         for lens in [[64; 5], [4096; 5], [20, 64, 100, 33, 64]] {
             let source = vec![7u8; 4096];
             let mut target = vec![0u8; 5 * 4096];
@@ -440,7 +447,7 @@ mod tests {
     fn every_routine_returns_from_a_fault_in_its_middle() {
         const LEN: usize = 128 << 10;
         const GONE: usize = 64 << 10;
-        let _hearing = crate::fault::listen();
+        let _hearing = crate::segv::enter();
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a fresh mapping, of which the second half is closed again.
         let edge = unsafe {
@@ -459,19 +466,19 @@ mod tests {
                     Span { target: room, source: near, len: len + 2 },
                     Span { target: near, source: room, len: len + 2 },
                 ] {
-                    assert_eq!(copy_as(span, Manner::Cached), Err(Fault), "{kernel:?} {len}");
-                    assert_eq!(copy_as(span, Manner::Streaming), Err(Fault), "{kernel:?} {len}");
+                    assert_eq!(copy_as(span, CachePolicy::Cached), Err(AccessFault), "{kernel:?} {len}");
+                    assert_eq!(copy_as(span, CachePolicy::Streaming), Err(AccessFault), "{kernel:?} {len}");
                     let whole = Span { target: room + 4096, source: room, len: 1024 };
                     for place in 0..4 {
                         let mut spans = [whole; 4];
                         spans[place] = span;
-                        let failed = copy_unordered(spans.as_slice(), 0..4, Manner::Streaming);
-                        assert_eq!(failed, Err(Fault), "{kernel:?} {len} {place}");
+                        let failed = copy_unordered(spans.as_slice(), 0..4, CachePolicy::Streaming);
+                        assert_eq!(failed, Err(AccessFault), "{kernel:?} {len} {place}");
                         assert_eq!(copy_in_order(spans.as_slice(), 0..4), Err(place), "{kernel:?} {len}");
                     }
                 }
-                assert_eq!(fill(near, 1, len + 2), Err(Fault));
-                assert_eq!(fill_words(near & !3, 1, len / 4 + 2), Err(Fault));
+                assert_eq!(fill(near, 1, len + 2), Err(AccessFault));
+                assert_eq!(fill_words(near & !3, 1, len / 4 + 2), Err(AccessFault));
             }
         }
         prepare();

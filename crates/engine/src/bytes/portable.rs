@@ -26,7 +26,7 @@ pub(super) enum Kernel {
 impl Kernel {
     pub(super) const ALL: [Kernel; 1] = [Kernel::Plain];
 
-    pub(super) fn is_there(self) -> bool {
+    pub(super) fn is_supported(self) -> bool {
         true
     }
 
@@ -44,9 +44,9 @@ pub(super) fn takes_four() -> bool {
 /// The stores of these routines need no fence.
 pub(super) fn fence() {}
 
-pub(super) fn expect_read(_address: usize) {}
+pub(super) fn prefetch_read(_address: usize) {}
 
-pub(super) fn expect_write(_address: usize) {}
+pub(super) fn prefetch_write(_address: usize) {}
 
 /// # Safety
 /// All eight ranges must be accessible.

@@ -5,7 +5,7 @@
 //! written, because they belong to others.
 
 use super::convert::{BLOCK, Scalar, convert};
-use super::{Fault, Span, copy, write};
+use super::{AccessFault, Span, copy, write};
 
 /// Where the elements of a tensor are, in bytes.
 #[derive(Debug, Clone)]
@@ -13,12 +13,12 @@ pub(crate) struct Layout {
     /// Where the first one is.
     pub(crate) start: usize,
     /// The distance of neighbours, for each dimension.
-    pub(crate) steps: Vec<usize>,
+    pub(crate) strides: Vec<usize>,
 }
 
 /// What becomes of an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum ElementOp {
     /// So many bytes as they are; at most 16.
     Keep(usize),
     Convert {
@@ -27,12 +27,12 @@ pub(crate) enum Change {
     },
 }
 
-impl Change {
+impl ElementOp {
     /// Bytes of an element in source and target.
     pub(crate) fn sizes(self) -> (usize, usize) {
         match self {
-            Change::Keep(size) => (size, size),
-            Change::Convert { from, to } => (from.bytes(), to.bytes()),
+            ElementOp::Keep(size) => (size, size),
+            ElementOp::Convert { from, to } => (from.bytes(), to.bytes()),
         }
     }
 }
@@ -48,41 +48,41 @@ pub(crate) struct Rearrangement {
     shape: Vec<usize>,
     target: Layout,
     source: Layout,
-    change: Change,
+    change: ElementOp,
 }
 
 impl Rearrangement {
     /// The same elements in as few dimensions as possible. None of the dimensions may be 0.
-    pub(crate) fn new(shape: &[usize], target: Layout, source: Layout, change: Change) -> Rearrangement {
+    pub(crate) fn new(shape: &[usize], target: Layout, source: Layout, change: ElementOp) -> Rearrangement {
         let mut plan = Rearrangement {
             shape: Vec::new(),
-            target: Layout { start: target.start, steps: Vec::new() },
-            source: Layout { start: source.start, steps: Vec::new() },
+            target: Layout { start: target.start, strides: Vec::new() },
+            source: Layout { start: source.start, strides: Vec::new() },
             change,
         };
         for (index, size) in shape.iter().enumerate().filter(|(_, size)| **size != 1) {
-            let (to, from) = (target.steps[index], source.steps[index]);
+            let (to, from) = (target.strides[index], source.strides[index]);
             // A dimension that goes on where the one inside it ends is part of it.
-            let joins = plan.target.steps.last().is_some_and(|step| *step == to * size)
-                && plan.source.steps.last().is_some_and(|step| *step == from * size);
+            let joins = plan.target.strides.last().is_some_and(|step| *step == to * size)
+                && plan.source.strides.last().is_some_and(|step| *step == from * size);
             match plan.shape.last_mut().filter(|_| joins) {
                 Some(outer) => {
                     *outer *= size;
                     let last = plan.shape.len() - 1;
-                    (plan.target.steps[last], plan.source.steps[last]) = (to, from);
+                    (plan.target.strides[last], plan.source.strides[last]) = (to, from);
                 }
                 None => {
                     plan.shape.push(*size);
-                    plan.target.steps.push(to);
-                    plan.source.steps.push(from);
+                    plan.target.strides.push(to);
+                    plan.source.strides.push(from);
                 }
             }
         }
         if plan.shape.is_empty() {
             let (from, to) = change.sizes();
             plan.shape.push(1);
-            plan.target.steps.push(to);
-            plan.source.steps.push(from);
+            plan.target.strides.push(to);
+            plan.source.strides.push(from);
         }
         plan
     }
@@ -91,7 +91,7 @@ impl Rearrangement {
     pub(crate) fn extents(&self) -> [(usize, usize); 2] {
         let (from, to) = self.change.sizes();
         let reach = |layout: &Layout, size: usize| {
-            let far: usize = self.shape.iter().zip(&layout.steps).map(|(count, step)| (count - 1) * step).sum();
+            let far: usize = self.shape.iter().zip(&layout.strides).map(|(count, step)| (count - 1) * step).sum();
             (layout.start, far + size)
         };
         [reach(&self.source, from), reach(&self.target, to)]
@@ -102,7 +102,7 @@ impl Rearrangement {
         let (from, to) = self.change.sizes();
         let (layout, size) = if is_target { (&self.target, to) } else { (&self.source, from) };
         // A source that repeats an element names it once.
-        let dimensions = self.shape.iter().zip(&layout.steps).filter(|(_, step)| **step != 0);
+        let dimensions = self.shape.iter().zip(&layout.strides).filter(|(_, step)| **step != 0);
         let mut ranges = vec![(layout.start, size)];
         for (count, step) in dimensions.rev() {
             if let [(_, len)] = &mut ranges[..]
@@ -120,12 +120,12 @@ impl Rearrangement {
         Some(ranges)
     }
 
-    pub(crate) fn run(&self) -> Result<(), Fault> {
+    pub(crate) fn run(&self) -> Result<(), AccessFault> {
         let inner = self.shape.len() - 1;
         let mut index = vec![0; inner];
         loop {
             let at = |layout: &Layout| {
-                layout.start + index.iter().zip(&layout.steps).map(|(n, step)| n * step).sum::<usize>()
+                layout.start + index.iter().zip(&layout.strides).map(|(n, step)| n * step).sum::<usize>()
             };
             self.row(at(&self.target), at(&self.source))?;
             // Counts up the outer dimensions, the last one fastest.
@@ -136,11 +136,11 @@ impl Rearrangement {
     }
 
     /// One row of the innermost dimension.
-    fn row(&self, target: usize, source: usize) -> Result<(), Fault> {
+    fn row(&self, target: usize, source: usize) -> Result<(), AccessFault> {
         let inner = self.shape.len() - 1;
-        let (count, to_step, from_step) = (self.shape[inner], self.target.steps[inner], self.source.steps[inner]);
+        let (count, to_step, from_step) = (self.shape[inner], self.target.strides[inner], self.source.strides[inner]);
         let (from, to) = self.change.sizes();
-        if let Change::Keep(size) = self.change
+        if let ElementOp::Keep(size) = self.change
             && to_step == size
             && from_step == size
         {
@@ -153,8 +153,8 @@ impl Rearrangement {
             let part = BLOCK.min(count - done);
             gather(&mut packed[..part * from], source + done * from_step, from, from_step)?;
             let result = match self.change {
-                Change::Keep(_) => &packed[..part * from],
-                Change::Convert { from: kind, to: other } => {
+                ElementOp::Keep(_) => &packed[..part * from],
+                ElementOp::Convert { from: kind, to: other } => {
                     convert(&mut changed[..part * to], other, &packed[..part * from], kind);
                     &changed[..part * to]
                 }
@@ -167,7 +167,7 @@ impl Rearrangement {
 }
 
 /// Reads elements that are `step` apart into a row without gaps.
-fn gather(packed: &mut [u8], source: usize, size: usize, step: usize) -> Result<(), Fault> {
+fn gather(packed: &mut [u8], source: usize, size: usize, step: usize) -> Result<(), AccessFault> {
     let into = |bytes: &mut [u8], from: usize| {
         copy(Span { target: bytes.as_mut_ptr() as usize, source: from, len: bytes.len() })
     };
@@ -188,7 +188,7 @@ fn gather(packed: &mut [u8], source: usize, size: usize, step: usize) -> Result<
 }
 
 /// Writes a row without gaps to places that are `step` apart.
-fn scatter(packed: &[u8], target: usize, size: usize, step: usize) -> Result<(), Fault> {
+fn scatter(packed: &[u8], target: usize, size: usize, step: usize) -> Result<(), AccessFault> {
     if step == size {
         return write(target, packed);
     }
@@ -200,25 +200,26 @@ mod tests {
     use super::*;
 
     fn layout(bytes: &[u8], offset: usize, steps: &[usize]) -> Layout {
-        Layout { start: bytes.as_ptr() as usize + offset, steps: steps.to_vec() }
+        Layout { start: bytes.as_ptr() as usize + offset, strides: steps.to_vec() }
     }
 
     /// The same, of bytes that will be written.
     fn written(bytes: &mut Vec<u8>, offset: usize, steps: &[usize]) -> Layout {
-        Layout { start: bytes.as_mut_ptr() as usize + offset, steps: steps.to_vec() }
+        Layout { start: bytes.as_mut_ptr() as usize + offset, strides: steps.to_vec() }
     }
 
     #[test]
     fn rows_become_columns() {
         let source: Vec<u8> = (0..600u16).flat_map(u16::to_le_bytes).collect();
         let mut target = vec![0u8; 1200];
-        let plan = Rearrangement::new(&[600], written(&mut target, 0, &[2]), layout(&source, 0, &[2]), Change::Keep(2));
+        let plan =
+            Rearrangement::new(&[600], written(&mut target, 0, &[2]), layout(&source, 0, &[2]), ElementOp::Keep(2));
         assert_eq!(plan.shape, [600]);
         let plan = Rearrangement::new(
             &[20, 1, 30],
             written(&mut target, 0, &[60, 7, 2]),
             layout(&source, 0, &[2, 7, 40]),
-            Change::Keep(2),
+            ElementOp::Keep(2),
         );
         assert_eq!(plan.shape, [20, 30]);
         plan.run().unwrap();
@@ -238,7 +239,7 @@ mod tests {
             for (n, byte) in source.iter().enumerate() {
                 write(from.start + n * step, &[*byte]).unwrap();
             }
-            let plan = Rearrangement::new(&[250], written(&mut target, 1, &[4]), from, Change::Keep(1));
+            let plan = Rearrangement::new(&[250], written(&mut target, 1, &[4]), from, ElementOp::Keep(1));
             assert_eq!(plan.extents()[1], (target.as_ptr() as usize + 1, 997));
             plan.run().unwrap();
             let expected = |n: usize| if n % 4 == 1 && n / 4 < 250 { source[n / 4] } else { 0xee };
@@ -250,7 +251,7 @@ mod tests {
     fn elements_are_converted_on_the_way_and_repeated_ones_are_read_once() {
         let source = 2.5f32.to_le_bytes();
         let mut target = vec![0u8; 8 * 700];
-        let change = Change::Convert { from: Scalar::Float32, to: Scalar::Int64 };
+        let change = ElementOp::Convert { from: Scalar::Float32, to: Scalar::Int64 };
         let plan =
             Rearrangement::new(&[7, 100], written(&mut target, 0, &[800, 8]), layout(&source, 0, &[0, 0]), change);
         plan.run().unwrap();
@@ -264,7 +265,7 @@ mod tests {
         let bytes = [0u8; 200];
         let start = bytes.as_ptr() as usize;
         let plan =
-            Rearrangement::new(&[3, 4], layout(&bytes, 0, &[20, 2]), layout(&bytes, 0, &[2, 6]), Change::Keep(2));
+            Rearrangement::new(&[3, 4], layout(&bytes, 0, &[20, 2]), layout(&bytes, 0, &[2, 6]), ElementOp::Keep(2));
         assert_eq!(plan.ranges(true, 100), Some(vec![(start, 8), (start + 20, 8), (start + 40, 8)]));
         assert_eq!(plan.ranges(false, 100).unwrap().len(), 12);
         assert_eq!(plan.ranges(false, 11), None);

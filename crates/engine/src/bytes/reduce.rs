@@ -3,10 +3,10 @@
 //! Integer sums wrap, as two's-complement hardware does. 16-bit floats are computed in 32 bits and
 //! rounded once, to nearest even. EQUAL gives 1 where the elements are equal and 0 elsewhere.
 
-use super::Fault;
+use super::AccessFault;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum ReduceOp {
     Sum,
     Max,
     Min,
@@ -45,8 +45,8 @@ pub(crate) fn reduce(
     source: usize,
     len: usize,
     element: Element,
-    operation: Operation,
-) -> Result<(), Fault> {
+    operation: ReduceOp,
+) -> Result<(), AccessFault> {
     // Through a buffer of the engine, so that the bytes routines remain the only ones that touch
     // device memory.
     const BLOCK: usize = 4096;
@@ -67,26 +67,26 @@ pub(crate) fn reduce(
     Ok(())
 }
 
-fn block(ours: &mut [u8], theirs: &[u8], element: Element, operation: Operation) {
+fn block(ours: &mut [u8], theirs: &[u8], element: Element, operation: ReduceOp) {
     macro_rules! integers {
         ($kind:ty) => {
             each(ours, theirs, |a, b| {
                 let (a, b) = (<$kind>::from_le_bytes(a), <$kind>::from_le_bytes(b));
                 match operation {
-                    Operation::Sum => a.wrapping_add(b),
-                    Operation::Max => a.max(b),
-                    Operation::Min => a.min(b),
-                    Operation::Equal => <$kind>::from(a == b),
+                    ReduceOp::Sum => a.wrapping_add(b),
+                    ReduceOp::Max => a.max(b),
+                    ReduceOp::Min => a.min(b),
+                    ReduceOp::Equal => <$kind>::from(a == b),
                 }
                 .to_le_bytes()
             })
         };
     }
     let float = |a: f32, b: f32| match operation {
-        Operation::Sum => a + b,
-        Operation::Max => a.max(b),
-        Operation::Min => a.min(b),
-        Operation::Equal => f32::from(u8::from(a == b)),
+        ReduceOp::Sum => a + b,
+        ReduceOp::Max => a.max(b),
+        ReduceOp::Min => a.min(b),
+        ReduceOp::Equal => f32::from(u8::from(a == b)),
     };
     match element {
         Element::Int8 => integers!(i8),
@@ -111,10 +111,10 @@ fn block(ours: &mut [u8], theirs: &[u8], element: Element, operation: Operation)
                 let signed = |byte: u8| ((byte >> shift << 4) as i8) >> 4;
                 let (a, b) = (signed(a), signed(b));
                 let value = match operation {
-                    Operation::Sum => a.wrapping_add(b),
-                    Operation::Max => a.max(b),
-                    Operation::Min => a.min(b),
-                    Operation::Equal => i8::from(a == b),
+                    ReduceOp::Sum => a.wrapping_add(b),
+                    ReduceOp::Max => a.max(b),
+                    ReduceOp::Min => a.min(b),
+                    ReduceOp::Equal => i8::from(a == b),
                 };
                 (value as u8 & 0xf) << shift
             };
@@ -205,17 +205,17 @@ mod tests {
             reduce(ours.as_mut_ptr() as usize, b.as_ptr() as usize, a.len(), element, operation).unwrap();
             ours
         };
-        assert_eq!(run(&[0x7f], &[1], Element::Int8, Operation::Sum), [0x80]);
-        assert_eq!(run(&[0xff], &[1], Element::Int8, Operation::Max), [1]);
-        assert_eq!(run(&[0xff], &[1], Element::Uint8, Operation::Max), [0xff]);
-        assert_eq!(run(&[0x8f], &[0x71], Element::Int4, Operation::Sum), [0xf0]);
-        assert_eq!(run(&[0x8f], &[0x71], Element::Int4, Operation::Max), [0x71]);
-        assert_eq!(run(&[5, 6], &[5, 7], Element::Uint8, Operation::Equal), [1, 0]);
+        assert_eq!(run(&[0x7f], &[1], Element::Int8, ReduceOp::Sum), [0x80]);
+        assert_eq!(run(&[0xff], &[1], Element::Int8, ReduceOp::Max), [1]);
+        assert_eq!(run(&[0xff], &[1], Element::Uint8, ReduceOp::Max), [0xff]);
+        assert_eq!(run(&[0x8f], &[0x71], Element::Int4, ReduceOp::Sum), [0xf0]);
+        assert_eq!(run(&[0x8f], &[0x71], Element::Int4, ReduceOp::Max), [0x71]);
+        assert_eq!(run(&[5, 6], &[5, 7], Element::Uint8, ReduceOp::Equal), [1, 0]);
         let f = |x: f32| x.to_le_bytes();
-        assert_eq!(run(&f(1.5), &f(2.25), Element::Float32, Operation::Sum), f(3.75));
-        assert_eq!(run(&[0x80, 0x3f], &[0, 0x40], Element::Bfloat16, Operation::Sum), [0x40, 0x40]);
-        assert_eq!(run(&[0, 0x3c], &[0, 0x40], Element::Float16, Operation::Sum), [0, 0x42]);
-        let tail = run(&[1, 0, 0, 0, 9], &[1, 0, 0, 0, 9], Element::Int32, Operation::Sum);
+        assert_eq!(run(&f(1.5), &f(2.25), Element::Float32, ReduceOp::Sum), f(3.75));
+        assert_eq!(run(&[0x80, 0x3f], &[0, 0x40], Element::Bfloat16, ReduceOp::Sum), [0x40, 0x40]);
+        assert_eq!(run(&[0, 0x3c], &[0, 0x40], Element::Float16, ReduceOp::Sum), [0, 0x42]);
+        let tail = run(&[1, 0, 0, 0, 9], &[1, 0, 0, 0, 9], Element::Int32, ReduceOp::Sum);
         assert_eq!(tail, [2, 0, 0, 0, 9]);
     }
 }

@@ -25,7 +25,7 @@ impl Kernel {
     pub(super) const ALL: [Kernel; 3] = [Kernel::Sse2, Kernel::Avx2, Kernel::Avx512];
 
     /// Whether this processor has it.
-    pub(super) fn is_there(self) -> bool {
+    pub(super) fn is_supported(self) -> bool {
         match self {
             Kernel::Sse2 => true,
             Kernel::Avx2 => is_x86_feature_detected!("avx2"),
@@ -36,7 +36,7 @@ impl Kernel {
     /// Whether it is worth using here. The first processors with registers of 64 bytes slow down for
     /// them; those that came later have this extension too.
     fn is_preferred(self) -> bool {
-        self.is_there() && (self != Kernel::Avx512 || is_x86_feature_detected!("avx512vbmi2"))
+        self.is_supported() && (self != Kernel::Avx512 || is_x86_feature_detected!("avx512vbmi2"))
     }
 
     pub(super) fn select(self) {
@@ -67,14 +67,14 @@ pub(super) fn fence() {
 
 /// Fetches the line of an address that will be read. Any address will do.
 #[inline]
-pub(super) fn expect_read(address: usize) {
+pub(super) fn prefetch_read(address: usize) {
     // SAFETY: a prefetch never faults and changes nothing.
     unsafe { asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
 }
 
 /// Fetches the line of an address that will be written. Any address will do.
 #[inline]
-pub(super) fn expect_write(address: usize) {
+pub(super) fn prefetch_write(address: usize) {
     // SAFETY: as above; processors without this instruction take it for nothing.
     unsafe { asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
 }

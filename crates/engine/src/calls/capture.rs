@@ -8,8 +8,8 @@ use crate::context::ContextKey;
 use crate::error::{Error, Result, fail};
 use crate::event::{Event, EventKey, EventKind};
 use crate::graph::{
-    Capture, CaptureMode, CaptureStatus, CapturedRecord, Content, Diversion, Entry, GraphKey, GraphState, GroupKey,
-    GroupState, Node, Step, Update,
+    Capture, CaptureMode, CaptureStatus, CapturedRecord, Content, Entry, GraphKey, GraphState, GroupKey, GroupState,
+    Node, Redirect, Step, Update,
 };
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey};
@@ -27,7 +27,7 @@ impl Caller<'_> {
     /// Records the work of a stream from now on.
     pub fn begin_capture(&self, raw: usize, mode: CaptureMode) -> Result<()> {
         let (key, stream, context) = self.capturable(raw)?;
-        if stream.is_diverted() {
+        if stream.is_redirected() {
             return fail(Error::Capturing("captured once more"));
         }
         let graph = self.machine.graphs.insert(context).ok_or_else(|| Error::Feature("no graph left".to_owned()))?;
@@ -35,7 +35,7 @@ impl Caller<'_> {
         lock(&self.machine.graphs.all.slot(graph).state).capture =
             Some(Capture { thread, streams: vec![key], is_invalid: false, group: None });
         self.machine.graphs.begin(graph, thread, mode);
-        stream.divert(Diversion::Capture { graph, branch: 0 });
+        stream.redirect(Redirect::Capture { graph, branch: 0 });
         Ok(())
     }
 
@@ -75,7 +75,7 @@ impl Caller<'_> {
         let body = state.body.clone();
         let nodes = state.nodes().cloned().collect();
         drop(state);
-        self.machine.leave_capture(graph_key, &capture);
+        self.machine.detach_streams(graph_key, &capture);
         let error = if capture.is_invalid {
             Error::CaptureInvalid
         } else if !joined {
@@ -90,7 +90,7 @@ impl Caller<'_> {
         };
         if body.is_some() {
             // The conditional task of another graph knows it, and may have it captured again.
-            lock(&graph.state).start_over();
+            lock(&graph.state).restart_capture();
         } else {
             self.machine.remove_captured(graph_key);
         }
@@ -122,13 +122,13 @@ impl Caller<'_> {
     /// Refuses an asynchronous call that would have to wait for its stream while a capture forbids it.
     #[inline]
     pub(crate) fn check_may_drain(&self, stream: &Stream) -> Result<()> {
-        if stream.is_diverted() {
+        if stream.is_redirected() {
             return fail(Error::Parameter(
                 "the stream captures, and a copy of pageable host memory cannot be captured: use aclrtMallocHost"
                     .to_owned(),
             ));
         }
-        self.machine.check_condition(stream.device())?;
+        self.machine.check_device_usable(stream.device())?;
         if self.machine.graphs.allow_blocking(|| MODE.with(Cell::get)) { Ok(()) } else { fail(Error::CaptureBlocks) }
     }
 
@@ -141,7 +141,7 @@ impl Caller<'_> {
         if shared {
             return fail(Error::Feature("an event of other processes cannot be recorded in a capture".to_owned()));
         }
-        let step = if kind.is_external() { Step::Raise(key) } else { Step::Record };
+        let step = if kind.is_external() { Step::SetEvent(key) } else { Step::Record };
         let captured = self.machine.capture_step(stream, step)?;
         if !kind.is_external() {
             let mut state = lock(&event.state);
@@ -161,7 +161,7 @@ impl Caller<'_> {
             let shared = state.shared.is_some();
             (state.kind, state.captured, state.record.is_some(), state.signal.clone(), shared)
         };
-        if stream.is_diverted() {
+        if stream.is_redirected() {
             let Some((graph, _)) = stream.capture() else { return fail(Error::updating("event wait")) };
             if shared {
                 return fail(Error::Feature("a capture cannot wait for an event of other processes".to_owned()));
@@ -170,7 +170,7 @@ impl Caller<'_> {
                 return Ok(false);
             }
             if let Some(signal) = signal {
-                return self.machine.capture_step(stream, Step::Await(signal)).map(|_| true);
+                return self.machine.capture_step(stream, Step::AwaitEvent(signal)).map(|_| true);
             }
             return match captured {
                 Some(record) if record.graph == graph && self.machine.has_captured(record) => {
@@ -221,7 +221,7 @@ impl Caller<'_> {
         state.branches += 1;
         state.entries.push(Entry { branch, step: Step::Wait(record.entry) });
         drop(state);
-        stream.divert(Diversion::Capture { graph: record.graph, branch });
+        stream.redirect(Redirect::Capture { graph: record.graph, branch });
         Ok(())
     }
 
@@ -252,7 +252,7 @@ impl Caller<'_> {
     pub(super) fn capture_reset(&self, event: &Event, stream: &Stream) -> Result<()> {
         let signal = lock(&event.state).signal.clone();
         match signal {
-            Some(signal) => self.machine.capture_step(stream, Step::Lower(signal)).map(|_| ()),
+            Some(signal) => self.machine.capture_step(stream, Step::ResetEvent(signal)).map(|_| ()),
             None => {
                 lock(&event.state).captured = None;
                 Ok(())
@@ -314,13 +314,13 @@ impl Caller<'_> {
         if self.machine.is_capturing(graph) {
             return fail(Error::GraphCapturing);
         }
-        if stream.is_diverted() {
+        if stream.is_redirected() {
             return match stream.capture() {
                 Some(_) => fail(Error::Capturing("used for an update")),
                 None => fail(Error::GroupState("an update is already begun on this stream".to_owned())),
             };
         }
-        stream.divert(Diversion::Update { group: key, contents: Vec::new() });
+        stream.redirect(Redirect::Update { group: key, contents: Vec::new() });
         Ok(())
     }
 
@@ -393,7 +393,7 @@ impl Machine {
             match &step {
                 Step::Work(node) => node.content().check_fits_sub_graph()?,
                 Step::Record | Step::Wait(_) => {}
-                Step::Raise(_) | Step::Await(_) | Step::AwaitRecord(_) | Step::Lower(_) => {
+                Step::SetEvent(_) | Step::AwaitEvent(_) | Step::AwaitRecord(_) | Step::ResetEvent(_) => {
                     return fail(Error::Feature("an external event cannot be part of a sub-graph".to_owned()));
                 }
             }
@@ -441,15 +441,15 @@ impl Machine {
     }
 
     /// The streams of a capture work as usual again.
-    fn leave_capture(&self, key: GraphKey, capture: &Capture) {
+    fn detach_streams(&self, key: GraphKey, capture: &Capture) {
         for stream in &capture.streams {
-            self.streams.slot(*stream).undivert(key);
+            self.streams.slot(*stream).stop_redirect(key);
         }
         self.graphs.end(key);
     }
 
     /// A context ends: nobody will end its captures.
-    pub(crate) fn drop_captures_of(&self, context: ContextKey) {
+    pub(crate) fn abandon_captures(&self, context: ContextKey) {
         for (key, graph) in self.graphs.all.live() {
             let capture = {
                 let mut state = lock(&graph.state);
@@ -459,7 +459,7 @@ impl Machine {
                 state.capture.take()
             };
             if let Some(capture) = capture {
-                self.leave_capture(key, &capture);
+                self.detach_streams(key, &capture);
                 self.remove_captured(key);
             }
         }

@@ -3,8 +3,8 @@
 use super::Caller;
 use crate::error::{Error, Result, fail};
 use crate::graph::{
-    Body, CELL, Capture, CaptureMode, CellState, Condition, ConditionKey, ConditionKind, Content, Diversion, Graph,
-    GraphKey, Node, Step,
+    CELL, Capture, CaptureMode, CellState, Condition, ConditionKey, ConditionKind, Content, Graph, GraphKey, Node,
+    Redirect, Step, SubGraph,
 };
 use crate::machine::Machine;
 use crate::sync::{lock, thread};
@@ -27,16 +27,16 @@ impl Caller<'_> {
         let heap = self.machine.memory.device(device);
         let none = || Error::OutOfMemory { place: format!("device {device}"), asked: CELL, free: 0, total: 0 };
         let address = heap.allocate(CELL).ok_or_else(none)?;
-        let reach = self.machine.memory.reach(address);
+        let reach = self.machine.memory.backing_address(address);
         let buffer = u64::from(default).to_le_bytes();
-        let _hearing = crate::fault::listen();
+        let _hearing = crate::segv::enter();
         let gone = |_| Error::Inaccessible { side: "condition", address, len: CELL };
         crate::bytes::write(reach, &buffer).map_err(gone)?;
         let open = |cell: &crate::graph::ConditionCell, _| {
             *lock(&cell.state) = CellState { graph: Some(graph_key), address };
         };
         let Some(key) = self.machine.graphs.conditions.insert(open) else {
-            heap.free(address, |len| self.machine.quarantine(reach, len));
+            heap.free(address, |len| self.machine.quarantine_until(reach, len));
             return fail(Error::Feature("no condition handle left".to_owned()));
         };
         let mut state = lock(&graph.state);
@@ -74,8 +74,8 @@ impl Caller<'_> {
             return fail(Error::Parameter(format!("{count} sub-graphs do not fit {kind:?}, which has {counts:?}")));
         }
         let (parent, _) = stream.capture().ok_or(Error::NotCapturing)?;
-        let bodies: Vec<Arc<Body>> = (0..count).map(|_| Arc::default()).collect();
-        let cell = self.machine.memory.reach(address);
+        let bodies: Vec<Arc<SubGraph>> = (0..count).map(|_| Arc::default()).collect();
+        let cell = self.machine.memory.backing_address(address);
         let content = Content::new(Task::Condition(Arc::new(Condition { kind, cell, bodies: bodies.clone() })))?;
         self.machine.capture_step(stream, Step::Work(Arc::new(Node::new(content))))?;
         let context = lock(&self.machine.graphs.all.slot(parent).state).context.ok_or(Error::ContextGone)?;
@@ -94,7 +94,7 @@ impl Caller<'_> {
     pub fn begin_sub_capture(&self, stream: usize, raw: usize, mode: CaptureMode) -> Result<()> {
         let (graph_key, graph) = self.graph(raw)?;
         let (key, stream, context) = self.capturable(stream)?;
-        if stream.is_diverted() {
+        if stream.is_redirected() {
             return fail(Error::Capturing("captured once more"));
         }
         let thread = thread::current().id();
@@ -112,7 +112,7 @@ impl Caller<'_> {
             state.capture = Some(Capture { thread, streams: vec![key], is_invalid: false, group: None });
         }
         self.machine.graphs.begin(graph_key, thread, mode);
-        stream.divert(Diversion::Capture { graph: graph_key, branch: 0 });
+        stream.redirect(Redirect::Capture { graph: graph_key, branch: 0 });
         Ok(())
     }
 
@@ -131,7 +131,9 @@ impl Machine {
             self.graphs.conditions.remove(key);
             if let Some(device) = self.memory.device_of(address) {
                 // The program may have freed it already.
-                self.memory.device(device).free(address, |len| self.quarantine(self.memory.reach(address), len));
+                self.memory
+                    .device(device)
+                    .free(address, |len| self.quarantine_until(self.memory.backing_address(address), len));
             }
         }
     }

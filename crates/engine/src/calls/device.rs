@@ -1,13 +1,13 @@
 //! Devices and contexts: which one a thread uses, how often a device was set, who may reach whom.
 
 use super::Caller;
-use super::stream::check_idle_of_capture;
-use crate::context::{Condition, Context, ContextKey, Primary};
+use super::stream::check_not_capturing;
+use crate::context::{Context, ContextKey, DeviceFlags, Primary};
 use crate::error::{Error, Result, fail};
 use crate::host::deadline;
 use crate::machine::{MAX_DEVICES, Machine};
-use crate::probe::Object;
-use crate::stream::{StreamPoint, StreamTraits};
+use crate::observer::Object;
+use crate::stream::{StreamOptions, StreamPoint};
 use crate::sync::{Ordering, lock};
 
 /// Whether one device may use the memory of another.
@@ -21,7 +21,7 @@ impl Caller<'_> {
     /// Sets the device of this thread: its default context becomes current and is kept once more.
     pub fn set_device(&self, given: i64) -> Result<()> {
         let device = self.machine.device(given)?;
-        self.machine.check_condition_of(given)?;
+        self.machine.check_not_lost(given)?;
         let mut primary = lock(&device.primary);
         let context = self.machine.primary_context(&mut primary, given as u32)?;
         primary.count += 1;
@@ -59,11 +59,13 @@ impl Caller<'_> {
         if primary.context.is_none() && !elsewhere {
             let memory = &self.machine.memory;
             self.machine.pools.end_of(given as u32);
-            memory.device(given as u32).clear(|start, len| self.machine.quarantine(memory.reach(start), len));
-            self.forget_physical(given as u32);
+            memory
+                .device(given as u32)
+                .clear(|start, len| self.machine.quarantine_until(memory.backing_address(start), len));
+            self.drop_physical_of(given as u32);
             memory.trim(given as u32);
             if let Some(probe) = self.machine.probe() {
-                probe.cleared(given as u32);
+                probe.device_cleared(given as u32);
             }
         }
         Ok(())
@@ -79,7 +81,7 @@ impl Caller<'_> {
 
     pub fn create_context(&self, device: i64) -> Result<ContextKey> {
         self.machine.device(device)?;
-        self.machine.check_condition_of(device)?;
+        self.machine.check_not_lost(device)?;
         let context = self.machine.make_context(device as u32, false)?;
         self.current.set(Some(context));
         Ok(context)
@@ -118,12 +120,12 @@ impl Caller<'_> {
         let (mut first, mut points) = (None, Vec::new());
         for key in streams {
             let Some(stream) = self.machine.streams.get(key) else { continue };
-            check_idle_of_capture(stream, "waited for")?;
+            check_not_capturing(stream, "waited for")?;
             if !stream.is_waited_for() {
                 continue;
             }
             let point = StreamPoint { stream: key, sequence: stream.newest() };
-            if !self.machine.come_to(point, deadline) {
+            if !self.machine.wait_unobserved(point, deadline) {
                 return fail(Error::StreamTimeout(timeout_ms));
             }
             points.push(point);
@@ -131,9 +133,9 @@ impl Caller<'_> {
         }
         // The program learns of them when the call returns, and not one by one: functions of one stream run meanwhile.
         for point in points {
-            self.machine.tell_waited(point, true);
+            self.machine.emit_waited(point, true);
         }
-        self.machine.tidy();
+        self.machine.trim_after_wait();
         context.check()?;
         first.map_or(Ok(()), fail)
     }
@@ -146,8 +148,8 @@ impl Caller<'_> {
     /// Waits until nothing is pending on a device, and drops what has not started.
     pub fn abort_device_tasks(&self, device: i64, timeout_ms: i32) -> Result<()> {
         let aborted = self.machine.device(device)?;
-        self.machine.oddities.fetch_add(1, Ordering::SeqCst);
-        aborted.condition.fetch_or(Condition::ABORTING, Ordering::SeqCst);
+        self.machine.slow_path_reasons.fetch_add(1, Ordering::SeqCst);
+        aborted.flags.fetch_or(DeviceFlags::ABORTING, Ordering::SeqCst);
         let deadline = deadline(timeout_ms);
         self.machine.invalidate_captures_of(device as u32);
         let mut result = Ok(());
@@ -161,8 +163,8 @@ impl Caller<'_> {
                 result = fail(Error::StreamTimeout(timeout_ms));
             }
         }
-        aborted.condition.fetch_and(!Condition::ABORTING, Ordering::SeqCst);
-        self.machine.oddities.fetch_sub(1, Ordering::SeqCst);
+        aborted.flags.fetch_and(!DeviceFlags::ABORTING, Ordering::SeqCst);
+        self.machine.slow_path_reasons.fetch_sub(1, Ordering::SeqCst);
         result
     }
 
@@ -258,7 +260,7 @@ impl Machine {
         let full = || Error::Feature("no context left".to_owned());
         let key = self.contexts.insert(|context, _| context.open(device, is_primary)).ok_or_else(full)?;
         let context = self.contexts.slot(key);
-        match self.make_stream(key, context, StreamTraits::default()) {
+        match self.make_stream(key, context, StreamOptions::default()) {
             Ok(stream) => {
                 lock(&context.state).default_stream = Some(stream);
                 if let Some(probe) = self.probe() {
@@ -285,10 +287,10 @@ impl Machine {
             state.is_ending = true;
             std::mem::take(&mut state.streams)
         };
-        self.tell_ending(Object::Context(key.index() as u32), false);
-        self.drop_captures_of(key);
+        self.emit_ending(Object::Context(key.index() as u32), false);
+        self.abandon_captures(key);
         for stream in streams {
-            self.tell_ending(Object::Stream(stream.index() as u32), false);
+            self.emit_ending(Object::Stream(stream.index() as u32), false);
             self.drop_stuck(stream);
             self.end_stream(stream);
         }

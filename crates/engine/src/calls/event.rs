@@ -2,17 +2,17 @@
 
 use super::Caller;
 use crate::context::ContextKey;
-use crate::drive::outside::{Sign, Vigil};
 use crate::error::{Error, Result, fail};
 use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
     Event, EventKey, EventKind,
 };
+use crate::executor::external_waits::{ExternalWait, WaitCondition};
 use crate::graph::Step;
 use crate::host::deadline;
 use crate::machine::Machine;
 use crate::memory::shared::{SharedCounters, SharedName};
-use crate::probe::Object;
+use crate::observer::Object;
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::{Ordering, lock};
 use crate::task::{Task, Waited};
@@ -97,7 +97,7 @@ impl Caller<'_> {
     /// Ends an event. Records and waits that are queued stay what they are.
     pub fn destroy_event(&self, raw: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
-        self.machine.tell_ending(Object::Event(key.index() as u32), false);
+        self.machine.emit_ending(Object::Event(key.index() as u32), false);
         if !self.machine.events.retire(key) {
             return fail(Error::Handle { what: "event", handle: raw });
         }
@@ -106,13 +106,13 @@ impl Caller<'_> {
             state.record = None;
             state.shared = None;
             state.own_record = None;
-            (state.kind, state.device, std::mem::take(&mut state.expecting), state.signal.take())
+            (state.kind, state.device, std::mem::take(&mut state.waiting_for_next), state.signal.take())
         };
-        for stream in signal.map_or_else(Vec::new, |signal| signal.raise()) {
-            self.machine.list(stream);
+        for stream in signal.map_or_else(Vec::new, |signal| signal.set()) {
+            self.machine.mark_stream_ready(stream);
         }
         // Streams that wait for a record that will never come go on.
-        self.machine.tell(expecting, StreamPoint { stream: StreamKey::first(), sequence: 0 });
+        self.machine.resolve_pending_waits(expecting, StreamPoint { stream: StreamKey::first(), sequence: 0 });
         self.machine.events.recycle(key);
         if kind.is_counted() {
             self.machine.devices[device as usize].events.fetch_sub(1, Ordering::AcqRel);
@@ -129,16 +129,16 @@ impl Caller<'_> {
             return fail(self.machine.other_context("stream", stream, context_key));
         }
         context.check()?;
-        if stream.is_diverted() {
+        if stream.is_redirected() {
             return self.capture_record(key, event, stream);
         }
         let shared = lock(&event.state).shared.clone();
         if let Some(counters) = shared {
-            let record = counters.make();
+            let record = counters.next_record();
             let task = Task::RecordShared { counters: Arc::clone(&counters), record };
             let submitted = self.machine.submit(stream_key, stream, context_key, task);
             // Other processes may know of it already.
-            let sequence = submitted.inspect_err(|_| counters.reach(record))?;
+            let sequence = submitted.inspect_err(|_| counters.mark_reached(record))?;
             lock(&event.state).own_record = Some((record, StreamPoint { stream: stream_key, sequence }));
             return Ok(());
         }
@@ -149,9 +149,9 @@ impl Caller<'_> {
             (state.generation, before)
         };
         // The event's lock is not held here: the task may run at once, and stamps the event.
-        let sequence = match self.machine.pass(stream_key, stream) {
+        let sequence = match self.machine.push_completed(stream_key, stream) {
             Some(sequence) => {
-                self.machine.stamp(key, generation);
+                self.machine.mark_reached(key, generation);
                 sequence
             }
             None => {
@@ -174,7 +174,7 @@ impl Caller<'_> {
     /// The same; in a capture it happens with every run, for streams outside the graph.
     pub fn record_external_event(&self, raw: usize, stream: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
-        if self.capture_external(stream, event, Step::Raise(key))? {
+        if self.capture_external(stream, event, Step::SetEvent(key))? {
             return Ok(());
         }
         self.record_event(raw, stream)
@@ -197,7 +197,7 @@ impl Caller<'_> {
             (state.kind, state.shared.clone(), state.own_record)
         };
         if let Some(counters) = shared {
-            let record = counters.made();
+            let record = counters.latest_record();
             let own = own.filter(|(number, _)| *number == record);
             // An observer sees the order of streams of this process, also where there is nothing to wait for.
             let is_seen = own.is_some() && self.machine.probe().is_some();
@@ -206,7 +206,7 @@ impl Caller<'_> {
             }
             let after = match own {
                 Some((_, point)) => Waited::Point(point),
-                None => Waited::Outside(Arc::new(Vigil::new(Sign::Record(counters, record)))),
+                None => Waited::Outside(Arc::new(ExternalWait::new(WaitCondition::Record(counters, record)))),
             };
             event.waits.fetch_add(1, Ordering::Relaxed);
             let task = Task::Wait { after, event: Some(key) };
@@ -239,7 +239,7 @@ impl Caller<'_> {
             }
             (None, EventKind::Flagged(_)) => {
                 let cell = Arc::new(OnceLock::new());
-                state.expecting.push((self.machine.next_point(stream_key), Arc::clone(&cell)));
+                state.waiting_for_next.push((self.machine.next_point(stream_key), Arc::clone(&cell)));
                 Waited::Next(cell)
             }
         };
@@ -250,7 +250,7 @@ impl Caller<'_> {
         submitted.map(|_| ()).inspect_err(|_| {
             event.waits.fetch_sub(1, Ordering::Relaxed);
             if let Some(cell) = expected {
-                lock(&event.state).expecting.retain(|(_, other)| !Arc::ptr_eq(other, &cell));
+                lock(&event.state).waiting_for_next.retain(|(_, other)| !Arc::ptr_eq(other, &cell));
             }
         })
     }
@@ -276,12 +276,12 @@ impl Caller<'_> {
         if kind.is_extended() || !kind.can_order() {
             return fail(Error::Feature("only classic events with the SYNC flag can be reset".to_owned()));
         }
-        if stream.is_diverted() {
+        if stream.is_redirected() {
             return self.capture_reset(event, stream);
         }
         let signal = lock(&event.state).signal.clone();
         if let Some(signal) = signal {
-            self.machine.submit(stream_key, stream, context_key, Task::Lower(signal))?;
+            self.machine.submit(stream_key, stream, context_key, Task::ResetGraphEvent(signal))?;
         }
         let mut state = lock(&event.state);
         state.captured = None;
@@ -299,11 +299,11 @@ impl Caller<'_> {
             (state.shared.clone(), state.own_record)
         };
         if let Some(counters) = shared {
-            let record = counters.made();
+            let record = counters.latest_record();
             let deadline = deadline(timeout_ms);
             let reached = match own.filter(|(number, _)| *number == record) {
                 Some((_, point)) => self.machine.wait(point, deadline),
-                None => self.machine.wait_outside(&counters, record, deadline),
+                None => self.machine.wait_for_foreign_record(&counters, record, deadline),
             };
             return if reached { Ok(()) } else { fail(Error::EventTimeout(timeout_ms)) };
         }
@@ -311,7 +311,7 @@ impl Caller<'_> {
         if !self.machine.wait(point, deadline(timeout_ms)) {
             return fail(Error::EventTimeout(timeout_ms));
         }
-        self.machine.tidy();
+        self.machine.trim_after_wait();
         Ok(())
     }
 
@@ -324,7 +324,7 @@ impl Caller<'_> {
             (state.record, state.kind.is_extended(), state.shared.clone())
         };
         if let Some(counters) = shared {
-            let reached = counters.has_reached(counters.made());
+            let reached = counters.has_reached(counters.latest_record());
             return Ok((if reached { EventStatus::Complete } else { EventStatus::Pending }, extended));
         }
         let status = match record {
@@ -410,7 +410,7 @@ impl Caller<'_> {
             return fail(Error::NoTimestamp(which, "its record has not been reached"));
         };
         // Whoever has the time knows that the event was reached.
-        self.machine.tell_waited(point, true);
+        self.machine.emit_waited(point, true);
         Ok(time)
     }
 
@@ -436,15 +436,15 @@ impl Caller<'_> {
 
 impl Machine {
     /// A record was reached.
-    pub(crate) fn stamp(&self, key: EventKey, generation: u64) {
+    pub(crate) fn mark_reached(&self, key: EventKey, generation: u64) {
         let mut state = lock(&self.events.slot(key).state);
         if state.key == Some(key) && state.generation == generation {
             state.reached_ns = Some(self.now_ns());
         }
         let signal = state.signal.clone().filter(|_| state.key == Some(key));
         drop(state);
-        for stream in signal.map_or_else(Vec::new, |signal| signal.raise()) {
-            self.list(stream);
+        for stream in signal.map_or_else(Vec::new, |signal| signal.set()) {
+            self.mark_stream_ready(stream);
         }
     }
 
@@ -455,9 +455,9 @@ impl Machine {
             if state.generation == generation {
                 state.record = Some(point);
             }
-            std::mem::take(&mut state.expecting)
+            std::mem::take(&mut state.waiting_for_next)
         };
-        self.tell(expecting, point);
+        self.resolve_pending_waits(expecting, point);
     }
 
     /// The newest record of an event outside captures.
@@ -488,14 +488,14 @@ impl Machine {
     }
 
     /// Binds waits for "the next record" to the one that was made.
-    fn tell(&self, expecting: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>, point: StreamPoint) {
+    fn resolve_pending_waits(&self, expecting: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>, point: StreamPoint) {
         for (wait, cell) in expecting {
             // A wait is bound once; a record that comes at the same moment changes nothing.
             let _ = cell.set(point);
             if let Some(probe) = self.probe() {
                 probe.ordered(wait.into(), point.into());
             }
-            self.list(wait.stream);
+            self.mark_stream_ready(wait.stream);
         }
     }
 

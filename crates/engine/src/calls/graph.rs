@@ -22,7 +22,7 @@ impl Caller<'_> {
         let (context_key, context) = self.context()?;
         self.check_may_block()?;
         context.check()?;
-        self.machine.check_condition(context.device())?;
+        self.machine.check_device_usable(context.device())?;
         let run = self.machine.launch(key, graph, context_key, None)?;
         let end = *run.end.get().expect("set by the launch");
         if !self.machine.wait(end, deadline(timeout_ms)) {

@@ -3,7 +3,7 @@
 use super::Caller;
 use crate::error::{Error, Result, fail};
 use crate::host::{Delivery, HostCall};
-use crate::probe::{Mode, Touch};
+use crate::observer::{Mode, Touch};
 use crate::sync::lock;
 use crate::task::Task;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ impl Caller<'_> {
         }
         let name = if touch.mode == Mode::Read { "read from outside" } else { "write from outside" };
         if stream == 0 {
-            return self.machine.act(name, || vec![touch], || Ok(()));
+            return self.machine.with_access(name, || vec![touch], || Ok(()));
         }
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;

@@ -4,12 +4,12 @@
 use super::Caller;
 use super::virtual_memory::read_key;
 use crate::error::{Error, Result, fail};
-use crate::memory::exchange::{self, Offer, Purpose};
 use crate::memory::heap::{Extent, PAGE};
+use crate::memory::ipc_registry::{self, ExportInfo, Purpose};
 use crate::memory::physical::Physical;
-use crate::memory::reservation::{GRANULE, Plan};
-use crate::memory::{Home, Place};
-use crate::probe::Note;
+use crate::memory::reservation::{GRANULE, MapRequest};
+use crate::memory::{MemoryKind, MemoryLocation};
+use crate::observer::Advisory;
 use crate::sync::lock;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ impl Caller<'_> {
     pub fn export_range(&self, address: usize, size: usize, asks_process: bool) -> Result<String> {
         let memory = &self.machine.memory;
         let spot = memory.finder().find("exported", address)?;
-        let Place::Device(device) = spot.place else {
+        let MemoryKind::Device(device) = spot.place else {
             return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
         };
         spot.covers("exported", size)?;
@@ -39,21 +39,21 @@ impl Caller<'_> {
                 (memory.as_physical(device, extent)?, extent)
             }
         };
-        let offer = Offer {
+        let offer = ExportInfo {
             purpose: Purpose::Range,
             offset: address - extent.start,
             len: size,
-            home: self.machine.home_in_machine(Home::Device(device)),
+            home: self.machine.home_in_machine(MemoryLocation::Device(device)),
             attribute: physical.attribute,
             asks_process,
         };
         let key = memory.exchange.offer(&physical, &offer, false)?;
-        self.machine.note(|| Note::Viewed { address, len: size });
+        self.machine.advise(|| Advisory::Viewed { address, len: size });
         Ok(key.text())
     }
 
     /// Lets processes use a key.
-    pub fn admit_to_range(&self, key: &str, processes: &[u32]) -> Result<()> {
+    pub fn allow_processes(&self, key: &str, processes: &[u32]) -> Result<()> {
         self.machine.memory.exchange.admit(read_key(key)?, Purpose::Range, processes)
     }
 
@@ -66,22 +66,22 @@ impl Caller<'_> {
             *count += 1;
             return Ok(*address);
         }
-        let found = exchange::open(key, Purpose::Range)?;
-        let Home::Device(theirs) = found.offer.home else {
+        let found = ipc_registry::open(key, Purpose::Range)?;
+        let MemoryLocation::Device(theirs) = found.offer.home else {
             return fail(Error::Internal("a key of a range names no device".to_owned()));
         };
         let is_distant = self.machine.config.devices[ours as usize] != theirs;
         if is_distant {
-            self.reach_device(ours, theirs, enables_peer)?;
+            self.check_peer_access(ours, theirs, enables_peer)?;
         }
         let seen = self.machine.user_device(theirs.into()).unwrap_or(ours);
         let (offset, len) = (found.offer.offset, found.offer.len);
         let lead = offset % PAGE;
-        let physical = Physical::of(found.file, len, Home::Device(seen), found.offer.attribute);
+        let physical = Physical::of(found.file, len, MemoryLocation::Device(seen), found.offer.attribute);
         let physical = Arc::new(physical.imported());
         let start = memory.reserved.reserve(lead + len, None)?;
         let extent = Extent { start: start + lead, size: len };
-        let plan = Plan { physical: &physical, offset, extent, has_access: true, is_distant };
+        let plan = MapRequest { physical: &physical, offset, extent, has_access: true, is_distant };
         self.machine.map_physical(&plan).inspect_err(|_| {
             // Nothing is mapped there.
             let _ = memory.reserved.release(start);
@@ -104,14 +104,14 @@ impl Caller<'_> {
             self.machine.unmap_physical(address)?;
             return memory.reserved.release(address - address % GRANULE);
         }
-        if memory.exchange.withdraw(key) {
+        if memory.exchange.revoke(key) {
             return Ok(());
         }
         fail(Error::Parameter("the key is neither imported nor exported by this process (any more)".to_owned()))
     }
 
     /// Memory of another device was asked for: peer access is enabled with it, or must be there.
-    fn reach_device(&self, ours: u32, theirs: u32, enables_peer: bool) -> Result<()> {
+    fn check_peer_access(&self, ours: u32, theirs: u32, enables_peer: bool) -> Result<()> {
         let machine = self.machine;
         match (machine.user_device(theirs.into()), enables_peer) {
             (Ok(theirs), true) => {

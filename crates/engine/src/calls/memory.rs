@@ -5,8 +5,8 @@ use crate::bytes;
 use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
 use crate::memory::heap::Idle;
-use crate::memory::{Memory, Place, Usage};
-use crate::probe::Note;
+use crate::memory::{Memory, MemoryKind, Usage};
+use crate::observer::Advisory;
 use crate::stream::StreamPoint;
 
 /// How full a device is.
@@ -30,14 +30,14 @@ impl Caller<'_> {
         let Some(device) = memory.device_of(address) else {
             return fail(Error::NotAStart { address, whose: "is not in device memory, and".to_owned() });
         };
-        self.machine.pools.disown(address);
-        let reach = memory.reach(address);
+        self.machine.pools.remove_block(address);
+        let reach = memory.backing_address(address);
         if let Some(probe) = self.machine.probe()
             && memory.device_extent(address).is_some_and(|extent| extent.start == address)
         {
-            probe.freed(Place::Device(device), address);
+            probe.freed(MemoryKind::Device(device), address);
         }
-        if !memory.device(device).free(address, |len| self.machine.quarantine(reach, len)) {
+        if !memory.device(device).free(address, |len| self.machine.quarantine_until(reach, len)) {
             return fail(Error::NotAStart { address, whose: format!("in the memory of device {device}") });
         }
         memory.trim(device);
@@ -52,7 +52,7 @@ impl Caller<'_> {
         let allocated = heap.allocate(size);
         let start = allocated.ok_or_else(|| out_of_memory("the host (pinned)".to_owned(), size, heap.usage()))?;
         if let Some(probe) = self.machine.probe() {
-            probe.allocated(Place::Pinned, start, size);
+            probe.allocated(MemoryKind::Pinned, start, size);
         }
         Ok(start)
     }
@@ -62,9 +62,12 @@ impl Caller<'_> {
         if let Some(probe) = self.machine.probe()
             && memory.pinned().find(address).is_some_and(|extent| extent.start == address)
         {
-            probe.freed(Place::Pinned, address);
+            probe.freed(MemoryKind::Pinned, address);
         }
-        if !memory.pinned().free(address, |len| self.machine.quarantine(memory.reach_pinned(address), len)) {
+        if !memory
+            .pinned()
+            .free(address, |len| self.machine.quarantine_until(memory.pinned_backing_address(address), len))
+        {
             return fail(Error::NotAStart { address, whose: "as pinned host memory".to_owned() });
         }
         memory.trim_pinned();
@@ -109,7 +112,7 @@ impl Caller<'_> {
         fail(Error::Parameter(format!("{address:#x} is not in host memory that was registered as mapped")))
     }
 
-    pub fn place(&self, address: usize) -> Result<Place> {
+    pub fn place(&self, address: usize) -> Result<MemoryKind> {
         Ok(self.machine.memory.finder().find("queried", address)?.place)
     }
 
@@ -138,7 +141,7 @@ impl Caller<'_> {
             return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
         }
         spot.covers("viewed", size)?;
-        self.machine.note(|| Note::Viewed { address, len: size });
+        self.machine.advise(|| Advisory::Viewed { address, len: size });
         Ok(spot.reach)
     }
 }
@@ -151,7 +154,7 @@ const POISONED: usize = 16 << 20;
 impl Machine {
     /// Memory of a device. Pools give back what they only keep before there is none.
     pub(crate) fn allocate_on(&self, device: u32, size: usize) -> Result<usize> {
-        self.check_condition_of(i64::from(device))?;
+        self.check_not_lost(i64::from(device))?;
         let heap = self.memory.device(device);
         let allocated = heap.allocate(size).or_else(|| {
             self.trim_pools_of(device);
@@ -166,17 +169,17 @@ impl Machine {
             self.poison(start, size);
         }
         if let Some(probe) = self.probe() {
-            probe.allocated(Place::Device(device), start, size);
+            probe.allocated(MemoryKind::Device(device), start, size);
         }
         if let Some(part) = bad {
-            self.spoil_part(device, start, size, part);
+            self.mark_part_bad(device, start, size, part);
         }
         Ok(start)
     }
 
     /// Makes fresh device memory recognisable.
     fn poison(&self, start: usize, size: usize) {
-        bytes::fill(self.memory.reach(start), POISON, size.min(POISONED))
+        bytes::fill(self.memory.backing_address(start), POISON, size.min(POISONED))
             .expect("the backing of live memory is mapped");
     }
 
@@ -197,21 +200,21 @@ impl Machine {
 
     /// Until when the freed bytes that the engine reaches at `start` must not be reused; `None` when
     /// nothing that is queued or running can touch them.
-    pub(crate) fn quarantine(&self, start: usize, len: usize) -> Option<Idle> {
+    pub(crate) fn quarantine_until(&self, start: usize, len: usize) -> Option<Idle> {
         self.graphs.forget_memory(start, len);
-        let users = self.users_of(start, len);
+        let users = self.streams_using(start, len);
         let is_shared = self.memory.exchange.take_moved(start).is_some();
-        if users.is_empty() && (!is_shared || self.memory.renew(start, len)) {
+        if users.is_empty() && (!is_shared || self.memory.map_fresh(start, len)) {
             return None;
         }
-        self.memory.detain();
+        self.memory.note_quarantined();
         let machine = self.weak();
         Some(Box::new(move || {
             let Some(machine) = machine.upgrade() else { return true };
             let reached =
                 |point: &StreamPoint| machine.streams.slot(point.stream).track.completion.done() >= point.sequence;
             // New memory before anyone gets the addresses: other processes may still have these bytes.
-            users.iter().all(reached) && (!is_shared || machine.memory.renew(start, len))
+            users.iter().all(reached) && (!is_shared || machine.memory.map_fresh(start, len))
         }))
     }
 }

@@ -27,7 +27,7 @@ use crate::context::{Context, ContextKey};
 use crate::error::{Error, Result, fail};
 use crate::handle::Slot;
 use crate::machine::Machine;
-use crate::probe::Note;
+use crate::observer::Advisory;
 use crate::stream::{Stream, StreamKey};
 use crate::sync::lock;
 use std::cell::Cell;
@@ -50,11 +50,11 @@ impl<'a> Caller<'a> {
 
     /// A live stream of the current context, named by its handle.
     #[inline]
-    pub(crate) fn ordinary_stream(&self, raw: usize) -> Option<(StreamKey, &'a Slot<Stream>)> {
+    pub(crate) fn fast_path_stream(&self, raw: usize) -> Option<(StreamKey, &'a Slot<Stream>)> {
         let key = StreamKey::from_raw(raw)?;
         let slot = self.machine.streams.find(key)?;
         let current = self.current.get()?;
-        (slot.value.context() == Some(current) && !slot.value.is_diverted()).then_some((key, slot))
+        (slot.value.context() == Some(current) && !slot.value.is_redirected()).then_some((key, slot))
     }
 
     /// The context that this thread made current.
@@ -74,7 +74,7 @@ impl<'a> Caller<'a> {
             (Err(error), Some(device)) if *error == Error::NoContext => {
                 let key =
                     self.machine.primary_context(&mut lock(&self.machine.devices[device as usize].primary), device)?;
-                self.machine.note(|| Note::DefaultDevice(device));
+                self.machine.advise(|| Advisory::DefaultDevice(device));
                 Ok((key, self.machine.contexts.slot(key)))
             }
             (context, _) => context,

@@ -2,10 +2,10 @@
 
 use super::Caller;
 use crate::context::ContextKey;
-use crate::drive::outside::{Sign, Vigil};
 use crate::error::{Error, Result, fail};
+use crate::executor::external_waits::{ExternalWait, WaitCondition};
 use crate::memory::shared::{SharedCounters, SharedName};
-use crate::notify::{Change, Compare, Counter, Notify, NotifyKey, NotifyState};
+use crate::notify::{Compare, Counter, CounterOp, Notify, NotifyKey, NotifyState};
 use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::lock;
 use crate::task::Task;
@@ -51,15 +51,15 @@ impl Caller<'_> {
 
     /// Queues a record.
     pub fn record_notify(&self, raw: usize, stream: usize) -> Result<()> {
-        self.change_notify(raw, stream, Change::Set(1), false)
+        self.change_notify(raw, stream, CounterOp::Set(1), false)
     }
 
     /// Queues a change of a counting notify.
-    pub fn change_counting_notify(&self, raw: usize, stream: usize, change: Change) -> Result<()> {
+    pub fn change_counting_notify(&self, raw: usize, stream: usize, change: CounterOp) -> Result<()> {
         self.change_notify(raw, stream, change, true)
     }
 
-    fn change_notify(&self, raw: usize, stream: usize, change: Change, is_counting: bool) -> Result<()> {
+    fn change_notify(&self, raw: usize, stream: usize, change: CounterOp, is_counting: bool) -> Result<()> {
         let (_, notify) = self.notify(raw, is_counting)?;
         let (key, stream, context) = self.notify_stream(stream)?;
         let counter = Arc::clone(&lock(&notify.state).counter);
@@ -70,7 +70,7 @@ impl Caller<'_> {
 
     /// Queues a wait that takes the record away; no timeout is for ever.
     pub fn wait_notify(&self, raw: usize, stream: usize, timeout: Option<Duration>) -> Result<()> {
-        self.await_notify(raw, stream, Compare::Equal(1), true, timeout, false)
+        self.queue_notify_wait(raw, stream, Compare::Equal(1), true, timeout, false)
     }
 
     /// Queues a wait for a number. `clears`: it becomes 0 when the stream passes.
@@ -82,10 +82,10 @@ impl Caller<'_> {
         clears: bool,
         timeout: Option<Duration>,
     ) -> Result<()> {
-        self.await_notify(raw, stream, compare, clears, timeout, true)
+        self.queue_notify_wait(raw, stream, compare, clears, timeout, true)
     }
 
-    fn await_notify(
+    fn queue_notify_wait(
         &self,
         raw: usize,
         stream: usize,
@@ -97,8 +97,8 @@ impl Caller<'_> {
         let (_, notify) = self.notify(raw, is_counting)?;
         let (key, stream, context) = self.notify_stream(stream)?;
         let counter = Arc::clone(&lock(&notify.state).counter);
-        let sign = Sign::Notify { counter, compare, clears };
-        let vigil = Vigil::new(sign).within(timeout);
+        let sign = WaitCondition::Notify { counter, compare, clears };
+        let vigil = ExternalWait::new(sign).within(timeout);
         let submit = |vigil| self.machine.submit(key, stream, context, Task::Await(Arc::new(vigil)));
         // Which records make a number is not known before it is there.
         if self.machine.probe().is_none() || is_counting {
@@ -123,7 +123,7 @@ impl Caller<'_> {
             state.record = None;
             state.counter.update(|_| Some(0));
         }
-        self.machine.look_again();
+        self.machine.poll_external_waits();
         Ok(())
     }
 
@@ -138,7 +138,7 @@ impl Caller<'_> {
     }
 
     /// Lets processes open a notify.
-    pub fn admit_to_notify(&self, raw: usize, processes: &[i32]) -> Result<()> {
+    pub fn allow_notify_processes(&self, raw: usize, processes: &[i32]) -> Result<()> {
         let shared = self.own_notify(raw)?;
         for process in processes {
             let Some(process) = u32::try_from(*process).ok().filter(|process| *process != 0) else {
@@ -167,7 +167,7 @@ impl Caller<'_> {
                 "process {process} is not admitted: the exporter calls aclrtNotifySetImportPid, or exports with DISABLE_PID_VALIDATION"
             )));
         }
-        let counter = Arc::new(Counter::of_others(Arc::new(shared)));
+        let counter = Arc::new(Counter::imported(Arc::new(shared)));
         self.insert_notify(NotifyState { counter, is_imported: true, ..NotifyState::default() })
     }
 

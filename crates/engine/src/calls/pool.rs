@@ -3,9 +3,9 @@
 use super::Caller;
 use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
-use crate::memory::Place;
+use crate::memory::MemoryKind;
 use crate::memory::heap::PAGE;
-use crate::memory::pool::{Leaving, Pool, PoolAttribute, PoolKey, Reuse, Stock};
+use crate::memory::pool::{PendingFree, Pool, PoolAttribute, PoolKey, PoolMemory, Reuse};
 use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::lock;
 use crate::task::Task;
@@ -16,7 +16,7 @@ impl Caller<'_> {
     pub fn create_pool(&self, device: i64, limit: usize) -> Result<PoolKey> {
         self.machine.device(device)?;
         let limit = if limit == 0 { usize::MAX } else { limit };
-        let stock = Arc::new(Stock::new(device as u32, limit));
+        let stock = Arc::new(PoolMemory::new(device as u32, limit));
         let open = |pool: &Pool, _| *lock(&pool.stock) = Some(stock);
         self.machine.pools.all.insert(open).ok_or_else(|| Box::new(Error::Feature("no pool handle left".to_owned())))
     }
@@ -91,11 +91,14 @@ impl Caller<'_> {
     pub fn free_to_pool(&self, address: usize, stream: usize) -> Result<()> {
         let (key, stream) = self.pool_stream(stream)?;
         let (context, _) = self.context()?;
-        let Some(leaving) = self.machine.pools.leave(address, key) else {
+        let Some(leaving) = self.machine.pools.begin_free(address, key) else {
             return fail(Error::NotAStart { address, whose: "in a memory pool".to_owned() });
         };
         let task = Task::Release(leaving.clone());
-        self.machine.submit(key, stream, context, task).map(|_| ()).inspect_err(|_| self.machine.pools.stay(&leaving))
+        self.machine
+            .submit(key, stream, context, task)
+            .map(|_| ())
+            .inspect_err(|_| self.machine.pools.cancel_free(&leaving))
     }
 
     /// Gives memory that a pool only keeps back to the device.
@@ -112,13 +115,13 @@ impl Caller<'_> {
         if stream.context() != Some(context) {
             return fail(self.machine.other_context("stream", stream, context));
         }
-        if stream.is_diverted() {
+        if stream.is_redirected() {
             return fail(Error::Feature("memory pools cannot be used in a capture".to_owned()));
         }
         Ok((key, stream))
     }
 
-    fn pool(&self, raw: usize) -> Result<(PoolKey, Arc<Stock>)> {
+    fn pool(&self, raw: usize) -> Result<(PoolKey, Arc<PoolMemory>)> {
         let unknown = || Error::Handle { what: "memory pool", handle: raw };
         let key = PoolKey::from_raw(raw).ok_or_else(unknown)?;
         let pool = self.machine.pools.all.get(key).ok_or_else(unknown)?;
@@ -128,13 +131,13 @@ impl Caller<'_> {
 }
 
 impl Machine {
-    fn allocate_from(&self, stock: &Arc<Stock>, size: usize, stream: StreamKey) -> Result<usize> {
+    fn allocate_from(&self, stock: &Arc<PoolMemory>, size: usize, stream: StreamKey) -> Result<usize> {
         let is_done = |at: StreamPoint| self.streams.slot(at.stream).track.completion.done() >= at.sequence;
         let reused = lock(&stock.state).reuse(size, stream, is_done, self.is_guarded());
         match reused {
             Some(Reuse::Leaving(start)) => return Ok(start),
             Some(Reuse::Kept(start)) => {
-                self.memory.device(stock.device).wake(start, size);
+                self.memory.device(stock.device).revive(start, size);
                 return Ok(start);
             }
             None => {}
@@ -151,31 +154,33 @@ impl Machine {
             return fail(full());
         }
         let start = self.allocate_on(stock.device, size).inspect_err(|_| lock(&stock.state).unreserve(size))?;
-        self.pools.own(stock, &mut lock(&stock.state), start, size);
+        self.pools.add_block(stock, &mut lock(&stock.state), start, size);
         Ok(start)
     }
 
     /// A block has come back to its pool; everything that used it is done at `at`.
-    pub(crate) fn arrive(&self, leaving: &Leaving, at: StreamPoint) {
-        self.pools.arrive(leaving, at, || {
-            self.memory.device(leaving.stock.device).park(leaving.start);
+    pub(crate) fn finish_release(&self, leaving: &PendingFree, at: StreamPoint) {
+        self.pools.finish_free(leaving, at, || {
+            self.memory.device(leaving.stock.device).retain(leaving.start);
         });
     }
 
     /// Tells an observer that a pool lets memory go. The pool has seen that its users are done, so the
     /// program need not have waited for them.
-    fn tell_given_back(&self, device: u32, start: usize, at: StreamPoint) {
+    fn emit_pool_release(&self, device: u32, start: usize, at: StreamPoint) {
         if let Some(probe) = self.probe() {
             probe.waited(at.into());
-            probe.freed(Place::Device(device), start);
+            probe.freed(MemoryKind::Device(device), start);
         }
     }
 
-    fn trim_pool(&self, stock: &Stock, keep: usize) {
+    fn trim_pool(&self, stock: &PoolMemory, keep: usize) {
         let device = stock.device;
         let is_less = self.pools.trim(stock, keep, |start, at| {
-            self.tell_given_back(device, start, at);
-            self.memory.device(device).discard(start, |len| self.quarantine(self.memory.reach(start), len));
+            self.emit_pool_release(device, start, at);
+            self.memory
+                .device(device)
+                .discard(start, |len| self.quarantine_until(self.memory.backing_address(start), len));
         });
         if is_less {
             self.memory.trim(device);
@@ -184,8 +189,8 @@ impl Machine {
 
     /// Somebody has waited: freed memory that did so, too, is free now, and pools keep what their thresholds say.
     #[inline]
-    pub(crate) fn tidy(&self) {
-        self.memory.settle();
+    pub(crate) fn trim_after_wait(&self) {
+        self.memory.release_quarantined();
         self.trim_pools();
     }
 

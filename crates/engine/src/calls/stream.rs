@@ -2,12 +2,12 @@
 
 use super::Caller;
 use crate::context::{Context, ContextKey};
-use crate::drive::budget;
 use crate::error::{Error, Result, fail};
+use crate::executor::budget;
 use crate::host::deadline;
 use crate::machine::Machine;
-use crate::probe::Object;
-use crate::stream::{Stream, StreamKey, StreamPoint, StreamSettings, StreamTraits};
+use crate::observer::Object;
+use crate::stream::{Stream, StreamKey, StreamOptions, StreamPoint, StreamSettings};
 use crate::sync::{Ordering, lock};
 
 /// Failures of ended streams that are kept.
@@ -16,9 +16,9 @@ const MAX_UNOBSERVED: usize = 16;
 const ABORT_LOOK_MS: i32 = 10;
 
 impl Caller<'_> {
-    pub fn create_stream(&self, traits: StreamTraits) -> Result<StreamKey> {
+    pub fn create_stream(&self, traits: StreamOptions) -> Result<StreamKey> {
         let (key, context) = self.context_or_default()?;
-        self.machine.check_condition_of(i64::from(context.device()))?;
+        self.machine.check_not_lost(i64::from(context.device()))?;
         let device = &self.machine.devices[context.device() as usize];
         let limit = self.machine.config.profile.chip.limits.streams;
         if device.streams.fetch_add(1, Ordering::AcqRel) >= limit {
@@ -34,7 +34,7 @@ impl Caller<'_> {
     /// Waits for the stream's tasks and ends it.
     pub fn destroy_stream(&self, raw: usize) -> Result<()> {
         let key = self.own_stream(raw)?;
-        self.machine.tell_ending(Object::Stream(key.index() as u32), false);
+        self.machine.emit_ending(Object::Stream(key.index() as u32), false);
         self.machine.end_stream(key);
         Ok(())
     }
@@ -46,7 +46,7 @@ impl Caller<'_> {
         if !self.machine.streams.retire(key) {
             return fail(Error::Handle { what: "stream", handle: raw });
         }
-        self.machine.tell_ending(Object::Stream(key.index() as u32), true);
+        self.machine.emit_ending(Object::Stream(key.index() as u32), true);
         self.machine.drop_pending(key, stream);
         self.machine.unlink(key, stream);
         lock(&self.machine.limbo).push(key);
@@ -63,18 +63,18 @@ impl Caller<'_> {
         if lock(&context.state).default_stream == Some(key) {
             return fail(Error::Parameter("the default stream of a context cannot be destroyed".to_owned()));
         }
-        check_idle_of_capture(stream, "destroyed")?;
+        check_not_capturing(stream, "destroyed")?;
         Ok(key)
     }
 
     /// Waits for everything submitted so far, and returns the first failure since the last wait.
     pub fn synchronize_stream(&self, raw: usize, timeout_ms: i32) -> Result<()> {
-        if self.machine.is_ordinary()
-            && let Some((_, slot)) = self.ordinary_stream(raw)
+        if self.machine.is_fast_path_open()
+            && let Some((_, slot)) = self.fast_path_stream(raw)
             && slot.value.is_clean()
             && self.machine.pools.are_empty()
         {
-            budget::renew();
+            budget::refill();
             return Ok(());
         }
         self.synchronize_stream_checked(raw, timeout_ms)
@@ -85,7 +85,7 @@ impl Caller<'_> {
         let explicit = self.explicit_stream(raw)?;
         self.context()?;
         let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
-        check_idle_of_capture(stream, "waited for")?;
+        check_not_capturing(stream, "waited for")?;
         if !stream.is_waited_for() {
             return Ok(());
         }
@@ -97,7 +97,7 @@ impl Caller<'_> {
         if !self.machine.wait(point, deadline(timeout_ms)) {
             return fail(Error::StreamTimeout(timeout_ms));
         }
-        self.machine.tidy();
+        self.machine.trim_after_wait();
         if let Some(error) = stream.take_failure() {
             return fail(error);
         }
@@ -112,7 +112,7 @@ impl Caller<'_> {
         let explicit = self.explicit_stream(raw)?;
         self.context()?;
         let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
-        check_idle_of_capture(stream, "queried")?;
+        check_not_capturing(stream, "queried")?;
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         Ok(!stream.is_waited_for() || self.machine.reached(point))
     }
@@ -120,14 +120,14 @@ impl Caller<'_> {
     /// Drops what has not started and waits for what has.
     pub fn abort_stream(&self, raw: usize) -> Result<()> {
         let (key, stream) = self.stream(raw)?;
-        check_idle_of_capture(stream, "aborted")?;
+        check_not_capturing(stream, "aborted")?;
         let runs = self.machine.drop_pending(key, stream);
         // A step that stands still goes on now that its run is given up.
-        self.machine.look_again();
+        self.machine.poll_external_waits();
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         // A callback that was just being handed to its thread is taken back at the next look.
         while !self.machine.wait(point, deadline(ABORT_LOOK_MS)) {
-            self.machine.subscriptions.withdraw(self.machine, key);
+            self.machine.subscriptions.cancel(self.machine, key);
         }
         for end in runs.iter().filter_map(|run| run.end.get()) {
             self.machine.wait(*end, None);
@@ -140,7 +140,7 @@ impl Caller<'_> {
         Ok(self.stream(raw)?.0.index() as i32)
     }
 
-    pub fn stream_traits(&self, raw: usize) -> Result<StreamTraits> {
+    pub fn stream_traits(&self, raw: usize) -> Result<StreamOptions> {
         Ok(self.stream(raw)?.1.traits())
     }
 
@@ -185,19 +185,19 @@ impl Caller<'_> {
 }
 
 /// Refuses what cannot be done with a stream that captures.
-pub(super) fn check_idle_of_capture(stream: &Stream, what: &'static str) -> Result<()> {
+pub(super) fn check_not_capturing(stream: &Stream, what: &'static str) -> Result<()> {
     if stream.capture().is_some() { fail(Error::Capturing(what)) } else { Ok(()) }
 }
 
 impl Machine {
-    pub(crate) fn tell_ending(&self, object: Object, by_force: bool) {
+    pub(crate) fn emit_ending(&self, object: Object, by_force: bool) {
         if let Some(probe) = self.probe() {
             probe.ending(object, by_force);
         }
     }
 
-    pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, traits: StreamTraits) -> Result<StreamKey> {
-        self.sweep_limbo();
+    pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, traits: StreamOptions) -> Result<StreamKey> {
+        self.reap_destroyed();
         let mut state = lock(&context.state);
         if state.is_ending {
             return fail(Error::ContextGone);
@@ -241,7 +241,7 @@ impl Machine {
         }
     }
 
-    fn sweep_limbo(&self) {
+    fn reap_destroyed(&self) {
         lock(&self.limbo).retain(|key| {
             let busy = !lock(&self.streams.slot(*key).track.lane).is_idle();
             if !busy {
@@ -253,14 +253,14 @@ impl Machine {
 
     /// Streams with a queued or running task that may touch bytes that the engine reaches at `start`,
     /// and how far they must come until it is done.
-    pub(crate) fn users_of(&self, start: usize, len: usize) -> Vec<StreamPoint> {
+    pub(crate) fn streams_using(&self, start: usize, len: usize) -> Vec<StreamPoint> {
         let busy = lock(&self.busy).clone();
         let mut users = Vec::new();
         for key in busy {
             let stream = self.streams.slot(key);
             let lane = lock(&stream.track.lane);
             if lane.is_idle() {
-                stream.is_noted.store(false, Ordering::Relaxed);
+                stream.is_in_busy_list.store(false, Ordering::Relaxed);
                 lock(&self.busy).retain(|other| other.index() != key.index());
                 continue;
             }

@@ -2,12 +2,12 @@
 
 use super::Caller;
 use crate::bytes;
-use crate::drive::ValueCondition;
-use crate::drive::outside::{Sign, Vigil};
 use crate::error::{Error, Result, fail};
+use crate::executor::ValueCondition;
+use crate::executor::external_waits::{ExternalWait, WaitCondition};
 use crate::machine::Machine;
-use crate::memory::{Place, Spot};
-use crate::probe::Note;
+use crate::memory::{MemoryKind, ResolvedAddress};
+use crate::observer::Advisory;
 use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::lock;
 use crate::task::Task;
@@ -31,7 +31,7 @@ impl Caller<'_> {
         let (context, _) = self.context()?;
         let task = Task::WriteValue { target: spot.reach, value };
         let sequence = self.machine.submit(key, stream, context, task)?;
-        self.machine.note(|| Note::Viewed { address, len: size_of::<u64>() });
+        self.machine.advise(|| Advisory::Viewed { address, len: size_of::<u64>() });
         self.machine.pair_write(spot.reach, value, StreamPoint { stream: key, sequence });
         Ok(())
     }
@@ -40,7 +40,7 @@ impl Caller<'_> {
     pub fn wait_value(&self, address: usize, value: u64, condition: ValueCondition, stream: usize) -> Result<()> {
         let (key, stream, spot) = self.value_cell(address, stream)?;
         let (context, _) = self.context()?;
-        let vigil = Vigil::new(Sign::Value { reach: spot.reach, value, condition });
+        let vigil = ExternalWait::new(WaitCondition::Value { reach: spot.reach, value, condition });
         let submit = |vigil| self.machine.submit(key, stream, context, Task::Await(Arc::new(vigil)));
         if self.machine.probe().is_none() {
             return submit(vigil).map(|_| ());
@@ -56,7 +56,7 @@ impl Caller<'_> {
     }
 
     /// Queues an operation on caches, which changes nothing.
-    pub fn operate_cache(&self, stream: usize) -> Result<()> {
+    pub fn queue_cache_op(&self, stream: usize) -> Result<()> {
         let explicit = self.explicit_stream(stream)?;
         let (context, _) = self.context()?;
         let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
@@ -64,10 +64,10 @@ impl Caller<'_> {
     }
 
     /// Eight bytes of device memory that the stream's device may reach.
-    fn value_cell(&self, address: usize, stream: usize) -> Result<(StreamKey, &Stream, Spot)> {
+    fn value_cell(&self, address: usize, stream: usize) -> Result<(StreamKey, &Stream, ResolvedAddress)> {
         let explicit = self.explicit_stream(stream)?;
         let spot = self.machine.memory.finder().find("value", address)?;
-        let Place::Device(device) = spot.place else {
+        let MemoryKind::Device(device) = spot.place else {
             return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
         };
         spot.covers("value", size_of::<u64>())?;

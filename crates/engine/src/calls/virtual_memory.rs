@@ -5,12 +5,12 @@ use super::Caller;
 use super::memory::out_of_memory;
 use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
-use crate::memory::exchange::{self, Key, Offer, Purpose};
 use crate::memory::heap::Extent;
+use crate::memory::ipc_registry::{self, ExportInfo, ExportKey, Purpose};
 use crate::memory::physical::Physical;
-use crate::memory::reservation::{GRANULE, Plan};
-use crate::memory::{Home, Place, Rights};
-use crate::probe::Note;
+use crate::memory::reservation::{GRANULE, MapRequest};
+use crate::memory::{MemoryKind, MemoryLocation, Rights};
+use crate::observer::Advisory;
 use crate::sync::lock;
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 pub struct PhysicalRequest {
     pub size: usize,
-    pub home: Home,
+    pub home: MemoryLocation,
     /// The `aclrtMemAttr`, which is only remembered.
     pub attribute: i32,
     /// What the size must be a multiple of.
@@ -26,7 +26,7 @@ pub struct PhysicalRequest {
 }
 
 /// A right for whoever is at a place.
-pub type AccessGrant = (Home, Rights);
+pub type AccessGrant = (MemoryLocation, Rights);
 
 impl Caller<'_> {
     /// Reserves addresses without memory, at `wish` if there is one.
@@ -49,16 +49,16 @@ impl Caller<'_> {
         }
         let memory = &self.machine.memory;
         let (heap, place) = match home {
-            Home::Device(device) => {
-                self.machine.check_condition_of(device.into())?;
+            MemoryLocation::Device(device) => {
+                self.machine.check_not_lost(device.into())?;
                 (memory.device(device), format!("device {device}"))
             }
-            Home::Host | Home::HostNode(_) => (memory.pinned(), "the host".to_owned()),
+            MemoryLocation::Host | MemoryLocation::HostNode(_) => (memory.pinned(), "the host".to_owned()),
         };
-        let aside = heap.set_aside(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
+        let aside = heap.reserve_capacity(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
         let none = |error| Error::Feature(format!("physical memory could not be made: {error}"));
         let physical = Physical::create(size, home, attribute).map_err(none)?.charged(aside);
-        if let Home::Device(device) = home {
+        if let MemoryLocation::Device(device) = home {
             lock(&physical.bad).extend(self.machine.check_allocation(device, size)?);
         }
         Ok(memory.handles.hold(&Arc::new(physical)))
@@ -69,7 +69,7 @@ impl Caller<'_> {
         self.machine.memory.handles.release(handle)
     }
 
-    pub fn physical_traits(&self, handle: usize) -> Result<(Home, i32)> {
+    pub fn physical_traits(&self, handle: usize) -> Result<(MemoryLocation, i32)> {
         let physical = self.machine.memory.handles.get(handle)?;
         Ok((physical.home, physical.attribute))
     }
@@ -87,7 +87,7 @@ impl Caller<'_> {
             return fail(Error::Parameter(format!("{address:#x} is not aligned to the granularity, {GRANULE}")));
         }
         let extent = Extent { start: address, size };
-        let plan = Plan { physical: &physical, offset, extent, has_access, is_distant: false };
+        let plan = MapRequest { physical: &physical, offset, extent, has_access, is_distant: false };
         self.machine.map_physical(&plan)
     }
 
@@ -100,11 +100,11 @@ impl Caller<'_> {
         for (home, _) in grants {
             self.check_home(*home)?;
         }
-        let _hearing = crate::fault::listen();
+        let _hearing = crate::segv::enter();
         self.machine.memory.reserved.set_rights(address, size, grants)
     }
 
-    pub fn access(&self, address: usize, home: Home) -> Result<Rights> {
+    pub fn access(&self, address: usize, home: MemoryLocation) -> Result<Rights> {
         self.check_home(home)?;
         self.machine.memory.reserved.rights(address, home)
     }
@@ -128,13 +128,13 @@ impl Caller<'_> {
         Ok(self.offer_physical(handle, asks_process, false)?.text())
     }
 
-    fn offer_physical(&self, handle: usize, asks_process: bool, fits_number: bool) -> Result<Key> {
+    fn offer_physical(&self, handle: usize, asks_process: bool, fits_number: bool) -> Result<ExportKey> {
         let memory = &self.machine.memory;
         let physical = memory.handles.get(handle)?;
         if physical.is_imported {
             return fail(Error::Parameter("the memory was imported: its maker must export it".to_owned()));
         }
-        let offer = Offer {
+        let offer = ExportInfo {
             purpose: Purpose::Handle,
             offset: 0,
             len: physical.size,
@@ -145,8 +145,8 @@ impl Caller<'_> {
         memory.exchange.offer(&physical, &offer, fits_number)
     }
 
-    pub fn admit_to_physical(&self, number: u64, processes: &[u32]) -> Result<()> {
-        self.machine.memory.exchange.admit(Key::from_number(number), Purpose::Handle, processes)
+    pub fn allow_physical_processes(&self, number: u64, processes: &[u32]) -> Result<()> {
+        self.machine.memory.exchange.admit(ExportKey::from_number(number), Purpose::Handle, processes)
     }
 
     pub fn admit_to_physical_by_text(&self, text: &str, processes: &[u32]) -> Result<()> {
@@ -156,13 +156,13 @@ impl Caller<'_> {
     /// A handle of the memory that another process shares, for use on a device.
     pub fn import_physical(&self, number: u64, device: i64) -> Result<usize> {
         self.machine.device(device)?;
-        self.open_physical(Key::from_number(number), device as u32)
+        self.open_physical(ExportKey::from_number(number), device as u32)
     }
 
     /// The same, on the current device.
     pub fn import_physical_here(&self, number: u64) -> Result<usize> {
         let (_, context) = self.context_or_default()?;
-        self.open_physical(Key::from_number(number), context.device())
+        self.open_physical(ExportKey::from_number(number), context.device())
     }
 
     pub fn import_physical_by_text(&self, text: &str) -> Result<usize> {
@@ -170,29 +170,31 @@ impl Caller<'_> {
         self.open_physical(read_key(text)?, context.device())
     }
 
-    fn open_physical(&self, key: Key, device: u32) -> Result<usize> {
-        let found = exchange::open(key, Purpose::Handle)?;
+    fn open_physical(&self, key: ExportKey, device: u32) -> Result<usize> {
+        let found = ipc_registry::open(key, Purpose::Handle)?;
         let home = match found.offer.home {
             // A device that this process does not see: its memory counts to the one it is imported for.
-            Home::Device(number) => Home::Device(self.machine.user_device(number.into()).unwrap_or(device)),
+            MemoryLocation::Device(number) => {
+                MemoryLocation::Device(self.machine.user_device(number.into()).unwrap_or(device))
+            }
             host => host,
         };
         let physical = Physical::of(found.file, found.offer.len, home, found.offer.attribute);
         Ok(self.machine.memory.handles.hold(&Arc::new(physical.imported())))
     }
 
-    fn check_home(&self, home: Home) -> Result<()> {
+    fn check_home(&self, home: MemoryLocation) -> Result<()> {
         match home {
-            Home::Device(device) => self.machine.device(device.into()).map(|_| ()),
-            Home::Host | Home::HostNode(_) => Ok(()),
+            MemoryLocation::Device(device) => self.machine.device(device.into()).map(|_| ()),
+            MemoryLocation::Host | MemoryLocation::HostNode(_) => Ok(()),
         }
     }
 
     /// Takes the physical memory of a device away from the program, as its reset does.
-    pub(super) fn forget_physical(&self, device: u32) {
+    pub(super) fn drop_physical_of(&self, device: u32) {
         let memory = &self.machine.memory;
         let mut imports = lock(&memory.exchange.imports);
-        for address in memory.reserved.mapped_of(Place::Device(device)) {
+        for address in memory.reserved.mapped_of(MemoryKind::Device(device)) {
             // Whatever another thread has unmapped since need not be unmapped.
             let _ = self.machine.unmap_physical(address);
             let before = imports.len();
@@ -201,27 +203,27 @@ impl Caller<'_> {
                 let _ = memory.reserved.release(address - address % GRANULE);
             }
         }
-        memory.handles.forget(Place::Device(device));
+        memory.handles.forget(MemoryKind::Device(device));
     }
 }
 
-pub(super) fn read_key(text: &str) -> Result<Key> {
-    Key::from_text(text)
+pub(super) fn read_key(text: &str) -> Result<ExportKey> {
+    ExportKey::from_text(text)
         .ok_or_else(|| Box::new(Error::Parameter("this is not a key that a process has made".to_owned())))
 }
 
 impl Machine {
-    pub(super) fn map_physical(&self, plan: &Plan<'_>) -> Result<()> {
+    pub(super) fn map_physical(&self, plan: &MapRequest<'_>) -> Result<()> {
         self.memory.reserved.map(plan)?;
-        self.lay_damage(plan);
+        self.attach_damage(plan);
         if let Some(probe) = self.probe() {
             let Extent { start, size } = plan.extent;
             match plan.physical.place {
-                Place::Device(_) => probe.allocated(plan.physical.place, start, size),
-                Place::Pinned | Place::Pageable => probe.registered(start, size),
+                MemoryKind::Device(_) => probe.allocated(plan.physical.place, start, size),
+                MemoryKind::Pinned | MemoryKind::Pageable => probe.registered(start, size),
             }
             // It may have been written elsewhere: at another address, or by another process.
-            probe.noted(&Note::Viewed { address: start, len: size });
+            probe.advised(&Advisory::Viewed { address: start, len: size });
         }
         Ok(())
     }
@@ -231,21 +233,21 @@ impl Machine {
         let found = reserved.mapped(address).filter(|(_, extent)| extent.start == address);
         if let (Some(probe), Some((physical, _))) = (self.probe(), &found) {
             match physical.place {
-                Place::Device(_) => probe.freed(physical.place, address),
-                Place::Pinned | Place::Pageable => probe.unregistered(address),
+                MemoryKind::Device(_) => probe.freed(physical.place, address),
+                MemoryKind::Pinned | MemoryKind::Pageable => probe.unregistered(address),
             }
         }
-        reserved.unmap(address, |reach, len| self.quarantine(reach, len))?;
+        reserved.unmap(address, |reach, len| self.quarantine_until(reach, len))?;
         if let Some((physical, extent)) = found {
-            self.lift_damage(&physical, extent);
+            self.detach_damage(&physical, extent);
         }
         Ok(())
     }
 
     /// A place with the number that its device has in the whole machine.
-    pub(super) fn home_in_machine(&self, home: Home) -> Home {
+    pub(super) fn home_in_machine(&self, home: MemoryLocation) -> MemoryLocation {
         match home {
-            Home::Device(device) => Home::Device(self.config.devices[device as usize]),
+            MemoryLocation::Device(device) => MemoryLocation::Device(self.config.devices[device as usize]),
             host => host,
         }
     }

@@ -5,13 +5,13 @@
 //! Which one it is, the profile says.
 
 use super::Submission;
-use crate::bytes::{Manner, Span};
+use crate::bytes::{CachePolicy, Span};
 use crate::calls::Caller;
-use crate::drive::Spans;
 use crate::error::{Error, Result, fail};
+use crate::executor::Spans;
 use crate::machine::Machine;
-use crate::memory::{Finder, Place, Spot};
-use crate::probe::Note;
+use crate::memory::{Finder, MemoryKind, ResolvedAddress};
+use crate::observer::Advisory;
 use crate::task::{Batch, Task};
 use std::ops::Range;
 
@@ -20,10 +20,10 @@ const MAX_SYNC: usize = 4096;
 /// Entries of a batch that surely is work for more than one thread.
 const WORTH_WAKING: usize = 2048;
 /// Entries that are checked while a worker wakes: at 10 ns each, about 40 us.
-const ALARM: usize = 4096;
+const WAKE_LEAD: usize = 4096;
 /// Neighbours are joined up to this length. Longer ones gain nothing: what remains of the entries is
 /// to be shared between threads and copied several at a time.
-const JOINED: usize = 4 << 10;
+const COALESCE_MAX_LEN: usize = 4 << 10;
 
 /// A declared location: numbers of the interface, untrusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,7 +85,7 @@ fn untouched(error: Box<Error>) -> BatchFailure {
     BatchFailure { error, index: FailIndex::Untouched }
 }
 
-fn blameless(error: Box<Error>) -> BatchFailure {
+fn no_entry_failed(error: Box<Error>) -> BatchFailure {
     BatchFailure { error, index: FailIndex::None }
 }
 
@@ -94,12 +94,12 @@ type BatchResult<T> = std::result::Result<T, BatchFailure>;
 impl Caller<'_> {
     pub fn copy_batch(&self, request: &BatchRequest<'_>) -> BatchResult<()> {
         let Some(entries) = self.check_arrays(request).map_err(untouched)? else { return Ok(()) };
-        entries.check_attributes().map_err(blameless)?;
+        entries.check_attributes().map_err(no_entry_failed)?;
         if entries.sizes.len() > MAX_SYNC {
             let text = format!("a synchronous batch has at most {MAX_SYNC} entries, not {}", entries.sizes.len());
-            return Err(blameless(Box::new(Error::Parameter(text))));
+            return Err(no_entry_failed(Box::new(Error::Parameter(text))));
         }
-        entries.check_starts().map_err(blameless)?;
+        entries.check_starts().map_err(no_entry_failed)?;
         let mut spans = self.list_for(&entries)?;
         let finder = self.machine.memory.finder();
         for (index, attribute) in entries.with_attributes() {
@@ -119,10 +119,10 @@ impl Caller<'_> {
     pub fn copy_batch_async(&self, request: &BatchRequest<'_>, stream: usize) -> BatchResult<()> {
         let Some(entries) = self.check_arrays(request).map_err(untouched)? else { return Ok(()) };
         let explicit = self.explicit_stream(stream).map_err(untouched)?;
-        entries.check_attributes().map_err(blameless)?;
-        entries.check_starts().map_err(blameless)?;
-        let at = self.submission(explicit).map_err(blameless)?;
-        self.check_sub_graph_copy(at).map_err(blameless)?;
+        entries.check_attributes().map_err(no_entry_failed)?;
+        entries.check_starts().map_err(no_entry_failed)?;
+        let at = self.submission(explicit).map_err(no_entry_failed)?;
+        self.check_sub_graph_copy(at).map_err(no_entry_failed)?;
         if self.machine.config.profile.chip.copy.batch_validates_first {
             self.batch_checked_first(&entries, at)
         } else {
@@ -139,7 +139,7 @@ impl Caller<'_> {
             free: 0,
             total: 0,
         };
-        self.machine.shelf.list_of(count).ok_or_else(|| blameless(Box::new(none())))
+        self.machine.shelf.list_of(count).ok_or_else(|| no_entry_failed(Box::new(none())))
     }
 
     /// Checks an entry, queues it, goes on with the next. What is queued is one task as long as no
@@ -161,22 +161,22 @@ impl Caller<'_> {
             let span = checked.span;
             if !checked.is_pageable() {
                 if spans.is_empty() && at.stream.context() != Some(at.context) {
-                    return Err(blameless(Box::new(self.machine.other_context("stream", at.stream, at.context))));
+                    return Err(no_entry_failed(Box::new(self.machine.other_context("stream", at.stream, at.context))));
                 }
                 spans.push(span);
-                scan.learn(&checked);
+                scan.cache_allocations(&checked);
                 continue;
             }
             // Its first entry must be seen again: what is queued then is another task.
             scan.forget();
             drop(finder);
             self.queue_batch(&mut spans, at)?;
-            self.check_may_drain(at.stream).map_err(blameless)?;
-            self.drain_for(at, Place::Pageable, Place::Pageable).map_err(blameless)?;
-            let _hearing = crate::fault::listen();
+            self.check_may_drain(at.stream).map_err(no_entry_failed)?;
+            self.drain_for(at, MemoryKind::Pageable, MemoryKind::Pageable).map_err(no_entry_failed)?;
+            let _hearing = crate::segv::enter();
             let touches = || self.machine.memory.touches_of(&span).to_vec();
-            let run = || self.machine.copy_span(span, Manner::of(span.len));
-            self.machine.act("synchronous copy", touches, run).map_err(blameless)?;
+            let run = || self.machine.copy_span(span, CachePolicy::of(span.len));
+            self.machine.with_access("synchronous copy", touches, run).map_err(no_entry_failed)?;
             finder = self.machine.memory.finder();
         }
         drop(finder);
@@ -195,26 +195,26 @@ impl Caller<'_> {
                 .map_err(|error| BatchFailure { error, index: FailIndex::Entry(index) })?;
             any_pageable |= checked.is_pageable();
             spans.push(checked.span);
-            scan.learn(&checked);
+            scan.cache_allocations(&checked);
         }
         drop(finder);
         if !any_pageable {
             return self.queue_batch(&mut spans, at);
         }
-        self.check_may_drain(at.stream).map_err(blameless)?;
-        self.drain_for(at, Place::Pageable, Place::Pageable).map_err(blameless)?;
+        self.check_may_drain(at.stream).map_err(no_entry_failed)?;
+        self.drain_for(at, MemoryKind::Pageable, MemoryKind::Pageable).map_err(no_entry_failed)?;
         self.copy_batch_now(spans)
     }
 
     /// Copies on the calling thread, now.
     fn copy_batch_now(&self, spans: Spans) -> BatchResult<()> {
-        let _hearing = crate::fault::listen();
-        let touches = match self.machine.is_attended() {
+        let _hearing = crate::segv::enter();
+        let touches = match self.machine.has_hooks() {
             true => spans.iter().flat_map(|span| self.machine.memory.touches_of(span)).collect(),
             false => Vec::new(),
         };
         let run = || self.machine.copy_batch(batch(spans), 0);
-        self.machine.act("synchronous batch copy", || touches, run).map_err(blameless)
+        self.machine.with_access("synchronous batch copy", || touches, run).map_err(no_entry_failed)
     }
 
     fn queue_batch(&self, spans: &mut Spans, at: Submission<'_>) -> BatchResult<()> {
@@ -222,7 +222,7 @@ impl Caller<'_> {
             return Ok(());
         }
         let queued = std::mem::replace(spans, self.machine.shelf.list(0));
-        self.queue(at, Task::Batch(Box::new(batch(queued)))).map_err(blameless)
+        self.queue(at, Task::Batch(Box::new(batch(queued)))).map_err(no_entry_failed)
     }
 
     /// The checks that leave the fail index alone. `None`: there is nothing to copy.
@@ -255,7 +255,7 @@ impl Caller<'_> {
             )));
         }
         if self.machine.probe.is_some() && sizes.len() > 1 && sizes == capacities {
-            self.machine.note(|| Note::TightCapacities { entries: sizes.len() });
+            self.machine.advise(|| Advisory::TightCapacities { entries: sizes.len() });
         }
         if let Some(index) = entries.attributes.iter().position(|attribute| !attribute.reserved_is_zero) {
             return fail(Error::Argument(format!("the reserved bytes of attrs[{index}] are not zero")));
@@ -268,9 +268,9 @@ impl Caller<'_> {
 
     fn scan<'s>(&'s self, entries: &'s Entries<'s>) -> Scan<'s> {
         let machine = self.machine;
-        let joins = !machine.is_directed();
+        let joins = !machine.must_queue_all();
         let end = entries.starts.get(1).copied().unwrap_or(entries.sizes.len());
-        let (target, source) = (Known::default(), Known::default());
+        let (target, source) = (CachedAllocation::default(), CachedAllocation::default());
         Scan { entries, machine, next: 0, attribute: 0, end, alarm: entries.alarm(), joins, target, source }
     }
 
@@ -293,7 +293,7 @@ impl Caller<'_> {
                 target.place.describe()
             )));
         }
-        self.check_near([target, source])?;
+        self.check_not_remote([target, source])?;
         let span = self.span(target, source, entries.sizes[index])?;
         Ok(Checked { span, target, source })
     }
@@ -302,13 +302,13 @@ impl Caller<'_> {
 /// An entry that may be copied.
 struct Checked {
     span: Span,
-    target: Spot,
-    source: Spot,
+    target: ResolvedAddress,
+    source: ResolvedAddress,
 }
 
 impl Checked {
     fn is_pageable(&self) -> bool {
-        self.target.place == Place::Pageable || self.source.place == Place::Pageable
+        self.target.place == MemoryKind::Pageable || self.source.place == MemoryKind::Pageable
     }
 }
 
@@ -325,13 +325,13 @@ struct Scan<'a> {
     alarm: usize,
     /// Whether neighbours may become one span. Schedules and observers want them as they are.
     joins: bool,
-    target: Known,
-    source: Known,
+    target: CachedAllocation,
+    source: CachedAllocation,
 }
 
 /// An allocation and the distance at which the engine reaches it. The default has no bytes.
 #[derive(Default, Clone, Copy)]
-struct Known {
+struct CachedAllocation {
     start: usize,
     size: usize,
     shift: usize,
@@ -344,7 +344,7 @@ impl<'a> Scan<'a> {
             self.next = self.append(self.next..self.end.min(self.alarm), spans);
             let index = self.next;
             if index == self.alarm {
-                self.machine.rouse();
+                self.machine.wake_worker_early();
                 self.alarm = usize::MAX;
             } else if index < self.end {
                 self.next += 1;
@@ -366,7 +366,7 @@ impl<'a> Scan<'a> {
         let (targets, sources) = (&self.entries.targets[..end], &self.entries.sources[..end]);
         let sizes = &self.entries.sizes[..end];
         let (to, from) = (self.target, self.source);
-        let longest = if self.joins { JOINED } else { 0 };
+        let longest = if self.joins { COALESCE_MAX_LEN } else { 0 };
         while index < end {
             let (target, source, mut len) = (targets[index], sources[index], sizes[index]);
             let room = to.room(target).min(from.room(source));
@@ -391,22 +391,22 @@ impl<'a> Scan<'a> {
     }
 
     /// Remembers the allocations of an entry.
-    fn learn(&mut self, checked: &Checked) {
-        match (Known::new(checked.target), Known::new(checked.source)) {
+    fn cache_allocations(&mut self, checked: &Checked) {
+        match (CachedAllocation::new(checked.target), CachedAllocation::new(checked.source)) {
             (Some(target), Some(source)) => (self.target, self.source) = (target, source),
             _ => self.forget(),
         }
     }
 
     fn forget(&mut self) {
-        (self.target, self.source) = (Known::default(), Known::default());
+        (self.target, self.source) = (CachedAllocation::default(), CachedAllocation::default());
     }
 }
 
-impl Known {
-    fn new(spot: Spot) -> Option<Known> {
+impl CachedAllocation {
+    fn new(spot: ResolvedAddress) -> Option<CachedAllocation> {
         let extent = spot.extent?;
-        Some(Known { start: extent.start, size: extent.size, shift: spot.reach.wrapping_sub(spot.address) })
+        Some(CachedAllocation { start: extent.start, size: extent.size, shift: spot.reach.wrapping_sub(spot.address) })
     }
 
     /// Bytes of the allocation from an address on; none when it lies elsewhere.
@@ -418,10 +418,10 @@ impl Known {
 }
 
 #[inline]
-fn check_location(side: &'static str, spot: Spot, declared: Location) -> Result<()> {
+fn check_location(side: &'static str, spot: ResolvedAddress, declared: Location) -> Result<()> {
     let fits = match spot.place {
-        Place::Device(device) => declared.kind == DEVICE && declared.device == device,
-        Place::Pinned | Place::Pageable => declared.kind == HOST || declared.kind == HOST_NUMA,
+        MemoryKind::Device(device) => declared.kind == DEVICE && declared.device == device,
+        MemoryKind::Pinned | MemoryKind::Pageable => declared.kind == HOST || declared.kind == HOST_NUMA,
     };
     if fits {
         return Ok(());
@@ -474,7 +474,7 @@ impl<'a> Entries<'a> {
     /// end for short batches.
     fn alarm(&self) -> usize {
         let count = self.sizes.len();
-        if count < WORTH_WAKING { usize::MAX } else { count.saturating_sub(ALARM) }
+        if count < WORTH_WAKING { usize::MAX } else { count.saturating_sub(WAKE_LEAD) }
     }
 
     /// Each entry with its attribute.

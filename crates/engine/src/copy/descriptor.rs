@@ -2,10 +2,10 @@
 //! by address cells with offsets.
 
 use super::{kinds, not_null};
-use crate::bytes::{self, Fault};
+use crate::bytes::{self, AccessFault};
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
-use crate::probe::{Mode, Touch};
+use crate::observer::{Mode, Touch};
 use crate::task::{DescriptorForm, Indirect, Task};
 
 /// Specification 1.6 and 1.7.
@@ -83,10 +83,10 @@ impl Caller<'_> {
         image[length_at..length_at + 4].copy_from_slice(&(count as u32).to_le_bytes());
         image[source_at..source_at + 8].copy_from_slice(&source.to_le_bytes());
         image[target_at..target_at + 8].copy_from_slice(&target.to_le_bytes());
-        let gone = |Fault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
+        let gone = |AccessFault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
         let touches = || vec![Touch { address: descriptor, len: size, mode: Mode::Write }];
         let run = || Ok(bytes::write(reach, &image[..size]).map_err(gone)?);
-        self.machine.act("descriptor write", touches, run)
+        self.machine.with_access("descriptor write", touches, run)
     }
 
     /// Queues the copy that the descriptor will describe when the task runs.

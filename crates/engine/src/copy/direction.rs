@@ -5,7 +5,7 @@
 
 use super::kinds;
 use crate::error::{Error, Result, fail};
-use crate::memory::Place;
+use crate::memory::MemoryKind;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
@@ -19,8 +19,8 @@ use Direction::*;
 
 /// The effective direction. `kind` is 0 to 4.
 #[inline]
-pub(super) fn direction(source: Place, target: Place, kind: i32) -> Result<Direction> {
-    use Place::{Device, Pageable, Pinned};
+pub(super) fn direction(source: MemoryKind, target: MemoryKind, kind: i32) -> Result<Direction> {
+    use MemoryKind::{Device, Pageable, Pinned};
     let (default, allowed): (Direction, &[Direction]) = match (source, target) {
         (Pinned, Device(_)) => return Ok(HostToDevice),
         (Device(_), Pinned) => return Ok(DeviceToHost),
@@ -50,15 +50,15 @@ pub(super) fn direction(source: Place, target: Place, kind: i32) -> Result<Direc
 }
 
 /// Whether such a copy drains its stream and is done when the call returns.
-pub(super) fn blocks(direction: Direction, source: Place, target: Place) -> bool {
-    let pageable = source == Place::Pageable || target == Place::Pageable;
+pub(super) fn blocks(direction: Direction, source: MemoryKind, target: MemoryKind) -> bool {
+    let pageable = source == MemoryKind::Pageable || target == MemoryKind::Pageable;
     pageable && matches!(direction, HostToDevice | DeviceToHost)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Place::{Device, Pageable, Pinned};
+    use MemoryKind::{Device, Pageable, Pinned};
 
     #[test]
     fn the_table_of_the_specification() {

@@ -7,8 +7,8 @@ use super::not_null;
 use crate::bytes;
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
-use crate::memory::{Place, Spot};
-use crate::probe::{Mode, Touch};
+use crate::memory::{MemoryKind, ResolvedAddress};
+use crate::observer::{Mode, Touch};
 use crate::task::Task;
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ impl Caller<'_> {
         if count > capacity {
             return fail(Error::Capacity { count, capacity });
         }
-        let spot = self.fill_spot(target, count)?;
+        let spot = self.resolve_target(target, count)?;
         self.fill_now(spot, count, |reach| bytes::fill(reach, byte, count))
     }
 
@@ -58,7 +58,7 @@ impl Caller<'_> {
         if at.stream.context() != Some(at.context) {
             return fail(self.machine.other_context("stream", at.stream, at.context));
         }
-        let spot = self.fill_spot(target, count)?;
+        let spot = self.resolve_target(target, count)?;
         if !spot.place.is_device() {
             return self.fill_now(spot, count, |reach| bytes::fill(reach, byte, count));
         }
@@ -87,7 +87,7 @@ impl Caller<'_> {
     }
 
     /// `None`: nothing to do, which on chips without the feature includes everything.
-    fn check_words(&self, request: WordFillRequest) -> Result<Option<Spot>> {
+    fn check_words(&self, request: WordFillRequest) -> Result<Option<ResolvedAddress>> {
         let WordFillRequest { target, capacity, count, .. } = request;
         if count == 0 {
             return Ok(None);
@@ -101,7 +101,7 @@ impl Caller<'_> {
             return fail(Error::Argument(format!("{count} words do not fit {capacity} bytes (memSize)")));
         };
         let spot = self.machine.memory.finder().find("destination", target)?;
-        if spot.place == Place::Pageable {
+        if spot.place == MemoryKind::Pageable {
             return fail(Error::Argument(format!("{target:#x} was not allocated or registered through the runtime")));
         }
         if !self.machine.config.profile.chip.copy.memset_d32 {
@@ -111,7 +111,7 @@ impl Caller<'_> {
         Ok(Some(spot))
     }
 
-    fn fill_spot(&self, target: usize, count: usize) -> Result<Spot> {
+    fn resolve_target(&self, target: usize, count: usize) -> Result<ResolvedAddress> {
         let spot = self.machine.memory.finder().find("destination", target)?;
         spot.covers("destination", count)?;
         Ok(spot)
@@ -119,13 +119,13 @@ impl Caller<'_> {
 
     fn fill_now(
         &self,
-        spot: Spot,
+        spot: ResolvedAddress,
         len: usize,
-        fill: impl FnOnce(usize) -> std::result::Result<(), bytes::Fault>,
+        fill: impl FnOnce(usize) -> std::result::Result<(), bytes::AccessFault>,
     ) -> Result<()> {
-        let _hearing = crate::fault::listen();
-        let gone = |bytes::Fault| Error::Inaccessible { side: "destination", address: spot.address, len };
+        let _hearing = crate::segv::enter();
+        let gone = |bytes::AccessFault| Error::Inaccessible { side: "destination", address: spot.address, len };
         let touches = || vec![Touch { address: spot.address, len, mode: Mode::Write }];
-        self.machine.act("synchronous memory set", touches, || Ok(fill(spot.reach).map_err(gone)?))
+        self.machine.with_access("synchronous memory set", touches, || Ok(fill(spot.reach).map_err(gone)?))
     }
 }

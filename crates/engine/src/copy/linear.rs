@@ -2,11 +2,11 @@
 
 use super::direction::{Direction, blocks, direction};
 use super::{kind_in, kinds, not_null};
-use crate::bytes::{self, Fault};
+use crate::bytes::{self, AccessFault};
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
-use crate::memory::{Place, Spot};
-use crate::task::{Doom, Task};
+use crate::memory::{MemoryKind, ResolvedAddress};
+use crate::task::{DeferredFailure, Task};
 use softacl_profiles::AsyncHostToHost;
 
 const KINDS: [i32; 6] = [
@@ -50,15 +50,15 @@ impl Caller<'_> {
         let target = finder.find("destination", target)?;
         let source = finder.find("source", source)?;
         drop(finder);
-        self.check_near([target, source])?;
+        self.check_not_remote([target, source])?;
         let span = self.span(target, source, count)?;
-        self.note_capacity(target, capacity);
+        self.advise_capacity(target, capacity);
         self.copy_now(span, target, source)
     }
 
     /// Queues a copy on a stream, or drains the stream and copies when host memory is pageable.
     pub fn copy_async(&self, request: CopyRequest, stream: usize) -> Result<()> {
-        if self.copy_ordinary(&request, stream) {
+        if self.try_fast_copy(&request, stream) {
             return Ok(());
         }
         self.copy_async_checked(request, stream)
@@ -68,15 +68,15 @@ impl Caller<'_> {
     /// bounds, on a stream of the current context. It proves that nothing is wrong and never says what
     /// is: `false` means that nothing has happened and the full check decides.
     #[inline]
-    fn copy_ordinary(&self, request: &CopyRequest, stream: usize) -> bool {
+    fn try_fast_copy(&self, request: &CopyRequest, stream: usize) -> bool {
         let CopyRequest { target, capacity, source, count, kind } = *request;
         let is_plain = kind as u32 <= kinds::DEFAULT as u32;
-        if !self.machine.is_ordinary() || count == 0 || count > capacity || !is_plain {
+        if !self.machine.is_fast_path_open() || count == 0 || count > capacity || !is_plain {
             return false;
         }
-        let Some((key, slot)) = self.ordinary_stream(stream) else { return false };
-        match self.machine.memory.ordinary(target, source, count, &slot.value.hints) {
-            Some(span) => self.machine.submit_ordinary(key, slot, span),
+        let Some((key, slot)) = self.fast_path_stream(stream) else { return false };
+        match self.machine.memory.fast_path_span(target, source, count, &slot.value.hints) {
+            Some(span) => self.machine.submit_fast(key, slot, span),
             None => false,
         }
     }
@@ -112,35 +112,44 @@ impl Caller<'_> {
                     AsyncHostToHost::Refused => fail(Error::HostToHost),
                     AsyncHostToHost::FailsLate => {
                         let error = Error::DeviceCopy(Error::HostToHost.to_string());
-                        self.queue(at, Task::Doomed(Box::new(Doom { error, name: "host to host copy", run: None })))
+                        self.queue(
+                            at,
+                            Task::Fail(Box::new(DeferredFailure { error, name: "host to host copy", run: None })),
+                        )
                     }
                 };
             }
             if direction != Direction::DeviceToDevice || kind == kinds::DEFAULT {
-                self.check_near([target, source])?;
+                self.check_not_remote([target, source])?;
             }
             blocking = blocks(direction, source.place, target.place);
-            self.note_kind(kind, direction, source, target);
+            self.advise_kind(kind, direction, source, target);
         }
         if target.address == source.address {
             return Ok(());
         }
         self.check_sub_graph_copy(at)?;
         let span = self.span(target, source, count)?;
-        self.note_capacity(target, capacity);
+        self.advise_capacity(target, capacity);
         if blocking {
             self.check_may_drain(at.stream)?;
             self.drain_for(at, source.place, target.place)?;
             return self.copy_now(span, target, source);
         }
         // Memory of the program's own can be gone when this thread copies on the spot.
-        let is_pageable = source.place == Place::Pageable || target.place == Place::Pageable;
-        let _hearing = is_pageable.then(crate::fault::listen);
+        let is_pageable = source.place == MemoryKind::Pageable || target.place == MemoryKind::Pageable;
+        let _hearing = is_pageable.then(crate::segv::enter);
         self.queue(at, Task::Copy(span))
     }
 
     /// Takes the bytes during the call, so that the source may change at once.
-    fn copy_staged(&self, target: Spot, source: Spot, count: usize, at: super::Submission<'_>) -> Result<()> {
+    fn copy_staged(
+        &self,
+        target: ResolvedAddress,
+        source: ResolvedAddress,
+        count: usize,
+        at: super::Submission<'_>,
+    ) -> Result<()> {
         if source.place.is_device() || !target.place.is_device() {
             return fail(Error::Parameter(format!(
                 "copy kind 5 goes from host to device memory, not from {} to {}",
@@ -148,10 +157,10 @@ impl Caller<'_> {
                 target.place.describe()
             )));
         }
-        self.check_near([target, source])?;
+        self.check_not_remote([target, source])?;
         let span = self.span(target, source, count)?;
-        let _hearing = crate::fault::listen();
-        let gone = |Fault| Error::Inaccessible { side: "source", address: source.address, len: count };
+        let _hearing = crate::segv::enter();
+        let gone = |AccessFault| Error::Inaccessible { side: "source", address: source.address, len: count };
         let none = || Error::OutOfMemory { place: "the host (staging)".to_owned(), asked: count, free: 0, total: 0 };
         let buffer = bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source).map_err(gone)?;
         self.queue(at, Task::Staged { buffer, target: span.target })

@@ -21,12 +21,12 @@ pub use plane::PlaneRequest;
 pub use rearrange::{ElementChange, RearrangeRequest, TensorSource, TensorView};
 pub use reduce::ReduceRequest;
 
-use crate::bytes::{Manner, Span};
+use crate::bytes::{CachePolicy, Span};
 use crate::calls::Caller;
 use crate::context::ContextKey;
 use crate::error::{Error, Result, fail};
-use crate::memory::{Place, Spot};
-use crate::probe::Note;
+use crate::memory::{MemoryKind, ResolvedAddress};
+use crate::observer::Advisory;
 use crate::stream::{Stream, StreamKey};
 use crate::sync::Ordering;
 use crate::task::Task;
@@ -68,7 +68,7 @@ impl<'a> Caller<'a> {
 
     /// Refuses a range that leaves its allocation and a pair of devices that may not reach each other.
     #[inline]
-    fn span(&self, target: Spot, source: Spot, len: usize) -> Result<Span> {
+    fn span(&self, target: ResolvedAddress, source: ResolvedAddress, len: usize) -> Result<Span> {
         // Allocations first: what is known to be wrong is worth more than what would wrap around.
         match source.extent {
             Some(_) => {
@@ -80,7 +80,7 @@ impl<'a> Caller<'a> {
                 source.covers("source", len)?;
             }
         }
-        if let (Place::Device(from), Place::Device(to)) = (source.place, target.place) {
+        if let (MemoryKind::Device(from), MemoryKind::Device(to)) = (source.place, target.place) {
             self.machine.check_peers(from, to)?;
         }
         Ok(Span { target: target.reach, source: source.reach, len })
@@ -88,56 +88,56 @@ impl<'a> Caller<'a> {
 
     /// Refuses memory that was imported from a process on another device, where the host takes part.
     #[inline]
-    fn check_near(&self, spots: [Spot; 2]) -> Result<()> {
-        if spots.iter().any(|spot| spot.is_distant) { fail(Error::Distant) } else { Ok(()) }
+    fn check_not_remote(&self, spots: [ResolvedAddress; 2]) -> Result<()> {
+        if spots.iter().any(|spot| spot.is_remote) { fail(Error::Distant) } else { Ok(()) }
     }
 
     /// Copies on the calling thread, now. Ordered with nothing.
-    fn copy_now(&self, span: Span, target: Spot, source: Spot) -> Result<()> {
-        let _hearing = crate::fault::listen();
+    fn copy_now(&self, span: Span, target: ResolvedAddress, source: ResolvedAddress) -> Result<()> {
+        let _hearing = crate::segv::enter();
         let named = |error: Error| match (error, target.place, source.place) {
             // Only ordinary memory can be missing, so it is known which side it was.
-            (Error::Inaccessible { len, .. }, Place::Pageable, place) if place != Place::Pageable => {
+            (Error::Inaccessible { len, .. }, MemoryKind::Pageable, place) if place != MemoryKind::Pageable => {
                 Error::Inaccessible { side: "destination", address: target.address, len }
             }
-            (Error::Inaccessible { len, .. }, place, Place::Pageable) if place != Place::Pageable => {
+            (Error::Inaccessible { len, .. }, place, MemoryKind::Pageable) if place != MemoryKind::Pageable => {
                 Error::Inaccessible { side: "source", address: source.address, len }
             }
             (error, ..) => error,
         };
         let touches = || self.machine.memory.touches_of(&span).to_vec();
-        let run = || self.machine.copy_span(span, Manner::of(span.len));
-        self.machine.act("synchronous copy", touches, run).map_err(|error| Box::new(named(*error)))
+        let run = || self.machine.copy_span(span, CachePolicy::of(span.len));
+        self.machine.with_access("synchronous copy", touches, run).map_err(|error| Box::new(named(*error)))
     }
 
     /// Waits for the whole stream on behalf of a copy that pageable memory makes blocking.
-    fn drain_for(&self, at: Submission<'_>, source: Place, target: Place) -> Result<()> {
+    fn drain_for(&self, at: Submission<'_>, source: MemoryKind, target: MemoryKind) -> Result<()> {
         if self.machine.probe.is_none() {
             return self.drain(at.key, at.stream, -1);
         }
         let pending = at.stream.newest() - at.stream.track.completion.done();
         let start = Instant::now();
         let result = self.drain(at.key, at.stream, -1);
-        self.machine.note(|| Note::Blocked { drained: pending, waited: start.elapsed(), source, target });
+        self.machine.advise(|| Advisory::Blocked { drained: pending, waited: start.elapsed(), source, target });
         result
     }
 
     /// A declared kind that is not what the memory says.
     #[inline]
-    fn note_kind(&self, kind: i32, direction: Direction, source: Spot, target: Spot) {
-        let known = source.place != Place::Pageable && target.place != Place::Pageable;
+    fn advise_kind(&self, kind: i32, direction: Direction, source: ResolvedAddress, target: ResolvedAddress) {
+        let known = source.place != MemoryKind::Pageable && target.place != MemoryKind::Pageable;
         if self.machine.probe.is_some() && known && kind != kinds::DEFAULT && kind != direction as i32 {
-            self.machine.note(|| Note::Kind { declared: kind, source: source.place, target: target.place });
+            self.machine.advise(|| Advisory::Kind { declared: kind, source: source.place, target: target.place });
         }
     }
 
     /// A declared capacity that is more than the allocation has.
     #[inline]
-    fn note_capacity(&self, target: Spot, capacity: usize) {
+    fn advise_capacity(&self, target: ResolvedAddress, capacity: usize) {
         if let (Some(_), Some(extent)) = (&self.machine.probe, target.extent) {
             let room = extent.size - (target.address - extent.start);
             if capacity > room {
-                self.machine.note(|| Note::Capacity { declared: capacity, room });
+                self.machine.advise(|| Advisory::Capacity { declared: capacity, room });
             }
         }
     }
@@ -146,8 +146,8 @@ impl<'a> Caller<'a> {
     fn blocking_context(&self) -> Result<()> {
         let (_, context) = self.context_or_default()?;
         let device = context.device();
-        if self.machine.devices[device as usize].condition.load(Ordering::Acquire) != 0 {
-            self.machine.check_condition(device)?;
+        if self.machine.devices[device as usize].flags.load(Ordering::Acquire) != 0 {
+            self.machine.check_device_usable(device)?;
         }
         self.check_may_block()
     }
@@ -155,7 +155,7 @@ impl<'a> Caller<'a> {
     /// Chips that check batches first, those with UB links, cannot copy in a sub-graph (specification 1.2, 1.5).
     #[inline]
     fn check_sub_graph_copy(&self, at: Submission<'_>) -> Result<()> {
-        let refused = at.stream.is_diverted()
+        let refused = at.stream.is_redirected()
             && self.machine.config.profile.chip.copy.batch_validates_first
             && self.captures_sub_graph(at.stream);
         if refused { fail(self.machine.unsupported("a copy in a sub-graph")) } else { Ok(()) }

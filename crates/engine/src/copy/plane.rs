@@ -118,7 +118,7 @@ impl Caller<'_> {
                 target.place.describe()
             )));
         }
-        self.check_near([target, source])?;
+        self.check_not_remote([target, source])?;
         target.covers("destination", request.extent("destination", request.target_pitch)?)?;
         source.covers("source", request.extent("source", request.source_pitch)?)?;
         let span = self.span(target, source, request.width)?;
@@ -130,13 +130,13 @@ impl Caller<'_> {
             width: request.width,
             height: request.height,
         };
-        self.note_kind(request.kind, direction, source, target);
+        self.advise_kind(request.kind, direction, source, target);
         Ok((plane, blocks(direction, source.place, target.place)))
     }
 
     fn copy_rows_now(&self, plane: &Plane) -> Result<()> {
-        let _hearing = crate::fault::listen();
+        let _hearing = crate::segv::enter();
         let rows = || (0..plane.height).flat_map(|row| self.machine.memory.touches_of(&plane.row(row))).collect();
-        self.machine.act("synchronous 2D copy", rows, || self.machine.copy_plane(*plane, 0))
+        self.machine.with_access("synchronous 2D copy", rows, || self.machine.copy_plane(*plane, 0))
     }
 }

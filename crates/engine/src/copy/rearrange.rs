@@ -2,10 +2,10 @@
 //! come down to. They stay on one device.
 
 use crate::bytes::convert::Scalar;
-use crate::bytes::rearrange::{Change, Layout, MAX_ELEMENT, Rearrangement};
+use crate::bytes::rearrange::{ElementOp, Layout, MAX_ELEMENT, Rearrangement};
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
-use crate::memory::Spot;
+use crate::memory::ResolvedAddress;
 use crate::task::Task;
 
 /// One side: elements at constant distances in every dimension.
@@ -57,11 +57,11 @@ impl Caller<'_> {
             return Ok(());
         }
         let change = match request.change {
-            ElementChange::Keep(size) if (1..=MAX_ELEMENT).contains(&size) => Change::Keep(size),
+            ElementChange::Keep(size) if (1..=MAX_ELEMENT).contains(&size) => ElementOp::Keep(size),
             ElementChange::Keep(size) => {
                 return fail(Error::Parameter(format!("an element has {size} bytes; 1 to {MAX_ELEMENT} are possible")));
             }
-            ElementChange::Convert { from, to } => Change::Convert { from, to },
+            ElementChange::Convert { from, to } => ElementOp::Convert { from, to },
         };
         let (from, to) = change.sizes();
         let (target, to_spot) = self.layout("destination", &request.target, &request.shape, to)?;
@@ -89,7 +89,7 @@ impl Caller<'_> {
                     return fail(Error::Parameter(format!("the value has {} bytes, an element {from}", value.len())));
                 }
                 let value: Box<[u8]> = value.as_slice().into();
-                let source = Layout { start: value.as_ptr() as usize, steps: vec![0; request.shape.len()] };
+                let source = Layout { start: value.as_ptr() as usize, strides: vec![0; request.shape.len()] };
                 let plan = Rearrangement::new(&request.shape, target, source, change);
                 Task::Rearrange(Box::new(Rearranged { plan, value: Some(value), is_constant: true }))
             }
@@ -98,7 +98,13 @@ impl Caller<'_> {
     }
 
     /// Finds a side and refuses one that leaves what the program declared, or its allocation.
-    fn layout(&self, side: &'static str, view: &TensorView, shape: &[usize], element: usize) -> Result<(Layout, Spot)> {
+    fn layout(
+        &self,
+        side: &'static str,
+        view: &TensorView,
+        shape: &[usize],
+        element: usize,
+    ) -> Result<(Layout, ResolvedAddress)> {
         let wild = || Box::new(Error::Parameter(format!("the {side} has a layout that no memory can hold")));
         if view.strides.len() != shape.len() {
             return fail(Error::Parameter(format!(
@@ -120,7 +126,7 @@ impl Caller<'_> {
         let spot = self.machine.memory.finder().find(side, view.address)?;
         spot.covers(side, needed)?;
         let steps = view.strides.iter().map(|stride| stride * element).collect();
-        Ok((Layout { start: spot.reach + view.offset * element, steps }, spot))
+        Ok((Layout { start: spot.reach + view.offset * element, strides: steps }, spot))
     }
 }
 
@@ -136,7 +142,7 @@ pub(crate) struct Rearranged {
 
 impl Rearranged {
     /// For another run, while this one stays and keeps the value.
-    pub(crate) fn again(&self) -> Rearranged {
+    pub(crate) fn try_clone(&self) -> Rearranged {
         debug_assert!(self.value.is_some() || !self.is_constant, "only the first one is repeated");
         Rearranged { plan: self.plan.clone(), value: None, is_constant: self.is_constant }
     }
@@ -144,10 +150,10 @@ impl Rearranged {
     /// Ranges that are read, unless that is a value of our own, and ranges that are written, as far as they are
     /// not too many to tell. What is not told cannot be proven against.
     pub(crate) fn ranges(&self) -> [Vec<(usize, usize)>; 2] {
-        const LIMIT: usize = 1 << 14;
+        const MAX_COMPARED_ELEMENTS: usize = 1 << 14;
         [false, true].map(|is_target| match self.is_constant && !is_target {
             true => Vec::new(),
-            false => self.plan.ranges(is_target, LIMIT).unwrap_or_default(),
+            false => self.plan.ranges(is_target, MAX_COMPARED_ELEMENTS).unwrap_or_default(),
         })
     }
 }

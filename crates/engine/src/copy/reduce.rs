@@ -1,7 +1,7 @@
 //! Reductions: element-wise operations on device memory.
 
 use super::not_null;
-use crate::bytes::reduce::{Element, Operation};
+use crate::bytes::reduce::{Element, ReduceOp};
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
 use crate::task::{Reduction, Task};
@@ -36,13 +36,13 @@ impl Caller<'_> {
             return fail(Error::Parameter("the reduction has no bytes (count is 0)".to_owned()));
         }
         let operation = match kind {
-            10 => Operation::Sum,
-            11 => Operation::Max,
-            12 => Operation::Min,
-            13 => Operation::Equal,
+            10 => ReduceOp::Sum,
+            11 => ReduceOp::Max,
+            12 => ReduceOp::Min,
+            13 => ReduceOp::Equal,
             _ => return fail(Error::Parameter(format!("reduce kind {kind} does not exist; kinds are 10 to 13"))),
         };
-        if operation == Operation::Sum && count > MAX_SUM {
+        if operation == ReduceOp::Sum && count > MAX_SUM {
             return fail(Error::Parameter(format!("{count} bytes are more than the 4 GiB of a sum")));
         }
         let at = self.submission(explicit)?;

@@ -6,11 +6,11 @@
 //! The value of a loop may come from another stream, or from a call that the program has yet to make. So a loop that goes on gives its
 //! thread up from time to time: what it has come to is kept in a `Course`, which is queued again as a task.
 
-use super::{GraphKey, Node, Run};
-use crate::bytes::{self, Fault};
-use crate::drive::outside::{Sign, Vigil};
+use super::{GraphKey, GraphRun, Node};
+use crate::bytes::{self, AccessFault};
 use crate::error::{Error, Result, fail};
-use crate::handle::{Key, Kind};
+use crate::executor::external_waits::{ExternalWait, WaitCondition};
+use crate::handle::{HandleKind, Key};
 use crate::machine::Machine;
 use crate::stream::Stream;
 use crate::sync::{Mutex, Ordering, lock};
@@ -43,7 +43,7 @@ pub(crate) struct CellState {
     pub(crate) address: usize,
 }
 
-impl Kind for ConditionCell {
+impl HandleKind for ConditionCell {
     const NUMBER: u8 = 13;
 }
 
@@ -53,16 +53,16 @@ pub(crate) struct Condition {
     pub(crate) kind: ConditionKind,
     /// Where the engine reaches the value.
     pub(crate) cell: usize,
-    pub(crate) bodies: Vec<Arc<Body>>,
+    pub(crate) bodies: Vec<Arc<SubGraph>>,
 }
 
 /// The steps of a sub-graph; empty until it has been captured.
 #[derive(Debug, Default)]
-pub(crate) struct Body {
+pub(crate) struct SubGraph {
     nodes: Mutex<Vec<Arc<Node>>>,
 }
 
-impl Body {
+impl SubGraph {
     pub(crate) fn fill(&self, nodes: Vec<Arc<Node>>) {
         *lock(&self.nodes) = nodes;
     }
@@ -86,8 +86,8 @@ impl Condition {
     }
 
     /// The sub-graph to run now.
-    fn choose(&self) -> Result<Option<&Arc<Body>>> {
-        let gone = |Fault| Error::Inaccessible { side: "condition", address: self.cell, len: CELL };
+    fn choose(&self) -> Result<Option<&Arc<SubGraph>>> {
+        let gone = |AccessFault| Error::Inaccessible { side: "condition", address: self.cell, len: CELL };
         let value = u64::from_le_bytes(bytes::read(self.cell).map_err(gone)?);
         let index = match (self.kind, value) {
             (ConditionKind::If, 0) => 1,
@@ -102,29 +102,29 @@ impl Condition {
 
 /// How far a conditional task of a run has come.
 #[derive(Debug)]
-pub(crate) struct Course {
+pub(crate) struct ConditionProgress {
     pub(crate) node: Arc<Node>,
-    pub(crate) run: Arc<Run>,
+    pub(crate) run: Arc<GraphRun>,
     /// Conditional tasks that have begun, each but the first one in the sub-graph of the one before.
-    levels: Vec<Level>,
+    levels: Vec<Frame>,
     /// Until when others have their turn.
-    pub(crate) pause: Arc<Vigil>,
+    pub(crate) pause: Arc<ExternalWait>,
 }
 
 #[derive(Debug)]
-struct Level {
+struct Frame {
     condition: Arc<Condition>,
     /// What is left of the chosen sub-graph.
     steps: std::vec::IntoIter<Arc<Node>>,
 }
 
-impl Course {
-    pub(crate) fn new(condition: Arc<Condition>, node: &Arc<Node>, run: &Arc<Run>) -> Result<Course> {
-        let mut course = Course {
+impl ConditionProgress {
+    pub(crate) fn new(condition: Arc<Condition>, node: &Arc<Node>, run: &Arc<GraphRun>) -> Result<ConditionProgress> {
+        let mut course = ConditionProgress {
             node: Arc::clone(node),
             run: Arc::clone(run),
             levels: Vec::new(),
-            pause: Arc::new(Vigil::new(Sign::Pause).within(Some(PAUSE))),
+            pause: Arc::new(ExternalWait::new(WaitCondition::Delay).within(Some(PAUSE))),
         };
         course.enter(condition)?;
         Ok(course)
@@ -134,7 +134,7 @@ impl Course {
     fn enter(&mut self, condition: Arc<Condition>) -> Result<()> {
         if let Some(body) = condition.choose()? {
             let steps = body.nodes().into_iter();
-            self.levels.push(Level { condition, steps });
+            self.levels.push(Frame { condition, steps });
         }
         Ok(())
     }
@@ -146,7 +146,7 @@ impl Course {
 
 impl Machine {
     /// Goes on with a conditional task. `false`: it is not over, and others should have their turn.
-    pub(crate) fn pursue(&self, stream: &Stream, course: &mut Course) -> Result<bool> {
+    pub(crate) fn advance_condition(&self, stream: &Stream, course: &mut ConditionProgress) -> Result<bool> {
         let mut turns = 0;
         while let Some(level) = course.levels.last_mut() {
             if course.run.is_cancelled.load(Ordering::Acquire) || self.is_stopped(stream) {
@@ -171,7 +171,7 @@ impl Machine {
                 // The value may come from another stream, which a schedule runs only when asked.
                 self.step();
             }
-            let Some(Level { condition, .. }) = course.levels.pop() else { break };
+            let Some(Frame { condition, .. }) = course.levels.pop() else { break };
             if condition.kind == ConditionKind::While {
                 course.enter(condition)?;
             }
@@ -183,7 +183,7 @@ impl Machine {
 /// Refuses a task that a sub-graph cannot hold.
 pub(crate) fn check_fits_sub_graph(task: &Task) -> Result<()> {
     match task {
-        Task::Host(_) | Task::Await(_) | Task::Change { .. } | Task::Doomed(_) => {
+        Task::Host(_) | Task::Await(_) | Task::Change { .. } | Task::Fail(_) => {
             fail(Error::Feature(format!("a {} cannot be part of a sub-graph", task.name())))
         }
         _ => Ok(()),

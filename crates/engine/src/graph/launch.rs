@@ -7,11 +7,11 @@
 
 use super::{Graph, GraphKey, GraphState, Graphs, Step, memory_gone};
 use crate::context::ContextKey;
-use crate::drive::Hold;
 use crate::error::{Error, Result, fail};
+use crate::executor::DeferGuard;
 use crate::machine::Machine;
-use crate::probe::Moment;
-use crate::stream::{Stream, StreamKey, StreamPoint, StreamTraits};
+use crate::observer::StreamPosition;
+use crate::stream::{Stream, StreamKey, StreamOptions, StreamPoint};
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::task::{Task, Waited};
 use std::mem::take;
@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 
 /// One run of a graph.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct GraphRun {
     /// The end of branch 0, known when everything is queued.
     pub(crate) end: OnceLock<StreamPoint>,
     lanes: Vec<StreamKey>,
@@ -29,9 +29,9 @@ pub(crate) struct Run {
     failure: Mutex<Option<Error>>,
 }
 
-impl Run {
-    fn new(lanes: Vec<StreamKey>) -> Run {
-        Run { end: OnceLock::new(), lanes, is_cancelled: AtomicBool::new(false), failure: Mutex::new(None) }
+impl GraphRun {
+    fn new(lanes: Vec<StreamKey>) -> GraphRun {
+        GraphRun { end: OnceLock::new(), lanes, is_cancelled: AtomicBool::new(false), failure: Mutex::new(None) }
     }
 
     pub(crate) fn fail(&self, error: Error) {
@@ -57,14 +57,14 @@ impl Machine {
         graph: &Graph,
         context: ContextKey,
         stream: Option<(StreamKey, &Stream)>,
-    ) -> Result<Arc<Run>> {
-        let hold = Hold::new();
+    ) -> Result<Arc<GraphRun>> {
+        let hold = DeferGuard::new();
         let mut state = lock(&graph.state);
         self.check_launch(key, &state, context)?;
         while state.lanes.len() < state.branches {
             state.lanes.push(self.make_lane(context)?);
         }
-        let run = Arc::new(Run::new(state.lanes.clone()));
+        let run = Arc::new(GraphRun::new(state.lanes.clone()));
         let first = run.lanes[0];
         let start = match stream {
             Some((key, stream)) => {
@@ -76,7 +76,7 @@ impl Machine {
         if let Some(probe) = self.probe() {
             let lanes: Vec<u32> = run.lanes.iter().map(|lane| lane.index() as u32).collect();
             let join = stream.map(|(key, _)| StreamPoint { stream: key, sequence: start.sequence + 1 });
-            probe.launched(&lanes, join.map(Moment::from));
+            probe.launched(&lanes, join.map(StreamPosition::from));
         }
         let mut newest = StreamPoint { stream: first, sequence: self.streams.slot(first).newest() };
         let queued = self.queue_entries(&state, context, start, &run, &mut newest);
@@ -93,7 +93,7 @@ impl Machine {
                 let join = StreamPoint { stream: key, sequence: start.sequence + 1 };
                 probe.ordered(join.into(), newest.into());
             }
-            self.list(key);
+            self.mark_stream_ready(key);
         }
         self.step_after_submit();
         queued.map(|()| run)
@@ -114,7 +114,7 @@ impl Machine {
         if state.sub_graphs.iter().any(|sub| self.is_capturing(*sub)) {
             return fail(Error::SubGraphCapturing);
         }
-        match state.nodes().position(|node| node.content().is_gone()) {
+        match state.nodes().position(|node| node.content().is_invalidated()) {
             Some(at) => fail(memory_gone(state.number, at)),
             None => Ok(()),
         }
@@ -126,7 +126,7 @@ impl Machine {
         state: &GraphState,
         context: ContextKey,
         start: StreamPoint,
-        run: &Arc<Run>,
+        run: &Arc<GraphRun>,
         newest: &mut StreamPoint,
     ) -> Result<()> {
         let push = |branch: usize, task: Task| -> Result<StreamPoint> {
@@ -150,13 +150,13 @@ impl Machine {
                     continue;
                 }
                 Step::Wait(record) => wait(records[*record]),
-                Step::Raise(event) => {
+                Step::SetEvent(event) => {
                     if let Some(point) = self.record_from_graph(*event, run.lanes[branch], context)? {
                         points[branch] = point;
                     }
                     continue;
                 }
-                Step::Await(signal) => {
+                Step::AwaitEvent(signal) => {
                     signal.watch(run.lanes[branch]);
                     Task::Wait { after: Waited::Signal(Arc::clone(signal)), event: None }
                 }
@@ -164,7 +164,7 @@ impl Machine {
                     Some(point) => wait(point),
                     None => continue,
                 },
-                Step::Lower(signal) => Task::Lower(Arc::clone(signal)),
+                Step::ResetEvent(signal) => Task::ResetGraphEvent(Arc::clone(signal)),
             };
             points[branch] = push(branch, task)?;
             *newest = points[0];
@@ -176,7 +176,7 @@ impl Machine {
     /// A stream that no program sees.
     fn make_lane(&self, context: ContextKey) -> Result<StreamKey> {
         let device = self.contexts.slot(context).device();
-        let open = |stream: &Stream, _| stream.open(context, device, StreamTraits::default());
+        let open = |stream: &Stream, _| stream.open(context, device, StreamOptions::default());
         self.streams.insert(open).ok_or_else(|| Box::new(Error::Feature("no stream handle left".to_owned())))
     }
 

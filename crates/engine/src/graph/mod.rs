@@ -9,20 +9,20 @@
 //! never the other way round. No task takes a graph's state when it runs.
 
 mod condition;
+mod graph_event;
 mod launch;
 mod node;
-mod signal;
 
-pub(crate) use condition::{Body, CELL, CellState, Condition, Course, check_fits_sub_graph};
+pub(crate) use condition::{CELL, CellState, Condition, ConditionProgress, SubGraph, check_fits_sub_graph};
 pub use condition::{ConditionCell, ConditionKey, ConditionKind};
-pub(crate) use launch::Run;
+pub(crate) use graph_event::GraphEvent;
+pub(crate) use launch::GraphRun;
 pub(crate) use node::{Content, Node, Update};
-pub(crate) use signal::Signal;
 
 use crate::context::ContextKey;
 use crate::error::Error;
 use crate::event::EventKey;
-use crate::handle::{Key, Kind, Slots};
+use crate::handle::{HandleKind, Key, Slots};
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::{AtomicU32, Mutex, Ordering, lock, thread};
 use std::sync::{Arc, Weak};
@@ -73,7 +73,7 @@ pub(crate) struct GraphState {
     /// Graphs that conditional tasks choose from.
     pub(crate) sub_graphs: Vec<GraphKey>,
     /// For a sub-graph: where the conditional task finds its steps.
-    pub(crate) body: Option<Arc<Body>>,
+    pub(crate) body: Option<Arc<SubGraph>>,
     /// Contents that updates have offered; a node may take them over later.
     pub(crate) offered: Vec<Weak<Content>>,
 }
@@ -90,22 +90,22 @@ pub(crate) enum Step {
     /// Waits for the record with this index.
     Wait(usize),
     /// Records an event that streams outside the graph see.
-    Raise(EventKey),
+    SetEvent(EventKey),
     /// Waits for such an event.
-    Await(Arc<Signal>),
+    AwaitEvent(Arc<GraphEvent>),
     /// Waits for the record that another event has when the run is launched.
     AwaitRecord(EventKey),
     /// Resets such an event.
-    Lower(Arc<Signal>),
+    ResetEvent(Arc<GraphEvent>),
 }
 
 impl Step {
     fn name(&self) -> &'static str {
         match self {
             Step::Work(node) => node.name(),
-            Step::Record | Step::Raise(_) => "event record",
-            Step::Wait(_) | Step::Await(_) | Step::AwaitRecord(_) => "event wait",
-            Step::Lower(_) => "event reset",
+            Step::Record | Step::SetEvent(_) => "event record",
+            Step::Wait(_) | Step::AwaitEvent(_) | Step::AwaitRecord(_) => "event wait",
+            Step::ResetEvent(_) => "event reset",
         }
     }
 }
@@ -131,7 +131,7 @@ pub(crate) struct CapturedRecord {
 }
 
 /// Where the tasks of a stream go instead of its lane.
-pub(crate) enum Diversion {
+pub(crate) enum Redirect {
     Capture { graph: GraphKey, branch: usize },
     Update { group: GroupKey, contents: Vec<Arc<Content>> },
 }
@@ -148,11 +148,11 @@ pub(crate) struct GroupState {
     pub(crate) nodes: Vec<Arc<Node>>,
 }
 
-impl Kind for Graph {
+impl HandleKind for Graph {
     const NUMBER: u8 = 11;
 }
 
-impl Kind for Group {
+impl HandleKind for Group {
     const NUMBER: u8 = 12;
 }
 
@@ -184,7 +184,7 @@ impl GraphState {
     }
 
     /// A capture of this sub-graph has failed; it may be captured again.
-    pub(crate) fn start_over(&mut self) {
+    pub(crate) fn restart_capture(&mut self) {
         self.entries.clear();
         self.branches = 1;
         self.failures += 1;
@@ -233,7 +233,7 @@ impl GraphState {
     }
 
     /// Memory was freed: what names it cannot run any more.
-    fn forget_memory(&mut self, start: usize, len: usize) {
+    fn invalidate_range(&mut self, start: usize, len: usize) {
         self.nodes().for_each(|node| node.content().forget_memory(start, len));
         self.offered.retain(|content| match content.upgrade() {
             Some(content) => {
@@ -331,7 +331,7 @@ impl Graphs {
             return;
         }
         for (_, graph) in self.all.live() {
-            lock(&graph.state).forget_memory(start, len);
+            lock(&graph.state).invalidate_range(start, len);
         }
     }
 }

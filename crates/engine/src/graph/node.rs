@@ -2,8 +2,8 @@
 
 use super::check_fits_sub_graph;
 use crate::bytes::Span;
-use crate::drive::outside::Vigil;
 use crate::error::{Error, Result, fail};
+use crate::executor::external_waits::ExternalWait;
 use crate::host::{Delivery, HostCall};
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::task::Task;
@@ -51,7 +51,7 @@ impl Node {
     }
 
     /// What the node waits for, if it is a wait.
-    pub(crate) fn vigil(&self) -> Option<Arc<Vigil>> {
+    pub(crate) fn vigil(&self) -> Option<Arc<ExternalWait>> {
         match &lock(&self.content).task {
             Task::Await(vigil) => Some(Arc::clone(vigil)),
             _ => None,
@@ -59,9 +59,9 @@ impl Node {
     }
 
     /// A run that may have stood here is given up.
-    pub(crate) fn give_up(&self) {
+    pub(crate) fn cancel(&self) {
         if let Some(vigil) = self.vigil() {
-            vigil.give_up();
+            vigil.rearm();
         }
     }
 
@@ -69,7 +69,7 @@ impl Node {
     /// node kept it; but not that of an update, which came later.
     pub(crate) fn current(&self) -> Result<Arc<Content>> {
         let content = self.content();
-        if self.is_updatable && content.is_gone() {
+        if self.is_updatable && content.is_invalidated() {
             let text = format!("the {} of an updated task group names memory that was freed", content.task.name());
             return fail(Error::DeviceCopy(text));
         }
@@ -82,7 +82,7 @@ impl Content {
     pub(crate) fn new(task: Task) -> Result<Content> {
         // A batch can, and copying it only to see that would take memory.
         if !matches!(task, Task::Batch(_)) {
-            again(&task)?;
+            try_clone_task(&task)?;
         }
         Ok(Content { task, is_gone: AtomicBool::new(false) })
     }
@@ -94,7 +94,7 @@ impl Content {
 
     /// The task, once more. It may borrow from the content, which must live until it is done.
     pub(crate) fn task(&self) -> Result<Task> {
-        again(&self.task)
+        try_clone_task(&self.task)
     }
 
     /// Whether a sub-graph can hold it.
@@ -125,7 +125,7 @@ impl Content {
         }
     }
 
-    pub(crate) fn is_gone(&self) -> bool {
+    pub(crate) fn is_invalidated(&self) -> bool {
         self.is_gone.load(Ordering::Acquire)
     }
 }
@@ -140,10 +140,10 @@ impl Update {
 }
 
 /// The same task, for another run. An error when it can run only once, or there is no memory for its list.
-fn again(task: &Task) -> Result<Task> {
+fn try_clone_task(task: &Task) -> Result<Task> {
     Ok(match task {
         Task::Copy(span) => Task::Copy(*span),
-        Task::Batch(batch) => Task::Batch(Box::new(batch.again()?)),
+        Task::Batch(batch) => Task::Batch(Box::new(batch.try_clone()?)),
         Task::Plane(plane) => Task::Plane(plane.clone()),
         // The buffer stays with the content.
         Task::Staged { buffer, target } => {
@@ -153,7 +153,7 @@ fn again(task: &Task) -> Result<Task> {
         Task::FillWords { target, word, count } => Task::FillWords { target: *target, word: *word, count: *count },
         Task::Reduce(reduction) => Task::Reduce(reduction.clone()),
         // Its value stays with the content.
-        Task::Rearrange(rearranged) => Task::Rearrange(Box::new(rearranged.again())),
+        Task::Rearrange(rearranged) => Task::Rearrange(Box::new(rearranged.try_clone())),
         Task::Described { descriptor, form } => Task::Described { descriptor: *descriptor, form: *form },
         Task::Indirect(indirect) => Task::Indirect(indirect.clone()),
         // A callback to a subscribed thread is delivered once, which programs rely on.
@@ -165,7 +165,7 @@ fn again(task: &Task) -> Result<Task> {
         Task::Await(vigil) => Task::Await(Arc::clone(vigil)),
         Task::Change { counter, change } => Task::Change { counter: Arc::clone(counter), change: *change },
         Task::CacheOperation => Task::CacheOperation,
-        Task::Doomed(error) => Task::Doomed(error.clone()),
+        Task::Fail(error) => Task::Fail(error.clone()),
         _ => return fail(Error::Feature(format!("a {} cannot be captured", task.name()))),
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! Damage lasts until it is repaired or the device is reset.
 
-use super::rule::Part;
+use super::rule::ByteRange;
 use std::fmt;
 
 /// Codes of the interface for damage (specification 3: memory, link, heartbeat).
@@ -47,14 +47,14 @@ impl Damage {
         }
     }
 
-    pub(super) fn cut(&mut self, one: u32, other: u32) {
+    pub(super) fn break_link(&mut self, one: u32, other: u32) {
         let link = (one.min(other), one.max(other));
         if !self.links.contains(&link) {
             self.links.push(link);
         }
     }
 
-    pub(super) fn note_failure(&mut self, device: u32) {
+    pub(super) fn record_link_failure(&mut self, device: u32) {
         if !self.failed.contains(&device) {
             self.failed.push(device);
         }
@@ -65,7 +65,7 @@ impl Damage {
         self.ranges.iter().copied().find(|bad| bad.start < start + len && start < bad.start + bad.len)
     }
 
-    pub(super) fn is_cut(&self, one: u32, other: u32) -> bool {
+    pub(super) fn is_link_broken(&self, one: u32, other: u32) -> bool {
         self.links.contains(&(one.min(other), one.max(other)))
     }
 
@@ -82,7 +82,7 @@ impl Damage {
     }
 
     /// Addresses lose their memory: what was bad of it, from its start.
-    pub(super) fn lift(&mut self, device: u32, start: usize, len: usize) -> Vec<Part> {
+    pub(super) fn lift(&mut self, device: u32, start: usize, len: usize) -> Vec<ByteRange> {
         let end = start + len;
         let mut lifted = Vec::new();
         for bad in std::mem::take(&mut self.ranges) {
@@ -91,7 +91,7 @@ impl Damage {
                 self.ranges.push(bad);
                 continue;
             }
-            lifted.push(Part { offset: (first - start) as u64, len: (last - first) as u64 });
+            lifted.push(ByteRange { offset: (first - start) as u64, len: (last - first) as u64 });
             // A copy over two mappings that touch each other has made one range bad.
             self.spoil(BadRange { len: first - bad.start, ..bad });
             self.spoil(BadRange { start: last, len: bad.start + bad.len - last, ..bad });
@@ -100,7 +100,7 @@ impl Damage {
     }
 
     /// The memory of a device at these addresses is good again. Whether any was bad.
-    pub(super) fn mend(&mut self, device: u32, start: usize, len: usize) -> bool {
+    pub(super) fn repair(&mut self, device: u32, start: usize, len: usize) -> bool {
         let before = self.ranges.len();
         let apart = |bad: &BadRange| bad.device != device || bad.start + bad.len <= start || start + len <= bad.start;
         self.ranges.retain(apart);
@@ -141,7 +141,7 @@ mod tests {
             damage.spoil(BadRange { device, start, len });
         }
         let lifted = damage.lift(0, 0x1000, 0x1000);
-        assert_eq!(lifted, [Part { offset: 0, len: 16 }, Part { offset: 0xff0, len: 16 }]);
+        assert_eq!(lifted, [ByteRange { offset: 0, len: 16 }, ByteRange { offset: 0xff0, len: 16 }]);
         assert_eq!(damage.bad(0x1000, 0x1000), Some(BadRange { device: 1, start: 0x1000, len: 16 }));
         assert_eq!(damage.bad(0x2000, 1), Some(BadRange { device: 0, start: 0x2000, len: 16 }));
         assert_eq!(damage.ranges_of(0).len(), 2);

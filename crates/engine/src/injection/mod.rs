@@ -8,23 +8,23 @@
 //! Not to be confused with `fault`, which handles accesses that no memory answers.
 
 mod damage;
-mod near;
+mod inject;
 mod parse;
 mod rule;
-mod strike;
+mod suggest;
 
 #[cfg(test)]
 mod tests;
 
 pub use damage::{BadRange, DeviceHealth};
-pub use near::nearest;
 pub use parse::{RuleError, Vocabulary, parse};
-pub use rule::{Comparison, Effect, Facts, Filters, Part, Point, Resource, Rule, TaskKind, When};
+pub use rule::{ByteRange, Comparison, Effect, Filters, InjectionPoint, MatchContext, Resource, Rule, TaskKind, When};
+pub use suggest::nearest;
 
 use crate::error::Error;
 use crate::sync::Mutex;
 use damage::Damage;
-pub(crate) use strike::Fate;
+pub(crate) use inject::InjectionOutcome;
 
 /// The rules of a machine and what they have done to it.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub struct Injection {
 
 /// A rule that fires now.
 #[derive(Debug, Clone, Copy)]
-pub struct Strike<'a> {
+pub struct FiredRule<'a> {
     pub effect: Effect,
     number: usize,
     rule: &'a Rule,
@@ -48,7 +48,7 @@ pub struct Strike<'a> {
 impl Injection {
     /// Rules for a machine with so many devices.
     pub fn new(rules: Vec<Rule>, devices: usize) -> Injection {
-        let watches_calls = rules.iter().any(|rule| matches!(rule.point, Point::Call(_)));
+        let watches_calls = rules.iter().any(|rule| matches!(rule.point, InjectionPoint::Call(_)));
         Injection { rules, watches_calls, devices, damage: Mutex::default() }
     }
 
@@ -57,22 +57,26 @@ impl Injection {
     }
 
     /// A call of the interface is about to be made.
-    pub fn call(&self, function: &str, facts: impl Fn() -> Facts) -> Option<Strike<'_>> {
+    pub fn call(&self, function: &str, facts: impl Fn() -> MatchContext) -> Option<FiredRule<'_>> {
         if !self.watches_calls {
             return None;
         }
-        self.strike(|point| point.is_call_of(function), facts)
+        self.first_firing(|point| point.is_call_of(function), facts)
     }
 
     /// The operating system is about to be asked for so many bytes, or one of something.
     pub fn refuses(&self, resource: Resource, size: usize) -> bool {
-        let facts = || Facts { size: Some(size as u64), ..Facts::default() };
-        self.strike(|point| *point == Point::System(resource), facts).is_some()
+        let facts = || MatchContext { size: Some(size as u64), ..MatchContext::default() };
+        self.first_firing(|point| *point == InjectionPoint::System(resource), facts).is_some()
     }
 
     /// Every rule that fits counts; the first whose time it is decides, and only that one has fired.
-    fn strike(&self, fits: impl Fn(&Point) -> bool, facts: impl Fn() -> Facts) -> Option<Strike<'_>> {
-        let mut first: Option<Strike<'_>> = None;
+    fn first_firing(
+        &self,
+        fits: impl Fn(&InjectionPoint) -> bool,
+        facts: impl Fn() -> MatchContext,
+    ) -> Option<FiredRule<'_>> {
+        let mut first: Option<FiredRule<'_>> = None;
         // Nothing can be lost by a call without a device, or with one that there is not.
         let can_lose = || facts().device.is_some_and(|device| device < self.devices as u64);
         for (index, rule) in self.rules.iter().enumerate().filter(|(_, rule)| fits(&rule.point)) {
@@ -85,12 +89,12 @@ impl Injection {
             if !is_possible {
                 continue;
             }
-            let Some(time) = rule.takes(&facts) else { continue };
+            let Some(time) = rule.count_match(&facts) else { continue };
             match &first {
-                Some(decided) => rule.yield_to(decided.number),
+                Some(decided) => rule.record_overruled(decided.number),
                 None => {
                     rule.fire(time);
-                    first = Some(Strike { effect: rule.effect, number: index + 1, rule });
+                    first = Some(FiredRule { effect: rule.effect, number: index + 1, rule });
                 }
             }
         }
@@ -98,7 +102,7 @@ impl Injection {
     }
 
     /// What the rules did, a line for each.
-    pub fn account(&self) -> Vec<String> {
+    pub fn summary(&self) -> Vec<String> {
         let width = self.rules.iter().map(|rule| rule.text.chars().count()).max().unwrap_or(0).min(48);
         let line = |(index, rule): (usize, &Rule)| {
             format!("rule {} {:width$}  {}", index + 1, rule.text, rule.account(self.devices))
@@ -107,13 +111,13 @@ impl Injection {
     }
 }
 
-impl Strike<'_> {
+impl FiredRule<'_> {
     /// The error that the program sees for a code.
     pub fn error(&self, code: i32) -> Error {
-        self.tell(code, "")
+        self.error_with(code, "")
     }
 
-    fn tell(&self, code: i32, what: &str) -> Error {
+    fn error_with(&self, code: i32, what: &str) -> Error {
         Error::Injected { code, what: format!("{what}fault rule {} says so: {}", self.number, self.rule) }
     }
 }

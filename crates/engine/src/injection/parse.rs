@@ -3,8 +3,8 @@
 //! A mistake is told with its column, what was expected there and what is allowed. Which functions and
 //! codes exist is not known here: the caller brings the words.
 
-use super::near::nearest;
-use super::rule::{Comparison, Effect, Filters, POINTS, Part, Point, Resource, Rule, When};
+use super::rule::{ByteRange, Comparison, Effect, Filters, InjectionPoint, POINTS, Resource, Rule, When};
+use super::suggest::nearest;
 use crate::machine::MAX_DEVICES;
 use std::fmt;
 use std::time::Duration;
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         Ok(Rule::new(text, point, filters, when.unwrap_or(When::Always), effect))
     }
 
-    fn point(&mut self, words: Vocabulary) -> Read<Point> {
+    fn point(&mut self, words: Vocabulary) -> Read<InjectionPoint> {
         let at = self.here();
         let name = self.word(|c| c.is_ascii_alphanumeric() || c == '_' || c == '*');
         let nouns = || POINTS.map(|(word, _)| word).join(", ");
@@ -176,16 +176,16 @@ impl<'a> Reader<'a> {
             }
             _ => (words.function)(name).map_err(|why| (at, why))?,
         }
-        Ok(Point::Call(name.to_owned()))
+        Ok(InjectionPoint::Call(name.to_owned()))
     }
 
     /// What stands between the brackets; the first one is taken.
-    fn filters(&mut self, point: &Point) -> Read<Filters> {
+    fn filters(&mut self, point: &InjectionPoint) -> Read<Filters> {
         let allowed: &[&str] = match point {
-            Point::Call(_) | Point::Task(_) => &["size", "stream", "device"],
-            Point::Allocation => &["size", "device"],
-            Point::Link => &["size", "device", "peer"],
-            Point::System(_) => &["size"],
+            InjectionPoint::Call(_) | InjectionPoint::Task(_) => &["size", "stream", "device"],
+            InjectionPoint::Allocation => &["size", "device"],
+            InjectionPoint::Link => &["size", "device", "peer"],
+            InjectionPoint::System(_) => &["size"],
         };
         let mut filters = Filters::default();
         loop {
@@ -272,7 +272,7 @@ impl<'a> Reader<'a> {
         Ok(When::Numbers { first, last })
     }
 
-    fn effect(&mut self, point: &Point, words: Vocabulary) -> Read<Effect> {
+    fn effect(&mut self, point: &InjectionPoint, words: Vocabulary) -> Read<Effect> {
         let at = self.here();
         let word = self.word(|c| c.is_ascii_alphanumeric() || c == '_');
         let effect = match word {
@@ -295,7 +295,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A part of an allocation, if one is named: `4096+64`.
-    fn part(&mut self) -> Read<Option<Part>> {
+    fn part(&mut self) -> Read<Option<ByteRange>> {
         self.skip_spaces();
         if !self.peek().is_some_and(|c| c.is_ascii_digit()) {
             return Ok(None);
@@ -308,7 +308,7 @@ impl<'a> Reader<'a> {
         let at = self.here();
         match self.size()? {
             0 => Err((at, "the length is 0".to_owned())),
-            len => Ok(Some(Part { offset, len })),
+            len => Ok(Some(ByteRange { offset, len })),
         }
     }
 
@@ -380,25 +380,25 @@ impl<'a> Reader<'a> {
 
 const LONGEST_US: u64 = 3600 * 1_000_000;
 
-fn is_allowed(point: &Point, effect: Effect) -> bool {
+fn is_allowed(point: &InjectionPoint, effect: Effect) -> bool {
     match (point, effect) {
-        (Point::Call(_) | Point::Link, Effect::Code(_) | Effect::Lost) => true,
-        (Point::Task(_), Effect::Ecc(part)) => part.is_none(),
-        (Point::Task(_), effect) => effect != Effect::Refused,
-        (Point::Allocation, effect) => matches!(effect, Effect::Code(_) | Effect::Ecc(_)),
-        (Point::System(_), effect) => effect == Effect::Refused,
+        (InjectionPoint::Call(_) | InjectionPoint::Link, Effect::Code(_) | Effect::Lost) => true,
+        (InjectionPoint::Task(_), Effect::Ecc(part)) => part.is_none(),
+        (InjectionPoint::Task(_), effect) => effect != Effect::Refused,
+        (InjectionPoint::Allocation, effect) => matches!(effect, Effect::Code(_) | Effect::Ecc(_)),
+        (InjectionPoint::System(_), effect) => effect == Effect::Refused,
         _ => false,
     }
 }
 
-fn unknown_effect(word: &str, point: &Point) -> String {
+fn unknown_effect(word: &str, point: &InjectionPoint) -> String {
     let (of, allowed) = match point {
-        Point::Call(_) => ("a function", "a code (207001 or ACL_ERROR_...), lost"),
-        Point::Task(_) => ("a task", "a code (507013 or ACL_ERROR_...), slow TIME, stuck, ecc, lost"),
-        Point::Allocation => ("an allocation", "a code (207001 or ACL_ERROR_...), ecc, ecc OFFSET+LENGTH"),
-        Point::Link => ("a link", "a code (507899 or ACL_ERROR_...), lost"),
-        Point::System(Resource::Thread) => ("a thread", "fail"),
-        Point::System(_) => ("a request to the system", "fail"),
+        InjectionPoint::Call(_) => ("a function", "a code (207001 or ACL_ERROR_...), lost"),
+        InjectionPoint::Task(_) => ("a task", "a code (507013 or ACL_ERROR_...), slow TIME, stuck, ecc, lost"),
+        InjectionPoint::Allocation => ("an allocation", "a code (207001 or ACL_ERROR_...), ecc, ecc OFFSET+LENGTH"),
+        InjectionPoint::Link => ("a link", "a code (507899 or ACL_ERROR_...), lost"),
+        InjectionPoint::System(Resource::Thread) => ("a thread", "fail"),
+        InjectionPoint::System(_) => ("a request to the system", "fail"),
     };
     let found = if word.is_empty() { "expected an effect".to_owned() } else { format!("{word:?} is no effect here") };
     format!("{found}; for {of}: {allowed}")

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub struct Rule {
     /// As it was written.
     pub text: String,
-    pub point: Point,
+    pub point: InjectionPoint,
     pub filters: Filters,
     pub when: When,
     pub effect: Effect,
@@ -25,11 +25,11 @@ pub struct Rule {
 }
 
 /// Numbers that a report names.
-const TOLD: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// What a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Point {
+pub enum InjectionPoint {
     /// Calls of a function; with a star at the end, of all functions that begin so.
     Call(String),
     /// Tasks that move bytes, when they are submitted.
@@ -68,20 +68,20 @@ pub enum Resource {
 }
 
 /// Every word for a point that is no function.
-pub(super) const POINTS: [(&str, Point); 13] = [
-    ("task", Point::Task(TaskKind::Any)),
-    ("copy", Point::Task(TaskKind::Copy)),
-    ("batch", Point::Task(TaskKind::Batch)),
-    ("plane", Point::Task(TaskKind::Plane)),
-    ("fill", Point::Task(TaskKind::Fill)),
-    ("reduce", Point::Task(TaskKind::Reduce)),
-    ("allocation", Point::Allocation),
-    ("link", Point::Link),
-    ("mmap", Point::System(Resource::Map)),
-    ("memfd", Point::System(Resource::MemoryFile)),
-    ("mprotect", Point::System(Resource::Protect)),
-    ("thread", Point::System(Resource::Thread)),
-    ("buffer", Point::System(Resource::Buffer)),
+pub(super) const POINTS: [(&str, InjectionPoint); 13] = [
+    ("task", InjectionPoint::Task(TaskKind::Any)),
+    ("copy", InjectionPoint::Task(TaskKind::Copy)),
+    ("batch", InjectionPoint::Task(TaskKind::Batch)),
+    ("plane", InjectionPoint::Task(TaskKind::Plane)),
+    ("fill", InjectionPoint::Task(TaskKind::Fill)),
+    ("reduce", InjectionPoint::Task(TaskKind::Reduce)),
+    ("allocation", InjectionPoint::Allocation),
+    ("link", InjectionPoint::Link),
+    ("mmap", InjectionPoint::System(Resource::Map)),
+    ("memfd", InjectionPoint::System(Resource::MemoryFile)),
+    ("mprotect", InjectionPoint::System(Resource::Protect)),
+    ("thread", InjectionPoint::System(Resource::Thread)),
+    ("buffer", InjectionPoint::System(Resource::Buffer)),
 ];
 
 /// What must be true of a call or task for the rule to count it.
@@ -104,7 +104,7 @@ pub enum Comparison {
 
 /// What is known of a call or task. A filter for what is not known does not hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct MatchContext {
     pub size: Option<u64>,
     pub stream: Option<u64>,
     pub device: Option<u64>,
@@ -136,7 +136,7 @@ pub enum Effect {
     /// The task never begins.
     Stuck,
     /// Device memory goes bad: what the task touches, or a part of the allocation.
-    Ecc(Option<Part>),
+    Ecc(Option<ByteRange>),
     /// The device does not answer until it is reset; between two devices, the link is gone.
     Lost,
     /// The operating system refuses.
@@ -145,13 +145,13 @@ pub enum Effect {
 
 /// A part of an allocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
+pub struct ByteRange {
     pub offset: u64,
     pub len: u64,
 }
 
 impl Filters {
-    fn hold(&self, facts: &Facts) -> bool {
+    fn matches(&self, facts: &MatchContext) -> bool {
         let same = |wanted: Option<u64>, found: Option<u64>| wanted.is_none_or(|wanted| found == Some(wanted));
         // A link has no direction.
         let ends = (same(self.device, facts.device) && same(self.peer, facts.peer))
@@ -168,7 +168,7 @@ impl Filters {
     }
 
     /// A device that is asked for and that is not among so many.
-    fn beyond(&self, devices: usize) -> Option<u64> {
+    fn missing_device(&self, devices: usize) -> Option<u64> {
         [self.device, self.peer].into_iter().flatten().find(|device| *device >= devices as u64)
     }
 
@@ -198,7 +198,7 @@ impl TaskKind {
 }
 
 impl Rule {
-    pub(super) fn new(text: String, point: Point, filters: Filters, when: When, effect: Effect) -> Rule {
+    pub(super) fn new(text: String, point: InjectionPoint, filters: Filters, when: When, effect: Effect) -> Rule {
         Rule {
             text,
             point,
@@ -214,8 +214,8 @@ impl Rule {
     }
 
     /// Counts a time that fits; its number if it is one of those.
-    pub(super) fn takes(&self, facts: impl FnOnce() -> Facts) -> Option<u64> {
-        if !self.filters.is_empty() && !self.filters.hold(&facts()) {
+    pub(super) fn count_match(&self, facts: impl FnOnce() -> MatchContext) -> Option<u64> {
+        if !self.filters.is_empty() && !self.filters.matches(&facts()) {
             return None;
         }
         let number = self.matched.fetch_add(1, Ordering::Relaxed) + 1;
@@ -226,13 +226,13 @@ impl Rule {
     pub(super) fn fire(&self, number: u64) {
         self.fired.fetch_add(1, Ordering::Relaxed);
         let mut times = lock(&self.times);
-        if times.len() < TOLD {
+        if times.len() < MAX_LISTED {
             times.push(number);
         }
     }
 
     /// Its time has come, but the rule of this number decides.
-    pub(super) fn yield_to(&self, decider: usize) {
+    pub(super) fn record_overruled(&self, decider: usize) {
         self.overruled.fetch_add(1, Ordering::Relaxed);
         lock(&self.deciders).insert(decider);
     }
@@ -259,15 +259,15 @@ impl Rule {
             n => format!("fired {} ({noun} {}{more})", often(n), list(&*times)),
         };
         // A call can name a device that there is not, so the filter alone does not say that it cannot fire.
-        let reason = match self.filters.beyond(devices) {
+        let reason = match self.filters.missing_device(devices) {
             Some(device) if matched == 0 => format!("; there is no device {device}"),
-            _ => self.concession(),
+            _ => self.overruled_note(),
         };
         format!("{matched} {noun}{plural}, {outcome}{reason}")
     }
 
     /// Such as `; met once, rule 1 decided`, if another rule did.
-    fn concession(&self) -> String {
+    fn overruled_note(&self) -> String {
         let overruled = self.overruled.load(Ordering::Relaxed);
         if overruled == 0 {
             return String::new();
@@ -286,21 +286,21 @@ fn list<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String {
     numbers.into_iter().map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-impl Point {
+impl InjectionPoint {
     /// What is counted.
     fn noun(&self) -> &'static str {
         match self {
-            Point::Call(_) => "call",
-            Point::Task(_) => "task",
-            Point::Allocation => "allocation",
-            Point::Link => "transfer",
-            Point::System(_) => "request",
+            InjectionPoint::Call(_) => "call",
+            InjectionPoint::Task(_) => "task",
+            InjectionPoint::Allocation => "allocation",
+            InjectionPoint::Link => "transfer",
+            InjectionPoint::System(_) => "request",
         }
     }
 
     pub(super) fn is_call_of(&self, function: &str) -> bool {
         match self {
-            Point::Call(pattern) => match pattern.strip_suffix('*') {
+            InjectionPoint::Call(pattern) => match pattern.strip_suffix('*') {
                 Some(start) => function.starts_with(start),
                 None => pattern == function,
             },

@@ -24,7 +24,7 @@ fn mistake(text: &str) -> (usize, String) {
 #[test]
 fn the_parts_of_a_rule_are_read() {
     let rule = one("aclrtMalloc@3=207001");
-    assert_eq!(rule.point, Point::Call("aclrtMalloc".to_owned()));
+    assert_eq!(rule.point, InjectionPoint::Call("aclrtMalloc".to_owned()));
     assert_eq!(rule.when, When::Numbers { first: 3, last: 3 });
     assert_eq!(rule.effect, Effect::Code(207_001));
     assert_eq!(one("aclrtMalloc = ACL_ERROR_RT_MEMORY_ALLOCATION").effect, Effect::Code(207_001));
@@ -34,7 +34,7 @@ fn the_parts_of_a_rule_are_read() {
     assert_eq!(one("task=slow 20ms").effect, Effect::Slow(Duration::from_millis(20)));
     assert_eq!(one("batch=stuck").effect, Effect::Stuck);
     assert_eq!(one("fill=ecc").effect, Effect::Ecc(None));
-    assert_eq!(one("allocation=ecc 4KiB+64").effect, Effect::Ecc(Some(Part { offset: 4096, len: 64 })));
+    assert_eq!(one("allocation=ecc 4KiB+64").effect, Effect::Ecc(Some(ByteRange { offset: 4096, len: 64 })));
     assert_eq!(one("thread@1=fail").effect, Effect::Refused);
     let rule = one("copy[stream=2, size>=1MiB, size < 2MiB, device=1] @ 3 = lost");
     assert_eq!(rule.filters.stream, Some(2));
@@ -109,14 +109,14 @@ fn every_rule_counts_and_the_first_that_fires_decides() {
     let rules = parse("acl*@2=500000; aclrtMalloc@1-2=207001; aclrtMalloc[size>10]=207000", WORDS).unwrap();
     let injection = Injection::new(rules, 2);
     let call = |size| {
-        let facts = || Facts { size: Some(size), ..Facts::default() };
+        let facts = || MatchContext { size: Some(size), ..MatchContext::default() };
         injection.call("aclrtMalloc", facts).map(|strike| strike.effect)
     };
     assert_eq!(call(1), Some(Effect::Code(207_001)));
     assert_eq!(call(1), Some(Effect::Code(500_000)));
     assert_eq!(call(1), None);
     assert_eq!(call(11), Some(Effect::Code(207_000)));
-    let account = injection.account();
+    let account = injection.summary();
     assert!(account[0].ends_with("4 calls, fired once (call 2)"), "{account:?}");
     assert!(account[1].ends_with("4 calls, fired once (call 1); met once, rule 1 decided"), "{account:?}");
     assert!(account[2].ends_with("1 call, fired once (call 1)"), "{account:?}");
@@ -127,7 +127,7 @@ fn only_the_rule_that_decides_has_fired() {
     let text = "aclrtMalloc@1-2=207001; aclrtMalloc@1=207000; aclrtMalloc@2+=500000; acl*@2-3=507013";
     let injection = Injection::new(parse(text, WORDS).unwrap(), 2);
     for _ in 0..3 {
-        injection.call("aclrtMalloc", Facts::default);
+        injection.call("aclrtMalloc", MatchContext::default);
     }
     let fired: Vec<u64> = injection.rules().iter().map(Rule::fired).collect();
     assert_eq!(fired, [2, 0, 1, 0]);
@@ -139,13 +139,13 @@ fn only_the_rule_that_decides_has_fired() {
 }
 
 #[test]
-fn a_rule_for_a_device_that_there_is_not_says_why_it_never_fired() {
+fn rule_for_missing_device_explains_why_it_never_fired() {
     let text = "aclrtMalloc[device=1]=207001; aclrtMalloc[device=2]=207001; link[device=0,peer=5]=lost;
         acl*[device=3]@2=500000; acl*[device=3]=lost; acl*=lost";
     let injection = Injection::new(parse(text, WORDS).unwrap(), 2);
     // A call can name any device, but only one that is there can be lost.
-    injection.call("aclrtSetDevice", || Facts { device: Some(3), ..Facts::default() });
-    injection.call("aclInit", Facts::default);
+    injection.call("aclrtSetDevice", || MatchContext { device: Some(3), ..MatchContext::default() });
+    injection.call("aclInit", MatchContext::default);
     let account: Vec<String> = injection.rules().iter().map(|rule| rule.account(2)).collect();
     assert_eq!(account[0], "0 calls, never fired");
     assert_eq!(account[1], "0 calls, never fired; there is no device 2");
@@ -153,15 +153,15 @@ fn a_rule_for_a_device_that_there_is_not_says_why_it_never_fired() {
     assert_eq!(account[3], "1 call, never fired");
     assert_eq!(account[4], "0 calls, never fired; there is no device 3");
     assert_eq!(account[5], "0 calls, never fired");
-    assert!(injection.account()[1].ends_with(&account[1]));
+    assert!(injection.summary()[1].ends_with(&account[1]));
 }
 
 #[test]
-fn what_is_not_there_cannot_go_bad() {
+fn ecc_offset_beyond_allocation_does_not_match() {
     let injection = Injection::new(parse("allocation=ecc 4KiB+64; allocation@2=ecc", WORDS).unwrap(), 2);
     for size in [1024, 4096, 4097] {
-        let facts = || Facts { size: Some(size), ..Facts::default() };
-        injection.strike(|point| *point == Point::Allocation, facts);
+        let facts = || MatchContext { size: Some(size), ..MatchContext::default() };
+        injection.first_firing(|point| *point == InjectionPoint::Allocation, facts);
     }
     let account: Vec<String> = injection.rules().iter().map(|rule| rule.account(2)).collect();
     assert_eq!(account[0], "1 allocation, fired once (allocation 1)");
@@ -172,7 +172,7 @@ fn what_is_not_there_cannot_go_bad() {
 fn chances_depend_on_seed_and_number_alone() {
     let fired = |text: &str| {
         let injection = Injection::new(parse(text, WORDS).unwrap(), 2);
-        (0..1000).map(|_| injection.call("aclrtMalloc", Facts::default).is_some()).collect::<Vec<_>>()
+        (0..1000).map(|_| injection.call("aclrtMalloc", MatchContext::default).is_some()).collect::<Vec<_>>()
     };
     let first = fired("aclrtMalloc@10%:42=207001");
     assert_eq!(first, fired("aclrtMalloc@10%:42=207001"));
@@ -188,16 +188,16 @@ fn a_link_has_no_direction_and_damage_lasts_until_it_is_mended() {
     let rules = parse("link[device=1, peer=0]@2=lost", WORDS).unwrap();
     let injection = Injection::new(rules, 2);
     let cross = |device, peer| {
-        let facts = || Facts { device: Some(device), peer: Some(peer), ..Facts::default() };
-        injection.strike(|point| *point == Point::Link, facts).is_some()
+        let facts = || MatchContext { device: Some(device), peer: Some(peer), ..MatchContext::default() };
+        injection.first_firing(|point| *point == InjectionPoint::Link, facts).is_some()
     };
     assert!(!cross(0, 1) && !cross(0, 2) && cross(0, 1));
     let mut damage = Damage::default();
-    damage.cut(1, 0);
+    damage.break_link(1, 0);
     damage.spoil(BadRange { device: 0, start: 4096, len: 64 });
-    assert!(damage.is_cut(0, 1) && damage.has_cut_link(1) && !damage.has_cut_link(2));
+    assert!(damage.is_link_broken(0, 1) && damage.has_cut_link(1) && !damage.has_cut_link(2));
     assert!(damage.bad(4159, 1).is_some() && damage.bad(4160, 1).is_none() && damage.bad(0, 4096).is_none());
-    assert!(!damage.mend(1, 4096, 64) && damage.mend(0, 4096, 1) && damage.bad(4096, 64).is_none());
+    assert!(!damage.repair(1, 4096, 64) && damage.repair(0, 4096, 1) && damage.bad(4096, 64).is_none());
     damage.reset(0);
-    assert!(!damage.is_cut(0, 1));
+    assert!(!damage.is_link_broken(0, 1));
 }

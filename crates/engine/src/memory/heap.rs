@@ -8,9 +8,9 @@
 //! by anyone. A record with size 0 is dead. Freed ranges may still be the target of queued copies:
 //! they wait in `quarantine` until those copies are done, so that no copy ever reaches a neighbour.
 
-use super::leftover::Leftovers;
-use super::record::Record;
-use super::region::{Access, Index, Region};
+use super::allocation_record::AllocationRecord;
+use super::committed_ranges::CommittedRanges;
+use super::region::{Access, Region, SparseArray};
 use crate::sync::{Mutex, lock};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -53,29 +53,29 @@ const WARM: usize = 16;
 
 /// A freed range that can be handed out again as it is.
 #[derive(Debug, Clone, Copy)]
-struct Warm {
+struct CachedRange {
     start: usize,
     span: usize,
     number: u32,
 }
 
-struct State {
+struct HeapState {
     /// Free ranges by start and by size, in bytes, multiples of `PAGE`.
     by_start: BTreeMap<usize, usize>,
     by_size: BTreeSet<(usize, usize)>,
     /// Freed ranges that queued work may still touch, and when that is over.
     quarantine: VecDeque<(Extent, Idle)>,
     /// Freed ranges that nothing touches, newest last; not among the free ranges.
-    warm: Vec<Warm>,
+    warm: Vec<CachedRange>,
     vacant: Vec<u32>,
     /// The first record that was never used.
     next: u32,
     /// Ranges that a pool keeps for its next allocation: record and bytes.
-    parked: BTreeMap<usize, (u32, usize)>,
+    retained: BTreeMap<usize, (u32, usize)>,
     used: usize,
     peak: usize,
     /// Free ranges that may still be committed; the warm ones are not among them.
-    leftovers: Leftovers,
+    leftovers: CommittedRanges,
     /// Large allocations have units of this length to themselves, and one more behind them; 0: they do not.
     unit: usize,
 }
@@ -85,21 +85,21 @@ pub(crate) struct Heap {
     base: usize,
     len: usize,
     capacity: usize,
-    index: Index<AtomicU32>,
-    records: Index<Record>,
-    state: Mutex<State>,
+    index: SparseArray<AtomicU32>,
+    records: SparseArray<AllocationRecord>,
+    state: Mutex<HeapState>,
     /// Bytes of the capacity that are used at other addresses.
     aside: Arc<AtomicUsize>,
 }
 
 /// A part of the capacity of a heap that memory at other addresses uses, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Aside {
+pub(crate) struct CapacityReservation {
     bytes: usize,
     total: Arc<AtomicUsize>,
 }
 
-impl Drop for Aside {
+impl Drop for CapacityReservation {
     fn drop(&mut self) {
         self.total.fetch_sub(self.bytes, Ordering::AcqRel);
     }
@@ -115,25 +115,25 @@ pub struct Usage {
 
 impl Heap {
     pub(crate) fn new(base: usize, len: usize, capacity: usize) -> io::Result<Heap> {
-        let state = State {
+        let state = HeapState {
             by_start: BTreeMap::from([(base, len)]),
             by_size: BTreeSet::from([(len, base)]),
             quarantine: VecDeque::new(),
             warm: Vec::with_capacity(WARM),
             vacant: Vec::new(),
             next: 1,
-            parked: BTreeMap::new(),
+            retained: BTreeMap::new(),
             used: 0,
             peak: 0,
-            leftovers: Leftovers::default(),
+            leftovers: CommittedRanges::default(),
             unit: 0,
         };
         Ok(Heap {
             base,
             len,
             capacity,
-            index: Index::new(len / PAGE, Access::ReadWrite)?,
-            records: Index::new(RECORDS as usize, Access::Sparse)?,
+            index: SparseArray::new(len / PAGE, Access::ReadWrite)?,
+            records: SparseArray::new(RECORDS as usize, Access::Sparse)?,
             state: Mutex::new(state),
             aside: Arc::default(),
         })
@@ -141,7 +141,7 @@ impl Heap {
 
     /// The same heap, in which large allocations lie in units of their own: for an observer, to whom it is
     /// cheap to protect a whole unit.
-    pub(crate) fn in_units(self, unit: usize) -> Heap {
+    pub(crate) fn with_isolation_unit(self, unit: usize) -> Heap {
         lock(&self.state).unit = unit;
         self
     }
@@ -156,7 +156,7 @@ impl Heap {
     /// Bytes from `address` to the end of its allocation; 0 when there is none. The hint is the record
     /// in which it was found last: where that contains the address, the index need not be read.
     #[inline]
-    pub(crate) fn room(&self, address: usize, hint: &AtomicU32) -> usize {
+    pub(crate) fn bytes_to_end(&self, address: usize, hint: &AtomicU32) -> usize {
         let room = |number| match self.extent(number) {
             Some(extent) => extent.size.saturating_sub(address.wrapping_sub(extent.start)),
             None => 0,
@@ -187,11 +187,11 @@ impl Heap {
     pub(crate) fn allocate(&self, size: usize) -> Option<usize> {
         let span = size.checked_next_multiple_of(PAGE)?;
         let mut state = lock(&self.state);
-        state.settle(LOOKED_AT);
+        state.release_quarantined(LOOKED_AT);
         if span > self.left(&state) {
             return None;
         }
-        let Warm { start, number, .. } = match state.warm.iter().rposition(|warm| warm.span == span) {
+        let CachedRange { start, number, .. } = match state.warm.iter().rposition(|warm| warm.span == span) {
             Some(index) => state.warm.remove(index),
             None => self.place(&mut state, span)?,
         };
@@ -202,17 +202,17 @@ impl Heap {
     }
 
     /// Finds room and gives it a record, which stays dead.
-    fn place(&self, state: &mut State, span: usize) -> Option<Warm> {
+    fn place(&self, state: &mut HeapState, span: usize) -> Option<CachedRange> {
         let (footprint, align) = state.footprint(span)?;
         // Every room of this size has an aligned place in it.
         let needed = footprint.checked_add(align - PAGE)?;
         if state.by_size.range((needed, 0)..).next().is_none() {
-            state.cool(0);
+            state.trim_cached(0);
             let all = state.quarantine.len();
-            state.settle(all);
+            state.release_quarantined(all);
         }
         if state.vacant.is_empty() && state.next == RECORDS {
-            state.cool(0);
+            state.trim_cached(0);
         }
         let &(room, hole) = state.by_size.range((needed, 0)..).next()?;
         let number = match state.vacant.pop() {
@@ -232,7 +232,7 @@ impl Heap {
         for page in (start - self.base) / PAGE..(start - self.base + span) / PAGE {
             self.index.at(page).store(number, Ordering::Release);
         }
-        Some(Warm { start, span, number })
+        Some(CachedRange { start, span, number })
     }
 
     /// Ends the allocation that starts at `start`. Its range is reused once `idle` says that nothing
@@ -245,18 +245,18 @@ impl Heap {
     }
 
     /// Ends an allocation but keeps its range, which counts as used. `false`: no such allocation.
-    pub(crate) fn park(&self, start: usize) -> bool {
+    pub(crate) fn retain(&self, start: usize) -> bool {
         let mut state = lock(&self.state);
         let Some(number) = self.live_at(start) else { return false };
         let span = self.record(number).close().next_multiple_of(PAGE);
-        state.parked.insert(start, (number, span));
+        state.retained.insert(start, (number, span));
         true
     }
 
     /// Makes a parked range an allocation of `size` bytes, which must fit it. `false`: it is not parked.
-    pub(crate) fn wake(&self, start: usize, size: usize) -> bool {
+    pub(crate) fn revive(&self, start: usize, size: usize) -> bool {
         let mut state = lock(&self.state);
-        let Some((number, span)) = state.parked.remove(&start) else { return false };
+        let Some((number, span)) = state.retained.remove(&start) else { return false };
         debug_assert!(size.next_multiple_of(PAGE) == span);
         self.record(number).open(size);
         true
@@ -265,7 +265,7 @@ impl Heap {
     /// Lets go of a parked range. It is reused like a freed one.
     pub(crate) fn discard(&self, start: usize, idle: impl FnOnce(usize) -> Option<Idle>) {
         let mut state = lock(&self.state);
-        if let Some((number, span)) = state.parked.remove(&start) {
+        if let Some((number, span)) = state.retained.remove(&start) {
             state.release(start, span, number, idle(span));
         }
     }
@@ -277,7 +277,7 @@ impl Heap {
     }
 
     /// Ends a live allocation.
-    fn end(&self, state: &mut State, start: usize, number: u32, idle: impl FnOnce(usize) -> Option<Idle>) {
+    fn end(&self, state: &mut HeapState, start: usize, number: u32, idle: impl FnOnce(usize) -> Option<Idle>) {
         let span = self.record(number).close().next_multiple_of(PAGE);
         state.release(start, span, number, idle(span));
     }
@@ -290,13 +290,13 @@ impl Heap {
                 self.end(&mut state, start, number, |span| idle(start, span));
             }
         }
-        for (start, (number, span)) in std::mem::take(&mut state.parked) {
+        for (start, (number, span)) in std::mem::take(&mut state.retained) {
             state.release(start, span, number, idle(start, span));
         }
     }
 
     /// Moves ranges out of the quarantine, the oldest first, until one has to stay. `true`: one has.
-    pub(crate) fn settle(&self) -> bool {
+    pub(crate) fn release_quarantined(&self) -> bool {
         let mut state = lock(&self.state);
         while let Some((extent, idle)) = state.quarantine.pop_front() {
             if !idle() {
@@ -313,14 +313,14 @@ impl Heap {
     pub(crate) fn trim(&self, backing: &Region, shift: isize) {
         let mut state = lock(&self.state);
         // As many as an allocation: a program that frees more than it allocates gets it back, too.
-        state.settle(LOOKED_AT);
+        state.release_quarantined(LOOKED_AT);
         let warm: usize = state.warm.iter().map(|warm| warm.span).sum();
         if warm + state.leftovers.bytes() < KEEP_COMMITTED {
             return;
         }
-        state.cool(0);
+        state.trim_cached(0);
         for (start, len) in state.leftovers.drain() {
-            backing.release(start.wrapping_add_signed(shift), len);
+            backing.decommit(start.wrapping_add_signed(shift), len);
         }
     }
 
@@ -331,17 +331,17 @@ impl Heap {
     }
 
     /// Uses a part of the capacity at other addresses; `None` when there is not so much left.
-    pub(crate) fn set_aside(&self, bytes: usize) -> Option<Aside> {
+    pub(crate) fn reserve_capacity(&self, bytes: usize) -> Option<CapacityReservation> {
         let mut state = lock(&self.state);
         if bytes > self.left(&state) {
             return None;
         }
         let before = self.aside.fetch_add(bytes, Ordering::AcqRel);
         state.peak = state.peak.max(state.used + before + bytes);
-        Some(Aside { bytes, total: Arc::clone(&self.aside) })
+        Some(CapacityReservation { bytes, total: Arc::clone(&self.aside) })
     }
 
-    fn left(&self, state: &State) -> usize {
+    fn left(&self, state: &HeapState) -> usize {
         self.capacity.saturating_sub(state.used + self.aside.load(Ordering::Acquire))
     }
 
@@ -363,12 +363,12 @@ impl Heap {
     }
 
     #[inline]
-    fn record(&self, number: u32) -> &Record {
+    fn record(&self, number: u32) -> &AllocationRecord {
         self.records.at(number as usize)
     }
 }
 
-impl State {
+impl HeapState {
     /// Gives up a record and its range.
     fn release(&mut self, start: usize, span: usize, number: u32, idle: Option<Idle>) {
         self.used -= span;
@@ -378,15 +378,15 @@ impl State {
                 self.quarantine.push_back((Extent { start, size: span }, idle));
             }
             None => {
-                self.cool(WARM - 1);
-                self.warm.push(Warm { start, span, number });
+                self.trim_cached(WARM - 1);
+                self.warm.push(CachedRange { start, span, number });
             }
         }
     }
 
     /// Moves ranges that nothing can touch any more from the quarantine to the free ranges. Looks at
     /// the oldest `most`; those that must wait go to the end, so that all get their turn.
-    fn settle(&mut self, most: usize) {
+    fn release_quarantined(&mut self, most: usize) {
         for _ in 0..most.min(self.quarantine.len()) {
             let Some((extent, idle)) = self.quarantine.pop_front() else { return };
             if idle() {
@@ -398,9 +398,9 @@ impl State {
     }
 
     /// Moves the oldest warm ranges to the free ranges, until so many are left.
-    fn cool(&mut self, left: usize) {
+    fn trim_cached(&mut self, left: usize) {
         for _ in left..self.warm.len() {
-            let Warm { start, span, number } = self.warm.remove(0);
+            let CachedRange { start, span, number } = self.warm.remove(0);
             self.vacant.push(number);
             self.give_back(start, span);
         }
@@ -496,9 +496,9 @@ mod tests {
     #[test]
     fn capacity_used_elsewhere_counts_until_it_comes_back() {
         let heap = heap();
-        let aside = heap.set_aside(30 * PAGE).unwrap();
+        let aside = heap.reserve_capacity(30 * PAGE).unwrap();
         assert_eq!((heap.allocate(3 * PAGE), heap.usage().used), (None, 30 * PAGE));
-        assert!(heap.allocate(2 * PAGE).is_some() && heap.set_aside(1).is_none());
+        assert!(heap.allocate(2 * PAGE).is_some() && heap.reserve_capacity(1).is_none());
         drop(aside);
         assert_eq!(heap.usage(), Usage { used: 2 * PAGE, peak: 32 * PAGE, capacity: 32 * PAGE });
     }
@@ -507,7 +507,7 @@ mod tests {
     fn large_allocations_have_units_of_their_own() {
         const UNIT: usize = 16 * PAGE;
         let len = 128 * PAGE;
-        let heap = Heap::new(0x10_0000 + PAGE, len, len).unwrap().in_units(UNIT);
+        let heap = Heap::new(0x10_0000 + PAGE, len, len).unwrap().with_isolation_unit(UNIT);
         let small = heap.allocate(PAGE).unwrap();
         let large: Vec<usize> = std::iter::from_fn(|| heap.allocate(UNIT / 2)).collect();
         assert!(large.len() >= 2);
@@ -522,7 +522,7 @@ mod tests {
             assert!(heap.free(start, |_| None));
         }
         let mut state = lock(&heap.state);
-        state.cool(0);
+        state.trim_cached(0);
         assert_eq!(state.by_start, BTreeMap::from([(0x10_0000 + PAGE, len)]), "the rooms are whole again");
     }
 
@@ -530,17 +530,17 @@ mod tests {
     fn a_parked_range_is_used_but_no_allocation() {
         let heap = heap();
         let start = heap.allocate(5000).unwrap();
-        assert!(heap.park(start) && !heap.park(start));
+        assert!(heap.retain(start) && !heap.retain(start));
         assert_eq!((heap.find(start), heap.usage().used, heap.live().len()), (None, 2 * PAGE, 0));
         assert!(!heap.free(start, |_| None));
-        assert!(heap.wake(start, 6000) && !heap.wake(start, 6000));
+        assert!(heap.revive(start, 6000) && !heap.revive(start, 6000));
         assert_eq!(heap.find(start + 5999), Some(Extent { start, size: 6000 }));
-        assert!(heap.park(start));
+        assert!(heap.retain(start));
         heap.discard(start, |_| None);
         heap.discard(start, |_| None);
         assert_eq!(heap.usage().used, 0);
         let again = heap.allocate(32 * PAGE).unwrap();
-        assert!(heap.park(again));
+        assert!(heap.retain(again));
         heap.clear(|_, _| None);
         assert!(heap.allocate(32 * PAGE).is_some());
     }
@@ -551,11 +551,11 @@ mod tests {
         let a = heap.allocate(2 * PAGE).unwrap();
         let b = heap.allocate(PAGE).unwrap();
         let hint = AtomicU32::default();
-        assert_eq!((heap.room(a + 1, &hint), heap.room(a + 1, &hint)), (2 * PAGE - 1, 2 * PAGE - 1));
+        assert_eq!((heap.bytes_to_end(a + 1, &hint), heap.bytes_to_end(a + 1, &hint)), (2 * PAGE - 1, 2 * PAGE - 1));
         assert!(heap.free(a, |_| None) && heap.free(b, |_| None));
-        assert_eq!((heap.room(a + 1, &hint), heap.find(b)), (0, None));
+        assert_eq!((heap.bytes_to_end(a + 1, &hint), heap.find(b)), (0, None));
         assert_eq!(heap.allocate(2 * PAGE - 7), Some(a));
-        assert_eq!(heap.room(a, &hint), 2 * PAGE - 7);
+        assert_eq!(heap.bytes_to_end(a, &hint), 2 * PAGE - 7);
         assert_eq!(heap.live(), [Extent { start: a, size: 2 * PAGE - 7 }]);
         assert!(heap.free(a, |_| None));
         assert_eq!(heap.allocate(5 * PAGE), Some(a));

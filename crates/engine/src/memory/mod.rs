@@ -6,25 +6,25 @@
 //! nothing is mapped and every touch faults, and at `shift` from there, where the engine reads and
 //! writes it. In root-complex form both are the same, as on the chip.
 
-pub(crate) mod exchange;
+mod allocation_record;
+mod committed_ranges;
 pub(crate) mod heap;
-mod leftover;
+pub(crate) mod ipc_registry;
 pub(crate) mod physical;
 pub(crate) mod pool;
-mod record;
 mod region;
 pub(crate) mod registration;
 pub(crate) mod reservation;
 pub(crate) mod shared;
 
 use crate::bytes::{self, Span};
-use crate::error::{Error, RangeFault, Result, fail};
-use crate::probe::Window;
+use crate::error::{Error, OutOfBounds, Result, fail};
+use crate::observer::Window;
 use crate::sync::lock;
-use exchange::Exchange;
 pub use heap::Usage;
 use heap::{Extent, Heap};
-pub use physical::Home;
+use ipc_registry::IpcRegistry;
+pub use physical::MemoryLocation;
 use physical::{Handles, Physical};
 pub use region::Rights;
 use region::{Access, HUGE_PAGE, Region};
@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Where an address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum MemoryKind {
     Device(u32),
     /// Host memory that copies can use directly: allocated or registered through the interface.
     Pinned,
@@ -45,47 +45,47 @@ pub enum Place {
     Pageable,
 }
 
-impl Place {
+impl MemoryKind {
     pub fn is_device(self) -> bool {
-        matches!(self, Place::Device(_))
+        matches!(self, MemoryKind::Device(_))
     }
 
     pub fn describe(self) -> String {
         match self {
-            Place::Device(device) => format!("memory of device {device}"),
-            Place::Pinned => "pinned host memory".to_owned(),
-            Place::Pageable => "pageable host memory".to_owned(),
+            MemoryKind::Device(device) => format!("memory of device {device}"),
+            MemoryKind::Pinned => "pinned host memory".to_owned(),
+            MemoryKind::Pageable => "pageable host memory".to_owned(),
         }
     }
 }
 
 /// An address and what is known about it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Spot {
+pub(crate) struct ResolvedAddress {
     pub(crate) address: usize,
-    pub(crate) place: Place,
+    pub(crate) place: MemoryKind,
     /// Bounds of the allocation; pageable memory has none that we know.
     pub(crate) extent: Option<Extent>,
     /// Bytes from the address on: to the end of the allocation, or from pageable memory to the first that is ours.
-    room: usize,
+    remaining: usize,
     /// Where the engine reaches it.
     pub(crate) reach: usize,
     /// Imported from a process on another device: only devices can copy it, in stream order.
-    pub(crate) is_distant: bool,
+    pub(crate) is_remote: bool,
 }
 
-impl Spot {
+impl ResolvedAddress {
     /// An address in an allocation.
     #[inline]
-    fn within(extent: Extent, address: usize, place: Place, reach: usize) -> Spot {
+    fn within(extent: Extent, address: usize, place: MemoryKind, reach: usize) -> ResolvedAddress {
         let room = extent.size - (address - extent.start);
-        Spot { address, place, extent: Some(extent), room, reach, is_distant: false }
+        ResolvedAddress { address, place, extent: Some(extent), remaining: room, reach, is_remote: false }
     }
 
     /// Refuses a range that leaves its allocation.
     #[inline]
     pub(crate) fn covers(&self, side: &'static str, len: usize) -> Result<()> {
-        if len <= self.room { Ok(()) } else { fail(self.fault(side, len)) }
+        if len <= self.remaining { Ok(()) } else { fail(self.fault(side, len)) }
     }
 
     #[cold]
@@ -94,7 +94,7 @@ impl Spot {
             return Error::Inaccessible { side, address: self.address, len };
         };
         let place = self.place.describe();
-        Error::Range(RangeFault { side, place, address: self.address, len, start, size })
+        Error::Range(OutOfBounds { side, place, address: self.address, len, start, size })
     }
 }
 
@@ -122,9 +122,9 @@ pub(crate) struct Memory {
     pub(crate) registered: Registrations,
     pub(crate) reserved: Reservations,
     pub(crate) handles: Handles,
-    pub(crate) exchange: Exchange,
+    pub(crate) exchange: IpcRegistry,
     /// Freed memory may be waiting for what is queued. May be set for nothing.
-    has_detained: AtomicBool,
+    has_quarantined: AtomicBool,
 }
 
 impl Memory {
@@ -155,7 +155,7 @@ impl Memory {
                 .map(|device| heap(base + device * stride, stride, capacity))
                 .collect::<Result<_>>()?,
             pinned: heap(pinned_region.start().wrapping_add_signed(-pinned_shift), pinned_region.len(), host)?
-                .in_units(if guarded { HUGE_PAGE } else { 0 }),
+                .with_isolation_unit(if guarded { HUGE_PAGE } else { 0 }),
             addresses: (base, len),
             _public: public,
             backing,
@@ -164,8 +164,8 @@ impl Memory {
             registered: Registrations::default(),
             reserved: Reservations::new(unified),
             handles: Handles::default(),
-            exchange: Exchange::default(),
-            has_detained: AtomicBool::new(false),
+            exchange: IpcRegistry::default(),
+            has_quarantined: AtomicBool::new(false),
         })
     }
 
@@ -178,29 +178,29 @@ impl Memory {
     }
 
     /// Freed memory has to wait for what is queued.
-    pub(crate) fn detain(&self) {
-        self.has_detained.store(true, Ordering::Relaxed);
+    pub(crate) fn note_quarantined(&self) {
+        self.has_quarantined.store(true, Ordering::Relaxed);
     }
 
     /// Somebody has waited, which freed memory may have done as well.
     #[inline]
-    pub(crate) fn settle(&self) {
-        if self.has_detained.load(Ordering::Relaxed) {
-            self.settle_detained();
+    pub(crate) fn release_quarantined(&self) {
+        if self.has_quarantined.load(Ordering::Relaxed) {
+            self.release_idle();
         }
     }
 
     #[cold]
-    fn settle_detained(&self) {
-        self.has_detained.store(false, Ordering::Relaxed);
-        let mut is_left = self.pinned.settle();
+    fn release_idle(&self) {
+        self.has_quarantined.store(false, Ordering::Relaxed);
+        let mut is_left = self.pinned.release_quarantined();
         self.trim_pinned();
         for (device, heap) in (0..).zip(&self.devices) {
-            is_left |= heap.settle();
+            is_left |= heap.release_quarantined();
             self.trim(device);
         }
         if is_left {
-            self.detain();
+            self.note_quarantined();
         }
     }
 
@@ -222,10 +222,10 @@ impl Memory {
     }
 
     /// The same, also for device memory that is mapped at a reserved address.
-    pub(crate) fn home_of(&self, address: usize) -> Option<u32> {
+    pub(crate) fn device_of_mapped(&self, address: usize) -> Option<u32> {
         let mapped =
             || match self.reserved.contains(address).then(|| self.reserved.find("mapped", address))?.ok()?.place {
-                Place::Device(device) => Some(device),
+                MemoryKind::Device(device) => Some(device),
                 _ => None,
             };
         self.device_of(address).or_else(mapped)
@@ -233,17 +233,17 @@ impl Memory {
 
     /// Where the engine reaches a device address.
     #[inline]
-    pub(crate) fn reach(&self, address: usize) -> usize {
+    pub(crate) fn backing_address(&self, address: usize) -> usize {
         address.wrapping_add_signed(self.shift)
     }
 
     /// Where the engine reaches pinned memory.
-    pub(crate) fn reach_pinned(&self, address: usize) -> usize {
+    pub(crate) fn pinned_backing_address(&self, address: usize) -> usize {
         address.wrapping_add_signed(self.pinned_shift)
     }
 
     /// The address by which the program knows what the engine reaches at `reach`.
-    pub(crate) fn visible(&self, reach: usize) -> usize {
+    pub(crate) fn program_address(&self, reach: usize) -> usize {
         if reach.wrapping_sub(self.backing.start()) < self.backing.len() {
             reach.wrapping_add_signed(-self.shift)
         } else if self.pinned.contains(reach.wrapping_add_signed(-self.pinned_shift)) {
@@ -260,15 +260,15 @@ impl Memory {
     /// The span of an ordinary copy: between live pinned and live device memory, in bounds. `None`: it
     /// is something else, and the full check says what.
     #[inline]
-    pub(crate) fn ordinary(&self, target: usize, source: usize, len: usize, hints: &Hints) -> Option<Span> {
+    pub(crate) fn fast_path_span(&self, target: usize, source: usize, len: usize, hints: &Hints) -> Option<Span> {
         let (device, host, span) = match (self.device_of(target), self.device_of(source)) {
-            (Some(device), None) => (device, source, Span { target: self.reach(target), source, len }),
-            (None, Some(device)) => (device, target, Span { target, source: self.reach(source), len }),
+            (Some(device), None) => (device, source, Span { target: self.backing_address(target), source, len }),
+            (None, Some(device)) => (device, target, Span { target, source: self.backing_address(source), len }),
             _ => return None,
         };
         let there = if host == source { target } else { source };
-        let fits = self.devices[device as usize].room(there, &hints.device) >= len
-            && self.pinned.room(host, &hints.pinned) >= len;
+        let fits = self.devices[device as usize].bytes_to_end(there, &hints.device) >= len
+            && self.pinned.bytes_to_end(host, &hints.pinned) >= len;
         fits.then_some(span)
     }
 
@@ -297,7 +297,7 @@ impl Memory {
     /// Meanwhile the memory is read-only: a write faults, and the fault handler repeats it until the
     /// file is in its place. No write is lost, and nothing waits for queued work.
     pub(crate) fn as_physical(&self, device: u32, extent: Extent) -> Result<Arc<Physical>> {
-        let (reach, len) = (self.reach(extent.start), extent.size.next_multiple_of(heap::PAGE));
+        let (reach, len) = (self.backing_address(extent.start), extent.size.next_multiple_of(heap::PAGE));
         let mut moved = lock(&self.exchange.moved);
         if let Some(physical) = moved.get(&reach) {
             return Ok(Arc::clone(physical));
@@ -305,12 +305,12 @@ impl Memory {
         if self.devices[device as usize].find(extent.start) != Some(extent) {
             return fail(Error::NotAllocated { side: "exported", address: extent.start, device });
         }
-        let _hearing = crate::fault::listen();
+        let _hearing = crate::segv::enter();
         let failed = |error| Error::Feature(format!("the memory could not be made shareable: {error}"));
-        let physical = Physical::create(len, Home::Device(device), 0).map_err(failed)?;
+        let physical = Physical::create(len, MemoryLocation::Device(device), 0).map_err(failed)?;
         self.backing.protect(reach, len, Rights::Read).map_err(failed)?;
         let put = copy_into(&physical, reach, len)
-            .and_then(|()| self.backing.show(reach, len, &physical.file, 0, Rights::ReadWrite));
+            .and_then(|()| self.backing.map_file(reach, len, &physical.file, 0, Rights::ReadWrite));
         if let Err(error) = put {
             self.backing.protect(reach, len, Rights::ReadWrite).map_err(failed)?;
             return fail(failed(error));
@@ -324,8 +324,8 @@ impl Memory {
     /// Gives the addresses of an allocation that other processes may have memory of their own again. `false`:
     /// the system has refused, and they must not be given out yet.
     #[must_use]
-    pub(crate) fn renew(&self, reach: usize, len: usize) -> bool {
-        self.backing.renew(reach, len).is_ok()
+    pub(crate) fn map_fresh(&self, reach: usize, len: usize) -> bool {
+        self.backing.map_fresh(reach, len).is_ok()
     }
 
     /// Whether all of a host range is mapped.
@@ -346,7 +346,7 @@ fn copy_into(physical: &Physical, reach: usize, len: usize) -> io::Result<()> {
     for start in (0..len).step_by(block.len()) {
         let part = block.len().min(len - start);
         let span = Span { target: block.as_mut_ptr() as usize, source: reach + start, len: part };
-        bytes::copy(span).map_err(|bytes::Fault| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        bytes::copy(span).map_err(|bytes::AccessFault| io::Error::from(io::ErrorKind::OutOfMemory))?;
         if block[..part].iter().any(|byte| *byte != 0) {
             physical.file.write_all_at(&block[..part], start as u64)?;
         }
@@ -355,7 +355,7 @@ fn copy_into(physical: &Physical, reach: usize, len: usize) -> io::Result<()> {
 }
 
 /// Bytes of memory that the host has.
-pub(crate) fn of_the_host() -> usize {
+pub(crate) fn host_memory_size() -> usize {
     region::physical_memory().max(1 << 30)
 }
 
@@ -365,7 +365,7 @@ fn reserve_pinned(host: usize, guarded: bool) -> Result<(Region, isize)> {
     let mut len = (2 * host).next_power_of_two();
     loop {
         let reserved = if guarded {
-            Region::twins(len)
+            Region::reserve_double_mapped(len)
         } else {
             Region::reserve(len, Access::ReadWrite).map(|region| (region, 0))
         };
@@ -390,29 +390,46 @@ pub(crate) struct Finder<'a> {
 
 impl Finder<'_> {
     #[inline]
-    pub(crate) fn find(&self, side: &'static str, address: usize) -> Result<Spot> {
+    pub(crate) fn find(&self, side: &'static str, address: usize) -> Result<ResolvedAddress> {
         if let Some(device) = self.memory.device_of(address) {
             let Some(extent) = self.memory.devices[device as usize].find(address) else {
                 return fail(Error::NotAllocated { side, address, device });
             };
-            return Ok(Spot::within(extent, address, Place::Device(device), self.memory.reach(address)));
+            return Ok(ResolvedAddress::within(
+                extent,
+                address,
+                MemoryKind::Device(device),
+                self.memory.backing_address(address),
+            ));
         }
         if self.memory.pinned.contains(address) {
             let Some(extent) = self.memory.pinned.find(address) else {
                 return fail(Error::PinnedNotAllocated { side, address });
             };
-            return Ok(Spot::within(extent, address, Place::Pinned, self.memory.reach_pinned(address)));
+            return Ok(ResolvedAddress::within(
+                extent,
+                address,
+                MemoryKind::Pinned,
+                self.memory.pinned_backing_address(address),
+            ));
         }
         if self.memory.reserved.contains(address) {
             let sight = self.memory.reserved.find(side, address)?;
-            let spot = Spot::within(sight.extent, address, sight.place, sight.reach);
-            return Ok(Spot { is_distant: sight.is_distant, ..spot });
+            let spot = ResolvedAddress::within(sight.extent, address, sight.place, sight.reach);
+            return Ok(ResolvedAddress { is_remote: sight.is_distant, ..spot });
         }
         Ok(match self.registered.find(address) {
-            Some(extent) => Spot::within(extent, address, Place::Pinned, address),
+            Some(extent) => ResolvedAddress::within(extent, address, MemoryKind::Pinned, address),
             None => {
                 let room = self.memory.ceiling(address) - address;
-                Spot { address, place: Place::Pageable, extent: None, room, reach: address, is_distant: false }
+                ResolvedAddress {
+                    address,
+                    place: MemoryKind::Pageable,
+                    extent: None,
+                    remaining: room,
+                    reach: address,
+                    is_remote: false,
+                }
             }
         })
     }
@@ -423,23 +440,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_told_apart() {
+    fn addresses_are_classified_by_memory_kind() {
         let memory = Memory::new(2, 64 << 20, 64 << 20, false, false).unwrap();
         let device = memory.device(1).allocate(100).unwrap();
         let pinned = memory.pinned().allocate(100).unwrap();
         let local = 0u8;
         let place = |address| memory.finder().find("source", address).unwrap().place;
-        assert_eq!(place(device + 99), Place::Device(1));
-        assert_eq!(place(pinned), Place::Pinned);
-        assert_eq!(place(&raw const local as usize), Place::Pageable);
+        assert_eq!(place(device + 99), MemoryKind::Device(1));
+        assert_eq!(place(pinned), MemoryKind::Pinned);
+        assert_eq!(place(&raw const local as usize), MemoryKind::Pageable);
         assert_eq!(memory.finder().find("source", device + 100).unwrap_err().code(), 107000);
         let spot = memory.finder().find("source", device + 50).unwrap();
         assert!(spot.covers("source", 50).is_ok());
         let hints = Hints::default();
         for _ in 0..2 {
-            let ordinary = |target, source, len| memory.ordinary(target, source, len, &hints);
-            assert_eq!(ordinary(device + 4, pinned, 96).unwrap().target, memory.reach(device + 4));
-            assert_eq!(ordinary(pinned, device, 100).unwrap().source, memory.reach(device));
+            let ordinary = |target, source, len| memory.fast_path_span(target, source, len, &hints);
+            assert_eq!(ordinary(device + 4, pinned, 96).unwrap().target, memory.backing_address(device + 4));
+            assert_eq!(ordinary(pinned, device, 100).unwrap().source, memory.backing_address(device));
             assert_eq!(ordinary(device, pinned, 101), None);
             assert_eq!(ordinary(device + 5, pinned, 96), None);
             assert_eq!(ordinary(device, pinned + 5, 96), None);
@@ -448,10 +465,10 @@ mod tests {
             assert_eq!(ordinary(device, &raw const local as usize, 1), None);
         }
         // Pageable memory does not reach into ours.
-        for below in [pinned, memory.reach(device)] {
+        for below in [pinned, memory.backing_address(device)] {
             let region = if below == pinned { &memory.pinned_region } else { &memory.backing };
             let spot = memory.finder().find("source", region.start() - 8).unwrap();
-            assert_eq!((spot.place, spot.covers("source", 8).is_ok()), (Place::Pageable, true));
+            assert_eq!((spot.place, spot.covers("source", 8).is_ok()), (MemoryKind::Pageable, true));
             assert_eq!(spot.covers("source", 9).unwrap_err().code(), 507899);
         }
         let text = spot.covers("source", 60).unwrap_err().to_string();

@@ -3,12 +3,12 @@
 //!
 //! Where it is mapped is in `reservation`, how other processes find it in `exchange`.
 
-use super::Place;
-use super::exchange::Card;
-use super::heap::Aside;
+use super::MemoryKind;
+use super::heap::CapacityReservation;
+use super::ipc_registry::ExportRecord;
 use super::region::memory_file;
 use crate::error::{Error, Result, fail};
-use crate::injection::Part;
+use crate::injection::ByteRange;
 use crate::sync::{Mutex, lock};
 use std::collections::HashMap;
 use std::fs::File;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where physical memory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Home {
+pub enum MemoryLocation {
     /// A device, by the number that the program knows it by.
     Device(u32),
     Host,
@@ -33,18 +33,18 @@ pub(crate) struct Physical {
     pub(crate) file: File,
     pub(crate) size: usize,
     /// As the maker said.
-    pub(crate) home: Home,
+    pub(crate) home: MemoryLocation,
     /// The `aclrtMemAttr` of the maker, for those who ask.
     pub(crate) attribute: i32,
     /// How addresses where it is mapped are classified in this process.
-    pub(crate) place: Place,
+    pub(crate) place: MemoryKind,
     pub(crate) is_imported: bool,
     /// What it takes of the capacity of its home.
-    _aside: Option<Aside>,
+    _aside: Option<CapacityReservation>,
     /// How other processes find it: keys that are valid as long as this process has the memory.
-    pub(crate) cards: Mutex<Vec<Card>>,
+    pub(crate) cards: Mutex<Vec<ExportRecord>>,
     /// What fault rules have made bad of it, for as long as it is mapped nowhere.
-    pub(crate) bad: Mutex<Vec<Part>>,
+    pub(crate) bad: Mutex<Vec<ByteRange>>,
 }
 
 /// Handles do not look like those of other objects, nor like addresses.
@@ -52,14 +52,14 @@ const MARK: usize = 0x5ac2 << 48;
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 impl Physical {
-    pub(crate) fn create(size: usize, home: Home, attribute: i32) -> io::Result<Physical> {
+    pub(crate) fn create(size: usize, home: MemoryLocation, attribute: i32) -> io::Result<Physical> {
         Ok(Physical::of(memory_file(c"softacl-memory", size)?, size, home, attribute))
     }
 
-    pub(crate) fn of(file: File, size: usize, home: Home, attribute: i32) -> Physical {
+    pub(crate) fn of(file: File, size: usize, home: MemoryLocation, attribute: i32) -> Physical {
         let place = match home {
-            Home::Device(device) => Place::Device(device),
-            Home::Host | Home::HostNode(_) => Place::Pinned,
+            MemoryLocation::Device(device) => MemoryKind::Device(device),
+            MemoryLocation::Host | MemoryLocation::HostNode(_) => MemoryKind::Pinned,
         };
         let number = MARK | NEXT.fetch_add(1, Ordering::Relaxed) << 4;
         let (_aside, cards, bad) = (None, Mutex::default(), Mutex::default());
@@ -67,7 +67,7 @@ impl Physical {
     }
 
     /// Memory that counts to the capacity of its device, or of pinned memory.
-    pub(crate) fn charged(self, aside: Aside) -> Physical {
+    pub(crate) fn charged(self, aside: CapacityReservation) -> Physical {
         Physical { _aside: Some(aside), ..self }
     }
 
@@ -106,7 +106,7 @@ impl Handles {
     }
 
     /// Forgets the handles of memory at a place, as a device reset does.
-    pub(crate) fn forget(&self, place: Place) {
+    pub(crate) fn forget(&self, place: MemoryKind) {
         lock(&self.held).retain(|_, (physical, _)| physical.place != place);
     }
 }
@@ -120,9 +120,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_lives_as_often_as_it_is_held() {
+    fn handle_is_freed_after_last_release() {
         let handles = Handles::default();
-        let physical = Arc::new(Physical::create(4096, Home::Host, 0).unwrap());
+        let physical = Arc::new(Physical::create(4096, MemoryLocation::Host, 0).unwrap());
         let handle = handles.hold(&physical);
         assert_eq!(handles.hold(&physical), handle);
         assert!(handles.get(handle + 1).is_err());

@@ -9,7 +9,7 @@
 //! Lock order: a pool's state, then the heap's or `owners`.
 
 use super::heap::PAGE;
-use crate::handle::{Key, Kind, Slots};
+use crate::handle::{HandleKind, Key, Slots};
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,10 +19,10 @@ pub type PoolKey = Key<Pool>;
 
 #[derive(Default)]
 pub struct Pool {
-    pub(crate) stock: Mutex<Option<Arc<Stock>>>,
+    pub(crate) stock: Mutex<Option<Arc<PoolMemory>>>,
 }
 
-impl Kind for Pool {
+impl HandleKind for Pool {
     const NUMBER: u8 = 15;
 }
 
@@ -53,13 +53,13 @@ pub(crate) struct Pools {
 #[derive(Default)]
 struct Owners {
     /// The pool of each block, by the address of the block.
-    by_block: BTreeMap<usize, Arc<Stock>>,
+    by_block: BTreeMap<usize, Arc<PoolMemory>>,
     /// Each of them, and how many blocks it has.
-    stocks: Vec<(Arc<Stock>, usize)>,
+    stocks: Vec<(Arc<PoolMemory>, usize)>,
 }
 
 impl Owners {
-    fn add(&mut self, start: usize, stock: &Arc<Stock>) {
+    fn add(&mut self, start: usize, stock: &Arc<PoolMemory>) {
         self.by_block.insert(start, Arc::clone(stock));
         match self.stocks.iter_mut().find(|(known, _)| Arc::ptr_eq(known, stock)) {
             Some((_, blocks)) => *blocks += 1,
@@ -78,7 +78,7 @@ impl Owners {
 
 /// The memory of one pool.
 #[derive(Debug)]
-pub(crate) struct Stock {
+pub(crate) struct PoolMemory {
     pub(crate) device: u32,
     /// Bytes that it may hold.
     pub(crate) limit: usize,
@@ -94,20 +94,20 @@ pub(crate) struct StockState {
     pub(crate) internal_dependencies: bool,
     /// Bytes that are kept when somebody waits; see `keeps`.
     pub(crate) threshold: usize,
-    pub(crate) reserved: Level,
-    pub(crate) used: Level,
+    pub(crate) reserved: Watermark,
+    pub(crate) used: Watermark,
     blocks: BTreeMap<usize, Block>,
     /// Those that are not in use, so that nobody has to look through the others.
     unused: BTreeSet<usize>,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Level {
+pub(crate) struct Watermark {
     pub(crate) now: usize,
     pub(crate) high: usize,
 }
 
-impl Level {
+impl Watermark {
     fn rise(&mut self, by: usize) {
         self.now += by;
         self.high = self.high.max(self.now);
@@ -118,11 +118,11 @@ impl Level {
 struct Block {
     size: usize,
     life: u64,
-    condition: Condition,
+    condition: BlockState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Condition {
+enum BlockState {
     Used,
     /// A stream has a task that gives it back.
     Leaving(StreamKey),
@@ -132,8 +132,8 @@ enum Condition {
 
 /// A block on its way back.
 #[derive(Debug, Clone)]
-pub(crate) struct Leaving {
-    pub(crate) stock: Arc<Stock>,
+pub(crate) struct PendingFree {
+    pub(crate) stock: Arc<PoolMemory>,
     pub(crate) start: usize,
     life: u64,
 }
@@ -152,20 +152,20 @@ fn span(size: usize) -> usize {
     size.next_multiple_of(PAGE)
 }
 
-impl Stock {
-    pub(crate) fn new(device: u32, limit: usize) -> Stock {
+impl PoolMemory {
+    pub(crate) fn new(device: u32, limit: usize) -> PoolMemory {
         let state = StockState {
             is_open: true,
             follow_events: true,
             opportunistic: true,
             internal_dependencies: true,
             threshold: 0,
-            reserved: Level::default(),
-            used: Level::default(),
+            reserved: Watermark::default(),
+            used: Watermark::default(),
             blocks: BTreeMap::new(),
             unused: BTreeSet::new(),
         };
-        Stock { device, limit, state: Mutex::new(state) }
+        PoolMemory { device, limit, state: Mutex::new(state) }
     }
 }
 
@@ -186,9 +186,9 @@ impl StockState {
     ) -> Option<Reuse> {
         let opportunistic = self.opportunistic && !guarded;
         let fits = |block: &Block| match block.condition {
-            Condition::Used => None,
-            Condition::Leaving(on) => (on == stream && block.size == size).then_some(true),
-            Condition::Kept(at) => {
+            BlockState::Used => None,
+            BlockState::Leaving(on) => (on == stream && block.size == size).then_some(true),
+            BlockState::Kept(at) => {
                 let same = if guarded { block.size == size } else { span(block.size) == span(size) };
                 (same && (at.stream == stream || opportunistic && is_done(at))).then_some(false)
             }
@@ -196,7 +196,7 @@ impl StockState {
         let (start, stays) = self.unused.iter().find_map(|start| Some((*start, fits(self.blocks.get(start)?)?)))?;
         self.unused.remove(&start);
         let block = self.blocks.get_mut(&start)?;
-        block.condition = Condition::Used;
+        block.condition = BlockState::Used;
         block.size = size;
         if stays {
             // The queued release finds another life than its own.
@@ -224,7 +224,7 @@ impl StockState {
     /// Lets a block that a trim chose go; its address and the point at which it was free.
     fn pick(&mut self) -> Option<(usize, StreamPoint)> {
         let (start, at) = self.unused.iter().find_map(|start| match self.blocks.get(start)?.condition {
-            Condition::Kept(at) => Some((*start, at)),
+            BlockState::Kept(at) => Some((*start, at)),
             _ => None,
         })?;
         self.unused.remove(&start);
@@ -236,9 +236,9 @@ impl StockState {
 
 impl Pools {
     /// A block was allocated for a pool, which has reserved its bytes.
-    pub(crate) fn own(&self, stock: &Arc<Stock>, state: &mut StockState, start: usize, size: usize) {
+    pub(crate) fn add_block(&self, stock: &Arc<PoolMemory>, state: &mut StockState, start: usize, size: usize) {
         let life = self.lives.fetch_add(1, Ordering::Relaxed);
-        state.blocks.insert(start, Block { size, life, condition: Condition::Used });
+        state.blocks.insert(start, Block { size, life, condition: BlockState::Used });
         // What was reserved and then not to be had is not part of the highest level.
         state.reserved.rise(0);
         state.used.rise(span(size));
@@ -252,7 +252,7 @@ impl Pools {
         self.count.load(Ordering::Relaxed) == 0
     }
 
-    fn owner(&self, start: usize) -> Option<Arc<Stock>> {
+    fn owner(&self, start: usize) -> Option<Arc<PoolMemory>> {
         if self.are_empty() {
             return None;
         }
@@ -266,48 +266,48 @@ impl Pools {
     }
 
     /// A block is about to be given back by a stream. `None`: there is no such block in use.
-    pub(crate) fn leave(&self, start: usize, stream: StreamKey) -> Option<Leaving> {
+    pub(crate) fn begin_free(&self, start: usize, stream: StreamKey) -> Option<PendingFree> {
         let stock = self.owner(start)?;
         let mut state = lock(&stock.state);
-        let block = state.blocks.get_mut(&start).filter(|block| block.condition == Condition::Used)?;
-        block.condition = Condition::Leaving(stream);
+        let block = state.blocks.get_mut(&start).filter(|block| block.condition == BlockState::Used)?;
+        block.condition = BlockState::Leaving(stream);
         block.life = self.lives.fetch_add(1, Ordering::Relaxed);
         let life = block.life;
         state.unused.insert(start);
         drop(state);
-        Some(Leaving { stock, start, life })
+        Some(PendingFree { stock, start, life })
     }
 
     /// The stream would not have it.
-    pub(crate) fn stay(&self, leaving: &Leaving) {
+    pub(crate) fn cancel_free(&self, leaving: &PendingFree) {
         let state = &mut *lock(&leaving.stock.state);
         if let Some(block) = state.blocks.get_mut(&leaving.start)
             && block.life == leaving.life
         {
-            block.condition = Condition::Used;
+            block.condition = BlockState::Used;
             state.unused.remove(&leaving.start);
         }
     }
 
     /// A block has come back, and its range is parked. Nothing if it was given out again meanwhile, or freed
     /// by other means.
-    pub(crate) fn arrive(&self, leaving: &Leaving, at: StreamPoint, park: impl FnOnce()) {
+    pub(crate) fn finish_free(&self, leaving: &PendingFree, at: StreamPoint, park: impl FnOnce()) {
         let mut state = lock(&leaving.stock.state);
         let state = &mut *state;
         let block = state.blocks.get_mut(&leaving.start).filter(|block| block.life == leaving.life);
         if let Some(block) = block {
             state.used.now -= span(block.size);
-            block.condition = Condition::Kept(at);
+            block.condition = BlockState::Kept(at);
             park();
         }
     }
 
     /// A block in use is freed without its pool.
-    pub(crate) fn disown(&self, start: usize) {
+    pub(crate) fn remove_block(&self, start: usize) {
         let Some(stock) = self.owner(start) else { return };
         let mut state = lock(&stock.state);
         let Some(block) = state.blocks.get(&start).copied() else { return };
-        if let Condition::Kept(_) = block.condition {
+        if let BlockState::Kept(_) = block.condition {
             return;
         }
         state.blocks.remove(&start);
@@ -319,7 +319,7 @@ impl Pools {
 
     /// Lets kept blocks go until at most so much is held. `discard` sees the address of each, and the
     /// point at which it was free. `true`: there were some.
-    pub(crate) fn trim(&self, stock: &Stock, keep: usize, discard: impl Fn(usize, StreamPoint)) -> bool {
+    pub(crate) fn trim(&self, stock: &PoolMemory, keep: usize, discard: impl Fn(usize, StreamPoint)) -> bool {
         let mut state = lock(&stock.state);
         let mut is_less = false;
         while state.reserved.now > keep
@@ -333,7 +333,7 @@ impl Pools {
     }
 
     /// The pools that have blocks.
-    pub(crate) fn stocks(&self) -> Vec<Arc<Stock>> {
+    pub(crate) fn stocks(&self) -> Vec<Arc<PoolMemory>> {
         if self.are_empty() {
             return Vec::new();
         }
@@ -342,7 +342,7 @@ impl Pools {
 
     /// The memory of a device is taken away, and its pools with it.
     pub(crate) fn end_of(&self, device: u32) {
-        let gone = |stock: &Stock| stock.device == device;
+        let gone = |stock: &PoolMemory| stock.device == device;
         for (key, pool) in self.all.live() {
             let is_gone = lock(&pool.stock).as_deref().is_some_and(gone);
             if is_gone && self.all.retire(key) {

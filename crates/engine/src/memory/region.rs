@@ -3,7 +3,7 @@
 //! A region reserves addresses; memory is committed by the kernel on first touch. It never forms a
 //! reference to bytes that programs may touch: it hands out addresses.
 
-use super::record::Record;
+use super::allocation_record::AllocationRecord;
 use crate::injection::Resource;
 use crate::system;
 use std::ffi::CStr;
@@ -61,7 +61,7 @@ impl Region {
     pub(crate) fn reserve(len: usize, access: Access) -> io::Result<Region> {
         // Huge pages are aligned, and nothing is mapped right before and behind the region.
         let whole = len + 3 * HUGE_PAGE;
-        system::ask(Resource::Map, whole)?;
+        system::check_allowed(Resource::Map, whole)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing of ours.
         let mapped = unsafe { libc::mmap(ptr::null_mut(), whole, libc::PROT_NONE, flags, -1, 0) };
@@ -77,7 +77,7 @@ impl Region {
                     _ => Err(io::Error::last_os_error()),
                 }
             };
-            if let Err(error) = system::ask(Resource::Protect, len).and_then(|()| open()) {
+            if let Err(error) = system::check_allowed(Resource::Protect, len).and_then(|()| open()) {
                 // SAFETY: exactly the mapping made above, which nobody knows yet.
                 unsafe { libc::munmap(mapped, whole) };
                 return Err(error);
@@ -93,14 +93,14 @@ impl Region {
     /// Memory that exists at two places, the second at the returned distance before the region. The
     /// second one is never unmapped: an observer may have protected parts of it, and the machine of a
     /// process lives as long as the process.
-    pub(crate) fn twins(len: usize) -> io::Result<(Region, isize)> {
+    pub(crate) fn reserve_double_mapped(len: usize) -> io::Result<(Region, isize)> {
         let file = memory_file(c"softacl-pinned", len)?;
         let region = Region::reserve(len, Access::None)?;
         let program = ManuallyDrop::new(Region::reserve(len, Access::None)?);
         for start in [region.start, program.start] {
             let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
             let access = libc::PROT_READ | libc::PROT_WRITE;
-            system::ask(Resource::Map, len)?;
+            system::check_allowed(Resource::Map, len)?;
             // SAFETY: replaces a part of a mapping that was made just above and that nobody knows yet.
             let mapped = unsafe { libc::mmap(start as *mut _, len, access, flags, file.as_raw_fd(), 0) };
             if mapped == libc::MAP_FAILED {
@@ -113,7 +113,7 @@ impl Region {
 
     /// Addresses from `start` on, which must all be free.
     pub(crate) fn reserve_at(start: usize, len: usize) -> io::Result<Region> {
-        system::ask(Resource::Map, len)?;
+        system::check_allowed(Resource::Map, len)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
         // SAFETY: the flags forbid that anything is replaced.
         let mapped = unsafe { libc::mmap(start as *mut _, len, libc::PROT_NONE, flags, -1, 0) };
@@ -127,26 +127,33 @@ impl Region {
 
     /// Puts a part of a file where a part of the region is. What was there is gone; accesses at this
     /// moment find the old bytes or the new ones.
-    pub(crate) fn show(&self, start: usize, len: usize, file: &File, offset: usize, rights: Rights) -> io::Result<()> {
+    pub(crate) fn map_file(
+        &self,
+        start: usize,
+        len: usize,
+        file: &File,
+        offset: usize,
+        rights: Rights,
+    ) -> io::Result<()> {
         let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
         self.replace(start, len, flags, rights, file.as_raw_fd(), offset)
     }
 
     /// Takes the memory of a part of the region away: every touch faults.
-    pub(crate) fn hide(&self, start: usize, len: usize) -> io::Result<()> {
+    pub(crate) fn unmap(&self, start: usize, len: usize) -> io::Result<()> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         self.replace(start, len, flags, Rights::None, -1, 0)
     }
 
     /// Puts fresh memory where a part of the region is.
-    pub(crate) fn renew(&self, start: usize, len: usize) -> io::Result<()> {
+    pub(crate) fn map_fresh(&self, start: usize, len: usize) -> io::Result<()> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         self.replace(start, len, flags, Rights::ReadWrite, -1, 0)
     }
 
     pub(crate) fn protect(&self, start: usize, len: usize, rights: Rights) -> io::Result<()> {
         assert!(start >= self.start && start - self.start + len <= self.len);
-        system::ask(Resource::Protect, len)?;
+        system::check_allowed(Resource::Protect, len)?;
         // SAFETY: the range is inside our own mapping; whoever it belongs to asked for the change.
         let done = unsafe { libc::mprotect(start as *mut _, len, rights.protection()) };
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
@@ -163,7 +170,7 @@ impl Region {
     ) -> io::Result<()> {
         assert!(start >= self.start && start - self.start + len <= self.len);
         let offset = offset as libc::off_t;
-        system::ask(Resource::Map, len)?;
+        system::check_allowed(Resource::Map, len)?;
         // SAFETY: only a part of our own mapping is replaced, and the caller owns its contents.
         let mapped = unsafe { libc::mmap(start as *mut _, len, rights.protection(), flags, file, offset) };
         if mapped == libc::MAP_FAILED {
@@ -188,7 +195,7 @@ impl Region {
 
     /// Gives the memory behind a part of the region back; it reads as zero afterwards. Where the pages of the system
     /// are larger than ours, what shares a page with somebody else stays.
-    pub(crate) fn release(&self, start: usize, len: usize) {
+    pub(crate) fn decommit(&self, start: usize, len: usize) {
         assert!(start >= self.start && start - self.start + len <= self.len);
         let page = system_page();
         let end = start + len;
@@ -225,19 +232,19 @@ unsafe impl Counters for AtomicU32 {}
 // SAFETY: an atomic integer.
 unsafe impl Counters for AtomicUsize {}
 // SAFETY: two of them.
-unsafe impl Counters for Record {}
+unsafe impl Counters for AllocationRecord {}
 
 /// A large array of zeroed counters that costs memory only where it is touched.
-pub(crate) struct Index<T> {
+pub(crate) struct SparseArray<T> {
     region: Region,
     len: usize,
     kind: PhantomData<T>,
 }
 
-impl<T: Counters> Index<T> {
-    pub(crate) fn new(len: usize, access: Access) -> io::Result<Index<T>> {
+impl<T: Counters> SparseArray<T> {
+    pub(crate) fn new(len: usize, access: Access) -> io::Result<SparseArray<T>> {
         let bytes = (len * size_of::<T>()).next_multiple_of(HUGE_PAGE);
-        Ok(Index { region: Region::reserve(bytes, access)?, len, kind: PhantomData })
+        Ok(SparseArray { region: Region::reserve(bytes, access)?, len, kind: PhantomData })
     }
 
     #[inline]
@@ -253,11 +260,11 @@ impl<T: Counters> Index<T> {
 /// A file that exists in memory only, as long as someone has it open or mapped. The name is for people
 /// who look into `/proc`.
 pub(crate) fn memory_file(name: &CStr, len: usize) -> io::Result<File> {
-    system::ask(Resource::MemoryFile, len)?;
+    system::check_allowed(Resource::MemoryFile, len)?;
     // SAFETY: the name is a C string; the result is a descriptor or an error.
     let create = || unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
     let mut descriptor = create();
-    if descriptor < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EMFILE) && allow_more_files() {
+    if descriptor < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EMFILE) && raise_fd_limit() {
         descriptor = create();
     }
     if descriptor < 0 {
@@ -273,7 +280,7 @@ pub(crate) fn memory_file(name: &CStr, len: usize) -> io::Result<File> {
         return Err(io::Error::last_os_error());
     }
     if descriptor as usize > MANY_FILES {
-        allow_more_files();
+        raise_fd_limit();
     }
     Ok(file)
 }
@@ -302,7 +309,7 @@ const FILE_NAME: &[u8] = b"/memfd:softacl-";
 const MANY_FILES: usize = 512;
 
 /// Raises the number of files that the process may have open to what it may be raised to.
-fn allow_more_files() -> bool {
+fn raise_fd_limit() -> bool {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit is read into a local value, and written from it.
     unsafe {

@@ -8,9 +8,9 @@
 //! mapped in the area changes only under `changes`. Mappings that are taken away while queued work may
 //! use them keep their bytes in `leaving`, until that work is done or the addresses are mapped again.
 
-use super::Place;
+use super::MemoryKind;
 use super::heap::{Extent, Idle};
-use super::physical::{Home, Physical};
+use super::physical::{MemoryLocation, Physical};
 use super::region::{Access, Region, Rights};
 use crate::error::{Error, Result, fail};
 use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, lock};
@@ -33,7 +33,7 @@ pub(crate) struct Reservations {
     unified: bool,
     area: OnceLock<Area>,
     table: RwLock<Table>,
-    changes: Mutex<Leaving>,
+    changes: Mutex<PendingUnmaps>,
 }
 
 struct Area {
@@ -45,11 +45,11 @@ struct Area {
 
 /// Ranges whose bytes are still there for queued work, or because the system has refused to unmap them.
 #[derive(Default)]
-struct Leaving(Vec<(Extent, Idle)>);
+struct PendingUnmaps(Vec<(Extent, Idle)>);
 
-impl Leaving {
+impl PendingUnmaps {
     /// Hides a range, or does so later.
-    fn part_with(&mut self, area: &Area, extent: Extent) {
+    fn unmap_or_defer(&mut self, area: &Area, extent: Extent) {
         if !area.hide(extent) {
             self.0.push((extent, Box::new(|| true)));
         }
@@ -62,7 +62,7 @@ struct Table {
     ranges: BTreeMap<usize, Range>,
     mappings: BTreeMap<usize, Mapping>,
     /// Mappings with access that touch each other, for look-ups.
-    runs: BTreeMap<usize, Run>,
+    runs: BTreeMap<usize, MappedRun>,
 }
 
 struct Range {
@@ -76,28 +76,28 @@ struct Mapping {
     span: usize,
     /// The bytes that the program was given.
     extent: Extent,
-    rights: BTreeMap<Home, Rights>,
+    rights: BTreeMap<MemoryLocation, Rights>,
     is_distant: bool,
 }
 
 #[derive(Clone, Copy)]
-struct Run {
+struct MappedRun {
     size: usize,
-    place: Place,
+    place: MemoryKind,
     is_distant: bool,
 }
 
 /// What an address in the area is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sight {
+pub(crate) struct MappedAddress {
     pub(crate) extent: Extent,
-    pub(crate) place: Place,
+    pub(crate) place: MemoryKind,
     pub(crate) is_distant: bool,
     pub(crate) reach: usize,
 }
 
 /// Physical memory that is to be mapped.
-pub(crate) struct Plan<'a> {
+pub(crate) struct MapRequest<'a> {
     pub(crate) physical: &'a Arc<Physical>,
     /// Where in the file.
     pub(crate) offset: usize,
@@ -116,7 +116,7 @@ impl Reservations {
     pub(crate) fn reserve(&self, size: usize, wish: Option<usize>) -> Result<usize> {
         let mut leaving = self.changes();
         let area = self.area()?;
-        self.settle(area, &mut leaving);
+        self.finish_unmaps(area, &mut leaving);
         let none = || Error::OutOfMemory {
             place: "the reserved addresses".to_owned(),
             asked: size,
@@ -161,13 +161,13 @@ impl Reservations {
         table.ranges.get_mut(&start).expect("just found").is_released = true;
         drop(table);
         if let Some(area) = self.area.get() {
-            self.settle(area, &mut leaving);
+            self.finish_unmaps(area, &mut leaving);
         }
         Ok(())
     }
 
     /// Maps memory in a reserved range.
-    pub(crate) fn map(&self, plan: &Plan<'_>) -> Result<()> {
+    pub(crate) fn map(&self, plan: &MapRequest<'_>) -> Result<()> {
         let mut leaving = self.changes();
         let area = self.area()?;
         let mapping = Mapping::new(plan);
@@ -199,19 +199,19 @@ impl Reservations {
         // What leaves and overlaps must go now: its bytes would show around the new ones.
         let clash = |extent: &Extent| extent.start < start + mapping.span && start < extent.start + extent.size;
         leaving.0.retain(|(extent, _)| !clash(extent) || !area.hide(*extent));
-        self.settle(area, &mut leaving);
+        self.finish_unmaps(area, &mut leaving);
         if leaving.0.iter().any(|(extent, _)| clash(extent)) {
             return fail(Error::Feature("the system could not unmap what was there before".to_owned()));
         }
         if let Err(error) = area.show(start, &mapping, plan.offset, self.unified) {
             // A part of it may be there.
-            leaving.part_with(area, Extent { start, size: mapping.span });
+            leaving.unmap_or_defer(area, Extent { start, size: mapping.span });
             return fail(Error::Feature(format!("the memory could not be mapped: {error}")));
         }
         let mut table = self.write();
         table.mappings.insert(start, mapping);
         if plan.has_access {
-            table.join(start);
+            table.merge_run(start);
         }
         Ok(())
     }
@@ -225,21 +225,21 @@ impl Reservations {
         if table.mappings.get(&start).is_none_or(|mapping| mapping.extent.start != address) {
             return fail(Error::Parameter(format!("{address:#x} is not the start of mapped memory")));
         }
-        table.part(start);
+        table.split_run(start);
         let mapping = table.mappings.remove(&start).expect("just found");
         drop(table);
         let area = self.area()?;
         let extent = Extent { start, size: mapping.span };
         match idle(start.wrapping_add_signed(area.shift), mapping.span) {
             Some(idle) => leaving.0.push((extent, idle)),
-            None => leaving.part_with(area, extent),
+            None => leaving.unmap_or_defer(area, extent),
         }
-        self.settle(area, &mut leaving);
+        self.finish_unmaps(area, &mut leaving);
         Ok(())
     }
 
     /// Gives rights for a range that whole mappings cover.
-    pub(crate) fn set_rights(&self, start: usize, size: usize, rights: &[(Home, Rights)]) -> Result<()> {
+    pub(crate) fn set_rights(&self, start: usize, size: usize, rights: &[(MemoryLocation, Rights)]) -> Result<()> {
         let _changes = self.changes();
         let area = self.area()?;
         let mut table = self.write();
@@ -247,19 +247,19 @@ impl Reservations {
             .cover(start, size)
             .ok_or_else(|| Error::Parameter(format!("{size} bytes at {start:#x} are not covered by whole mappings")))?;
         for start in starts {
-            table.part(start);
+            table.split_run(start);
             let mapping = table.mappings.get_mut(&start).expect("it covers the range");
             mapping.rights.extend(rights.iter().copied());
             let protected = area.protect(start, mapping, self.unified);
             if mapping.access() != Rights::None {
-                table.join(start);
+                table.merge_run(start);
             }
             protected.map_err(|error| Error::Feature(format!("the rights could not be set: {error}")))?;
         }
         Ok(())
     }
 
-    pub(crate) fn rights(&self, address: usize, home: Home) -> Result<Rights> {
+    pub(crate) fn rights(&self, address: usize, home: MemoryLocation) -> Result<Rights> {
         let table = self.read();
         let (_, mapping) = table.mapping_at(address).ok_or_else(|| nothing(address))?;
         Ok(mapping.rights.get(&home).copied().unwrap_or(Rights::None))
@@ -273,7 +273,7 @@ impl Reservations {
     }
 
     /// Starts of everything that is mapped and is at a place.
-    pub(crate) fn mapped_of(&self, place: Place) -> Vec<usize> {
+    pub(crate) fn mapped_of(&self, place: MemoryKind) -> Vec<usize> {
         let table = self.read();
         table.mappings.values().filter(|mapping| mapping.physical.place == place).map(|m| m.extent.start).collect()
     }
@@ -289,14 +289,14 @@ impl Reservations {
     }
 
     /// What copies can use at an address of the area.
-    pub(crate) fn find(&self, side: &'static str, address: usize) -> Result<Sight> {
+    pub(crate) fn find(&self, side: &'static str, address: usize) -> Result<MappedAddress> {
         let area = self.area()?;
         let table = self.read();
         let run = table.runs.range(..=address).next_back();
         if let Some((&start, run)) = run.filter(|(start, run)| address - **start < run.size) {
             let extent = Extent { start, size: run.size };
             let reach = address.wrapping_add_signed(area.shift);
-            return Ok(Sight { extent, place: run.place, is_distant: run.is_distant, reach });
+            return Ok(MappedAddress { extent, place: run.place, is_distant: run.is_distant, reach });
         }
         let no_access = table.mapping_at(address).is_some();
         fail(Error::NotMapped { side, address, why: if no_access { NO_ACCESS } else { NOTHING } })
@@ -309,7 +309,7 @@ impl Reservations {
     }
 
     /// Hides what no queued work uses any more, and forgets released ranges that it was in.
-    fn settle(&self, area: &Area, leaving: &mut Leaving) {
+    fn finish_unmaps(&self, area: &Area, leaving: &mut PendingUnmaps) {
         leaving.0.retain(|(extent, idle)| !(idle() && area.hide(*extent)));
         let mut table = self.write();
         table.ranges.retain(|start, range| {
@@ -328,7 +328,7 @@ impl Reservations {
         Ok(self.area.get_or_init(|| made))
     }
 
-    fn changes(&self) -> MutexGuard<'_, Leaving> {
+    fn changes(&self) -> MutexGuard<'_, PendingUnmaps> {
         lock(&self.changes)
     }
 
@@ -382,9 +382,9 @@ impl Area {
     fn show(&self, start: usize, mapping: &Mapping, offset: usize, unified: bool) -> io::Result<()> {
         let (file, len, rights) = (&mapping.physical.file, mapping.len(), mapping.access());
         let offset = offset - offset % super::heap::PAGE;
-        self.backing.show(start.wrapping_add_signed(self.shift), len, file, offset, rights)?;
+        self.backing.map_file(start.wrapping_add_signed(self.shift), len, file, offset, rights)?;
         match self.program_side(mapping, unified) {
-            Some(public) => public.show(start, len, file, offset, rights),
+            Some(public) => public.map_file(start, len, file, offset, rights),
             None => Ok(()),
         }
     }
@@ -406,13 +406,13 @@ impl Area {
     /// `false`: the system has refused, and the bytes are still there.
     #[must_use]
     fn hide(&self, extent: Extent) -> bool {
-        let hidden = self.backing.hide(extent.start.wrapping_add_signed(self.shift), extent.size);
-        hidden.and_then(|()| self.public.as_ref().map_or(Ok(()), |it| it.hide(extent.start, extent.size))).is_ok()
+        let hidden = self.backing.unmap(extent.start.wrapping_add_signed(self.shift), extent.size);
+        hidden.and_then(|()| self.public.as_ref().map_or(Ok(()), |it| it.unmap(extent.start, extent.size))).is_ok()
     }
 }
 
 impl Mapping {
-    fn new(plan: &Plan<'_>) -> Mapping {
+    fn new(plan: &MapRequest<'_>) -> Mapping {
         let physical = Arc::clone(plan.physical);
         let lead = plan.extent.start % GRANULE;
         let span = (lead + plan.extent.size).next_multiple_of(GRANULE);
@@ -467,12 +467,12 @@ impl Table {
     }
 
     /// Lets copies use a mapping, together with those that it touches.
-    fn join(&mut self, start: usize) {
+    fn merge_run(&mut self, start: usize) {
         let mapping = &self.mappings[&start];
         let Extent { mut start, size } = mapping.extent;
         let (mut end, place, is_distant) = (start + size, mapping.physical.place, mapping.is_distant);
         let range = self.range_at(start);
-        let fits = |table: &Table, at: usize, run: &Run| {
+        let fits = |table: &Table, at: usize, run: &MappedRun| {
             (run.place, run.is_distant) == (place, is_distant) && table.range_at(at) == range
         };
         let before = self.runs.range(..start).next_back().map(|(start, run)| (*start, *run));
@@ -485,11 +485,11 @@ impl Table {
             self.runs.remove(&end);
             end += run.size;
         }
-        self.runs.insert(start, Run { size: end - start, place, is_distant });
+        self.runs.insert(start, MappedRun { size: end - start, place, is_distant });
     }
 
     /// Takes a mapping out of its run.
-    fn part(&mut self, start: usize) {
+    fn split_run(&mut self, start: usize) {
         let Extent { start, size } = self.mappings[&start].extent;
         let Some((first, run)) = self.runs.range(..=start).next_back().map(|(first, run)| (*first, *run)) else {
             return;
@@ -500,10 +500,10 @@ impl Table {
         }
         self.runs.remove(&first);
         if first < start {
-            self.runs.insert(first, Run { size: start - first, ..run });
+            self.runs.insert(first, MappedRun { size: start - first, ..run });
         }
         if end < last {
-            self.runs.insert(end, Run { size: last - end, ..run });
+            self.runs.insert(end, MappedRun { size: last - end, ..run });
         }
     }
 }
@@ -513,12 +513,12 @@ mod tests {
     use super::*;
 
     fn physical(granules: usize) -> Arc<Physical> {
-        Arc::new(Physical::create(granules * GRANULE, Home::Device(0), 4).unwrap())
+        Arc::new(Physical::create(granules * GRANULE, MemoryLocation::Device(0), 4).unwrap())
     }
 
-    fn plan(physical: &Arc<Physical>, start: usize) -> Plan<'_> {
+    fn plan(physical: &Arc<Physical>, start: usize) -> MapRequest<'_> {
         let extent = Extent { start, size: physical.size };
-        Plan { physical, offset: 0, extent, has_access: true, is_distant: false }
+        MapRequest { physical, offset: 0, extent, has_access: true, is_distant: false }
     }
 
     #[test]
@@ -543,11 +543,11 @@ mod tests {
     }
 
     #[test]
-    fn rights_part_and_join() {
+    fn changing_access_splits_and_merges_runs() {
         let reserved = Reservations::new(false);
         let start = reserved.reserve(2 * GRANULE, None).unwrap();
         let (a, b) = (physical(1), physical(1));
-        reserved.map(&Plan { has_access: false, ..plan(&a, start) }).unwrap();
+        reserved.map(&MapRequest { has_access: false, ..plan(&a, start) }).unwrap();
         reserved.map(&plan(&b, start + GRANULE)).unwrap();
         assert_eq!(reserved.rights(start, a.home).unwrap(), Rights::None);
         assert!(reserved.find("source", start).unwrap_err().to_string().contains("aclrtMemSetAccess"));

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 const MAGIC: u64 = 0x736f_6674_6163_6c31;
 const LEN: usize = 4096;
 /// Processes that can be admitted by name. They fit the file; the interface names no limit.
-const MAX_GUESTS: usize = 512;
+const MAX_ALLOWED_PROCESSES: usize = 512;
 /// So many records of one event may be under way at once; of more, a late one counts as reached when a later one is. They fit
 /// the file.
 const RECORDS: usize = 240;
@@ -48,7 +48,7 @@ struct Layout {
     /// Whether every process may open it, or only those in `admitted`; the first `guests` count.
     is_open: AtomicU32,
     guests: AtomicU32,
-    admitted: [AtomicU32; MAX_GUESTS],
+    admitted: [AtomicU32; MAX_ALLOWED_PROCESSES],
     /// The newest reached record of every number modulo `RECORDS`: streams come to theirs in any order.
     reached: [AtomicU64; RECORDS],
 }
@@ -87,17 +87,17 @@ impl SharedCounters {
     }
 
     /// Numbers a record.
-    pub(crate) fn make(&self) -> u64 {
+    pub(crate) fn next_record(&self) -> u64 {
         self.layout().made.fetch_add(1, Ordering::AcqRel) + 1
     }
 
     /// The newest record of any process.
-    pub(crate) fn made(&self) -> u64 {
+    pub(crate) fn latest_record(&self) -> u64 {
         self.layout().made.load(Ordering::Acquire)
     }
 
     /// A record was reached.
-    pub(crate) fn reach(&self, record: u64) {
+    pub(crate) fn mark_reached(&self, record: u64) {
         self.reached(record).fetch_max(record, Ordering::AcqRel);
     }
 
@@ -128,7 +128,7 @@ impl SharedCounters {
     pub(crate) fn admit(&self, process: u32) -> bool {
         let Layout { guests, admitted, .. } = self.layout();
         let Ok(at) = guests.fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| {
-            ((count as usize) < MAX_GUESTS).then_some(count + 1)
+            ((count as usize) < MAX_ALLOWED_PROCESSES).then_some(count + 1)
         }) else {
             return false;
         };
@@ -139,7 +139,7 @@ impl SharedCounters {
     /// Whether a process may use it. The maker always may.
     pub(crate) fn admits(&self, process: u32) -> bool {
         let Layout { is_open, guests, admitted, .. } = self.layout();
-        let count = (guests.load(Ordering::Acquire) as usize).min(MAX_GUESTS);
+        let count = (guests.load(Ordering::Acquire) as usize).min(MAX_ALLOWED_PROCESSES);
         process == self.name.process
             || is_open.load(Ordering::Acquire) != 0
             || admitted[..count].iter().any(|guest| guest.load(Ordering::Acquire) == process)
@@ -159,7 +159,7 @@ impl Drop for SharedCounters {
 }
 
 fn map(file: &File) -> io::Result<usize> {
-    system::ask(Resource::Map, LEN)?;
+    system::check_allowed(Resource::Map, LEN)?;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a new shared mapping of our own descriptor at an address of the kernel's choice.
     let address = unsafe { libc::mmap(ptr::null_mut(), LEN, protection, libc::MAP_SHARED, file.as_raw_fd(), 0) };
@@ -175,18 +175,18 @@ mod tests {
         let ours = SharedCounters::create().unwrap();
         let name = ours.name();
         let theirs = SharedCounters::open(name).unwrap();
-        let record = ours.make();
-        assert_eq!(theirs.made(), record);
+        let record = ours.next_record();
+        assert_eq!(theirs.latest_record(), record);
         assert!(!theirs.has_reached(record));
-        ours.reach(record);
+        ours.mark_reached(record);
         assert!(theirs.has_reached(record));
-        let (second, third) = (theirs.make(), ours.make());
-        ours.reach(third);
+        let (second, third) = (theirs.next_record(), ours.next_record());
+        ours.mark_reached(third);
         assert!(
             theirs.has_reached(third) && !theirs.has_reached(second),
             "another stream may come to its record first"
         );
-        theirs.reach(second);
+        theirs.mark_reached(second);
         assert!(ours.has_reached(second));
         drop(ours);
         assert!(theirs.has_reached(record));
@@ -196,13 +196,13 @@ mod tests {
     }
 
     #[test]
-    fn guests_are_admitted_by_name_or_all() {
+    fn access_list_admits_listed_processes_or_all() {
         let counters = SharedCounters::create().unwrap();
         assert!(counters.admits(std::process::id()) && !counters.admits(7));
         assert!(counters.admit(7) && counters.admits(7) && !counters.admits(8));
         counters.open_to_all();
         assert!(counters.admits(8));
-        (1..MAX_GUESTS).for_each(|_| assert!(counters.admit(9)));
+        (1..MAX_ALLOWED_PROCESSES).for_each(|_| assert!(counters.admit(9)));
         assert!(!counters.admit(9));
     }
 }

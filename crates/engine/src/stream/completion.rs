@@ -3,17 +3,17 @@
 //! Tasks of a stream finish in order, so one number says everything. It is written only by the
 //! holder of the stream's claim, or under the lane's lock for work that was done on the spot.
 
-use super::bell::Bell;
+use super::wait_queue::WaitQueue;
 use crate::sync::{AtomicU64, Ordering};
 
 pub(crate) struct Completion {
     done: AtomicU64,
-    bell: Bell,
+    bell: WaitQueue,
 }
 
 impl Default for Completion {
     fn default() -> Self {
-        Completion { done: AtomicU64::new(0), bell: Bell::default() }
+        Completion { done: AtomicU64::new(0), bell: WaitQueue::default() }
     }
 }
 
@@ -27,7 +27,7 @@ impl Completion {
     /// Publishes a task that was done under the lane's lock and wakes nobody: who sleeps for a point has had that lock
     /// after it learnt of the point.
     #[inline]
-    pub(crate) fn advance(&self, sequence: u64) {
+    pub(crate) fn publish_without_wake(&self, sequence: u64) {
         self.done.store(sequence, Ordering::Release);
     }
 
@@ -35,7 +35,7 @@ impl Completion {
     #[inline]
     pub(crate) fn publish(&self, sequence: u64) {
         self.done.store(sequence, Ordering::Release);
-        self.bell.ring();
+        self.bell.wake_all();
     }
 
     /// Sleeps until the task is finished.
@@ -47,13 +47,13 @@ impl Completion {
     /// Sleeps until the task is finished; `false` when `deadline` came first.
     #[cfg(not(loom))]
     pub(crate) fn sleep_until(&self, sequence: u64, deadline: Option<std::time::Instant>) -> bool {
-        self.bell.sleep_until(deadline, || self.done() >= sequence)
+        self.bell.wait_until(deadline, || self.done() >= sequence)
     }
 
     /// Sleeps until the task is finished, there is something to help with, or `deadline` has come.
     #[cfg(not(loom))]
-    pub(crate) fn sleep_unless(&self, sequence: u64, deadline: std::time::Instant, is_needed: impl Fn() -> bool) {
-        self.bell.sleep_until(Some(deadline), || self.done() >= sequence || is_needed());
+    pub(crate) fn wait_or(&self, sequence: u64, deadline: std::time::Instant, is_needed: impl Fn() -> bool) {
+        self.bell.wait_until(Some(deadline), || self.done() >= sequence || is_needed());
     }
 
     /// The same without a time.
@@ -63,7 +63,7 @@ impl Completion {
     }
 
     /// Lets those who sleep look whether there is something to help with.
-    pub(crate) fn call_for_help(&self) {
-        self.bell.ring();
+    pub(crate) fn wake_waiters(&self) {
+        self.bell.wake_all();
     }
 }

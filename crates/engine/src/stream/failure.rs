@@ -4,46 +4,46 @@ use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 
 pub(crate) struct FirstFailure<E> {
     /// Set after the failure is in place; when it is clear, a failure is at most on its way.
-    is_there: AtomicBool,
+    is_set: AtomicBool,
     failure: Mutex<Option<E>>,
 }
 
 impl<E> Default for FirstFailure<E> {
     fn default() -> Self {
-        FirstFailure { is_there: AtomicBool::new(false), failure: Mutex::new(None) }
+        FirstFailure { is_set: AtomicBool::new(false), failure: Mutex::new(None) }
     }
 }
 
 impl<E: Clone> FirstFailure<E> {
     pub(crate) fn clear(&self) {
         let mut failure = lock(&self.failure);
-        self.is_there.store(false, Ordering::Relaxed);
+        self.is_set.store(false, Ordering::Relaxed);
         *failure = None;
     }
 
     /// Remembers a failure, unless there is an earlier one.
-    pub(crate) fn note(&self, error: E) {
+    pub(crate) fn record(&self, error: E) {
         lock(&self.failure).get_or_insert(error);
-        self.is_there.store(true, Ordering::Release);
+        self.is_set.store(true, Ordering::Release);
     }
 
     #[inline]
-    pub(crate) fn is_there(&self) -> bool {
-        self.is_there.load(Ordering::Acquire)
+    pub(crate) fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Acquire)
     }
 
     /// A copy; it stays.
-    pub(crate) fn look(&self) -> Option<E> {
+    pub(crate) fn peek(&self) -> Option<E> {
         lock(&self.failure).clone()
     }
 
     #[inline]
     pub(crate) fn take(&self) -> Option<E> {
-        if !self.is_there() {
+        if !self.is_set() {
             return None;
         }
         let mut failure = lock(&self.failure);
-        self.is_there.store(false, Ordering::Relaxed);
+        self.is_set.store(false, Ordering::Relaxed);
         failure.take()
     }
 }

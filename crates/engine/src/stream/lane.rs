@@ -24,7 +24,7 @@ pub(crate) enum Readiness<K> {
 
 /// Why nothing was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rest<K> {
+pub(crate) enum NotStarted<K> {
     Empty,
     /// Another executor holds the claim.
     Claimed,
@@ -127,25 +127,25 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
     }
 
     /// Numbers a task that is done on the spot. Only while idle.
-    pub(crate) fn pass(&mut self) -> u64 {
+    pub(crate) fn push_completed(&mut self) -> u64 {
         debug_assert!(self.is_idle());
         self.submitted += 1;
         self.submitted
     }
 
     /// Claims the lane for the task at its front.
-    pub(crate) fn claim(&mut self, readiness: impl FnOnce(&T) -> Readiness<K>) -> Result<(T, u64), Rest<K>> {
+    pub(crate) fn claim(&mut self, readiness: impl FnOnce(&T) -> Readiness<K>) -> Result<(T, u64), NotStarted<K>> {
         if self.claimed {
-            return Err(Rest::Claimed);
+            return Err(NotStarted::Claimed);
         }
-        let front = self.first().ok_or(Rest::Empty)?;
+        let front = self.first().ok_or(NotStarted::Empty)?;
         match readiness(front) {
             Readiness::Ready => {
                 self.claimed = true;
                 self.watched = None;
                 Ok(self.pop())
             }
-            blocked => Err(Rest::Blocked(blocked)),
+            blocked => Err(NotStarted::Blocked(blocked)),
         }
     }
 
@@ -191,14 +191,14 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
     }
 
     /// Whether a driver must be told about this lane now. It is told once, until it takes the lane up.
-    pub(crate) fn list(&mut self) -> bool {
+    pub(crate) fn mark_ready(&mut self) -> bool {
         let news = !self.is_empty() && !self.claimed && !self.listed;
         self.listed |= news;
         news
     }
 
     /// A driver takes the lane up.
-    pub(crate) fn unlist(&mut self) {
+    pub(crate) fn clear_ready(&mut self) {
         self.listed = false;
     }
 
@@ -256,10 +256,10 @@ mod tests {
     #[test]
     fn tasks_start_in_order_and_one_at_a_time() {
         let mut lane = TestLane::default();
-        assert_eq!(lane.claim(ready), Err(Rest::Empty));
+        assert_eq!(lane.claim(ready), Err(NotStarted::Empty));
         assert_eq!((lane.push("a"), lane.push("b"), lane.push("c")), (1, 2, 3));
         assert_eq!(lane.claim(ready), Ok(("a", 1)));
-        assert_eq!(lane.claim(ready), Err(Rest::Claimed));
+        assert_eq!(lane.claim(ready), Err(NotStarted::Claimed));
         assert!(!lane.ends(|task| *task == "c"));
         let mut rest = lane.take();
         assert_eq!(lane.push("d"), 4);
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(lane.take().len(), 0);
         lane.release();
         assert!(lane.is_idle());
-        assert_eq!(lane.pass(), 5);
+        assert_eq!(lane.push_completed(), 5);
     }
 
     #[test]
@@ -313,7 +313,7 @@ mod tests {
         lane.push("after");
         let point = Point { stream: 7, sequence: 9 };
         let blocked = lane.claim(|_| Readiness::After(point));
-        assert_eq!(blocked, Err(Rest::Blocked(Readiness::After(point))));
+        assert_eq!(blocked, Err(NotStarted::Blocked(Readiness::After(point))));
         assert!(lane.watches(point));
         assert!(!lane.watches(point));
         assert_eq!(lane.claim(ready), Ok(("wait", 1)));
@@ -323,18 +323,18 @@ mod tests {
     #[test]
     fn a_lane_is_listed_once_until_it_is_taken_up() {
         let mut lane = TestLane::default();
-        assert!(!lane.list());
+        assert!(!lane.mark_ready());
         lane.push("a");
-        assert!(lane.list());
-        assert!(!lane.list());
-        lane.unlist();
-        assert!(lane.list());
-        lane.unlist();
+        assert!(lane.mark_ready());
+        assert!(!lane.mark_ready());
+        lane.clear_ready();
+        assert!(lane.mark_ready());
+        lane.clear_ready();
         lane.claim(ready).unwrap();
         lane.push("b");
-        assert!(!lane.list(), "the executor goes on by itself");
+        assert!(!lane.mark_ready(), "the executor goes on by itself");
         lane.release();
-        assert!(lane.list());
+        assert!(lane.mark_ready());
     }
 
     #[test]

@@ -6,27 +6,27 @@
 //! Who may touch what: identity is written while the slot is taken and before the handle is known
 //! to anyone; the track looks after itself.
 
-pub(crate) mod awaited;
-pub(crate) mod bell;
 pub(crate) mod completion;
 pub(crate) mod failure;
 pub(crate) mod lane;
-pub(crate) mod track;
+pub(crate) mod shared_lane;
+pub(crate) mod wait_queue;
+pub(crate) mod waiter_list;
 
 #[cfg(not(loom))]
 pub(crate) use live::StreamPoint;
 #[cfg(not(loom))]
-pub use live::{Stream, StreamKey, StreamSettings, StreamTraits};
+pub use live::{Stream, StreamKey, StreamOptions, StreamSettings};
 
 #[cfg(not(loom))]
 mod live {
     use super::failure::FirstFailure;
     use super::lane::Point;
-    use super::track::Track;
+    use super::shared_lane::SharedLane;
     use crate::context::ContextKey;
     use crate::error::Error;
-    use crate::graph::{Content, Diversion, GraphKey, GroupKey};
-    use crate::handle::{Key, Kind};
+    use crate::graph::{Content, GraphKey, GroupKey, Redirect};
+    use crate::handle::{HandleKind, Key};
     use crate::memory::Hints;
     use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
     use crate::task::Task;
@@ -37,19 +37,19 @@ mod live {
 
     /// How a stream was created.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-    pub struct StreamTraits {
+    pub struct StreamOptions {
         pub priority: u32,
         pub flags: u32,
     }
 
     /// Streams with one of these flags are not waited for: persistent, CPU-scheduled, device-only.
-    const UNWAITED: u32 = 0x4 | 0x10 | 0x20;
+    const NOT_SYNCHRONIZED: u32 = 0x4 | 0x10 | 0x20;
 
     /// Aligned, so that the fields that every submit touches share as few lines as possible.
     #[derive(Default)]
     #[repr(align(64))]
     pub struct Stream {
-        pub(crate) track: Track<Task, StreamKey>,
+        pub(crate) track: SharedLane<Task, StreamKey>,
         /// The number of the newest task, for those who must not take the lane's lock.
         newest: AtomicU64,
         context: AtomicUsize,
@@ -58,7 +58,7 @@ mod live {
         flags: AtomicU32,
         /// Whether tasks go somewhere else than to the lane; where is in `diversion`.
         is_diverted: AtomicBool,
-        diversion: Mutex<Option<Diversion>>,
+        diversion: Mutex<Option<Redirect>>,
         /// Whether a host function holds the claim, which touches no memory of ours.
         pub(crate) is_held: AtomicBool,
         /// What the thread that submitted last had submitted since anybody waited, on all streams: it decides
@@ -67,7 +67,7 @@ mod live {
         /// Where copies of this stream last found their memory.
         pub(crate) hints: Hints,
         /// Whether the stream stands in the machine's list of busy streams. Under the lane's lock.
-        pub(crate) is_noted: AtomicBool,
+        pub(crate) is_in_busy_list: AtomicBool,
         /// Polls in a row that found the stream busy; see the stepped driver.
         pub(crate) polls: AtomicU32,
         failure: FirstFailure<Error>,
@@ -86,13 +86,13 @@ mod live {
         pub(crate) host_functions: bool,
     }
 
-    impl Kind for Stream {
+    impl HandleKind for Stream {
         const NUMBER: u8 = 1;
     }
 
     impl Stream {
         /// Gives the slot a new identity. Called while it is being taken.
-        pub(crate) fn open(&self, context: ContextKey, device: u32, traits: StreamTraits) {
+        pub(crate) fn open(&self, context: ContextKey, device: u32, traits: StreamOptions) {
             self.context.store(context.raw(), Ordering::Relaxed);
             self.device.store(device, Ordering::Relaxed);
             self.priority.store(traits.priority, Ordering::Relaxed);
@@ -112,8 +112,8 @@ mod live {
             self.device.load(Ordering::Relaxed)
         }
 
-        pub(crate) fn traits(&self) -> StreamTraits {
-            StreamTraits { priority: self.priority.load(Ordering::Relaxed), flags: self.flags.load(Ordering::Relaxed) }
+        pub(crate) fn traits(&self) -> StreamOptions {
+            StreamOptions { priority: self.priority.load(Ordering::Relaxed), flags: self.flags.load(Ordering::Relaxed) }
         }
 
         pub(crate) fn set_priority(&self, priority: u32) {
@@ -121,7 +121,7 @@ mod live {
         }
 
         pub(crate) fn is_waited_for(&self) -> bool {
-            self.flags.load(Ordering::Relaxed) & UNWAITED == 0
+            self.flags.load(Ordering::Relaxed) & NOT_SYNCHRONIZED == 0
         }
 
         /// The number of the newest task.
@@ -138,30 +138,30 @@ mod live {
 
         /// Whether the stream captures, or updates a graph.
         #[inline]
-        pub(crate) fn is_diverted(&self) -> bool {
+        pub(crate) fn is_redirected(&self) -> bool {
             self.is_diverted.load(Ordering::Relaxed)
         }
 
-        pub(crate) fn divert(&self, diversion: Diversion) {
+        pub(crate) fn redirect(&self, diversion: Redirect) {
             *lock(&self.diversion) = Some(diversion);
             self.is_diverted.store(true, Ordering::Relaxed);
         }
 
         /// The graph and branch that the stream is captured into.
         pub(crate) fn capture(&self) -> Option<(GraphKey, usize)> {
-            if !self.is_diverted() {
+            if !self.is_redirected() {
                 return None;
             }
             match *lock(&self.diversion) {
-                Some(Diversion::Capture { graph, branch }) => Some((graph, branch)),
+                Some(Redirect::Capture { graph, branch }) => Some((graph, branch)),
                 _ => None,
             }
         }
 
         /// Leaves the capture of a graph.
-        pub(crate) fn undivert(&self, key: GraphKey) {
+        pub(crate) fn stop_redirect(&self, key: GraphKey) {
             let mut diversion = lock(&self.diversion);
-            if matches!(*diversion, Some(Diversion::Capture { graph, .. }) if graph == key) {
+            if matches!(*diversion, Some(Redirect::Capture { graph, .. }) if graph == key) {
                 *diversion = None;
                 self.is_diverted.store(false, Ordering::Relaxed);
             }
@@ -170,7 +170,7 @@ mod live {
         /// Adds a content to the update that the stream is in.
         pub(crate) fn offer(&self, content: impl FnOnce() -> Arc<Content>) -> Option<(GroupKey, Arc<Content>)> {
             match &mut *lock(&self.diversion) {
-                Some(Diversion::Update { group, contents }) => {
+                Some(Redirect::Update { group, contents }) => {
                     let content = content();
                     contents.push(Arc::clone(&content));
                     Some((*group, content))
@@ -182,29 +182,29 @@ mod live {
         /// Ends the update that the stream is in.
         pub(crate) fn take_update(&self) -> Option<(GroupKey, Vec<Arc<Content>>)> {
             let mut diversion = lock(&self.diversion);
-            match diversion.take_if(|diversion| matches!(diversion, Diversion::Update { .. }))? {
-                Diversion::Update { group, contents } => {
+            match diversion.take_if(|diversion| matches!(diversion, Redirect::Update { .. }))? {
+                Redirect::Update { group, contents } => {
                     self.is_diverted.store(false, Ordering::Relaxed);
                     Some((group, contents))
                 }
-                Diversion::Capture { .. } => unreachable!("only updates are taken"),
+                Redirect::Capture { .. } => unreachable!("only updates are taken"),
             }
         }
 
         /// Remembers the first failure until somebody asks.
         pub(crate) fn fail(&self, error: Error) {
-            self.failure.note(error);
+            self.failure.record(error);
         }
 
         /// Whether everything is done and nothing failed that nobody has asked for.
         #[inline]
         pub(crate) fn is_clean(&self) -> bool {
-            self.track.completion.done() >= self.newest() && !self.failure.is_there()
+            self.track.completion.done() >= self.newest() && !self.failure.is_set()
         }
 
         /// The failure that nobody has asked for yet.
         pub(crate) fn failure(&self) -> Option<Error> {
-            self.failure.look()
+            self.failure.peek()
         }
 
         #[inline]

@@ -4,7 +4,7 @@
 //! memory all the time, verifies it and takes the time of each round; memory, open files and threads of the process
 //! are looked at in intervals. In a long run the last third must be like the first.
 
-use softacl_engine::{Caller, Config, CopyRequest, Machine, StreamTraits, kinds};
+use softacl_engine::{Caller, Config, CopyRequest, Machine, StreamOptions, kinds};
 use softacl_testkit::{Program, run};
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -118,7 +118,7 @@ fn measure(machine: &Machine, end: Instant, rounds: &Mutex<Vec<f64>>, failed: &A
     let caller = Caller::new(machine, &current);
     let told = |error: Box<softacl_engine::Error>| error.to_string();
     let context = caller.create_context(0).map_err(told)?;
-    let stream = caller.create_stream(StreamTraits::default()).map_err(told)?.raw();
+    let stream = caller.create_stream(StreamOptions::default()).map_err(told)?.raw();
     let (source, target) = (caller.allocate_host(ROUND).map_err(told)?, caller.allocate_host(ROUND).map_err(told)?);
     let device = caller.allocate(ROUND).map_err(told)?;
     let copy = |target, source| {

@@ -6,7 +6,7 @@
 
 use super::*;
 use crate::faults::{ECC, EVENT_TIMEOUT, Effect, Kind, LOST, STREAM_TIMEOUT};
-use softacl_engine::injection::{DeviceHealth, Facts};
+use softacl_engine::injection::{DeviceHealth, MatchContext};
 
 /// How long a wait for what never comes may take.
 const MOMENT_MS: i32 = 2;
@@ -38,9 +38,10 @@ impl World<'_> {
             self.quiesce()?;
         }
         let machine = self.caller.machine();
-        let facts = || Facts { size: Some(size as u64), device: Some(self.device.into()), ..Facts::default() };
+        let facts =
+            || MatchContext { size: Some(size as u64), device: Some(self.device.into()), ..MatchContext::default() };
         let struck = machine.injection().and_then(|injection| injection.call(function, facts));
-        let found = struck.and_then(|strike| machine.struck_call(&strike, Some(self.device))).map(|e| e.code());
+        let found = struck.and_then(|strike| machine.injected_call_error(&strike, Some(self.device))).map(|e| e.code());
         let code = match expected {
             Some(Effect::Code(code)) => Some(code),
             Some(Effect::Lost) => Some(LOST),
@@ -233,7 +234,7 @@ impl World<'_> {
             self.enter(*context)?;
             must_fail(caller.synchronize_device(-1), LOST, "a wait for a lost device")?;
             must_fail(caller.allocate(64), LOST, "an allocation on a lost device")?;
-            must_fail(caller.create_stream(StreamTraits::default()), LOST, "a new stream on a lost device")?;
+            must_fail(caller.create_stream(StreamOptions::default()), LOST, "a new stream on a lost device")?;
         }
         must_fail(caller.create_context(self.device.into()), LOST, "a new context on a lost device")?;
         if let Some(stream) = self.stream(0) {

@@ -75,7 +75,7 @@ impl World<'_> {
 
     pub(super) fn add_stream(&mut self, context: usize) -> Result<(), Failure> {
         self.enter(context)?;
-        let handle = ok(self.caller.create_stream(StreamTraits::default()))?.raw();
+        let handle = ok(self.caller.create_stream(StreamOptions::default()))?.raw();
         self.streams.push(StreamState { handle, time: 0, clock: Clock::default(), live: true, context, failure: None });
         Ok(())
     }

@@ -43,7 +43,7 @@ impl World<'_> {
                 let notify = ok(caller.create_counting_notify())?.raw();
                 self.signals.notifies.push((notify, true));
                 (
-                    Box::new(move || caller.change_counting_notify(notify, teller, Change::Add(3))),
+                    Box::new(move || caller.change_counting_notify(notify, teller, CounterOp::Add(3))),
                     Box::new(move || {
                         caller.wait_counting_notify(notify, waiter, Compare::AtLeast(3), kind.is_multiple_of(2), None)
                     }),
@@ -145,7 +145,7 @@ impl World<'_> {
     pub(super) fn end_pool(&mut self) -> Result<(), Failure> {
         let Some(pool) = self.pool.take() else { return Ok(()) };
         self.enter(0)?;
-        let stream = ok(self.caller.create_stream(StreamTraits::default()))?.raw();
+        let stream = ok(self.caller.create_stream(StreamOptions::default()))?.raw();
         while let Some(index) = self.buffers.iter().position(|buffer| buffer.source == Source::Pool) {
             ok(self.caller.free_to_pool(self.buffers.swap_remove(index).address, stream))?;
         }
@@ -160,7 +160,7 @@ impl World<'_> {
         }
         self.enter(0)?;
         let (caller, size) = (self.caller, granules.max(1) * GRANULE);
-        let home = Home::Device(self.device);
+        let home = MemoryLocation::Device(self.device);
         let address = ok(caller.reserve_addresses(size, None))?;
         let request = PhysicalRequest { size, home, attribute: 0, granularity: GRANULE };
         let expected = self.oracle.allocation(size);

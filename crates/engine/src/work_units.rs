@@ -3,25 +3,25 @@
 //! Units are taken from a counter, so nobody waits for a slow helper until the end. What a unit is, is not known
 //! here. Any thread may take units at any time; the one that waits sees everything that the others did in theirs.
 
-use crate::stream::bell::Bell;
+use crate::stream::wait_queue::WaitQueue;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 
-pub(crate) struct Shares {
+pub(crate) struct WorkUnits {
     units: usize,
     next: AtomicUsize,
     done: AtomicUsize,
     has_failed: AtomicBool,
-    bell: Bell,
+    bell: WaitQueue,
 }
 
-impl Shares {
-    pub(crate) fn new(units: usize) -> Shares {
-        Shares {
+impl WorkUnits {
+    pub(crate) fn new(units: usize) -> WorkUnits {
+        WorkUnits {
             units,
             next: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             has_failed: AtomicBool::new(false),
-            bell: Bell::default(),
+            bell: WaitQueue::default(),
         }
     }
 
@@ -40,26 +40,26 @@ impl Shares {
             done += self.units.saturating_sub(taken);
         }
         if self.done.fetch_add(done, Ordering::AcqRel) + done == self.units {
-            self.bell.ring();
+            self.bell.wake_all();
         }
         true
     }
 
     #[inline]
-    pub(crate) fn are_done(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.done.load(Ordering::Acquire) == self.units
     }
 
     /// Sleeps until every unit is done.
     pub(crate) fn wait(&self) {
         #[cfg(loom)]
-        self.bell.sleep(|| self.are_done());
+        self.bell.sleep(|| self.is_complete());
         #[cfg(not(loom))]
-        self.bell.sleep_until(None, || self.are_done());
+        self.bell.wait_until(None, || self.is_complete());
     }
 
     /// Whether a unit did not go well; asked when all are done.
-    pub(crate) fn have_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
     }
 }

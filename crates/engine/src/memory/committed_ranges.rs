@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
-pub(super) struct Leftovers {
+pub(super) struct CommittedRanges {
     /// Lengths by start; they do not overlap.
     ranges: BTreeMap<usize, usize>,
     bytes: usize,
 }
 
-impl Leftovers {
+impl CommittedRanges {
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -51,8 +51,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_used_again_is_no_leftover() {
-        let mut leftovers = Leftovers::default();
+    fn reused_ranges_leave_the_committed_set() {
+        let mut leftovers = CommittedRanges::default();
         leftovers.add(100, 50);
         leftovers.add(200, 50);
         leftovers.remove(300, 50);

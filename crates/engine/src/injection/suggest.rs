@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_letter_in_six_may_differ() {
+    fn suggestions_tolerate_one_edit_per_six_letters() {
         let words = ["copy", "fill", "allocation", "aclrtMemcpyAsync"];
         let expectations = [
             ("copi", Some("copy")),

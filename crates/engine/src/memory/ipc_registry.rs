@@ -9,7 +9,7 @@
 //! The list of admitted processes is honoured by the importer's runtime, as all of this is: processes of
 //! one user can look into each other anyway.
 
-use super::physical::{Home, Physical};
+use super::physical::{MemoryLocation, Physical};
 use super::region::{memory_file, open_memory_file, random};
 use crate::error::{Error, Result, fail};
 use crate::sync::{Mutex, lock};
@@ -39,26 +39,26 @@ const NUMBER_BITS: u32 = 42;
 
 /// Names an export. Not to be guessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Key {
+pub(crate) struct ExportKey {
     process: u32,
     secret: [u8; SECRET],
 }
 
-impl Key {
-    fn fresh() -> io::Result<Key> {
-        Ok(Key { process: std::process::id(), secret: random()? })
+impl ExportKey {
+    fn fresh() -> io::Result<ExportKey> {
+        Ok(ExportKey { process: std::process::id(), secret: random()? })
     }
 
     /// A key that fits into a number.
-    fn fresh_number() -> io::Result<Key> {
+    fn fresh_number() -> io::Result<ExportKey> {
         let number = u64::from_le_bytes(random()?) & ((1 << NUMBER_BITS) - 1);
-        Ok(Key::from_number(u64::from(std::process::id()) << NUMBER_BITS | number))
+        Ok(ExportKey::from_number(u64::from(std::process::id()) << NUMBER_BITS | number))
     }
 
-    pub(crate) fn from_number(number: u64) -> Key {
+    pub(crate) fn from_number(number: u64) -> ExportKey {
         let mut secret = [0; SECRET];
         secret[..8].copy_from_slice(&(number & ((1 << NUMBER_BITS) - 1)).to_le_bytes());
-        Key { process: (number >> NUMBER_BITS) as u32, secret }
+        ExportKey { process: (number >> NUMBER_BITS) as u32, secret }
     }
 
     pub(crate) fn number(&self) -> u64 {
@@ -75,7 +75,7 @@ impl Key {
         text
     }
 
-    pub(crate) fn from_text(text: &str) -> Option<Key> {
+    pub(crate) fn from_text(text: &str) -> Option<ExportKey> {
         if text.len() != 8 + 2 * SECRET || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }
@@ -83,7 +83,7 @@ impl Key {
         for (index, byte) in secret.iter_mut().enumerate() {
             *byte = u8::from_str_radix(&text[8 + 2 * index..][..2], 16).ok()?;
         }
-        Some(Key { process: u32::from_str_radix(&text[..8], 16).ok()?, secret })
+        Some(ExportKey { process: u32::from_str_radix(&text[..8], 16).ok()?, secret })
     }
 
     pub(crate) fn is_ours(&self) -> bool {
@@ -93,13 +93,13 @@ impl Key {
 
 /// What an exporter says about its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Offer {
+pub(crate) struct ExportInfo {
     pub(crate) purpose: Purpose,
     /// The part of the file.
     pub(crate) offset: usize,
     pub(crate) len: usize,
     /// With the number of the device in the whole machine.
-    pub(crate) home: Home,
+    pub(crate) home: MemoryLocation,
     pub(crate) attribute: i32,
     /// Whether importers must be on the list.
     pub(crate) asks_process: bool,
@@ -107,8 +107,8 @@ pub(crate) struct Offer {
 
 /// An export of this process; the key is void when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Card {
-    pub(crate) key: Key,
+pub(crate) struct ExportRecord {
+    pub(crate) key: ExportKey,
     purpose: Purpose,
     file: File,
     admitted: Mutex<Vec<u32>>,
@@ -121,14 +121,14 @@ const WORDS: usize = 16;
 const MAX_ADMITTED: usize = 1 << 16;
 const LIST: u64 = 8 * WORDS as u64;
 
-impl Card {
-    fn write(key: Key, offer: &Offer, bytes: &File) -> io::Result<Card> {
+impl ExportRecord {
+    fn write(key: ExportKey, offer: &ExportInfo, bytes: &File) -> io::Result<ExportRecord> {
         let file = memory_file(c"softacl-share", LIST as usize)?;
         let status = bytes.metadata()?;
         let (home, id) = match offer.home {
-            Home::Device(device) => (0, device),
-            Home::Host => (1, 0),
-            Home::HostNode(node) => (2, node),
+            MemoryLocation::Device(device) => (0, device),
+            MemoryLocation::Host => (1, 0),
+            MemoryLocation::HostNode(node) => (2, node),
         };
         let mut secret = [0; 32];
         secret[..SECRET].copy_from_slice(&key.secret);
@@ -139,11 +139,11 @@ impl Card {
         words.extend([u64::from(offer.asks_process), 0]);
         let image: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         file.write_all_at(&image, 0)?;
-        Ok(Card { key, purpose: offer.purpose, file, admitted: Mutex::default() })
+        Ok(ExportRecord { key, purpose: offer.purpose, file, admitted: Mutex::default() })
     }
 
     /// Admits processes, besides those that are.
-    fn admit(&self, processes: &[u32]) -> io::Result<()> {
+    fn allow(&self, processes: &[u32]) -> io::Result<()> {
         let mut admitted = lock(&self.admitted);
         let before = admitted.len();
         if before + processes.len() > MAX_ADMITTED {
@@ -159,13 +159,13 @@ impl Card {
 
 /// Memory of another process.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct OpenedExport {
     pub(crate) file: File,
-    pub(crate) offer: Offer,
+    pub(crate) offer: ExportInfo,
 }
 
 /// Opens what another process exported.
-pub(crate) fn open(key: Key, purpose: Purpose) -> Result<Found> {
+pub(crate) fn open(key: ExportKey, purpose: Purpose) -> Result<OpenedExport> {
     if key.is_ours() {
         return fail(Error::Parameter("the key was made by this process; it is for other processes".to_owned()));
     }
@@ -183,7 +183,7 @@ pub(crate) fn open(key: Key, purpose: Purpose) -> Result<Found> {
         let end = offer.offset.checked_add(offer.len);
         status.dev() == device && status.ino() == inode && end.is_some_and(|end| end as u64 <= status.size())
     });
-    if fits { Ok(Found { file, offer }) } else { fail(unknown()) }
+    if fits { Ok(OpenedExport { file, offer }) } else { fail(unknown()) }
 }
 
 fn unknown() -> Error {
@@ -191,7 +191,7 @@ fn unknown() -> Error {
 }
 
 /// Looks for the card with this key among the open files of the process.
-fn find(key: Key) -> Option<(Offer, [u64; 3], Vec<u32>)> {
+fn find(key: ExportKey) -> Option<(ExportInfo, [u64; 3], Vec<u32>)> {
     let entries = fs::read_dir(format!("/proc/{}/fd", key.process)).ok()?;
     entries.flatten().map(|entry| entry.path()).find_map(|path| {
         let is_card = fs::read_link(&path).is_ok_and(|target| is_card_name(target.as_os_str()));
@@ -204,7 +204,7 @@ fn is_card_name(name: &OsStr) -> bool {
     name.as_bytes().starts_with(NAME)
 }
 
-fn read(file: &File, key: Key) -> Option<(Offer, [u64; 3], Vec<u32>)> {
+fn read(file: &File, key: ExportKey) -> Option<(ExportInfo, [u64; 3], Vec<u32>)> {
     let mut image = [0; LIST as usize];
     file.read_exact_at(&mut image, 0).ok()?;
     if image[8..8 + SECRET] != key.secret {
@@ -216,13 +216,13 @@ fn read(file: &File, key: Key) -> Option<(Offer, [u64; 3], Vec<u32>)> {
     }
     let [magic, _, _, _, _, descriptor, device, inode, offset, len, home, id, attribute, purpose, asks, count] = words;
     let home = match home {
-        0 => Home::Device(id as u32),
-        1 => Home::Host,
-        _ => Home::HostNode(id as u32),
+        0 => MemoryLocation::Device(id as u32),
+        1 => MemoryLocation::Host,
+        _ => MemoryLocation::HostNode(id as u32),
     };
     let purpose = if purpose == Purpose::Range as u64 { Purpose::Range } else { Purpose::Handle };
     let (offset, len, attribute) = (offset as usize, len as usize, attribute as i32);
-    let offer = Offer { purpose, offset, len, home, attribute, asks_process: asks != 0 };
+    let offer = ExportInfo { purpose, offset, len, home, attribute, asks_process: asks != 0 };
     let mut list = vec![0; 4 * usize::try_from(count).ok().filter(|count| *count <= MAX_ADMITTED)?];
     file.read_exact_at(&mut list, LIST).ok()?;
     let admitted = list.chunks_exact(4).map(|part| u32::from_le_bytes([part[0], part[1], part[2], part[3]])).collect();
@@ -231,21 +231,21 @@ fn read(file: &File, key: Key) -> Option<(Offer, [u64; 3], Vec<u32>)> {
 
 /// What this process exported and imported.
 #[derive(Default)]
-pub(crate) struct Exchange {
-    exports: Mutex<HashMap<Key, Weak<Physical>>>,
+pub(crate) struct IpcRegistry {
+    exports: Mutex<HashMap<ExportKey, Weak<Physical>>>,
     /// Allocations whose bytes were moved into a file, by where the engine reaches them.
     pub(crate) moved: Mutex<BTreeMap<usize, Arc<Physical>>>,
     /// How many those are, so that an ordinary free need not ask.
     pub(crate) moved_count: AtomicUsize,
     /// Imported ranges: address and how often it was imported.
-    pub(crate) imports: Mutex<HashMap<Key, (usize, usize)>>,
+    pub(crate) imports: Mutex<HashMap<ExportKey, (usize, usize)>>,
 }
 
-impl Exchange {
+impl IpcRegistry {
     /// Makes a key, which is valid until it is withdrawn or the memory is gone.
-    pub(crate) fn offer(&self, physical: &Arc<Physical>, offer: &Offer, fits_number: bool) -> Result<Key> {
-        let made = if fits_number { Key::fresh_number() } else { Key::fresh() };
-        let card = made.and_then(|key| Card::write(key, offer, &physical.file)).map_err(no_file)?;
+    pub(crate) fn offer(&self, physical: &Arc<Physical>, offer: &ExportInfo, fits_number: bool) -> Result<ExportKey> {
+        let made = if fits_number { ExportKey::fresh_number() } else { ExportKey::fresh() };
+        let card = made.and_then(|key| ExportRecord::write(key, offer, &physical.file)).map_err(no_file)?;
         let key = card.key;
         lock(&physical.cards).push(card);
         let mut exports = lock(&self.exports);
@@ -254,17 +254,17 @@ impl Exchange {
         Ok(key)
     }
 
-    pub(crate) fn admit(&self, key: Key, purpose: Purpose, processes: &[u32]) -> Result<()> {
+    pub(crate) fn admit(&self, key: ExportKey, purpose: Purpose, processes: &[u32]) -> Result<()> {
         let Some(physical) = self.exporter(key) else { return fail(not_ours()) };
         let cards = lock(&physical.cards);
         let Some(card) = cards.iter().find(|card| card.key == key && card.purpose == purpose) else {
             return fail(not_ours());
         };
-        Ok(card.admit(processes).map_err(no_file)?)
+        Ok(card.allow(processes).map_err(no_file)?)
     }
 
     /// Makes a key void. `false`: it is none of ours.
-    pub(crate) fn withdraw(&self, key: Key) -> bool {
+    pub(crate) fn revoke(&self, key: ExportKey) -> bool {
         let Some(physical) = lock(&self.exports).remove(&key).and_then(|physical| physical.upgrade()) else {
             return false;
         };
@@ -274,7 +274,7 @@ impl Exchange {
         cards.len() < before
     }
 
-    fn exporter(&self, key: Key) -> Option<Arc<Physical>> {
+    fn exporter(&self, key: ExportKey) -> Option<Arc<Physical>> {
         lock(&self.exports).get(&key)?.upgrade()
     }
 
@@ -303,13 +303,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_survive_their_forms() {
-        let key = Key::fresh().unwrap();
-        assert_eq!((key.text().len(), Key::from_text(&key.text())), (64, Some(key)));
-        let small = Key::fresh_number().unwrap();
-        assert_eq!(Key::from_number(small.number()), small);
-        assert_eq!((small.process, Key::from_text("key"), Key::from_text(&"é".repeat(32))), (key.process, None, None));
-        assert_ne!(Key::fresh_number().unwrap(), small);
+    fn keys_round_trip_through_text_and_number() {
+        let key = ExportKey::fresh().unwrap();
+        assert_eq!((key.text().len(), ExportKey::from_text(&key.text())), (64, Some(key)));
+        let small = ExportKey::fresh_number().unwrap();
+        assert_eq!(ExportKey::from_number(small.number()), small);
+        assert_eq!(
+            (small.process, ExportKey::from_text("key"), ExportKey::from_text(&"é".repeat(32))),
+            (key.process, None, None)
+        );
+        assert_ne!(ExportKey::fresh_number().unwrap(), small);
     }
 
     #[test]
@@ -327,20 +330,20 @@ mod tests {
 
     #[test]
     fn a_card_is_found_by_its_key_and_lists_who_is_admitted() {
-        let exchange = Exchange::default();
-        let physical = Arc::new(Physical::create(8192, Home::Device(0), 4).unwrap());
-        let home = Home::Device(3);
+        let exchange = IpcRegistry::default();
+        let physical = Arc::new(Physical::create(8192, MemoryLocation::Device(0), 4).unwrap());
+        let home = MemoryLocation::Device(3);
         let purpose = Purpose::Range;
-        let offer = Offer { purpose, offset: 4096, len: 100, home, attribute: 4, asks_process: true };
+        let offer = ExportInfo { purpose, offset: 4096, len: 100, home, attribute: 4, asks_process: true };
         let key = exchange.offer(&physical, &offer, false).unwrap();
         assert_eq!(find(key).map(|(found, _, list)| (found, list)), Some((offer, vec![])));
         exchange.admit(key, purpose, &[7, 8]).unwrap();
         exchange.admit(key, purpose, &[9]).unwrap();
         assert_eq!(find(key).unwrap().2, [7, 8, 9]);
         assert!(exchange.admit(key, Purpose::Handle, &[1]).is_err());
-        assert!(find(Key { secret: [0; SECRET], ..key }).is_none());
+        assert!(find(ExportKey { secret: [0; SECRET], ..key }).is_none());
         assert_eq!(open(key, purpose).unwrap_err().code(), 107000);
-        assert!(exchange.withdraw(key) && !exchange.withdraw(key));
+        assert!(exchange.revoke(key) && !exchange.revoke(key));
         assert!(find(key).is_none());
     }
 }

@@ -16,7 +16,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Longer copies are always queued.
-pub(super) const LONGEST: usize = 16 << 10;
+pub(super) const MAX_INLINE_COPY: usize = 16 << 10;
 /// Bytes between two waits.
 const BUDGET: usize = 64 << 10;
 /// What a copy far from the one before costs at least.
@@ -38,7 +38,7 @@ static WAITS: AtomicUsize = AtomicUsize::new(0);
 
 /// Adds to the volume of this thread, and tells it.
 #[inline]
-pub(super) fn account(bytes: usize) -> usize {
+pub(super) fn add_volume(bytes: usize) -> usize {
     let waits = WAITS.load(Ordering::Relaxed);
     VOLUME.with(|cell| {
         let (volume, since) = cell.get();
@@ -50,7 +50,7 @@ pub(super) fn account(bytes: usize) -> usize {
 
 /// Takes a copy out of this thread's budget. `false`: there is not enough left.
 #[inline]
-pub(super) fn spend(span: Span) -> bool {
+pub(super) fn try_spend(span: Span) -> bool {
     SPENT.with(|cell| {
         let (spent, last) = cell.get();
         let spent = spent + price(span, last, FAR_PRICE);
@@ -63,7 +63,7 @@ pub(super) fn spend(span: Span) -> bool {
 }
 
 /// Takes a batch out of this thread's budget, all or nothing.
-pub(super) fn spend_all(batch: &Batch) -> bool {
+pub(super) fn try_spend_batch(batch: &Batch) -> bool {
     SPENT.with(|cell| {
         let (mut spent, mut last) = cell.get();
         if spent + batch.bytes > BUDGET {
@@ -89,7 +89,7 @@ fn price(span: Span, last: usize, far: usize) -> usize {
 
 /// This thread has waited: what it submits now is new work.
 #[inline]
-pub(crate) fn renew() {
+pub(crate) fn refill() {
     WAITS.store(WAITS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     SPENT.with(|cell| cell.set((0, cell.get().1)));
 }
@@ -97,42 +97,42 @@ pub(crate) fn renew() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::Shelf;
+    use crate::executor::SpanPool;
 
     #[test]
     fn far_copies_cost_more_than_near_ones_and_a_wait_renews() {
         let copies = |step: usize| {
-            renew();
-            (1..).take_while(|n| spend(Span { target: n * step, source: 0, len: 64 })).count()
+            refill();
+            (1..).take_while(|n| try_spend(Span { target: n * step, source: 0, len: 64 })).count()
         };
         assert_eq!(copies(1 << 20), BUDGET / FAR_PRICE);
         assert!(copies(64) > 900);
-        assert!(!spend(Span { target: 0, source: 0, len: LONGEST }));
-        renew();
-        assert!(spend(Span { target: 0, source: 0, len: LONGEST }));
+        assert!(!try_spend(Span { target: 0, source: 0, len: MAX_INLINE_COPY }));
+        refill();
+        assert!(try_spend(Span { target: 0, source: 0, len: MAX_INLINE_COPY }));
     }
 
     #[test]
     fn the_volume_grows_over_all_streams_until_a_wait() {
-        renew();
-        assert_eq!((account(10), account(20)), (10, 30));
-        std::thread::spawn(renew).join().unwrap();
-        assert_eq!(account(5), 5);
+        refill();
+        assert_eq!((add_volume(10), add_volume(20)), (10, 30));
+        std::thread::spawn(refill).join().unwrap();
+        assert_eq!(add_volume(5), 5);
     }
 
     #[test]
     fn a_batch_is_paid_for_as_a_whole_or_not_at_all() {
         let batch = |count: usize, step: usize| {
-            let mut spans = Shelf::default().list(count);
+            let mut spans = SpanPool::default().list(count);
             spans.extend((1..=count).map(|n| Span { target: n * step, source: 0, len: 64 }));
             Batch { spans, bytes: 64 * count }
         };
-        renew();
-        assert!(!spend_all(&batch(BUDGET / BATCHED_PRICE + 1, 1 << 20)));
-        assert!(!spend_all(&batch(BUDGET / 64 + 1, 64)));
-        assert!(spend_all(&batch(900, 64)));
-        assert!(!spend_all(&batch(900, 64)));
-        renew();
-        assert!(spend_all(&batch(BUDGET / BATCHED_PRICE, 1 << 20)));
+        refill();
+        assert!(!try_spend_batch(&batch(BUDGET / BATCHED_PRICE + 1, 1 << 20)));
+        assert!(!try_spend_batch(&batch(BUDGET / 64 + 1, 64)));
+        assert!(try_spend_batch(&batch(900, 64)));
+        assert!(!try_spend_batch(&batch(900, 64)));
+        refill();
+        assert!(try_spend_batch(&batch(BUDGET / BATCHED_PRICE, 1 << 20)));
     }
 }

@@ -6,17 +6,17 @@
 //! they run dry, then sleep.
 
 use super::job::Job;
-use super::stepper::Hold;
-use super::{Limit, Stop};
-use crate::bytes::Fault;
+use super::stepper::DeferGuard;
+use super::{Limit, StopReason};
+use crate::bytes::AccessFault;
 use crate::machine::Machine;
-use crate::stream::awaited::Awaited;
-use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
+use crate::stream::wait_queue::WaitQueue;
+use crate::stream::waiter_list::WaiterList;
 use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::{AtomicBool, Ordering, lock, spin_loop, thread_local};
 use crate::task::Task;
-use crate::thread::Crew;
+use crate::thread::LazyThreads;
 use crossbeam_queue::ArrayQueue;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -31,64 +31,64 @@ const SPIN: Duration = Duration::from_micros(40);
 const GLANCES: usize = if cfg!(shuttle) { 2 } else { 64 };
 /// Copies up to this length that are still being queued are left to ripen: a worker that takes them
 /// one by one would fight the submitting thread for the lane's lock.
-const RIPENS: usize = 2 << 10;
+const COALESCE_MAX_LEN: usize = 2 << 10;
 /// So many tasks are ripe.
-const RIPE: u64 = 256;
+const COALESCE_TASKS: u64 = 256;
 /// How often a worker looks whether a queue grows, and how long it lets it grow.
-const GLANCE: Duration = Duration::from_micros(3);
-const RIPENING: Duration = Duration::from_micros(100);
+const COALESCE_POLL: Duration = Duration::from_micros(3);
+const COALESCE_MAX_WAIT: Duration = Duration::from_micros(100);
 /// How often a thread that sleeps looks whether it should do more than that.
-const GLANCE_UP: Duration = Duration::from_millis(100);
+const PARK_RECHECK: Duration = Duration::from_millis(100);
 /// How often a thread that waits alone looks again.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Streams that a waiting thread follows through event waits before it leaves it to the workers.
 const MAX_DEPTH: usize = 64;
 
-pub(crate) struct Workers {
+pub(crate) struct WorkerPool {
     shared: Arc<Shared>,
     count: usize,
     may_spin: bool,
-    crew: Crew,
+    crew: LazyThreads,
 }
 
 struct Shared {
     ready: ArrayQueue<StreamKey>,
     jobs: ArrayQueue<Arc<Job>>,
     /// Streams that threads of the program sleep for: they help with a job that comes up meanwhile.
-    awaited: Awaited<StreamKey>,
+    awaited: WaiterList<StreamKey>,
     /// Work is about to come: whoever sleeps had better not.
-    alert: AtomicBool,
-    bell: Bell,
+    wake_requested: AtomicBool,
+    bell: WaitQueue,
     stop: AtomicBool,
 }
 
-impl Workers {
-    pub(crate) fn new(cores: usize) -> Workers {
-        Workers {
+impl WorkerPool {
+    pub(crate) fn new(cores: usize) -> WorkerPool {
+        WorkerPool {
             shared: Arc::new(Shared {
                 ready: ArrayQueue::new(READY),
                 jobs: ArrayQueue::new(JOBS),
-                awaited: Awaited::default(),
-                alert: AtomicBool::new(false),
-                bell: Bell::default(),
+                awaited: WaiterList::default(),
+                wake_requested: AtomicBool::new(false),
+                bell: WaitQueue::default(),
                 stop: AtomicBool::new(false),
             }),
             count: cores.saturating_sub(1).clamp(1, 8),
             may_spin: cores > 1,
-            crew: Crew::default(),
+            crew: LazyThreads::default(),
         }
     }
 
     /// A stream has news.
     pub(crate) fn announce(&self, machine: &Machine, key: StreamKey) {
         if !self.start(machine) {
-            return self.work_alone(machine, key);
+            return self.run_without_workers(machine, key);
         }
         // The queue has room for every handle and a stream stands in it once; should it be full all
         // the same, the announcing thread does the work, so that nothing is ever left lying.
         match self.shared.ready.push(key) {
-            Ok(()) => self.shared.bell.ring_one(),
-            Err(key) => self.shared.take_up(machine, key, false),
+            Ok(()) => self.shared.bell.wake_one(),
+            Err(key) => self.shared.run_ready_stream(machine, key, false),
         }
     }
 
@@ -96,28 +96,28 @@ impl Workers {
     pub(crate) fn rouse(&self, machine: &Machine) {
         if self.may_spin {
             self.start(machine);
-            self.shared.alert.store(true, Ordering::Release);
-            self.shared.bell.ring_one();
+            self.shared.wake_requested.store(true, Ordering::Release);
+            self.shared.bell.wake_one();
         }
     }
 
     /// Runs a job with whoever has time, and returns when it is done.
-    pub(crate) fn share(&self, machine: &Machine, job: Job) -> Result<(), Fault> {
+    pub(crate) fn share(&self, machine: &Machine, job: Job) -> Result<(), AccessFault> {
         self.start(machine);
         let job = Arc::new(job);
         for _ in 0..self.count {
             if self.shared.jobs.push(Arc::clone(&job)).is_ok() {
-                self.shared.bell.ring_one();
+                self.shared.bell.wake_one();
             }
         }
-        self.shared.awaited.call(|key| &machine.streams.slot(key).track.completion);
-        job.complete()
+        self.shared.awaited.wake_all(|key| &machine.streams.slot(key).track.completion);
+        job.run_to_completion()
     }
 
     pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let completion = &machine.streams.slot(point.stream).track.completion;
-        if self.crew.is_absent() || machine.outside.is_unattended() {
-            return self.wait_alone(machine, point, deadline);
+        if self.crew.is_empty() || machine.outside.lacks_poller() {
+            return self.wait_without_workers(machine, point, deadline);
         }
         if deadline.is_some() {
             // A thread that must be back in time cannot start work of unknown length. What is done on the spot has its
@@ -129,12 +129,12 @@ impl Workers {
             if completion.done() >= point.sequence {
                 return true;
             }
-            if machine.outside.is_unattended() {
-                return self.wait_alone(machine, point, None);
+            if machine.outside.lacks_poller() {
+                return self.wait_without_workers(machine, point, None);
             }
-            let Err(aim) = self.help(machine, point) else { continue };
+            let Err(aim) = self.run_towards(machine, point) else { continue };
             if let Some(job) = self.shared.jobs.pop() {
-                if job.help_once() {
+                if job.run_unit() {
                     // There may be more of it: leave it to others too, and look at our own point first.
                     let _ = self.shared.jobs.push(job);
                 }
@@ -144,29 +144,29 @@ impl Workers {
             let seen = aimed.done();
             let met = || completion.done() >= point.sequence || aimed.done() != seen || !self.shared.jobs.is_empty();
             if !self.spin(met) {
-                self.doze(machine, point);
+                self.park(machine, point);
             }
         }
     }
 
     /// Sleeps until the point is reached or there is a job to help with. Looks up now and then: somebody
     /// has to when the thread that looks after waits for the outside could not be started.
-    fn doze(&self, machine: &Machine, point: StreamPoint) {
+    fn park(&self, machine: &Machine, point: StreamPoint) {
         let completion = &machine.streams.slot(point.stream).track.completion;
-        self.shared.awaited.doze(point.stream, || {
-            completion.sleep_unless(point.sequence, Instant::now() + GLANCE_UP, || !self.shared.jobs.is_empty());
+        self.shared.awaited.park(point.stream, || {
+            completion.wait_or(point.sequence, Instant::now() + PARK_RECHECK, || !self.shared.jobs.is_empty());
         });
     }
 
     /// Runs what stands before a point, following event waits into other streams. The error is the
     /// point that somebody else is working on.
-    fn help(&self, machine: &Machine, point: StreamPoint) -> Result<(), StreamPoint> {
+    fn run_towards(&self, machine: &Machine, point: StreamPoint) -> Result<(), StreamPoint> {
         let mut aim = point;
         for _ in 0..MAX_DEPTH {
             match machine.run(aim.stream, Limit::until(aim.sequence)) {
-                Stop::Limit | Stop::Empty => return Ok(()),
-                Stop::Blocked(Readiness::After(earlier)) => aim = earlier,
-                Stop::Busy | Stop::Blocked(_) => return Err(aim),
+                StopReason::Limit | StopReason::Empty => return Ok(()),
+                StopReason::Blocked(Readiness::After(earlier)) => aim = earlier,
+                StopReason::Busy | StopReason::Blocked(_) => return Err(aim),
             }
         }
         Err(aim)
@@ -178,34 +178,34 @@ impl Workers {
 
     /// Does what is ready here and now: there is no worker, and the program may wait for it without a call.
     #[cold]
-    fn work_alone(&self, machine: &Machine, key: StreamKey) {
+    fn run_without_workers(&self, machine: &Machine, key: StreamKey) {
         if let Err(key) = self.shared.ready.push(key) {
-            return self.shared.take_up(machine, key, false);
+            return self.shared.run_ready_stream(machine, key, false);
         }
-        self.work_off(machine);
+        self.drain_ready(machine);
     }
 
     /// What was announced under a lock can be done now, if there is nobody else to do it.
-    pub(crate) fn after_hold(&self, machine: &Machine) {
-        if self.crew.is_absent() {
-            self.work_off(machine);
+    pub(crate) fn run_deferred(&self, machine: &Machine) {
+        if self.crew.is_empty() {
+            self.drain_ready(machine);
         }
     }
 
-    fn work_off(&self, machine: &Machine) {
+    fn drain_ready(&self, machine: &Machine) {
         thread_local! {
             /// What becomes ready meanwhile is left to the loop that runs already.
             static IS_WORKING: Cell<bool> = const { Cell::new(false) };
         }
-        if !Hold::is_held() && !IS_WORKING.with(|is_working| is_working.replace(true)) {
-            self.shared.work(machine, false);
+        if !DeferGuard::is_active() && !IS_WORKING.with(|is_working| is_working.replace(true)) {
+            self.shared.run_pending(machine, false);
             IS_WORKING.with(|is_working| is_working.set(false));
         }
     }
 
     /// `false`: there is no worker.
     fn start(&self, machine: &Machine) -> bool {
-        self.crew.call(self.count, |number| {
+        self.crew.ensure_started(self.count, |number| {
             let (shared, weak, may_spin) = (Arc::clone(&self.shared), machine.weak(), self.may_spin);
             crate::thread::start(format!("softacl-{number}"), move || {
                 if !may_spin {
@@ -213,7 +213,7 @@ impl Workers {
                 }
                 while shared.next(may_spin) {
                     let Some(machine) = weak.upgrade() else { return };
-                    shared.work(&machine, may_spin);
+                    shared.run_pending(&machine, may_spin);
                 }
             })
         })
@@ -223,19 +223,19 @@ impl Workers {
     /// the asking is what makes it go.
     #[cold]
     pub(crate) fn poll(&self, machine: &Machine, point: StreamPoint) {
-        if self.crew.is_absent() {
-            machine.look_again();
-            let _ = self.help(machine, point);
+        if self.crew.is_empty() {
+            machine.poll_external_waits();
+            let _ = self.run_towards(machine, point);
         }
     }
 
     /// A wait with a deadline when there is no worker: does the work here, and is late when a task is long.
     #[cold]
-    fn wait_alone(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
+    fn wait_without_workers(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let completion = &machine.streams.slot(point.stream).track.completion;
         loop {
-            machine.look_again();
-            let _ = self.help(machine, point);
+            machine.poll_external_waits();
+            let _ = self.run_towards(machine, point);
             let pause = Instant::now() + PAUSE;
             let until = deadline.map_or(pause, |deadline| deadline.min(pause));
             if completion.sleep_until(point.sequence, Some(until)) {
@@ -248,39 +248,39 @@ impl Workers {
     }
 }
 
-impl Drop for Workers {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        self.shared.bell.ring();
+        self.shared.bell.wake_all();
     }
 }
 
 impl Shared {
-    fn has_news(&self) -> bool {
+    fn has_work(&self) -> bool {
         !self.ready.is_empty()
             || !self.jobs.is_empty()
-            || self.alert.load(Ordering::Acquire)
+            || self.wake_requested.load(Ordering::Acquire)
             || self.stop.load(Ordering::Acquire)
     }
 
     /// Waits for something to do. `false`: the machine is gone.
     fn next(&self, may_spin: bool) -> bool {
-        if !(may_spin && spin(|| self.has_news())) {
-            self.bell.sleep_until(None, || self.has_news());
+        if !(may_spin && spin(|| self.has_work())) {
+            self.bell.wait_until(None, || self.has_work());
         }
         !self.stop.load(Ordering::Acquire)
     }
 
     /// Does what there is.
-    fn work(&self, machine: &Machine, may_spin: bool) {
-        if self.alert.load(Ordering::Relaxed) {
-            self.alert.store(false, Ordering::Relaxed);
+    fn run_pending(&self, machine: &Machine, may_spin: bool) {
+        if self.wake_requested.load(Ordering::Relaxed) {
+            self.wake_requested.store(false, Ordering::Relaxed);
         }
         loop {
             if let Some(job) = self.jobs.pop() {
-                job.help();
+                job.run_units();
             } else if let Some(key) = self.ready.pop() {
-                self.take_up(machine, key, may_spin);
+                self.run_ready_stream(machine, key, may_spin);
             } else {
                 return;
             }
@@ -289,18 +289,18 @@ impl Shared {
 
     /// Runs a part of a stream that has news. More of it goes to the end of the row, so that a small
     /// copy of another stream does not wait behind a long queue.
-    fn take_up(&self, machine: &Machine, key: StreamKey, may_spin: bool) {
+    fn run_ready_stream(&self, machine: &Machine, key: StreamKey, may_spin: bool) {
         let stream = machine.streams.slot(key);
         let mut lane = lock(&stream.track.lane);
-        if may_spin && lane.ends(|task| matches!(task, Task::Copy(span) if span.len <= RIPENS)) {
+        if may_spin && lane.ends(|task| matches!(task, Task::Copy(span) if span.len <= COALESCE_MAX_LEN)) {
             drop(lane);
-            ripen(stream);
+            coalesce_small_copies(stream);
             lane = lock(&stream.track.lane);
         }
-        lane.unlist();
+        lane.clear_ready();
         drop(lane);
-        while machine.advance(key, Limit::TURN) == Stop::Limit {
-            let news = lock(&stream.track.lane).list();
+        while machine.advance(key, Limit::TURN) == StopReason::Limit {
+            let news = lock(&stream.track.lane).mark_ready();
             // Nobody needs to be woken: this worker comes back to it.
             if !news || self.ready.push(key).is_ok() {
                 return;
@@ -310,20 +310,20 @@ impl Shared {
 }
 
 /// Waits while a stream's queue of small copies grows, until it is worth a claim.
-fn ripen(stream: &Stream) {
+fn coalesce_small_copies(stream: &Stream) {
     if cfg!(shuttle) {
         return;
     }
     let start = Instant::now();
     let mut look = start;
     let mut newest = stream.newest();
-    while newest - stream.track.completion.done().min(newest) < RIPE {
-        while look.elapsed() < GLANCE {
+    while newest - stream.track.completion.done().min(newest) < COALESCE_TASKS {
+        while look.elapsed() < COALESCE_POLL {
             spin_loop();
         }
         look = Instant::now();
         let grown = stream.newest();
-        if grown == newest || look - start > RIPENING {
+        if grown == newest || look - start > COALESCE_MAX_WAIT {
             return;
         }
         newest = grown;

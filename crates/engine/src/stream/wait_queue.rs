@@ -8,22 +8,22 @@ use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, fence, lock};
 #[cfg(not(loom))]
 use std::time::Instant;
 
-pub(crate) struct Bell {
+pub(crate) struct WaitQueue {
     sleepers: AtomicU32,
     gate: Mutex<()>,
     wake: Condvar,
 }
 
-impl Default for Bell {
+impl Default for WaitQueue {
     fn default() -> Self {
-        Bell { sleepers: AtomicU32::new(0), gate: Mutex::new(()), wake: Condvar::new() }
+        WaitQueue { sleepers: AtomicU32::new(0), gate: Mutex::new(()), wake: Condvar::new() }
     }
 }
 
-impl Bell {
+impl WaitQueue {
     /// Wakes every sleeper, so that it looks at its condition again.
     #[inline]
-    pub(crate) fn ring(&self) {
+    pub(crate) fn wake_all(&self) {
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::Relaxed) != 0 {
             drop(lock(&self.gate));
@@ -33,7 +33,7 @@ impl Bell {
 
     /// Wakes one sleeper; for sleepers that are all alike.
     #[inline]
-    pub(crate) fn ring_one(&self) {
+    pub(crate) fn wake_one(&self) {
         fence(Ordering::SeqCst);
         if self.sleepers.load(Ordering::Relaxed) != 0 {
             drop(lock(&self.gate));
@@ -56,7 +56,7 @@ impl Bell {
 
     /// Sleeps until `condition` holds; `false` when `deadline` came first.
     #[cfg(not(loom))]
-    pub(crate) fn sleep_until(&self, deadline: Option<Instant>, condition: impl Fn() -> bool) -> bool {
+    pub(crate) fn wait_until(&self, deadline: Option<Instant>, condition: impl Fn() -> bool) -> bool {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let mut gate = lock(&self.gate);

@@ -10,7 +10,7 @@
 use crate::bytes::{self, Span};
 use crate::machine::Machine;
 use crate::memory::Memory;
-use crate::probe::Reaction;
+use crate::observer::FaultAction;
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
 use std::mem::MaybeUninit;
@@ -25,19 +25,19 @@ static OBSERVED: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
 static PREVIOUS: [Previous; SIGNALS.len()] = [const { Previous::new() }; SIGNALS.len()];
 static INSTALL: Mutex<()> = Mutex::new(());
 /// A fault ends the process: handlers stay as they are.
-static HAS_GIVEN_UP: AtomicBool = AtomicBool::new(false);
+static IS_TERMINATING: AtomicBool = AtomicBool::new(false);
 /// Called before a fault ends the process; null without one.
-static AT_DEATH: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+static ON_FATAL: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
 /// The fault that was passed on last and has not come back: thread, address, and where the stack was.
 /// Seeing it again deeper in the same stack means that whoever handles it called us.
-static PASSED_ON: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
+static LAST_FORWARDED: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 /// How much deeper: less is the same depth, as when a handler has jumped out; more is another stack.
 const DEEPER: std::ops::Range<usize> = 256..1 << 20;
 const FAULTS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
 const SIGNALS: [i32; 3] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGTRAP];
 
 /// Our handler of a signal.
-fn ours(signal: i32) -> usize {
+fn handler_for(signal: i32) -> usize {
     let handler = if signal == libc::SIGTRAP { trap } else { handle };
     handler as *const () as usize
 }
@@ -61,7 +61,7 @@ thread_local! {
 }
 
 /// Makes touches of this machine's device addresses speak. The newest machine is the watched one.
-pub fn watch(machine: &Machine) {
+pub fn set_diagnosed_machine(machine: &Machine) {
     WATCHED.store(ptr::from_ref(&machine.memory).cast_mut(), Ordering::Release);
     if machine.is_guarded() {
         OBSERVED.store(ptr::from_ref(machine).cast_mut(), Ordering::Release);
@@ -70,10 +70,10 @@ pub fn watch(machine: &Machine) {
 }
 
 /// Writes a value to an address that the program gave for a result. `false`: it is not writable.
-pub fn write_out(address: usize, value: &[u8]) -> bool {
+pub fn try_write(address: usize, value: &[u8]) -> bool {
     // Most results are variables on the stack, just above us, which are there.
     let is_near = address.wrapping_sub(&raw const value as usize) < STACK;
-    let _hearing = (!is_near).then(listen);
+    let _hearing = (!is_near).then(enter);
     bytes::write(address, value).is_ok()
 }
 
@@ -98,7 +98,7 @@ pub fn is_readable(address: usize, len: usize) -> bool {
 
 /// Reads a text that the program gave, without its terminating zero. `None`: it is not readable, or
 /// longer than `limit`.
-pub fn read_text(address: usize, limit: usize) -> Option<Vec<u8>> {
+pub fn try_read_c_str(address: usize, limit: usize) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     while text.len() <= limit {
         match bytes::read::<1>(address.checked_add(text.len())?) {
@@ -111,7 +111,7 @@ pub fn read_text(address: usize, limit: usize) -> Option<Vec<u8>> {
 }
 
 /// Reads bytes of the program into a buffer. `false`: they are not all readable.
-pub fn read_into(address: usize, buffer: &mut [u8]) -> bool {
+pub fn try_read(address: usize, buffer: &mut [u8]) -> bool {
     bytes::copy(Span { target: buffer.as_mut_ptr() as usize, source: address, len: buffer.len() }).is_ok()
 }
 
@@ -128,11 +128,11 @@ pub(crate) fn forget(memory: &Memory) {
 
 /// Faults of this thread come to our handler until this is dropped.
 #[must_use = "dropping it gives the program its signal mask back"]
-pub struct Hearing(Option<libc::sigset_t>);
+pub struct FaultGuard(Option<libc::sigset_t>);
 
 /// Sees to it that faults of this thread come to us: the program may have put a handler of its own
 /// above ours, and may have blocked the signals, where the kernel would end the process.
-pub fn listen() -> Hearing {
+pub fn enter() -> FaultGuard {
     ensure_installed();
     let mut faults = MaybeUninit::<libc::sigset_t>::zeroed();
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
@@ -147,10 +147,10 @@ pub fn listen() -> Hearing {
         let before = before.assume_init();
         (before, FAULTS.iter().any(|signal| libc::sigismember(&before, *signal) == 1))
     };
-    Hearing(was_deaf.then_some(before))
+    FaultGuard(was_deaf.then_some(before))
 }
 
-impl Drop for Hearing {
+impl Drop for FaultGuard {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
             // SAFETY: it is the mask that this thread had.
@@ -170,7 +170,7 @@ pub(crate) fn ensure_guarding() {
 }
 
 fn ensure(signals: &[i32]) {
-    if signals.iter().all(|signal| current(*signal).sa_sigaction == ours(*signal)) {
+    if signals.iter().all(|signal| current(*signal).sa_sigaction == handler_for(*signal)) {
         return;
     }
     let _guard = INSTALL.lock();
@@ -178,8 +178,8 @@ fn ensure(signals: &[i32]) {
 }
 
 /// The program has installed a handler of its own. Whoever is told so while we install ours is told of ours.
-pub fn overruled() {
-    if HAS_GIVEN_UP.load(Ordering::Acquire) {
+pub fn reinstall_handlers() {
+    if IS_TERMINATING.load(Ordering::Acquire) {
         return;
     }
     if let Ok(_guard) = INSTALL.try_lock() {
@@ -191,7 +191,7 @@ pub fn overruled() {
 fn install(signals: &[i32]) {
     for signal in signals {
         let there = current(*signal);
-        if there.sa_sigaction == ours(*signal) {
+        if there.sa_sigaction == handler_for(*signal) {
             continue;
         }
         let previous = previous(*signal);
@@ -199,7 +199,7 @@ fn install(signals: &[i32]) {
         previous.flags.store(there.sa_flags as usize, Ordering::Relaxed);
         previous.mask.store(bits(&there.sa_mask), Ordering::Relaxed);
         let mut action = there;
-        action.sa_sigaction = ours(*signal);
+        action.sa_sigaction = handler_for(*signal);
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | (there.sa_flags & libc::SA_NODEFER);
         // Another handler of the program could fault, or jump away from under our locks.
         action.sa_mask = set(!synchronous());
@@ -257,7 +257,7 @@ fn current(signal: i32) -> libc::sigaction {
 extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void) {
     // SAFETY: the kernel passes valid information with SA_SIGINFO.
     let address = unsafe { (*info).si_addr() } as usize;
-    if observe(address, details) || is_being_moved(signal, address) || recover(details) {
+    if observe(address, details) || is_migrating(signal, address) || recover(details) {
         return;
     }
     // SAFETY: as above.
@@ -266,30 +266,31 @@ extern "C" fn handle(signal: i32, info: *mut libc::siginfo_t, details: *mut libc
     let thread = unsafe { libc::syscall(libc::SYS_gettid) } as usize;
     let place = if is_sent { 0 } else { address };
     let depth = (&raw const address) as usize;
-    let [passed_thread, passed_place, passed_depth] = PASSED_ON.each_ref().map(|cell| cell.load(Ordering::Relaxed));
+    let [passed_thread, passed_place, passed_depth] =
+        LAST_FORWARDED.each_ref().map(|cell| cell.load(Ordering::Relaxed));
     let is_nested = DEEPER.contains(&passed_depth.wrapping_sub(depth));
     if (passed_thread, passed_place) == (thread, place) && is_nested {
-        give_up(signal, is_sent);
+        terminate(signal, is_sent);
         return;
     }
-    for (cell, value) in PASSED_ON.iter().zip([thread, place, depth]) {
+    for (cell, value) in LAST_FORWARDED.iter().zip([thread, place, depth]) {
         cell.store(value, Ordering::Relaxed);
     }
     if !is_sent {
-        explain(address);
+        report_device_access(address);
     }
     // The instruction that was let through does something else that is wrong.
     if BLOCKED.get().is_some() {
         step(details, false);
     }
-    pass_on(signal, info, details, is_sent);
+    forward(signal, info, details, is_sent);
     // It came back: if the access faults once more, that is another fault.
-    PASSED_ON[0].store(0, Ordering::Relaxed);
+    LAST_FORWARDED[0].store(0, Ordering::Relaxed);
 }
 
 /// Whether the access is to device memory that is on its way into a file, and can be repeated: where
 /// the engine reaches device memory everything is writable, except during that.
-fn is_being_moved(signal: i32, address: usize) -> bool {
+fn is_migrating(signal: i32, address: usize) -> bool {
     // SAFETY: the pointer is of a living machine: `forget` clears it before the memory goes.
     let Some(memory) = (unsafe { WATCHED.load(Ordering::Acquire).as_ref() }) else { return false };
     if signal != libc::SIGSEGV || !memory.is_backing(address) {
@@ -307,14 +308,14 @@ fn observe(address: usize, details: *mut libc::c_void) -> bool {
     let Some(probe) = machine.probe().filter(|_| machine.memory.pinned().contains(address)) else { return false };
     // SAFETY: every thread has its own error number, which the interrupted code may be about to read.
     let errno = unsafe { *libc::__errno_location() };
-    let reaction = probe.touched(address, is_write(details), code_of(details));
-    if reaction == Reaction::Step {
+    let reaction = probe.touched(address, is_write(details), program_counter(details));
+    if reaction == FaultAction::Step {
         ensure(&[libc::SIGTRAP]);
         step(details, true);
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
-    reaction != Reaction::PassOn
+    reaction != FaultAction::PassOn
 }
 
 /// Whether the access that faulted was a write.
@@ -357,7 +358,7 @@ fn is_write(_details: *mut libc::c_void) -> bool {
 
 /// Where the interrupted code is.
 #[cfg(target_arch = "x86_64")]
-fn code_of(details: *mut libc::c_void) -> usize {
+fn program_counter(details: *mut libc::c_void) -> usize {
     let context = details.cast::<libc::ucontext_t>();
     // SAFETY: the kernel passes a valid context with SA_SIGINFO.
     unsafe { (&(*context).uc_mcontext.gregs)[libc::REG_RIP as usize] as usize }
@@ -377,7 +378,7 @@ fn code_of(_details: *mut libc::c_void) -> usize {
 
 /// Lets the interrupted code go on somewhere else.
 #[cfg(target_arch = "x86_64")]
-fn go_on_at(code: usize, details: *mut libc::c_void) {
+fn resume_at(code: usize, details: *mut libc::c_void) {
     let context = details.cast::<libc::ucontext_t>();
     // SAFETY: the kernel passes a valid context with SA_SIGINFO, which is ours to change.
     unsafe { (&mut (*context).uc_mcontext.gregs)[libc::REG_RIP as usize] = code as i64 };
@@ -433,7 +434,7 @@ extern "C" fn trap(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::
             step(details, false);
             probe.stepped();
         }
-        None => pass_on(signal, info, details, true),
+        None => forward(signal, info, details, true),
     }
 }
 
@@ -444,19 +445,19 @@ const TRAP_TRACE: i32 = 2;
 /// to is where their caller left it.
 fn recover(details: *mut libc::c_void) -> bool {
     let (begin, end, resume) = bytes::code_range();
-    let is_ours = (begin..end).contains(&code_of(details));
+    let is_ours = (begin..end).contains(&program_counter(details));
     if is_ours {
-        go_on_at(resume, details);
+        resume_at(resume, details);
     }
     is_ours
 }
 
 /// Says which device memory the host touched.
-fn explain(address: usize) {
+fn report_device_access(address: usize) {
     // SAFETY: the pointer is of a living machine: `forget` clears it before the memory goes.
     let Some(memory) = (unsafe { WATCHED.load(Ordering::Acquire).as_ref() }) else { return };
     let Some(device) = memory.device_of(address) else { return explain_reserved(memory, address) };
-    let mut line = Line::default();
+    let mut line = StackString::default();
     let _ = match memory.device_extent(address) {
         Some(extent) => writeln!(
             line,
@@ -480,7 +481,7 @@ fn explain_reserved(memory: &Memory, address: usize) {
     if !memory.reserved.contains(address) {
         return;
     }
-    let mut line = Line::default();
+    let mut line = StackString::default();
     let _ = writeln!(
         line,
         "softacl: the host touched a reserved address, {address:#x}, where nothing is mapped for it. \
@@ -491,20 +492,20 @@ fn explain_reserved(memory: &Memory, address: usize) {
 }
 
 /// Calls this, in a signal handler, before a fault ends the process.
-pub fn at_death(call: extern "C" fn()) {
-    AT_DEATH.store(call as *mut (), Ordering::Release);
+pub fn set_on_fatal(call: extern "C" fn()) {
+    ON_FATAL.store(call as *mut (), Ordering::Release);
 }
 
 /// Lets the default action end the process: the access is repeated after we return, and a signal that
 /// was sent is sent once more.
-fn give_up(signal: i32, is_sent: bool) {
-    let call = AT_DEATH.load(Ordering::Acquire);
+fn terminate(signal: i32, is_sent: bool) {
+    let call = ON_FATAL.load(Ordering::Acquire);
     if !call.is_null() {
         // SAFETY: it was stored by `at_death`, as such a function.
         let call: extern "C" fn() = unsafe { std::mem::transmute(call) };
         call();
     }
-    HAS_GIVEN_UP.store(true, Ordering::Release);
+    IS_TERMINATING.store(true, Ordering::Release);
     // SAFETY: restores the default action, and sends to this very thread.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
@@ -514,7 +515,7 @@ fn give_up(signal: i32, is_sent: bool) {
     }
 }
 
-fn pass_on(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void, is_sent: bool) {
+fn forward(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void, is_sent: bool) {
     let previous = previous(signal);
     let handler = previous.handler.load(Ordering::Relaxed);
     let flags = previous.flags.load(Ordering::Relaxed) as i32;
@@ -528,7 +529,7 @@ fn pass_on(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void, 
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &mask, ptr::null_mut()) };
     }
     match handler {
-        libc::SIG_DFL | libc::SIG_IGN => give_up(signal, is_sent),
+        libc::SIG_DFL | libc::SIG_IGN => terminate(signal, is_sent),
         handler if flags & libc::SA_SIGINFO != 0 => {
             // SAFETY: an action with SA_SIGINFO has this signature.
             let handler: extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void) =
@@ -544,18 +545,18 @@ fn pass_on(signal: i32, info: *mut libc::siginfo_t, details: *mut libc::c_void, 
 }
 
 /// A line of text without allocation.
-struct Line {
+struct StackString {
     bytes: [u8; 512],
     len: usize,
 }
 
-impl Default for Line {
+impl Default for StackString {
     fn default() -> Self {
-        Line { bytes: [0; 512], len: 0 }
+        StackString { bytes: [0; 512], len: 0 }
     }
 }
 
-impl fmt::Write for Line {
+impl fmt::Write for StackString {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = &mut self.bytes[self.len..];
         let part = text.len().min(room.len());

@@ -6,17 +6,17 @@
 use super::completion::Completion;
 use crate::sync::{Mutex, lock};
 
-pub(crate) struct Awaited<K>(Mutex<Vec<K>>);
+pub(crate) struct WaiterList<K>(Mutex<Vec<K>>);
 
-impl<K> Default for Awaited<K> {
+impl<K> Default for WaiterList<K> {
     fn default() -> Self {
-        Awaited(Mutex::new(Vec::new()))
+        WaiterList(Mutex::new(Vec::new()))
     }
 }
 
-impl<K: Copy + PartialEq> Awaited<K> {
+impl<K: Copy + PartialEq> WaiterList<K> {
     /// Sleeps until a task of the stream is finished, there is something to do, or the time is over.
-    pub(crate) fn doze(&self, stream: K, sleep: impl FnOnce()) {
+    pub(crate) fn park(&self, stream: K, sleep: impl FnOnce()) {
         lock(&self.0).push(stream);
         sleep();
         let mut awaited = lock(&self.0);
@@ -26,9 +26,9 @@ impl<K: Copy + PartialEq> Awaited<K> {
     }
 
     /// There is something to do.
-    pub(crate) fn call<'a>(&self, completion: impl Fn(K) -> &'a Completion) {
+    pub(crate) fn wake_all<'a>(&self, completion: impl Fn(K) -> &'a Completion) {
         for stream in lock(&self.0).iter() {
-            completion(*stream).call_for_help();
+            completion(*stream).wake_waiters();
         }
     }
 }

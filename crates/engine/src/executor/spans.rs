@@ -11,20 +11,20 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// Lists that are kept.
-const KEPT: usize = 16;
+const MAX_POOLED_LISTS: usize = 16;
 /// Entries of the longest list that is kept; it has 24 MiB.
-const LONGEST: usize = 1 << 20;
+const MAX_POOLED_SPANS: usize = 1 << 20;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Shelf(Arc<ArrayQueue<Vec<Span>>>);
+pub(crate) struct SpanPool(Arc<ArrayQueue<Vec<Span>>>);
 
-impl Default for Shelf {
+impl Default for SpanPool {
     fn default() -> Self {
-        Shelf(Arc::new(ArrayQueue::new(KEPT)))
+        SpanPool(Arc::new(ArrayQueue::new(MAX_POOLED_LISTS)))
     }
 }
 
-impl Shelf {
+impl SpanPool {
     /// An empty list with room for `capacity` entries.
     pub(crate) fn list(&self, capacity: usize) -> Spans {
         let mut list = self.0.pop().unwrap_or_default();
@@ -44,19 +44,19 @@ impl Shelf {
 
 #[cold]
 fn grow(list: &mut Vec<Span>, capacity: usize) -> Option<()> {
-    system::ask(Resource::Buffer, capacity * size_of::<Span>()).ok()?;
+    system::check_allowed(Resource::Buffer, capacity * size_of::<Span>()).ok()?;
     list.try_reserve(capacity).ok()
 }
 
 #[derive(Debug)]
 pub(crate) struct Spans {
     list: Vec<Span>,
-    shelf: Shelf,
+    shelf: SpanPool,
 }
 
 impl Spans {
     /// The same once more. `None`: the host has not that much memory.
-    pub(crate) fn again(&self) -> Option<Spans> {
+    pub(crate) fn try_clone(&self) -> Option<Spans> {
         let mut copy = self.shelf.list_of(self.list.len())?;
         copy.extend_from_slice(&self.list);
         Some(copy)
@@ -80,7 +80,7 @@ impl DerefMut for Spans {
 impl Drop for Spans {
     fn drop(&mut self) {
         let mut list = std::mem::take(&mut self.list);
-        if (1..=LONGEST).contains(&list.capacity()) {
+        if (1..=MAX_POOLED_SPANS).contains(&list.capacity()) {
             list.clear();
             // A full shelf is no loss.
             let _ = self.shelf.0.push(list);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_list_comes_back_with_its_room() {
-        let shelf = Shelf::default();
+        let shelf = SpanPool::default();
         let mut list = shelf.list(100);
         list.push(span((1, 2, 3)));
         let room = list.capacity();

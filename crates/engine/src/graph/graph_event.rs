@@ -9,25 +9,25 @@ use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 type StreamKey = u32;
 
 #[derive(Debug, Default)]
-pub(crate) struct Signal {
-    is_up: AtomicBool,
+pub(crate) struct GraphEvent {
+    is_set: AtomicBool,
     /// Streams whose front may be waiting, once per wait.
     watchers: Mutex<Vec<StreamKey>>,
 }
 
-impl Signal {
-    pub(crate) fn is_up(&self) -> bool {
-        self.is_up.load(Ordering::Acquire)
+impl GraphEvent {
+    pub(crate) fn is_set(&self) -> bool {
+        self.is_set.load(Ordering::Acquire)
     }
 
-    /// Goes up; the streams to list again.
-    pub(crate) fn raise(&self) -> Vec<StreamKey> {
-        self.is_up.store(true, Ordering::Release);
+    /// Sets the event. Returns the streams to mark ready.
+    pub(crate) fn set(&self) -> Vec<StreamKey> {
+        self.is_set.store(true, Ordering::Release);
         lock(&self.watchers).clone()
     }
 
-    pub(crate) fn lower(&self) {
-        self.is_up.store(false, Ordering::Release);
+    pub(crate) fn reset(&self) {
+        self.is_set.store(false, Ordering::Release);
     }
 
     /// A wait is about to be queued.

@@ -7,12 +7,12 @@ use crate::sync::{AtomicUsize, Ordering};
 
 #[repr(C)]
 #[derive(Default)]
-pub(crate) struct Record {
+pub(crate) struct AllocationRecord {
     start: AtomicUsize,
     size: AtomicUsize,
 }
 
-impl Record {
+impl AllocationRecord {
     /// Start and size. A record that changes meanwhile has none: a start and a size of two lives would be bounds
     /// that never were.
     #[inline]

@@ -9,24 +9,24 @@ use super::completion::Completion;
 use super::lane::Lane;
 use crate::sync::{Mutex, lock};
 
-pub(crate) struct Track<T, K> {
+pub(crate) struct SharedLane<T, K> {
     pub(crate) lane: Mutex<Lane<T, K>>,
     pub(crate) completion: Completion,
 }
 
-impl<T, K> Default for Track<T, K> {
+impl<T, K> Default for SharedLane<T, K> {
     fn default() -> Self {
-        Track { lane: Mutex::new(Lane::default()), completion: Completion::default() }
+        SharedLane { lane: Mutex::new(Lane::default()), completion: Completion::default() }
     }
 }
 
-impl<T, K: Copy + PartialEq> Track<T, K> {
+impl<T, K: Copy + PartialEq> SharedLane<T, K> {
     /// Publishes a finished task, lets go of the claim, and returns the watchers whose wait is over.
     pub(crate) fn finish(&self, sequence: u64) -> Vec<K> {
         self.completion.publish(sequence);
         let mut lane = lock(&self.lane);
         lane.release();
-        self.settle(&mut lane)
+        self.complete_dropped(&mut lane)
     }
 
     /// Registers a watcher for a task. `false` when the task is already finished.
@@ -43,11 +43,11 @@ impl<T, K: Copy + PartialEq> Track<T, K> {
     pub(crate) fn clear(&self) -> (Vec<T>, Vec<K>) {
         let mut lane = lock(&self.lane);
         let dropped = lane.clear();
-        (dropped, self.settle(&mut lane))
+        (dropped, self.complete_dropped(&mut lane))
     }
 
     /// Dropped tasks count as finished as soon as nothing runs in front of them.
-    fn settle(&self, lane: &mut Lane<T, K>) -> Vec<K> {
+    fn complete_dropped(&self, lane: &mut Lane<T, K>) -> Vec<K> {
         if !lane.is_claimed() && lane.dropped() > self.completion.done() {
             self.completion.publish(lane.dropped());
         }

@@ -1,11 +1,11 @@
 //! Executing: what each kind of task does when its turn has come.
 
 use super::job::{Job, weight};
-use super::{Driver, Outcome, SHARED};
-use crate::bytes::{self, Fault, Manner, Span};
+use super::{Executor, SHARED, TaskOutcome};
+use crate::bytes::{self, AccessFault, CachePolicy, Span};
 use crate::context::Context;
 use crate::error::{Error, Result, fail};
-use crate::graph::{Course, Node, Run};
+use crate::graph::{ConditionProgress, GraphRun, Node};
 use crate::host::{Delivery, HostCall, HostThread};
 use crate::machine::Machine;
 use crate::stream::{Stream, StreamKey, StreamPoint};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 impl Machine {
     /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.
-    pub(super) fn guarded(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(super) fn unless_stopped(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<()> {
         if self.is_stopped(stream) { Ok(()) } else { work() }
     }
 
@@ -23,23 +23,23 @@ impl Machine {
         stream.context().is_some_and(|context| self.contexts.slot(context).is_stopped())
     }
 
-    pub(super) fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Outcome {
+    pub(super) fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> TaskOutcome {
         let result = match task {
             Task::Host(call) => {
                 // Said before the call is on its way: it may be over before we are back.
                 stream.is_held.store(true, Ordering::Release);
-                let outcome = self.deliver(key, stream, sequence, *call);
-                if let Outcome::Finished(_) = outcome {
+                let outcome = self.dispatch_host_call(key, stream, sequence, *call);
+                if let TaskOutcome::Finished(_) = outcome {
                     stream.is_held.store(false, Ordering::Release);
                 }
                 return outcome;
             }
             Task::Record { event, generation } => {
-                self.stamp(event, generation);
+                self.mark_reached(event, generation);
                 Ok(())
             }
             Task::RecordShared { counters, record } => {
-                counters.reach(record);
+                counters.mark_reached(record);
                 Ok(())
             }
             Task::Wait { after, event } => {
@@ -47,18 +47,18 @@ impl Machine {
                 Ok(())
             }
             Task::Node { node, run } if run.is_cancelled.load(Ordering::Acquire) => {
-                node.give_up();
+                node.cancel();
                 Ok(())
             }
             Task::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
-            Task::Resumed(course) => return self.go_on(stream, sequence, course),
+            Task::Resumed(course) => return self.resume_condition(stream, sequence, course),
             Task::Join(run) => run.result(),
             Task::Update(update) => {
                 update.apply();
                 Ok(())
             }
-            Task::Lower(signal) => {
-                signal.lower();
+            Task::ResetGraphEvent(signal) => {
+                signal.reset();
                 Ok(())
             }
             Task::Await(vigil) => vigil.result(),
@@ -67,12 +67,12 @@ impl Machine {
                 Ok(())
             }
             Task::Release(leaving) => {
-                self.arrive(&leaving, StreamPoint { stream: key, sequence: sequence - 1 });
+                self.finish_release(&leaving, StreamPoint { stream: key, sequence: sequence - 1 });
                 Ok(())
             }
             Task::Annotation(_) | Task::CacheOperation => Ok(()),
-            Task::Doomed(doom) => match doom.run {
-                None => self.guarded(stream, || fail(doom.error)),
+            Task::Fail(doom) => match doom.run {
+                None => self.unless_stopped(stream, || fail(doom.error)),
                 Some(run) => {
                     self.fail_run(stream, &run, doom.error.of_task(doom.name, sequence));
                     Ok(())
@@ -80,10 +80,10 @@ impl Machine {
             },
             moving => {
                 let volume = stream.volume.load(Ordering::Relaxed);
-                self.guarded(stream, || self.move_bytes(moving, volume))
+                self.unless_stopped(stream, || self.move_bytes(moving, volume))
             }
         };
-        Outcome::Finished(result)
+        TaskOutcome::Finished(result)
     }
 
     /// Runs one step of a graph. A failure belongs to the run, not to the stream that carries it.
@@ -93,45 +93,45 @@ impl Machine {
         stream: &Stream,
         sequence: u64,
         node: &Arc<Node>,
-        run: &Arc<Run>,
-    ) -> Outcome {
+        run: &Arc<GraphRun>,
+    ) -> TaskOutcome {
         let outcome = match node.current() {
             // The content stays while the task runs: it may hold what the task reads.
             Ok(content) => match content.task() {
-                Ok(Task::Condition(condition)) => match Course::new(condition, node, run) {
-                    Ok(course) => return self.go_on(stream, sequence, Box::new(course)),
-                    Err(error) => Outcome::Finished(Err(error)),
+                Ok(Task::Condition(condition)) => match ConditionProgress::new(condition, node, run) {
+                    Ok(course) => return self.resume_condition(stream, sequence, Box::new(course)),
+                    Err(error) => TaskOutcome::Finished(Err(error)),
                 },
                 Ok(task) => self.execute(key, stream, sequence, task),
-                Err(error) => Outcome::Finished(Err(error)),
+                Err(error) => TaskOutcome::Finished(Err(error)),
             },
-            Err(error) => Outcome::Finished(Err(error)),
+            Err(error) => TaskOutcome::Finished(Err(error)),
         };
-        let Outcome::Finished(Err(error)) = outcome else { return outcome };
+        let TaskOutcome::Finished(Err(error)) = outcome else { return outcome };
         self.fail_run(stream, run, error.of_task(node.name(), sequence));
-        Outcome::Finished(Ok(()))
+        TaskOutcome::Finished(Ok(()))
     }
 
     /// Runs a conditional task, or some turns of it.
-    fn go_on(&self, stream: &Stream, sequence: u64, mut course: Box<Course>) -> Outcome {
-        match self.pursue(stream, &mut course) {
+    fn resume_condition(&self, stream: &Stream, sequence: u64, mut course: Box<ConditionProgress>) -> TaskOutcome {
+        match self.advance_condition(stream, &mut course) {
             Ok(true) => {}
-            Ok(false) => return Outcome::Again(Task::Resumed(course)),
+            Ok(false) => return TaskOutcome::Yielded(Task::Resumed(course)),
             Err(error) => self.fail_run(stream, &course.run, error.of_task(course.node.name(), sequence)),
         }
-        Outcome::Finished(Ok(()))
+        TaskOutcome::Finished(Ok(()))
     }
 
-    fn fail_run(&self, stream: &Stream, run: &Run, error: Error) {
+    fn fail_run(&self, stream: &Stream, run: &GraphRun, error: Error) {
         self.stop_context(stream, &error);
         run.fail(error);
     }
 
     /// `volume`: bytes that this is part of.
     pub(crate) fn move_bytes(&self, task: Task, volume: usize) -> Result<()> {
-        let alone = |span: Span| self.copy_span(span, Manner::of(span.len));
+        let alone = |span: Span| self.copy_span(span, CachePolicy::of(span.len));
         match task {
-            Task::Copy(span) => self.copy_span(span, Manner::of(volume)),
+            Task::Copy(span) => self.copy_span(span, CachePolicy::of(volume)),
             Task::Batch(batch) => self.copy_batch(*batch, volume),
             Task::Plane(plane) => self.copy_plane(*plane, volume),
             Task::Staged { buffer, target } => {
@@ -167,22 +167,22 @@ impl Machine {
             | Task::Condition(_)
             | Task::Resumed(_)
             | Task::Update(_)
-            | Task::Lower(_)
+            | Task::ResetGraphEvent(_)
             | Task::Host(_)
             | Task::Await(_)
             | Task::Change { .. }
             | Task::Release(_)
             | Task::Annotation(_)
-            | Task::Doomed(_) => unreachable!("execute handles tasks that move no bytes"),
+            | Task::Fail(_) => unreachable!("execute handles tasks that move no bytes"),
         }
     }
 
     /// Copies one range, with the help of other threads when it is large.
-    pub(crate) fn copy_span(&self, span: Span, manner: Manner) -> Result<()> {
+    pub(crate) fn copy_span(&self, span: Span, manner: CachePolicy) -> Result<()> {
         let copied = match &self.driver {
-            Driver::Threads(workers) if span.len >= SHARED => workers.share(self, Job::one(span, manner)),
-            Driver::Threads(_) => bytes::copy_as(span, manner),
-            Driver::Stepped(stepper) => stepper.copy(self, span, manner),
+            Executor::Threads(workers) if span.len >= SHARED => workers.share(self, Job::one(span, manner)),
+            Executor::Threads(_) => bytes::copy_as(span, manner),
+            Executor::Stepped(stepper) => stepper.copy(self, span, manner),
         };
         Ok(copied.map_err(task::inaccessible(span))?)
     }
@@ -193,13 +193,13 @@ impl Machine {
         let (Some(first), count) = (spans.first().copied(), spans.len()) else { return Ok(()) };
         let manner = self.manner(volume.max(*bytes), count, *bytes);
         let copied = match &self.driver {
-            Driver::Threads(workers) if weight(count, *bytes) >= SHARED => {
+            Executor::Threads(workers) if weight(count, *bytes) >= SHARED => {
                 workers.share(self, Job::many(batch.spans, manner))
             }
-            Driver::Threads(_) => bytes::copy_unordered(spans.as_slice(), 0..count, manner),
-            Driver::Stepped(stepper) => {
+            Executor::Threads(_) => bytes::copy_unordered(spans.as_slice(), 0..count, manner),
+            Executor::Stepped(stepper) => {
                 stepper.shuffle(spans);
-                bytes::copy_in_order(spans.as_slice(), 0..count).map_err(|_| Fault)
+                bytes::copy_in_order(spans.as_slice(), 0..count).map_err(|_| AccessFault)
             }
         };
         Ok(copied.map_err(task::inaccessible(first))?)
@@ -210,11 +210,11 @@ impl Machine {
         let bytes = plane.width * plane.height;
         let manner = self.manner(volume.max(bytes), plane.height, bytes);
         let copied = match &self.driver {
-            Driver::Threads(workers) if weight(plane.height, bytes) >= SHARED => {
+            Executor::Threads(workers) if weight(plane.height, bytes) >= SHARED => {
                 workers.share(self, Job::rows(plane, manner))
             }
-            Driver::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, manner),
-            Driver::Stepped(_) => {
+            Executor::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, manner),
+            Executor::Stepped(_) => {
                 // Without memory for the list the rows are copied as they come, which is an order too.
                 let Some(mut spans) = self.shelf.list_of(plane.height) else {
                     let copied = bytes::copy_unordered(&plane, 0..plane.height, manner);
@@ -237,25 +237,25 @@ impl Machine {
     }
 
     /// Hands a call to the thread that runs it.
-    fn deliver(&self, key: StreamKey, stream: &Stream, sequence: u64, call: HostCall) -> Outcome {
+    fn dispatch_host_call(&self, key: StreamKey, stream: &Stream, sequence: u64, call: HostCall) -> TaskOutcome {
         match call.delivery {
             Delivery::Subscriber { thread, holds_stream } => {
                 if !self.subscriptions.post(thread, call, (key, sequence), holds_stream) {
-                    return Outcome::Finished(fail(Error::NoCallbackThread));
+                    return TaskOutcome::Finished(fail(Error::NoCallbackThread));
                 }
-                if holds_stream { Outcome::Held } else { Outcome::Finished(Ok(())) }
+                if holds_stream { TaskOutcome::Held } else { TaskOutcome::Finished(Ok(())) }
             }
             Delivery::ContextThread => {
                 let Some(context) = stream.context() else {
-                    return Outcome::Finished(fail(Error::ContextGone));
+                    return TaskOutcome::Finished(fail(Error::ContextGone));
                 };
                 let context = self.contexts.slot(context);
                 if let Err(error) = self.start_host_thread(context) {
-                    return Outcome::Finished(Err(error));
+                    return TaskOutcome::Finished(Err(error));
                 }
                 let host = lock(&context.host);
                 let posted = host.as_ref().is_some_and(|thread| thread.post(call, key, sequence));
-                if posted { Outcome::Held } else { Outcome::Finished(fail(Error::ContextGone)) }
+                if posted { TaskOutcome::Held } else { TaskOutcome::Finished(fail(Error::ContextGone)) }
             }
         }
     }

@@ -11,7 +11,7 @@
 use crate::bytes::Span;
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::memory::{Memory, Place};
+use crate::memory::{Memory, MemoryKind};
 use crate::stream::{StreamKey, StreamPoint};
 use crate::task::{self, Task, Waited};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// A task of a stream, or everything up to it. Unique in the life of the machine: the numbers of a
 /// stream go on when its handle is used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Moment {
+pub struct StreamPosition {
     pub stream: u32,
     pub sequence: u64,
 }
@@ -41,7 +41,7 @@ pub struct Touch {
 /// A task that was just given its number.
 #[derive(Debug, Clone, Copy)]
 pub struct Submitted<'a> {
-    pub at: Moment,
+    pub at: StreamPosition,
     /// The device of its stream.
     pub device: u32,
     pub name: &'static str,
@@ -51,11 +51,11 @@ pub struct Submitted<'a> {
     /// Code of the program runs as this task.
     pub is_host_function: bool,
     /// What the stream waits for with this task.
-    pub after: Option<Moment>,
+    pub after: Option<StreamPosition>,
     /// The event that is recorded or waited for.
     pub event: Option<u32>,
     /// The stream waits for something whose origin is not known: anything may come before it.
-    pub waits_for_a_sign: bool,
+    pub is_external_wait: bool,
     /// The start of memory that this task gives back.
     pub releases: Option<usize>,
 }
@@ -70,11 +70,11 @@ pub enum Object {
 
 /// Something that works and that the program may want to know about.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Note {
+pub enum Advisory {
     /// The declared kind is not where the memory is; it was repaired.
-    Kind { declared: i32, source: Place, target: Place },
+    Kind { declared: i32, source: MemoryKind, target: MemoryKind },
     /// A call that the program may think asynchronous has waited.
-    Blocked { drained: u64, waited: Duration, source: Place, target: Place },
+    Blocked { drained: u64, waited: Duration, source: MemoryKind, target: MemoryKind },
     /// The declared capacity is more than there is, so that it cannot protect.
     Capacity { declared: usize, room: usize },
     /// Every entry of a batch declares exactly its size as the capacity.
@@ -95,7 +95,7 @@ pub struct Window {
 
 /// What becomes of an access that faulted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reaction {
+pub enum FaultAction {
     /// It is not the probe's.
     PassOn,
     /// It can be repeated now.
@@ -105,7 +105,7 @@ pub enum Reaction {
 }
 
 /// Receives facts.
-pub trait Probe: Send + Sync {
+pub trait Observer: Send + Sync {
     /// Whether it protects memory to see touches of the program. Then pinned memory is mapped twice, fresh device
     /// memory is made recognisable, and pools reuse only what looks like the same allocation used on.
     fn guards(&self) -> bool;
@@ -114,71 +114,71 @@ pub trait Probe: Send + Sync {
     /// The calling thread has entered a function of the interface.
     fn entered(&self, function: &'static str);
     /// The calling thread leaves the function that it entered last, with this code.
-    fn left(&self, code: i32);
+    fn exited(&self, code: i32);
     /// The function that the calling thread is in has failed.
-    fn refused(&self, function: &'static str, error: &Error);
+    fn call_failed(&self, function: &'static str, error: &Error);
     /// The program said that it is finished with the interface.
     fn finalized(&self, is_final: bool);
 
     fn submitted(&self, task: &Submitted<'_>);
     /// A graph is launched: its tasks go to these streams, which no program sees. `join` is the task that waits for
     /// their end on a stream of the program; without one the calling thread waits.
-    fn launched(&self, lanes: &[u32], join: Option<Moment>);
+    fn launched(&self, lanes: &[u32], join: Option<StreamPosition>);
     /// The task begins to run.
-    fn started(&self, at: Moment);
-    fn failed(&self, at: Moment, error: &Error);
-    fn finished(&self, at: Moment);
+    fn started(&self, at: StreamPosition);
+    fn failed(&self, at: StreamPosition, error: &Error);
+    fn finished(&self, at: StreamPosition);
     /// The calling thread runs code of the program as this task, until it says that it has left.
-    fn function_entered(&self, at: Moment);
-    fn function_left(&self, at: Moment);
+    fn function_entered(&self, at: StreamPosition);
+    fn function_left(&self, at: StreamPosition);
     /// Everything up to here that has not started was thrown away.
-    fn dropped(&self, at: Moment);
+    fn dropped(&self, at: StreamPosition);
     /// What a stream does from a task on comes after another moment. The task may be a wait for a sign: then
     /// this is who gives it.
-    fn ordered(&self, from: Moment, after: Moment);
+    fn ordered(&self, from: StreamPosition, after: StreamPosition);
     /// The program knows that a stream has come this far.
-    fn waited(&self, at: Moment);
+    fn waited(&self, at: StreamPosition);
 
     /// The calling thread touches memory now, ordered with no stream.
-    fn acting(&self, name: &'static str, touches: &[Touch]);
+    fn access_started(&self, name: &'static str, touches: &[Touch]);
     /// It has, or could not.
-    fn acted(&self, touches: &[Touch], is_done: bool);
+    fn access_finished(&self, touches: &[Touch], is_done: bool);
 
-    fn allocated(&self, place: Place, start: usize, size: usize);
+    fn allocated(&self, place: MemoryKind, start: usize, size: usize);
     /// Before the range can be used again.
-    fn freed(&self, place: Place, start: usize);
+    fn freed(&self, place: MemoryKind, start: usize);
     fn registered(&self, start: usize, size: usize);
     fn unregistered(&self, start: usize);
     fn created(&self, object: Object);
     /// The object is about to end. `by_force`: without waiting for what is pending.
     fn ending(&self, object: Object, by_force: bool);
     /// The memory of a device was taken away with its last context.
-    fn cleared(&self, device: u32);
+    fn device_cleared(&self, device: u32);
 
-    fn noted(&self, note: &Note);
+    fn advised(&self, note: &Advisory);
     /// Host memory that the probe may have protected was touched by the instruction at `code`. Called in
     /// a signal handler, on the thread that touched.
-    fn touched(&self, address: usize, is_write: bool, code: usize) -> Reaction;
+    fn touched(&self, address: usize, is_write: bool, code: usize) -> FaultAction;
     /// The one instruction that `Reaction::Step` asked for is over. Called in a signal handler.
     fn stepped(&self);
 }
 
-impl From<StreamPoint> for Moment {
-    fn from(point: StreamPoint) -> Moment {
-        Moment { stream: point.stream.index() as u32, sequence: point.sequence }
+impl From<StreamPoint> for StreamPosition {
+    fn from(point: StreamPoint) -> StreamPosition {
+        StreamPosition { stream: point.stream.index() as u32, sequence: point.sequence }
     }
 }
 
 impl Machine {
     /// The observer, if there is one.
     #[inline]
-    pub fn probe(&self) -> Option<&dyn Probe> {
+    pub fn probe(&self) -> Option<&dyn Observer> {
         self.probe.as_deref()
     }
 
     /// Whether the observer protects memory.
     pub(crate) fn is_guarded(&self) -> bool {
-        self.probe().is_some_and(Probe::guards)
+        self.probe().is_some_and(Observer::guards)
     }
 
     /// The task that a stream gets next. Another thread may come first: then an observer sees an order that is
@@ -189,17 +189,17 @@ impl Machine {
 
     /// Tells the probe about a task that is about to be queued.
     #[cold]
-    pub(crate) fn tell_submitted(&self, probe: &dyn Probe, at: Moment, device: u32, task: &Task) {
+    pub(crate) fn emit_submitted(&self, probe: &dyn Observer, at: StreamPosition, device: u32, task: &Task) {
         let (after, event) = match task {
-            Task::Wait { after: Waited::Point(point), event } => (Some(Moment::from(*point)), *event),
+            Task::Wait { after: Waited::Point(point), event } => (Some(StreamPosition::from(*point)), *event),
             Task::Wait { event, .. } => (None, *event),
-            Task::Await(vigil) => (vigil.after.map(Moment::from), None),
+            Task::Await(vigil) => (vigil.after.map(StreamPosition::from), None),
             Task::Record { event, .. } => (None, Some(*event)),
             _ => (None, None),
         };
         // Memory is about to be protected, and the program may have put a handler of its own above ours.
         if self.is_guarded() {
-            crate::fault::ensure_guarding();
+            crate::segv::ensure_guarding();
         }
         probe.submitted(&Submitted {
             at,
@@ -215,7 +215,7 @@ impl Machine {
             is_host_function: matches!(task, Task::Host(_)),
             after,
             event: event.map(|event| event.index() as u32),
-            waits_for_a_sign: match task {
+            is_external_wait: match task {
                 Task::Await(_) => true,
                 Task::Wait { after, .. } => !matches!(after, Waited::Point(_)),
                 Task::Node { node, .. } => node.vigil().is_some(),
@@ -230,31 +230,36 @@ impl Machine {
 
     /// Tells the probe what the calling thread is about to touch, does it, and tells that it is done. Memory
     /// that a fault rule has spoiled is not touched.
-    pub(crate) fn act(
+    pub(crate) fn with_access(
         &self,
         name: &'static str,
         task: impl FnOnce() -> Vec<Touch>,
         run: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let result = if self.is_attended() { self.act_attended(name, &task(), run) } else { run() };
-        self.look_again();
+        let result = if self.has_hooks() { self.with_access_observed(name, &task(), run) } else { run() };
+        self.poll_external_waits();
         result
     }
 
     #[cold]
-    fn act_attended(&self, name: &'static str, touches: &[Touch], run: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn with_access_observed(
+        &self,
+        name: &'static str,
+        touches: &[Touch],
+        run: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         self.check_touches(touches)?;
         let Some(probe) = self.probe() else { return run() };
-        probe.acting(name, touches);
+        probe.access_started(name, touches);
         let result = run();
-        probe.acted(touches, result.is_ok());
+        probe.access_finished(touches, result.is_ok());
         result
     }
 
     #[inline]
-    pub(crate) fn note(&self, note: impl FnOnce() -> Note) {
+    pub(crate) fn advise(&self, note: impl FnOnce() -> Advisory) {
         if let Some(probe) = self.probe() {
-            probe.noted(&note());
+            probe.advised(&note());
         }
     }
 }
@@ -266,7 +271,7 @@ impl Memory {
     }
 
     pub(crate) fn touch(&self, reach: usize, len: usize, mode: Mode) -> Touch {
-        Touch { address: self.visible(reach), len, mode }
+        Touch { address: self.program_address(reach), len, mode }
     }
 }
 
@@ -318,7 +323,7 @@ impl Task {
             | Task::Condition(_)
             | Task::Resumed(_)
             | Task::Update(_)
-            | Task::Lower(_)
+            | Task::ResetGraphEvent(_)
             | Task::Host(_)
             // Values order streams: that several write and read them at the same time is their purpose.
             | Task::WriteValue { .. }
@@ -326,7 +331,7 @@ impl Task {
             | Task::Change { .. }
             | Task::Release(_)
             | Task::CacheOperation
-            | Task::Doomed(_) => Vec::new(),
+            | Task::Fail(_) => Vec::new(),
         }
     }
 }

@@ -13,15 +13,15 @@
 //! caretaker thread notices that nothing was called for a while although work is ready, and runs it.
 
 use super::job::Job;
-use super::workers::Workers;
-use super::{Limit, Stop};
-use crate::bytes::{self, Fault, Manner, Span};
+use super::workers::WorkerPool;
+use super::{Limit, StopReason};
+use crate::bytes::{self, AccessFault, CachePolicy, Span};
 use crate::machine::Machine;
-use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
+use crate::stream::wait_queue::WaitQueue;
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock, thread_local};
-use crate::thread::Crew;
+use crate::thread::LazyThreads;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
@@ -83,21 +83,21 @@ thread_local! {
 
 /// While it lives, what this thread submits is not run by it at once. Whoever submits under a lock has one: a task
 /// may need any lock, also one whose holder waits for ours.
-pub(crate) struct Hold(());
+pub(crate) struct DeferGuard(());
 
-impl Hold {
-    pub(crate) fn new() -> Hold {
+impl DeferGuard {
+    pub(crate) fn new() -> DeferGuard {
         HOLDS.with(|holds| holds.set(holds.get() + 1));
-        Hold(())
+        DeferGuard(())
     }
 
     /// Whether this thread has one.
-    pub(super) fn is_held() -> bool {
+    pub(super) fn is_active() -> bool {
         HOLDS.with(Cell::get) > 0
     }
 }
 
-impl Drop for Hold {
+impl Drop for DeferGuard {
     fn drop(&mut self) {
         HOLDS.with(|holds| holds.set(holds.get() - 1));
     }
@@ -106,19 +106,19 @@ impl Drop for Hold {
 pub(crate) struct Stepper {
     schedule: Schedule,
     /// How long the program may do without us before the caretaker steps in.
-    patience: Duration,
+    progress_timeout: Duration,
     choices: Mutex<Choices>,
-    bell: Bell,
+    bell: WaitQueue,
     /// Where the caretaker sleeps. Waking it for every call would cost more than the call.
-    nap: Bell,
+    idle_wait: WaitQueue,
     /// Where it waits while there may be calls; rung at the end only.
-    rest: Bell,
-    helpers: Workers,
+    active_wait: WaitQueue,
+    helpers: WorkerPool,
     /// Counts everything that may let a waiting thread go on.
     changes: AtomicU64,
     /// Counts calls of the program that reach this driver.
     calls: AtomicU64,
-    caretaker: Crew,
+    progress_thread: LazyThreads,
     stop: AtomicBool,
 }
 
@@ -136,15 +136,15 @@ impl Stepper {
         };
         Stepper {
             schedule,
-            patience,
+            progress_timeout: patience,
             choices: Mutex::new(Choices { random: fastrand::Rng::with_seed(seed), ready: Vec::new() }),
-            bell: Bell::default(),
-            nap: Bell::default(),
-            rest: Bell::default(),
-            helpers: Workers::new(cores),
+            bell: WaitQueue::default(),
+            idle_wait: WaitQueue::default(),
+            active_wait: WaitQueue::default(),
+            helpers: WorkerPool::new(cores),
             changes: AtomicU64::new(0),
             calls: AtomicU64::new(0),
-            caretaker: Crew::default(),
+            progress_thread: LazyThreads::default(),
             stop: AtomicBool::new(false),
         }
     }
@@ -153,33 +153,33 @@ impl Stepper {
     pub(crate) fn announce(&self, key: StreamKey) {
         lock(&self.choices).ready.push(key);
         self.changed();
-        self.nap.ring();
+        self.idle_wait.wake_all();
     }
 
     /// Work that stays behind is the caretaker's from now on. Where none ever does there is no such thread: one that
     /// only sleeps makes each change of page protection dearer, because it could be running elsewhere.
-    pub(crate) fn entrust(self: &Arc<Self>, machine: &Machine) {
-        if self.caretaker.is_absent() && !lock(&self.choices).ready.is_empty() {
-            self.caretaker.call(1, |_| self.start_caretaker(machine));
+    pub(crate) fn hand_to_progress_thread(self: &Arc<Self>, machine: &Machine) {
+        if self.progress_thread.is_empty() && !lock(&self.choices).ready.is_empty() {
+            self.progress_thread.ensure_started(1, |_| self.start_caretaker(machine));
         }
     }
 
     /// Something happened that a waiting thread may have waited for.
     pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Release);
-        self.bell.ring();
+        self.bell.wake_all();
     }
 
     /// The machine goes away.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.changed();
-        self.nap.ring();
-        self.rest.ring();
+        self.idle_wait.wake_all();
+        self.active_wait.wake_all();
     }
 
     /// Copies one range on this thread, with helpers when it is very large.
-    pub(crate) fn copy(&self, machine: &Machine, span: Span, manner: Manner) -> Result<(), Fault> {
+    pub(crate) fn copy(&self, machine: &Machine, span: Span, manner: CachePolicy) -> Result<(), AccessFault> {
         if span.len < HELPED {
             return bytes::copy_as(span, manner);
         }
@@ -189,12 +189,12 @@ impl Stepper {
     pub(crate) fn after_submit(self: &Arc<Self>, machine: &Machine) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         match self.schedule {
-            _ if Hold::is_held() => {}
+            _ if DeferGuard::is_active() => {}
             Schedule::Early => while self.step_any(machine) {},
             Schedule::Random(_) => while self.coin() && self.step_any(machine) {},
             Schedule::Late | Schedule::Threads => {}
         }
-        self.entrust(machine);
+        self.hand_to_progress_thread(machine);
     }
 
     /// The program asks whether a stream has come to a point.
@@ -243,10 +243,10 @@ impl Stepper {
             };
             if !moved {
                 let changed = || self.changes.load(Ordering::Acquire) != seen;
-                let patience = Instant::now() + self.patience;
+                let patience = Instant::now() + self.progress_timeout;
                 let until = deadline.map_or(patience, |deadline| deadline.min(patience));
-                if !self.bell.sleep_until(Some(until), changed) {
-                    machine.look_again();
+                if !self.bell.wait_until(Some(until), changed) {
+                    machine.poll_external_waits();
                     // A host function that holds this stream may wait for another one.
                     self.step_any(machine);
                 }
@@ -283,8 +283,8 @@ impl Stepper {
             };
             let key = choices.ready.remove(index);
             drop(choices);
-            lock(&machine.streams.slot(key).track.lane).unlist();
-            if machine.run(key, Limit::ONE) == Stop::Limit {
+            lock(&machine.streams.slot(key).track.lane).clear_ready();
+            if machine.run(key, Limit::ONE) == StopReason::Limit {
                 return true;
             }
         }
@@ -296,13 +296,13 @@ impl Stepper {
         // Streams can wait for each other in a circle.
         for _ in 0..MAX_HOPS {
             match machine.run(stream, Limit::ONE) {
-                Stop::Limit => return true,
-                Stop::Blocked(Readiness::After(earlier)) => stream = earlier.stream,
+                StopReason::Limit => return true,
+                StopReason::Blocked(Readiness::After(earlier)) => stream = earlier.stream,
                 // A stream that is empty by now was finished by another thread: look again.
-                Stop::Empty if stream != point.stream => stream = point.stream,
+                StopReason::Empty if stream != point.stream => stream = point.stream,
                 // Any stream may be the one that gives the sign.
-                Stop::Blocked(Readiness::Unknown) => return self.step_any(machine),
-                Stop::Empty | Stop::Busy | Stop::Blocked(Readiness::Ready) => return false,
+                StopReason::Blocked(Readiness::Unknown) => return self.step_any(machine),
+                StopReason::Empty | StopReason::Busy | StopReason::Blocked(Readiness::Ready) => return false,
             }
         }
         false
@@ -319,10 +319,10 @@ impl Stepper {
                 // Asleep for good only after a while without calls, and up with the next one, even if its work is
                 // done by now: else every call would have to wake it.
                 if quiet >= LOOKS && !is_ready() {
-                    stepper.nap.sleep_until(None, || stopped() || seen() != before);
+                    stepper.idle_wait.wait_until(None, || stopped() || seen() != before);
                     (before, quiet) = (seen(), 0);
                 }
-                stepper.rest.sleep_until(Some(Instant::now() + stepper.patience / LOOKS), stopped);
+                stepper.active_wait.wait_until(Some(Instant::now() + stepper.progress_timeout / LOOKS), stopped);
                 if stopped() {
                     return;
                 }

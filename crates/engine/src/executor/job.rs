@@ -4,9 +4,9 @@
 //! itself, which they hold by reference count.
 
 use super::spans::Spans;
-use crate::bytes::{self, Fault, List, Manner, Span};
-use crate::shares::Shares;
+use crate::bytes::{self, AccessFault, CachePolicy, Span, SpanList};
 use crate::task::Plane;
+use crate::work_units::WorkUnits;
 use crossbeam_utils::Backoff;
 
 /// Bytes of one unit. A choice, not measured: meant to be small enough to balance two threads and
@@ -16,12 +16,12 @@ const UNIT: usize = 256 << 10;
 const ENTRY: usize = 512;
 
 pub(crate) struct Job {
-    work: Work,
-    manner: Manner,
-    shares: Shares,
+    work: JobWork,
+    manner: CachePolicy,
+    shares: WorkUnits,
 }
 
-enum Work {
+enum JobWork {
     One(Span),
     /// Entries of equal length, so many per unit.
     Many {
@@ -45,17 +45,17 @@ pub(crate) fn weight(entries: usize, bytes: usize) -> usize {
 }
 
 impl Job {
-    pub(crate) fn one(span: Span, manner: Manner) -> Job {
-        Job::new(Work::One(span), span.len.div_ceil(UNIT), manner)
+    pub(crate) fn one(span: Span, manner: CachePolicy) -> Job {
+        Job::new(JobWork::One(span), span.len.div_ceil(UNIT), manner)
     }
 
     /// A job of entries in any order. There is at least one.
-    pub(crate) fn many(mut spans: Spans, manner: Manner) -> Job {
+    pub(crate) fn many(mut spans: Spans, manner: CachePolicy) -> Job {
         let len = spans[0].len;
         if len <= 2 * UNIT && spans.iter().all(|span| span.len == len) {
             let per_unit = per_unit(len);
             let units = spans.len().div_ceil(per_unit);
-            return Job::new(Work::Many { spans, per_unit }, units, manner);
+            return Job::new(JobWork::Many { spans, per_unit }, units, manner);
         }
         cut(&mut spans);
         let mut ends = Vec::new();
@@ -71,61 +71,61 @@ impl Job {
             ends.push(spans.len());
         }
         let units = ends.len();
-        Job::new(Work::Mixed { spans, ends: ends.into_boxed_slice() }, units, manner)
+        Job::new(JobWork::Mixed { spans, ends: ends.into_boxed_slice() }, units, manner)
     }
 
-    pub(crate) fn rows(plane: Plane, manner: Manner) -> Job {
+    pub(crate) fn rows(plane: Plane, manner: CachePolicy) -> Job {
         let per_unit = per_unit(plane.width);
-        Job::new(Work::Rows { plane, per_unit }, plane.height.div_ceil(per_unit), manner)
+        Job::new(JobWork::Rows { plane, per_unit }, plane.height.div_ceil(per_unit), manner)
     }
 
-    fn new(work: Work, units: usize, manner: Manner) -> Job {
-        Job { work, manner, shares: Shares::new(units) }
+    fn new(work: JobWork, units: usize, manner: CachePolicy) -> Job {
+        Job { work, manner, shares: WorkUnits::new(units) }
     }
 
     /// Takes units until there are none left.
-    pub(crate) fn help(&self) {
-        while self.help_once() {}
+    pub(crate) fn run_units(&self) {
+        while self.run_unit() {}
     }
 
     /// Takes one unit. `false` when there are none left.
-    pub(crate) fn help_once(&self) -> bool {
+    pub(crate) fn run_unit(&self) -> bool {
         self.shares.take(|unit| self.run(unit).is_ok())
     }
 
     /// Helps, then waits for the other helpers.
-    pub(crate) fn complete(&self) -> Result<(), Fault> {
-        self.help();
+    pub(crate) fn run_to_completion(&self) -> Result<(), AccessFault> {
+        self.run_units();
         let backoff = Backoff::new();
-        while !self.shares.are_done() && !backoff.is_completed() {
+        while !self.shares.is_complete() && !backoff.is_completed() {
             backoff.snooze();
         }
         self.shares.wait();
-        if self.shares.have_failed() { Err(Fault) } else { Ok(()) }
+        if self.shares.has_failed() { Err(AccessFault) } else { Ok(()) }
     }
 
-    fn run(&self, unit: usize) -> Result<(), Fault> {
+    fn run(&self, unit: usize) -> Result<(), AccessFault> {
         let several = |count: usize, per_unit: usize| unit * per_unit..count.min((unit + 1) * per_unit);
         match &self.work {
-            Work::One(span) => {
+            JobWork::One(span) => {
                 let offset = unit * UNIT;
                 bytes::copy_as(part(*span, offset, UNIT.min(span.len - offset)), self.manner)
             }
-            Work::Many { spans, per_unit } => {
+            JobWork::Many { spans, per_unit } => {
                 bytes::copy_unordered(spans.as_slice(), several(spans.len(), *per_unit), self.manner)
             }
-            Work::Mixed { spans, ends } => {
+            JobWork::Mixed { spans, ends } => {
                 let start = unit.checked_sub(1).map_or(0, |before| ends[before]);
                 bytes::copy_unordered(spans.as_slice(), start..ends[unit], self.manner)
             }
-            Work::Rows { plane, per_unit } => {
+            JobWork::Rows { plane, per_unit } => {
                 bytes::copy_unordered(plane, several(plane.height, *per_unit), self.manner)
             }
         }
     }
 }
 
-impl List for Plane {
+impl SpanList for Plane {
     #[inline]
     fn span(&self, index: usize) -> Span {
         self.row(index)
@@ -156,7 +156,7 @@ fn part(span: Span, offset: usize, len: usize) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::spans::Shelf;
+    use crate::executor::spans::SpanPool;
 
     /// Every byte of every entry is moved exactly once, whatever the lengths.
     #[test]
@@ -165,7 +165,7 @@ mod tests {
             let total: usize = lens.iter().sum();
             let source: Vec<u8> = (0..total).map(|i| (i * 7 + i / 251) as u8).collect();
             let mut target = vec![0u8; total];
-            let mut spans = Shelf::default().list(0);
+            let mut spans = SpanPool::default().list(0);
             let mut at = 0;
             for len in lens {
                 spans.push(Span {
@@ -175,11 +175,11 @@ mod tests {
                 });
                 at += len;
             }
-            for manner in [Manner::Cached, Manner::Streaming] {
-                let mut list = Shelf::default().list(0);
+            for manner in [CachePolicy::Cached, CachePolicy::Streaming] {
+                let mut list = SpanPool::default().list(0);
                 list.extend_from_slice(&spans);
                 target.fill(0);
-                Job::many(list, manner).complete().unwrap();
+                Job::many(list, manner).run_to_completion().unwrap();
                 assert!(target == source);
             }
         }

@@ -7,34 +7,34 @@
 
 use crate::bytes;
 use crate::error::{Error, Result, fail};
-use crate::graph::Run;
+use crate::graph::GraphRun;
 use crate::machine::Machine;
 use crate::memory::shared::SharedCounters;
 use crate::notify::{Compare, Counter};
-use crate::stream::bell::Bell;
 use crate::stream::lane::Readiness;
+use crate::stream::wait_queue::WaitQueue;
 use crate::stream::{StreamKey, StreamPoint};
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock, rest};
-use crate::thread::Crew;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock, sleep_or_yield};
+use crate::thread::LazyThreads;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 /// How often the thread looks at first, and at last. A choice: a wake-up costs about as much as the
 /// first, and the last is small for somebody who has waited for long.
-const SHORTEST: Duration = Duration::from_micros(100);
-const LONGEST: Duration = Duration::from_millis(1);
+const MIN_POLL_INTERVAL: Duration = Duration::from_micros(100);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// What must come true.
 #[derive(Debug)]
-pub(crate) enum Sign {
+pub(crate) enum WaitCondition {
     /// A record of another process.
     Record(Arc<SharedCounters>, u64),
     /// A value in memory that the engine reaches at `reach`.
     Value { reach: usize, value: u64, condition: ValueCondition },
     /// Only the timeout ends it: a fault rule made a task slow.
-    Pause,
+    Delay,
     /// Nothing does: a fault rule made a task stand still. A step of a graph stands until its run is given up.
-    Never(Option<Arc<Run>>),
+    Never(Option<Arc<GraphRun>>),
     /// A notify, or a counting one.
     Notify { counter: Arc<Counter>, compare: Compare, clears: bool },
 }
@@ -65,8 +65,8 @@ impl ValueCondition {
 
 /// A wait of one stream for a sign. In a graph the same one serves every run.
 #[derive(Debug)]
-pub(crate) struct Vigil {
-    sign: Sign,
+pub(crate) struct ExternalWait {
+    sign: WaitCondition,
     /// The task that gives the sign, where the program has queued it before the wait.
     pub(crate) after: Option<StreamPoint>,
     /// How long the stream may stand here.
@@ -76,9 +76,9 @@ pub(crate) struct Vigil {
     is_watched: AtomicBool,
 }
 
-impl Vigil {
-    pub(crate) fn new(sign: Sign) -> Vigil {
-        Vigil {
+impl ExternalWait {
+    pub(crate) fn new(sign: WaitCondition) -> ExternalWait {
+        ExternalWait {
             sign,
             after: None,
             timeout: None,
@@ -88,38 +88,40 @@ impl Vigil {
         }
     }
 
-    pub(crate) fn after(self, after: Option<StreamPoint>) -> Vigil {
-        Vigil { after, ..self }
+    pub(crate) fn after(self, after: Option<StreamPoint>) -> ExternalWait {
+        ExternalWait { after, ..self }
     }
 
-    pub(crate) fn within(self, timeout: Option<Duration>) -> Vigil {
-        Vigil { timeout, ..self }
+    pub(crate) fn within(self, timeout: Option<Duration>) -> ExternalWait {
+        ExternalWait { timeout, ..self }
     }
 
     pub(crate) fn name(&self) -> &'static str {
         match self.sign {
-            Sign::Record(..) => "event wait",
-            Sign::Value { .. } => "value wait",
-            Sign::Notify { .. } => "notify wait",
-            Sign::Pause => "slow task",
-            Sign::Never(_) => "stuck task",
+            WaitCondition::Record(..) => "event wait",
+            WaitCondition::Value { .. } => "value wait",
+            WaitCondition::Notify { .. } => "notify wait",
+            WaitCondition::Delay => "slow task",
+            WaitCondition::Never(_) => "stuck task",
         }
     }
 
     /// Whether it waits for ever.
     pub(crate) fn is_stuck(&self) -> bool {
-        matches!(self.sign, Sign::Never(_))
+        matches!(self.sign, WaitCondition::Never(_))
     }
 
     /// The bytes that it looks at.
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
-        matches!(self.sign, Sign::Value { reach, .. } if reach < start + len && start < reach + size_of::<u64>())
+        matches!(self.sign, WaitCondition::Value { reach, .. } if reach < start + len && start < reach + size_of::<u64>())
     }
 
     /// What became of the wait.
     pub(crate) fn result(&self) -> Result<()> {
         match self.timeout {
-            Some(timeout) if self.is_expired.swap(false, Ordering::AcqRel) && !matches!(self.sign, Sign::Pause) => {
+            Some(timeout)
+                if self.is_expired.swap(false, Ordering::AcqRel) && !matches!(self.sign, WaitCondition::Delay) =>
+            {
                 fail(Error::WaitTimeout(self.name(), timeout.as_secs()))
             }
             _ => Ok(()),
@@ -127,9 +129,9 @@ impl Vigil {
     }
 
     /// Whether the stream may go on; takes the notify, which lets one stream pass for each record.
-    fn take(&self) -> bool {
+    fn try_pass(&self) -> bool {
         let met = match &self.sign {
-            Sign::Notify { counter, compare, clears } => {
+            WaitCondition::Notify { counter, compare, clears } => {
                 let next = |found| if *clears { 0 } else { found };
                 counter.update(|found| compare.holds(found).then(|| next(found)))
             }
@@ -150,14 +152,14 @@ impl Vigil {
     /// Whether it is worth while to list the stream. Changes nothing.
     fn is_met(&self) -> bool {
         match &self.sign {
-            Sign::Record(counters, record) => counters.has_reached(*record),
-            Sign::Value { reach, value, condition } => {
+            WaitCondition::Record(counters, record) => counters.has_reached(*record),
+            WaitCondition::Value { reach, value, condition } => {
                 // Memory that is gone will not change any more: the stream goes on.
                 bytes::read(*reach).map_or(true, |found| condition.holds(u64::from_le_bytes(found), *value))
             }
-            Sign::Notify { counter, compare, .. } => compare.holds(counter.value()),
-            Sign::Never(Some(run)) => run.is_cancelled.load(Ordering::Acquire),
-            Sign::Pause | Sign::Never(None) => false,
+            WaitCondition::Notify { counter, compare, .. } => compare.holds(counter.value()),
+            WaitCondition::Never(Some(run)) => run.is_cancelled.load(Ordering::Acquire),
+            WaitCondition::Delay | WaitCondition::Never(None) => false,
         }
     }
 
@@ -166,7 +168,7 @@ impl Vigil {
     }
 
     /// The run that stood here is given up: the next one's time begins anew.
-    pub(crate) fn give_up(&self) {
+    pub(crate) fn rearm(&self) {
         *lock(&self.deadline) = None;
         self.is_expired.store(false, Ordering::Release);
     }
@@ -180,37 +182,37 @@ impl Vigil {
 }
 
 #[derive(Default)]
-pub(crate) struct Outside {
+pub(crate) struct ExternalWaits {
     shared: Arc<Shared>,
-    crew: Crew,
+    crew: LazyThreads,
 }
 
 #[derive(Default)]
 struct Shared {
     /// Streams that stand at a wait. A wait that was dropped is not there any more.
-    waits: Mutex<Vec<(StreamKey, Weak<Vigil>)>>,
+    waits: Mutex<Vec<(StreamKey, Weak<ExternalWait>)>>,
     /// How many there are; may lag behind.
     count: AtomicUsize,
-    bell: Bell,
+    bell: WaitQueue,
     stop: AtomicBool,
 }
 
 impl Machine {
     /// Whether a stream may pass a wait. If not, it is listed when that changes.
-    pub(crate) fn attend(&self, stream: StreamKey, vigil: &Arc<Vigil>) -> Readiness<StreamKey> {
-        if vigil.take() || self.is_stopped(self.streams.slot(stream)) {
+    pub(crate) fn check_external_wait(&self, stream: StreamKey, vigil: &Arc<ExternalWait>) -> Readiness<StreamKey> {
+        if vigil.try_pass() || self.is_stopped(self.streams.slot(stream)) {
             return Readiness::Ready;
         }
         vigil.begin();
         self.outside.watch(self, stream, vigil);
-        if vigil.take() { Readiness::Ready } else { Readiness::Unknown }
+        if vigil.try_pass() { Readiness::Ready } else { Readiness::Unknown }
     }
 
     /// Memory or a notify was changed, which a stream may wait for.
     #[inline]
-    pub(crate) fn look_again(&self) {
+    pub(crate) fn poll_external_waits(&self) {
         if self.outside.shared.count.load(Ordering::Relaxed) != 0 {
-            self.outside.shared.look(self);
+            self.outside.shared.poll(self);
         }
     }
 }
@@ -218,23 +220,28 @@ impl Machine {
 impl Machine {
     /// Waits on this thread for a record of another process; `false` when `deadline` came first. That process may wait for work
     /// of ours, which under a schedule runs when somebody waits, and this is such a wait.
-    pub(crate) fn wait_outside(&self, counters: &SharedCounters, record: u64, deadline: Option<Instant>) -> bool {
+    pub(crate) fn wait_for_foreign_record(
+        &self,
+        counters: &SharedCounters,
+        record: u64,
+        deadline: Option<Instant>,
+    ) -> bool {
         while !counters.has_reached(record) {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return false;
             }
             if !self.step() {
-                self.look_again();
-                rest(SHORTEST);
+                self.poll_external_waits();
+                sleep_or_yield(MIN_POLL_INTERVAL);
             }
         }
         true
     }
 }
 
-impl Outside {
+impl ExternalWaits {
     /// Lists a stream when its wait may be over.
-    fn watch(&self, machine: &Machine, stream: StreamKey, vigil: &Arc<Vigil>) {
+    fn watch(&self, machine: &Machine, stream: StreamKey, vigil: &Arc<ExternalWait>) {
         if vigil.is_watched.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -243,25 +250,25 @@ impl Outside {
             waits.push((stream, Arc::downgrade(vigil)));
             self.shared.count.store(waits.len(), Ordering::Relaxed);
         }
-        self.shared.bell.ring();
-        self.crew.call(1, |_| {
+        self.shared.bell.wake_all();
+        self.crew.ensure_started(1, |_| {
             let (shared, weak) = (Arc::clone(&self.shared), machine.weak());
             let run = move || {
-                let mut pause = SHORTEST;
+                let mut pause = MIN_POLL_INTERVAL;
                 loop {
                     let is_idle = || lock(&shared.waits).is_empty();
                     if is_idle() {
-                        pause = SHORTEST;
+                        pause = MIN_POLL_INTERVAL;
                     }
-                    shared.bell.sleep_until(None, || shared.stop.load(Ordering::Acquire) || !is_idle());
+                    shared.bell.wait_until(None, || shared.stop.load(Ordering::Acquire) || !is_idle());
                     if shared.stop.load(Ordering::Acquire) {
                         return;
                     }
                     let Some(machine) = weak.upgrade() else { return };
-                    let found = shared.look(&machine);
+                    let found = shared.poll(&machine);
                     drop(machine);
-                    pause = if found { SHORTEST } else { LONGEST.min(2 * pause) };
-                    rest(pause);
+                    pause = if found { MIN_POLL_INTERVAL } else { MAX_POLL_INTERVAL.min(2 * pause) };
+                    sleep_or_yield(pause);
                 }
             };
             crate::thread::start("softacl-outside".to_owned(), run)
@@ -270,15 +277,15 @@ impl Outside {
 
     /// Whether streams stand at waits and no thread looks after them: who waits for them must.
     #[inline]
-    pub(crate) fn is_unattended(&self) -> bool {
-        self.shared.count.load(Ordering::Relaxed) != 0 && self.crew.is_absent()
+    pub(crate) fn lacks_poller(&self) -> bool {
+        self.shared.count.load(Ordering::Relaxed) != 0 && self.crew.is_empty()
     }
 }
 
 impl Shared {
     /// Lists the streams whose waits may be over. `false`: there was none.
     #[cold]
-    fn look(&self, machine: &Machine) -> bool {
+    fn poll(&self, machine: &Machine) -> bool {
         let mut over = Vec::new();
         {
             let mut waits = lock(&self.waits);
@@ -293,15 +300,15 @@ impl Shared {
             });
             self.count.store(waits.len(), Ordering::Relaxed);
         }
-        over.iter().for_each(|stream| machine.list(*stream));
+        over.iter().for_each(|stream| machine.mark_stream_ready(*stream));
         !over.is_empty()
     }
 }
 
-impl Drop for Outside {
+impl Drop for ExternalWaits {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        self.shared.bell.ring();
+        self.shared.bell.wake_all();
     }
 }
 
@@ -322,24 +329,25 @@ mod tests {
     fn a_notify_lets_one_wait_pass() {
         let counter = Arc::new(Counter::default());
         let wait = || {
-            let sign = Sign::Notify { counter: Arc::clone(&counter), compare: Compare::Equal(1), clears: true };
-            Vigil::new(sign)
+            let sign =
+                WaitCondition::Notify { counter: Arc::clone(&counter), compare: Compare::Equal(1), clears: true };
+            ExternalWait::new(sign)
         };
         let (first, second) = (wait(), wait());
-        assert!(!first.take());
+        assert!(!first.try_pass());
         counter.update(|_| Some(1));
         assert!(first.is_met() && second.is_met());
-        assert!(second.take() && !first.take());
+        assert!(second.try_pass() && !first.try_pass());
     }
 
     #[test]
     fn a_wait_with_a_timeout_passes_and_says_so_once() {
         let counter = Arc::new(Counter::default());
-        let sign = Sign::Notify { counter, compare: Compare::Equal(1), clears: true };
-        let vigil = Vigil::new(sign).within(Some(Duration::ZERO));
-        assert!(!vigil.take(), "its time has not begun");
+        let sign = WaitCondition::Notify { counter, compare: Compare::Equal(1), clears: true };
+        let vigil = ExternalWait::new(sign).within(Some(Duration::ZERO));
+        assert!(!vigil.try_pass(), "its time has not begun");
         vigil.begin();
-        assert!(vigil.take());
+        assert!(vigil.try_pass());
         assert_eq!(vigil.result().unwrap_err().code(), 107019);
         assert!(vigil.result().is_ok());
     }

@@ -6,25 +6,25 @@
 
 pub(crate) mod budget;
 mod execute;
+pub(crate) mod external_waits;
 mod job;
-pub(crate) mod outside;
 mod spans;
 mod stepper;
 mod submit;
 mod workers;
 
-pub use outside::ValueCondition;
-pub(crate) use spans::{Shelf, Spans};
+pub use external_waits::ValueCondition;
+pub(crate) use spans::{SpanPool, Spans};
 pub use stepper::Schedule;
-pub(crate) use stepper::{Hold, Stepper};
-pub(crate) use workers::Workers;
+pub(crate) use stepper::{DeferGuard, Stepper};
+pub(crate) use workers::WorkerPool;
 
-use crate::bytes::{self, Fault, Manner, Span};
+use crate::bytes::{self, AccessFault, CachePolicy, Span};
 use crate::error::{Error, Result};
-use crate::fault;
-use crate::graph::Run;
+use crate::graph::GraphRun;
 use crate::machine::Machine;
-use crate::stream::lane::{Lane, Readiness, Rest};
+use crate::segv;
+use crate::stream::lane::{Lane, NotStarted, Readiness};
 use crate::stream::{Stream, StreamKey, StreamPoint};
 use crate::sync::{MutexGuard, Ordering, lock};
 use crate::task::{self, Task, Waited};
@@ -35,8 +35,8 @@ use std::time::Instant;
 
 type LaneGuard<'a> = MutexGuard<'a, Lane<Task, StreamKey>>;
 
-pub(crate) enum Driver {
-    Threads(Workers),
+pub(crate) enum Executor {
+    Threads(WorkerPool),
     Stepped(Arc<Stepper>),
 }
 
@@ -76,7 +76,7 @@ impl Limit {
 
 /// Why `run` stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum StopReason {
     /// As far as the limit asked.
     Limit,
     Empty,
@@ -86,54 +86,54 @@ pub(crate) enum Stop {
 }
 
 /// What became of a task.
-enum Outcome {
+enum TaskOutcome {
     Finished(Result<()>),
     /// A host function has it and finishes it.
     Held,
     /// This is left of it, for later.
-    Again(Task),
+    Yielded(Task),
 }
 
 impl Machine {
     /// Tells the driver that a stream has work it was not told of.
-    pub(super) fn announce(&self, key: StreamKey) {
+    pub(super) fn enqueue_ready(&self, key: StreamKey) {
         match &self.driver {
-            Driver::Threads(workers) => workers.announce(self, key),
-            Driver::Stepped(stepper) => stepper.announce(key),
+            Executor::Threads(workers) => workers.announce(self, key),
+            Executor::Stepped(stepper) => stepper.announce(key),
         }
     }
 
     /// Lists a stream whose front may have become ready.
-    pub(crate) fn list(&self, key: StreamKey) {
-        let news = lock(&self.streams.slot(key).track.lane).list();
+    pub(crate) fn mark_stream_ready(&self, key: StreamKey) {
+        let news = lock(&self.streams.slot(key).track.lane).mark_ready();
         if news {
-            self.announce(key);
-            if let Driver::Stepped(stepper) = &self.driver {
-                stepper.entrust(self);
+            self.enqueue_ready(key);
+            if let Executor::Stepped(stepper) = &self.driver {
+                stepper.hand_to_progress_thread(self);
             }
         }
     }
 
     /// Runs tasks of one stream, in order, on this thread.
-    pub(crate) fn run(&self, key: StreamKey, limit: Limit) -> Stop {
+    pub(crate) fn run(&self, key: StreamKey, limit: Limit) -> StopReason {
         let stop = self.advance(key, limit);
-        if stop == Stop::Limit {
-            self.list(key);
+        if stop == StopReason::Limit {
+            self.mark_stream_ready(key);
         }
         stop
     }
 
     /// The same; at the limit the caller sees to it that the stream is listed.
-    fn advance(&self, key: StreamKey, limit: Limit) -> Stop {
+    fn advance(&self, key: StreamKey, limit: Limit) -> StopReason {
         let stream = self.streams.slot(key);
         let (mut left, mut claims) = (limit.tasks, limit.claims);
         loop {
             let mut lane = lock(&stream.track.lane);
             let (first, mut sequence) = match lane.claim(|task| self.readiness(key, task)) {
                 Ok(claimed) => claimed,
-                Err(Rest::Empty) => return Stop::Empty,
-                Err(Rest::Claimed) => return Stop::Busy,
-                Err(Rest::Blocked(blocked)) => {
+                Err(NotStarted::Empty) => return StopReason::Empty,
+                Err(NotStarted::Claimed) => return StopReason::Busy,
+                Err(NotStarted::Blocked(blocked)) => {
                     if let Readiness::After(point) = blocked
                         && lane.watches(point)
                     {
@@ -142,7 +142,7 @@ impl Machine {
                             continue;
                         }
                     }
-                    return Stop::Blocked(blocked);
+                    return StopReason::Blocked(blocked);
                 }
             };
             left -= 1;
@@ -174,20 +174,20 @@ impl Machine {
                 drop(lane);
                 let name = first.name();
                 match self.execute(key, stream, sequence, first) {
-                    Outcome::Held => return Stop::Busy,
-                    Outcome::Again(rest) => {
+                    TaskOutcome::Held => return StopReason::Busy,
+                    TaskOutcome::Yielded(rest) => {
                         if lock(&stream.track.lane).give_back(rest, sequence).is_none() {
                             left += 1;
                             continue;
                         }
                     }
-                    Outcome::Finished(Ok(())) => {}
-                    Outcome::Finished(Err(error)) => self.note_failure(key, sequence, name, *error),
+                    TaskOutcome::Finished(Ok(())) => {}
+                    TaskOutcome::Finished(Err(error)) => self.record_failure(key, sequence, name, *error),
                 }
             }
             self.finish(key, sequence);
             if sequence >= limit.until || left == 0 || claims == 0 {
-                return Stop::Limit;
+                return StopReason::Limit;
             }
         }
     }
@@ -223,20 +223,20 @@ impl Machine {
     }
 
     /// A task that will not run. A run of a graph that it stood for is given up, and still finishes.
-    fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<Run>> {
+    fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<GraphRun>> {
         match task {
             Task::Wait { after, event } => self.wait_is_over(key, &after, event),
             Task::Join(run) => {
                 run.is_cancelled.store(true, Ordering::Release);
                 return Some(run);
             }
-            Task::Node { node, .. } => node.give_up(),
+            Task::Node { node, .. } => node.cancel(),
             // Other processes wait for it, too.
-            Task::RecordShared { counters, record } => counters.reach(record),
+            Task::RecordShared { counters, record } => counters.mark_reached(record),
             Task::Release(leaving) => {
                 // What still runs in front of it may use the memory.
                 let newest = self.streams.slot(key).newest();
-                self.arrive(&leaving, StreamPoint { stream: key, sequence: newest });
+                self.finish_release(&leaving, StreamPoint { stream: key, sequence: newest });
             }
             _ => {}
         }
@@ -245,9 +245,9 @@ impl Machine {
 
     fn copy_one(&self, key: StreamKey, sequence: u64, span: Span) {
         let stream = self.streams.slot(key);
-        let manner = Manner::of(stream.volume.load(Ordering::Relaxed));
-        if let Err(error) = self.guarded(stream, || self.copy_span(span, manner)) {
-            self.note_failure(key, sequence, "copy", *error);
+        let manner = CachePolicy::of(stream.volume.load(Ordering::Relaxed));
+        if let Err(error) = self.unless_stopped(stream, || self.copy_span(span, manner)) {
+            self.record_failure(key, sequence, "copy", *error);
         }
     }
 
@@ -258,8 +258,8 @@ impl Machine {
         let bytes = group.iter().map(|span| span.len).sum();
         let manner = self.manner(stream.volume.load(Ordering::Relaxed), group.len(), bytes);
         let is_shared = weight(group.len(), bytes) >= SHARED;
-        if let Driver::Threads(workers) = &self.driver
-            && (is_shared || manner == Manner::Streaming)
+        if let Executor::Threads(workers) = &self.driver
+            && (is_shared || manner == CachePolicy::Streaming)
             && !self.is_stopped(stream)
         {
             // Without memory for the list they are copied in order.
@@ -287,15 +287,15 @@ impl Machine {
         let mut next = 0;
         while next < group.len() && !self.is_stopped(stream) {
             let Err(failed) = bytes::copy_in_order(group, next..group.len()) else { return };
-            let error = task::inaccessible(group[failed])(Fault);
-            self.note_failure(key, first + failed as u64, "copy", error);
+            let error = task::inaccessible(group[failed])(AccessFault);
+            self.record_failure(key, first + failed as u64, "copy", error);
             next = failed + 1;
         }
     }
 
     /// How to copy entries that are part of so much work. Short ones always go through the cache.
-    pub(super) fn manner(&self, volume: usize, entries: usize, bytes: usize) -> Manner {
-        if bytes / entries < STREAMED { Manner::Cached } else { Manner::of(volume) }
+    pub(super) fn manner(&self, volume: usize, entries: usize, bytes: usize) -> CachePolicy {
+        if bytes / entries < STREAMED { CachePolicy::Cached } else { CachePolicy::of(volume) }
     }
 
     /// Publishes a finished task and lets go of the claim.
@@ -304,10 +304,10 @@ impl Machine {
             probe.finished(StreamPoint { stream: key, sequence }.into());
         }
         for watcher in self.streams.slot(key).track.finish(sequence) {
-            self.list(watcher);
+            self.mark_stream_ready(watcher);
         }
-        self.look_again();
-        if let Driver::Stepped(stepper) = &self.driver {
+        self.poll_external_waits();
+        if let Executor::Stepped(stepper) = &self.driver {
             stepper.changed();
         }
     }
@@ -316,49 +316,49 @@ impl Machine {
     pub(crate) fn finish_held(&self, key: StreamKey, sequence: u64) {
         self.streams.slot(key).is_held.store(false, Ordering::Release);
         self.finish(key, sequence);
-        self.list(key);
+        self.mark_stream_ready(key);
     }
 
     /// Drops what has not started. The running task, if any, still finishes; so do tasks of the runs
     /// that are returned.
-    pub(crate) fn drop_pending(&self, key: StreamKey, stream: &Stream) -> Vec<Arc<Run>> {
+    pub(crate) fn drop_pending(&self, key: StreamKey, stream: &Stream) -> Vec<Arc<GraphRun>> {
         let (dropped, watchers) = stream.track.clear();
         if let Some(probe) = self.probe() {
             probe.dropped(StreamPoint { stream: key, sequence: stream.newest() }.into());
         }
         let runs = dropped.into_iter().filter_map(|task| self.discard(key, task)).collect();
         for watcher in watchers {
-            self.list(watcher);
+            self.mark_stream_ready(watcher);
         }
-        self.subscriptions.withdraw(self, key);
+        self.subscriptions.cancel(self, key);
         runs
     }
 
     /// Waits until a stream has come to a point; `false` when `deadline` came first.
     pub(crate) fn wait(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
-        let reached = self.come_to(point, deadline);
-        self.tell_waited(point, reached)
+        let reached = self.wait_unobserved(point, deadline);
+        self.emit_waited(point, reached)
     }
 
     /// The same; the program does not learn of it, or `tell_waited` is next.
-    pub(crate) fn come_to(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
+    pub(crate) fn wait_unobserved(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let stream = self.streams.slot(point.stream);
         let reached = stream.track.completion.done() >= point.sequence || {
-            let _hearing = self.hearing();
+            let _hearing = self.fault_guard();
             match &self.driver {
-                Driver::Threads(workers) => workers.wait(self, point, deadline),
-                Driver::Stepped(stepper) => stepper.wait(self, point, deadline),
+                Executor::Threads(workers) => workers.wait(self, point, deadline),
+                Executor::Stepped(stepper) => stepper.wait(self, point, deadline),
             }
         };
         if reached {
-            budget::renew();
+            budget::refill();
         }
         reached
     }
 
     /// Work for several threads will be there in a moment: a sleeping worker gets up meanwhile.
-    pub(crate) fn rouse(&self) {
-        if let Driver::Threads(workers) = &self.driver {
+    pub(crate) fn wake_worker_early(&self) {
+        if let Executor::Threads(workers) = &self.driver {
             workers.rouse(self);
         }
     }
@@ -367,22 +367,22 @@ impl Machine {
     pub(crate) fn reached(&self, point: StreamPoint) -> bool {
         let completion = &self.streams.slot(point.stream).track.completion;
         match &self.driver {
-            Driver::Stepped(stepper) => {
-                let _hearing = self.hearing();
+            Executor::Stepped(stepper) => {
+                let _hearing = self.fault_guard();
                 stepper.poll(self, point);
             }
-            Driver::Threads(workers) if completion.done() < point.sequence => {
-                let _hearing = self.hearing();
+            Executor::Threads(workers) if completion.done() < point.sequence => {
+                let _hearing = self.fault_guard();
                 workers.poll(self, point);
             }
-            Driver::Threads(_) => {}
+            Executor::Threads(_) => {}
         }
         let reached = completion.done() >= point.sequence;
-        self.tell_waited(point, reached)
+        self.emit_waited(point, reached)
     }
 
     /// Passes on what the program is about to learn.
-    pub(crate) fn tell_waited(&self, point: StreamPoint, reached: bool) -> bool {
+    pub(crate) fn emit_waited(&self, point: StreamPoint, reached: bool) -> bool {
         if let (Some(probe), true) = (self.probe(), reached) {
             probe.waited(point.into());
         }
@@ -393,12 +393,12 @@ impl Machine {
     fn readiness(&self, key: StreamKey, task: &Task) -> Readiness<StreamKey> {
         let after = match task {
             Task::Wait { after, .. } => after,
-            Task::Await(vigil) => return self.attend(key, vigil),
+            Task::Await(vigil) => return self.check_external_wait(key, vigil),
             Task::Node { node, run } if !run.is_cancelled.load(Ordering::Acquire) => {
-                return node.vigil().map_or(Readiness::Ready, |vigil| self.attend(key, &vigil));
+                return node.vigil().map_or(Readiness::Ready, |vigil| self.check_external_wait(key, &vigil));
             }
             Task::Resumed(course) if !course.run.is_cancelled.load(Ordering::Acquire) => {
-                return self.attend(key, &course.pause);
+                return self.check_external_wait(key, &course.pause);
             }
             Task::Join(run) => match run.end.get() {
                 Some(end) => &Waited::Point(*end),
@@ -408,9 +408,9 @@ impl Machine {
         };
         let point = match after {
             Waited::Point(point) => *point,
-            Waited::Signal(signal) if signal.is_up() => return Readiness::Ready,
+            Waited::Signal(signal) if signal.is_set() => return Readiness::Ready,
             Waited::Signal(_) => return Readiness::Unknown,
-            Waited::Outside(vigil) => return self.attend(key, vigil),
+            Waited::Outside(vigil) => return self.check_external_wait(key, vigil),
             Waited::Next(cell) => match cell.get() {
                 Some(point) => *point,
                 None => return Readiness::Unknown,
@@ -426,36 +426,36 @@ impl Machine {
     /// Runs one ready task when a schedule is in charge. `false` when there is none, or worker threads are.
     pub(crate) fn step(&self) -> bool {
         match &self.driver {
-            Driver::Threads(_) => false,
-            Driver::Stepped(stepper) => {
-                let _hearing = self.hearing();
+            Executor::Threads(_) => false,
+            Executor::Stepped(stepper) => {
+                let _hearing = self.fault_guard();
                 stepper.step_any(self)
             }
         }
     }
 
     pub(crate) fn step_after_submit(&self) {
-        let _hearing = self.hearing();
+        let _hearing = self.fault_guard();
         match &self.driver {
-            Driver::Threads(workers) => workers.after_hold(self),
-            Driver::Stepped(stepper) => stepper.after_submit(self),
+            Executor::Threads(workers) => workers.run_deferred(self),
+            Executor::Stepped(stepper) => stepper.after_submit(self),
         }
     }
 
     /// For a thread of the program that may execute tasks: registered memory is the program's own and
     /// can be gone when its turn comes.
-    fn hearing(&self) -> Option<fault::Hearing> {
-        self.memory.registered.was_used().then(fault::listen)
+    fn fault_guard(&self) -> Option<segv::FaultGuard> {
+        self.memory.registered.was_used().then(segv::enter)
     }
 
     /// Notes the failure of a task with the stream, and with the context where that stops it.
-    pub(super) fn note_failure(&self, key: StreamKey, sequence: u64, name: &str, error: Error) {
+    pub(super) fn record_failure(&self, key: StreamKey, sequence: u64, name: &str, error: Error) {
         let stream = self.streams.slot(key);
         let error = error.of_task(name, sequence);
         if let Some(probe) = self.probe() {
             probe.failed(StreamPoint { stream: key, sequence }.into(), &error);
         }
-        self.note_exception(StreamPoint { stream: key, sequence }, error.code());
+        self.record_exception(StreamPoint { stream: key, sequence }, error.code());
         self.stop_context(stream, &error);
         stream.fail(error);
     }
@@ -466,7 +466,7 @@ impl Machine {
             let context = self.contexts.slot(context);
             if context.stops_on_failure() {
                 // For good: a stopped context is rare, and short ways do not ask for it.
-                self.oddities.fetch_add(1, Ordering::SeqCst);
+                self.slow_path_reasons.fetch_add(1, Ordering::SeqCst);
                 context.stop(error);
             }
         }
