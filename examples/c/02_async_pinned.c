@@ -1,13 +1,13 @@
 /*
- * Two streams, pinned memory, one wait for each: the shape of every upload/download pipeline.
+ * Two streams, pinned memory and one wait per stream: the basic upload/download pipeline.
  *
- * Copies are really asynchronous only between device memory and pinned memory (aclrtMallocHost).
- * With ordinary memory the same call first waits for the whole stream and then copies.
+ * Copies are asynchronous only between device memory and pinned memory (aclrtMallocHost). With
+ * pageable memory the same call first waits for the whole stream and then copies.
  *
- * What goes wrong without the waits: `down` is read while the copy into it is still queued, and the
- * program sees old bytes; or `up` is refilled while the copy out of it is still queued, and the
- * device gets the bytes of the next round. Whether anybody notices is luck. Remove the line marked
- * (1) and run with SOFTACL_SCHEDULE=late: it fails every time. With `early` it never does.
+ * Without the waits, the program may read `down` while the copy into it is still queued, and get old
+ * bytes. It may also refill `up` while the copy from it is still queued; the device then gets the
+ * bytes of the next round. Both may go unnoticed. Remove the line marked (1) and run with
+ * SOFTACL_SCHEDULE=late: the program fails every time. With `early` it never fails.
  */
 #include "common.h"
 
@@ -31,8 +31,8 @@ int main(void)
     }
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        /* Within a stream the second copy starts after the first; the streams know nothing of
-         * each other. Success means "queued" here, not "done". */
+        /* Within a stream the second copy starts after the first. The two streams are not ordered
+         * with each other. Success means that the copy is queued, not that it is done. */
         for (int s = 0; s < STREAMS; s++) {
             fill_pattern(up[s], SIZE, round * STREAMS + (unsigned)s);
             CHECK(aclrtMemcpyAsync(device[s], SIZE, up[s], SIZE, ACL_MEMCPY_HOST_TO_DEVICE,
@@ -40,16 +40,16 @@ int main(void)
             CHECK(aclrtMemcpyAsync(down[s], SIZE, device[s], SIZE, ACL_MEMCPY_DEVICE_TO_HOST,
                                    stream[s]));
         }
-        /* From here until the waits return, up[] and down[] belong to the device. */
+        /* Until the waits return, the host must not touch up[] and down[]. */
         for (int s = 0; s < STREAMS; s++) {
-            CHECK(aclrtSynchronizeStream(stream[s])); /* (1) reports errors of queued copies too */
+            CHECK(aclrtSynchronizeStream(stream[s])); /* (1) also returns errors of queued copies */
             VERIFY(has_pattern(down[s], SIZE, round * STREAMS + (unsigned)s));
         }
     }
-    printf("02_async_pinned: %d rounds on %d streams, all bytes right\n", ROUNDS, STREAMS);
+    printf("02_async_pinned: %d rounds on %d streams, all bytes correct\n", ROUNDS, STREAMS);
 
     for (int s = 0; s < STREAMS; s++) {
-        CHECK(aclrtFreeHost(down[s])); /* freeing waits for nothing: only after the last wait */
+        CHECK(aclrtFreeHost(down[s])); /* does not wait: free only after the last wait */
         CHECK(aclrtFreeHost(up[s]));
         CHECK(aclrtFree(device[s]));
         CHECK(aclrtDestroyStream(stream[s]));

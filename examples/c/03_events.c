@@ -1,13 +1,13 @@
 /*
- * A producer stream and a consumer stream, ordered by events; and the time between two events.
+ * A producer stream and a consumer stream that are ordered by events, and the time between two events.
  *
  * The producer uploads blocks into one device buffer, the consumer downloads them. `filled` makes
  * the consumer wait for the producer, `drained` makes the producer wait for the consumer before it
- * overwrites the buffer. The host queues everything without waiting and looks at the end.
+ * overwrites the buffer. The host queues everything without waiting and checks the result at the end.
  *
- * Ex events (aclrtCreateEventExWithFlag) may be recorded again and again, and waiting for one that
- * was never recorded passes at once. ACL_EVENT_SYNC makes an event fit for waiting streams,
- * ACL_EVENT_TIME_LINE gives it a time.
+ * Ex events (aclrtCreateEventExWithFlag) may be recorded repeatedly, and a wait for an event that was
+ * never recorded returns at once. Streams can wait for events with ACL_EVENT_SYNC. Events with
+ * ACL_EVENT_TIME_LINE have a time stamp.
  */
 #include "common.h"
 
@@ -39,28 +39,28 @@ int main(void)
     for (unsigned b = 0; b < BLOCKS; b++) {
         uint8_t *from = in + (size_t)b * SIZE, *to = out + (size_t)b * SIZE;
         fill_pattern(from, SIZE, b);
-        CHECK(aclrtStreamWaitEvent(producer, drained)); /* first time: never recorded, passes */
+        CHECK(aclrtStreamWaitEvent(producer, drained)); /* passes in the first round */
         CHECK(aclrtMemcpyAsync(device, SIZE, from, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, producer));
         CHECK(aclrtRecordEvent(filled, producer));
 
-        CHECK(aclrtStreamWaitEvent(consumer, filled)); /* the record of this round, no later one */
+        CHECK(aclrtStreamWaitEvent(consumer, filled)); /* waits for the record of this round */
         CHECK(aclrtMemcpyAsync(to, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, consumer));
         CHECK(aclrtRecordEvent(drained, consumer));
     }
     CHECK(aclrtRecordEvent(end, consumer));
 
-    CHECK(aclrtSynchronizeEvent(end)); /* the consumer is done, hence the producer too */
+    CHECK(aclrtSynchronizeEvent(end)); /* the consumer is done, and so is the producer */
     for (unsigned b = 0; b < BLOCKS; b++) {
         VERIFY(has_pattern(out + (size_t)b * SIZE, SIZE, b));
     }
     CHECK(aclrtEventElapsedTime(&ms, begin, end));
     VERIFY(ms >= 0);
 
-    /* Careful: here 1 means complete; in the older aclrtQueryEvent it is 0. */
+    /* Here 1 means complete; in the older aclrtQueryEvent it is 0. */
     aclrtEventRecordedStatus status = ACL_EVENT_RECORDED_STATUS_NOT_READY;
     CHECK(aclrtQueryEventStatus(end, &status));
     VERIFY(status == ACL_EVENT_RECORDED_STATUS_COMPLETE);
-    printf("03_events: %d blocks through one buffer in %.3f ms\n", BLOCKS, ms);
+    printf("03_events: %d blocks copied through one buffer in %.3f ms\n", BLOCKS, ms);
 
     CHECK(aclrtFreeHost(out));
     CHECK(aclrtFreeHost(in));

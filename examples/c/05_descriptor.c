@@ -1,12 +1,12 @@
 /*
- * Copies by descriptor: the device looks up source, destination and length when the copy runs.
+ * Copies with a descriptor: the device reads source, destination and size when the copy runs.
  *
- * The second half rewrites a descriptor while a copy that uses it is already queued, held back by a
- * host function. The copy does what the new content says: that is how a decision made late (which
- * block to evict, which one to reload) reaches work that was queued early.
+ * The second half rewrites a descriptor while a copy that uses it is queued behind a blocking host
+ * function. The copy uses the new contents. This way a late decision, such as which block to evict or
+ * to reload, applies to work that was queued early.
  *
- * Descriptors exist on 910B, 910C, 950 and 310B; other chips answer 207000. Copies by descriptor
- * stay within one device, and NULL does not stand for the default stream here.
+ * The 910B, 910C, 950 and 310B have descriptors; on other chips the calls return 207000. Source and
+ * destination are on one device, and NULL is not the default stream here.
  */
 #include <pthread.h>
 
@@ -19,7 +19,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int open_gate;
 
-/* A host function: the stream goes on when it returns. */
+/* A host function. The stream continues when it returns. */
 static void wait_for_gate(void *unused)
 {
     (void)unused;
@@ -30,7 +30,7 @@ static void wait_for_gate(void *unused)
     pthread_mutex_unlock(&lock);
 }
 
-static void look_at(const void *device, uint8_t *host)
+static void download(const void *device, uint8_t *host)
 {
     CHECK(aclrtMemcpy(host, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
 }
@@ -45,7 +45,7 @@ int main(void)
     CHECK(aclInit(NULL));
     CHECK(aclrtSetDevice(0));
     if (aclrtGetMemcpyDescSize(INNER, &size) == ACL_ERROR_RT_FEATURE_NOT_SUPPORT) {
-        printf("05_descriptor: %s has no copies by descriptor\n", aclrtGetSocName());
+        printf("05_descriptor: %s has no copy descriptors\n", aclrtGetSocName());
         CHECK(aclrtResetDevice(0));
         CHECK(aclFinalize());
         return 0;
@@ -60,27 +60,27 @@ int main(void)
     CHECK(aclrtMemset(first, SIZE, 0, SIZE));
     CHECK(aclrtMemset(second, SIZE, 0, SIZE));
 
-    /* Plain use. Mind the order: source before destination, unlike in aclrtMemcpy. */
+    /* Simple use. Unlike in aclrtMemcpy, the source comes before the destination. */
     CHECK(aclrtSetMemcpyDesc(desc, INNER, source, first, SIZE, NULL));
     CHECK(aclrtMemcpyAsyncWithDesc(desc, INNER, stream));
     CHECK(aclrtSynchronizeStream(stream));
-    look_at(first, host);
+    download(first, host);
     VERIFY(has_pattern(host, SIZE, 1));
 
-    /* Queue the same descriptor again, then change it before the stream gets there. */
+    /* Queue the descriptor again and change it before the copy runs. */
     CHECK(aclrtMemset(first, SIZE, 0, SIZE));
     CHECK(aclrtLaunchHostFunc(stream, wait_for_gate, NULL));
     CHECK(aclrtMemcpyAsyncWithDesc(desc, INNER, stream));
-    CHECK(aclrtSetMemcpyDesc(desc, INNER, source, second, SIZE, NULL)); /* it blocks until done */
+    CHECK(aclrtSetMemcpyDesc(desc, INNER, source, second, SIZE, NULL)); /* blocks until done */
     pthread_mutex_lock(&lock);
     open_gate = 1;
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&lock);
     CHECK(aclrtSynchronizeStream(stream));
 
-    look_at(first, host);
-    VERIFY(host[0] == 0 && host[SIZE - 1] == 0); /* the old destination was left alone */
-    look_at(second, host);
+    download(first, host);
+    VERIFY(host[0] == 0 && host[SIZE - 1] == 0); /* the old destination is unchanged */
+    download(second, host);
     VERIFY(has_pattern(host, SIZE, 1));
     printf("05_descriptor: %zu-byte descriptor, rewritten while its copy was queued\n", size);
 

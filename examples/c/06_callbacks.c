@@ -1,13 +1,13 @@
 /*
- * Host code as part of a stream, in both forms.
+ * Two ways to run host code in a stream.
  *
- *   aclrtLaunchHostFunc   a thread of the runtime calls the function. Nothing to set up.
- *   aclrtLaunchCallback   a thread of yours calls it: the thread is subscribed for the stream and
- *                         sits in aclrtProcessReport. Useful when the code must run in a thread
- *                         of your own, for example one that belongs to an interpreter.
+ *   aclrtLaunchHostFunc   A thread of the runtime calls the function. It needs no setup.
+ *   aclrtLaunchCallback   A thread of the program calls the function. The thread is subscribed to
+ *                         the stream and waits in aclrtProcessReport. Use it if the code must run
+ *                         in a specific thread, for example one that belongs to an interpreter.
  *
- * A stream takes one form or the other; mixing them gives 107011. Inside such a function never wait
- * for the stream it runs in: that would wait for itself.
+ * A stream accepts one kind or the other; mixing them returns 107011. The function must not wait for
+ * the stream that it runs in: it would wait for itself.
  */
 #include <pthread.h>
 
@@ -15,28 +15,28 @@
 
 #define SIZE 4096
 
-struct note { /* what a callback leaves behind; read after the stream was waited for */
+struct result { /* written by a callback; valid after a wait for the stream */
     const uint8_t *data;
-    int right; /* the copy queued before the callback was complete when it ran */
+    int correct; /* the copy queued before the callback had finished */
     pthread_t thread;
 };
 
-static int stop; /* guarded by __atomic built-ins */
+static int stop; /* accessed with __atomic built-ins */
 
-static void look(void *argument)
+static void inspect(void *argument)
 {
-    struct note *note = argument;
-    note->right = has_pattern(note->data, SIZE, 1);
-    note->thread = pthread_self();
+    struct result *result = argument;
+    result->correct = has_pattern(result->data, SIZE, 1);
+    result->thread = pthread_self();
 }
 
-/* Serves callbacks until told to stop. It calls no function that needs a device of its own. */
+/* Serves callbacks until `stop` is set. It calls no function that needs a current device. */
 static void *serve(void *unused)
 {
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
         aclError code = aclrtProcessReport(50); /* milliseconds */
         if (code != ACL_SUCCESS && code != ACL_ERROR_RT_REPORT_TIMEOUT &&
-            code != ACL_ERROR_RT_THREAD_SUBSCRIBE) { /* the last: not subscribed yet, or any more */
+            code != ACL_ERROR_RT_THREAD_SUBSCRIBE) { /* the last: not subscribed (yet) */
             fprintf(stderr, "aclrtProcessReport returned %d\n", code);
             exit(1);
         }
@@ -50,7 +50,7 @@ int main(void)
     uint8_t *up, *down;
     aclrtStream stream, reported;
     pthread_t server;
-    struct note by_runtime = {0}, by_server = {0};
+    struct result by_runtime = {0}, by_server = {0};
 
     CHECK(aclInit(NULL));
     CHECK(aclrtSetDevice(0));
@@ -63,25 +63,25 @@ int main(void)
     fill_pattern(up, SIZE, 1);
     memset(down, 0, SIZE);
 
-    /* Form 1. The function runs after the copies before it and before anything after it. */
+    /* Host function: runs after the copies queued before it and before the tasks queued after it. */
     CHECK(aclrtMemcpyAsync(device, SIZE, up, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     CHECK(aclrtMemcpyAsync(down, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
-    CHECK(aclrtLaunchHostFunc(stream, look, &by_runtime));
+    CHECK(aclrtLaunchHostFunc(stream, inspect, &by_runtime));
     CHECK(aclrtSynchronizeStream(stream));
-    VERIFY(by_runtime.right && !pthread_equal(by_runtime.thread, pthread_self()));
+    VERIFY(by_runtime.correct && !pthread_equal(by_runtime.thread, pthread_self()));
 
-    /* Form 2. BLOCK holds the stream until the function has returned. */
+    /* Callback: BLOCK blocks the stream until the function returns. */
     VERIFY(pthread_create(&server, NULL, serve, NULL) == 0);
     CHECK(aclrtSubscribeReport((uint64_t)server, reported));
     memset(down, 0, SIZE);
     CHECK(aclrtMemcpyAsync(down, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, reported));
-    CHECK(aclrtLaunchCallback(look, &by_server, ACL_CALLBACK_BLOCK, reported));
+    CHECK(aclrtLaunchCallback(inspect, &by_server, ACL_CALLBACK_BLOCK, reported));
     CHECK(aclrtSynchronizeStream(reported));
-    VERIFY(by_server.right && pthread_equal(by_server.thread, server));
+    VERIFY(by_server.correct && pthread_equal(by_server.thread, server));
     CHECK(aclrtUnSubscribeReport((uint64_t)server, reported));
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     VERIFY(pthread_join(server, NULL) == 0);
-    printf("06_callbacks: one call from a thread of the runtime, one from our own\n");
+    printf("06_callbacks: one call from a thread of the runtime, one from a thread of the program\n");
 
     CHECK(aclrtFreeHost(down));
     CHECK(aclrtFreeHost(up));

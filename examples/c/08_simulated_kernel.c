@@ -1,19 +1,19 @@
 /*
- * A host function that plays the part of a kernel.
+ * A host function that stands for a kernel.
  *
- * softacl has no AI cores. To test code around a kernel (what is uploaded, in which order, what is
- * downloaded) launch a host function where the kernel would be launched: it runs in stream order,
- * and softaclHostView gives it an address through which the host may touch device memory.
+ * softacl has no AI cores. To test the code around a kernel (what is uploaded and downloaded, and in
+ * which order), launch a host function where the kernel would be launched. It runs in stream order,
+ * and softaclHostView returns an address through which the host may access device memory.
  *
- * This is the one example that needs softacl. In your program keep the launch behind one function,
- * as launch_scale() here, and put the real kernel there when you build for a card.
+ * This is the only example that needs softacl. In your program, put the launch into one function,
+ * like launch_scale() here, and launch the real kernel there when you build for a card.
  */
 #include "common.h"
 #include "softacl/softacl.h"
 
 #define COUNT 10000
 
-struct scale { /* lives until the task has run, like the arguments of any queued work */
+struct scale { /* must stay valid until the task has run, like the arguments of any queued work */
     void *device;
     size_t count;
     float factor;
@@ -26,7 +26,7 @@ static void scale_kernel(void *argument)
     void *view = NULL;
     task->code = softaclHostView(task->device, task->count * sizeof(float), &view);
     if (task->code != ACL_SUCCESS) {
-        return; /* a kernel cannot return an error either; the launcher looks at the code later */
+        return; /* like a kernel, it cannot return an error; the launcher checks the code later */
     }
     for (size_t i = 0; i < task->count; i++) {
         ((float *)view)[i] *= task->factor;
@@ -69,15 +69,15 @@ int main(void)
         VERIFY(down[i] == (float)i * (i < COUNT / 2 ? 8 : 2));
     }
 
-    /* A view is bounded by the allocation, like everything else. */
+    /* A view must be within the allocation. */
     void *view = NULL;
     VERIFY(softaclHostView(device, size + 1, &view) == ACL_ERROR_RT_PARAM_INVALID);
-    printf("08_simulated_kernel: %d floats through two kernels on softacl %s\n", COUNT,
+    printf("08_simulated_kernel: %d floats processed by two kernels on softacl %s\n", COUNT,
            softaclVersion());
 
     CHECK(aclrtFreeHost(down));
     CHECK(aclrtFreeHost(up));
-    CHECK(aclrtFree(device)); /* the view ends here */
+    CHECK(aclrtFree(device)); /* invalidates the view */
     CHECK(aclrtDestroyStream(stream));
     CHECK(aclrtResetDevice(0));
     CHECK(aclFinalize());

@@ -1,5 +1,5 @@
 /*
- * Shared by the examples: stop on the first failing call and say why.
+ * Helpers of the examples: exit at the first failing call and print why it failed.
  */
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H
@@ -12,19 +12,19 @@
 
 #include "acl/acl.h"
 
-/* Runs an acl call; prints its code and the runtime's message and ends the program if it fails. */
+/* Makes an acl call. If it fails, prints its code and the runtime's message, and exits. */
 #define CHECK(call)                                                                                \
     do {                                                                                           \
         aclError check_code = (call);                                                              \
         if (check_code != ACL_SUCCESS) {                                                           \
-            const char *check_text = aclGetRecentErrMsg(); /* of this thread; reading clears it */ \
+            const char *check_text = aclGetRecentErrMsg(); /* per thread; reading clears it */ \
             fprintf(stderr, "%s:%d: %s returned %d\n%s\n", __FILE__, __LINE__, #call, check_code,  \
                     check_text != NULL ? check_text : "(no message)");                             \
             exit(1);                                                                               \
         }                                                                                          \
     } while (0)
 
-/* Ends the program if something that must be true is not. */
+/* Exits if a condition does not hold. */
 #define VERIFY(condition)                                                                          \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -33,7 +33,7 @@
         }                                                                                          \
     } while (0)
 
-/* A byte that depends on its position and on a seed, so that misplaced data is noticed. */
+/* Returns a byte that depends on its position and a seed, so that misplaced data is detected. */
 static inline uint8_t pattern_byte(size_t i, unsigned seed)
 {
     return (uint8_t)(i * 31 + (i >> 8) * 7 + seed * 101 + 1);

@@ -1,7 +1,7 @@
-"""Bytes to the device and back, in the ways pyACL programs do it.
+"""Copies bytes to the device and back, blocking and asynchronously.
 
-Blocking copies from a bytes object and into one, and asynchronous copies through pinned memory. A
-blocking call is done when it returns; an asynchronous one when its stream was waited for.
+The blocking copies use bytes objects, the asynchronous ones pinned memory. A blocking copy is done
+when the call returns; an asynchronous one is done after a wait for its stream.
 """
 
 import sys
@@ -18,7 +18,7 @@ SIZE = 100_000
 
 
 def check(name: str, ret: int) -> None:
-    """Ends the program when a call has failed."""
+    """Exits with an error message if a call failed."""
     if ret != ACL_SUCCESS:
         sys.exit(f"{name} failed with {ret}: {acl.get_recent_err_msg()}")
 
@@ -35,7 +35,7 @@ def main() -> None:
     pinned, ret = acl.rt.malloc_host(SIZE)
     check("malloc_host", ret)
 
-    # Blocking: pointers are plain integers, and a bytes object lends its own. Keep it alive.
+    # Blocking: pointers are plain integers. bytes_to_ptr does not keep the bytes object alive.
     data = bytes(i * 7 % 251 for i in range(SIZE))
     ret = acl.rt.memcpy(first, SIZE, acl.util.bytes_to_ptr(data), SIZE, ACL_MEMCPY_HOST_TO_DEVICE)
     check("memcpy to the device", ret)
@@ -43,18 +43,18 @@ def main() -> None:
     ret = acl.rt.memcpy(acl.util.bytes_to_ptr(result), SIZE, first, SIZE, ACL_MEMCPY_DEVICE_TO_HOST)
     check("memcpy from the device", ret)
     if result != data:
-        sys.exit("the blocking copies came back wrong")
+        sys.exit("the blocking copies returned the wrong bytes")
 
-    # Asynchronous: both calls return at once, the stream keeps them in order.
+    # Asynchronous: both calls return at once, and the stream keeps the copies in order.
     ret = acl.rt.memcpy_async(second, SIZE, first, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream)
     check("memcpy_async within the device", ret)
     ret = acl.rt.memcpy_async(pinned, SIZE, second, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream)
     check("memcpy_async from the device", ret)
     check("synchronize_stream", acl.rt.synchronize_stream(stream))
     if acl.util.ptr_to_bytes(pinned, SIZE) != data:
-        sys.exit("the asynchronous copies came back wrong")
+        sys.exit("the asynchronous copies returned the wrong bytes")
 
-    print(f"01_copy: {SIZE} bytes to {acl.get_soc_name()} and back, blocking and asynchronous")
+    print(f"01_copy: {SIZE} bytes copied to {acl.get_soc_name()} and back, blocking and asynchronously")
     check("free_host", acl.rt.free_host(pinned))
     check("free", acl.rt.free(second))
     check("free", acl.rt.free(first))

@@ -1,8 +1,8 @@
-"""Copies by descriptor: the device looks up source, destination and length when the copy runs.
+"""Copies with a descriptor: the device reads source, destination and size when the copy runs.
 
-A descriptor is device memory. A copy that uses it can be queued early, and what it shall copy
-decided late. Mind three things: the source comes before the destination, the configuration is 0
-and not None, and the default stream 0 cannot be used.
+A descriptor is in device memory, so a copy can be queued early and its operands decided late. In
+set_memcpy_desc the source comes before the destination, and the configuration is 0, not None. The
+default stream 0 is not accepted.
 """
 
 import sys
@@ -20,20 +20,20 @@ SIZE = 4096
 
 
 def check(name: str, ret: int) -> None:
-    """Ends the program when a call has failed."""
+    """Exits with an error message if a call failed."""
     if ret != ACL_SUCCESS:
         sys.exit(f"{name} failed with {ret}: {acl.get_recent_err_msg()}")
 
 
 def malloc(size: int) -> int:
-    """Device memory."""
+    """Allocates device memory."""
     ptr, ret = acl.rt.malloc(size, ACL_MEM_MALLOC_HUGE_FIRST)
     check("malloc", ret)
     return ptr
 
 
-def look_at(ptr: int) -> bytes:
-    """What is in device memory."""
+def download(ptr: int) -> bytes:
+    """Returns the contents of device memory."""
     data = bytes(SIZE)
     check("memcpy", acl.rt.memcpy(acl.util.bytes_to_ptr(data), SIZE, ptr, SIZE, ACL_MEMCPY_DEVICE_TO_HOST))
     return data
@@ -44,7 +44,7 @@ def main() -> None:
     check("set_device", acl.rt.set_device(0))
     desc_size, ret = acl.rt.get_memcpy_desc_size(ACL_MEMCPY_INNER_DEVICE_TO_DEVICE)
     if ret == ACL_ERROR_RT_FEATURE_NOT_SUPPORT:
-        print(f"03_descriptor: {acl.get_soc_name()} has no copies by descriptor")
+        print(f"03_descriptor: {acl.get_soc_name()} has no copy descriptors")
         return
     check("get_memcpy_desc_size", ret)
     stream, ret = acl.rt.create_stream()
@@ -56,19 +56,19 @@ def main() -> None:
     for ptr in (first, second):
         check("memset", acl.rt.memset(ptr, SIZE, 0, SIZE))
 
-    # The same descriptor, launched twice with another content in between.
+    # Two copies with one descriptor, which is rewritten in between.
     for target in (first, second):
         same, ret = acl.rt.set_memcpy_desc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, source, target, SIZE, 0)
         check("set_memcpy_desc", ret)
         if same != desc:
-            sys.exit("the descriptor did not come back")
+            sys.exit("set_memcpy_desc returned another descriptor")
         ret = acl.rt.memcpy_async_with_desc(desc, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, stream)
         check("memcpy_async_with_desc", ret)
-        check("synchronize_stream", acl.rt.synchronize_stream(stream))  # before it is rewritten
-        if look_at(target) != data:
-            sys.exit("a copy by descriptor is wrong")
+        check("synchronize_stream", acl.rt.synchronize_stream(stream))  # before the descriptor is rewritten
+        if download(target) != data:
+            sys.exit("a copy with a descriptor returned the wrong bytes")
 
-    print(f"03_descriptor: {SIZE} bytes, twice, by one descriptor of {desc_size} bytes")
+    print(f"03_descriptor: {SIZE} bytes copied twice with one descriptor of {desc_size} bytes")
     for ptr in (second, first, source, desc):
         check("free", acl.rt.free(ptr))
     check("destroy_stream", acl.rt.destroy_stream(stream))

@@ -1,8 +1,8 @@
-"""Python functions as part of a stream.
+"""Runs Python functions in a stream.
 
-A thread of ours sits in process_report and runs the functions that were put into the stream with
-launch_callback. A blocking one holds the stream until it has returned, so that copies after it can
-use what it did: here it changes the bytes between two copies.
+A thread of the program waits in process_report and runs the functions that launch_callback queues
+in the stream. A blocking callback blocks the stream until it returns, so later copies can use its
+results. Here the callback changes the bytes between two copies.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ SIZE = 1000
 
 
 def check(name: str, ret: int) -> None:
-    """Ends the program when a call has failed."""
+    """Exits with an error message if a call failed."""
     if ret != ACL_SUCCESS:
         sys.exit(f"{name} failed with {ret}: {acl.get_recent_err_msg()}")
 
@@ -42,7 +42,7 @@ def main() -> None:
     subscribed, stop = threading.Event(), threading.Event()
 
     def serve(arguments: list[int]) -> None:
-        check("set_context", acl.rt.set_context(arguments[0]))  # a new thread has none
+        check("set_context", acl.rt.set_context(arguments[0]))  # a new thread has no context
         subscribed.wait()
         while not stop.is_set():
             acl.rt.process_report(50)  # milliseconds; a callback runs inside this call
@@ -58,7 +58,7 @@ def main() -> None:
     check("subscribe_report", acl.rt.subscribe_report(server, stream))
     subscribed.set()
 
-    # 1 goes to the device and comes back as it was; the callback makes it 2, and so on.
+    # Each round copies the bytes to the device and back, then the callback doubles them.
     for _ in range(3):
         check("memcpy_async", acl.rt.memcpy_async(device, SIZE, host, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream))
         check("memcpy_async", acl.rt.memcpy_async(host, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream))
@@ -70,7 +70,7 @@ def main() -> None:
     check("unsubscribe_report", acl.rt.unsubscribe_report(server, stream))
     stop.set()
     check("stop_thread", acl.util.stop_thread(server))
-    print(f"05_callbacks: {len(threads)} Python functions between copies of one stream")
+    print(f"05_callbacks: {len(threads)} Python callbacks ran between the copies of one stream")
     check("destroy_stream", acl.rt.destroy_stream(stream))
     check("reset_device", acl.rt.reset_device(0))
     check("finalize", acl.finalize())

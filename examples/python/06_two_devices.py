@@ -1,7 +1,8 @@
-"""Two devices: copies between them, and a context for each.
+"""Copies between two devices, with a context for each.
 
-Peer access has a direction, so it is enabled on both. A stream belongs to the device that was
-current when it was created, and work is queued with that device current; set_context switches.
+Peer access has a direction, so it is enabled on both devices. A stream belongs to the device that
+was current when it was created. Work must be queued while that device is current; set_context
+changes the current device.
 """
 
 import sys
@@ -19,7 +20,7 @@ SIZE = 100_000
 
 
 def check(name: str, ret: int) -> None:
-    """Ends the program when a call has failed."""
+    """Exits with an error message if a call failed."""
     if ret != ACL_SUCCESS:
         sys.exit(f"{name} failed with {ret}: {acl.get_recent_err_msg()}")
 
@@ -29,7 +30,7 @@ def main() -> None:
     count, ret = acl.rt.get_device_count()
     check("get_device_count", ret)
     if count < 2:
-        print("06_two_devices: there is only one device")
+        print("06_two_devices: only one device is present")
         return
     contexts, streams, memory = [0, 0], [0, 0], [0, 0]
     for device in range(2):
@@ -43,7 +44,7 @@ def main() -> None:
         can, ret = acl.rt.device_can_access_peer(device, 1 - device)
         check("device_can_access_peer", ret)
         if not can:
-            print("06_two_devices: these devices cannot reach each other")
+            print("06_two_devices: the devices have no peer access")
             return
         check("device_enable_peer_access", acl.rt.device_enable_peer_access(1 - device, 0))
 
@@ -51,7 +52,7 @@ def main() -> None:
     ret = acl.rt.memcpy(memory[0], SIZE, acl.util.bytes_to_ptr(data), SIZE, ACL_MEMCPY_HOST_TO_DEVICE)
     check("memcpy", ret)
 
-    # Device 1 is current: the stream of device 0 is refused until its context is.
+    # Device 1 is current, so the stream of device 0 is refused until its context is current.
     copy = (memory[1], SIZE, memory[0], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE)
     if acl.rt.memcpy_async(*copy, streams[0]) != ACL_ERROR_RT_STREAM_CONTEXT:
         sys.exit("a stream of another device was not refused")
@@ -66,7 +67,7 @@ def main() -> None:
         if result != expected:
             sys.exit(f"device {device} has the wrong bytes")
 
-    print(f"06_two_devices: {SIZE} bytes from device 0 to device 1")
+    print(f"06_two_devices: {SIZE} bytes copied from device 0 to device 1")
     for device in range(2):
         check("set_context", acl.rt.set_context(contexts[device]))
         check("destroy_stream", acl.rt.destroy_stream(streams[device]))

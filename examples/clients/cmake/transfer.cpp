@@ -1,4 +1,4 @@
-// Double buffering: while one half of the pinned memory is copied to the device, the other is filled.
+// Double buffering: one half of the pinned memory is filled while the other is copied to the device.
 #include <acl/acl.h>
 
 #include <cstdint>

@@ -1,24 +1,24 @@
-"""A KV cache on the device whose blocks move to pinned host memory and back, on a stream of their own.
+"""Offloads blocks of a KV cache to pinned host memory and reloads them, on a dedicated stream.
 
     softacl run -- python kv_offload.py
 
-The way serving engines do it: the cache of a layer is one tensor of blocks; a request that has to wait gives up
-its blocks, which are copied to a pool of pinned memory; later they are copied back, to other places. The copies
-run beside the stream that computes, and events say when a block may be used again. Every byte is verified.
+It works like a serving engine. The cache of a layer is one tensor of blocks. When a request has to wait, its
+blocks are copied to a pool of pinned memory; later they are copied back to other slots. The copies run
+concurrently with the compute stream, and events mark when a block may be reused. Every byte is verified.
 """
 
 import random
 import sys
 
 import torch
-import torch_npu  # noqa: F401  (gives torch the device "npu")
+import torch_npu  # noqa: F401  (registers the device "npu")
 
 LAYERS, BLOCKS, TOKENS, HEADS, WIDTH = 4, 64, 16, 8, 64
 DEVICE = "npu:0"
 
 
 class Cache:
-    """Keys and values of all layers, in blocks on the device, with a pool of blocks on the host."""
+    """Keys and values of all layers as blocks on the device, with a pool of blocks on the host."""
 
     def __init__(self, blocks):
         shape = (2, blocks, TOKENS, HEADS, WIDTH)
@@ -27,11 +27,11 @@ class Cache:
         self.stream = torch.npu.Stream(DEVICE)
 
     def offload(self, pairs):
-        """Copies blocks to the host, after what the current stream has written so far."""
+        """Copies blocks to the host, after all work queued on the current stream."""
         return self._move(pairs, self.device, self.host)
 
     def reload(self, pairs):
-        """Copies blocks back, after what the current stream has read so far."""
+        """Copies blocks back, after all work queued on the current stream."""
         return self._move(pairs, self.host, self.device)
 
     def _move(self, pairs, source, target):
@@ -39,8 +39,8 @@ class Cache:
         with torch.npu.stream(self.stream):
             for layer in range(LAYERS):
                 for kind in range(2):
-                    for here, there in pairs:
-                        target[layer][kind, there].copy_(source[layer][kind, here], non_blocking=True)
+                    for source_block, target_block in pairs:
+                        target[layer][kind, target_block].copy_(source[layer][kind, source_block], non_blocking=True)
             done = torch.npu.Event()
             done.record()
         return done
@@ -57,7 +57,7 @@ def main():
     slots = random.sample(range(BLOCKS), len(waiting))
     offloaded = cache.offload(list(zip(waiting, slots)))
 
-    # The places are used for something else as soon as the copies are done, not before.
+    # The blocks may be overwritten only after the copies are done.
     torch.npu.current_stream().wait_event(offloaded)
     for layer in range(LAYERS):
         for block in waiting:
@@ -72,7 +72,7 @@ def main():
         for was, now in zip(waiting, back):
             expected[:, now] = contents[layer][:, was]
         if not torch.equal(cache.device[layer].cpu(), expected):
-            sys.exit(f"layer {layer} came back wrong")
+            sys.exit(f"layer {layer} has the wrong contents")
     moved = 2 * LAYERS * len(waiting)
     print(f"{moved} blocks of {TOKENS * HEADS * WIDTH * 2} bytes went to the host and came back")
 
