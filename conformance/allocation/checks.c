@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C2 R1
-/* Allocation and release: arguments, contexts, alignment. */
+/* Argument and context checks of the allocation and release functions, and the alignment of the memory they return. */
 #include "../expect.h"
 
 #define SIZE 1000
@@ -12,20 +12,20 @@ static void *without_context(void *unused)
 {
     (void)unused;
     void *memory = NULL;
-    EXPECT_CODE(aclrtMalloc(NULL, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 100000);    /* 1.14: arguments before context */
+    EXPECT_CODE(aclrtMalloc(NULL, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 100000);    /* 1.14: arguments are checked before the context */
     EXPECT_CODE(aclrtMalloc(&memory, 0, ACL_MEM_MALLOC_HUGE_FIRST), 100000);
     EXPECT_CODE(aclrtMalloc(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 107002); /* 1.14: no context */
     EXPECT_CODE(aclrtMallocAlign32(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 107002);
     EXPECT_CODE(aclrtMallocCached(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 107002);
     EXPECT_CODE(aclrtMallocWithCfg(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST, NULL), 107002);
-    EXPECT_CODE(aclrtMallocHost(&memory, SIZE), 107002);                        /* 1.14: pinned memory too */
+    EXPECT_CODE(aclrtMallocHost(&memory, SIZE), 107002);                        /* 1.14: pinned memory needs one too */
     EXPECT_TRUE(memory == NULL, "nothing was written");
-    EXPECT_OK(aclrtFree(shared_device));                                        /* 1.14: release needs none */
+    EXPECT_OK(aclrtFree(shared_device));                                        /* 1.14: release needs no context */
     EXPECT_OK(aclrtFreeHost(shared_pinned));
     return NULL;
 }
 
-static void configurations(void)
+static void check_configurations(void)
 {
     void *memory = NULL;
     aclrtMallocAttribute attribute;
@@ -70,7 +70,7 @@ int main(void)
     EXPECT_CODE(aclrtFreeWithDevSync(NULL), 100000);
     EXPECT_CODE(aclrtFreeHostWithDevSync(NULL), 100000);
 
-    static const int policies[] = {0, 1, 2, 3, 4, 5, 99, 12345};                        /* 1.14: unknown ones are accepted */
+    static const int policies[] = {0, 1, 2, 3, 4, 5, 99, 12345};                        /* 1.14: unknown values are accepted */
     static const size_t sizes[] = {1, 31, 32, 33, 4096, 100000, 3 << 20};
     uint8_t *blocks[8];
     for (int i = 0; i < 8; i++) {
@@ -81,7 +81,7 @@ int main(void)
         blocks[i] = (uint8_t *)memory;
         device_fill(blocks[i], size, (uint32_t)i);
     }
-    for (int i = 0; i < 8; i++) { /* they are distinct */
+    for (int i = 0; i < 8; i++) { /* the blocks do not overlap */
         EXPECT_DEVICE_PATTERN(blocks[i], sizes[i % 7], (uint32_t)i);
         EXPECT_OK(aclrtFree(blocks[i]));
     }
@@ -95,9 +95,9 @@ int main(void)
     EXPECT_OK(aclrtMemInvalidate(memory, 64));
     EXPECT_FAILS(aclrtMemFlush(memory, 0));
     EXPECT_OK(aclrtFree(memory));
-    configurations();
+    check_configurations();
 
-    /* The variants with a wait: what was queued before has run. */
+    /* The variants with a device wait return after all tasks queued before have run. */
     aclrtStream stream = new_stream();
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     void *device = device_memory(SIZE);

@@ -2,30 +2,31 @@
 // env: SOFTACL_HOST_MEMORY=64MiB
 // schedules: all
 // misuses: R1
-/* Pinned host memory runs out with 207001 where a program is given little of it, and comes back when it is freed. */
+/* Pinned memory allocation fails with 207001 at the limit of SOFTACL_HOST_MEMORY, and succeeds again after memory is
+ * freed. */
 #include "../expect.h"
 
 #define BLOCK ((size_t)8 << 20)
-#define MOST 9
+#define MAX_BLOCKS 9
 
 int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
-    void *blocks[MOST] = {NULL};
+    void *blocks[MAX_BLOCKS] = {NULL};
     int count = 0;
     aclError got = 0;
-    while (count < MOST && (got = aclrtMallocHost(&blocks[count], BLOCK)) == 0) {
+    while (count < MAX_BLOCKS && (got = aclrtMallocHost(&blocks[count], BLOCK)) == 0) {
         count++;
     }
     EXPECT_CODE(got, 207001);
     EXPECT_TRUE(count >= 6 && count <= 8, "%d blocks of 8 MiB in 64 MiB", count);
-    REQUIRE_TRUE(count >= 2, "some room");
+    REQUIRE_TRUE(count >= 2, "too few blocks to continue");
     void *more = NULL;
     EXPECT_CODE(aclrtMallocHost(&more, BLOCK), 207001);
     EXPECT_OK(aclrtFreeHost(blocks[1]));
     REQUIRE_OK(aclrtMallocHost(&blocks[1], BLOCK));
 
-    /* The device is not concerned, and what there is works. */
+    /* Device memory is unaffected, and the pinned blocks are usable. */
     aclrtStream stream = new_stream();
     REQUIRE_OK(aclrtMalloc(&more, BLOCK, ACL_MEM_MALLOC_HUGE_FIRST));
     fill_pattern(blocks[1], BLOCK, 1);

@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C2 S2
-/* Host registration: makes pageable memory pinned where the product has it, and is refused elsewhere. */
+/* Host registration turns pageable memory into pinned memory on A2, A3 and 950, and is refused on the other products. */
 #include "../expect.h"
 
 #define PAGE 4096
@@ -10,7 +10,7 @@
 static struct gate gate = GATE_INITIALIZER;
 static uint8_t *memory;
 
-static void checks(void)
+static void check_arguments(void)
 {
     void *mapped = NULL;
     EXPECT_CODE(aclrtHostRegister(NULL, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 100000); /* 1.13 HostRegister */
@@ -47,7 +47,7 @@ static aclrtMemLocationType type_of(const void *pointer)
     return attributes.location.type;
 }
 
-static void supported(void)
+static void check_supported(void)
 {
     void *mapped = NULL;
     in_new_thread(without_context, NULL);
@@ -58,14 +58,14 @@ static void supported(void)
     EXPECT_CODE(aclrtHostGetDevicePointer(memory, &mapped, 0), 107000);
 
     EXPECT_OK(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped));
-    EXPECT_TRUE(mapped != NULL, "the device address");
+    EXPECT_TRUE(mapped != NULL, "no device address");
     EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 507910);
     EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED), 507910);
-    EXPECT_CODE(aclrtHostRegisterV2(memory + PAGE, PAGE, ACL_HOST_REG_MAPPED), 507910); /* a part of it */
+    EXPECT_CODE(aclrtHostRegisterV2(memory + PAGE, PAGE, ACL_HOST_REG_MAPPED), 507910); /* an overlapping range */
     EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_HOST && type_of(memory + SIZE - 1) == ACL_MEM_LOCATION_TYPE_HOST, "pinned");
-    EXPECT_TRUE(type_of(memory + SIZE) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "up to its end");
+    EXPECT_TRUE(type_of(memory + SIZE) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "the byte after the range is not registered");
 
-    /* Class H: copies with it are really asynchronous. */
+    /* Registered memory is class H: copies to and from it are asynchronous. */
     aclrtStream stream = new_stream();
     uint8_t *device = (uint8_t *)device_memory(SIZE);
     fill_pattern(memory, SIZE, 1);
@@ -84,7 +84,7 @@ static void supported(void)
 
     EXPECT_OK(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED | ACL_HOST_REG_PINNED));
     EXPECT_OK(aclrtHostGetDevicePointer(memory, &mapped, 0));
-    EXPECT_TRUE(mapped != NULL, "the device address");
+    EXPECT_TRUE(mapped != NULL, "no device address");
     EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_HOST, "pinned");
     EXPECT_OK(aclrtHostUnregister(memory));
     EXPECT_OK(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_PINNED));
@@ -98,18 +98,18 @@ static void supported(void)
 int main(void)
 {
     uint8_t *block = (uint8_t *)pageable_memory(SIZE + 2 * PAGE);
-    memory = block + (PAGE - (uintptr_t)block % PAGE); /* the start must be a page; SIZE bytes and one more follow */
+    memory = block + (PAGE - (uintptr_t)block % PAGE); /* page-aligned, with at least one byte after SIZE */
     REQUIRE_OK(aclrtSetDevice(0));
-    checks();
+    check_arguments();
     if (family_has_batches()) {
-        supported();
+        check_supported();
     } else {
         void *mapped = NULL;
-        EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 207000); /* 1.13: product */
+        EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 207000); /* 1.13: not on this product */
         EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED), 207000);
         EXPECT_CODE(aclrtHostUnregister(memory), 207000);
         EXPECT_CODE(aclrtHostGetDevicePointer(memory, &mapped, 0), 207000);
-        EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "nothing happened");
+        EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "the memory is not registered");
     }
     free(block);
     REQUIRE_OK(aclrtResetDevice(0));

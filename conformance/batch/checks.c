@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: B1
-/* Batch copies, the checks that precede the runtime: rows 1 to 9 of the table, and what they do to failIndex. */
+/* Batch copies: the checks before the runtime layer (1.5 rows 1 to 9), their order, and their effect on failIndex. */
 #include "variants.h"
 
 #define SIZE 64
@@ -58,7 +58,7 @@ int main(void)
         EXPECT_BATCH(variant, b, stream, 100000, UNTOUCHED); /* 1.5 row 5 before row 8 */
 
         maxs[1] = SIZE - 1;
-        EXPECT_BATCH(variant, good, stream, 100000, UNTOUCHED); /* 1.5 row 6: untouched, not 1 */
+        EXPECT_BATCH(variant, good, stream, 100000, UNTOUCHED); /* 1.5 row 6: failIndex stays untouched, although item 1 is wrong */
         EXPECT_BATCH(variant, good, stale, 100000, UNTOUCHED);  /* 1.5 row 6 before rows 8, 9 */
         maxs[1] = SIZE;
 
@@ -73,7 +73,7 @@ int main(void)
         EXPECT_BATCH(variant, b, stream, 100000, UNTOUCHED); /* 1.5 row 7, second attribute */
         indexes[1] = 0;
         if (supported) {
-            EXPECT_BATCH(variant, good, stream, 0, SIZE_MAX); /* 1.5 row 7: attributes beyond numAttrs are not looked at */
+            EXPECT_BATCH(variant, good, stream, 0, SIZE_MAX); /* 1.5 row 7: attributes beyond numAttrs are ignored */
         }
         attrs[1].rsv[15] = 0;
 

@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
-/* Batch copies move the right bytes: mixed directions, attributes by range, odd sizes, pageable items. */
+/* Batch copies move the right bytes: mixed directions, attributes for ranges of items, odd sizes, pageable items. */
 #include "variants.h"
 
 #define ITEMS 40
@@ -23,18 +23,18 @@ int main(void)
 
     for (int f = 0; f < VARIANTS; f++) {
         enum variant variant = (enum variant)f;
-        /* 10 pinned in, 10 pinned out, 10 pageable in, 10 pageable out */
+        /* 10 items each: pinned to device, device to pinned, pageable to device, device to pageable. */
         aclrtMemcpyBatchAttr attrs[4] = {host_to_device(), device_to_host(), host_to_device(), device_to_host()};
         size_t indexes[4] = {0, 10, 20, 30};
         for (int i = 0; i < ITEMS; i++) {
             uint8_t *host = (i < 20 ? pinned : pageable) + i * STRIDE + i % 7;
             uint8_t *dev = device + i * STRIDE + i % 5;
-            int inward = i / 10 % 2 == 0;
+            int to_device = i / 10 % 2 == 0;
             sizes[i] = size_of(i);
-            maxs[i] = sizes[i] + (size_t)(i % 3); /* room to spare is fine */
-            dsts[i] = inward ? dev : host;
-            srcs[i] = inward ? host : dev;
-            if (inward) {
+            maxs[i] = sizes[i] + (size_t)(i % 3); /* destMax may exceed the size */
+            dsts[i] = to_device ? dev : host;
+            srcs[i] = to_device ? host : dev;
+            if (to_device) {
                 fill_pattern(host, sizes[i], (uint32_t)(1000 * f + i));
                 REQUIRE_OK(aclrtMemset(dev - i % 5, STRIDE, 0x33, STRIDE));
             } else {
@@ -44,7 +44,7 @@ int main(void)
         }
         struct batch b = {dsts, maxs, srcs, sizes, ITEMS, attrs, indexes, 4};
         EXPECT_BATCH(variant, b, stream, 0, SIZE_MAX);
-        for (int i = 30; i < 40; i++) { /* pageable: in place on return, whatever the variant */
+        for (int i = 30; i < 40; i++) { /* pageable destinations are complete on return in every variant */
             EXPECT_PATTERN((uint8_t *)dsts[i], sizes[i], (uint32_t)(1000 * f + i));
         }
         EXPECT_OK(aclrtSynchronizeStream(stream));

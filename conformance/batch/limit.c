@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 // misuses: B1
-/* 4096 items are the most of a blocking batch; the asynchronous one has no such limit. */
+/* A blocking batch has at most 4096 items; asynchronous batches have no such limit. */
 #include "variants.h"
 
 #define ITEMS 6000

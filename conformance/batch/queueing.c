@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 // misuses: H3 S2
-/* The asynchronous batch is only queued when all its host memory is pinned, and drains the stream when it is not. */
+/* An asynchronous batch is queued if all its host memory is pinned. With pageable items the call waits for the stream. */
 #include "variants.h"
 
 #define SIZE 512
@@ -46,14 +46,14 @@ int main(void)
         memset(pinned, 0, ITEMS * SIZE);
         gate_close(&gate, stream);
         EXPECT_BATCH(variant, b, stream, 0, SIZE_MAX);
-        device_fill(device, ITEMS * SIZE, 20); /* queued only: the contents are read later */
-        EXPECT_TRUE(stream_is_busy(stream), "held");
+        device_fill(device, ITEMS * SIZE, 20); /* the queued batch reads the contents later */
+        EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
         EXPECT_VALUE(pinned, ITEMS * SIZE, 0);
         gate_open(&gate);
         EXPECT_OK(aclrtSynchronizeStream(stream));
         EXPECT_PATTERN(pinned, ITEMS * SIZE, 20);
 
-        /* The arrays belong to the caller again as soon as the call has returned. */
+        /* The caller may change the arrays as soon as the call has returned. */
         memset(pinned, 0, ITEMS * SIZE);
         gate_close(&gate, stream);
         EXPECT_BATCH(variant, b, stream, 0, SIZE_MAX);
@@ -65,7 +65,7 @@ int main(void)
         EXPECT_OK(aclrtSynchronizeStream(stream));
         EXPECT_PATTERN(pinned, ITEMS * SIZE, 20);
 
-        /* A pageable item: the stream is waited for, and the item is in place on return. */
+        /* With a pageable item the call waits for the stream, and the item is complete on return. */
         for (int i = 0; i < ITEMS; i++) {
             dsts[i] = pinned + i * SIZE;
             srcs[i] = device + i * SIZE;
@@ -79,13 +79,13 @@ int main(void)
         pthread_t thread;
         REQUIRE_TRUE(pthread_create(&thread, NULL, caller, &variant) == 0, "pthread_create");
         flag_await(&calling, 1);
-        EXPECT_TRUE(flag_never_becomes(&returned, 1), "returned while the stream was held");
+        EXPECT_TRUE(flag_never_becomes(&returned, 1), "returned while the stream was blocked");
         gate_open(&gate);
         REQUIRE_TRUE(pthread_join(thread, NULL) == 0, "pthread_join");
         uint8_t *bytes = device_bytes(device, ITEMS * SIZE);
-        EXPECT_TRUE(memcmp(pageable, bytes + SIZE, SIZE) == 0, "the pageable item is in place");
+        EXPECT_TRUE(memcmp(pageable, bytes + SIZE, SIZE) == 0, "the pageable item is not complete");
         EXPECT_OK(aclrtSynchronizeStream(stream));
-        EXPECT_TRUE(memcmp(pinned + 2 * SIZE, bytes + 2 * SIZE, SIZE) == 0, "the item after it has run");
+        EXPECT_TRUE(memcmp(pinned + 2 * SIZE, bytes + 2 * SIZE, SIZE) == 0, "the item after the pageable one has not run");
         free(bytes);
     }
 

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 // misuses: B1 C1 C2 S1
-/* Batch copies, the checks of the runtime: rows 10 to 14 and 16, with failIndex at SIZE_MAX. */
+/* Batch copies: the checks of the runtime layer (1.5 rows 10 to 14 and 16), which set failIndex to SIZE_MAX. */
 #include "variants.h"
 
 #define SIZE 64
@@ -59,13 +59,13 @@ int main(void)
         static const size_t wrong[][3] = {
             {1, 2, 3}, /* does not start at 0 */
             {0, 0, 1}, /* not strictly increasing */
-            {0, 2, 1}, /* falls */
+            {0, 2, 1}, /* decreasing */
             {0, 1, 4}, /* beyond the last item */
             {0, 1, SIZE_MAX},
         };
         for (size_t w = 0; w < sizeof wrong / sizeof wrong[0]; w++) {
-            size_t own[3] = {wrong[w][0], wrong[w][1], wrong[w][2]};
-            b = good, b.attr_indexes = own, b.attr_count = 3;
+            size_t indexes_copy[3] = {wrong[w][0], wrong[w][1], wrong[w][2]};
+            b = good, b.attr_indexes = indexes_copy, b.attr_count = 3;
             EXPECT_BATCH(variant, b, stream, 107000, SIZE_MAX); /* 1.5 row 13 */
         }
         size_t one = 1;
@@ -76,7 +76,7 @@ int main(void)
     }
     in_new_thread(without_context, NULL);
 
-    /* 1.5 row 16: an error that belongs to no item. */
+    /* 1.5 row 16: an error that no item causes. */
     aclrtContext primary = NULL, other = NULL;
     REQUIRE_OK(aclrtGetCurrentContext(&primary));
     REQUIRE_OK(aclrtCreateContext(&other, 0));

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-/* Callbacks: arguments, subscriptions, the codes of aclrtProcessReport. */
+/* Callbacks: argument checks, the rules of subscriptions, and the codes of aclrtProcessReport. */
 #include "../expect.h"
 
 static void *not_subscribed(void *unused)
@@ -17,26 +17,26 @@ int main(void)
     static int ran;
     uint64_t self = (uint64_t)pthread_self();
 
-    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, (aclrtCallbackBlockType)2, stream), 100000); /* 4.9: block type first */
+    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, (aclrtCallbackBlockType)2, stream), 100000); /* 4.9: the block type is checked first */
     EXPECT_CODE(aclrtLaunchCallback(NULL, &ran, (aclrtCallbackBlockType)-1, stream), 100000);
     EXPECT_CODE(aclrtLaunchCallback(NULL, &ran, ACL_CALLBACK_NO_BLOCK, stream), 107000);         /* 4.9: no function */
-    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, stream), 107015);        /* 4.9: nobody subscribed */
+    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, stream), 107015);        /* 4.9: no thread is subscribed */
     EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, NULL), 107015);
-    EXPECT_CODE(aclrtProcessReport(0), 100000);                                                  /* 4.9: timeouts */
+    EXPECT_CODE(aclrtProcessReport(0), 100000);                                                  /* 4.9: invalid timeouts */
     EXPECT_CODE(aclrtProcessReport(-2), 100000);
     in_new_thread(not_subscribed, NULL);
 
     EXPECT_OK(aclrtSubscribeReport(self, stream));
-    EXPECT_CODE(aclrtSubscribeReport(self, stream), 107011);          /* 4.9: twice */
-    EXPECT_CODE(aclrtLaunchHostFunc(stream, count_up, &ran), 107011); /* 4.9: mixed */
-    EXPECT_CODE(aclrtProcessReport(5), 507012);                       /* 4.9: nothing arrived */
+    EXPECT_CODE(aclrtSubscribeReport(self, stream), 107011);          /* 4.9: already subscribed */
+    EXPECT_CODE(aclrtLaunchHostFunc(stream, count_up, &ran), 107011); /* 4.9: callbacks and host functions do not mix */
+    EXPECT_CODE(aclrtProcessReport(5), 507012);                       /* 4.9: no callback within the timeout */
     EXPECT_FAILS(aclrtSubscribeReport(self, stale_stream()));
     EXPECT_FAILS(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, stale_stream()));
     REQUIRE_OK(aclrtLaunchHostFunc(mixed, count_up, &ran));
-    EXPECT_CODE(aclrtSubscribeReport(self, mixed), 107011);           /* 4.9: mixed, the other way round */
+    EXPECT_CODE(aclrtSubscribeReport(self, mixed), 107011);           /* 4.9: host functions first, then callbacks */
     EXPECT_OK(aclrtSynchronizeStream(mixed));
 
-    /* One thread may serve several streams, the default one too. */
+    /* One thread may serve several streams, including the default stream. */
     EXPECT_OK(aclrtSubscribeReport(self, other));
     EXPECT_OK(aclrtSubscribeReport(self, NULL));
     aclrtStream streams[] = {stream, other, NULL};

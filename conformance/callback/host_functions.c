@@ -1,16 +1,16 @@
 // soc: all
 // schedules: all
-/* Host functions run in stream order between copies, block their stream, and see its data. */
+/* Host functions run in stream order with copies: they see earlier copies, and later copies see their writes. */
 #include "../expect.h"
 
 #define STEPS 100
 
-static uint32_t *shared; /* pinned: copies write it, functions read it */
+static uint32_t *shared; /* pinned: written by copies and read by host functions, and vice versa */
 static int mismatches;
 static int sequence;
 
-/* Expects the value that the copy before it has brought. */
-static void look(void *argument)
+/* Expects the value that the copy before it has written. */
+static void check_value(void *argument)
 {
     uint32_t step = (uint32_t)(uintptr_t)argument;
     uint32_t seen = __atomic_load_n(shared, __ATOMIC_SEQ_CST);
@@ -19,8 +19,8 @@ static void look(void *argument)
     }
 }
 
-/* Rewrites pinned memory that the copy behind it reads. */
-static void produce(void *argument)
+/* Writes the value that the copy after it reads. */
+static void write_value(void *argument)
 {
     __atomic_store_n(shared, (uint32_t)(uintptr_t)argument, __ATOMIC_SEQ_CST);
 }
@@ -38,17 +38,17 @@ int main(void)
     REQUIRE_OK(aclrtMemcpy(device, sizeof values, values, sizeof values, ACL_MEMCPY_HOST_TO_DEVICE));
 
     EXPECT_FAILS(aclrtLaunchHostFunc(stream, NULL, NULL));
-    EXPECT_FAILS(aclrtLaunchHostFunc(stale_stream(), look, NULL));
+    EXPECT_FAILS(aclrtLaunchHostFunc(stale_stream(), check_value, NULL));
     for (uint32_t i = 0; i < STEPS; i++) {
         EXPECT_OK(aclrtMemcpyAsync(shared, 4, device + i, 4, ACL_MEMCPY_DEVICE_TO_HOST, stream));
-        EXPECT_OK(aclrtLaunchHostFunc(stream, look, (void *)(uintptr_t)i));
+        EXPECT_OK(aclrtLaunchHostFunc(stream, check_value, (void *)(uintptr_t)i));
     }
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_TRUE(count_of(&sequence) == STEPS && count_of(&mismatches) == 0, "%d functions, %d out of order", count_of(&sequence),
                 count_of(&mismatches));
 
     for (uint32_t i = 0; i < STEPS; i++) {
-        EXPECT_OK(aclrtLaunchHostFunc(stream, produce, (void *)(uintptr_t)(1000 + i)));
+        EXPECT_OK(aclrtLaunchHostFunc(stream, write_value, (void *)(uintptr_t)(1000 + i)));
         EXPECT_OK(aclrtMemcpyAsync(device + i, 4, shared, 4, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     }
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -57,7 +57,7 @@ int main(void)
         EXPECT_TRUE(values[i] == 1000 + i, "cell %u holds %u", i, values[i]);
     }
 
-    /* The default stream may be used as well. */
+    /* The default stream accepts host functions. */
     static int ran;
     EXPECT_OK(aclrtLaunchHostFunc(NULL, count_up, &ran));
     EXPECT_OK(aclrtSynchronizeStream(NULL));

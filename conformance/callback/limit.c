@@ -1,9 +1,9 @@
 // soc: Ascend910B Ascend310P
 // softacl-only
-/* At most 1024 threads are subscribed (4.9). Thread ids are numbers here; a card may want real threads. */
+/* At most 1024 threads can be subscribed (4.9). The thread ids here are arbitrary; a card may require existing threads. */
 #include "../expect.h"
 
-#define MOST 1024
+#define MAX_THREADS 1024
 #define STREAMS 1000
 
 int main(void)
@@ -12,16 +12,16 @@ int main(void)
     static aclrtStream streams[2][STREAMS];
     int threads = 0;
     int devices = 2;
-    for (int device = 0; device < devices; device++) { /* streams of two devices: one has not enough everywhere */
+    for (int device = 0; device < devices; device++) { /* two devices, because on some products one has too few streams */
         REQUIRE_OK(aclrtSetDevice(device));
         for (int i = 0; i < STREAMS; i++) {
             REQUIRE_OK(aclrtCreateStream(&streams[device][i]));
-            aclError want = threads < MOST ? 0 : 107000;
+            aclError want = threads < MAX_THREADS ? 0 : 107000;
             EXPECT_SOFTACL_CODE(aclrtSubscribeReport(1000 + (uint64_t)threads, streams[device][i]), want);
             threads++;
         }
     }
-    /* A thread that is subscribed may take another stream; a place that is given back can be taken. */
+    /* A subscribed thread may subscribe to another stream. Unsubscribing makes room for another thread. */
     int last = STREAMS - 1;
     EXPECT_OK(aclrtSubscribeReport(1000, streams[1][last]));
     EXPECT_OK(aclrtUnSubscribeReport(1001, streams[0][1]));

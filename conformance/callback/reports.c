@@ -1,7 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: S2
-/* Callbacks run in the thread that processes reports; a blocking one holds its stream, the other kind does not. */
+/* Callbacks run on the thread that processes reports. ACL_CALLBACK_BLOCK blocks the stream until the callback returns,
+ * ACL_CALLBACK_NO_BLOCK does not. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -9,11 +10,11 @@
 static struct flag stop = FLAG_INITIALIZER;
 static struct flag subscribed = FLAG_INITIALIZER;
 static struct flag entered = FLAG_INITIALIZER;
-static struct flag leave = FLAG_INITIALIZER;
+static struct flag release = FLAG_INITIALIZER;
 static pthread_t worker;
 static struct flag in_worker = FLAG_INITIALIZER;
 
-static void *work(void *unused)
+static void *process_reports(void *unused)
 {
     (void)unused;
     flag_await(&subscribed, 1);
@@ -23,13 +24,13 @@ static void *work(void *unused)
     return NULL;
 }
 
-/* Says that it runs, and where; returns when told to. */
-static void hold(void *unused)
+/* Records that it runs, and on which thread; returns after `release` is set. */
+static void blocking_callback(void *unused)
 {
     (void)unused;
     flag_set(&in_worker, pthread_equal(pthread_self(), worker) ? 1 : -1);
     flag_set(&entered, 1);
-    flag_await(&leave, 1);
+    flag_await(&release, 1);
 }
 
 int main(void)
@@ -38,34 +39,34 @@ int main(void)
     aclrtStream stream = new_stream();
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     uint8_t *device = (uint8_t *)device_memory(SIZE);
-    REQUIRE_TRUE(pthread_create(&worker, NULL, work, NULL) == 0, "pthread_create");
+    REQUIRE_TRUE(pthread_create(&worker, NULL, process_reports, NULL) == 0, "pthread_create");
     REQUIRE_OK(aclrtSubscribeReport((uint64_t)worker, stream));
     flag_set(&subscribed, 1);
 
-    /* BLOCK: what follows in the stream waits for the return of the callback. */
+    /* BLOCK: later tasks of the stream wait until the callback has returned. */
     fill_pattern(pinned, SIZE, 1);
-    EXPECT_OK(aclrtLaunchCallback(hold, NULL, ACL_CALLBACK_BLOCK, stream));
+    EXPECT_OK(aclrtLaunchCallback(blocking_callback, NULL, ACL_CALLBACK_BLOCK, stream));
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     flag_await(&entered, 1);
-    EXPECT_TRUE(flag_get(&in_worker) == 1, "run by the subscribed thread");
+    EXPECT_TRUE(flag_get(&in_worker) == 1, "not run by the subscribed thread");
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 5), 507046);
     EXPECT_DEVICE_VALUE(device, SIZE, 0);
-    flag_set(&leave, 1);
+    flag_set(&release, 1);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
 
-    /* NO_BLOCK: the stream goes on while the callback still runs. */
+    /* NO_BLOCK: later tasks of the stream run while the callback still runs. */
     flag_set(&entered, 0);
-    flag_set(&leave, 0);
+    flag_set(&release, 0);
     fill_pattern(pinned, SIZE, 2);
-    EXPECT_OK(aclrtLaunchCallback(hold, NULL, ACL_CALLBACK_NO_BLOCK, stream));
+    EXPECT_OK(aclrtLaunchCallback(blocking_callback, NULL, ACL_CALLBACK_NO_BLOCK, stream));
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(device, SIZE, 2);
     flag_await(&entered, 1);
-    flag_set(&leave, 1);
+    flag_set(&release, 1);
 
-    /* Many, all of them, in order. */
+    /* No callback is lost. */
     static int ran;
     for (int i = 0; i < 200; i++) {
         EXPECT_OK(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, stream));

@@ -1,7 +1,8 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P
 // schedules: all
 // misuses: B1 M1
-/* Copies that block, and copies that would have to, while a capture is active: 1.1, 1.2, 1.4, 1.5, 1.8, 4.8. */
+/* Blocking copies, and asynchronous copies with pageable memory, during a capture: refused unless the capture is relaxed
+ * (1.1, 1.2, 1.4, 1.5, 1.8, 4.8). */
 #include "../expect.h"
 #include "graph.h"
 
@@ -10,7 +11,7 @@
 static uint8_t *pageable, *pinned, *device;
 static aclrtStream stream, other;
 
-static aclError batch(void *host, aclrtStream on, size_t *failed)
+static aclError batch_of_one(void *host, aclrtStream on, size_t *failed)
 {
     void *dsts[] = {device}, *srcs[] = {host};
     size_t sizes[] = {SIZE}, first[] = {0};
@@ -21,10 +22,8 @@ static aclError batch(void *host, aclrtStream on, size_t *failed)
     return aclrtMemcpyBatchAsync(dsts, sizes, srcs, sizes, 1, &attribute, first, 1, failed, on);
 }
 
-static void blocking_calls(aclError expected)
+static void check_blocking_calls(aclError expected)
 {
-    uint32_t word = 0;
-    (void)word;
     EXPECT_CODE(aclrtMemcpy(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), expected);    /* 1.1 row 10 */
     EXPECT_CODE(aclrtMemcpy(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), expected);
     EXPECT_CODE(aclrtMemcpy(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), expected);
@@ -32,7 +31,7 @@ static void blocking_calls(aclError expected)
     EXPECT_CODE(aclrtMemset(device, SIZE, 0, SIZE), expected);                                   /* 1.8 */
     EXPECT_CODE(aclrtMemset(pageable, SIZE, 0, SIZE), expected);
     EXPECT_CODE(aclrtMemcpy2d(device, 64, pageable, 64, 32, 4, ACL_MEMCPY_HOST_TO_DEVICE), expected); /* 1.4 row 10 */
-    /* What is decided before the capture is looked at. */
+    /* Results that are determined before the capture is checked. */
     EXPECT_OK(aclrtMemcpy(NULL, 0, NULL, 0, (aclrtMemcpyKind)77));                               /* 1.1 row 1 */
     EXPECT_CODE(aclrtMemcpy(NULL, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 100000);        /* rows 2, 3 */
     EXPECT_CODE(aclrtMemcpy(device, SIZE, pageable, SIZE, (aclrtMemcpyKind)6), 100000);             /* row 4 */
@@ -44,8 +43,8 @@ static void blocking_calls(aclError expected)
     EXPECT_CODE(aclrtMemcpy2d(device, 64, pageable, 16, 32, 4, ACL_MEMCPY_HOST_TO_DEVICE), 100000); /* 1.4 row 3 */
 }
 
-/* A pageable copy on a stream that does not capture. */
-static void converted_calls(aclError expected)
+/* Pageable copies on a stream that is not capturing. */
+static void check_pageable_calls(aclError expected)
 {
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other), expected); /* 1.2 row 13a */
     EXPECT_CODE(aclrtMemcpyAsync(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEFAULT, other), expected);
@@ -53,12 +52,12 @@ static void converted_calls(aclError expected)
     EXPECT_CODE(aclrtMemcpyAsyncWithCondition(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, other), expected); /* 1.3 */
     if (family() != FAMILY_310P) {
         size_t failed = 7;
-        EXPECT_CODE(batch(pageable, other, &failed), expected); /* 1.5: an entry is a copy like any other */
+        EXPECT_CODE(batch_of_one(pageable, other, &failed), expected); /* 1.5: every item follows the rule of a single copy */
         EXPECT_TRUE(failed == SIZE_MAX, "failIndex %zu", failed);
     }
 }
 
-static void capturing_calls(void)
+static void check_capturing_calls(void)
 {
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000); /* 1.2 row 13a */
     EXPECT_CODE(aclrtMemcpyAsync(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEFAULT, stream), 107000);
@@ -68,8 +67,8 @@ static void capturing_calls(void)
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, device, SIZE, ACL_MEMCPY_DEFAULT, stream));                       /* row 11 */
     if (family() != FAMILY_310P) {
         size_t failed = 7;
-        EXPECT_CODE(batch(pageable, stream, &failed), 107000);
-        EXPECT_OK(batch(pinned, stream, &failed));
+        EXPECT_CODE(batch_of_one(pageable, stream, &failed), 107000);
+        EXPECT_OK(batch_of_one(pinned, stream, &failed));
     }
 }
 
@@ -88,21 +87,21 @@ int main(void)
         aclmdlRI graph = NULL;
         void *memory = NULL;
         REQUIRE_OK(aclmdlRICaptureBegin(stream, modes[i]));
-        blocking_calls(relaxed ? 0 : 107030);
-        converted_calls(relaxed ? 0 : 107041);
-        capturing_calls(); /* the capturing stream itself, in every mode */
+        check_blocking_calls(relaxed ? 0 : 107030);
+        check_pageable_calls(relaxed ? 0 : 107041);
+        check_capturing_calls(); /* on the capturing stream the results are independent of the mode */
         EXPECT_SOFTACL_CODE(aclrtMalloc(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), relaxed ? 0 : 107030); /* 4.8: malloc-like calls */
         if (memory != NULL) {
             EXPECT_OK(aclrtFree(memory));
         }
-        /* Pinned copies elsewhere are not concerned. */
+        /* Pinned copies on other streams are unaffected. */
         fill_pattern(pinned, SIZE, 40 + (uint32_t)i);
         EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other));
         EXPECT_OK(aclrtSynchronizeStream(other));
         EXPECT_OK(aclmdlRICaptureEnd(stream, &graph));
         EXPECT_DEVICE_PATTERN(device, SIZE, 40 + (uint32_t)i);
-        blocking_calls(0);
-        converted_calls(0);
+        check_blocking_calls(0);
+        check_pageable_calls(0);
         EXPECT_OK(aclmdlRIDestroy(graph));
     }
     free(pageable);

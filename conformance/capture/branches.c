@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend950 Ascend310P
 // schedules: all
-/* Streams that join a capture through events, and come back: 4.8. */
+/* Streams join a capture by waiting for its events, and must be joined back before it ends (4.8). */
 #include "../expect.h"
 #include "graph.h"
 
@@ -19,7 +19,7 @@ int main(void)
         side[i] = new_stream();
     }
 
-    /* One upload, fanned out to side streams, collected in the first one again. */
+    /* One upload, fanned out to side streams and joined in the first stream. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, input, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtRecordEvent(fork, stream));
@@ -33,9 +33,9 @@ int main(void)
     }
     EXPECT_CODE(aclrtSynchronizeStream(side[0]), 107027);
     EXPECT_CODE(aclrtDestroyStream(side[0]), 107027);
-    EXPECT_CODE(aclmdlRICaptureEnd(side[0], &graph), 107036); /* 4.8: did not begin here */
+    EXPECT_CODE(aclmdlRICaptureEnd(side[0], &graph), 107036); /* 4.8: the capture began on another stream */
     EXPECT_CODE(aclmdlRICaptureBegin(side[0], ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), 107027);
-    order_after(stream, side[STREAMS - 1], join); /* the others have been joined through it */
+    order_after(stream, side[STREAMS - 1], join); /* the other side streams are joined through it */
     EXPECT_OK(aclrtMemcpyAsync(output, SIZE * STREAMS, parts, SIZE * STREAMS, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0, SIZE, stream));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
@@ -44,7 +44,7 @@ int main(void)
         EXPECT_OK(aclrtSynchronizeStream(side[i]));
     }
 
-    /* The graph does not need the streams it was captured from. */
+    /* The graph outlives the streams it was captured from. */
     EXPECT_OK(aclrtDestroyStream(side[3]));
     side[3] = new_stream();
     for (uint32_t seed = 1; seed < 20; seed++) {
@@ -56,7 +56,7 @@ int main(void)
             EXPECT_PATTERN(output + SIZE * i, SIZE, seed);
         }
     }
-    /* Two launches on two streams: runs of one graph do not overlap. */
+    /* Two launches on two streams: the runs of one graph do not overlap. */
     fill_pattern(input, SIZE, 30);
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
     EXPECT_OK(aclmdlRIExecuteAsync(graph, side[2]));
@@ -67,33 +67,33 @@ int main(void)
     }
     EXPECT_OK(aclmdlRIDestroy(graph));
 
-    /* 4.8: a side stream that is not joined back. The capture is over all the same. */
+    /* 4.8: a side stream that is not joined back. The capture ends nevertheless. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     order_after(side[0], stream, fork);
     EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 107025);
-    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "over");
-    EXPECT_TRUE(capture_status(side[0]) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "over");
-    /* Joined, but with work after the join. */
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has ended");
+    EXPECT_TRUE(capture_status(side[0]) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has ended");
+    /* Joined back, but with a task after the join. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     order_after(side[0], stream, fork);
     order_after(stream, side[0], join);
     EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0, SIZE, side[0]));
     EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 107025);
 
-    /* 4.8, 107031: the default stream would be drawn in; the graph would lack the wait, so it is spoiled. */
+    /* 4.8, 107031: the default stream cannot join. Without the wait the graph would be incomplete: it is invalidated. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_OK(aclrtRecordEvent(fork, stream));
     EXPECT_CODE(aclrtStreamWaitEvent(NULL, fork), 107031);
     EXPECT_EITHER(aclmdlRICaptureEnd(stream, &graph), 507903, 0);
     if (on_softacl()) {
-        /* Decided: it is spoiled, and says so until the end. */
+        /* softacl reports the capture as invalidated until it ends. */
         REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
         EXPECT_OK(aclrtRecordEvent(fork, stream));
         EXPECT_CODE(aclrtStreamWaitEvent(NULL, fork), 107031);
-        EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED, "spoiled");
+        EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED, "invalidated");
         EXPECT_CODE(aclrtMemsetAsync(device, SIZE, 0, SIZE, stream), 507903);
         EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 507903);
-        EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "over");
+        EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has ended");
     }
 
     /* 107032: two captures cannot depend on each other. */
@@ -104,7 +104,7 @@ int main(void)
     EXPECT_EITHER(aclmdlRICaptureEnd(stream, &graph), 507903, 0);
     EXPECT_EITHER(aclmdlRICaptureEnd(side[0], &other), 507903, 0);
 
-    /* 107024: nor can a capture depend on what is not in it. */
+    /* 107024: a capture cannot depend on a task outside it. */
     EXPECT_OK(aclrtRecordEvent(fork, side[0]));
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_SOFTACL_CODE(aclrtStreamWaitEvent(stream, fork), 107024);

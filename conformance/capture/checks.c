@@ -1,19 +1,19 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P
 // schedules: all
 // misuses: C2
-/* Beginning and ending a capture, and what a stream refuses meanwhile: 4.8. */
+/* Checks of capture begin and end, and the calls that a capturing stream refuses (4.8). */
 #include "../expect.h"
 #include "graph.h"
 
 static aclrtStream stream;
 
-static void *end_elsewhere(void *unused)
+static void *end_on_other_thread(void *unused)
 {
     (void)unused;
     aclmdlRI graph = NULL;
     REQUIRE_OK(aclrtSetDevice(0));
     EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 107038); /* 4.8: another thread */
-    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE, "goes on");
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE, "still capturing");
     EXPECT_OK(aclrtResetDevice(0));
     return NULL;
 }
@@ -36,7 +36,7 @@ int main(void)
     aclmdlRICaptureStatus status = ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE;
     aclrtStreamStatus state;
 
-    /* 4.8: the default stream cannot be captured, by either of its names. */
+    /* 4.8: the default stream cannot be captured, neither as NULL nor by its handle. */
     EXPECT_CODE(aclmdlRICaptureBegin(NULL, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 107031);
     EXPECT_CODE(aclmdlRICaptureBegin(default_stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), 107031);
     EXPECT_CODE(aclmdlRICaptureBegin(stale_stream(), ACL_MODEL_RI_CAPTURE_MODE_GLOBAL), 107017);
@@ -49,7 +49,7 @@ int main(void)
     EXPECT_CODE(aclmdlRICaptureGetInfo(stream, NULL, &seen), 100000);
     EXPECT_OK(aclmdlRICaptureGetInfo(NULL, &status, &seen));
     EXPECT_TRUE(status == ACL_MODEL_RI_CAPTURE_STATUS_NONE && seen == NULL, "the default stream never captures");
-    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "not yet");
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "not capturing yet");
 
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
     EXPECT_OK(aclmdlRICaptureGetInfo(stream, &status, &seen));
@@ -58,9 +58,9 @@ int main(void)
     EXPECT_FAILS(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_CODE(aclmdlRICaptureEnd(stream, NULL), 100000);
     EXPECT_CODE(aclmdlRICaptureEnd(other, &graph), 107029);
-    in_new_thread(end_elsewhere, NULL);
+    in_new_thread(end_on_other_thread, NULL);
 
-    /* 4.8, 4.4, 4.2: waiting for it, asking about it, destroying it. */
+    /* 4.8, 4.4, 4.2: a capturing stream cannot be waited for, queried or destroyed. */
     EXPECT_CODE(aclrtSynchronizeStream(stream), 107027);
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 10), 107027);
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 0), 107000);
@@ -71,12 +71,12 @@ int main(void)
     EXPECT_CODE(aclrtSynchronizeDeviceWithTimeout(10), 107027);
     EXPECT_OK(aclrtSynchronizeStream(other));
     EXPECT_OK(aclrtSynchronizeStream(NULL));
-    EXPECT_TRUE(!stream_is_busy(other), "other streams answer");
+    EXPECT_TRUE(!stream_is_busy(other), "other streams are idle");
 
-    /* Refusals change nothing: the capture ends well, and the graph is the one that was announced. */
+    /* The refusals have no effect: the capture succeeds, and its graph is the one that aclmdlRICaptureGetInfo named. */
     EXPECT_OK(aclmdlRICaptureEnd(stream, &graph));
-    EXPECT_TRUE(graph == seen, "%p, announced as %p", graph, seen);
-    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "over");
+    EXPECT_TRUE(graph == seen, "%p, earlier %p", graph, seen);
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has ended");
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtSynchronizeDevice());
 

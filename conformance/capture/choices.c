@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // schedules: all
 // softacl-only
-/* What no document says about captures, as docs/decisions.md has it. */
+/* Capture behavior that no public document specifies: the choices that softacl made, listed in docs/decisions.md. */
 #include "../expect.h"
 #include "graph.h"
 
@@ -29,13 +29,13 @@ int main(void)
     EXPECT_CODE(aclrtRecordEvent(shared, stream), 207000);
     EXPECT_CODE(aclrtStreamWaitEvent(stream, shared), 207000);
     EXPECT_OK(aclrtRecordEvent(event, stream));
-    order_after(other, stream, event); /* a stream with a subscribed thread joins */
+    order_after(other, stream, event); /* a stream with a subscribed thread joins the capture */
     EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, other), 207000);
     order_after(stream, other, event);
-    EXPECT_OK(aclrtMemsetAsync(pinned, SIZE, 0x33, SIZE, stream)); /* host memory: at once, as ever */
+    EXPECT_OK(aclrtMemsetAsync(pinned, SIZE, 0x33, SIZE, stream)); /* host memory is set during the call, also in a capture */
     EXPECT_VALUE(pinned, SIZE, 0x33);
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    /* 1.5: the synchronous batch looks at no capture. */
+    /* 1.5: synchronous batches ignore captures. */
     void *dsts[] = {device}, *srcs[] = {pinned};
     size_t sizes[] = {SIZE}, first[] = {0}, failed = 7;
     aclrtMemcpyBatchAttr attribute;
@@ -43,16 +43,16 @@ int main(void)
     attribute.dstLoc.type = ACL_MEM_LOCATION_TYPE_DEVICE;
     attribute.srcLoc.type = ACL_MEM_LOCATION_TYPE_HOST;
     EXPECT_OK(aclrtMemcpyBatch(dsts, sizes, srcs, sizes, 1, &attribute, first, 1, &failed));
-    aclmdlRI announced = NULL;
+    aclmdlRI capturing = NULL;
     aclmdlRICaptureStatus status;
-    EXPECT_OK(aclmdlRICaptureGetInfo(stream, &status, &announced));
+    EXPECT_OK(aclmdlRICaptureGetInfo(stream, &status, &capturing));
     EXPECT_OK(aclmdlRICaptureGetInfo(stream, &status, NULL));
-    EXPECT_CODE(aclmdlRIExecuteAsync(announced, NULL), 107026);
-    EXPECT_CODE(aclmdlRIDestroy(announced), 107026);
+    EXPECT_CODE(aclmdlRIExecuteAsync(capturing, NULL), 107026);
+    EXPECT_CODE(aclmdlRIDestroy(capturing), 107026);
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
-    EXPECT_DEVICE_VALUE(device, SIZE, 0x33); /* what the batch copied */
+    EXPECT_DEVICE_VALUE(device, SIZE, 0x33); /* copied by the batch */
 
-    /* The event belongs to the graph until it is recorded outside again. */
+    /* The event belongs to the graph until it is recorded outside the capture. */
     EXPECT_CODE(aclrtSynchronizeEvent(event), 107028);
     EXPECT_CODE(aclrtStreamWaitEvent(other, event), 107028);
     EXPECT_OK(aclrtRecordEvent(event, other));
@@ -68,9 +68,9 @@ int main(void)
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_OK(aclmdlRICaptureTaskGrpBegin(stream));
     EXPECT_CODE(aclmdlRICaptureEnd(stream, &empty), 107033);
-    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "over all the same");
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has ended nevertheless");
 
-    /* Memory that is no longer registered is as good as freed. */
+    /* Unregistering memory invalidates the graph like freeing it. */
     void *pages = NULL, *mapped = NULL;
     REQUIRE_TRUE(posix_memalign(&pages, 4096, 4096) == 0, "posix_memalign");
     REQUIRE_OK(aclrtHostRegister(pages, 4096, ACL_HOST_REGISTER_MAPPED, &mapped));
@@ -84,7 +84,7 @@ int main(void)
     EXPECT_OK(aclmdlRIDestroy(empty));
     free(pages);
 
-    /* A failure inside the graph is told by the stream that launched it, once. */
+    /* A failure inside the graph is reported once, by the stream that launched it. */
     REQUIRE_OK(aclmdlRIDestroy(graph));
     void *desc = NULL;
     REQUIRE_OK(aclrtMalloc(&desc, 64, ACL_MEM_MALLOC_HUGE_FIRST));
@@ -100,7 +100,7 @@ int main(void)
     EXPECT_CODE(aclmdlRIExecute(graph, -1), 507013);
     EXPECT_OK(aclrtSynchronizeDevice());
 
-    /* Its context ends: it can only be destroyed. */
+    /* After its context ends, a graph can only be destroyed. */
     EXPECT_OK(aclrtUnSubscribeReport(self, other));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFree(desc));

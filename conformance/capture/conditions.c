@@ -1,22 +1,23 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 // softacl-only
-/* Conditional tasks. The prototypes are documented, how they are used together is not: this is softacl's reading. */
+/* Conditional tasks (IF, SWITCH, WHILE). The prototypes are documented, their combined use is not: this is softacl's
+ * interpretation. */
 #include "../expect.h"
 #include "graph.h"
 
 #define SIZE 256
 
-static uint64_t *values; /* pinned: what the graph is told */
+static uint64_t *values; /* pinned; the graph copies its condition value from here */
 
-/* Captures copies of `count` bytes from `source` to `target` into a sub-graph. */
-static void body(aclrtStream stream, aclmdlRI graph, void *target, const void *source, size_t count)
+/* Captures into a sub-graph a memset of `count` bytes at `target` to the byte at `value`. */
+static void capture_memset(aclrtStream stream, aclmdlRI graph, void *target, const uint8_t *value, size_t count)
 {
     aclmdlRI ended = NULL;
     REQUIRE_OK(aclmdlRICaptureToModelRIBegin(stream, graph, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
-    EXPECT_OK(aclrtMemsetAsync(target, count, *(const uint8_t *)source, count, stream));
+    EXPECT_OK(aclrtMemsetAsync(target, count, *value, count, stream));
     EXPECT_OK(aclmdlRICaptureEnd(stream, &ended));
-    EXPECT_TRUE(ended == graph, "the sub-graph itself");
+    EXPECT_TRUE(ended == graph, "another graph was returned");
 }
 
 int main(void)
@@ -28,7 +29,7 @@ int main(void)
     static const uint8_t marks[] = {0x11, 0x22, 0x33};
     aclmdlRI graph = NULL, subs[3] = {NULL, NULL, NULL}, unknown = NULL;
     aclmdlRICondHandle choice = NULL, loop = NULL;
-    uint64_t *cell = NULL, *turns = NULL;
+    uint64_t *cell = NULL, *loop_count = NULL;
     aclmdlRICaptureStatus status;
 
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
@@ -39,24 +40,24 @@ int main(void)
     EXPECT_CODE(aclmdlRICondHandleCreate(NULL, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &loop), 100000);
     EXPECT_CODE(aclmdlRICondHandleCreate(graph, 1, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, NULL), 100000);
     EXPECT_CODE(aclmdlRICondHandleGetCondPtr(stream, &cell), 107017);
-    /* The value comes from memory that the graph copies. */
+    /* The graph copies the condition value from host memory. */
     EXPECT_OK(aclrtMemcpyAsync(cell, 8, values, 8, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    aclmdlRICondTaskParams params = {choice, ACL_MODEL_RI_COND_TYPE_SWITCH, 3, subs};
-    aclmdlRICondTaskParams wrong = params;
+    aclmdlRICondTaskParams switch_params = {choice, ACL_MODEL_RI_COND_TYPE_SWITCH, 3, subs};
+    aclmdlRICondTaskParams wrong = switch_params;
     wrong.type = ACL_MODEL_RI_COND_TYPE_WHILE;
-    EXPECT_CODE(aclmdlRIAddCondTask(wrong, stream, 0), 107000); /* one sub-graph */
+    EXPECT_CODE(aclmdlRIAddCondTask(wrong, stream, 0), 107000); /* WHILE takes minus_one sub-graph */
     wrong.type = (aclmdlRICondTaskType)3;
     EXPECT_CODE(aclmdlRIAddCondTask(wrong, stream, 0), 107000);
     wrong.modelRIArray = NULL;
     EXPECT_CODE(aclmdlRIAddCondTask(wrong, stream, 0), 100000);
-    EXPECT_CODE(aclmdlRIAddCondTask(params, side, 0), 107029);
-    EXPECT_CODE(aclmdlRIAddCondTask(params, stream, 1), 107000);
-    EXPECT_OK(aclmdlRIAddCondTask(params, stream, 0));
+    EXPECT_CODE(aclmdlRIAddCondTask(switch_params, side, 0), 107029);
+    EXPECT_CODE(aclmdlRIAddCondTask(switch_params, stream, 1), 107000);
+    EXPECT_OK(aclmdlRIAddCondTask(switch_params, stream, 0));
     for (int i = 0; i < 3; i++) {
         REQUIRE_TRUE(subs[i] != NULL, "sub-graph %d", i);
-        body(side, subs[i], device, &marks[i], SIZE);
+        capture_memset(side, subs[i], device, &marks[i], SIZE);
     }
-    EXPECT_FAILS(aclmdlRICaptureToModelRIBegin(side, subs[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED)); /* has been captured */
+    EXPECT_FAILS(aclmdlRICaptureToModelRIBegin(side, subs[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED)); /* already captured */
     EXPECT_FAILS(aclmdlRICaptureToModelRIBegin(side, graph, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
 
@@ -68,25 +69,25 @@ int main(void)
         EXPECT_DEVICE_VALUE(device, SIZE, i < 3 ? marks[i] : 0x77);
     }
     EXPECT_OK(aclmdlRIDestroy(graph));
-    EXPECT_FAILS(aclmdlRICondHandleGetCondPtr(choice, &cell)); /* gone with the graph */
+    EXPECT_FAILS(aclmdlRICondHandleGetCondPtr(choice, &cell)); /* destroyed with the graph */
     EXPECT_FAILS(aclmdlRIDestroy(subs[0]));
 
-    /* IF with an else part; the default counts when nothing writes the value. */
+    /* IF with an else branch. The default value applies if no task writes the condition. */
     for (uint32_t value = 0; value < 2; value++) {
         REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
         EXPECT_OK(aclmdlRICaptureGetInfo(stream, &status, &graph));
         REQUIRE_OK(aclmdlRICondHandleCreate(graph, value, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &choice));
         REQUIRE_OK(aclmdlRICondHandleGetCondPtr(choice, &cell));
-        aclmdlRICondTaskParams test = {choice, ACL_MODEL_RI_COND_TYPE_IF, 2, subs};
-        EXPECT_OK(aclmdlRIAddCondTask(test, stream, 0));
-        body(side, subs[0], device, &marks[0], SIZE);
-        /* 107045: the graph cannot end while a sub-graph is captured. */
+        aclmdlRICondTaskParams if_params = {choice, ACL_MODEL_RI_COND_TYPE_IF, 2, subs};
+        EXPECT_OK(aclmdlRIAddCondTask(if_params, stream, 0));
+        capture_memset(side, subs[0], device, &marks[0], SIZE);
+        /* 107045: the capture cannot end while a sub-graph is being captured. */
         REQUIRE_OK(aclmdlRICaptureToModelRIBegin(side, subs[1], ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
         EXPECT_CODE(aclmdlRICaptureEnd(stream, &unknown), 107045);
-        static int never;
-        EXPECT_CODE(aclrtLaunchHostFunc(side, count_up, &never), 207000);
+        static int ran;
+        EXPECT_CODE(aclrtLaunchHostFunc(side, count_up, &ran), 207000);
         EXPECT_OK(aclrtMemsetAsync(device, SIZE, marks[1], SIZE, side));
-        /* 1.2 row 12, 1.5 row 14: no copies in a sub-graph of a 950. */
+        /* 1.2 row 12, 1.5 row 14: the 950 accepts no copies in a sub-graph. */
         aclError copied = aclrtMemcpyAsync(cell, 8, values, 8, ACL_MEMCPY_HOST_TO_DEVICE, side);
         EXPECT_CODE(copied, family() == FAMILY_950 ? 207000 : 0);
         void *dsts[] = {device}, *srcs[] = {values};
@@ -98,7 +99,7 @@ int main(void)
         if (family() == FAMILY_950) {
             EXPECT_CODE(aclrtMemcpyBatchAsync(dsts, sizes, srcs, sizes, 1, &attribute, first, 1, &failed, side), 207000);
             EXPECT_TRUE(failed == SIZE_MAX, "failIndex %zu", failed);
-            EXPECT_OK(aclrtMemcpyAsync(device, 8, device, 8, ACL_MEMCPY_DEFAULT, side)); /* row 11 comes first */
+            EXPECT_OK(aclrtMemcpyAsync(device, 8, device, 8, ACL_MEMCPY_DEFAULT, side)); /* row 11 is checked first */
         }
         EXPECT_OK(aclmdlRICaptureEnd(side, &unknown));
         REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
@@ -110,32 +111,32 @@ int main(void)
         EXPECT_OK(aclmdlRIDestroy(graph));
     }
 
-    /* WHILE: three turns, counted by a reduction that runs in the sub-graph. */
-    int32_t *counter = (int32_t *)device_memory(8), *minus = (int32_t *)device_memory(8);
-    int32_t one[2] = {-1, 0};
-    REQUIRE_OK(aclrtMemcpy(minus, 8, one, 8, ACL_MEMCPY_HOST_TO_DEVICE));
+    /* WHILE: three iterations, counted by a reduction in the sub-graph. */
+    int32_t *counter = (int32_t *)device_memory(8), *decrement = (int32_t *)device_memory(8);
+    int32_t minus_one[2] = {-1, 0};
+    REQUIRE_OK(aclrtMemcpy(decrement, 8, minus_one, 8, ACL_MEMCPY_HOST_TO_DEVICE));
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_OK(aclmdlRICaptureGetInfo(stream, &status, &graph));
     REQUIRE_OK(aclmdlRICondHandleCreate(graph, 3, ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT, &loop));
-    REQUIRE_OK(aclmdlRICondHandleGetCondPtr(loop, &turns));
-    aclmdlRICondTaskParams repeat = {loop, ACL_MODEL_RI_COND_TYPE_WHILE, 1, subs};
-    EXPECT_OK(aclmdlRIAddCondTask(repeat, stream, 0));
+    REQUIRE_OK(aclmdlRICondHandleGetCondPtr(loop, &loop_count));
+    aclmdlRICondTaskParams while_params = {loop, ACL_MODEL_RI_COND_TYPE_WHILE, 1, subs};
+    EXPECT_OK(aclmdlRIAddCondTask(while_params, stream, 0));
     REQUIRE_OK(aclmdlRICaptureToModelRIBegin(side, subs[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
-    EXPECT_OK(aclrtReduceAsync(counter, minus, 4, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, side, NULL));
-    EXPECT_OK(aclrtReduceAsync(turns, minus, 4, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, side, NULL));
+    EXPECT_OK(aclrtReduceAsync(counter, decrement, 4, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, side, NULL));
+    EXPECT_OK(aclrtReduceAsync(loop_count, decrement, 4, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_INT32, side, NULL));
     EXPECT_OK(aclmdlRICaptureEnd(side, &unknown));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
     for (int32_t i = 1; i <= 3; i++) {
         EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
         EXPECT_OK(aclrtSynchronizeStream(stream));
         int32_t *count = (int32_t *)device_bytes(counter, 8);
-        EXPECT_TRUE(*count == -3 * i, "%d turns after %d runs", -*count, i);
+        EXPECT_TRUE(*count == -3 * i, "%d iterations after %d runs", -*count, i);
         free(count);
     }
     EXPECT_OK(aclmdlRIDestroy(graph));
 
     EXPECT_OK(aclrtFree(counter));
-    EXPECT_OK(aclrtFree(minus));
+    EXPECT_OK(aclrtFree(decrement));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFreeHost(values));
     EXPECT_OK(aclrtDestroyStream(side));

@@ -1,18 +1,18 @@
 // soc: Ascend910B Ascend310P
 // schedules: all
-/* Events whose newest record was captured: the host cannot wait for them or ask about them (4.8, 107028). */
+/* The host can neither wait for nor query an event whose latest record was captured (4.8, 107028). */
 #include "../expect.h"
 #include "graph.h"
 
-static void refuses(aclrtEvent event, int classic)
+static void expect_refused(aclrtEvent event, int classic)
 {
     aclrtEventRecordedStatus status;
     EXPECT_CODE(aclrtSynchronizeEvent(event), 107028);
     EXPECT_CODE(aclrtSynchronizeEventWithTimeout(event, 10), 107028);
     EXPECT_CODE(aclrtQueryEventStatus(event, &status), 107028);
     if (classic) {
-        aclrtEventWaitStatus waits;
-        EXPECT_CODE(aclrtQueryEventWaitStatus(event, &waits), 107028);
+        aclrtEventWaitStatus wait_status;
+        EXPECT_CODE(aclrtQueryEventWaitStatus(event, &wait_status), 107028);
     }
 }
 
@@ -31,16 +31,16 @@ int main(void)
         REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
         EXPECT_OK(aclrtSynchronizeEvent(event)); /* not captured yet */
         EXPECT_OK(aclrtRecordEvent(event, stream));
-        refuses(event, i == 1);
-        EXPECT_OK(aclrtStreamWaitEvent(stream, event)); /* within the capture it is an event like any other */
+        expect_refused(event, i == 1);
+        EXPECT_OK(aclrtStreamWaitEvent(stream, event)); /* a captured wait is allowed */
         EXPECT_OK(aclmdlRICaptureEnd(stream, &graph));
-        /* Recorded outside again, it is an ordinary event again. */
+        /* A record outside the capture makes it an ordinary event again. */
         EXPECT_OK(aclrtRecordEvent(event, other));
         EXPECT_OK(aclrtSynchronizeEvent(event));
         EXPECT_OK(aclrtQueryEventStatus(event, &status));
         EXPECT_TRUE(status == ACL_EVENT_RECORDED_STATUS_COMPLETE, "recorded");
         EXPECT_OK(aclrtStreamWaitEvent(stream, event));
-        /* Running the graph does not touch it. */
+        /* Running the graph does not change the event. */
         EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
         EXPECT_OK(aclrtSynchronizeStream(stream));
         EXPECT_OK(aclrtSynchronizeEvent(event));

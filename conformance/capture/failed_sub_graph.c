@@ -1,7 +1,8 @@
 // soc: Ascend910B
 // schedules: all
 // softacl-only
-/* A sub-graph whose capture failed is captured again: records of the first attempt are not part of the second. */
+/* A sub-graph whose capture failed can be captured again; event records of the first attempt do not belong to the
+ * second. */
 #include "../expect.h"
 #include "graph.h"
 
@@ -26,17 +27,17 @@ int main(void)
     }
     order_after(branch, side, event);
     EXPECT_OK(aclrtMemsetAsync(device, 64, 1, 64, branch));
-    EXPECT_FAILS(aclmdlRICaptureEnd(side, &ended)); /* the branch never came back */
+    EXPECT_FAILS(aclmdlRICaptureEnd(side, &ended)); /* the branch is not joined back */
 
-    for (int joins = 0; joins < 2; joins++) {
+    for (int attempt = 0; attempt < 2; attempt++) {
         REQUIRE_OK(aclmdlRICaptureToModelRIBegin(side, inner[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
-        if (joins == 0) {
-            EXPECT_FAILS(aclrtStreamWaitEvent(side, event)); /* from inside, which spoils the capture */
+        if (attempt == 0) {
+            EXPECT_FAILS(aclrtStreamWaitEvent(side, event)); /* on the capturing stream, which invalidates the capture */
         } else {
-            EXPECT_FAILS(aclrtStreamWaitEvent(branch, event)); /* from outside, which does not */
+            EXPECT_FAILS(aclrtStreamWaitEvent(branch, event)); /* on another stream, which does not */
         }
         EXPECT_EITHER(aclrtMemsetAsync(device, 64, 2, 64, side), 0, 507903);
-        if (joins == 0) {
+        if (attempt == 0) {
             EXPECT_FAILS(aclmdlRICaptureEnd(side, &ended));
         } else {
             EXPECT_OK(aclmdlRICaptureEnd(side, &ended));

@@ -1,5 +1,5 @@
 // soc: Ascend910B Ascend310P
-/* Task groups: captured tasks that get new parameters, also while a launched graph waits for them. */
+/* Task groups: captured tasks can be given new parameters, also after the graph was launched. */
 #include "../expect.h"
 #include "graph.h"
 
@@ -29,7 +29,7 @@ int main(void)
     EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskUpdateEnd(update), 107033);
 
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
-    EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskGrpEnd(stream, &group), 107033); /* state wrong */
+    EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskGrpEnd(stream, &group), 107033); /* no group has begun */
     EXPECT_OK(aclmdlRICaptureTaskGrpBegin(stream));
     EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskGrpBegin(stream), 107033);
     EXPECT_FAILS(aclmdlRICaptureTaskGrpEnd(stream, NULL));
@@ -46,7 +46,7 @@ int main(void)
     EXPECT_PATTERN(output, SIZE, 1);
     EXPECT_DEVICE_VALUE(device, 8, 0);
 
-    /* The same task with other parameters. It does not run by being submitted. */
+    /* An update replaces the parameters of the task; submitting it does not run it. */
     device_fill(device, SIZE, 2);
     memset(output, 0, SIZE);
     EXPECT_OK(aclmdlRICaptureTaskUpdateBegin(update, group));
@@ -60,7 +60,7 @@ int main(void)
     EXPECT_PATTERN(other, SIZE, 2);
     EXPECT_VALUE(output, SIZE, 0);
 
-    /* What does not fit changes nothing. */
+    /* An update with other tasks than the group has is refused without effect. */
     EXPECT_OK(aclmdlRICaptureTaskUpdateBegin(update, group));
     EXPECT_SOFTACL_CODE(aclmdlRICaptureTaskUpdateEnd(update), 107040);
     EXPECT_OK(aclmdlRICaptureTaskUpdateBegin(update, group));
@@ -76,7 +76,7 @@ int main(void)
     EXPECT_PATTERN(other, SIZE, 3);
     EXPECT_VALUE(output, SIZE, 0);
 
-    /* A graph that is launched and has not come to the group takes the new parameters. */
+    /* A launched graph that has not reached the group takes the new parameters. */
     device_fill(device, SIZE, 4);
     gate_close(&gate, stream);
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
@@ -90,7 +90,7 @@ int main(void)
     EXPECT_PATTERN(other, SIZE, 3);
 
     EXPECT_OK(aclmdlRIDestroy(graph));
-    EXPECT_FAILS(aclmdlRICaptureTaskUpdateBegin(update, group)); /* gone with its graph */
+    EXPECT_FAILS(aclmdlRICaptureTaskUpdateBegin(update, group)); /* destroyed with its graph */
     EXPECT_OK(aclrtFreeHost(output));
     EXPECT_OK(aclrtFreeHost(other));
     EXPECT_OK(aclrtFree(device));

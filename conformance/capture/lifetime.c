@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend310P
 // misuses: C1 H2 L3 S2
-/* The life of a graph: running, memory that is freed, contexts that end, devices that are reset. */
+/* Lifetime of a graph: destruction while it runs, and use after its memory is freed, its context destroyed, or its device
+ * reset. */
 #include "../expect.h"
 #include "graph.h"
 
@@ -8,7 +9,7 @@
 
 static struct gate gate = GATE_INITIALIZER;
 
-static aclmdlRI upload(void *device, void *pinned, aclrtStream stream)
+static aclmdlRI capture_upload(void *device, void *pinned, aclrtStream stream)
 {
     aclmdlRI graph = NULL;
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
@@ -22,13 +23,13 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
-    uint8_t *device = (uint8_t *)device_memory(SIZE), *neighbour = NULL;
-    aclmdlRI graph = upload(device, pinned, stream), again = NULL;
+    uint8_t *device = (uint8_t *)device_memory(SIZE), *neighbor = NULL;
+    aclmdlRI graph = capture_upload(device, pinned, stream), again = NULL;
     aclmdlRICaptureStatus status;
     uint32_t first = 0, second = 0;
 
-    /* Numbers tell graphs apart. */
-    again = upload(device, pinned, stream);
+    /* Graphs have distinct ids. */
+    again = capture_upload(device, pinned, stream);
     EXPECT_OK(aclmdlRIGetId(graph, &first));
     EXPECT_OK(aclmdlRIGetId(again, &second));
     EXPECT_TRUE(first != second, "%u and %u", first, second);
@@ -36,21 +37,21 @@ int main(void)
     EXPECT_OK(aclmdlRIDestroy(again));
     EXPECT_FAILS(aclmdlRIGetId(again, &second));
 
-    /* 107037: still running. The whole launch is one piece of work of its stream. */
+    /* 107037: the graph is still running. The whole launch is one task of its stream. */
     fill_pattern(pinned, SIZE, 1);
     gate_close(&gate, stream);
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
     gate_await(&gate);
     EXPECT_SOFTACL_CODE(aclmdlRIDestroy(graph), 107037);
-    EXPECT_TRUE(stream_is_busy(stream), "held");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
     EXPECT_DEVICE_VALUE(device, SIZE, 0);
-    EXPECT_CODE(aclmdlRIExecute(graph, 20), 507046); /* queued behind the run that is held */
+    EXPECT_CODE(aclmdlRIExecute(graph, 20), 507046); /* queued after the blocked run */
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_OK(aclmdlRIExecute(graph, -1)); /* runs follow each other: the one that was given up is over, too */
+    EXPECT_OK(aclmdlRIExecute(graph, -1)); /* runs are ordered, so the run that timed out has finished too */
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
 
-    /* A graph that is captured cannot be run or destroyed, and a stream that captures cannot run one. */
+    /* A graph under capture can be neither run nor destroyed, and a capturing stream cannot run a graph. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_OK(aclmdlRICaptureGetInfo(stream, &status, &again));
     EXPECT_FAILS(aclmdlRIExecute(again, -1));
@@ -59,47 +60,47 @@ int main(void)
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &again));
     EXPECT_OK(aclmdlRIDestroy(again));
 
-    /* Another context: 107003 for its stream, 107004 for the graph. */
-    aclrtContext primary = NULL, own = NULL;
+    /* With another context current: 107003 for a stream of the first, 107004 for its graph. */
+    aclrtContext primary = NULL, second_context = NULL;
     REQUIRE_OK(aclrtGetCurrentContext(&primary));
-    REQUIRE_OK(aclrtCreateContext(&own, 0));
-    aclrtStream theirs = new_stream();
+    REQUIRE_OK(aclrtCreateContext(&second_context, 0));
+    aclrtStream second_stream = new_stream();
     EXPECT_FAILS(aclmdlRIExecuteAsync(graph, stream));
-    EXPECT_CODE(aclmdlRIExecuteAsync(graph, theirs), 107004);
+    EXPECT_CODE(aclmdlRIExecuteAsync(graph, second_stream), 107004);
     EXPECT_CODE(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED), 107003);
-    /* It ends while it captures: nothing is left of that. */
-    REQUIRE_OK(aclmdlRICaptureBegin(theirs, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
-    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, theirs));
-    EXPECT_OK(aclrtDestroyContext(own));
+    /* Destroying a context ends its captures. */
+    REQUIRE_OK(aclmdlRICaptureBegin(second_stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, second_stream));
+    EXPECT_OK(aclrtDestroyContext(second_context));
     REQUIRE_OK(aclrtSetCurrentContext(primary));
-    EXPECT_DEVICE_PATTERN(device, SIZE, 1); /* no capture forbids a blocking copy any more */
+    EXPECT_DEVICE_PATTERN(device, SIZE, 1); /* blocking copies are allowed again */
 
-    /* Memory that the graph names is freed: the launch fails, and no neighbour is touched. */
+    /* After memory of the graph is freed, a launch fails and does not write to memory at that address. */
     EXPECT_OK(aclrtFree(device));
-    neighbour = (uint8_t *)device_memory(SIZE);
+    neighbor = (uint8_t *)device_memory(SIZE);
     EXPECT_SOFTACL_CODE(aclmdlRIExecuteAsync(graph, stream), 107000);
     EXPECT_SOFTACL_CODE(aclmdlRIExecute(graph, -1), 107000);
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_DEVICE_VALUE(neighbour, SIZE, 0);
+    EXPECT_DEVICE_VALUE(neighbor, SIZE, 0);
     EXPECT_OK(aclmdlRIDestroy(graph));
-    EXPECT_OK(aclrtFree(neighbour));
+    EXPECT_OK(aclrtFree(neighbor));
 
-    /* Freed after the launch: as for any queued copy, the bytes stay until it is done. */
+    /* Memory freed after the launch stays valid until the run has finished, as for any queued copy. */
     device = (uint8_t *)device_memory(SIZE);
-    graph = upload(device, pinned, stream);
+    graph = capture_upload(device, pinned, stream);
     gate_close(&gate, stream);
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
     EXPECT_OK(aclrtFree(device));
-    neighbour = (uint8_t *)device_memory(SIZE);
+    neighbor = (uint8_t *)device_memory(SIZE);
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_DEVICE_VALUE(neighbour, SIZE, 0);
+    EXPECT_DEVICE_VALUE(neighbor, SIZE, 0);
     EXPECT_OK(aclmdlRIDestroy(graph));
-    EXPECT_OK(aclrtFree(neighbour));
+    EXPECT_OK(aclrtFree(neighbor));
 
-    /* The device is reset: the graph can only be destroyed. */
+    /* After a device reset a graph can only be destroyed. */
     device = (uint8_t *)device_memory(SIZE);
-    graph = upload(device, pinned, stream);
+    graph = capture_upload(device, pinned, stream);
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
     EXPECT_OK(aclrtFreeHost(pinned));
     REQUIRE_OK(aclrtResetDevice(0));

@@ -2,15 +2,15 @@
 // schedules: all
 // softacl-only
 // misuses: S1
-/* A loop whose value comes from elsewhere: from another stream, from a call that the program has yet to make, or from a
- * loop beside it. It goes on meanwhile and keeps nobody from working. */
+/* A WHILE loop whose condition is cleared by another stream, by a later call, or by another loop. It keeps iterating
+ * until then and does not stop other streams from making progress. */
 #include "../expect.h"
 #include "graph.h"
 
 static uint8_t *device;
 
-/* A graph that does `body` as long as its value, which is 1 at first, is not 0. */
-static aclmdlRI loop_of(aclrtStream stream, aclrtStream side, uint64_t **value, void (*body)(aclrtStream))
+/* Captures a graph that repeats `body` while its condition value, initially 1, is not 0. */
+static aclmdlRI capture_loop(aclrtStream stream, aclrtStream side, uint64_t **value, void (*body)(aclrtStream))
 {
     aclmdlRI graph = NULL, inner[1] = {NULL}, ended = NULL;
     aclmdlRICaptureStatus status;
@@ -29,17 +29,17 @@ static aclmdlRI loop_of(aclrtStream stream, aclrtStream side, uint64_t **value, 
     return graph;
 }
 
-static void mark(aclrtStream stream)
+static void write_mark(aclrtStream stream)
 {
     EXPECT_OK(aclrtMemsetAsync(device, 64, 1, 64, stream));
 }
 
-static uint64_t *follower;
+static uint64_t *other_value;
 
-/* Clears the value of another loop with its second turn. */
-static void lead(aclrtStream stream)
+/* Loop body whose second iteration clears the condition of another loop. */
+static void clear_other_loop(aclrtStream stream)
 {
-    EXPECT_OK(aclrtMemcpyAsync(follower, 8, device + 256, 8, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    EXPECT_OK(aclrtMemcpyAsync(other_value, 8, device + 256, 8, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(aclrtMemsetAsync(device + 256, 8, 0, 8, stream));
 }
 
@@ -47,11 +47,11 @@ int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream(), other = new_stream(), side = new_stream();
-    uint64_t *value = NULL, *leader = NULL;
+    uint64_t *value = NULL, *first_value = NULL;
     device = (uint8_t *)device_memory(4096);
     EXPECT_OK(aclrtMemset(device, 4096, 0, 4096));
 
-    aclmdlRI graph = loop_of(stream, side, &value, mark);
+    aclmdlRI graph = capture_loop(stream, side, &value, write_mark);
     for (int round = 0; round < 3; round++) {
         EXPECT_OK(aclrtMemset(device, 256, 0, 256));
         EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
@@ -61,7 +61,7 @@ int main(void)
         EXPECT_DEVICE_VALUE(device, 64, 1);
         EXPECT_DEVICE_VALUE(device + 128, 64, 7);
     }
-    /* A loop that nobody ends goes with its stream. */
+    /* Aborting the stream ends an endless loop. */
     EXPECT_OK(aclrtMemset(device, 256, 0, 256));
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
@@ -69,12 +69,12 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStreamWithTimeout(stream, 20000));
     EXPECT_OK(aclrtSynchronizeStreamWithTimeout(other, 20000));
 
-    aclmdlRI second = loop_of(other, side, &follower, mark);
-    aclmdlRI first = loop_of(stream, side, &leader, lead);
+    aclmdlRI second = capture_loop(other, side, &other_value, write_mark);
+    aclmdlRI first = capture_loop(stream, side, &first_value, clear_other_loop);
     EXPECT_OK(aclrtMemset(device + 256, 8, 1, 1));
     EXPECT_OK(aclmdlRIExecuteAsync(first, stream));
     EXPECT_OK(aclmdlRIExecuteAsync(second, other));
-    EXPECT_OK(aclrtMemsetAsync(leader, 8, 0, 8, other));
+    EXPECT_OK(aclrtMemsetAsync(first_value, 8, 0, 8, other));
     EXPECT_OK(aclrtSynchronizeStreamWithTimeout(stream, 20000));
     EXPECT_OK(aclrtSynchronizeStreamWithTimeout(other, 20000));
 

@@ -2,7 +2,7 @@
 // softacl-only
 // sanitize: none (they keep memory of their own)
 // valgrind: none (it keeps memory of its own)
-/* A graph that is updated before every run, as decoders do, takes no more memory with time. */
+/* Updating a graph before every run, as decoders do, does not leak memory. */
 #include "../expect.h"
 #include "graph.h"
 
@@ -31,7 +31,7 @@ int main(void)
             early = resident_pages();
         }
     }
-    /* What each update left behind, 70 bytes, would be 600 pages. */
+    /* A leak of 70 bytes per update would add 600 pages. */
     EXPECT_TRUE(resident_pages() < early + 200, "from %zu to %zu pages", early, resident_pages());
     EXPECT_OK(aclmdlRIDestroy(graph));
     EXPECT_OK(aclrtFree(device));

@@ -1,6 +1,7 @@
 // soc: Ascend910B
 // schedules: all
-/* Which threads a capture concerns, and the mode of a thread: 1.1 row 10, 4.8. */
+/* The capture mode determines which threads may make blocking calls during a capture; a thread can exchange its own mode
+ * (1.1 row 10, 4.8). */
 #include "../expect.h"
 #include "graph.h"
 
@@ -9,10 +10,10 @@
 static uint8_t *pageable, *device;
 static aclrtStream stream, other;
 
-static void expect_blocking(aclError blocking, aclError converted)
+static void expect_blocking(aclError blocking, aclError pageable_async)
 {
     EXPECT_CODE(aclrtMemcpy(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), blocking);
-    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other), converted);
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other), pageable_async);
 }
 
 static aclmdlRICaptureMode exchange(aclmdlRICaptureMode mode)
@@ -21,26 +22,26 @@ static aclmdlRICaptureMode exchange(aclmdlRICaptureMode mode)
     return mode;
 }
 
-struct part {
-    aclError blocking, converted;
+struct thread_case {
+    aclError blocking, pageable_async;
     aclmdlRICaptureMode mode;
 };
 
 static void *in_other_thread(void *argument)
 {
-    struct part *part = (struct part *)argument;
+    struct thread_case *thread_case = (struct thread_case *)argument;
     REQUIRE_OK(aclrtSetDevice(0));
-    exchange(part->mode);
-    expect_blocking(part->blocking, part->converted);
-    EXPECT_TRUE(exchange(ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) == part->mode, "the mode of this thread");
+    exchange(thread_case->mode);
+    expect_blocking(thread_case->blocking, thread_case->pageable_async);
+    EXPECT_TRUE(exchange(ACL_MODEL_RI_CAPTURE_MODE_GLOBAL) == thread_case->mode, "wrong mode of this thread");
     EXPECT_OK(aclrtResetDevice(0));
     return NULL;
 }
 
-static void elsewhere(aclmdlRICaptureMode mode, aclError blocking, aclError converted)
+static void expect_on_other_thread(aclmdlRICaptureMode mode, aclError blocking, aclError pageable_async)
 {
-    struct part part = {blocking, converted, mode};
-    in_new_thread(in_other_thread, &part);
+    struct thread_case thread_case = {blocking, pageable_async, mode};
+    in_new_thread(in_other_thread, &thread_case);
 }
 
 int main(void)
@@ -59,35 +60,35 @@ int main(void)
     EXPECT_TRUE((int)wrong == 9, "untouched");
     EXPECT_FAILS(aclmdlRICaptureThreadExchangeMode(NULL));
 
-    /* A global capture concerns every thread that is not relaxed itself. */
+    /* A global capture restricts every thread whose mode is not relaxed. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, global));
     expect_blocking(107030, 107041);
-    elsewhere(global, 107030, 107041);
-    elsewhere(relaxed, 0, 0);
-    /* 4.8: the mode of the thread is swapped, and swapped back. */
+    expect_on_other_thread(global, 107030, 107041);
+    expect_on_other_thread(relaxed, 0, 0);
+    /* 4.8: exchanging the mode returns the previous one. */
     aclmdlRICaptureMode before = exchange(relaxed);
     expect_blocking(0, 0);
-    EXPECT_TRUE(exchange(before) == relaxed, "gives what was set");
+    EXPECT_TRUE(exchange(before) == relaxed, "wrong previous mode");
     expect_blocking(107030, 107041);
     EXPECT_OK(aclmdlRICaptureEnd(stream, &graph));
     EXPECT_OK(aclmdlRIDestroy(graph));
     expect_blocking(0, 0);
 
-    /* A thread-local one only its own thread. */
+    /* A thread-local capture restricts only the thread that began it. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, local));
     expect_blocking(107030, 107041);
-    elsewhere(global, 0, 0);
+    expect_on_other_thread(global, 0, 0);
     EXPECT_OK(aclmdlRICaptureEnd(stream, &graph));
     EXPECT_OK(aclmdlRIDestroy(graph));
 
-    /* A relaxed one nobody. */
+    /* A relaxed capture restricts no thread. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, relaxed));
     expect_blocking(0, 0);
-    elsewhere(global, 0, 0);
+    expect_on_other_thread(global, 0, 0);
     EXPECT_OK(aclmdlRICaptureEnd(stream, &graph));
     EXPECT_OK(aclmdlRIDestroy(graph));
 
-    /* Two captures at once: each is over when it ends. */
+    /* Of two concurrent captures, each restricts until it ends. */
     aclmdlRI second = NULL;
     REQUIRE_OK(aclmdlRICaptureBegin(stream, global));
     REQUIRE_OK(aclmdlRICaptureBegin(other, relaxed));

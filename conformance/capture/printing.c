@@ -1,5 +1,5 @@
 // soc: Ascend910B Ascend310P
-/* Writing a graph down: that there is a file, and what is refused. Its form is not documented. */
+/* aclmdlRIDebugJsonPrint writes a JSON file and refuses invalid arguments. The contents are not documented. */
 #include "../expect.h"
 #include "graph.h"
 

@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P
 // schedules: all
-/* Captured work does not run when it is captured, and really runs, in order, whenever its graph does. */
+/* Captured tasks do not run during the capture; every launch of the graph runs all of them in order. */
 #include "../expect.h"
 #include "graph.h"
 
@@ -15,7 +15,7 @@ int main(void)
     uint8_t *first = (uint8_t *)device_memory(LARGE), *second = (uint8_t *)device_memory(LARGE);
     static int ran;
 
-    /* A chain: each copy needs the one before it. */
+    /* A chain in which each copy depends on the one before it. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
     EXPECT_OK(aclrtMemcpyAsync(first, LARGE, input, LARGE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtMemcpyAsync(second, SIZE, first, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
@@ -26,10 +26,10 @@ int main(void)
     aclmdlRI graph = NULL;
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_VALUE(output, LARGE, 0); /* nothing ran */
+    EXPECT_VALUE(output, LARGE, 0); /* no task ran */
     EXPECT_TRUE(count_of(&ran) == 0, "%d", count_of(&ran));
 
-    /* Every run reads what is there when it runs, in the stream order of the launch. */
+    /* Every run reads the current contents, in stream order with the launch. */
     for (uint32_t seed = 1; seed <= 5; seed++) {
         fill_pattern(input, LARGE, seed);
         EXPECT_OK(aclmdlRIExecuteAsync(graph, seed % 2 == 0 ? stream : other));
@@ -45,7 +45,7 @@ int main(void)
     EXPECT_OK(aclmdlRIExecute(graph, 60000));
     EXPECT_PATTERN(output, LARGE, 7);
 
-    /* Several launches in a row, with work around them: the stream is in order. */
+    /* Several consecutive launches between other tasks keep stream order. */
     memset(output, 0, LARGE);
     REQUIRE_OK(aclrtMemsetAsync(first, LARGE, 0x11, LARGE, stream));
     for (int i = 0; i < 10; i++) {
@@ -55,7 +55,7 @@ int main(void)
     EXPECT_OK(aclrtMemsetAsync(second, SIZE, 0x22, SIZE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_VALUE(output, 16, 0x5a);
-    EXPECT_TRUE(verify_pattern(output, 16, 7) != 16, "the memset came last");
+    EXPECT_TRUE(verify_pattern(output, 16, 7) != 16, "the memset did not run last");
     for (size_t i = 16; i < LARGE; i++) {
         if (output[i] != pattern_byte(i, 7)) {
             EXPECT_TRUE(0, "byte %zu", i);
@@ -66,7 +66,7 @@ int main(void)
     EXPECT_TRUE(count_of(&ran) == 17, "%d runs", count_of(&ran));
     EXPECT_OK(aclmdlRIDestroy(graph));
 
-    /* 1.2: kind 5 takes the bytes at the call, which is the capture. */
+    /* 1.2: kind 5 reads the source during the call, that is, during the capture. */
     uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
     fill_pattern(pageable, SIZE, 9);
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
@@ -81,7 +81,7 @@ int main(void)
     }
     EXPECT_OK(aclmdlRIDestroy(graph));
 
-    /* 1.4: rows. */
+    /* 1.4: a 2D copy. */
     fill_pattern(input, SIZE, 11);
     REQUIRE_OK(aclrtMemset(first, SIZE, 0, SIZE));
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));

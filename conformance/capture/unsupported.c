@@ -1,5 +1,5 @@
 // soc: Ascend310B Ascend910A
-/* Products without capture: 6. */
+/* Products without captures refuse the functions with 207000 (6). */
 #include "../expect.h"
 
 int main(void)

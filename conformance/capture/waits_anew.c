@@ -1,5 +1,5 @@
 // soc: Ascend910B
-/* A wait with a timeout in a graph: the time of a run that was given up does not count for the next one. */
+/* A captured wait starts its timeout with each run: time spent in an aborted run does not count. */
 #include "../expect.h"
 #include "graph.h"
 
@@ -17,7 +17,7 @@ int main(void)
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 100), 507046);
     EXPECT_OK(aclrtStreamAbort(stream));
-    /* Another stream stands as long as the first run may have. */
+    /* Let the timeout of the aborted run pass. */
     EXPECT_OK(aclrtWaitAndResetNotify(notify, other, 1));
     EXPECT_CODE(aclrtSynchronizeStream(other), 107019);
 

@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
 // finds: L2
-/* After a reset a thread has no context any more: its calls come too late. That is no thread that has forgotten to set a device. */
+/* Calls on a thread whose context a reset destroyed are reported as late calls (L2), not as a missing device. */
 #include "../expect.h"
 
 int main(void)

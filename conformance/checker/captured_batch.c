@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
 // finds: B4
-/* Entries of a batch overlap, in a graph: their order is nobody's promise there either. */
+/* Overlapping entries of a captured batch are reported (B4): their order is unspecified in a graph too. */
 #include "../expect.h"
 
 #define SIZE 4096

@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
 // finds: L2
-/* A reset has taken device memory with it: to free it afterwards is a call that comes too late, and no wrong address. */
+/* Freeing device memory that a reset already released is reported as a late call (L2), not as a wrong address. */
 #include "../expect.h"
 
 int main(void)

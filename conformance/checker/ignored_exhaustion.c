@@ -2,7 +2,7 @@
 // softacl-only
 // env: SOFTACL_MEMORY=64MiB
 // finds: R1
-/* Memory was refused, and the program goes on with the address that it did not get. */
+/* Using the result of a failed allocation is reported (R1). */
 #include "../expect.h"
 
 int main(void)

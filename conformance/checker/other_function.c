@@ -1,12 +1,12 @@
 // soc: Ascend910B
 // softacl-only
 // finds: H1
-/* A host function of another stream, which has nothing to do with a copy, hides no change of its source. */
+/* An unrelated host function of another stream does not hide a change to the source of a copy. */
 #include "../expect.h"
 
 #define PAGE 4096
 
-static void nothing(void *unused)
+static void do_nothing(void *unused)
 {
     (void)unused;
 }
@@ -19,7 +19,7 @@ int main(void)
     memset(host, 1, PAGE);
     EXPECT_OK(aclrtMemcpyAsync(device, PAGE, host, PAGE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     host[100] = 9; /* H1 */
-    EXPECT_OK(aclrtLaunchHostFunc(other, nothing, NULL));
+    EXPECT_OK(aclrtLaunchHostFunc(other, do_nothing, NULL));
     EXPECT_OK(aclrtSynchronizeStream(other));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtFreeHost(host));

@@ -1,12 +1,12 @@
 // soc: Ascend910B
 // softacl-only
 // finds: H1
-/* A host function of another stream, which no event orders with a copy, must not change its source. */
+/* A host function of another stream, which no event orders with a copy, must not write_byte the source of that copy. */
 #include "../expect.h"
 
 #define PAGE 4096
 
-static void change(void *byte)
+static void write_byte(void *byte)
 {
     *(uint8_t *)byte = 9;
 }
@@ -18,7 +18,7 @@ int main(void)
     uint8_t *host = (uint8_t *)pinned_memory(PAGE), *device = (uint8_t *)device_memory(PAGE);
     memset(host, 1, PAGE);
     EXPECT_OK(aclrtMemcpyAsync(device, PAGE, host, PAGE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    EXPECT_OK(aclrtLaunchHostFunc(other, change, host + 100)); /* H1 */
+    EXPECT_OK(aclrtLaunchHostFunc(other, write_byte, host + 100)); /* H1 */
     EXPECT_OK(aclrtSynchronizeStream(other));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtFreeHost(host));

@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
 // finds: L3
-/* A block of a pool goes back on one stream while another one may still read it. With an event between them it is right. */
+/* Freeing a pool block on one stream while another stream may still read it is reported, unless an event orders them. */
 #include "../expect.h"
 #include "acl/acl_rt_memory_soma.h"
 
@@ -28,13 +28,13 @@ int main(void)
     aclrtMemPool pool = NULL;
     REQUIRE_OK(aclrtMemPoolCreate(&pool, &props));
     uint8_t *result = (uint8_t *)pinned_memory(SIZE);
-    for (int is_right = 1; is_right >= 0; is_right--) {
+    for (int is_ordered = 1; is_ordered >= 0; is_ordered--) {
         void *block = NULL;
         REQUIRE_OK(aclrtMemPoolMallocAsync(&block, SIZE, pool, stream));
         EXPECT_OK(aclrtMemsetAsync(block, SIZE, 3, SIZE, stream));
         record_and_wait(stream, other);
         EXPECT_OK(aclrtMemcpyAsync(result, SIZE, block, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, other));
-        if (is_right) {
+        if (is_ordered) {
             record_and_wait(other, stream);
         }
         EXPECT_OK(aclrtMemPoolFreeAsync(block, stream)); /* L3 without the event */

@@ -1,7 +1,8 @@
 // soc: Ascend910B
 // softacl-only
 // finds: H3
-/* A copy of a whole page and one of a few bytes of it: the rest of the page is in flight, too. When the first is over, it is not. */
+/* A copy to a whole page and one to a few bytes of it: the rest of the page is in flight until the first copy has
+ * finished. */
 #include "../expect.h"
 
 #define PAGE 4096
@@ -17,7 +18,7 @@ int main(void)
     EXPECT_OK(aclrtMemcpyAsync((void *)host, 64, device, 64, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     uint8_t early = host[2000]; /* H3 */
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_TRUE(host[2000] == 1 && (early == 1 || early == 0), "byte 2000 is %d, and was %d", host[2000], early);
+    EXPECT_TRUE(host[2000] == 1 && (early == 1 || early == 0), "byte 2000 is %d, earlier %d", host[2000], early);
     EXPECT_OK(aclrtFreeHost((void *)host));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-/* Device memory that a stream writes a value to, or that other processes can open, may be read: it is not fresh. */
+/* Device memory counts as initialized if a stream writes a value to it or if other processes can open it. */
 #include "../expect.h"
 
 int main(void)

@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
-/* Seen in clients: batches with one attribute for all entries, and with as many attributes as entries. */
+/* Client usage: batches with one attribute for all items, and with one attribute per item. */
 #include "../batch/variants.h"
 
 #define ITEMS 128
@@ -20,15 +20,15 @@ int main(void)
         indexes[i] = (size_t)i;
     }
     for (int f = 0; f < VARIANTS; f++) {
-        for (int each = 0; each < 2; each++) {
-            uint32_t seed = (uint32_t)(10 * f + each);
+        for (int per_item = 0; per_item < 2; per_item++) {
+            uint32_t seed = (uint32_t)(10 * f + per_item);
             fill_pattern(pinned, ITEMS * SIZE, seed);
             for (int i = 0; i < ITEMS; i++) { /* scattered: item i goes to block 127 - i */
                 dsts[i] = device + (ITEMS - 1 - i) * SIZE;
                 srcs[i] = pinned + i * SIZE;
                 attrs[i] = host_to_device();
             }
-            struct batch b = {dsts, sizes, srcs, sizes, ITEMS, attrs, indexes, each ? ITEMS : 1};
+            struct batch b = {dsts, sizes, srcs, sizes, ITEMS, attrs, indexes, per_item ? ITEMS : 1};
             EXPECT_BATCH((enum variant)f, b, stream, 0, SIZE_MAX);
             EXPECT_OK(aclrtSynchronizeStream(stream));
             memset(pinned, 0, ITEMS * SIZE);

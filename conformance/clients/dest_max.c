@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: M1
-/* Seen in a client: an address passed as destMax. Only a count above it is an error of that argument. */
+/* Client usage: an address passed as destMax. The only error about destMax is a count that exceeds it. */
 #include "../expect.h"
 
 #define SIZE 512
@@ -13,16 +13,16 @@ int main(void)
     uint8_t *device = (uint8_t *)device_memory(SIZE);
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     fill_pattern(pinned, SIZE, 1);
-    size_t nonsense[] = {(size_t)(uintptr_t)device, (size_t)(uintptr_t)pinned, SIZE_MAX, SIZE, SIZE + 1};
-    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+    size_t limits[] = {(size_t)(uintptr_t)device, (size_t)(uintptr_t)pinned, SIZE_MAX, SIZE, SIZE + 1};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         REQUIRE_OK(aclrtMemset(device, SIZE, 0, SIZE));
-        EXPECT_OK(aclrtMemcpy(device, nonsense[i], pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE));
+        EXPECT_OK(aclrtMemcpy(device, limits[i], pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE));
         EXPECT_DEVICE_PATTERN(device, SIZE, 1);
         REQUIRE_OK(aclrtMemset(device, SIZE, 0, SIZE));
-        EXPECT_OK(aclrtMemcpyAsync(device, nonsense[i], pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+        EXPECT_OK(aclrtMemcpyAsync(device, limits[i], pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
         EXPECT_OK(aclrtSynchronizeStream(stream));
         EXPECT_DEVICE_PATTERN(device, SIZE, 1);
-        EXPECT_OK(aclrtMemsetAsync(device, nonsense[i], 0, SIZE, stream));
+        EXPECT_OK(aclrtMemsetAsync(device, limits[i], 0, SIZE, stream));
         EXPECT_OK(aclrtSynchronizeStream(stream));
     }
     EXPECT_CODE(aclrtMemcpy(device, SIZE - 1, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 107000);

@@ -2,7 +2,7 @@
 // env: SOFTACL_MEMORY=10GiB
 // sanitize: none (a copy of 4 GiB takes too long there)
 // schedules: all
-/* Seen in clients: single copies of 4 GiB and a little more. The source is mostly untouched memory. */
+/* Client usage: a single copy of more than 4 GiB. Most of the source is never written, to save memory. */
 #include "../expect.h"
 
 #define SIZE (((size_t)4 << 30) + 4096)

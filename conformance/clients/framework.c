@@ -1,13 +1,14 @@
 // soc: all
 // schedules: all
-/* The calls of a tensor framework over its life: stream pool, failure mode, short-lived events, exit. */
+/* Client usage: the calls of a tensor framework from start to exit, with a stream pool, failure mode and short-lived
+ * events. */
 #include "../expect.h"
 
 #define POOL 32
 #define BLOCK ((size_t)20 << 20)
 #define SIZE 40000
 
-static void *queue_thread(void *context) /* copies are issued by a worker of its own */
+static void *queue_thread(void *context) /* the framework issues copies on a dedicated thread */
 {
     aclrtStream stream = NULL;
     uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
@@ -17,7 +18,7 @@ static void *queue_thread(void *context) /* copies are issued by a worker of its
     REQUIRE_OK(aclrtMallocAlign32(&device, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
     for (uint32_t i = 0; i < 20; i++) {
         fill_pattern(pageable, SIZE, i);
-        EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream)); /* pageable */
+        EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
         memset(pageable, 0, SIZE);
         EXPECT_OK(aclrtSynchronizeStreamWithTimeout(stream, -1));
         EXPECT_OK(aclrtMemcpy(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
@@ -40,7 +41,7 @@ int main(void)
     aclrtStream pool[POOL];
     for (int i = 0; i < POOL; i++) {
         REQUIRE_OK(aclrtCreateStreamWithConfig(&pool[i], 0, ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC));
-        EXPECT_OK(aclrtSetStreamFailureMode(pool[i], 1)); /* the same value for each of them */
+        EXPECT_OK(aclrtSetStreamFailureMode(pool[i], 1));
     }
     void *block = NULL;
     REQUIRE_OK(aclrtMallocAlign32(&block, BLOCK, ACL_MEM_MALLOC_HUGE_FIRST));
@@ -49,7 +50,7 @@ int main(void)
     uint8_t *result = (uint8_t *)pinned_memory(SIZE);
     in_new_thread(queue_thread, context);
 
-    /* wait_stream: the event lives for three calls. */
+    /* wait_stream creates, uses and destroys an event each time. */
     for (uint32_t round = 0; round < 100; round++) {
         aclrtStream producer = pool[round % POOL], consumer = pool[(round + 7) % POOL];
         fill_pattern(source, SIZE, round);

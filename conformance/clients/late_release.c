@@ -1,7 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: C2 L2 M1
-/* Seen in clients: destructors that destroy and free at exit, after aclrtResetDevice and aclFinalize. Errors, never a crash. */
+/* Client usage: destructors that release objects at exit, after aclrtResetDevice and aclFinalize. The calls return errors
+ * and never crash. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -18,13 +19,13 @@ static void release(void)
     EXPECT_FAILS(aclrtDestroyStream(stream));
     EXPECT_FAILS(aclrtDestroyContext(context));
     EXPECT_FAILS(aclrtFree(device));
-    aclrtDestroyEvent(event); /* these two may have outlived the device */
+    aclrtDestroyEvent(event); /* events and pinned memory may outlive the device */
     aclrtFreeHost(pinned);
     aclrtResetDevice(0);
     aclFinalize();
 }
 
-/* Runs as the process exits. It may report a failure of its own; the verdict of main has been printed. */
+/* Runs at exit, after main has printed its result: a failed check ends the process with code 1. */
 static void at_exit(void)
 {
     int before = expect_failed;

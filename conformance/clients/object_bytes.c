@@ -1,9 +1,9 @@
 // soc: all
 // schedules: all
-/* Seen in clients: results written into the buffer behind an object of a script language, in the middle of a heap block. */
+/* Client usage: copies into the payload of a scripting-language object, in the middle of a heap block. */
 #include "../expect.h"
 
-#define HEADER 33 /* the payload of such an object starts at an odd place */
+#define HEADER 33 /* the payload of such an object is not aligned */
 
 int main(void)
 {
@@ -19,9 +19,9 @@ int main(void)
             memset(object, 0x5C, HEADER + size + 1);
             EXPECT_OK(asynchronous ? aclrtMemcpyAsync(object + HEADER, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST, stream)
                                    : aclrtMemcpy(object + HEADER, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST));
-            EXPECT_PATTERN(object + HEADER, size, (uint32_t)i); /* no synchronise: pageable */
+            EXPECT_PATTERN(object + HEADER, size, (uint32_t)i); /* complete without a wait, because the memory is pageable */
             EXPECT_VALUE(object, HEADER, 0x5C);
-            EXPECT_TRUE(object[HEADER + size] == 0x5C, "the terminator");
+            EXPECT_TRUE(object[HEADER + size] == 0x5C, "the terminator was overwritten");
         }
         free(object);
         EXPECT_OK(aclrtFree(device));

@@ -1,7 +1,7 @@
 // soc: all
 // softacl-only
-/* Seen in clients: an operator that reported success without computing gave wrong tensors. One that softacl does not
-   have is an error that names it, and the output is not touched. */
+/* Client usage: frameworks call many operators. Those that softacl does not implement fail with an error that names them
+ * and do not touch the output, because success without a computation would yield wrong tensors. */
 #include "../operator/call.h"
 
 #define COUNT 16

@@ -1,7 +1,8 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Seen in serving engines: memory mapped, unmapped and mapped again at the same address (sleep and wake), copies across mappings. */
+/* Usage in serving engines: memory that is unmapped and mapped again at one address (sleep and wake), and copies across
+ * mappings. */
 #include "../expect.h"
 
 #define PIECES 4
@@ -16,7 +17,7 @@ int main(void)
     REQUIRE_OK(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &piece));
     REQUIRE_TRUE(piece > 0, "granularity %zu", piece);
 
-    /* A large reservation costs nothing until something is mapped. */
+    /* A large reservation takes no memory until something is mapped. */
     void *base = NULL;
     REQUIRE_OK(aclrtReserveMemAddress(&base, (size_t)72 << 30, 0, NULL, 1));
     uint8_t *address = (uint8_t *)base;
@@ -32,7 +33,7 @@ int main(void)
         EXPECT_OK(aclrtPointerGetAttributes(address + piece, &attributes));
         EXPECT_TRUE(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE, "type %d", (int)attributes.location.type);
 
-        /* one copy over the border of two mappings, in and out */
+        /* Copies across the boundary of two mappings, in both directions. */
         uint8_t *middle = address + piece - SAMPLE / 2;
         fill_pattern(pinned, SAMPLE, round);
         EXPECT_OK(aclrtMemcpyAsync(middle, SAMPLE, pinned, SAMPLE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
@@ -41,7 +42,7 @@ int main(void)
         EXPECT_DEVICE_PATTERN(middle, SAMPLE, round);
         EXPECT_DEVICE_PATTERN(address + 2 * piece, SAMPLE, round);
 
-        /* sleep: contents go to the host, the memory goes away, the address stays */
+        /* Sleep: save the contents on the host and free the memory, but keep the address. */
         EXPECT_OK(aclrtMemcpy(pinned, piece, address + 2 * piece, piece, ACL_MEMCPY_DEVICE_TO_HOST));
         for (int i = 0; i < PIECES; i++) {
             EXPECT_OK(aclrtUnmapMem(address + (size_t)i * piece));
@@ -49,7 +50,7 @@ int main(void)
         }
         EXPECT_FAILS(aclrtMemcpy(pinned, SAMPLE, address + 3 * piece, SAMPLE, ACL_MEMCPY_DEVICE_TO_HOST));
 
-        /* wake: other memory at the same address */
+        /* Wake: map new memory at the same address. */
         REQUIRE_OK(aclrtMallocPhysical(&handles[0], piece, &prop, 0));
         REQUIRE_OK(aclrtMapMem(address + 2 * piece, piece, 0, handles[0], 0));
         EXPECT_OK(aclrtMemcpy(address + 2 * piece, piece, pinned, piece, ACL_MEMCPY_HOST_TO_DEVICE));

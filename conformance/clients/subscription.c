@@ -1,16 +1,16 @@
 // soc: all
 // schedules: all
-/* Seen in clients: aclrtSubscribeReport with the pthread_t of a thread that already loops in aclrtProcessReport. */
+/* Client usage: aclrtSubscribeReport with the pthread_t of a thread that already loops in aclrtProcessReport. */
 #include "../expect.h"
 
 static struct flag looping = FLAG_INITIALIZER;
 static struct flag stop = FLAG_INITIALIZER;
 
-static void *loop(void *context)
+static void *process_reports(void *context)
 {
     EXPECT_OK(aclrtSetCurrentContext(context));
     while (!flag_get(&stop)) {
-        aclrtProcessReport(5); /* not subscribed, nothing arrived, or one callback: all the same to the client */
+        aclrtProcessReport(5); /* the client ignores the code: not subscribed, timeout, or one callback processed */
         flag_set(&looping, 1);
     }
     return NULL;
@@ -24,13 +24,13 @@ int main(void)
     aclrtStream first = new_stream(), second = new_stream();
     static int ran;
     pthread_t thread;
-    REQUIRE_TRUE(pthread_create(&thread, NULL, loop, context) == 0, "pthread_create");
+    REQUIRE_TRUE(pthread_create(&thread, NULL, process_reports, context) == 0, "pthread_create");
     flag_await(&looping, 1);
     EXPECT_OK(aclrtSubscribeReport((uint64_t)thread, first));
     EXPECT_OK(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, first));
     EXPECT_OK(aclrtSynchronizeStream(first));
-    EXPECT_TRUE(count_of(&ran) == 1, "it was served");
-    EXPECT_OK(aclrtSubscribeReport((uint64_t)thread, second)); /* one more while it waits */
+    EXPECT_TRUE(count_of(&ran) == 1, "the callback did not run");
+    EXPECT_OK(aclrtSubscribeReport((uint64_t)thread, second)); /* another stream while the thread waits */
     for (int i = 0; i < 20; i++) {
         EXPECT_OK(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, i % 2 == 0 ? first : second));
     }

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-/* Seen in clients: device calls before or without aclInit, and aclInit called several times. */
+/* Client usage: device calls before or without aclInit, and repeated aclInit. */
 #include "../expect.h"
 
 #define SIZE 1024
@@ -18,7 +18,7 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_VALUE(device, 10, 7);
 
-    /* Only now, and more than once; everything created before goes on. */
+    /* A late and repeated aclInit does not affect existing objects. */
     EXPECT_OK(aclInit(NULL));
     EXPECT_CODE(aclInit(NULL), 100002);
     EXPECT_CODE(aclInit(NULL), 100002);

@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C1 C2 S1 S2
-/* Every context has its own default stream: the one a null stream means, and a real handle for it. */
+/* Every context has a separate default stream, which both NULL and the handle of aclrtCtxGetCurrentDefaultStream name. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -16,27 +16,27 @@ int main(void)
     aclrtContext primary = NULL, other = NULL;
     REQUIRE_OK(aclrtGetCurrentContext(&primary));
     REQUIRE_OK(aclrtCtxGetCurrentDefaultStream(&handle)); /* 4.3 */
-    EXPECT_TRUE(handle != NULL, "a real handle");
+    EXPECT_TRUE(handle != NULL, "no handle");
     EXPECT_OK(aclrtCtxGetCurrentDefaultStream(&again));
-    EXPECT_TRUE(handle == again, "always the same");
+    EXPECT_TRUE(handle == again, "the handle changed");
     EXPECT_FAILS(aclrtDestroyStream(handle)); /* 4.4: it cannot be destroyed */
 
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     uint8_t *device = (uint8_t *)device_memory(SIZE);
     fill_pattern(pinned, SIZE, 1);
 
-    /* Work for NULL and work for the handle are one queue. */
+    /* NULL and the handle name one queue. */
     gate_close(&gate, NULL);
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, handle));
     gate_await(&gate);
-    EXPECT_TRUE(stream_is_busy(handle) && stream_is_busy(NULL), "held");
+    EXPECT_TRUE(stream_is_busy(handle) && stream_is_busy(NULL), "the stream is blocked");
     EXPECT_DEVICE_VALUE(device, SIZE, 0);
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(handle, 5), 507046);
 
-    /* The default stream of another context is another one. */
+    /* Another context has another default stream. */
     REQUIRE_OK(aclrtCreateContext(&other, 0));
     REQUIRE_OK(aclrtCtxGetCurrentDefaultStream(&other_handle));
-    EXPECT_TRUE(other_handle != handle, "one for each context");
+    EXPECT_TRUE(other_handle != handle, "both contexts have one default stream");
     fill_pattern(pinned, SIZE, 2);
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, NULL));
     EXPECT_OK(aclrtSynchronizeStream(NULL));
@@ -44,7 +44,7 @@ int main(void)
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, handle), 107003); /* 1.2 row 13b */
     fill_pattern(pinned, SIZE, 3);
     gate_open(&gate);
-    EXPECT_OK(aclrtSynchronizeStream(handle)); /* 4.4: synchronise has no such check */
+    EXPECT_OK(aclrtSynchronizeStream(handle)); /* 4.4: synchronizing does not check the context */
     EXPECT_DEVICE_PATTERN(device, SIZE, 3);
     REQUIRE_OK(aclrtSetCurrentContext(primary));
     EXPECT_OK(aclrtDestroyContext(other));

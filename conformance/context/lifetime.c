@@ -1,28 +1,28 @@
 // soc: all
 // schedules: all
 // misuses: C2
-/* Contexts: creation, the current one, destruction, and what each call refuses. */
+/* Contexts: creation, the current context of a thread, destruction, and the argument checks of each call. */
 #include "../expect.h"
 
 #define SIZE 64
 
-static void *fresh_thread(void *context)
+static void *check_new_thread(void *context)
 {
     aclrtContext got = NULL;
     aclrtStream stream = NULL;
-    EXPECT_CODE(aclrtGetCurrentContext(&got), 107002); /* 4.3: none in a new thread */
+    EXPECT_CODE(aclrtGetCurrentContext(&got), 107002); /* 4.3: a new thread has none */
     EXPECT_CODE(aclrtCtxGetCurrentDefaultStream(&stream), 107002);
     EXPECT_CODE(aclrtCreateStream(&stream), 107002);
     EXPECT_OK(aclrtSetCurrentContext(context));
     EXPECT_OK(aclrtGetCurrentContext(&got));
-    EXPECT_TRUE(got == context, "the one that was set");
+    EXPECT_TRUE(got == context, "not the context that was set");
     EXPECT_OK(aclrtCreateStream(&stream));
     EXPECT_OK(aclrtDestroyStream(stream));
-    aclrtContext own = NULL;
-    EXPECT_OK(aclrtCreateContext(&own, 0)); /* becomes current in this thread only */
+    aclrtContext created = NULL;
+    EXPECT_OK(aclrtCreateContext(&created, 0)); /* becomes current on this thread only */
     EXPECT_OK(aclrtGetCurrentContext(&got));
-    EXPECT_TRUE(got == own, "the new one is current");
-    EXPECT_OK(aclrtDestroyContext(own));
+    EXPECT_TRUE(got == created, "the new context is not current");
+    EXPECT_OK(aclrtDestroyContext(created));
     EXPECT_CODE(aclrtGetCurrentContext(&got), 107002);
     return NULL;
 }
@@ -43,41 +43,41 @@ int main(void)
     /* An explicit context works without aclrtSetDevice. */
     REQUIRE_OK(aclrtCreateContext(&first, 0));
     EXPECT_OK(aclrtGetCurrentContext(&got));
-    EXPECT_TRUE(got == first, "current after creation");
+    EXPECT_TRUE(got == first, "not current after creation");
     int32_t id = -1;
     EXPECT_OK(aclrtGetDevice(&id));
     EXPECT_TRUE(id == 0, "device %d", id);
     void *device = device_memory(SIZE);
     device_fill(device, SIZE, 1);
     REQUIRE_OK(aclrtCreateContext(&second, 0));
-    EXPECT_TRUE(second != first, "two contexts");
+    EXPECT_TRUE(second != first, "the contexts are not distinct");
     EXPECT_DEVICE_PATTERN(device, SIZE, 1); /* memory belongs to the device */
-    in_new_thread(fresh_thread, first);
+    in_new_thread(check_new_thread, first);
     EXPECT_OK(aclrtGetCurrentContext(&got));
-    EXPECT_TRUE(got == second, "other threads have no say here");
+    EXPECT_TRUE(got == second, "another thread changed the current context");
 
-    /* aclrtSetDevice drops the explicit context of the thread. */
+    /* aclrtSetDevice replaces the explicit context of the thread. */
     aclrtContext primary = NULL;
     REQUIRE_OK(aclrtSetDevice(0));
     EXPECT_OK(aclrtGetCurrentContext(&primary));
-    EXPECT_TRUE(primary != first && primary != second, "the primary context");
-    EXPECT_CODE(aclrtDestroyContext(primary), 107002); /* 4.3: the primary one */
+    EXPECT_TRUE(primary != first && primary != second, "not the primary context");
+    EXPECT_CODE(aclrtDestroyContext(primary), 107002); /* 4.3: the primary context cannot be destroyed */
     EXPECT_OK(aclrtGetCurrentContext(&got));
-    EXPECT_TRUE(got == primary, "untouched");
+    EXPECT_TRUE(got == primary, "the current context changed");
 
     /* Destroying a context that is not current, then the current one. */
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyContext(second));
     EXPECT_OK(aclrtGetCurrentContext(&got));
-    EXPECT_TRUE(got == primary, "still");
+    EXPECT_TRUE(got == primary, "the current context changed");
     EXPECT_OK(aclrtSetCurrentContext(first));
     EXPECT_OK(aclrtDestroyContext(first));
     EXPECT_CODE(aclrtGetCurrentContext(&got), 107002);
-    EXPECT_CODE(aclrtSetCurrentContext(first), 107000); /* 4.3: unknown by now */
+    EXPECT_CODE(aclrtSetCurrentContext(first), 107000); /* 4.3: destroyed */
     EXPECT_CODE(aclrtDestroyContext(first), 107002);
     EXPECT_OK(aclrtSetCurrentContext(primary));
 
-    /* Destruction waits for, or ends, the work of its streams: no task runs afterwards. */
+    /* Destroying a context waits for or drops the tasks of its streams: none runs afterwards. */
     static int ran;
     REQUIRE_OK(aclrtCreateContext(&first, 0));
     for (int i = 0; i < 20; i++) {

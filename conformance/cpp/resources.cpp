@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: M1
-/* A C++ client: resources with owners, errors as exceptions, release in the right order while unwinding. */
+/* A C++ client: RAII owners, errors as exceptions, and release in the right order during stack unwinding. */
 #include "../expect.h"
 
 #include <memory>
@@ -99,8 +99,8 @@ static void round_trip(size_t size, uint32_t seed)
     EXPECT_PATTERN(result.get(), size, seed);
 }
 
-/* Throws in the middle, with work queued on a stream that unwinding destroys. */
-static void interrupted()
+/* Throws while it owns a stream and buffers, which unwinding releases. */
+static void throw_with_resources()
 {
     Stream stream;
     HostBuffer source = host_buffer(1 << 20);
@@ -125,8 +125,8 @@ int main()
             stream.synchronize();
         }
         try {
-            interrupted();
-            EXPECT_TRUE(false, "it must have thrown");
+            throw_with_resources();
+            EXPECT_TRUE(false, "no exception was thrown");
         } catch (const Error &error) {
             EXPECT_TRUE(error.code == ACL_ERROR_RT_PARAM_INVALID, "%s", error.what());
         }
@@ -136,7 +136,7 @@ int main()
     }
     try {
         Device missing(1000);
-        EXPECT_TRUE(false, "it must have thrown");
+        EXPECT_TRUE(false, "no exception was thrown");
     } catch (const Error &error) {
         EXPECT_TRUE(error.code == ACL_ERROR_RT_INVALID_DEVICEID, "%s", error.what());
     }

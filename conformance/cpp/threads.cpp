@@ -1,6 +1,7 @@
 // soc: all
 // schedules: all
-/* Many C++ threads on one device: own streams, shared streams, shared memory, host functions that notify. */
+/* Many C++ threads on one device: a stream per thread, one shared stream, and host functions that signal a condition
+ * variable. */
 #include "../expect.h"
 
 #include <condition_variable>
@@ -14,8 +15,8 @@ constexpr int THREADS = 8;
 constexpr int ROUNDS = 50;
 constexpr size_t SIZE = 3001;
 
-/* Every thread works for itself. */
-void own_stream(int index)
+/* Every thread uses its own stream. */
+void use_own_stream(int index)
 {
     EXPECT_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
@@ -37,8 +38,8 @@ void own_stream(int index)
     EXPECT_OK(aclrtResetDevice(0));
 }
 
-/* All threads feed one stream; each has its own slice. */
-void shared_stream(int index, aclrtContext context, aclrtStream stream, uint8_t *device, uint8_t *pinned)
+/* All threads submit to one stream; each copies its own slice. */
+void use_shared_stream(int index, aclrtContext context, aclrtStream stream, uint8_t *device, uint8_t *pinned)
 {
     EXPECT_OK(aclrtSetCurrentContext(context));
     uint8_t *slice = pinned + index * SIZE;
@@ -51,13 +52,13 @@ void shared_stream(int index, aclrtContext context, aclrtStream stream, uint8_t 
     }
 }
 
-/* A future that a host function fulfils. */
+/* Counter that host functions increment and a thread can wait for. */
 struct Completion {
     std::mutex lock;
     std::condition_variable changed;
     int count = 0;
 
-    static void done(void *self)
+    static void increment(void *self)
     {
         Completion *completion = static_cast<Completion *>(self);
         std::lock_guard<std::mutex> guard(completion->lock);
@@ -72,8 +73,8 @@ struct Completion {
     }
 };
 
-/* Creating and destroying from all sides at once. */
-void churn()
+/* Creates and destroys objects while other threads do. */
+void create_and_destroy()
 {
     EXPECT_OK(aclrtSetDevice(0));
     for (int round = 0; round < ROUNDS; round++) {
@@ -108,8 +109,8 @@ void all_threads(Body body)
 
 int main()
 {
-    all_threads(own_stream);
-    all_threads([](int) { churn(); });
+    all_threads(use_own_stream);
+    all_threads([](int) { create_and_destroy(); });
 
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtContext context = nullptr;
@@ -117,18 +118,18 @@ int main()
     aclrtStream stream = new_stream();
     uint8_t *pinned = static_cast<uint8_t *>(pinned_memory(THREADS * SIZE));
     uint8_t *device = static_cast<uint8_t *>(device_memory(THREADS * SIZE));
-    all_threads([=](int index) { shared_stream(index, context, stream, device, pinned); });
+    all_threads([=](int index) { use_shared_stream(index, context, stream, device, pinned); });
     EXPECT_OK(aclrtSynchronizeStream(stream));
     for (int i = 0; i < THREADS; i++) {
         EXPECT_DEVICE_PATTERN(device + i * SIZE, SIZE, static_cast<uint32_t>(i));
     }
 
     static Completion completion;
-    completion.wait_for(0); /* takes the lock once: whoever takes it next sees the object whole */
+    completion.wait_for(0); /* takes the lock once, so that the thread that takes it next sees the initialized object */
     for (int i = 0; i < 100; i++) {
-        EXPECT_OK(aclrtLaunchHostFunc(stream, Completion::done, &completion));
+        EXPECT_OK(aclrtLaunchHostFunc(stream, Completion::increment, &completion));
     }
-    completion.wait_for(100); /* without any synchronise */
+    completion.wait_for(100); /* no synchronize call is needed */
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFreeHost(pinned));

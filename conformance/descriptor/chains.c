@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // schedules: all
-/* Many descriptors in stream order with pageable copies. */
+/* Many descriptor copies run in stream order with each other and with ordinary copies. */
 #include "../expect.h"
 
 #define SIZE 128

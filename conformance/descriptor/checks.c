@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // schedules: all
 // misuses: C1 C2
-/* Descriptor copies: the checks of the three calls and their order. */
+/* Descriptor copies: the argument checks of the three functions, and their order (1.6). */
 #include "../expect.h"
 
 #define SIZE 256
@@ -16,14 +16,14 @@ static void *without_context(void *unused)
     (void)unused;
     EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, source, target, SIZE, NULL), 107002);      /* 1.6 Set, no context */
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream), 107002);                    /* 1.6 copy, no context */
-    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stale), 107017);                     /* handle before context */
-    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor + 1, INNER, stream), 107000);                /* alignment before context */
+    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stale), 107017);                     /* the handle is checked before the context */
+    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor + 1, INNER, stream), 107000);                /* the alignment is checked before the context */
     size_t size = 0;
     EXPECT_OK(aclrtGetMemcpyDescSize(INNER, &size));
     return NULL;
 }
 
-static void size_checks(void)
+static void check_size(void)
 {
     size_t size = 0;
     EXPECT_CODE(aclrtGetMemcpyDescSize(INNER, NULL), 100000);                                    /* 1.6 Size, null */
@@ -34,12 +34,12 @@ static void size_checks(void)
             EXPECT_CODE(aclrtGetMemcpyDescSize((aclrtMemcpyKind)kind, &size), 207000);           /* 1.6 Size, kind not 6 */
         }
     }
-    EXPECT_TRUE(size == 0, "nothing was written");
+    EXPECT_TRUE(size == 0, "the size was written");
     EXPECT_OK(aclrtGetMemcpyDescSize(INNER, &size));
     EXPECT_TRUE(size == (family() == FAMILY_950 ? 64 : 32), "descriptor size %zu", size);
 }
 
-static void set_checks(void)
+static void check_set(void)
 {
     static uint64_t config;
     EXPECT_CODE(aclrtSetMemcpyDesc(NULL, INNER, source, target, SIZE, NULL), 100000);            /* 1.6 Set, in this order */
@@ -69,11 +69,11 @@ static void set_checks(void)
     EXPECT_OK(aclrtSetMemcpyDesc(descriptor + 64, INNER, source, target, SIZE, NULL));
 }
 
-static void copy_checks(void)
+static void check_copy(void)
 {
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(NULL, INNER, stream), 100000);                          /* 1.6 copy, in this order */
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, (aclrtMemcpyKind)8, stream), 100000);
-    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, NULL), 100000);                      /* no default stream */
+    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, NULL), 100000);                      /* NULL is not the default stream here */
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stale), 107017);
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, ACL_MEMCPY_DEVICE_TO_DEVICE, stale), 107017);
     for (int kind = 0; kind < 8; kind++) {
@@ -96,17 +96,17 @@ static void copy_checks(void)
 int main(void)
 {
     size_t size = 0;
-    EXPECT_OK(aclrtGetMemcpyDescSize(INNER, &size)); /* needs no device */
+    EXPECT_OK(aclrtGetMemcpyDescSize(INNER, &size)); /* needs no current device */
     REQUIRE_OK(aclrtSetDevice(0));
     descriptor = (uint8_t *)device_memory(256);
     source = (uint8_t *)device_memory(SIZE);
     target = (uint8_t *)device_memory(SIZE);
     stream = new_stream();
     stale = stale_stream();
-    REQUIRE_TRUE((uintptr_t)descriptor % 64 == 0, "allocations are aligned to 64 bytes");
-    size_checks();
-    set_checks();
-    copy_checks();
+    REQUIRE_TRUE((uintptr_t)descriptor % 64 == 0, "the allocation is not aligned to 64 bytes");
+    check_size();
+    check_set();
+    check_copy();
     in_new_thread(without_context, NULL);
 
     /* Source and destination on different devices. */

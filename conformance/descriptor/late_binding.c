@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // schedules: all
 // misuses: S2
-/* The descriptor is read when the task runs: changes made while the stream is held are effective. */
+/* A descriptor is read when the task runs: changes made while the stream is blocked take effect. */
 #include "../expect.h"
 
 #define SIZE 777
@@ -23,14 +23,14 @@ int main(void)
     device_fill(source, SIZE, 1);
     device_fill(other, SIZE, 2);
 
-    /* Asynchronous, and the data is read late as well. */
+    /* The copy is asynchronous, and the data is read when the task runs. */
     REQUIRE_OK(aclrtSetMemcpyDesc(descriptor, INNER, source, first, SIZE, NULL));
     gate_close(&gate, stream);
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream));
     gate_await(&gate);
-    EXPECT_TRUE(stream_is_busy(stream), "held");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
     EXPECT_DEVICE_VALUE(first, SIZE, 0);
-    /* aclrtSetMemcpyDesc is synchronous, so the new addresses are there before the gate opens. */
+    /* aclrtSetMemcpyDesc is synchronous, so the new addresses are in place before the gate opens. */
     EXPECT_OK(aclrtSetMemcpyDesc(descriptor, INNER, other, second, SIZE - 100, NULL));
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -38,7 +38,7 @@ int main(void)
     EXPECT_DEVICE_PATTERN(second, SIZE - 100, 2);
     EXPECT_DEVICE_VALUE(second + SIZE - 100, 100, 0);
 
-    /* A copy queued before the launch may rewrite the descriptor too. */
+    /* A copy queued before the launch may second_stream rewrite the descriptor. */
     uint8_t *image = (uint8_t *)pinned_memory(size);
     REQUIRE_OK(aclrtSetMemcpyDesc(descriptor, INNER, source, first, SIZE, NULL));
     REQUIRE_OK(aclrtMemcpy(image, size, descriptor, size, ACL_MEMCPY_DEVICE_TO_HOST));
@@ -49,12 +49,12 @@ int main(void)
     EXPECT_DEVICE_PATTERN(first, SIZE, 1);
     EXPECT_DEVICE_VALUE(second + SIZE - 100, 100, 0);
 
-    /* One descriptor, launched many times, on two streams. */
-    aclrtStream also = new_stream();
+    /* One descriptor, launched many times on two streams. */
+    aclrtStream second_stream = new_stream();
     for (uint32_t round = 10; round < 40; round++) {
         device_fill(source, SIZE, round);
-        EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, round % 2 == 0 ? stream : also));
-        EXPECT_OK(aclrtSynchronizeStream(round % 2 == 0 ? stream : also));
+        EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, round % 2 == 0 ? stream : second_stream));
+        EXPECT_OK(aclrtSynchronizeStream(round % 2 == 0 ? stream : second_stream));
         EXPECT_DEVICE_PATTERN(first, SIZE, round);
     }
 
@@ -64,7 +64,7 @@ int main(void)
     EXPECT_OK(aclrtFree(other));
     EXPECT_OK(aclrtFree(first));
     EXPECT_OK(aclrtFree(second));
-    EXPECT_OK(aclrtDestroyStream(also));
+    EXPECT_OK(aclrtDestroyStream(second_stream));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));
     return finish();

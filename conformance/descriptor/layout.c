@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // schedules: all
-/* The bytes of a descriptor: what aclrtSetMemcpyDesc writes, and that bytes written by hand serve as well. */
+/* Byte layout of a descriptor: aclrtSetMemcpyDesc writes it, and a descriptor that the program wrote itself works too. */
 #include "../expect.h"
 
 #define SIZE 300
@@ -41,12 +41,12 @@ int main(void)
     memcpy(&from, bytes + 64 + layout.source, 8);
     memcpy(&to, bytes + 64 + layout.target, 8);
     EXPECT_TRUE(length == SIZE, "length %u", length);
-    EXPECT_TRUE(from == (uint64_t)(uintptr_t)source, "source");
-    EXPECT_TRUE(to == (uint64_t)(uintptr_t)target, "destination");
-    EXPECT_VALUE(bytes, 64, 0xC3);                                /* nothing outside the descriptor is written */
+    EXPECT_TRUE(from == (uint64_t)(uintptr_t)source, "wrong source");
+    EXPECT_TRUE(to == (uint64_t)(uintptr_t)target, "wrong destination");
+    EXPECT_VALUE(bytes, 64, 0xC3);                                /* bytes outside the descriptor are unchanged */
     EXPECT_VALUE(bytes + 64 + size, 192 - 64 - size, 0xC3);
 
-    /* Words changed by hand, as a kernel on the device would do it. */
+    /* Change fields directly, as a kernel on the device would. */
     uint64_t second = (uint64_t)(uintptr_t)(source + SIZE);
     uint32_t half = SIZE / 2;
     memcpy(bytes + 64 + layout.source, &second, 8);
@@ -57,7 +57,7 @@ int main(void)
     EXPECT_DEVICE_PATTERN(target, half, 2);
     EXPECT_DEVICE_VALUE(target + half, 2 * SIZE - half, 0);
 
-    /* A count of exactly 4 GiB passes the check, but the length has 32 bits: nothing is copied. */
+    /* A count of exactly 4 GiB passes the check, but the length field has 32 bits: no byte is copied. */
     EXPECT_OK(aclrtSetMemcpyDesc(descriptor + 64, INNER, source, target, (size_t)4 << 30, NULL));
     free(bytes);
     bytes = device_bytes(descriptor + 64, size);

@@ -1,6 +1,6 @@
 // soc: Ascend310P Ascend910A
 // schedules: all
-/* Descriptor copies on products without them: the checks of the upper layer, then 207000. */
+/* Products without descriptor copies: the checks of the upper layer, then 207000. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -27,7 +27,7 @@ int main(void)
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(NULL, INNER, stream), 100000);
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, NULL), 100000);
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream), 207000);
-    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stale), 207000); /* the product before the handle */
+    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stale), 207000); /* the product is checked before the handle */
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_VALUE(target, SIZE, 0);
 

@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C2 L2
-/* aclrtSetDevice and aclrtResetDevice: identifiers, reference counts, what a reset does. Nothing here calls aclInit. */
+/* aclrtSetDevice and aclrtResetDevice: device ids, reference counts and the effects of a reset, all without aclInit. */
 #include "../expect.h"
 
 #define SIZE 64
@@ -14,7 +14,7 @@ int main(void)
     EXPECT_OK(aclrtGetDeviceCount(&devices)); /* 4.2: no context needed */
     REQUIRE_TRUE(devices >= 1 && devices <= 64, "%u devices", devices);
     EXPECT_OK(aclrtGetRunMode(&mode)); /* 4.2: no context needed */
-    EXPECT_TRUE(mode == ACL_HOST, "EP form");
+    EXPECT_TRUE(mode == ACL_HOST, "not ACL_HOST in the EP form");
     EXPECT_CODE(aclrtGetDevice(&id), 107002); /* 4.2: no context */
     EXPECT_CODE(aclrtGetDevice(NULL), 100000);
     EXPECT_CODE(aclrtGetDeviceCount(NULL), 100000);
@@ -27,7 +27,7 @@ int main(void)
     EXPECT_FAILS(aclrtResetDevice(-1));
     EXPECT_FAILS(aclrtResetDevice((int32_t)devices));
 
-    /* Twice set, once reset: still usable; then not. */
+    /* Set twice, the device is usable until the second reset. */
     REQUIRE_OK(aclrtSetDevice(0));
     REQUIRE_OK(aclrtSetDevice(0));
     EXPECT_OK(aclrtGetDevice(&id));
@@ -40,16 +40,16 @@ int main(void)
     EXPECT_CODE(aclrtSynchronizeDevice(), 107002);
     EXPECT_CODE(aclrtResetDevice(0), 507007);
 
-    /* Force: whatever the count, once. */
+    /* A forced reset ignores the count. */
     for (int i = 0; i < 5; i++) {
         REQUIRE_OK(aclrtSetDevice(0));
     }
     EXPECT_OK(aclrtResetDeviceForce(0));
     EXPECT_CODE(aclrtGetDevice(&id), 107002);
-    EXPECT_CODE(aclrtResetDeviceForce(0), 507007); /* 4.2: a second force */
+    EXPECT_CODE(aclrtResetDeviceForce(0), 507007); /* 4.2: a second forced reset */
     EXPECT_CODE(aclrtResetDevice(0), 507007);
 
-    /* The reset waits for outstanding work. */
+    /* A reset waits for outstanding tasks. */
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
     static int ran;
@@ -59,14 +59,14 @@ int main(void)
     EXPECT_OK(aclrtResetDevice(0));
     EXPECT_TRUE(count_of(&ran) == 200, "%d of 200 had run", count_of(&ran));
 
-    /* Set again and again. */
+    /* Repeated set and reset. */
     for (int i = 0; i < 50; i++) {
         REQUIRE_OK(aclrtSetDevice(0));
         device = device_memory(SIZE);
         EXPECT_DEVICE_VALUE(device, SIZE, 0);
         REQUIRE_OK(aclrtResetDevice(0));
     }
-    if (devices > 1) { /* setting another device makes it current, both stay counted */
+    if (devices > 1) { /* setting another device makes it current; both stay counted */
         REQUIRE_OK(aclrtSetDevice(0));
         REQUIRE_OK(aclrtSetDevice(1));
         EXPECT_OK(aclrtGetDevice(&id));

@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C2
-/* aclrtSynchronizeDevice waits for the streams of the current context, and only for those. */
+/* aclrtSynchronizeDevice waits for the streams of the current context and for no others. */
 #include "../expect.h"
 
 #define SIZE 4096
@@ -20,7 +20,7 @@ int main(void)
     uint8_t *device = (uint8_t *)device_memory(2 * SIZE);
     device_fill(device, 2 * SIZE, 1);
 
-    /* All streams of the context, the default one among them. */
+    /* It waits for all streams of the context, including the default stream. */
     EXPECT_OK(aclrtMemcpyAsync(pinned, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_OK(aclrtMemcpyAsync(pinned + SIZE, SIZE, device + SIZE, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, NULL));
     EXPECT_OK(aclrtSynchronizeDevice());
@@ -34,14 +34,14 @@ int main(void)
 
     gate_close(&gate, stream);
     gate_await(&gate);
-    EXPECT_CODE(aclrtSynchronizeDeviceWithTimeout(5), 507046); /* 4.2: expiry */
-    EXPECT_TRUE(stream_is_busy(stream), "the stream goes on");
+    EXPECT_CODE(aclrtSynchronizeDeviceWithTimeout(5), 507046); /* 4.2: timeout */
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
 
-    /* Another context on the same device does not wait for it. */
+    /* Another context on the device does not wait for the stream. */
     REQUIRE_OK(aclrtCreateContext(&other, 0));
     EXPECT_OK(aclrtSynchronizeDevice());
     REQUIRE_OK(aclrtSetCurrentContext(primary));
-    EXPECT_TRUE(stream_is_busy(stream), "still held");
+    EXPECT_TRUE(stream_is_busy(stream), "still blocked");
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeDeviceWithTimeout(-1));
     EXPECT_TRUE(!stream_is_busy(stream), "done");

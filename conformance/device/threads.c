@@ -1,7 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: C2 L2
-/* The device is set per thread, counted per process; after the last reset other threads find no context. */
+/* The current device is per thread, its reference count per process. After the last reset, other threads have no
+ * context. */
 #include "../expect.h"
 
 #define SIZE 64
@@ -10,7 +11,7 @@ static struct flag step = FLAG_INITIALIZER;
 static aclrtContext primary;
 static void *device;
 
-static void *adopter(void *unused)
+static void *use_context(void *unused)
 {
     (void)unused;
     static uint8_t pageable[SIZE];
@@ -21,45 +22,45 @@ static void *adopter(void *unused)
     EXPECT_OK(aclrtMemcpy(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
     EXPECT_PATTERN(pageable, SIZE, 1);
     flag_set(&step, 1);
-    flag_await(&step, 2); /* main has reset the device */
+    flag_await(&step, 2); /* the main thread has reset the device */
     aclrtStream stream = NULL;
     EXPECT_CODE(aclrtMemcpy(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 107002); /* 4.2 */
     EXPECT_CODE(aclrtCreateStream(&stream), 107002);
     EXPECT_CODE(aclrtSynchronizeDevice(), 107002);
-    EXPECT_OK(aclrtSetDevice(0)); /* a fresh start in this thread */
-    void *own = device_memory(SIZE);
-    EXPECT_OK(aclrtFree(own));
+    EXPECT_OK(aclrtSetDevice(0)); /* the thread can set the device again */
+    void *memory = device_memory(SIZE);
+    EXPECT_OK(aclrtFree(memory));
     EXPECT_OK(aclrtResetDevice(0));
     return NULL;
 }
 
-static void *setter(void *unused)
+static void *set_device(void *unused)
 {
     (void)unused;
-    REQUIRE_OK(aclrtSetDevice(0)); /* the same primary context, counted once more */
-    aclrtContext same = NULL;
-    EXPECT_OK(aclrtGetCurrentContext(&same));
-    EXPECT_TRUE(same == primary, "one primary context per device");
+    REQUIRE_OK(aclrtSetDevice(0)); /* makes the existing primary context current and increments the count */
+    aclrtContext current = NULL;
+    EXPECT_OK(aclrtGetCurrentContext(&current));
+    EXPECT_TRUE(current == primary, "another primary context");
     flag_set(&step, 1);
     flag_await(&step, 2);
-    EXPECT_OK(aclrtSynchronizeDevice()); /* main's reset did not reach 0 */
+    EXPECT_OK(aclrtSynchronizeDevice()); /* the count is still 1 after the reset of the main thread */
     EXPECT_OK(aclrtResetDevice(0));
     EXPECT_CODE(aclrtSynchronizeDevice(), 107002);
     return NULL;
 }
 
-static void *forced(void *unused)
+static void *wait_for_forced_reset(void *unused)
 {
     (void)unused;
     REQUIRE_OK(aclrtSetDevice(0));
     flag_set(&step, 1);
     flag_await(&step, 2);
-    EXPECT_CODE(aclrtSynchronizeDevice(), 107002); /* main has forced the reset */
+    EXPECT_CODE(aclrtSynchronizeDevice(), 107002); /* the main thread has forced the reset */
     return NULL;
 }
 
-/* Starts `body`, waits for its first step, does `reset` and lets it finish. */
-static void together(void *(*body)(void *), aclError (*reset)(int32_t))
+/* Starts a thread, waits for its first step, resets the device and lets the thread finish. */
+static void run_with_reset(void *(*body)(void *), aclError (*reset)(int32_t))
 {
     pthread_t thread;
     flag_set(&step, 0);
@@ -76,8 +77,8 @@ static void together(void *(*body)(void *), aclError (*reset)(int32_t))
 
 int main(void)
 {
-    together(adopter, aclrtResetDevice);
-    together(setter, aclrtResetDevice);
-    together(forced, aclrtResetDeviceForce);
+    run_with_reset(use_context, aclrtResetDevice);
+    run_with_reset(set_device, aclrtResetDevice);
+    run_with_reset(wait_for_forced_reset, aclrtResetDeviceForce);
     return finish();
 }

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend310P
 // env: ASCEND_RT_VISIBLE_DEVICES=1
 // schedules: all
-/* One visible device: the program sees a single device 0, which is the second one of the machine. */
+/* ASCEND_RT_VISIBLE_DEVICES=1: the program has one device with id 0, which is the second device of the machine. */
 #include "../expect.h"
 
 int main(void)
@@ -19,7 +19,7 @@ int main(void)
     EXPECT_OK(aclrtGetUserDevIdByLogicDevId(1, &id));
     EXPECT_TRUE(id == 0, "user %d", id);
 
-    /* 1.12: the user's number, after the mapping. */
+    /* 1.12: attributes contain the user device id. */
     void *device = device_memory(64);
     aclrtPtrAttributes attributes;
     EXPECT_OK(aclrtPointerGetAttributes(device, &attributes));
@@ -27,7 +27,7 @@ int main(void)
     device_fill(device, 64, 1);
     EXPECT_DEVICE_PATTERN(device, 64, 1);
     int32_t can = 0;
-    EXPECT_CODE(aclrtDeviceCanAccessPeer(&can, 0, 1), 107001); /* 5: the conversion fails */
+    EXPECT_CODE(aclrtDeviceCanAccessPeer(&can, 0, 1), 107001); /* 5: device 1 is not visible */
     EXPECT_OK(aclrtFree(device));
     REQUIRE_OK(aclrtResetDevice(0));
     return finish();

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend310P
 // env: ASCEND_RT_VISIBLE_DEVICES=1,0
 // schedules: all
-/* Visible devices in another order: numbers are exchanged everywhere. */
+/* ASCEND_RT_VISIBLE_DEVICES=1,0: all functions use the exchanged device ids. */
 #include "../expect.h"
 
 int main(void)

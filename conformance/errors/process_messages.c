@@ -1,12 +1,12 @@
 // soc: Ascend910B
 // schedules: all
-/* With err_msg_mode "1" the text of the latest error belongs to the process: another thread reads it. */
+/* With err_msg_mode "1" the message of the latest error is shared by all threads of the process. */
 #include "../expect.h"
 
 static void *reader(void *unused)
 {
     (void)unused;
-    EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "4.6: the error of the main thread");
+    EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "4.6: no message of the main thread's error");
     return NULL;
 }
 
@@ -22,8 +22,8 @@ int main(void)
     unlink(name);
     EXPECT_CODE(aclrtSetDevice(64), 107001);
     in_new_thread(reader, NULL);
-    EXPECT_TRUE(aclGetRecentErrMsg() == NULL, "read by the other thread");
-    /* The last-error cell stays with the thread. */
+    EXPECT_TRUE(aclGetRecentErrMsg() == NULL, "the other thread has read the message");
+    /* The last error is per thread in any mode. */
     EXPECT_CODE(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 107001);
     EXPECT_OK(aclFinalize());
     return finish();

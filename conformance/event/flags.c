@@ -1,10 +1,10 @@
 // soc: all
 // schedules: all
 // misuses: C2
-/* Event flags: which are accepted, alone or together, by the classic and by the Ex call. */
+/* Event flags: which flags, alone or combined, aclrtCreateEventWithFlag and aclrtCreateEventExWithFlag accept. */
 #include "../expect.h"
 
-static void accepted(aclError (*create)(aclrtEvent *, uint32_t), uint32_t flag, int line)
+static void expect_accepted(aclError (*create)(aclrtEvent *, uint32_t), uint32_t flag, int line)
 {
     aclrtEvent event = NULL;
     if (expect_code(create(&event, flag), 0, "create", __FILE__, line)) {
@@ -13,7 +13,7 @@ static void accepted(aclError (*create)(aclrtEvent *, uint32_t), uint32_t flag, 
     }
 }
 
-static void refused(aclError (*create)(aclrtEvent *, uint32_t), uint32_t flag, int line)
+static void expect_refused(aclError (*create)(aclrtEvent *, uint32_t), uint32_t flag, int line)
 {
     aclrtEvent event = NULL;
     expect_code(create(&event, flag), 107000, "create", __FILE__, line);
@@ -36,32 +36,32 @@ int main(void)
     aclrtEvent event = NULL;
     EXPECT_CODE(aclrtCreateEvent(NULL), 100000);
     EXPECT_CODE(aclrtDestroyEvent(NULL), 100000);
-    aclError (*both[])(aclrtEvent *, uint32_t) = {aclrtCreateEventWithFlag, aclrtCreateEventExWithFlag};
+    aclError (*create[])(aclrtEvent *, uint32_t) = {aclrtCreateEventWithFlag, aclrtCreateEventExWithFlag};
     for (int i = 0; i < 2; i++) {
-        EXPECT_CODE(both[i](NULL, ACL_EVENT_SYNC), 100000);
-        refused(both[i], 0, __LINE__);           /* 4.5: no known bit */
-        refused(both[i], 0x4, __LINE__);
-        refused(both[i], 0x80, __LINE__);        /* 4.5: above the mask */
-        refused(both[i], 0x101, __LINE__);
-        refused(both[i], UINT32_MAX, __LINE__);
-        accepted(both[i], ACL_EVENT_SYNC, __LINE__);
-        accepted(both[i], ACL_EVENT_TIME_LINE, __LINE__);
-        accepted(both[i], ACL_EVENT_CAPTURE_STREAM_PROGRESS, __LINE__);
-        accepted(both[i], ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE, __LINE__);
-        accepted(both[i], ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE, __LINE__);
-        /* 4.5: these must be used alone */
-        refused(both[i], ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_SYNC, __LINE__);
-        refused(both[i], ACL_EVENT_EXTERNAL | ACL_EVENT_SYNC, __LINE__);
-        refused(both[i], ACL_EVENT_EXTERNAL | ACL_EVENT_TIME_LINE, __LINE__);
-        refused(both[i], ACL_EVENT_IPC | ACL_EVENT_SYNC, __LINE__);
-        refused(both[i], ACL_EVENT_IPC | ACL_EVENT_EXTERNAL, __LINE__);
+        EXPECT_CODE(create[i](NULL, ACL_EVENT_SYNC), 100000);
+        expect_refused(create[i], 0, __LINE__);           /* 4.5: no known bit */
+        expect_refused(create[i], 0x4, __LINE__);
+        expect_refused(create[i], 0x80, __LINE__);        /* 4.5: bits outside the mask */
+        expect_refused(create[i], 0x101, __LINE__);
+        expect_refused(create[i], UINT32_MAX, __LINE__);
+        expect_accepted(create[i], ACL_EVENT_SYNC, __LINE__);
+        expect_accepted(create[i], ACL_EVENT_TIME_LINE, __LINE__);
+        expect_accepted(create[i], ACL_EVENT_CAPTURE_STREAM_PROGRESS, __LINE__);
+        expect_accepted(create[i], ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE, __LINE__);
+        expect_accepted(create[i], ACL_EVENT_SYNC | ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE, __LINE__);
+        /* 4.5: these flags cannot be combined */
+        expect_refused(create[i], ACL_EVENT_DEVICE_USE_ONLY | ACL_EVENT_SYNC, __LINE__);
+        expect_refused(create[i], ACL_EVENT_EXTERNAL | ACL_EVENT_SYNC, __LINE__);
+        expect_refused(create[i], ACL_EVENT_EXTERNAL | ACL_EVENT_TIME_LINE, __LINE__);
+        expect_refused(create[i], ACL_EVENT_IPC | ACL_EVENT_SYNC, __LINE__);
+        expect_refused(create[i], ACL_EVENT_IPC | ACL_EVENT_EXTERNAL, __LINE__);
     }
-    EXPECT_FAILS(aclrtCreateEventWithFlag(&event, ACL_EVENT_IPC));               /* 4.5: only with Ex */
-    EXPECT_FAILS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_EXTERNAL));        /* 4.5: only classic */
+    EXPECT_FAILS(aclrtCreateEventWithFlag(&event, ACL_EVENT_IPC));               /* 4.5: only the Ex function accepts it */
+    EXPECT_FAILS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_EXTERNAL));        /* 4.5: only the classic function accepts these */
     EXPECT_FAILS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_DEVICE_USE_ONLY));
     aclError got = aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC);            /* 4.5: 207000 where unsupported */
     if (family_has_batches()) {
-        EXPECT_TRUE(got == 0 || (family() == FAMILY_950 && got == 207000), "IPC gave %d", got);
+        EXPECT_TRUE(got == 0 || (family() == FAMILY_950 && got == 207000), "IPC returned %d", got);
     } else {
         EXPECT_CODE(got, 207000);
     }
@@ -69,17 +69,17 @@ int main(void)
         EXPECT_OK(aclrtDestroyEvent(event));
     }
     if (family_has_batches()) {
-        accepted(aclrtCreateEventWithFlag, ACL_EVENT_DEVICE_USE_ONLY, __LINE__);
+        expect_accepted(aclrtCreateEventWithFlag, ACL_EVENT_DEVICE_USE_ONLY, __LINE__);
         REQUIRE_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_EXTERNAL));
         aclrtEventRecordedStatus recorded;
-        EXPECT_CODE(aclrtSynchronizeEvent(event), 207000); /* 4.5: external events are not for the host */
+        EXPECT_CODE(aclrtSynchronizeEvent(event), 207000); /* 4.5: the host cannot wait for or query external events */
         EXPECT_CODE(aclrtQueryEventStatus(event, &recorded), 207000);
         EXPECT_OK(aclrtDestroyEvent(event));
     }
 
-    /* The record and wait calls with flags exist on the large products; their own check comes first. */
+    /* A2, A3 and 950 have the record and wait calls with flags. The flags are checked before the product. */
     REQUIRE_OK(aclrtCreateEvent(&event));
-    EXPECT_EITHER(aclrtRecordEventWithFlag(event, NULL, 2), 100000, 207000); /* a library may lack this one */
+    EXPECT_EITHER(aclrtRecordEventWithFlag(event, NULL, 2), 100000, 207000); /* a library may lack this function */
     EXPECT_EITHER(aclrtRecordEventWithFlag(event, NULL, ACL_EVENT_RECORD_DEFAULT), family_has_batches() ? 0 : 207000, 207000);
     EXPECT_OK(aclrtSynchronizeStream(NULL));
     EXPECT_OK(aclrtDestroyEvent(event));

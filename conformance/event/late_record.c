@@ -1,6 +1,6 @@
 // soc: Ascend910B
-/* A stream waits for an event that was never recorded, in the moment in which another thread records it: whichever comes
- * first, the wait ends. */
+/* A stream waits for an unrecorded event while another thread records it: the wait completes, whichever call comes
+ * first. */
 #include "../expect.h"
 #include <stdatomic.h>
 
@@ -8,20 +8,20 @@ enum { ROUNDS = 3000 };
 
 static aclrtEvent event;
 static aclrtStream waiting, recording;
-static atomic_int begun, recorded;
+static atomic_int current_round, recorded;
 static int rounds;
 
-static void spin(int turns)
+static void spin(int count)
 {
-    for (volatile int turn = 0; turn < turns; turn++) {
+    for (volatile int i = 0; i < count; i++) {
     }
 }
 
-static void *record(void *unused)
+static void *record_each_round(void *unused)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     for (int round = 1; round <= rounds; round++) {
-        while (atomic_load(&begun) < round) {
+        while (atomic_load(&current_round) < round) {
         }
         spin(round % 64);
         EXPECT_OK(aclrtRecordEvent(event, recording));
@@ -37,10 +37,10 @@ int main(void)
     waiting = new_stream();
     recording = new_stream();
     pthread_t thread;
-    REQUIRE_TRUE(pthread_create(&thread, NULL, record, NULL) == 0, "pthread_create");
+    REQUIRE_TRUE(pthread_create(&thread, NULL, record_each_round, NULL) == 0, "pthread_create");
     for (int round = 1; round <= rounds; round++) {
         REQUIRE_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
-        atomic_store(&begun, round);
+        atomic_store(&current_round, round);
         spin(round / 64 % 64);
         EXPECT_OK(aclrtStreamWaitEvent(waiting, event));
         while (atomic_load(&recorded) < round) {

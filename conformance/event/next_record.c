@@ -1,6 +1,6 @@
 // schedules: all
-/* A stream that waits for an event before its first record is bound to that record: later records, a reset or the end of
- * the event change nothing for it, and never leave it waiting. */
+/* A wait queued before the first record of an event is bound to that record. Later records, a reset or the destruction of
+ * the event do not change that, and the wait always completes. */
 #include "../expect.h"
 
 static aclrtEvent event;
@@ -20,7 +20,7 @@ int main(void)
     first = new_stream();
     second = new_stream();
 
-    /* 4.5: classic with SYNC waits for a record that comes later. */
+    /* 4.5: a classic event with SYNC waits for a later record. */
     REQUIRE_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
     EXPECT_OK(aclrtStreamWaitEvent(first, event));
     EXPECT_OK(aclrtRecordEvent(event, second));
@@ -28,7 +28,7 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStreamWithTimeout(first, 20000));
     EXPECT_OK(aclrtDestroyEvent(event));
 
-    /* A second record behind the wait, on the waiting stream itself. */
+    /* A second record, queued after the wait on the waiting stream. */
     REQUIRE_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
     EXPECT_OK(aclrtStreamWaitEvent(first, event));
     EXPECT_OK(aclrtRecordEvent(event, second));
@@ -36,7 +36,7 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStreamWithTimeout(first, 20000));
     EXPECT_OK(aclrtDestroyEvent(event));
 
-    /* The event goes while a thread waits for the stream. */
+    /* The event is destroyed while a thread waits for the stream. */
     REQUIRE_OK(aclrtCreateEventWithFlag(&event, ACL_EVENT_SYNC));
     EXPECT_OK(aclrtStreamWaitEvent(first, event));
     aclError code = -1;
@@ -44,9 +44,9 @@ int main(void)
     REQUIRE_TRUE(pthread_create(&thread, NULL, synchronize, &code) == 0, "pthread_create");
     EXPECT_OK(aclrtDestroyEvent(event));
     REQUIRE_TRUE(pthread_join(thread, NULL) == 0, "pthread_join");
-    EXPECT_TRUE(code == 0, "the wait gave %d", code);
+    EXPECT_TRUE(code == 0, "the wait returned %d", code);
 
-    /* Waits that were dropped, or whose event is gone, are not waits of another event. */
+    /* Pending waits of a destroyed event do not count as waits of a new event. */
     static struct gate gate = GATE_INITIALIZER;
     REQUIRE_OK(aclrtCreateEvent(&event));
     gate_close(&gate, second);

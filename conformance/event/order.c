@@ -1,7 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: H3
-/* Order between streams through events: held back until the record, then right; destroyed events keep their effect. */
+/* Events order streams: a waiting stream stops until the record completes, also if the event was destroyed after the
+ * calls. */
 #include "../expect.h"
 
 #define SIZE 4096
@@ -35,11 +36,11 @@ int main(void)
         EXPECT_OK(aclrtRecordEvent(event, producer));
         EXPECT_OK(aclrtStreamWaitEvent(consumer, event));
         EXPECT_OK(aclrtMemcpyAsync(result, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, consumer));
-        if (destroy_early) { /* never blocks; what was queued with it stays */
+        if (destroy_early) { /* does not block, and keeps the queued record and wait */
             EXPECT_OK(aclrtDestroyEvent(event));
         }
         gate_await(&gate);
-        EXPECT_TRUE(stream_is_busy(consumer), "the consumer waits");
+        EXPECT_TRUE(stream_is_busy(consumer), "the consumer does not wait");
         EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(consumer, 5), 507046);
         EXPECT_VALUE(result, SIZE, 0);
         gate_open(&gate);
@@ -51,7 +52,7 @@ int main(void)
         EXPECT_OK(aclrtSynchronizeStream(producer));
     }
 
-    /* One record releases many streams; the default stream takes part like any other. */
+    /* One record releases many streams, including the default stream. */
     aclrtStream waiters[8];
     static int ran;
     aclrtEvent event = new_event(2);
@@ -62,7 +63,7 @@ int main(void)
         EXPECT_OK(aclrtStreamWaitEvent(waiters[i], event));
         REQUIRE_OK(aclrtLaunchHostFunc(waiters[i], count_up, &ran));
     }
-    EXPECT_TRUE(count_of(&ran) == 0, "all wait");
+    EXPECT_TRUE(count_of(&ran) == 0, "a stream does not wait");
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeDevice());
     EXPECT_TRUE(count_of(&ran) == 8, "%d of 8", count_of(&ran));

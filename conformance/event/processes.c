@@ -1,11 +1,11 @@
 // soc: Ascend910B Ascend910C Ascend310P
 // schedules: all
-/* An IPC event orders two processes: the child's stream waits for a record of the parent's stream. The child is forked before
- * the first call, and gets the handle through a pipe. */
+/* An IPC event orders two processes: a stream of the child waits for a record on a stream of the parent. The child is
+ * forked before the first AscendCL call and receives the handle through a pipe. */
 #include "../expect.h"
 #include "../peer.h"
 
-/* The parent's part of the order is played over the pipes: one letter per step. */
+/* The two processes run in lockstep: each sends a byte after a step. */
 static int child(struct peer parent)
 {
     if (family() == FAMILY_310P) {
@@ -19,7 +19,7 @@ static int child(struct peer parent)
     aclrtStream stream = new_stream();
     aclrtEventRecordedStatus recorded = ACL_EVENT_RECORDED_STATUS_COMPLETE;
     EXPECT_OK(aclrtQueryEventStatus(event, &recorded));
-    EXPECT_TRUE(recorded == ACL_EVENT_RECORDED_STATUS_NOT_READY, "the parent's stream is still held");
+    EXPECT_TRUE(recorded == ACL_EVENT_RECORDED_STATUS_NOT_READY, "the parent's stream is not blocked");
     EXPECT_CODE(aclrtSynchronizeEventWithTimeout(event, 20), 507047);
     EXPECT_OK(aclrtStreamWaitEvent(stream, event));
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
@@ -27,9 +27,9 @@ static int child(struct peer parent)
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtSynchronizeEvent(event));
     EXPECT_OK(aclrtQueryEventStatus(event, &recorded));
-    EXPECT_TRUE(recorded == ACL_EVENT_RECORDED_STATUS_COMPLETE, "the parent's stream went on");
+    EXPECT_TRUE(recorded == ACL_EVENT_RECORDED_STATUS_COMPLETE, "the parent's stream has not continued");
     peer_expect_byte(parent, 'g');
-    /* The parent has destroyed its event; this one lives on. */
+    /* The parent has destroyed its event; the opened event stays valid. */
     EXPECT_OK(aclrtRecordEvent(event, stream));
     EXPECT_OK(aclrtSynchronizeEvent(event));
     EXPECT_OK(aclrtDestroyEvent(event));
@@ -44,21 +44,21 @@ int main(void)
 {
     struct peer peer = peer_fork(child);
     REQUIRE_OK(aclrtSetDevice(0));
-    aclrtEvent event, pageable;
+    aclrtEvent event, ordinary;
     aclrtIpcEventHandle handle;
-    if (family() == FAMILY_310P) { /* products: not there */
+    if (family() == FAMILY_310P) { /* not on this product */
         EXPECT_CODE(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC), 207000);
         peer_join(peer);
         EXPECT_OK(aclrtResetDevice(0));
         return finish();
     }
     REQUIRE_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
-    REQUIRE_OK(aclrtCreateEvent(&pageable));
+    REQUIRE_OK(aclrtCreateEvent(&ordinary));
     EXPECT_CODE(aclrtIpcGetEventHandle(NULL, &handle), 100000);
     EXPECT_CODE(aclrtIpcGetEventHandle(event, NULL), 100000);
-    EXPECT_FAILS(aclrtIpcGetEventHandle(pageable, &handle));
+    EXPECT_FAILS(aclrtIpcGetEventHandle(ordinary, &handle));
     memset(&handle, 0x5a, sizeof handle);
-    EXPECT_FAILS(aclrtIpcOpenEventHandle(handle, &pageable));
+    EXPECT_FAILS(aclrtIpcOpenEventHandle(handle, &ordinary));
     REQUIRE_OK(aclrtIpcGetEventHandle(event, &handle));
 
     static struct gate gate = GATE_INITIALIZER;
@@ -72,7 +72,7 @@ int main(void)
     EXPECT_OK(aclrtDestroyEvent(event));
     peer_send_byte(peer, 'g');
     peer_join(peer);
-    EXPECT_OK(aclrtDestroyEvent(pageable));
+    EXPECT_OK(aclrtDestroyEvent(ordinary));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));
     return finish();

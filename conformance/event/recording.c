@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C1
-/* Recording, querying, synchronising, resetting. */
+/* Recording, querying, synchronizing and resetting events, with the codes for invalid timeouts, handles and contexts. */
 #include "../expect.h"
 
 static struct gate gate = GATE_INITIALIZER;
@@ -13,7 +13,7 @@ static int is_complete(aclrtEvent event)
     return recorded == ACL_EVENT_RECORDED_STATUS_COMPLETE;
 }
 
-static void life(aclrtEvent event, aclrtStream stream)
+static void check_record(aclrtEvent event, aclrtStream stream)
 {
     gate_close(&gate, stream);
     EXPECT_OK(aclrtRecordEvent(event, stream));
@@ -40,10 +40,10 @@ int main(void)
     REQUIRE_OK(aclrtCreateEventExWithFlag(&events[2], ACL_EVENT_SYNC));
     REQUIRE_OK(aclrtCreateEventExWithFlag(&events[3], ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE));
     for (int i = 0; i < 4; i++) {
-        life(events[i], stream);
+        check_record(events[i], stream);
         if (i != 1) { /* an event with a fixed resource would want a reset first */
-            life(events[i], stream);
-            life(events[i], NULL); /* the default stream */
+            check_record(events[i], stream);
+            check_record(events[i], NULL); /* the default stream */
         }
     }
 
@@ -64,7 +64,7 @@ int main(void)
     EXPECT_TRUE(waited == ACL_EVENT_WAIT_STATUS_COMPLETE, "waits %d", (int)waited);
     EXPECT_OK(aclrtResetEvent(events[1], stream)); /* classic with SYNC */
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    life(events[1], stream);
+    check_record(events[1], stream);
 
     /* Handles and contexts. */
     EXPECT_CODE(aclrtRecordEvent(NULL, stream), 100000);

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-/* A ring of streams passes data on through events, many rounds, in every schedule. */
+/* A ring of streams passes data through events for many rounds. */
 #include "../expect.h"
 
 #define STREAMS 5
@@ -13,7 +13,7 @@ int main(void)
     aclrtStream streams[STREAMS];
     aclrtEvent done[STREAMS];
     uint8_t *cells[STREAMS];
-    uint8_t *log = (uint8_t *)pinned_memory(ROUNDS * SIZE);
+    uint8_t *results = (uint8_t *)pinned_memory(ROUNDS * SIZE);
     uint8_t *inputs = (uint8_t *)pinned_memory(ROUNDS * SIZE);
     for (int s = 0; s < STREAMS; s++) {
         streams[s] = new_stream();
@@ -23,24 +23,24 @@ int main(void)
     for (int round = 0; round < ROUNDS; round++) {
         fill_pattern(inputs + round * SIZE, SIZE, (uint32_t)round);
         for (int s = 0; s < STREAMS; s++) {
-            int before = (s + STREAMS - 1) % STREAMS;
+            int previous = (s + STREAMS - 1) % STREAMS;
             if (round > 0 || s > 0) {
-                EXPECT_OK(aclrtStreamWaitEvent(streams[s], done[before]));
+                EXPECT_OK(aclrtStreamWaitEvent(streams[s], done[previous]));
             }
             if (s == 0) {
                 EXPECT_OK(aclrtMemcpyAsync(cells[0], SIZE, inputs + round * SIZE, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, streams[0]));
             } else {
-                EXPECT_OK(aclrtMemcpyAsync(cells[s], SIZE, cells[before], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, streams[s]));
+                EXPECT_OK(aclrtMemcpyAsync(cells[s], SIZE, cells[previous], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, streams[s]));
             }
             if (s == STREAMS - 1) {
-                EXPECT_OK(aclrtMemcpyAsync(log + round * SIZE, SIZE, cells[s], SIZE, ACL_MEMCPY_DEVICE_TO_HOST, streams[s]));
+                EXPECT_OK(aclrtMemcpyAsync(results + round * SIZE, SIZE, cells[s], SIZE, ACL_MEMCPY_DEVICE_TO_HOST, streams[s]));
             }
             EXPECT_OK(aclrtRecordEvent(done[s], streams[s]));
         }
     }
     EXPECT_OK(aclrtSynchronizeEvent(done[STREAMS - 1]));
     for (int round = 0; round < ROUNDS; round++) {
-        EXPECT_PATTERN(log + round * SIZE, SIZE, (uint32_t)round);
+        EXPECT_PATTERN(results + round * SIZE, SIZE, (uint32_t)round);
     }
     EXPECT_OK(aclrtSynchronizeDevice());
     for (int s = 0; s < STREAMS; s++) {
@@ -48,7 +48,7 @@ int main(void)
         EXPECT_OK(aclrtDestroyStream(streams[s]));
         EXPECT_OK(aclrtFree(cells[s]));
     }
-    EXPECT_OK(aclrtFreeHost(log));
+    EXPECT_OK(aclrtFreeHost(results));
     EXPECT_OK(aclrtFreeHost(inputs));
     REQUIRE_OK(aclrtResetDevice(0));
     return finish();

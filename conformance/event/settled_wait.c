@@ -1,12 +1,12 @@
 // soc: Ascend910B Ascend310P
 // schedules: all
-/* A wait for an event that has happened already still orders: whoever waits for the waiting stream has
-   waited for what the event stands for. */
+/* A wait for an event that has already completed still orders: synchronizing the waiting stream covers the tasks before
+ * the record. */
 #include "../expect.h"
 
 #define SIZE 4096
 
-static void rounds(aclrtEvent written)
+static void check_order(aclrtEvent written)
 {
     aclrtStream writer = new_stream(), reader = new_stream();
     uint8_t *device = (uint8_t *)device_memory(SIZE);
@@ -16,11 +16,11 @@ static void rounds(aclrtEvent written)
         EXPECT_OK(aclrtMemsetAsync(device, SIZE, round, SIZE, writer));
         EXPECT_OK(aclrtRecordEvent(written, writer));
         EXPECT_OK(aclrtStreamWaitEvent(reader, written));
-        /* nothing else is queued on the reading stream */
+        /* The wait is the only task of the reading stream. */
         EXPECT_OK(aclrtSynchronizeStream(reader));
         memset(host, 0, SIZE);
         EXPECT_OK(aclrtMemcpy(host, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
-        EXPECT_TRUE(host[0] == round && host[SIZE - 1] == round, "the bytes of this round");
+        EXPECT_TRUE(host[0] == round && host[SIZE - 1] == round, "not the bytes of this round");
     }
     EXPECT_OK(aclrtSynchronizeStream(writer));
     EXPECT_OK(aclrtDestroyEvent(written));
@@ -31,13 +31,13 @@ static void rounds(aclrtEvent written)
 
 int main(void)
 {
-    aclrtEvent pageable, shared;
+    aclrtEvent ordinary, shared;
     REQUIRE_OK(aclrtSetDevice(0));
-    REQUIRE_OK(aclrtCreateEventWithFlag(&pageable, ACL_EVENT_SYNC));
-    rounds(pageable);
-    /* an event that other processes could open, which PyTorch uses for copies between devices */
+    REQUIRE_OK(aclrtCreateEventWithFlag(&ordinary, ACL_EVENT_SYNC));
+    check_order(ordinary);
+    /* An event that other processes can open; PyTorch uses these for copies between devices. */
     if (aclrtCreateEventExWithFlag(&shared, ACL_EVENT_IPC) == ACL_SUCCESS)
-        rounds(shared);
+        check_order(shared);
     REQUIRE_OK(aclrtResetDevice(0));
     return finish();
 }

@@ -1,13 +1,13 @@
 // soc: all
 // schedules: all
-/* Elapsed time and time stamps. */
+/* aclrtEventElapsedTime and aclrtEventGetTimestamp agree, and refuse events without a time line or before completion. */
 #include "../expect.h"
 
 #define SIZE ((size_t)1 << 20)
 
 static struct gate gate = GATE_INITIALIZER;
 
-static void timed(aclrtEvent start, aclrtEvent end, aclrtStream stream)
+static void check_times(aclrtEvent start, aclrtEvent end, aclrtStream stream)
 {
     void *device = device_memory(SIZE);
     float ms = -1.0f;
@@ -35,10 +35,10 @@ int main(void)
     aclrtStream stream = new_stream();
     aclrtEvent start = NULL, end = NULL, untimed = NULL, classic_untimed = NULL;
     float ms = 0.0f;
-    REQUIRE_OK(aclrtCreateEvent(&start)); /* the default has a time line */
+    REQUIRE_OK(aclrtCreateEvent(&start)); /* default events have a time line */
     REQUIRE_OK(aclrtCreateEvent(&end));
-    timed(start, end, stream);
-    timed(start, end, NULL);
+    check_times(start, end, stream);
+    check_times(start, end, NULL);
 
     EXPECT_CODE(aclrtEventElapsedTime(NULL, start, end), 100000);
     EXPECT_CODE(aclrtEventElapsedTime(&ms, NULL, end), 100000);
@@ -67,7 +67,7 @@ int main(void)
 
     REQUIRE_OK(aclrtCreateEventExWithFlag(&start, ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE));
     REQUIRE_OK(aclrtCreateEventExWithFlag(&end, ACL_EVENT_TIME_LINE));
-    timed(start, end, stream);
+    check_times(start, end, stream);
     EXPECT_OK(aclrtDestroyEvent(start));
     EXPECT_OK(aclrtDestroyEvent(end));
     EXPECT_OK(aclrtDestroyStream(stream));

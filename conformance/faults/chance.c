@@ -2,7 +2,7 @@
 // soc: Ascend910B
 // env: SOFTACL_FAULTS=aclrtCreateEvent@30%:9=207007; aclrtCreateStream@30%:9=207008; aclrtMalloc@30%:10=207001
 // schedules: all
-/* Chances are drawn from the seed and the number of the call alone: the same seed, the same failures. */
+/* A random rule decides from its seed and the occurrence number only: equal seeds give equal failures. */
 #include "../expect.h"
 
 #define CALLS 200
@@ -32,7 +32,7 @@ int main(void)
         }
     }
     EXPECT_TRUE(failed > CALLS / 6 && failed < CALLS / 2, "%d of %d", failed, CALLS);
-    EXPECT_TRUE(different > 0, "another seed, other failures");
+    EXPECT_TRUE(different > 0, "another seed gave the same failures");
     EXPECT_OK(aclrtResetDevice(0));
     return finish();
 }

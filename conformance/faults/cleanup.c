@@ -1,8 +1,8 @@
 // softacl-only
 // soc: Ascend910B
 // sanitize: none (counts threads, files and mappings)
-/* A program that meets a refusal anywhere cleans up and goes on: nothing is left behind, and the next round works.
- * Run as it is, nothing is refused. `cargo xtask failpoints` runs it once for every request to the system and every call. */
+/* A program that cleans up after any failed call leaks nothing, and its next round succeeds. Without fault rules no call
+ * fails. `cargo xtask failpoints` runs it once for every system request and every call. */
 #include "../expect.h"
 #include <dirent.h>
 #include <sched.h>
@@ -12,7 +12,7 @@
 
 static int refusals;
 
-/* Goes to the end of the round when a call fails; everything that was made is undone there. */
+/* Jumps to the end of the round if a call fails; the code there releases every object. */
 #define TRY(call)                                                                                                          \
     do {                                                                                                                   \
         if ((call) != 0) {                                                                                                 \
@@ -20,8 +20,8 @@ static int refusals;
             goto end;                                                                                                      \
         }                                                                                                                  \
     } while (0)
-/* What undoes may be refused as well, once. */
-#define UNDO(call)                                                                                                         \
+/* A release call may also fail, but only once. */
+#define RELEASE(call)                                                                                                         \
     do {                                                                                                                   \
         if ((call) != 0) {                                                                                                 \
             refusals++;                                                                                                    \
@@ -29,7 +29,7 @@ static int refusals;
         }                                                                                                                  \
     } while (0)
 
-static int entries_of(const char *path)
+static int directory_entries(const char *path)
 {
     DIR *directory = opendir(path);
     REQUIRE_TRUE(directory != NULL, "%s", path);
@@ -41,13 +41,13 @@ static int entries_of(const char *path)
     return count;
 }
 
-/* Threads that end take a moment. */
-static int threads_come_down_to(int count)
+/* Waits up to 5 seconds, because threads take time to end. */
+static int thread_count_drops_to(int count)
 {
     struct timespec now, end;
     clock_gettime(CLOCK_MONOTONIC, &end);
     do {
-        if (entries_of("/proc/self/task") <= count) {
+        if (directory_entries("/proc/self/task") <= count) {
             return 1;
         }
         sched_yield();
@@ -61,7 +61,7 @@ static void count_host(void *counter)
     count_up(counter);
 }
 
-static void round_of_work(int number)
+static void run_round(int round)
 {
     static int ran;
     aclrtStream stream = NULL, side = NULL;
@@ -73,7 +73,7 @@ static void round_of_work(int number)
     int is_set = 0, is_mapped = 0, is_capturing = 0, is_exported = 0;
     char key[128] = {0};
     uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
-    uint8_t *big = (uint8_t *)pageable_memory(SIZE);
+    uint8_t *staged_source = (uint8_t *)pageable_memory(SIZE);
 
     TRY(aclrtSetDevice(0));
     is_set = 1;
@@ -82,23 +82,23 @@ static void round_of_work(int number)
     TRY(aclrtCreateEvent(&event));
     TRY(aclrtMalloc(&device, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
     TRY(aclrtMallocHost(&pinned, SIZE));
-    fill_pattern(pinned, SIZE, (uint32_t)number);
+    fill_pattern(pinned, SIZE, (uint32_t)round);
     TRY(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     TRY(aclrtRecordEvent(event, stream));
     TRY(aclrtStreamWaitEvent(side, event));
     TRY(aclrtLaunchHostFunc(side, count_host, &ran));
     TRY(aclrtSynchronizeStreamWithTimeout(side, 20000));
     TRY(aclrtMemcpy(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
-    EXPECT_PATTERN(pageable, SIZE, (uint32_t)number);
-    /* Kind 5 takes a buffer of the library. */
-    TRY(aclrtMemcpyAsync(device, SIZE, big, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
+    EXPECT_PATTERN(pageable, SIZE, (uint32_t)round);
+    /* Kind 5 allocates a buffer in the library. */
+    TRY(aclrtMemcpyAsync(device, SIZE, staged_source, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
     TRY(aclrtSynchronizeStream(stream));
-    /* A notify from another stream is a wait for the outside. */
+    /* A notify of another stream is an external wait. */
     TRY(aclrtCreateNotify(&notify, 0));
     TRY(aclrtWaitAndResetNotify(notify, side, 1));
     TRY(aclrtRecordNotify(notify, stream));
     TRY(aclrtSynchronizeStream(side));
-    /* Virtual memory: addresses, a file, two mappings. */
+    /* Virtual memory needs addresses, a file and two mappings. */
     aclrtPhysicalMemProp prop = physical_memory_of(0);
     TRY(aclrtReserveMemAddress(&reserved, 2u << 20, 0, NULL, 1));
     TRY(aclrtMallocPhysical(&physical, 2u << 20, &prop, 0));
@@ -118,78 +118,79 @@ static void round_of_work(int number)
     TRY(aclrtSynchronizeStream(stream));
 end:
     if (is_capturing) {
-        UNDO(aclmdlRICaptureEnd(stream, &graph));
+        RELEASE(aclmdlRICaptureEnd(stream, &graph));
     }
     if (is_set) {
-        /* A failed task may still be there. */
+        /* A failed task may not have been reported yet. */
         aclrtSynchronizeDeviceWithTimeout(20000);
     }
     if (graph != NULL) {
-        UNDO(aclmdlRIDestroy(graph));
+        RELEASE(aclmdlRIDestroy(graph));
     }
     if (is_exported) {
-        UNDO(aclrtIpcMemClose(key));
+        RELEASE(aclrtIpcMemClose(key));
     }
     if (is_mapped) {
-        UNDO(aclrtUnmapMem(reserved));
+        RELEASE(aclrtUnmapMem(reserved));
     }
     if (physical != NULL) {
-        UNDO(aclrtFreePhysical(physical));
+        RELEASE(aclrtFreePhysical(physical));
     }
     if (reserved != NULL) {
-        UNDO(aclrtReleaseMemAddress(reserved));
+        RELEASE(aclrtReleaseMemAddress(reserved));
     }
     if (notify != NULL) {
-        UNDO(aclrtDestroyNotify(notify));
+        RELEASE(aclrtDestroyNotify(notify));
     }
     if (event != NULL) {
-        UNDO(aclrtDestroyEvent(event));
+        RELEASE(aclrtDestroyEvent(event));
     }
     if (pinned != NULL) {
-        UNDO(aclrtFreeHost(pinned));
+        RELEASE(aclrtFreeHost(pinned));
     }
     if (device != NULL) {
-        UNDO(aclrtFree(device));
+        RELEASE(aclrtFree(device));
     }
     if (side != NULL) {
-        UNDO(aclrtDestroyStream(side));
+        RELEASE(aclrtDestroyStream(side));
     }
     if (stream != NULL) {
-        UNDO(aclrtDestroyStream(stream));
+        RELEASE(aclrtDestroyStream(stream));
     }
     if (is_set) {
-        UNDO(aclrtResetDevice(0));
+        RELEASE(aclrtResetDevice(0));
     }
     free(pageable);
-    free(big);
+    free(staged_source);
 }
 
 int main(void)
 {
     int files = 0;
-    for (int number = 1; number <= ROUNDS; number++) {
-        round_of_work(number);
-        int now = entries_of("/proc/self/fd");
-        if (number > 1) {
+    for (int round = 1; round <= ROUNDS; round++) {
+        run_round(round);
+        int now = directory_entries("/proc/self/fd");
+        if (round > 1) {
             EXPECT_TRUE(now <= files || refusals > 0, "%d open files became %d", files, now);
         }
-        files = number == 1 || now < files ? now : files;
+        files = round == 1 || now < files ? now : files;
     }
-    /* The last round had no refusal, or only one that was undone: what is open now is what is made once. */
-    EXPECT_TRUE(entries_of("/proc/self/fd") <= files, "%d open files became %d", files, entries_of("/proc/self/fd"));
-    /* This thread, the workers, one for waits for the outside; those of contexts end with them. Two entries are dots. */
+    /* The last round left no files open; those that remain are opened once per process. */
+    EXPECT_TRUE(directory_entries("/proc/self/fd") <= files, "%d open files became %d", files, directory_entries("/proc/self/fd"));
+    /* This thread, the workers and the thread that polls external waits; threads of contexts end with them. Two directory
+     * entries are "." and "..". */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int workers = cores > 9 ? 8 : cores > 2 ? (int)cores - 1 : 1;
-    EXPECT_TRUE(threads_come_down_to(2 + 1 + workers + 1), "more than %d threads", 1 + workers + 1);
-    /* One refusal at most: a rule fires once, and all that follows works, or nothing does. */
+    EXPECT_TRUE(thread_count_drops_to(2 + 1 + workers + 1), "more than %d threads", 1 + workers + 1);
+    /* A rule fires once: later calls succeed, or the runtime could not be set up and all calls fail. */
     const char *message = aclGetRecentErrMsg();
-    int is_whole = refusals <= 2 || (message != NULL && strstr(message, "could not be set up") != NULL);
-    EXPECT_TRUE(is_whole, "%d refusals, the last message is %s", refusals, message == NULL ? "(none)" : message);
+    int is_expected = refusals <= 2 || (message != NULL && strstr(message, "could not be set up") != NULL);
+    EXPECT_TRUE(is_expected, "%d refusals, the last message is %s", refusals, message == NULL ? "(none)" : message);
     size_t free_bytes = 0, total = 0;
     if (aclrtSetDevice(0) == 0 || aclrtSetDevice(0) == 0) {
-        UNDO(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total));
+        RELEASE(aclrtGetMemInfo(ACL_HBM_MEM, &free_bytes, &total));
         EXPECT_TRUE(free_bytes == total, "%zu of %zu bytes are free", free_bytes, total);
-        UNDO(aclrtResetDevice(0));
+        RELEASE(aclrtResetDevice(0));
     }
     return finish();
 }

@@ -3,11 +3,11 @@
 // env: SOFTACL_FAULTS=buffer[size>=20000]@2=fail
 // schedules: all
 // misuses: R1
-/* Each run of a graph needs a list of its own for a batch, whose length the program has chosen: no memory for it is
-   207001 at the wait, and not the end of the process. */
+/* Each run of a graph allocates a list for a captured batch, whose length the program chose. If that allocation fails, the
+ * wait returns 207001 and the process continues. */
 #include "../batch/variants.h"
 
-/* More than the lists that the library keeps for its own use. */
+/* Longer than the span lists that the library recycles. */
 #define ENTRIES 1000
 #define SIZE 16
 
@@ -22,7 +22,7 @@ int main(void)
     aclrtMemcpyBatchAttr attrs[1] = {host_to_device()};
     for (size_t i = 0; i < ENTRIES; i++) {
         dsts[i] = device + i * SIZE;
-        srcs[i] = pinned + (ENTRIES - 1 - i) * SIZE; /* so that no two entries become one */
+        srcs[i] = pinned + (ENTRIES - 1 - i) * SIZE; /* reversed, so that adjacent entries cannot be merged */
         sizes[i] = SIZE;
     }
     aclmdlRI graph = NULL;

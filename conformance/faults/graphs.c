@@ -2,7 +2,7 @@
 // soc: Ascend910B
 // env: SOFTACL_FAULTS=copy@2=507013; copy@3=slow 20ms
 // schedules: all
-/* Steps of a graph are asked about when it is launched, not when they are captured. */
+/* Fault rules apply to the steps of a graph when it is launched, not when they are captured. */
 #include "../expect.h"
 
 #define SIZE 64

@@ -3,7 +3,7 @@
 // env: SOFTACL_DEVICES=3
 // env: SOFTACL_FAULTS=link[device=0, peer=1]@3=lost; link[device=1, peer=2]@2=507899
 // schedules: all
-/* A link between two devices is lost: copies over it fail until it is repaired, all others work. */
+/* After a link between two devices is lost, copies over it fail until it is repaired; other copies succeed. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -30,17 +30,17 @@ int main(void)
     EXPECT_OK(aclrtMemcpy(memory[1], SIZE, memory[0], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));
     EXPECT_OK(aclrtMemcpyAsync(memory[1], SIZE, memory[0], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    /* The third is the first that fails: a queued one at the wait, a blocking one at once; both directions. */
+    /* From the third copy on: a queued copy fails at the wait, a blocking copy during the call, in both directions. */
     EXPECT_OK(aclrtMemcpyAsync(memory[1], SIZE, memory[0], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_CODE(aclrtSynchronizeStream(stream), 507056);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_CODE(aclrtMemcpy(memory[1], SIZE, memory[0], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507056);
     EXPECT_CODE(aclrtMemcpy(memory[0], SIZE, memory[1], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507056);
-    /* Other links and the host are not concerned. */
+    /* Other links and copies to the host are unaffected. */
     EXPECT_OK(aclrtMemcpy(memory[2], SIZE, memory[0], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));
     EXPECT_DEVICE_PATTERN(memory[2], SIZE, 1);
     EXPECT_DEVICE_PATTERN(memory[1], SIZE, 1);
-    /* One failure of another link. */
+    /* A single failure of another link. */
     EXPECT_OK(aclrtMemcpy(memory[2], SIZE, memory[1], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));
     EXPECT_CODE(aclrtMemcpy(memory[2], SIZE, memory[1], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
     EXPECT_OK(aclrtMemcpy(memory[2], SIZE, memory[1], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));
@@ -50,7 +50,7 @@ int main(void)
         EXPECT_TRUE(info.errorType == (device < 2 ? ACL_RT_ERROR_LINK : ACL_RT_NO_ERROR), "device %d: %d", device, info.errorType);
     }
     EXPECT_OK(aclrtGetErrorVerbose(1, &info));
-    EXPECT_TRUE(info.tryRepair, "a link can be repaired");
+    EXPECT_TRUE(info.tryRepair, "tryRepair is not set");
     EXPECT_OK(aclrtRepairError(1, &info));
     EXPECT_OK(aclrtGetErrorVerbose(0, &info));
     EXPECT_TRUE(info.errorType == ACL_RT_NO_ERROR, "type %d", info.errorType);

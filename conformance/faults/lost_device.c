@@ -2,7 +2,7 @@
 // env: SOFTACL_FAULTS=copy@3=lost; aclrtMemset@6=lost
 // schedules: all
 // misuses: M1
-/* A device that is lost refuses all work until it is reset; what gives back works, and so do other devices. */
+/* A lost device refuses all work until it is reset. Release calls still succeed, and other devices are unaffected. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -34,11 +34,11 @@ int main(void)
     EXPECT_CODE(aclrtCreateContext(&no_context, 0), 507010);
     EXPECT_CODE(aclrtSetDevice(0), 507010);
 
-    /* Programs clean up after a failure, and ask. */
+    /* Release and query calls succeed. */
     size_t before = 0, after = 0, total = 0;
     aclrtMemAttr attr = ACL_HBM_MEM;
     if (aclrtGetMemInfo(attr, &before, &total) != 0) {
-        attr = ACL_DDR_MEM; /* the smaller products have only this one */
+        attr = ACL_DDR_MEM; /* the smaller products have only DDR */
     }
     EXPECT_OK(aclrtGetMemInfo(attr, &before, &total));
     EXPECT_OK(aclrtFree(unused));
@@ -56,7 +56,7 @@ int main(void)
         EXPECT_OK(aclrtResetDevice(1));
     }
 
-    /* A reset brings it back, with nothing in it. */
+    /* A reset makes the device usable again and releases its objects. */
     EXPECT_OK(aclrtFreeHost(pinned));
     REQUIRE_OK(aclrtResetDeviceForce(0));
     REQUIRE_OK(aclrtSetDevice(0));
@@ -70,7 +70,7 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(device, SIZE, 4);
 
-    /* A call can lose it too: the calls of aclrtMemset are counted. */
+    /* A rule on a call can also lose the device: this is the sixth aclrtMemset. */
     EXPECT_OK(aclrtMemset(device, SIZE, 1, SIZE));
     EXPECT_CODE(aclrtMemset(device, SIZE, 1, SIZE), 507010);
     EXPECT_CODE(aclrtSynchronizeStream(stream), 507010);

@@ -3,7 +3,7 @@
 // env: SOFTACL_FAULTS=allocation@1=207001; allocation@2=ecc 4KiB+64; aclrtResetDevice[device=1]@1=lost; aclInit=lost
 // schedules: all
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Physical memory meets the rules for allocations. What is bad of it is so wherever it is mapped, until it is repaired. */
+/* Allocation rules apply to physical memory. Bad bytes stay bad wherever the memory is mapped, until they are repaired. */
 #include "../expect.h"
 
 #define GRANULE ((size_t)2 << 20)
@@ -11,7 +11,7 @@
 
 int main(void)
 {
-    /* A call without a device loses none. */
+    /* A `lost` rule on a call without a device has no effect. */
     REQUIRE_OK(aclInit(NULL));
     REQUIRE_OK(aclrtSetDevice(0));
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
@@ -29,34 +29,34 @@ int main(void)
     REQUIRE_OK(aclrtMallocPhysical(&memory, GRANULE, &prop, 0));
     REQUIRE_OK(aclrtMallocPhysical(&other, GRANULE, &prop, 0));
 
-    /* Without an address, nothing is told. */
+    /* Unmapped bad memory has no address and is not listed. */
     EXPECT_OK(aclrtGetMemUceInfo(0, found, 4, &count));
     EXPECT_TRUE(count == 0, "%zu", count);
-    for (int side = 0; side < 2; side++) {
-        char *here = base + (size_t)side * GRANULE, *there = base + (size_t)(1 - side) * GRANULE;
-        REQUIRE_OK(aclrtMapMem(here, GRANULE, 0, memory, 0));
-        REQUIRE_OK(aclrtMapMem(there, GRANULE, 0, other, 0));
-        EXPECT_OK(aclrtMemcpy(here, 4096, pinned, 4096, ACL_MEMCPY_HOST_TO_DEVICE));
-        EXPECT_CODE(aclrtMemcpy(here, 4097, pinned, 4097, ACL_MEMCPY_HOST_TO_DEVICE), 507054);
-        EXPECT_CODE(aclrtMemcpy(pinned, 1, here + 4159, 1, ACL_MEMCPY_DEVICE_TO_HOST), 507054);
-        EXPECT_OK(aclrtMemset(there, SIZE, 1, SIZE));
+    for (int round = 0; round < 2; round++) {
+        char *address = base + (size_t)round * GRANULE, *other_address = base + (size_t)(1 - round) * GRANULE;
+        REQUIRE_OK(aclrtMapMem(address, GRANULE, 0, memory, 0));
+        REQUIRE_OK(aclrtMapMem(other_address, GRANULE, 0, other, 0));
+        EXPECT_OK(aclrtMemcpy(address, 4096, pinned, 4096, ACL_MEMCPY_HOST_TO_DEVICE));
+        EXPECT_CODE(aclrtMemcpy(address, 4097, pinned, 4097, ACL_MEMCPY_HOST_TO_DEVICE), 507054);
+        EXPECT_CODE(aclrtMemcpy(pinned, 1, address + 4159, 1, ACL_MEMCPY_DEVICE_TO_HOST), 507054);
+        EXPECT_OK(aclrtMemset(other_address, SIZE, 1, SIZE));
         EXPECT_OK(aclrtGetMemUceInfo(0, found, 4, &count));
-        EXPECT_TRUE(count == 1 && found[0].addr == here + 4096 && found[0].len == 64, "%zu: %p", count, found[0].addr);
-        if (side == 1) {
+        EXPECT_TRUE(count == 1 && found[0].addr == address + 4096 && found[0].len == 64, "%zu: %p", count, found[0].addr);
+        if (round == 1) {
             EXPECT_OK(aclrtMemUceRepair(0, found, 1));
-            EXPECT_OK(aclrtMemset(here, SIZE, 1, SIZE));
+            EXPECT_OK(aclrtMemset(address, SIZE, 1, SIZE));
         }
-        EXPECT_OK(aclrtUnmapMem(here));
-        EXPECT_OK(aclrtUnmapMem(there));
+        EXPECT_OK(aclrtUnmapMem(address));
+        EXPECT_OK(aclrtUnmapMem(other_address));
         EXPECT_OK(aclrtGetMemUceInfo(0, found, 4, &count));
         EXPECT_TRUE(count == 0, "%zu", count);
     }
-    /* Repaired is repaired. */
+    /* A repair persists across mappings. */
     REQUIRE_OK(aclrtMapMem(base, GRANULE, 0, memory, 0));
     EXPECT_OK(aclrtMemset(base, SIZE, 1, SIZE));
     EXPECT_OK(aclrtUnmapMem(base));
 
-    /* The device that a call names is lost, not the current one. */
+    /* The rule affects the device that the call names, not the current one. */
     aclrtDeviceStatus status = ACL_RT_DEVICE_STATUS_END;
     aclrtDrvMemHandle none = NULL;
     REQUIRE_OK(aclrtSetDevice(1));

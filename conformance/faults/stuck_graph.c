@@ -3,7 +3,7 @@
 // env: SOFTACL_FAULTS=copy@2=stuck; copy@4=stuck; copy@5=stuck
 // schedules: all
 // misuses: L1
-/* A step of a graph that never begins: waits end by their timeouts, and what gives up the run ends the standstill. */
+/* A stuck step of a graph: waits with a timeout return, and aborting or resetting cancels the run. */
 #include "../expect.h"
 
 #define SIZE 64
@@ -32,15 +32,15 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
 
-    /* The run stands still, other streams do not. */
+    /* The run is stuck, other streams make progress. */
     fill_pattern(pinned, SIZE, 2);
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream)); /* copy 2 */
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
-    EXPECT_TRUE(stream_is_busy(stream), "the run stands still");
+    EXPECT_TRUE(stream_is_busy(stream), "the run is not stuck");
     EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0, SIZE, other));
     EXPECT_OK(aclrtSynchronizeStream(other));
 
-    /* The abort gives the run up: it has moved nothing, and the graph can be launched again. */
+    /* An abort cancels the run before it copies a byte, and the graph can be launched again. */
     EXPECT_OK(aclrtStreamAbort(stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_VALUE(device, SIZE, 0);
@@ -48,13 +48,13 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(device, SIZE, 2);
 
-    /* A device abort does the same. */
+    /* A device abort cancels the run too. */
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream)); /* copy 4 */
     EXPECT_OK(aclrtDeviceTaskAbort(0, 1000));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclmdlRIDestroy(graph));
 
-    /* A reset does not wait for what will never end. */
+    /* A reset does not wait for a stuck run. */
     graph = capture(stream);
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream)); /* copy 5 */
     REQUIRE_OK(aclrtResetDeviceForce(0));

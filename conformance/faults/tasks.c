@@ -1,7 +1,8 @@
 // softacl-only
 // env: SOFTACL_FAULTS=copy@2=507013; fill@1=507899; copy[size=128]@1=507899; task@12=507013
 // schedules: all
-/* Tasks that fail when they run: the call succeeds, the next wait tells it, once in CONTINUE mode and for ever in STOP mode. */
+/* Task failures: the submitting call succeeds and a later wait reports the failure, once in CONTINUE mode and always in
+ * STOP mode. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -20,13 +21,13 @@ int main(void)
     pinned = (uint8_t *)pinned_memory(SIZE);
     device = (uint8_t *)device_memory(SIZE);
 
-    /* 4.4 CONTINUE: the second of three copies fails, moves nothing, and the third runs. */
+    /* 4.4 CONTINUE: the second of three copies fails without copying a byte, and the third runs. */
     fill_pattern(pinned, SIZE, 1);
     EXPECT_OK(copy(first, SIZE));
     EXPECT_OK(aclrtSynchronizeStream(first));
     fill_pattern(pinned, SIZE, 2);
     EXPECT_OK(copy(first, SIZE));
-    EXPECT_OK(aclrtSynchronizeStream(second)); /* another stream knows nothing of it */
+    EXPECT_OK(aclrtSynchronizeStream(second)); /* other streams do not report it */
     EXPECT_CODE(aclrtSynchronizeStream(first), 507013);
     EXPECT_OK(aclrtSynchronizeStream(first));
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
@@ -34,7 +35,7 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(first));
     EXPECT_DEVICE_PATTERN(device, SIZE, 2);
 
-    /* The same for fills; the device synchronise tells it as well. */
+    /* A memset fails likewise, and aclrtSynchronizeDevice reports it too. */
     EXPECT_OK(aclrtMemsetAsync(device, SIZE, 7, SIZE, first));
     EXPECT_CODE(aclrtSynchronizeDevice(), 507899);
     EXPECT_DEVICE_PATTERN(device, SIZE, 2);
@@ -42,7 +43,7 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeDevice());
     EXPECT_DEVICE_VALUE(device, SIZE, 7);
 
-    /* By size. An event behind a failed task is reached all the same: the failure is the stream's. */
+    /* By size. An event recorded after a failed task still completes: only waits for the stream report the failure. */
     aclrtEvent event = NULL;
     REQUIRE_OK(aclrtCreateEvent(&event));
     EXPECT_OK(copy(first, 64));
@@ -53,7 +54,7 @@ int main(void)
     EXPECT_OK(copy(first, 128));
     EXPECT_OK(aclrtSynchronizeStream(first));
 
-    /* 4.4 STOP: eight tasks so far. The twelfth fails, and from then on the whole context says so. */
+    /* 4.4 STOP: eight tasks have run. The twelfth fails, and from then on every call of the context returns its code. */
     EXPECT_OK(aclrtSetStreamFailureMode(first, ACL_STOP_ON_FAILURE));
     for (int i = 9; i <= 12; i++) {
         EXPECT_OK(copy(first, SIZE));
@@ -65,7 +66,7 @@ int main(void)
     EXPECT_CODE(aclrtSynchronizeStream(second), 507013);
     EXPECT_CODE(aclrtSynchronizeDevice(), 507013);
 
-    /* A reset mends it. */
+    /* A reset clears the failure. */
     EXPECT_OK(aclrtDestroyEvent(event));
     EXPECT_OK(aclrtFreeHost(pinned));
     REQUIRE_OK(aclrtResetDeviceForce(0));

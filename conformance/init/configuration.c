@@ -1,9 +1,9 @@
 // soc: Ascend910B Ascend310P
 // schedules: all
-/* The configuration file of aclInit: missing, broken, empty, known keys, and another one later. */
+/* The configuration file of aclInit: a missing, malformed, empty or valid file, and a second file with other contents. */
 #include "../expect.h"
 
-static const char *file_with(const char *text)
+static const char *write_file(const char *text)
 {
     static char names[8][64];
     static int next;
@@ -16,26 +16,26 @@ static const char *file_with(const char *text)
     return name;
 }
 
-/* The codes of a file that cannot be used: 100003 to 100010. */
-static void unusable(const char *path)
+/* Expects one of the codes for an unusable file: 100003 to 100010. */
+static void expect_unusable(const char *path)
 {
     aclError got = aclInit(path);
-    EXPECT_TRUE(got >= 100003 && got <= 100010, "%s gave %d", path, got);
+    EXPECT_TRUE(got >= 100003 && got <= 100010, "%s returned %d", path, got);
 }
 
 int main(void)
 {
-    unusable("/nonexistent/acl.json"); /* 4.1: bad path */
-    const char *broken = file_with("{ \"dump\": ");
-    const char *empty = file_with("{}");
-    const char *mode = file_with("{ \"err_msg_mode\": \"1\" }");
-    const char *known = file_with("{ \"dump\": {}, \"profiling\": {}, \"err_msg_mode\": \"0\" }");
-    unusable(broken); /* 4.1: bad JSON */
-    unusable("/tmp"); /* a directory */
+    expect_unusable("/nonexistent/acl.json"); /* 4.1: bad path */
+    const char *broken = write_file("{ \"dump\": ");
+    const char *empty = write_file("{}");
+    const char *mode = write_file("{ \"err_msg_mode\": \"1\" }");
+    const char *known = write_file("{ \"dump\": {}, \"profiling\": {}, \"err_msg_mode\": \"0\" }");
+    expect_unusable(broken); /* 4.1: bad JSON */
+    expect_unusable("/tmp"); /* a directory */
 
-    EXPECT_OK(aclInit(empty)); /* 4.1: after failures the count is still 0 */
+    EXPECT_OK(aclInit(empty)); /* 4.1: failed calls are not counted */
     EXPECT_CODE(aclInit(empty), 100002);
-    EXPECT_CODE(aclInit(mode), 100000); /* 4.1: a different content later */
+    EXPECT_CODE(aclInit(mode), 100000); /* 4.1: other contents than the first file */
     EXPECT_OK(aclFinalize());
     EXPECT_OK(aclInit(""));
     EXPECT_OK(aclFinalize());

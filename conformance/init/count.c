@@ -1,19 +1,19 @@
 // soc: all
 // schedules: all
 // misuses: L2
-/* aclInit counts; aclFinalize ends at once, aclFinalizeReference step by step. */
+/* aclInit is reference counted: aclFinalize sets the count to 0, aclFinalizeReference decrements it. */
 #include "../expect.h"
 
 int main(void)
 {
-    /* 4.1: the very first aclFinalize without any aclInit succeeds, the next does not. */
+    /* 4.1: without aclInit, the first aclFinalize succeeds and the next fails. */
     EXPECT_OK(aclFinalize());
     EXPECT_CODE(aclFinalize(), 100037);
 
     EXPECT_OK(aclInit(NULL));
     EXPECT_CODE(aclInit(NULL), 100002); /* 4.1, 4.7: harmless */
     EXPECT_CODE(aclInit(NULL), 100002);
-    EXPECT_OK(aclFinalize()); /* 4.1: resets the count to 0 at once */
+    EXPECT_OK(aclFinalize()); /* 4.1: sets the count to 0 */
     EXPECT_CODE(aclFinalize(), 100037);
 
     uint64_t count = 99;
@@ -24,14 +24,14 @@ int main(void)
     EXPECT_TRUE(count == 2, "count %lu", (unsigned long)count);
     EXPECT_OK(aclFinalizeReference(&count));
     EXPECT_TRUE(count == 1, "count %lu", (unsigned long)count);
-    EXPECT_CODE(aclInit(NULL), 100002); /* still initialised */
+    EXPECT_CODE(aclInit(NULL), 100002); /* still initialized */
     EXPECT_OK(aclFinalizeReference(&count));
     EXPECT_OK(aclFinalizeReference(&count));
     EXPECT_TRUE(count == 0, "count %lu", (unsigned long)count);
     EXPECT_CODE(aclFinalizeReference(&count), 100037);
     EXPECT_CODE(aclFinalize(), 100037);
 
-    /* 4.1: aclFinalize frees nothing of the user; 0: nothing needs aclInit. */
+    /* 4.1: aclFinalize releases no objects of the program; 0: no call requires aclInit. */
     EXPECT_OK(aclInit(NULL));
     REQUIRE_OK(aclrtSetDevice(0));
     void *device = device_memory(64);

@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend310P
 // schedules: all
-/* Seen in clients: ASCEND_RT_VISIBLE_DEVICES set by the program itself, after the library was loaded. */
+/* Client usage: a program that sets ASCEND_RT_VISIBLE_DEVICES after the library was loaded. */
 #include "../expect.h"
 
 int main(void)

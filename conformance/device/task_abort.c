@@ -1,20 +1,20 @@
 // soc: Ascend910B Ascend910C Ascend950
 // misuses: M1
-/* While the tasks of a device are being aborted, calls that would use it say so: 107022 (4.2, 1.1 row 9, 1.8). */
+/* Calls that use a device while aclrtDeviceTaskAbort runs on it return 107022 (4.2, 1.1 row 9, 1.8). */
 #include "../expect.h"
 
 #define SIZE 256
 
 static struct gate gate = GATE_INITIALIZER;
-/* What the abort returned, when it has. */
+/* Result of the abort; PENDING until it returns. */
 #define PENDING (-1)
-static aclError aborted = PENDING;
+static aclError abort_result = PENDING;
 
 static void *abort_tasks(void *unused)
 {
     (void)unused;
     REQUIRE_OK(aclrtSetDevice(0));
-    __atomic_store_n(&aborted, aclrtDeviceTaskAbort(0, 60000), __ATOMIC_SEQ_CST);
+    __atomic_store_n(&abort_result, aclrtDeviceTaskAbort(0, 60000), __ATOMIC_SEQ_CST);
     EXPECT_OK(aclrtResetDevice(0));
     return NULL;
 }
@@ -31,16 +31,16 @@ int main(void)
 
     EXPECT_CODE(aclrtDeviceTaskAbort(-1, 1000), 107001);
     EXPECT_CODE(aclrtDeviceTaskAbort(99, 1000), 107001);
-    EXPECT_OK(aclrtDeviceTaskAbort(0, 1000)); /* nothing to abort */
+    EXPECT_OK(aclrtDeviceTaskAbort(0, 1000)); /* no tasks to abort */
 
-    /* A host function cannot be ended: the abort waits for it, and that is how long it lasts. */
+    /* A running host function cannot be stopped: the abort waits until the gate is opened. */
     gate_close(&gate, stream);
     gate_await(&gate);
-    REQUIRE_OK(aclrtLaunchHostFunc(stream, count_up, &ran)); /* has not started: it never will */
+    REQUIRE_OK(aclrtLaunchHostFunc(stream, count_up, &ran)); /* queued: dropped by the abort */
     pthread_t thread;
     REQUIRE_TRUE(pthread_create(&thread, NULL, abort_tasks, NULL) == 0, "pthread_create");
     aclError got = 0;
-    while (got == 0 && __atomic_load_n(&aborted, __ATOMIC_SEQ_CST) == PENDING) { /* until it has begun */
+    while (got == 0 && __atomic_load_n(&abort_result, __ATOMIC_SEQ_CST) == PENDING) { /* until the abort has begun */
         got = aclrtMemcpy(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE);
     }
     EXPECT_CODE(got, 107022); /* 1.1 row 9 */
@@ -51,11 +51,11 @@ int main(void)
     EXPECT_CODE(aclrtMemsetAsync(device, SIZE, 1, SIZE, other), 107022);
     EXPECT_CODE(aclrtMemcpy2d(device, 16, pinned, 16, 8, 4, ACL_MEMCPY_HOST_TO_DEVICE), 107022);
     EXPECT_CODE(aclrtLaunchHostFunc(other, count_up, &ran), 107022);
-    /* What is decided before: 1.1 rows 1 to 7. */
+    /* Results that are determined before the check: 1.1 rows 1 to 7. */
     EXPECT_OK(aclrtMemcpy(NULL, 0, NULL, 0, ACL_MEMCPY_DEFAULT));
     EXPECT_CODE(aclrtMemcpy(device, 1, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
     EXPECT_OK(aclrtMemcpy(device, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));
-    /* The other device is not concerned. */
+    /* The other device is unaffected. */
     uint32_t devices = 0;
     REQUIRE_OK(aclrtGetDeviceCount(&devices));
     if (devices > 1) {
@@ -63,21 +63,21 @@ int main(void)
         EXPECT_OK(aclrtMemcpy(pageable, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_HOST));
         EXPECT_OK(aclrtResetDevice(1));
         REQUIRE_OK(aclrtSetDevice(0));
-        EXPECT_OK(aclrtResetDevice(0)); /* set twice */
+        EXPECT_OK(aclrtResetDevice(0)); /* balances the second aclrtSetDevice(0) */
     }
     gate_open(&gate);
     REQUIRE_TRUE(pthread_join(thread, NULL) == 0, "pthread_join");
-    EXPECT_CODE(aborted, 0);
-    EXPECT_TRUE(count_of(&ran) == 0, "what had not started was dropped");
+    EXPECT_CODE(abort_result, 0);
+    EXPECT_TRUE(count_of(&ran) == 0, "a queued function was not dropped");
 
-    /* Afterwards the device works. */
+    /* The device is usable afterwards. */
     fill_pattern(pinned, SIZE, 1);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
 
-    /* A capture that is in progress is spoiled: its streams were aborted. */
+    /* The abort invalidates a capture in progress. */
     aclmdlRI graph = NULL;
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_OK(aclrtDeviceTaskAbort(0, 1000));

@@ -1,7 +1,7 @@
 // softacl-only
 // soc: Ascend910B
 // env: SOFTACL_FAULTS=aclrtMalloc@3=207001; aclrtMallok=207001
-/* Rules that cannot be read are told at the start, with the place and what was meant; no call pretends. */
+/* Invalid fault rules fail the first call with the column of the error and a suggestion, and every later call too. */
 #include "../expect.h"
 
 int main(void)

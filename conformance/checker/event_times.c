@@ -1,5 +1,5 @@
 // soc: Ascend910B
-/* Whoever is told the time of an event knows that it was reached, and may use what was copied before it. */
+/* Reading the time of an event shows that it was reached: the host may use data that was copied before it. */
 #include "../expect.h"
 
 #define SIZE 4096

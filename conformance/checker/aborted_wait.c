@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
 // finds: H3
-/* A stream that waits for another one is aborted: that says nothing about the other one. */
+/* Aborting a stream that waits for another stream establishes no order with that other stream. */
 #include "../expect.h"
 
 #define SIZE 4096

@@ -1,7 +1,7 @@
 // softacl-only
 // soc: Ascend910B
 // env: ASCEND_RT_VISIBLE_DEVICES=1,7
-/* Who asks for a device that the variable hides is told of the variable. */
+/* The error for a device that ASCEND_RT_VISIBLE_DEVICES hides names that variable. */
 #include "../expect.h"
 
 int main(void)

@@ -1,7 +1,8 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // softacl-only
 // schedules: all
-/* Descriptors with wild contents fail their stream with 507013; nothing else is hurt, and later tasks still run. */
+/* A descriptor with invalid contents fails its task with 507013. Other memory and streams are unaffected, and later tasks
+ * still run. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -10,7 +11,7 @@
 static size_t size, length_at, source_at, target_at;
 static uint8_t *descriptor;
 
-static void contents(uint64_t source, uint64_t target, uint32_t length)
+static void write_descriptor(uint64_t source, uint64_t target, uint32_t length)
 {
     uint8_t bytes[64] = {0};
     memcpy(bytes + length_at, &length, 4);
@@ -29,17 +30,17 @@ int main(void)
     descriptor = (uint8_t *)device_memory(size);
     uint8_t *source = (uint8_t *)device_memory(SIZE);
     uint8_t *target = (uint8_t *)device_memory(SIZE);
-    uint8_t *neighbour = (uint8_t *)device_memory(SIZE);
+    uint8_t *neighbor = (uint8_t *)device_memory(SIZE);
     uint8_t *freed = (uint8_t *)device_memory(SIZE);
     uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     REQUIRE_OK(aclrtFree(freed));
     device_fill(source, SIZE, 1);
-    device_fill(neighbour, SIZE, 9);
+    device_fill(neighbor, SIZE, 9);
     fill_pattern(pinned, SIZE, 5);
 
     uint64_t from = (uint64_t)(uintptr_t)source, to = (uint64_t)(uintptr_t)target;
-    const struct { uint64_t source, target; uint32_t length; } wild[] = {
+    const struct { uint64_t source, target; uint32_t length; } invalid[] = {
         {0, to, SIZE},
         {from, 0, SIZE},
         {from, 64, SIZE},
@@ -56,34 +57,34 @@ int main(void)
         {from, to - 1, SIZE},
         {from + 1, to, SIZE},
     };
-    for (size_t i = 0; i < sizeof wild / sizeof wild[0]; i++) {
+    for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++) {
         REQUIRE_OK(aclrtMemset(target, SIZE, 0, SIZE));
-        contents(wild[i].source, wild[i].target, wild[i].length);
+        write_descriptor(invalid[i].source, invalid[i].target, invalid[i].length);
         EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream));
         aclError got = aclrtSynchronizeStream(stream);
-        EXPECT_TRUE(got == 507013, "contents %zu: the synchronise gave %d", i, got);
-        EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "contents %zu: there is a message", i);
-        EXPECT_OK(aclrtSynchronizeStream(other));      /* other streams have no part in it */
+        EXPECT_TRUE(got == 507013, "contents %zu: synchronize returned %d", i, got);
+        EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "contents %zu: no message", i);
+        EXPECT_OK(aclrtSynchronizeStream(other));      /* other streams do not report it */
         EXPECT_OK(aclrtMemcpyAsync(target, SIZE, source, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
-        EXPECT_OK(aclrtSynchronizeStream(stream));     /* reported once; the stream goes on */
+        EXPECT_OK(aclrtSynchronizeStream(stream));     /* reported once; the stream is usable */
         EXPECT_DEVICE_PATTERN(target, SIZE, 1);
         EXPECT_DEVICE_PATTERN(source, SIZE, 1);
-        EXPECT_DEVICE_PATTERN(neighbour, SIZE, 9);
+        EXPECT_DEVICE_PATTERN(neighbor, SIZE, 9);
         EXPECT_VALUE(pageable, SIZE, 0);
     }
 
-    /* 4.4: in the default failure mode a later task of the same stream still runs. */
-    contents(from, 64, SIZE);
+    /* 4.4: in the default failure mode later tasks of the stream still run. */
+    write_descriptor(from, 64, SIZE);
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream));
     EXPECT_OK(aclrtMemcpyAsync(target, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_CODE(aclrtSynchronizeStream(stream), 507013);
     EXPECT_DEVICE_PATTERN(target, SIZE, 5);
 
-    /* 1.2: the error of an earlier task is what a pageable copy on that stream returns. */
+    /* 1.2: a pageable copy returns the error of an earlier task of its stream. */
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream));
     EXPECT_CODE(aclrtMemcpyAsync(pageable, SIZE, source, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 507013);
 
-    /* The device synchronise reports it too. */
+    /* aclrtSynchronizeDevice reports it too. */
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, other));
     EXPECT_CODE(aclrtSynchronizeDevice(), 507013);
 
@@ -92,7 +93,7 @@ int main(void)
     EXPECT_OK(aclrtFree(descriptor));
     EXPECT_OK(aclrtFree(source));
     EXPECT_OK(aclrtFree(target));
-    EXPECT_OK(aclrtFree(neighbour));
+    EXPECT_OK(aclrtFree(neighbor));
     EXPECT_OK(aclrtDestroyStream(other));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));

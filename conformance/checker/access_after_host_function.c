@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
 // finds: H3
-/* A host function excuses only what happens before it returns. */
+/* A host function permits accesses only until it returns. */
 #include "../expect.h"
 #include <stdatomic.h>
 
@@ -9,7 +9,7 @@
 
 static atomic_int has_run;
 
-static void run(void *argument)
+static void set_has_run(void *argument)
 {
     (void)argument;
     atomic_store(&has_run, 1);
@@ -24,7 +24,7 @@ int main(void)
     aclrtEvent event;
     REQUIRE_OK(aclrtCreateEvent(&event));
     EXPECT_OK(aclrtMemset(device, SIZE, 1, SIZE));
-    EXPECT_OK(aclrtLaunchHostFunc(stream, run, NULL));
+    EXPECT_OK(aclrtLaunchHostFunc(stream, set_has_run, NULL));
     EXPECT_OK(aclrtRecordEvent(event, stream));
     EXPECT_OK(aclrtMemcpyAsync((void *)host, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_OK(aclrtSynchronizeEvent(event));

@@ -3,7 +3,8 @@
 // env: SOFTACL_FAULTS=copy@1=slow 60ms; copy@3=stuck; copy@5=stuck; copy@7=stuck; copy@9=stuck
 // schedules: all
 // misuses: L1
-/* Tasks that are slow or never begin: timeouts fire, and what ends a stream's work ends the standstill. */
+/* Tasks that are slow or never start: waits with a timeout return, and aborting, destroying or resetting drops the stuck
+ * tasks. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -24,21 +25,21 @@ int main(void)
     aclrtEvent event = NULL;
     REQUIRE_OK(aclrtCreateEvent(&event));
 
-    /* Slow: the wait takes as long, and nothing is wrong. */
+    /* Slow: the wait takes longer and succeeds. */
     fill_pattern(pinned, SIZE, 1);
     copy(stream); /* 1 */
-    EXPECT_TRUE(stream_is_busy(stream), "a slow copy has not begun");
+    EXPECT_TRUE(stream_is_busy(stream), "the slow copy has already run");
     EXPECT_OK(aclrtSynchronizeStreamWithTimeout(stream, 20000));
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
 
-    /* Stuck: waits with a timeout end (4.4, 4.5), the stream stays busy, other streams go on. */
+    /* Stuck: waits with a timeout return (4.4, 4.5), the stream stays busy, other streams make progress. */
     copy(other); /* 2 */
     copy(stream); /* 3 */
     EXPECT_OK(aclrtRecordEvent(event, stream));
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
     EXPECT_CODE(aclrtSynchronizeEventWithTimeout(event, 20), 507047);
     EXPECT_CODE(aclrtSynchronizeDeviceWithTimeout(20), 507046);
-    EXPECT_TRUE(stream_is_busy(stream), "it stands still");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is not stuck");
     EXPECT_OK(aclrtSynchronizeStream(other));
 
     if (family_has_batches()) {
@@ -60,7 +61,7 @@ int main(void)
         EXPECT_DEVICE_PATTERN(device, SIZE, 1);
         copy(stream); /* 9 */
     }
-    /* Ending a stream by force does not wait. */
+    /* A forced destruction of the stream does not wait. */
     EXPECT_OK(aclrtDestroyStreamForce(stream));
     if (!family_has_batches()) {
         stream = new_stream();
@@ -68,7 +69,7 @@ int main(void)
         EXPECT_OK(aclrtSynchronizeStream(stream));
         copy(stream); /* 5 */
     }
-    /* A reset does not wait for what will never end. */
+    /* A reset does not wait for stuck tasks. */
     EXPECT_OK(aclrtDestroyEvent(event));
     EXPECT_OK(aclrtFreeHost(pinned));
     REQUIRE_OK(aclrtResetDeviceForce(0));

@@ -1,7 +1,7 @@
 // soc: Ascend950
 // softacl-only
-/* The sign that lets a copy start is given after the host has used its memory: a record that was taken back, a number that was not
- * reached, and a value that was written over do not count. */
+/* No finding if the host accesses memory before the external wait in front of the copy is resolved. A record that was
+ * reset, a count that was not reached, and a value that was overwritten do not resolve the wait. */
 #include "../expect.h"
 
 #define SIZE 4096
@@ -10,8 +10,8 @@ static aclrtStream stream, other;
 static uint8_t *host;
 static uint8_t *device;
 
-/* The copy stands behind a wait that has not been answered. */
-static void use(void)
+/* Queues the copy after the unresolved wait and writes to its memory. */
+static void copy_then_write(void)
 {
     EXPECT_OK(aclrtMemcpyAsync(host, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     host[0] = 7;
@@ -38,7 +38,7 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(other));
     EXPECT_OK(aclrtNotifyBatchReset(&notify, 1));
     EXPECT_OK(aclrtWaitAndResetNotify(notify, stream, 0));
-    use();
+    copy_then_write();
     EXPECT_OK(aclrtRecordNotify(notify, other));
     expect_copied();
     EXPECT_OK(aclrtDestroyNotify(notify));
@@ -50,7 +50,7 @@ int main(void)
     EXPECT_OK(aclrtCntNotifyRecord(counting, other, &one));
     EXPECT_OK(aclrtSynchronizeStream(other));
     EXPECT_OK(aclrtCntNotifyWaitWithTimeout(counting, stream, &two));
-    use();
+    copy_then_write();
     EXPECT_OK(aclrtCntNotifyRecord(counting, other, &one));
     expect_copied();
     EXPECT_OK(aclrtCntNotifyDestroy(counting));
@@ -61,7 +61,7 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(other));
     EXPECT_OK(aclrtMemset(cell, 64, 0, 64));
     EXPECT_OK(aclrtValueWait(cell, 1, ACL_STREAM_WAIT_VALUE_EQ, stream));
-    use();
+    copy_then_write();
     EXPECT_OK(aclrtValueWrite(cell, 1, 0, other));
     expect_copied();
     EXPECT_OK(aclrtFree(cell));

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-/* Seen in clients: thousands of asynchronous copies on one stream before the first wait. */
+/* Client usage: thousands of asynchronous copies on one stream before the first wait. */
 #include "../expect.h"
 
 #define COPIES 10000
@@ -16,12 +16,12 @@ int main(void)
     fill_pattern(source, (size_t)COPIES * SIZE, 1);
     size_t failed = 0;
     for (size_t i = 0; i < COPIES; i++) {
-        size_t at = i * SIZE;
-        failed += aclrtMemcpyAsync(device + at, SIZE, source + at, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream) != 0;
+        size_t offset = i * SIZE;
+        failed += aclrtMemcpyAsync(device + offset, SIZE, source + offset, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream) != 0;
     }
     for (size_t i = COPIES; i-- > 0;) {
-        size_t at = i * SIZE;
-        failed += aclrtMemcpyAsync(result + at, SIZE, device + at, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream) != 0;
+        size_t offset = i * SIZE;
+        failed += aclrtMemcpyAsync(result + offset, SIZE, device + offset, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream) != 0;
     }
     EXPECT_TRUE(failed == 0, "%zu calls failed", failed);
     EXPECT_OK(aclrtSynchronizeStream(stream));
