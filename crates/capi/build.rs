@@ -1,4 +1,4 @@
-//! Names the library as clients expect it and writes the exports of absent functions.
+//! Names the library as clients expect it and writes the exports of unsupported functions.
 
 use ascendcl_sys::{FUNCTIONS, Support};
 use std::fmt::Write as _;
@@ -10,20 +10,20 @@ fn main() {
     // The library keeps threads and handlers: it cannot be unloaded.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    fs::write(Path::new(&out).join("absent.rs"), absent()).expect("write absent.rs");
+    fs::write(Path::new(&out).join("unsupported.rs"), unsupported()).expect("write unsupported.rs");
 }
 
-/// One export per absent function. It takes no arguments, which the C calling conventions allow: the
+/// One export per unsupported function. It takes no arguments, which the C calling conventions allow: the
 /// caller owns them.
-fn absent() -> String {
+fn unsupported() -> String {
     let mut source = String::new();
     for function in FUNCTIONS.iter().filter(|f| matches!(f.state, Support::Absent(_))) {
         let name = function.name;
         let result = function.prototype[..function.prototype.find(name).expect("its own name")].trim();
         let (kind, value) = match result {
-            "aclError" => ("-> i32", "crate::absent::refuse(NAME)"),
-            "void" => ("", "crate::absent::refuse(NAME);"),
-            _ => ("-> usize", "{ crate::absent::refuse(NAME); 0 }"),
+            "aclError" => ("-> i32", "crate::unsupported::refuse(NAME)"),
+            "void" => ("", "crate::unsupported::refuse(NAME);"),
+            _ => ("-> usize", "{ crate::unsupported::refuse(NAME); 0 }"),
         };
         writeln!(
             source,

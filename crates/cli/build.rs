@@ -1,4 +1,4 @@
-//! Takes two things into the program: the pages about findings, for `softacl explain`, and the witness, for
+//! Takes two things into the program: the pages about findings, for `softacl explain`, and the interposer, for
 //! `softacl check`, which the C compiler makes.
 
 use std::fmt::Write as _;
@@ -8,19 +8,19 @@ use std::{env, fs};
 
 fn main() {
     pages();
-    witness();
+    interposer();
 }
 
 /// A small library in C: it stands before functions of the C library, some of which Rust cannot declare.
-fn witness() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("witness/witness.c");
+fn interposer() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("interposer/interposer.c");
     println!("cargo::rerun-if-changed={}", source.display());
     println!("cargo::rerun-if-env-changed=CC");
-    let target = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("libsoftacl_witness.so");
+    let target = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("libsoftacl_interposer.so");
     let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let arguments = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden"];
     let status = Command::new(&compiler).args(arguments).arg(&source).arg("-o").arg(&target).arg("-ldl").status();
-    assert!(status.is_ok_and(|status| status.success()), "{compiler} could not make the witness");
+    assert!(status.is_ok_and(|status| status.success()), "{compiler} could not make the interposer");
 }
 
 fn pages() {

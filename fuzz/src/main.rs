@@ -5,15 +5,15 @@
 //! wrong formats, against which C has no defence.
 
 mod arena;
+mod arguments;
 mod coverage;
-mod draw;
+mod execution;
 mod interface;
-mod life;
 mod parent;
+mod parsers;
 mod progress;
-mod readers;
 
-use life::{Genes, Style};
+use execution::{Input, Style};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -40,14 +40,14 @@ fn fuzz(target: &str, seconds: &str, seed: &str) -> Result<(), String> {
     let seconds = seconds.parse().map_err(|_| format!("{seconds:?} is not a number of seconds"))?;
     let seed = seed.parse().map_err(|_| format!("{seed:?} is not a seed"))?;
     let time = Duration::from_secs(seconds);
-    match (Style::of(target), readers::reader(target)) {
+    match (Style::of(target), parsers::reader(target)) {
         (Some(style), _) => parent::fuzz(style, time, seed),
-        (_, Some(reader)) => readers::fuzz(reader, time, seed),
-        _ => Err(format!("{target:?} is not a target; there are c-interface, sequences, {}", readers::names())),
+        (_, Some(reader)) => parsers::fuzz(reader, time, seed),
+        _ => Err(format!("{target:?} is not a target; there are c-interface, sequences, {}", parsers::names())),
     }
 }
 
 /// A life from a seed.
-fn genes(style: Style, seed: u64) -> Genes {
-    Genes::random(style, seed)
+fn genes(style: Style, seed: u64) -> Input {
+    Input::random(style, seed)
 }

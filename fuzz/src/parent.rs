@@ -1,9 +1,9 @@
 //! The parent of fuzzing processes: starts one after the other, watches it, and makes a life that ended badly as
 //! short as it can. A process may end as it likes; the parent knows its last call.
 
+use crate::execution::{Input, Style, live};
 use crate::genes;
 use crate::interface::FUNCTIONS;
-use crate::life::{Genes, Style, live};
 use crate::progress::Progress;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::process::ExitStatusExt;
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 
 /// A call in which all threads were seen asleep for so long, in all, will not come back. Not at a stretch: some look for
 /// news now and then.
-const PATIENCE: Duration = Duration::from_secs(3);
+const HANG_TIMEOUT: Duration = Duration::from_secs(3);
 /// Nor will one that has computed for so long.
-const EFFORT: Duration = Duration::from_secs(10);
+const CPU_LIMIT: Duration = Duration::from_secs(10);
 /// What a look counts at most: who was stopped or had no processor has not looked.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a life is made shorter.
@@ -27,7 +27,7 @@ fn directory() -> PathBuf {
 }
 
 #[derive(Debug)]
-enum End {
+enum ChildExit {
     Well,
     /// Stuck in a call that waits for what the program itself has made endless.
     Waiting,
@@ -48,17 +48,17 @@ pub fn child(style: Option<Style>, seed: &str, file: &str) -> Result<(), String>
 /// Lives a kept life in a process of its own, and tells its calls.
 pub fn replay(kept: &Path) -> Result<(), String> {
     let kept = fs::canonicalize(kept).map_err(|error| format!("{}: {error}", kept.display()))?;
-    let place = Place::new()?;
+    let place = RunDirectory::new()?;
     let end = place.run(read(&kept)?.style, &format!("@{}", kept.display()), true)?;
-    eprint!("{}", place.told());
+    eprint!("{}", place.last_output());
     match end {
-        End::Badly(why) => Err(why),
+        ChildExit::Badly(why) => Err(why),
         _ => Ok(()),
     }
 }
 
 pub fn fuzz(style: Style, time: Duration, seed: u64) -> Result<(), String> {
-    let place = Place::new()?;
+    let place = RunDirectory::new()?;
     let start = Instant::now();
     let (mut lives, mut programs, mut calls, mut waiting) = (0u64, 0, 0, 0);
     let mut counts = vec![(0u64, 0u64); FUNCTIONS.len()];
@@ -74,9 +74,9 @@ pub fn fuzz(style: Style, time: Duration, seed: u64) -> Result<(), String> {
             *count = (count.0 + called, count.1 + succeeded);
         }
         match end {
-            End::Well => {}
-            End::Waiting => waiting += 1,
-            End::Badly(why) => failure = Some((life, why)),
+            ChildExit::Well => {}
+            ChildExit::Waiting => waiting += 1,
+            ChildExit::Badly(why) => failure = Some((life, why)),
         }
     }
     let called = counts.iter().filter(|count| count.0 > 0).count();
@@ -99,34 +99,34 @@ pub fn fuzz(style: Style, time: Duration, seed: u64) -> Result<(), String> {
 }
 
 /// A directory and the counters of the processes in it.
-struct Place {
+struct RunDirectory {
     directory: PathBuf,
     progress: Progress,
 }
 
-impl Drop for Place {
+impl Drop for RunDirectory {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
 
-impl Place {
-    fn new() -> Result<Place, String> {
+impl RunDirectory {
+    fn new() -> Result<RunDirectory, String> {
         let directory = directory();
         let failed = |error| format!("{}: {error}", directory.display());
         fs::create_dir_all(&directory).map_err(failed)?;
         fs::write(directory.join("config.json"), "{\"defaultDevice\":{\"default_device\":\"0\"}}").map_err(failed)?;
         let progress = Progress::open(&open(&directory.join("counters"))?).map_err(failed)?;
-        Ok(Place { directory, progress })
+        Ok(RunDirectory { directory, progress })
     }
 
-    fn told(&self) -> String {
+    fn last_output(&self) -> String {
         let bytes = fs::read(self.directory.join("told")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Runs one process to its end.
-    fn run(&self, style: Style, seed: &str, tells: bool) -> Result<End, String> {
+    fn run(&self, style: Style, seed: &str, tells: bool) -> Result<ChildExit, String> {
         let failed = |error: std::io::Error| format!("could not start a process: {error}");
         let told = File::create(self.directory.join("told")).map_err(failed)?;
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
@@ -158,28 +158,32 @@ impl Place {
                 asleep += look.elapsed().min(LOOK);
             }
             look = Instant::now();
-            if asleep > PATIENCE || state.effort.saturating_sub(effort) > EFFORT {
+            if asleep > HANG_TIMEOUT || state.effort.saturating_sub(effort) > CPU_LIMIT {
                 let name = self.progress.function().map_or("no call", |index| FUNCTIONS[index].name);
                 process.kill().map_err(failed)?;
                 process.wait().map_err(failed)?;
-                return Ok(if waits(name) { End::Waiting } else { End::Badly(format!("{name} does not come back")) });
+                return Ok(if waits(name) {
+                    ChildExit::Waiting
+                } else {
+                    ChildExit::Badly(format!("{name} does not come back"))
+                });
             }
             std::thread::sleep(Duration::from_millis(2));
         }
     }
 
-    fn judge(&self, status: ExitStatus) -> End {
-        let told = self.told();
+    fn judge(&self, status: ExitStatus) -> ChildExit {
+        let told = self.last_output();
         if let Some(line) = told.lines().find(|line| line.contains("panicked at") || line.contains("Sanitizer")) {
-            return End::Badly(line.to_owned());
+            return ChildExit::Badly(line.to_owned());
         }
         if status.success() {
-            return End::Well;
+            return ChildExit::Well;
         }
         let last = self.progress.function().map_or("no call", |index| FUNCTIONS[index].name);
         match status.signal() {
-            Some(signal) => End::Badly(format!("signal {signal} in {last}")),
-            None => End::Badly(format!("{last}: {}", told.lines().last().unwrap_or("it ended without a word"))),
+            Some(signal) => ChildExit::Badly(format!("signal {signal} in {last}")),
+            None => ChildExit::Badly(format!("{last}: {}", told.lines().last().unwrap_or("it ended without a word"))),
         }
     }
 
@@ -189,9 +193,9 @@ impl Place {
         let whole = genes(style, seed);
         let kept = std::env::current_dir().map_err(|error| error.to_string())?.join(format!("fuzz-{seed}.txt"));
         let candidate = self.directory.join("candidate");
-        let fails = |genes: &Genes| -> bool {
+        let fails = |genes: &Input| -> bool {
             fs::write(&candidate, genes.write()).is_ok()
-                && matches!(self.run(style, &format!("@{}", candidate.display()), false), Ok(End::Badly(_)))
+                && matches!(self.run(style, &format!("@{}", candidate.display()), false), Ok(ChildExit::Badly(_)))
         };
         // The schedule belonged to the seed.
         let number = seed.to_string().bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
@@ -208,13 +212,13 @@ impl Place {
             whole.calls(),
             small.calls(),
             kept.display(),
-            self.told()
+            self.last_output()
         ))
     }
 }
 
 /// Leaves out programs and calls as long as the life still ends badly.
-fn shrink(whole: &Genes, fails: impl Fn(&Genes) -> bool) -> Genes {
+fn shrink(whole: &Input, fails: impl Fn(&Input) -> bool) -> Input {
     let end = Instant::now() + SHRINKING;
     let mut best = whole.clone();
     if !fails(&best) {
@@ -278,9 +282,9 @@ fn waits(name: &str) -> bool {
     name == "no call" || waiting.iter().any(|part| name.contains(part))
 }
 
-fn read(kept: &Path) -> Result<Genes, String> {
+fn read(kept: &Path) -> Result<Input, String> {
     let text = fs::read_to_string(kept).map_err(|error| format!("{}: {error}", kept.display()))?;
-    Genes::read(&text).ok_or_else(|| format!("{}: not a life", kept.display()))
+    Input::read(&text).ok_or_else(|| format!("{}: not a life", kept.display()))
 }
 
 fn open(path: &Path) -> Result<File, String> {

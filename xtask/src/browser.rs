@@ -1,6 +1,6 @@
 //! The report page in a real browser. Installs one where that is possible.
 
-use crate::tree;
+use crate::workspace;
 use anyhow::{Result, ensure};
 use std::env;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub fn test() -> Result<()> {
         println!("skipped: no browser, and none could be installed; install Chromium to run this step");
         return Ok(());
     };
-    let mut command = tree::cargo();
+    let mut command = workspace::cargo();
     command.args(["test", "--package", "softacl-checker", "--lib", "--locked", "report::browser"]);
     let output = command.env("SOFTACL_BROWSER", &browser).output()?;
     let text = String::from_utf8_lossy(&output.stdout);

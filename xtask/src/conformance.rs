@@ -18,7 +18,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 
 use directives::{Directives, Form};
-use execute::{Outcome, Run};
+use execute::{ProgramRun, RunOutcome};
 
 pub use build::{command_line, quoted};
 pub use execute::{End, clean_environment, run_into, run_into_within, sanitizer_variables};
@@ -242,8 +242,8 @@ pub fn run(options: &Options) -> Result<Summary> {
     });
     for outcome in outcomes {
         match outcome? {
-            Outcome::Passed => summary.passed += 1,
-            Outcome::Failed { .. } => summary.failed += 1,
+            RunOutcome::Passed => summary.passed += 1,
+            RunOutcome::Failed { .. } => summary.failed += 1,
         }
     }
     println!(
@@ -279,7 +279,7 @@ fn collect(source_dir: &Path, filter: Option<&str>) -> Result<Vec<Program>> {
 }
 
 /// The runs of one program; none when it has to be skipped.
-fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<Run<'p>> {
+fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<ProgramRun<'p>> {
     let directives = &program.directives;
     if options.real_hardware && (directives.softacl_only || directives.form == Form::Rc) {
         return Vec::new();
@@ -302,7 +302,7 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
     let mut runs = Vec::new();
     for (index, soc) in socs.enumerate() {
         if options.real_hardware {
-            runs.push(Run { program, soc: None, schedule: None });
+            runs.push(ProgramRun { program, soc: None, schedule: None });
             continue;
         }
         // Products differ in their data, schedules in the engine: one product has all schedules.
@@ -313,7 +313,7 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
             (0, None, None) => directives.schedules(),
             _ => vec![None],
         };
-        runs.extend(schedules.into_iter().map(|schedule| Run { program, soc: Some(soc.clone()), schedule }));
+        runs.extend(schedules.into_iter().map(|schedule| ProgramRun { program, soc: Some(soc.clone()), schedule }));
     }
     runs
 }
@@ -329,11 +329,11 @@ struct Topic {
 }
 
 impl Topic {
-    fn record(&mut self, outcome: &Outcome) {
+    fn record(&mut self, outcome: &RunOutcome) {
         self.left -= 1;
         match outcome {
-            Outcome::Passed => self.passed += 1,
-            Outcome::Failed { .. } => self.failed += 1,
+            RunOutcome::Passed => self.passed += 1,
+            RunOutcome::Failed { .. } => self.failed += 1,
         }
     }
 

@@ -1,36 +1,36 @@
 //! The examples, as a user meets them: built with make against an installation, and under the checker.
 
-use crate::{install, python, tree};
+use crate::{install, python, workspace};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 fn prefix() -> PathBuf {
-    tree::target().join("install-check/softacl")
+    workspace::target().join("install-check/softacl")
 }
 
 fn copy() -> PathBuf {
-    tree::target().join("examples-check")
+    workspace::target().join("examples-check")
 }
 
 /// Builds the C examples in a copy and runs them.
 pub fn run() -> Result<()> {
     install::install(&prefix())?;
-    install::copy_tree(&tree::root().join("examples/c"), &copy())?;
+    install::copy_tree(&workspace::root().join("examples/c"), &copy())?;
     in_shell(&format!("make -s -C {} run", copy().display()))
 }
 
 /// Runs the commands of the workflow in `examples/clients`, job by job, as a runner would: with the project as the
 /// working directory and softacl beside it. The job for PyTorch belongs to `cargo xtask test-torch`.
 pub fn clients() -> Result<()> {
-    let place = tree::target().join("clients-check");
+    let place = workspace::target().join("clients-check");
     if place.exists() {
         fs::remove_dir_all(&place)?;
     }
-    install::copy_tree(&tree::root().join("examples/clients"), &place.join("examples/clients"))?;
-    std::os::unix::fs::symlink(tree::root(), place.join("softacl"))?;
-    let workflow = fs::read_to_string(tree::root().join("examples/clients/github/softacl.yml"))?;
+    install::copy_tree(&workspace::root().join("examples/clients"), &place.join("examples/clients"))?;
+    std::os::unix::fs::symlink(workspace::root(), place.join("softacl"))?;
+    let workflow = fs::read_to_string(workspace::root().join("examples/clients/github/softacl.yml"))?;
     let path = format!("{}:{}", python::cmake()?.display(), std::env::var("PATH").unwrap_or_default());
     let mut done = 0;
     for (job, script) in scripts(&workflow) {
@@ -40,7 +40,7 @@ pub fn clients() -> Result<()> {
         let mut command = Command::new("bash");
         command.args(["-e", "-c", &script]).current_dir(&place).env("PATH", &path);
         command.env("SOFTACL_HOME", prefix()).stdin(Stdio::null());
-        tree::run(&mut command).with_context(|| format!("the job {job} of the workflow"))?;
+        workspace::run(&mut command).with_context(|| format!("the job {job} of the workflow"))?;
         done += 1;
     }
     ensure!(done == 4, "the workflow has {done} commands for the tests, not 4");
@@ -73,7 +73,7 @@ fn scripts(workflow: &str) -> Vec<(String, String)> {
 /// wrong on purpose.
 pub fn check(seeds: u32) -> Result<()> {
     run()?;
-    let purpose = tree::root().join("examples/expected-findings.txt");
+    let purpose = workspace::root().join("examples/on_purpose.txt");
     let mut programs: Vec<String> = fs::read_dir(copy())?
         .flatten()
         .map(|entry| entry.path())
@@ -81,7 +81,7 @@ pub fn check(seeds: u32) -> Result<()> {
         .map(|path| path.display().to_string())
         .collect();
     let python = python::interpreter()?;
-    for entry in fs::read_dir(tree::root().join("examples/python"))? {
+    for entry in fs::read_dir(workspace::root().join("examples/python"))? {
         let path = entry?.path();
         // One of them shows numpy, which an installation does not need.
         if path.extension().is_some_and(|extension| extension == "py") && !path.ends_with("07_numpy.py") {
@@ -109,5 +109,5 @@ pub fn check(seeds: u32) -> Result<()> {
 
 fn in_shell(command: &str) -> Result<()> {
     let script = format!("source {}/set_env.sh && {command}", prefix().display());
-    tree::run(Command::new("bash").args(["-c", &script]).stdin(Stdio::null()))
+    workspace::run(Command::new("bash").args(["-c", &script]).stdin(Stdio::null()))
 }

@@ -9,9 +9,9 @@
 use crate::conformance::{
     self, Built, End, clean_environment, command_line, in_parallel, in_parallel_on, quoted, run_into_within,
 };
-use crate::tree;
+use crate::workspace;
 use anyhow::{Context, Result, ensure};
-use ascendcl_sys::State;
+use ascendcl_sys::Support;
 use ascendcl_sys::manifest::{self, Function};
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +27,7 @@ pub struct Options<'a> {
     /// Names of kinds of points; none for all.
     pub points: &'a [String],
     /// Points at most of each function, and of each other kind, of a program: see [`chosen`].
-    pub most: u64,
+    pub max_points: u64,
     /// Which part of the points, of how many.
     pub part: (usize, usize),
 }
@@ -51,7 +51,7 @@ const FAIL: &str = "fail";
 /// A number that no run reaches: such a rule only counts.
 const NEVER: u64 = 999_999_999;
 /// A program that takes longer hangs. A clean run takes a few seconds at most.
-const PATIENCE: Duration = Duration::from_secs(15);
+const HANG_TIMEOUT: Duration = Duration::from_secs(15);
 /// Programs that need gigabytes or minutes, and have nothing that others have not.
 const LARGE: [&str; 2] = ["clients/four_gib", "life/cycles"];
 /// Points between two lines of progress.
@@ -84,7 +84,7 @@ impl Source {
     /// Requests and functions.
     fn all() -> Vec<Source> {
         let can_fail = |function: &&Function| {
-            function.has_code() && function.asks_the_machine() && !matches!(function.state, State::Absent(_))
+            function.has_code() && function.uses_machine() && !matches!(function.state, Support::Absent(_))
         };
         let functions = manifest::FUNCTIONS.iter().filter(can_fail);
         let calls = functions.map(|function| Source { kind: CALL, name: function.name, effect: REFUSED });
@@ -97,7 +97,7 @@ impl Source {
 }
 
 /// One run: the program, and what fails in it for the n-th time.
-struct Point<'a> {
+struct FailurePoint<'a> {
     program: &'a Built,
     source: Source,
     number: u64,
@@ -120,16 +120,16 @@ pub fn run(options: &Options<'_>) -> Result<()> {
         ensure!(is_known, "--points: {point:?} is none of {CALL}, {}", REQUESTS.join(", "));
     }
     let started = Instant::now();
-    let library = tree::build_library()?;
+    let library = workspace::build_library()?;
     let filter = options.filter.map(str::to_owned);
     let mut programs =
-        conformance::built(&conformance::Options { filter, ..tree::conformance_options(library.clone()) })?;
+        conformance::built(&conformance::Options { filter, ..workspace::conformance_options(library.clone()) })?;
     programs.push(demo(&library));
     programs.retain(|program| !LARGE.contains(&program.label.as_str()));
     programs.retain(|program| options.filter.is_none_or(|filter| program.label.contains(filter)));
     ensure!(!programs.is_empty(), "no program matches");
 
-    let output = tree::target().join("failpoints");
+    let output = workspace::target().join("failpoints");
     fs::create_dir_all(&output).with_context(|| format!("creating {}", output.display()))?;
     let counts = in_parallel(&programs, |program| match count(program, Source::all(), &output)? {
         // Hundreds of rules are too much for a program that lives without a heap.
@@ -148,13 +148,13 @@ pub fn run(options: &Options<'_>) -> Result<()> {
         };
         let is_wanted = |kind: &str| options.points.is_empty() || options.points.iter().any(|wanted| wanted == kind);
         for (source, count) in counts.into_iter().filter(|(source, _)| is_wanted(source.kind)) {
-            let numbers = chosen(count, options.most);
+            let numbers = chosen(count, options.max_points);
             let rest = count - numbers.len() as u64;
-            if rest > 0 && options.most > 0 {
+            if rest > 0 && options.max_points > 0 {
                 println!("{}: {} of {count} x {}", program.label, numbers.len(), source.name);
             }
             left_out += rest;
-            points.extend(numbers.into_iter().map(|number| Point { program, source, number }));
+            points.extend(numbers.into_iter().map(|number| FailurePoint { program, source, number }));
         }
     }
     let (part, of) = options.part;
@@ -236,7 +236,7 @@ fn chosen(count: u64, most: u64) -> Vec<u64> {
 fn count(program: &Built, sources: Vec<Source>, output: &Path) -> Result<Result<Vec<(Source, u64)>, String>> {
     let rules: Vec<String> = sources.iter().map(|source| source.rule(NEVER)).collect();
     let file = output.join(format!("{}-clean.txt", program.label.replace('/', "-")));
-    let end = run_into_within(&mut command(program, &rules.join("; ")), &file, 2 * PATIENCE)?;
+    let end = run_into_within(&mut command(program, &rules.join("; ")), &file, 2 * HANG_TIMEOUT)?;
     let text = read(&file)?;
     if !matches!(end, End::Exited(status) if status.success()) {
         return Ok(Err(format!("{} does not pass without faults: {}", program.label, file.display())));
@@ -260,7 +260,7 @@ fn matched(line: &str) -> Option<u64> {
     before.split_whitespace().rev().nth(1)?.parse().ok()
 }
 
-impl Point<'_> {
+impl FailurePoint<'_> {
     /// Runs the program with this point failing.
     fn run(&self, output: &Path) -> Result<Verdict> {
         let name = format!(
@@ -272,10 +272,10 @@ impl Point<'_> {
         let file: PathBuf = output.join(name);
         let rule = self.source.rule(self.number);
         let mut command = command(self.program, &rule);
-        let end = run_into_within(&mut command, &file, PATIENCE)?;
+        let end = run_into_within(&mut command, &file, HANG_TIMEOUT)?;
         let text = read(&file)?;
         let why = match end {
-            End::TimedOut => Some(format!("still running after {} s", PATIENCE.as_secs())),
+            End::TimedOut => Some(format!("still running after {} s", HANG_TIMEOUT.as_secs())),
             End::Exited(status) => match (status.signal(), status.code()) {
                 (Some(signal), _) => Some(format!("ended by signal {signal}")),
                 (None, Some(1)) if self.program.label == STRICT => Some("it did not clean up".to_owned()),

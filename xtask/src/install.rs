@@ -1,6 +1,6 @@
 //! `cargo xtask install --prefix DIR`: a tree that stands where a CANN installation would.
 
-use crate::{python, tree};
+use crate::{python, workspace};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,10 +10,10 @@ use std::process::Command;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub fn install(prefix: &Path) -> Result<()> {
-    let built = tree::build_library()?;
+    let built = workspace::build_library()?;
     fs::create_dir_all(prefix).with_context(|| format!("could not create {}", prefix.display()))?;
     let prefix = fs::canonicalize(prefix)?;
-    copy_tree(&tree::root().join("include"), &prefix.join("include"))?;
+    copy_tree(&workspace::root().join("include"), &prefix.join("include"))?;
     place(&built.join("libascendcl.so"), &prefix.join("lib64/libascendcl.so"), 0o755)?;
     link("libascendcl.so", &prefix.join("lib64/libacl_rt.so"))?;
     place(&built.join("softacl"), &prefix.join("bin/softacl"), 0o755)?;
@@ -121,14 +121,14 @@ fn write(path: &Path, text: &str) -> Result<()> {
 /// Installs into an empty directory and uses the result as a stranger would: through `set_env.sh`,
 /// with the compiler, with `dlopen` of both names, and with `softacl run`.
 pub fn check() -> Result<()> {
-    let place = tree::target().join("install-check");
+    let place = workspace::target().join("install-check");
     if place.exists() {
         fs::remove_dir_all(&place)?;
     }
     let prefix = place.join("softacl");
     install(&prefix)?;
-    let source = tree::root().join("conformance/kvcache/offload.c");
-    let expect = tree::root().join("conformance");
+    let source = workspace::root().join("conformance/kvcache/offload.c");
+    let expect = workspace::root().join("conformance");
     let linked = place.join("linked");
     let opened = place.join("opened");
     let opener = place.join("opener.c");

@@ -1,22 +1,22 @@
 //! The project's own commands: everything a newcomer or CI has to run, with nothing to set up by hand.
 
 mod browser;
-mod campaign;
 mod conformance;
 mod examples;
 mod failpoints;
+mod fuzzing;
 mod install;
 mod miri;
 mod python;
 mod support;
 mod test;
 mod torch;
-mod tree;
+mod workspace;
 mod zoo;
 
 use anyhow::{Context as _, Result, ensure};
-use campaign::Build;
 use clap::{Parser, Subcommand};
+use fuzzing::Build;
 use std::path::PathBuf;
 
 #[derive(Parser)]
@@ -186,9 +186,9 @@ fn main() -> Result<()> {
             let real_hardware = library.is_some();
             let library_dir = match library {
                 Some(directory) => directory,
-                None => tree::build_library_for(target.as_deref())?,
+                None => workspace::build_library_for(target.as_deref())?,
             };
-            let places = tree::conformance_options(library_dir);
+            let places = workspace::conformance_options(library_dir);
             let build_dir = places.build_dir.join(target.as_deref().unwrap_or_default());
             let options =
                 conformance::Options { filter, soc, observer, sanitizer, real_hardware, target, build_dir, ..places };
@@ -198,7 +198,7 @@ fn main() -> Result<()> {
         }
         Command::Failpoints { filter, points, most, part } => {
             let part = failpoints::part(&part)?;
-            failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, most, part })
+            failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, max_points: most, part })
         }
         Command::Miri => miri::run(),
         Command::TestTorch => torch::test(),
@@ -207,17 +207,17 @@ fn main() -> Result<()> {
             let seconds = hours.map_or(seconds, |hours| (hours * 3600.0) as u32);
             match Build::of(sanitizer.as_deref())? {
                 Build::Plain => test::soak(seconds),
-                build => campaign::soak_with_sanitizer(seconds, build),
+                build => fuzzing::soak_with_sanitizer(seconds, build),
             }
         }
         Command::Fuzz { minutes, seed, target, sanitizer } => {
             let build = Build::of(sanitizer.as_deref())?;
-            campaign::fuzz(target.as_deref(), minutes * 60, seed.unwrap_or_else(by_clock), build)
+            fuzzing::fuzz(target.as_deref(), minutes * 60, seed.unwrap_or_else(seed_from_clock), build)
         }
         Command::Simulate { minutes, seed, sanitizer } => {
-            campaign::simulate(minutes * 60, seed.unwrap_or_else(by_clock), Build::of(sanitizer.as_deref())?)
+            fuzzing::simulate(minutes * 60, seed.unwrap_or_else(seed_from_clock), Build::of(sanitizer.as_deref())?)
         }
-        Command::Schedules { scenarios, orders, seed } => campaign::schedules(scenarios, orders, seed),
+        Command::Schedules { scenarios, orders, seed } => fuzzing::schedules(scenarios, orders, seed),
         Command::Examples { seeds } => examples::check(seeds),
         Command::Support { check } => support::write(check),
         Command::Zoo { table: true, check, .. } => zoo::table(check),
@@ -229,7 +229,7 @@ fn main() -> Result<()> {
 }
 
 /// A seed that is another one every time; it is printed with the result.
-fn by_clock() -> u64 {
+fn seed_from_clock() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs() * 1_000_000)
 }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask miri`: what Miri can run of the tests. It knows no assembly, no mappings at chosen addresses and no signals,
 //! so it sees neither a whole machine nor the C interface; docs/reliability.md says what is left.
 
-use crate::tree;
+use crate::workspace;
 use anyhow::{Result, ensure};
 use std::process::{Command, Stdio};
 
@@ -16,16 +16,16 @@ const PARTS: [(&str, &[&str], &[&str]); 5] = [
             "handle::",
             "stream::",
             "injection::",
-            "drive::budget",
-            "drive::spans",
+            "executor::budget",
+            "executor::spans",
             "copy::",
             "bytes::convert",
             "bytes::reduce",
             "bytes::rearrange",
         ],
     ),
-    ("softacl-checker", &["--lib"], &["clock::", "ledger::", "ranges::", "fingerprint::"]),
-    ("softacl-tracer", &["--lib"], &["records::", "summary::"]),
+    ("softacl-checker", &["--lib"], &["clock::", "ledger::", "ranges::", "snapshot::"]),
+    ("softacl-tracer", &["--lib"], &["append_log::", "summary::"]),
 ];
 
 /// Threads of the libraries live as long as the process, and addresses of devices are numbers.
@@ -44,8 +44,8 @@ pub fn run() -> Result<()> {
         command.args(["+nightly", "miri", "test", "--quiet", "-p", package]).args(tests).arg("--").args(names);
         // A toolchain and a directory of its own.
         command.env_remove("RUSTUP_TOOLCHAIN").env("MIRIFLAGS", FLAGS);
-        command.env("CARGO_TARGET_DIR", tree::target().join("miri-tests"));
-        tree::run(&mut command)?;
+        command.env("CARGO_TARGET_DIR", workspace::target().join("miri-tests"));
+        workspace::run(&mut command)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The Python side: the module for an installation, the wheel, and its tests in an environment of its own.
 
-use crate::{install, tree};
+use crate::{install, workspace};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,25 +11,25 @@ const INTERPRETERS: [&str; 6] = ["python3", "python3.9", "python3.10", "python3.
 
 /// Puts the module, its stubs and the package into a site-packages directory.
 pub fn stage_module(site: &Path) -> Result<()> {
-    tree::run(tree::cargo().args(["build", "--release", "--package", "softacl-python", "--locked"]))?;
-    install::place(&tree::target().join("release/libacl.so"), &site.join("acl.abi3.so"), 0o755)?;
+    workspace::run(workspace::cargo().args(["build", "--release", "--package", "softacl-python", "--locked"]))?;
+    install::place(&workspace::target().join("release/libacl.so"), &site.join("acl.abi3.so"), 0o755)?;
     for package in ["acl-stubs", "softacl"] {
-        copy_sources(&tree::root().join("python").join(package), &site.join(package))?;
+        copy_sources(&workspace::root().join("python").join(package), &site.join(package))?;
     }
     Ok(())
 }
 
 /// Builds the wheel, which carries the library and the headers as well.
 pub fn wheel(output: &Path) -> Result<PathBuf> {
-    let stage = tree::target().join("wheel-stage");
+    let stage = workspace::target().join("wheel-stage");
     if stage.exists() {
         fs::remove_dir_all(&stage)?;
     }
-    let built = tree::build_library()?;
+    let built = workspace::build_library()?;
     stage_module(&stage)?;
     install::place(&built.join("libascendcl.so"), &stage.join("softacl/lib64/libascendcl.so"), 0o755)?;
-    install::copy_tree(&tree::root().join("include"), &stage.join("softacl/include"))?;
-    let script = tree::root().join("python/wheel.py");
+    install::copy_tree(&workspace::root().join("include"), &stage.join("softacl/include"))?;
+    let script = workspace::root().join("python/wheel.py");
     let done = Command::new("python3").arg(script).arg("--stage").arg(&stage).arg("--output").arg(output).output();
     let done = done.context("could not start python3")?;
     ensure!(done.status.success(), "the wheel could not be built: {}", String::from_utf8_lossy(&done.stderr));
@@ -39,25 +39,25 @@ pub fn wheel(output: &Path) -> Result<PathBuf> {
 /// Installs the wheel with pip into a fresh environment and runs the tests there; then runs the
 /// examples on every interpreter of this machine.
 pub fn test() -> Result<()> {
-    let wheel = wheel(&tree::target().join("wheels"))?;
+    let wheel = wheel(&workspace::target().join("wheels"))?;
     let environment = environment()?;
     let python = environment.join("bin/python");
     pip(&python, &["--force-reinstall", "--no-deps", &wheel.display().to_string()])?;
     let mut tests = clean(&python);
-    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(tree::root().join("python/tests"));
-    tree::run(&mut tests)?;
+    tests.args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]).arg(workspace::root().join("python/tests"));
+    workspace::run(&mut tests)?;
     let mut stubs = clean(&python);
-    tree::run(stubs.args(["-m", "mypy.stubtest", "acl"]).current_dir(&environment))?;
-    other_interpreters(&tree::target().join("wheel-stage"))
+    workspace::run(stubs.args(["-m", "mypy.stubtest", "acl"]).current_dir(&environment))?;
+    other_interpreters(&workspace::target().join("wheel-stage"))
 }
 
 /// The environment of the tests, with what they need.
 fn environment() -> Result<PathBuf> {
-    let environment = tree::target().join("python-environment");
+    let environment = workspace::target().join("python-environment");
     let python = environment.join("bin/python");
-    let requirements = tree::root().join("python/requirements.txt");
+    let requirements = workspace::root().join("python/requirements.txt");
     if !python.exists() {
-        tree::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+        workspace::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
     }
     pip(&python, &["--requirement", &requirements.display().to_string()])?;
     Ok(environment)
@@ -65,7 +65,7 @@ fn environment() -> Result<PathBuf> {
 
 fn pip(python: &Path, arguments: &[&str]) -> Result<()> {
     let options = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    tree::run(Command::new(python).args(options).args(arguments))
+    workspace::run(Command::new(python).args(options).args(arguments))
 }
 
 /// A directory with CMake: that of the system, or the one from PyPI, so that nothing has to be installed by hand.
@@ -99,10 +99,10 @@ fn other_interpreters(stage: &Path) -> Result<()> {
             ["01_copy.py", "02_batch.py", "03_descriptor.py", "04_events.py", "05_callbacks.py", "06_two_devices.py"]
         {
             let mut run = clean(Path::new(name));
-            run.arg(tree::root().join("examples/python").join(example))
+            run.arg(workspace::root().join("examples/python").join(example))
                 .env("PYTHONPATH", stage)
                 .stdout(std::process::Stdio::null());
-            tree::run(&mut run).with_context(|| format!("{example} on {name}"))?;
+            workspace::run(&mut run).with_context(|| format!("{example} on {name}"))?;
         }
         println!("{name}: examples passed");
     }

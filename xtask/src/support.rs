@@ -1,8 +1,8 @@
 //! `cargo xtask support`: the support table of the documents, generated from the manifest.
 
-use crate::tree;
+use crate::workspace;
 use anyhow::{Context, Result, bail, ensure};
-use ascendcl_sys::{FUNCTIONS, Function, State};
+use ascendcl_sys::{FUNCTIONS, Function, Support};
 use std::fmt::Write as _;
 use std::fs;
 
@@ -10,7 +10,7 @@ const PRODUCTS: [&str; 6] = ["950", "A3", "A2", "310B", "310P", "910"];
 
 /// Writes docs/support.md, or checks that it is what would be written.
 pub fn write(check: bool) -> Result<()> {
-    let path = tree::root().join("docs/support.md");
+    let path = workspace::root().join("docs/support.md");
     let text = table()?;
     if check {
         let found = fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
@@ -31,20 +31,20 @@ fn table() -> Result<String> {
          clients use, the reason is given. The product columns say which chips document the function; on the\n\
          others it returns 207000.\n\n",
     );
-    let count = |wanted: fn(&State) -> bool| FUNCTIONS.iter().filter(|f| wanted(&f.state)).count();
+    let count = |wanted: fn(&Support) -> bool| FUNCTIONS.iter().filter(|f| wanted(&f.state)).count();
     writeln!(
         text,
         "{} functions: {} complete, {} partial, {} absent.\n",
         FUNCTIONS.len(),
-        count(|s| matches!(s, State::Complete)),
-        count(|s| matches!(s, State::Partial(_))),
-        count(|s| matches!(s, State::Absent(_))),
+        count(|s| matches!(s, Support::Complete)),
+        count(|s| matches!(s, Support::Partial(_))),
+        count(|s| matches!(s, Support::Absent(_))),
     )?;
     let mut areas: Vec<&str> = FUNCTIONS.iter().map(|f| f.area).collect();
     areas.sort_unstable();
     areas.dedup();
     // Areas where something works come first.
-    areas.sort_by_key(|area| !FUNCTIONS.iter().any(|f| f.area == *area && !matches!(f.state, State::Absent(_))));
+    areas.sort_by_key(|area| !FUNCTIONS.iter().any(|f| f.area == *area && !matches!(f.state, Support::Absent(_))));
     for area in areas {
         section(&mut text, area)?;
     }
@@ -57,13 +57,13 @@ fn section(text: &mut String, area: &str) -> Result<()> {
     let of_area: Vec<&Function> = FUNCTIONS.iter().filter(|f| f.area == area).collect();
     writeln!(text, "## {area}\n")?;
     let (absent, there): (Vec<&Function>, Vec<&Function>) =
-        of_area.into_iter().partition(|f| matches!(f.state, State::Absent(_)));
+        of_area.into_iter().partition(|f| matches!(f.state, Support::Absent(_)));
     if !there.is_empty() {
         writeln!(text, "| function | state | {} |", PRODUCTS.join(" | "))?;
         writeln!(text, "| --- | --- |{}", " :-: |".repeat(PRODUCTS.len()))?;
         for function in there {
             let state = match function.state {
-                State::Partial(limit) => format!("partial: {limit}"),
+                Support::Partial(limit) => format!("partial: {limit}"),
                 _ => "complete".to_owned(),
             };
             let marks: Vec<&str> =
@@ -89,7 +89,7 @@ fn section(text: &mut String, area: &str) -> Result<()> {
 /// Why a function is absent, if there is more to say than "not yet".
 fn reason(function: &Function) -> &'static str {
     match function.state {
-        State::Absent(reason) => reason,
+        Support::Absent(reason) => reason,
         _ => "",
     }
 }

@@ -1,23 +1,31 @@
 //! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
 
 use crate::conformance::{self, Observer, Options, Sanitizer};
-use crate::{browser, campaign, examples, failpoints, install, python, support, tree, zoo};
+use crate::{browser, examples, failpoints, fuzzing, install, python, support, workspace, zoo};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::process::Command;
 use std::time::Instant;
 
-type Step = (&'static str, fn() -> Result<()>);
+type TestStep = (&'static str, fn() -> Result<()>);
 
-const STEPS: &[Step] = &[
-    ("format", || tree::run(tree::cargo().args(["fmt", "--all", "--check"]))),
+const STEPS: &[TestStep] = &[
+    ("format", || workspace::run(workspace::cargo().args(["fmt", "--all", "--check"]))),
     ("lints", || {
-        tree::run(tree::cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]))
+        workspace::run(workspace::cargo().args([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ]))
     }),
-    ("units and model", || tree::run(tree::cargo().args(["test", "--workspace", "--locked"]))),
+    ("units and model", || workspace::run(workspace::cargo().args(["test", "--workspace", "--locked"]))),
     ("report in a browser", browser::test),
     ("interleavings", interleavings),
-    ("schedules", || campaign::schedules(40, 25, 0)),
+    ("schedules", || fuzzing::schedules(40, 25, 0)),
     ("support table", || support::write(true)),
     ("zoo table", || zoo::table(true)),
     ("conformance", || conform(None, None)),
@@ -33,8 +41,8 @@ const STEPS: &[Step] = &[
     ("examples of clients", examples::clients),
     ("examples in Rust", rust_examples),
     ("zoo", || zoo::run(&zoo::Options { filter: None, checker: true, seeds: 3, sanitizer: None })),
-    ("fuzz", campaign::fuzz_shortly),
-    ("simulation", || campaign::simulate(15, 1, campaign::Build::Plain)),
+    ("fuzz", fuzzing::fuzz_smoke),
+    ("simulation", || fuzzing::simulate(15, 1, fuzzing::Build::Plain)),
     ("demo", demo),
     ("soak", || soak(60)),
 ];
@@ -68,26 +76,27 @@ fn check_tools() -> Result<()> {
 
 /// All points of the program that has to survive them, and a sample of the demo's and of two others.
 fn failure_points() -> Result<()> {
-    let options = failpoints::Options { filter: Some("faults/cleanup"), points: &[], most: u64::MAX, part: (1, 1) };
+    let options =
+        failpoints::Options { filter: Some("faults/cleanup"), points: &[], max_points: u64::MAX, part: (1, 1) };
     failpoints::run(&options)?;
     for sample in ["demo/demo", "kvcache/", "clients/framework"] {
-        failpoints::run(&failpoints::Options { filter: Some(sample), most: 8, ..options })?;
+        failpoints::run(&failpoints::Options { filter: Some(sample), max_points: 8, ..options })?;
     }
     Ok(())
 }
 
 fn interleavings() -> Result<()> {
     // A target directory of its own: the flag would otherwise rebuild everything twice.
-    tree::run(
-        tree::cargo()
+    workspace::run(
+        workspace::cargo()
             .args(["test", "--package", "softacl-engine", "--release", "--lib", "--locked"])
             .env("RUSTFLAGS", "--cfg loom")
-            .env("CARGO_TARGET_DIR", tree::target().join("loom")),
+            .env("CARGO_TARGET_DIR", workspace::target().join("loom")),
     )
 }
 
 fn conform(sanitizer: Option<Sanitizer>, observer: Option<Observer>) -> Result<()> {
-    let options = Options { sanitizer, observer, ..tree::conformance_options(tree::build_library()?) };
+    let options = Options { sanitizer, observer, ..workspace::conformance_options(workspace::build_library()?) };
     let summary = conformance::run(&options)?;
     ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
     Ok(())
@@ -95,8 +104,8 @@ fn conform(sanitizer: Option<Sanitizer>, observer: Option<Observer>) -> Result<(
 
 /// Every example of the safe crate on several schedules, each under the checker: a proven finding is exit code 2.
 fn rust_examples() -> Result<()> {
-    tree::run(tree::cargo().args(["build", "--package", "ascendcl", "--examples", "--locked"]))?;
-    let mut names: Vec<_> = fs::read_dir(tree::root().join("crates/ascendcl/examples"))?
+    workspace::run(workspace::cargo().args(["build", "--package", "ascendcl", "--examples", "--locked"]))?;
+    let mut names: Vec<_> = fs::read_dir(workspace::root().join("crates/ascendcl/examples"))?
         .map(|entry| entry.map(|entry| entry.path().with_extension("")))
         .collect::<std::io::Result<_>>()?;
     // The lessons have numbers; the measurement has none, and is no lesson.
@@ -107,7 +116,7 @@ fn rust_examples() -> Result<()> {
     for name in names.iter().filter_map(|path| path.file_name()) {
         let schedules = ["threads", "early", "late"].map(str::to_owned);
         for schedule in schedules.into_iter().chain((1..=5).map(|seed| format!("random:{seed}"))) {
-            let mut command = Command::new(tree::target().join("debug/examples").join(name));
+            let mut command = Command::new(workspace::target().join("debug/examples").join(name));
             command.env("SOFTACL_CHECK", "1").env("SOFTACL_SCHEDULE", &schedule).env_remove("SOFTACL_CHECK_DIR");
             let output = command.output().with_context(|| format!("could not start {command:?}"))?;
             let told = String::from_utf8_lossy(&output.stderr);
@@ -125,11 +134,11 @@ fn rust_examples() -> Result<()> {
 }
 
 fn demo() -> Result<()> {
-    tree::run(tree::cargo().args(["run", "--release", "--locked", "--", "demo", "--blocks", "512"]))
+    workspace::run(workspace::cargo().args(["run", "--release", "--locked", "--", "demo", "--blocks", "512"]))
 }
 
 pub fn soak(seconds: u32) -> Result<()> {
-    tree::run(tree::cargo().args([
+    workspace::run(workspace::cargo().args([
         "run",
         "--release",
         "--locked",
@@ -139,6 +148,6 @@ pub fn soak(seconds: u32) -> Result<()> {
         "soak",
         "--",
         &seconds.to_string(),
-        &tree::target().join("soak.md").display().to_string(),
+        &workspace::target().join("soak.md").display().to_string(),
     ]))
 }

@@ -2,7 +2,7 @@
 //!
 //! Not part of `cargo xtask test`: it downloads about 3 GB once.
 
-use crate::tree;
+use crate::workspace;
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,41 +17,41 @@ const CHECKED: [&str; 4] = ["early", "late", "random:1", "random:2"];
 /// Makes the environment, and runs everything that there is about PyTorch.
 pub fn test() -> Result<()> {
     let python = environment()?;
-    let suite = Suite { softacl: tree::build_library()?.join("softacl"), python };
+    let suite = Suite { softacl: workspace::build_library()?.join("softacl"), python };
     let numbers =
         suite.run("run", &[], &["-c", "import torch, torch_npu; x = torch.arange(8.).to('npu'); print(x.cpu())"])?;
-    says(&numbers, 0, "tensor([0., 1., 2., 3., 4., 5., 6., 7.])")?;
+    check_output(&numbers, 0, "tensor([0., 1., 2., 3., 4., 5., 6., 7.])")?;
     println!("the line of the README prints its numbers");
 
     let tests = path("python/torch/suite.py");
     let offload = path("examples/clients/pytorch/kv_offload.py");
     for schedule in SCHEDULES {
         let options = ["--schedule", schedule];
-        says(&suite.run("run", &options, &[&tests])?, 0, "tests passed")?;
-        says(&suite.run("run", &options, &[&offload])?, 0, "came back")?;
+        check_output(&suite.run("run", &options, &[&tests])?, 0, "tests passed")?;
+        check_output(&suite.run("run", &options, &[&offload])?, 0, "came back")?;
         println!("{schedule:<10} passed");
     }
     for schedule in CHECKED {
         let options = ["--schedule", schedule];
-        says(&suite.run("check", &options, &[&tests])?, 0, "softacl check: 0 proven")?;
-        says(&suite.run("check", &options, &[&offload])?, 0, "softacl check: 0 proven")?;
+        check_output(&suite.run("check", &options, &[&tests])?, 0, "softacl check: 0 proven")?;
+        check_output(&suite.run("check", &options, &[&offload])?, 0, "softacl check: 0 proven")?;
         println!("{schedule:<10} checked, nothing proven");
     }
     for program in ["python/torch/refusal.py", "python/torch/processes.py"] {
-        says(&suite.run("run", &[], &[&path(program)])?, 0, "")?;
+        check_output(&suite.run("run", &[], &[&path(program)])?, 0, "")?;
         println!("{program} passed");
     }
     let mut segments = suite.command("run", &[], &[&tests]);
     segments.env("PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True");
-    says(&finish(&mut segments)?, 0, "tests passed")?;
+    check_output(&finish(&mut segments)?, 0, "tests passed")?;
     println!("expandable segments passed");
 
     let reuse = path("python/torch/early_reuse.py");
     let found = suite.run("check", &[], &[&reuse])?;
-    says(&found, 2, "PROVEN H1  source changed between submit and execution")?;
-    says(&found, 2, "early_reuse.py:15 in <module>")?;
-    says(&found, 2, "softacl check: 1 proven")?;
-    says(&suite.run("check", &[], &[&reuse, "wait"])?, 0, "softacl check: 0 proven")?;
+    check_output(&found, 2, "PROVEN H1  source changed between submit and execution")?;
+    check_output(&found, 2, "early_reuse.py:15 in <module>")?;
+    check_output(&found, 2, "softacl check: 1 proven")?;
+    check_output(&suite.run("check", &[], &[&reuse, "wait"])?, 0, "softacl check: 0 proven")?;
     println!("a pinned tensor that is reused too early is found, and one that is not is left in peace");
     Ok(())
 }
@@ -87,7 +87,7 @@ fn finish(command: &mut Command) -> Result<(String, Output)> {
 }
 
 /// Fails unless a program ended with a code and has said something.
-fn says((command, output): &(String, Output), code: i32, wanted: &str) -> Result<()> {
+fn check_output((command, output): &(String, Output), code: i32, wanted: &str) -> Result<()> {
     let told = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat();
     ensure!(
         output.status.code() == Some(code) && told.contains(wanted),
@@ -98,14 +98,14 @@ fn says((command, output): &(String, Output), code: i32, wanted: &str) -> Result
 }
 
 fn path(file: &str) -> String {
-    tree::root().join(file).display().to_string()
+    workspace::root().join(file).display().to_string()
 }
 
 /// An environment with exactly the packages of the list. Once made it is kept.
 fn environment() -> Result<PathBuf> {
-    let requirements = tree::root().join("python/torch/requirements.txt");
+    let requirements = workspace::root().join("python/torch/requirements.txt");
     let wanted = fs::read_to_string(&requirements)?;
-    let environment = tree::target().join("torch-environment");
+    let environment = workspace::target().join("torch-environment");
     let python = environment.join("bin/python");
     let installed = environment.join("softacl-requirements.txt");
     if fs::read_to_string(&installed).is_ok_and(|there| there == wanted) {
@@ -115,8 +115,8 @@ fn environment() -> Result<PathBuf> {
     let interpreter = interpreter()?;
     println!("installing torch and torch_npu into {} (about 3 GB to download, once)", environment.display());
     let start = Instant::now();
-    tree::run(Command::new(interpreter).args(["-m", "venv", "--clear"]).arg(&environment))?;
-    tree::run(
+    workspace::run(Command::new(interpreter).args(["-m", "venv", "--clear"]).arg(&environment))?;
+    workspace::run(
         Command::new(&python)
             .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes"])
             .arg("--requirement")

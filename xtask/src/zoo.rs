@@ -16,15 +16,15 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 
 use crate::conformance::{self, Sanitizer, in_parallel};
-use crate::{python, tree};
+use crate::{python, workspace};
 use case::{Case, Language, Twin};
-use execute::{Place, Run};
+use execute::{CaseRun, Paths};
 
 pub use table::write as table;
 
 /// Programs that the thread sanitizer cannot judge: a host function writes what the main thread reads after a wait, and
 /// the order between the two is made by the library, which is not instrumented.
-const UNHEARD: [&str; 1] = ["s1-kernel"];
+const TSAN_UNSUPPORTED: [&str; 1] = ["s1-kernel"];
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -41,10 +41,10 @@ pub struct Options {
 
 pub fn run(options: &Options) -> Result<()> {
     let started = Instant::now();
-    let mut cases = case::all(&tree::root().join("zoo"))?;
+    let mut cases = case::all(&workspace::root().join("zoo"))?;
     cases.retain(|case| options.filter.as_deref().is_none_or(|filter| case.id.contains(filter)));
     if let Some(sanitizer) = options.sanitizer {
-        let is_heard = |case: &Case| sanitizer != Sanitizer::Thread || !UNHEARD.contains(&case.id.as_str());
+        let is_heard = |case: &Case| sanitizer != Sanitizer::Thread || !TSAN_UNSUPPORTED.contains(&case.id.as_str());
         cases.retain(|case| case.language == Language::C && is_heard(case));
     }
     ensure!(!cases.is_empty(), "no case matches");
@@ -61,7 +61,7 @@ pub fn run(options: &Options) -> Result<()> {
     }
     ensure!(broken == 0, "{broken} programs do not compile");
 
-    let runs: Vec<Run> = cases.iter().flat_map(|case| plan(case, options)).collect();
+    let runs: Vec<CaseRun> = cases.iter().flat_map(|case| plan(case, options)).collect();
     let progress = Mutex::new(Progress::new(runs.len()));
     let outcomes = in_parallel(&runs, |run| {
         let failure = run.execute(&place)?;
@@ -90,29 +90,29 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn prepare(cases: &[Case], sanitizer: Option<Sanitizer>) -> Result<Place> {
-    let directory = tree::target().join(match sanitizer {
+fn prepare(cases: &[Case], sanitizer: Option<Sanitizer>) -> Result<Paths> {
+    let directory = workspace::target().join(match sanitizer {
         None => "zoo".to_owned(),
         Some(sanitizer) => format!("zoo-{}", sanitizer.name()),
     });
     let site = directory.join("site-packages");
     fs::create_dir_all(&site)?;
-    let library = tree::build_library()?;
+    let library = workspace::build_library()?;
     if cases.iter().any(|case| case.language == Language::Python) {
         python::stage_module(&site)?;
     }
     if sanitizer.is_some() {
         // A silent sanitizer must not pass for a clean one.
-        let options = conformance::Options { sanitizer, ..tree::conformance_options(library.clone()) };
+        let options = conformance::Options { sanitizer, ..workspace::conformance_options(library.clone()) };
         conformance::check_sanitizer(&options, &directory)?;
     }
-    let include = tree::root().join("include");
-    Ok(Place { library, include, site, python: python::interpreter()?, directory, sanitizer })
+    let include = workspace::root().join("include");
+    Ok(Paths { library, include, site, python: python::interpreter()?, directory, sanitizer })
 }
 
 /// The runs of one case.
-fn plan<'c>(case: &'c Case, options: &Options) -> Vec<Run<'c>> {
-    let run = |twin, schedule: &str, checked| Run { case, twin, schedule: schedule.to_owned(), checked };
+fn plan<'c>(case: &'c Case, options: &Options) -> Vec<CaseRun<'c>> {
+    let run = |twin, schedule: &str, checked| CaseRun { case, twin, schedule: schedule.to_owned(), checked };
     if options.sanitizer.is_some() {
         return ["threads", "early", "late"].map(|schedule| run(Twin::Fixed, schedule, false)).into();
     }

@@ -5,19 +5,20 @@ use ascendcl::{Device, Result};
 const ROW: usize = 256;
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    let stream = context.stream()?;
+    let context = Device::new(0)?.new_context()?;
+    let stream = context.new_stream()?;
 
-    let mut table = context.pinned::<u32>(4 * ROW)?;
+    let mut table = context.alloc_pinned::<u32>(4 * ROW)?;
     for (index, element) in table.iter_mut().enumerate() {
         *element = index as u32;
     }
     // The rows go to the device in the other order.
-    let mut device = context.buffer::<u32>(4 * ROW)?;
+    let mut device = context.alloc_uninit::<u32>(4 * ROW)?;
     stream.scope(|scope| {
         for row in 0..4 {
             let target = 3 - row;
-            scope.upload(table.part(row * ROW..(row + 1) * ROW), device.slice_mut(target * ROW..(target + 1) * ROW))?;
+            scope
+                .upload(table.slice(row * ROW..(row + 1) * ROW), device.slice_mut(target * ROW..(target + 1) * ROW))?;
         }
         Ok(())
     })?;

@@ -3,14 +3,14 @@
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    let (loader, worker) = (context.stream()?, context.stream()?);
+    let context = Device::new(0)?.new_context()?;
+    let (loader, worker) = (context.new_stream()?, context.new_stream()?);
 
     // The worker reads what the loader writes: the buffer knows, and inserts the wait.
-    let mut input = context.buffer::<u8>(1 << 20)?;
-    let mut result = context.buffer::<u8>(1 << 20)?;
+    let mut input = context.alloc_uninit::<u8>(1 << 20)?;
+    let mut result = context.alloc_uninit::<u8>(1 << 20)?;
     let start = loader.record()?;
-    let upload = loader.upload(context.pinned_from(&vec![42; 1 << 20])?, &mut input)?;
+    let upload = loader.upload(context.alloc_pinned_from_slice(&vec![42; 1 << 20])?, &mut input)?;
     worker.copy(&input, &mut result)?;
     let end = worker.record()?;
 
@@ -18,7 +18,7 @@ fn main() -> Result<()> {
     let uploaded = loader.record()?;
     loader.fill(&mut input, 0)?;
     uploaded.synchronize()?;
-    let mut host = upload.reclaim().expect("the event says so");
+    let mut host = upload.try_reclaim().expect("the event says so");
     host.fill(43);
 
     assert!(result.to_vec()?.iter().all(|byte| *byte == 42));

@@ -6,15 +6,15 @@ use std::task::Poll;
 
 /// Takes a buffer to the host and counts its ones.
 async fn count(stream: &Stream, device: &DeviceBuffer<u8>) -> Result<usize> {
-    let host = stream.context().pinned(device.len())?;
+    let host = stream.context().alloc_pinned(device.len())?;
     let host = stream.download(device, host)?.await?;
     Ok(host.iter().filter(|byte| **byte == 1).count())
 }
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    let streams = [context.stream()?, context.stream()?];
-    let mut buffers = [context.zeros::<u8>(1000)?, context.zeros::<u8>(1000)?];
+    let context = Device::new(0)?.new_context()?;
+    let streams = [context.new_stream()?, context.new_stream()?];
+    let mut buffers = [context.alloc_zeros::<u8>(1000)?, context.alloc_zeros::<u8>(1000)?];
     streams[0].fill(buffers[0].slice_mut(..300), 1)?;
     streams[1].fill(buffers[1].slice_mut(..500), 1)?;
 

@@ -3,10 +3,10 @@
 use ascendcl::{Descriptor, Device, Result};
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    let stream = context.stream()?;
+    let context = Device::new(0)?.new_context()?;
+    let stream = context.new_stream()?;
 
-    let (source, target) = (context.zeros::<u32>(1024)?, context.zeros::<u32>(1024)?);
+    let (source, target) = (context.alloc_zeros::<u32>(1024)?, context.alloc_zeros::<u32>(1024)?);
     let mut descriptor = Descriptor::new(&stream, source, target)?;
     for round in 1..=3 {
         stream.fill(descriptor.source_mut(), round)?;

@@ -17,8 +17,8 @@ struct Cache {
 impl Cache {
     fn new(context: &Context) -> Result<Cache> {
         let contents: Vec<u16> = (0..BLOCKS * BLOCK).map(|index| (index / BLOCK) as u16).collect();
-        let device = context.upload_slice(&contents)?;
-        Ok(Cache { stream: context.stream()?, device, pool: Some(context.pinned(BLOCKS / 2 * BLOCK)?) })
+        let device = context.alloc_from_slice(&contents)?;
+        Ok(Cache { stream: context.new_stream()?, device, pool: Some(context.alloc_pinned(BLOCKS / 2 * BLOCK)?) })
     }
 
     /// Moves blocks out of the device: block `blocks[i]` to place `i` of the pool.
@@ -45,7 +45,7 @@ impl Cache {
     fn take_pool(&mut self) -> Result<PinnedBuffer<u16>> {
         match self.pool.take() {
             Some(pool) => Ok(pool),
-            None => self.stream.context().pinned(BLOCKS / 2 * BLOCK),
+            None => self.stream.context().alloc_pinned(BLOCKS / 2 * BLOCK),
         }
     }
 }
@@ -55,7 +55,7 @@ fn range(block: usize) -> std::ops::Range<usize> {
 }
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
+    let context = Device::new(0)?.new_context()?;
     let mut cache = Cache::new(&context)?;
 
     // Every second block goes, from the end; they come back in each other's places.

@@ -21,11 +21,11 @@ struct Pipeline {
 
 impl Pipeline {
     fn new(context: &Context) -> Result<Pipeline> {
-        let slot = || Ok(Slot { input: context.buffer(CHUNK)?, output: context.buffer(CHUNK)? });
+        let slot = || Ok(Slot { input: context.alloc_uninit(CHUNK)?, output: context.alloc_uninit(CHUNK)? });
         Ok(Pipeline {
-            uploads: context.stream()?,
-            work: context.stream()?,
-            downloads: context.stream()?,
+            uploads: context.new_stream()?,
+            work: context.new_stream()?,
+            downloads: context.new_stream()?,
             slots: [slot()?, slot()?],
         })
     }
@@ -47,13 +47,13 @@ impl Pipeline {
 }
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
+    let context = Device::new(0)?.new_context()?;
     let mut pipeline = Pipeline::new(&context)?;
     let mut under_way = VecDeque::new();
     let mut seen = 0;
     for chunk in 0..CHUNKS {
-        let source = context.pinned_from(&vec![chunk as u8; CHUNK])?;
-        under_way.push_back((chunk, pipeline.start(chunk, source, context.pinned(CHUNK)?)?));
+        let source = context.alloc_pinned_from_slice(&vec![chunk as u8; CHUNK])?;
+        under_way.push_back((chunk, pipeline.start(chunk, source, context.alloc_pinned(CHUNK)?)?));
         if under_way.len() == 2 {
             seen += finish(under_way.pop_front())?;
         }

@@ -41,7 +41,7 @@ const CASES: [&str; 7] = [
 
 fn main() -> Result<()> {
     assert_eq!(*raw::loaded()?, raw::Origin::Bundled, "the C side of the comparison is the bundled softacl");
-    let context = Device::new(0)?.context()?;
+    let context = Device::new(0)?.new_context()?;
     let mut bench = Bench::new(&context)?;
     let mut best = [f64::INFINITY; CASES.len()];
     for _ in 0..ROUNDS {
@@ -76,15 +76,15 @@ struct Bench {
 
 impl Bench {
     fn new(context: &Context) -> Result<Bench> {
-        let hosts = (0..COPIES).map(|_| context.pinned(BYTES)).collect::<Result<_>>()?;
+        let hosts = (0..COPIES).map(|_| context.alloc_pinned(BYTES)).collect::<Result<_>>()?;
         // SAFETY: the context is current after what was done before; nothing is freed before the program ends.
         let (c_stream, c_device, c_other, c_hosts) = unsafe {
             let memory = || raw::aclrtMalloc(BYTES, sys::ACL_MEM_MALLOC_HUGE_FIRST);
             let hosts = (0..COPIES).map(|_| raw::aclrtMallocHost(BYTES)).collect::<Result<_>>()?;
             (raw::aclrtCreateStream()?, memory()?, memory()?, hosts)
         };
-        let (device, other) = (context.zeros(BYTES)?, context.zeros(BYTES)?);
-        Ok(Bench { stream: context.stream()?, device, other, hosts, c_stream, c_device, c_other, c_hosts })
+        let (device, other) = (context.alloc_zeros(BYTES)?, context.alloc_zeros(BYTES)?);
+        Ok(Bench { stream: context.new_stream()?, device, other, hosts, c_stream, c_device, c_other, c_hosts })
     }
 
     /// One round of a case, in nanoseconds per copy.

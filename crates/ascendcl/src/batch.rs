@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::panic::Location;
 
 /// Entries of one call at most: the limit of the blocking form, which the queued form is not documented to exceed.
-const LIMIT: usize = 4096;
+const MAX_ENTRIES_PER_CALL: usize = 4096;
 
 /// Copies between one pinned buffer and one or more device buffers, all in one direction.
 ///
@@ -25,11 +25,11 @@ const LIMIT: usize = 4096;
 ///
 /// ```
 /// use ascendcl::Batch;
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// # let stream = context.stream()?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// # let stream = context.new_stream()?;
 ///
-/// let pool = context.pinned_from(&[1, 2, 3, 4])?;
-/// let mut cache = context.zeros::<i32>(100)?;
+/// let pool = context.alloc_pinned_from_slice(&[1, 2, 3, 4])?;
+/// let mut cache = context.alloc_zeros::<i32>(100)?;
 /// let mut batch = Batch::upload(pool, [&mut cache]);
 /// batch.push(0..2, 50..52)?;            // elements of the pool, elements of the cache
 /// batch.push(2..4, 10..12)?;
@@ -59,12 +59,12 @@ impl<'a, T: Element> Batch<'a, T> {
     ///
     /// ```
     /// # use ascendcl::Batch;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// let (mut keys, mut values) = (context.zeros::<u8>(8)?, context.zeros::<u8>(8)?);
-    /// let mut batch = Batch::upload(context.pinned_from(&[1, 2])?, [&mut keys, &mut values]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// let (mut keys, mut values) = (context.alloc_zeros::<u8>(8)?, context.alloc_zeros::<u8>(8)?);
+    /// let mut batch = Batch::upload(context.alloc_pinned_from_slice(&[1, 2])?, [&mut keys, &mut values]);
     /// batch.push_in(0, 0..1, 3..4)?;        // into `keys`
     /// batch.push_in(1, 1..2, 3..4)?;        // into `values`
-    /// context.stream()?.submit(batch)?.wait()?;
+    /// context.new_stream()?.submit(batch)?.wait()?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn upload(pool: PinnedBuffer<T>, targets: impl IntoIterator<Item = &'a mut DeviceBuffer<T>>) -> Batch<'a, T> {
@@ -75,11 +75,11 @@ impl<'a, T: Element> Batch<'a, T> {
     ///
     /// ```
     /// # use ascendcl::Batch;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// let cache = context.upload_slice(&[1, 2, 3, 4])?;
-    /// let mut batch = Batch::download(context.pinned(2)?, [&cache]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// let cache = context.alloc_from_slice(&[1, 2, 3, 4])?;
+    /// let mut batch = Batch::download(context.alloc_pinned(2)?, [&cache]);
     /// batch.push(0..2, 2..4)?;
-    /// assert_eq!(*context.stream()?.submit(batch)?.wait()?, [3, 4]);
+    /// assert_eq!(*context.new_stream()?.submit(batch)?.wait()?, [3, 4]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn download(pool: PinnedBuffer<T>, sources: impl IntoIterator<Item = &'a DeviceBuffer<T>>) -> Batch<'a, T> {
@@ -94,9 +94,9 @@ impl<'a, T: Element> Batch<'a, T> {
     ///
     /// ```
     /// # use ascendcl::Batch;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let cache = context.zeros::<u8>(8)?;
-    /// let mut batch = Batch::download(context.pinned(4)?, [&cache]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let cache = context.alloc_zeros::<u8>(8)?;
+    /// let mut batch = Batch::download(context.alloc_pinned(4)?, [&cache]);
     /// assert!(batch.push(0..4, 6..10).is_err());        // beyond the cache
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -108,9 +108,9 @@ impl<'a, T: Element> Batch<'a, T> {
     ///
     /// ```
     /// # use ascendcl::Batch;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let (one, other) = (context.zeros::<u8>(8)?, context.zeros::<u8>(8)?);
-    /// let mut batch = Batch::download(context.pinned(4)?, [&one, &other]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let (one, other) = (context.alloc_zeros::<u8>(8)?, context.alloc_zeros::<u8>(8)?);
+    /// let mut batch = Batch::download(context.alloc_pinned(4)?, [&one, &other]);
     /// batch.push_in(1, 0..4, 4..8)?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -144,9 +144,9 @@ impl<'a, T: Element> Batch<'a, T> {
     ///
     /// ```
     /// # use ascendcl::Batch;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let cache = context.zeros::<u8>(8)?;
-    /// assert_eq!(Batch::download(context.pinned(4)?, [&cache]).len(), 0);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let cache = context.alloc_zeros::<u8>(8)?;
+    /// assert_eq!(Batch::download(context.alloc_pinned(4)?, [&cache]).len(), 0);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn len(&self) -> usize {
@@ -157,9 +157,9 @@ impl<'a, T: Element> Batch<'a, T> {
     ///
     /// ```
     /// # use ascendcl::Batch;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let cache = context.zeros::<u8>(8)?;
-    /// assert!(Batch::download(context.pinned(4)?, [&cache]).is_empty());
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let cache = context.alloc_zeros::<u8>(8)?;
+    /// assert!(Batch::download(context.alloc_pinned(4)?, [&cache]).is_empty());
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn is_empty(&self) -> bool {
@@ -183,10 +183,10 @@ impl Stream {
     ///
     /// ```
     /// # use ascendcl::Batch;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// # let cache = context.upload_slice(&[5u8; 8])?;
-    /// let mut batch = Batch::download(context.pinned(8)?, [&cache]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// # let cache = context.alloc_from_slice(&[5u8; 8])?;
+    /// let mut batch = Batch::download(context.alloc_pinned(8)?, [&cache]);
     /// for block in 0..4 {
     ///     batch.push(block * 2..block * 2 + 2, 6 - block * 2..8 - block * 2)?;
     /// }
@@ -205,19 +205,19 @@ impl Stream {
         let numbers = entries.compact();
         // One ticket for all calls: it stands for the last of them, and a failure of any is a failure of it.
         let work = self.0.submit(|| self.hand_over_all(&mut entries, &numbers, is_upload));
-        devices.note(self, work.ticket);
+        devices.record_use(self, work.ticket);
         Transfer::of(self, work, pool, place)
     }
 
     fn hand_over_all(&self, entries: &mut Entries, numbers: &[usize], is_upload: bool) -> Result<()> {
         let Entries { targets, sources, sizes, rooms } = entries;
-        let device = aclrtMemLocation { id: self.0.context.device().number(), r#type: ACL_MEM_LOCATION_TYPE_DEVICE };
+        let device = aclrtMemLocation { id: self.0.context.device().index(), r#type: ACL_MEM_LOCATION_TYPE_DEVICE };
         let host = aclrtMemLocation { id: 0, r#type: ACL_MEM_LOCATION_TYPE_HOST };
         let (target, source) = if is_upload { (device, host) } else { (host, device) };
         let mut attribute = aclrtMemcpyBatchAttr { dstLoc: target, srcLoc: source, rsv: [0; 16] };
         let lane = &*self.0;
-        for start in (0..sizes.len()).step_by(LIMIT) {
-            let count = LIMIT.min(sizes.len() - start);
+        for start in (0..sizes.len()).step_by(MAX_ENTRIES_PER_CALL) {
+            let count = MAX_ENTRIES_PER_CALL.min(sizes.len() - start);
             // The runtime does not write it for every error.
             let (mut index, mut failed) = (0, usize::MAX);
             // SAFETY: the arrays have `count` elements; the ranges are of buffers that were checked by `push`: device
@@ -303,10 +303,10 @@ impl<T: Element> Devices<'_, T> {
         }
     }
 
-    fn note(&mut self, stream: &Stream, ticket: u64) {
+    fn record_use(&mut self, stream: &Stream, ticket: u64) {
         match self {
-            Devices::Targets(all) => all.iter_mut().for_each(|b| b.memory_mut().note_write(&stream.0, ticket)),
-            Devices::Sources(all) => all.iter().for_each(|b| b.memory().note_read(&stream.0, ticket)),
+            Devices::Targets(all) => all.iter_mut().for_each(|b| b.memory_mut().record_write(&stream.0, ticket)),
+            Devices::Sources(all) => all.iter().for_each(|b| b.memory().record_read(&stream.0, ticket)),
         }
     }
 }

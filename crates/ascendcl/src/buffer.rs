@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::event;
 use crate::pinned::{bytes_of, range_of};
 use crate::raw;
-use crate::stream::Lane;
+use crate::stream::StreamInner;
 use ascendcl_sys::{ACL_MEM_MALLOC_HUGE_FIRST, ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE};
 use std::ffi::c_void;
 use std::fmt;
@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// memory. Asynchronous copies are methods of [`Stream`](crate::Stream), and take pinned memory.
 ///
 /// ```
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// let mut buffer = context.upload_slice(&[1, 2, 3])?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// let mut buffer = context.alloc_from_slice(&[1, 2, 3])?;
 /// buffer.slice_mut(1..).copy_from_slice(&[5, 6])?;
 /// assert_eq!(buffer.to_vec()?, [1, 5, 6]);
 /// # Ok::<(), ascendcl::Error>(())
@@ -40,13 +40,13 @@ pub struct DeviceBuffer<T: Element> {
 pub(crate) struct Memory {
     address: usize,
     context: Context,
-    writer: Option<Use>,
-    readers: Mutex<Vec<Use>>,
+    writer: Option<PendingUse>,
+    readers: Mutex<Vec<PendingUse>>,
 }
 
 /// Work of a stream that uses memory.
-struct Use {
-    lane: Arc<Lane>,
+struct PendingUse {
+    lane: Arc<StreamInner>,
     ticket: u64,
 }
 
@@ -54,16 +54,16 @@ impl Context {
     /// Device memory for `len` elements, all zero.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert_eq!(context.zeros::<u16>(3)?.to_vec()?, [0; 3]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert_eq!(context.alloc_zeros::<u16>(3)?.to_vec()?, [0; 3]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
-        let buffer = self.buffer::<T>(len)?;
+    pub fn alloc_zeros<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+        let buffer = self.alloc_uninit::<T>(len)?;
         let (address, bytes) = (buffer.memory.raw(), len * size_of::<T>());
         if bytes > 0 {
             // SAFETY: memory of this size, allocated just now.
-            self.exclusively(|| unsafe { raw::aclrtMemset(address, bytes, 0, bytes) })?;
+            self.with_current(|| unsafe { raw::aclrtMemset(address, bytes, 0, bytes) })?;
         }
         Ok(buffer)
     }
@@ -71,15 +71,15 @@ impl Context {
     /// Device memory for `len` elements, with whatever was there before: for memory that is written first.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// let mut buffer = context.buffer::<u32>(3)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// let mut buffer = context.alloc_uninit::<u32>(3)?;
     /// buffer.copy_from_slice(&[1, 2, 3])?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn buffer<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
+    pub fn alloc_uninit<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
         let bytes = bytes_of::<T>(len)?.max(1);
         // SAFETY: allocating has no conditions; the context is current.
-        let address = self.exclusively(|| unsafe { raw::aclrtMalloc(bytes, ACL_MEM_MALLOC_HUGE_FIRST) })?;
+        let address = self.with_current(|| unsafe { raw::aclrtMalloc(bytes, ACL_MEM_MALLOC_HUGE_FIRST) })?;
         let memory =
             Memory { address: address as usize, context: self.clone(), writer: None, readers: Mutex::default() };
         Ok(DeviceBuffer { memory, len, kind: PhantomData })
@@ -88,12 +88,12 @@ impl Context {
     /// Device memory with a copy of a slice. Blocks.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert_eq!(context.upload_slice(&[1.0, 2.0])?.to_vec()?, [1.0, 2.0]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert_eq!(context.alloc_from_slice(&[1.0, 2.0])?.to_vec()?, [1.0, 2.0]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn upload_slice<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>> {
-        let mut buffer = self.buffer(elements.len())?;
+    pub fn alloc_from_slice<T: Element>(&self, elements: &[T]) -> Result<DeviceBuffer<T>> {
+        let mut buffer = self.alloc_uninit(elements.len())?;
         buffer.copy_from_slice(elements)?;
         Ok(buffer)
     }
@@ -103,8 +103,8 @@ impl<T: Element> DeviceBuffer<T> {
     /// How many elements it has.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert_eq!(context.zeros::<u64>(3)?.len(), 3);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert_eq!(context.alloc_zeros::<u64>(3)?.len(), 3);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn len(&self) -> usize {
@@ -114,8 +114,8 @@ impl<T: Element> DeviceBuffer<T> {
     /// Whether it has none.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert!(context.zeros::<u8>(0)?.is_empty());
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert!(context.alloc_zeros::<u8>(0)?.is_empty());
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn is_empty(&self) -> bool {
@@ -125,8 +125,8 @@ impl<T: Element> DeviceBuffer<T> {
     /// The context that it was made in.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert_eq!(context.zeros::<u8>(1)?.context(), &context);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert_eq!(context.alloc_zeros::<u8>(1)?.context(), &context);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn context(&self) -> &Context {
@@ -137,8 +137,8 @@ impl<T: Element> DeviceBuffer<T> {
     /// not know such work; whoever calls keeps it in order, and the buffer alive.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert!(!context.zeros::<u8>(8)?.as_raw().is_null());
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert!(!context.alloc_zeros::<u8>(8)?.as_raw().is_null());
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn as_raw(&self) -> *mut c_void {
@@ -148,8 +148,8 @@ impl<T: Element> DeviceBuffer<T> {
     /// A part of it, for reading.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// let buffer = context.upload_slice(&[1, 2, 3])?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// let buffer = context.alloc_from_slice(&[1, 2, 3])?;
     /// assert_eq!(buffer.slice(1..).to_vec()?, [2, 3]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -162,9 +162,9 @@ impl<T: Element> DeviceBuffer<T> {
     /// A part of it, for writing.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// let mut buffer = context.zeros::<u8>(3)?;
-    /// context.stream()?.fill(buffer.slice_mut(..2), 9)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// let mut buffer = context.alloc_zeros::<u8>(3)?;
+    /// context.new_stream()?.fill(buffer.slice_mut(..2), 9)?;
     /// assert_eq!(buffer.to_vec()?, [9, 9, 0]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -177,8 +177,8 @@ impl<T: Element> DeviceBuffer<T> {
     /// Copies a slice into it. Blocks. The lengths must be the same.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let mut buffer = context.zeros::<u8>(2)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let mut buffer = context.alloc_zeros::<u8>(2)?;
     /// buffer.copy_from_slice(&[1, 2])?;
     /// assert!(buffer.copy_from_slice(&[1, 2, 3]).is_err());
     /// # Ok::<(), ascendcl::Error>(())
@@ -191,9 +191,9 @@ impl<T: Element> DeviceBuffer<T> {
     /// Copies it into a slice. Blocks. The lengths must be the same.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
     /// let mut elements = [0; 3];
-    /// context.upload_slice(&[1, 2, 3])?.copy_to_slice(&mut elements)?;
+    /// context.alloc_from_slice(&[1, 2, 3])?.copy_to_slice(&mut elements)?;
     /// assert_eq!(elements, [1, 2, 3]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -205,8 +205,8 @@ impl<T: Element> DeviceBuffer<T> {
     /// Copies it into a vector. Blocks.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert_eq!(context.zeros::<i8>(2)?.to_vec()?, [0, 0]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert_eq!(context.alloc_zeros::<i8>(2)?.to_vec()?, [0, 0]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     #[track_caller]
@@ -226,8 +226,8 @@ impl<T: Element> DeviceBuffer<T> {
 /// A part of a [`DeviceBuffer`], for reading.
 ///
 /// ```
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// let buffer = context.upload_slice(&[1, 2, 3])?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// let buffer = context.alloc_from_slice(&[1, 2, 3])?;
 /// let part = buffer.slice(1..);
 /// assert_eq!((part.len(), part.is_empty()), (2, false));
 /// # Ok::<(), ascendcl::Error>(())
@@ -242,8 +242,8 @@ pub struct View<'a, T: Element> {
 /// A part of a [`DeviceBuffer`], for writing.
 ///
 /// ```
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// let mut buffer = context.zeros::<u8>(3)?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// let mut buffer = context.alloc_zeros::<u8>(3)?;
 /// buffer.slice_mut(1..).copy_from_slice(&[7, 8])?;
 /// assert_eq!(buffer.to_vec()?, [0, 7, 8]);
 /// # Ok::<(), ascendcl::Error>(())
@@ -261,8 +261,8 @@ macro_rules! views {
             /// How many elements it has.
             ///
             /// ```
-            /// # let context = ascendcl::Device::new(0)?.context()?;
-            /// # let mut buffer = context.zeros::<u8>(4)?;
+            /// # let context = ascendcl::Device::new(0)?.new_context()?;
+            /// # let mut buffer = context.alloc_zeros::<u8>(4)?;
             #[doc = concat!("assert_eq!(buffer.", $slice, "(1..).len(), 3);")]
             /// # Ok::<(), ascendcl::Error>(())
             /// ```
@@ -273,8 +273,8 @@ macro_rules! views {
             /// Whether it has none.
             ///
             /// ```
-            /// # let context = ascendcl::Device::new(0)?.context()?;
-            /// # let mut buffer = context.zeros::<u8>(4)?;
+            /// # let context = ascendcl::Device::new(0)?.new_context()?;
+            /// # let mut buffer = context.alloc_zeros::<u8>(4)?;
             #[doc = concat!("assert!(buffer.", $slice, "(4..).is_empty());")]
             /// # Ok::<(), ascendcl::Error>(())
             /// ```
@@ -315,9 +315,9 @@ impl<T: Element> View<'_, T> {
     /// As [`DeviceBuffer::copy_to_slice`].
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
     /// let mut two = [0; 2];
-    /// context.upload_slice(&[1, 2, 3])?.slice(1..).copy_to_slice(&mut two)?;
+    /// context.alloc_from_slice(&[1, 2, 3])?.slice(1..).copy_to_slice(&mut two)?;
     /// assert_eq!(two, [2, 3]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -334,20 +334,20 @@ impl<T: Element> View<'_, T> {
     ///
     /// The place must have room for them, and may be written.
     unsafe fn copy_to(&self, target: *mut T) -> Result<()> {
-        self.memory.settle_writes()?;
+        self.memory.wait_for_own_writes()?;
         let (bytes, source, to_host) = (self.bytes(), self.address(), ACL_MEMCPY_DEVICE_TO_HOST);
         if bytes == 0 {
             return Ok(());
         }
         // SAFETY: both have `bytes` bytes, as the caller promises; the call returns when the copy is over.
-        self.memory.context.exclusively(|| unsafe { raw::aclrtMemcpy(target.cast(), bytes, source, bytes, to_host) })
+        self.memory.context.with_current(|| unsafe { raw::aclrtMemcpy(target.cast(), bytes, source, bytes, to_host) })
     }
 
     /// As [`DeviceBuffer::to_vec`].
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert_eq!(context.upload_slice(&[1, 2, 3])?.slice(..1).to_vec()?, [1]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert_eq!(context.alloc_from_slice(&[1, 2, 3])?.slice(..1).to_vec()?, [1]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     #[track_caller]
@@ -365,14 +365,14 @@ impl<T: Element> ViewMut<'_, T> {
     /// As [`DeviceBuffer::copy_from_slice`].
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// context.zeros::<u8>(3)?.slice_mut(..2).copy_from_slice(&[1, 2])?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// context.alloc_zeros::<u8>(3)?.slice_mut(..2).copy_from_slice(&[1, 2])?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     #[track_caller]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()> {
         self.check_len("copy_from_slice", source.len())?;
-        self.memory.settle()?;
+        self.memory.wait_idle()?;
         let bytes = self.bytes();
         if bytes == 0 {
             return Ok(());
@@ -380,7 +380,7 @@ impl<T: Element> ViewMut<'_, T> {
         let to_device = ACL_MEMCPY_HOST_TO_DEVICE;
         let (target, source) = (self.address(), source.as_ptr().cast());
         // SAFETY: both have `bytes` bytes; the call returns when the copy is over.
-        self.memory.context.exclusively(|| unsafe { raw::aclrtMemcpy(target, bytes, source, bytes, to_device) })
+        self.memory.context.with_current(|| unsafe { raw::aclrtMemcpy(target, bytes, source, bytes, to_device) })
     }
 }
 
@@ -407,64 +407,64 @@ impl Memory {
 
     /// Makes the next work of a stream of this device come after what wrote this.
     #[inline]
-    pub(crate) fn prepare_read(&self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
+    pub(crate) fn prepare_read(&self, function: &'static str, lane: &Arc<StreamInner>) -> Result<()> {
         self.check_device(function, lane)?;
-        self.follow_writes(function, lane)
+        self.wait_for_writes(function, lane)
     }
 
     /// Makes the next work of a stream of this device come after everything that uses this.
     #[inline]
-    pub(crate) fn prepare_write(&mut self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
+    pub(crate) fn prepare_write(&mut self, function: &'static str, lane: &Arc<StreamInner>) -> Result<()> {
         self.check_device(function, lane)?;
-        self.follow_all(function, lane)
+        self.wait_for_uses(function, lane)
     }
 
     /// Makes the next work of a stream, of whatever device, come after what wrote this.
     #[inline]
-    pub(crate) fn follow_writes(&self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
-        self.writer.as_ref().map_or(Ok(()), |writer| writer.precede(function, lane))
+    pub(crate) fn wait_for_writes(&self, function: &'static str, lane: &Arc<StreamInner>) -> Result<()> {
+        self.writer.as_ref().map_or(Ok(()), |writer| writer.order_before(function, lane))
     }
 
     /// Makes the next work of a stream, of whatever device, come after everything that uses this.
     #[inline]
-    pub(crate) fn follow_all(&mut self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
-        self.follow_writes(function, lane)?;
+    pub(crate) fn wait_for_uses(&mut self, function: &'static str, lane: &Arc<StreamInner>) -> Result<()> {
+        self.wait_for_writes(function, lane)?;
         let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
-        readers.iter().try_for_each(|reader| reader.precede(function, lane))
+        readers.iter().try_for_each(|reader| reader.order_before(function, lane))
     }
 
     /// Notes that work of a stream reads this.
     #[inline]
-    pub(crate) fn note_read(&self, lane: &Arc<Lane>, ticket: u64) {
+    pub(crate) fn record_read(&self, lane: &Arc<StreamInner>, ticket: u64) {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         match readers.iter_mut().find(|reader| Arc::ptr_eq(&reader.lane, lane)) {
             // Another thread may have come with a later one.
             Some(reader) => reader.ticket = reader.ticket.max(ticket),
-            None => readers.push(Use { lane: Arc::clone(lane), ticket }),
+            None => readers.push(PendingUse { lane: Arc::clone(lane), ticket }),
         }
     }
 
     /// Notes that work of a stream writes this; it comes after everything else.
     #[inline]
-    pub(crate) fn note_write(&mut self, lane: &Arc<Lane>, ticket: u64) {
+    pub(crate) fn record_write(&mut self, lane: &Arc<StreamInner>, ticket: u64) {
         match &mut self.writer {
             Some(writer) if Arc::ptr_eq(&writer.lane, lane) => writer.ticket = ticket,
-            writer => *writer = Some(Use { lane: Arc::clone(lane), ticket }),
+            writer => *writer = Some(PendingUse { lane: Arc::clone(lane), ticket }),
         }
         self.readers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Waits until nothing writes this any more.
-    fn settle_writes(&self) -> Result<()> {
-        self.writer.as_ref().map_or(Ok(()), |writer| writer.lane.reach(writer.ticket))
+    fn wait_for_own_writes(&self) -> Result<()> {
+        self.writer.as_ref().map_or(Ok(()), |writer| writer.lane.wait_ticket(writer.ticket))
     }
 
     /// Waits until nothing uses this any more.
-    fn settle(&mut self) -> Result<()> {
+    fn wait_idle(&mut self) -> Result<()> {
         let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
         let mut result = Ok(());
         let is_over = self.writer.iter().chain(readers.iter()).all(|work| {
-            result = std::mem::replace(&mut result, Ok(())).and(work.lane.reach(work.ticket));
+            result = std::mem::replace(&mut result, Ok(())).and(work.lane.wait_ticket(work.ticket));
             work.lane.is_done(work.ticket)
         });
         if is_over {
@@ -474,20 +474,20 @@ impl Memory {
         result
     }
 
-    pub(crate) fn check_device(&self, function: &'static str, lane: &Lane) -> Result<()> {
+    pub(crate) fn check_device(&self, function: &'static str, lane: &StreamInner) -> Result<()> {
         let (mine, its) = (self.context.device(), lane.context.device());
         if mine == its {
             return Ok(());
         }
-        let (mine, its) = (mine.number(), its.number());
+        let (mine, its) = (mine.index(), its.index());
         Err(Error::refused(function, format!("the buffer is on device {mine}, the stream on device {its}")))
     }
 }
 
-impl Use {
+impl PendingUse {
     /// Makes the next work of a stream come after this.
     #[inline]
-    fn precede(&self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
+    fn order_before(&self, function: &'static str, lane: &Arc<StreamInner>) -> Result<()> {
         if Arc::ptr_eq(&self.lane, lane) || self.lane.is_done(self.ticket) {
             return Ok(());
         }
@@ -495,7 +495,7 @@ impl Use {
     }
 
     #[cold]
-    fn order(&self, function: &'static str, lane: &Arc<Lane>) -> Result<()> {
+    fn order(&self, function: &'static str, lane: &Arc<StreamInner>) -> Result<()> {
         if lane.context.is_strict() {
             let why = "the buffer is in use on another stream, and the context is strict: wait for that work first";
             return Err(Error::refused(function, why.to_owned()));
@@ -503,7 +503,7 @@ impl Use {
         let ordered = event::order(&self.lane, lane);
         if ordered.is_err() && self.lane.context.device() != lane.context.device() {
             // No document says that a stream can wait for an event of another device. The host can.
-            self.lane.outlast(self.ticket);
+            self.lane.wait_ignoring_errors(self.ticket);
             return if self.lane.is_done(self.ticket) { Ok(()) } else { ordered };
         }
         ordered
@@ -521,12 +521,12 @@ impl Drop for Memory {
     fn drop(&mut self) {
         let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
         let is_unused = self.writer.iter().chain(readers.iter()).all(|work| {
-            work.lane.outlast(work.ticket);
+            work.lane.wait_ignoring_errors(work.ticket);
             work.lane.is_done(work.ticket)
         });
         if is_unused {
             // SAFETY: allocated by `buffer`, freed once, and no work uses it any more. Otherwise it is leaked.
-            let _ = self.context.exclusively(|| unsafe { raw::aclrtFree(self.raw()) });
+            let _ = self.context.with_current(|| unsafe { raw::aclrtFree(self.raw()) });
         }
     }
 }

@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// ```
 /// use ascendcl::Device;
 ///
-/// let context = Device::new(0)?.context()?;
-/// let stream = context.stream()?;
+/// let context = Device::new(0)?.new_context()?;
+/// let stream = context.new_stream()?;
 /// drop(context);                        // the stream keeps it
 /// stream.synchronize()?;
 /// # Ok::<(), ascendcl::Error>(())
@@ -56,7 +56,7 @@ impl Context {
     /// ```
     pub fn new(device: Device) -> Result<Context> {
         // SAFETY: creating has no conditions.
-        let handle = unsafe { raw::aclrtCreateContext(device.number() as i32) }?;
+        let handle = unsafe { raw::aclrtCreateContext(device.index() as i32) }?;
         CURRENT.set(handle as usize);
         let (is_strict, peers) = (AtomicBool::new(false), AtomicU64::new(0));
         Ok(Context(Arc::new(Inner { handle: handle as usize, device, is_strict, peers })))
@@ -66,7 +66,7 @@ impl Context {
     ///
     /// ```
     /// # use ascendcl::Device;
-    /// assert_eq!(Device::new(1)?.context()?.device(), Device::new(1)?);
+    /// assert_eq!(Device::new(1)?.new_context()?.device(), Device::new(1)?);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn device(&self) -> Device {
@@ -76,7 +76,7 @@ impl Context {
     /// The handle, for calls of the C interface beside this crate. It is valid while the context is.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
     /// // SAFETY: the context lives.
     /// unsafe { ascendcl::raw::aclrtSetCurrentContext(context.as_raw()) }?;
     /// # Ok::<(), ascendcl::Error>(())
@@ -88,11 +88,11 @@ impl Context {
     /// A new stream.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// let stream = context.stream()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// let stream = context.new_stream()?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn stream(&self) -> Result<Stream> {
+    pub fn new_stream(&self) -> Result<Stream> {
         Stream::new(self)
     }
 
@@ -100,10 +100,10 @@ impl Context {
     /// inserted, unless the earlier work is known to be over. For programs that want to see every dependency.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
     /// context.set_strict(true);
-    /// let (one, other) = (context.stream()?, context.stream()?);
-    /// let mut buffer = context.zeros::<u8>(64)?;
+    /// let (one, other) = (context.new_stream()?, context.new_stream()?);
+    /// let mut buffer = context.alloc_zeros::<u8>(64)?;
     /// one.fill(&mut buffer, 7)?;
     /// assert!(other.fill(&mut buffer, 8).is_err());
     /// one.synchronize()?;
@@ -122,27 +122,27 @@ impl Context {
     ///
     /// ```
     /// # use ascendcl::Device;
-    /// let context = Device::new(0)?.context()?;
+    /// let context = Device::new(0)?.new_context()?;
     /// assert!(context.can_access(Device::new(1)?)?);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn can_access(&self, peer: Device) -> Result<bool> {
-        let (own, other) = (self.device().number() as i32, peer.number() as i32);
+        let (own, other) = (self.device().index() as i32, peer.index() as i32);
         if own == other {
             return Ok(true);
         }
         // SAFETY: asking has no conditions.
-        self.exclusively(|| unsafe { raw::aclrtDeviceCanAccessPeer(own, other) }).map(|answer| answer == 1)
+        self.with_current(|| unsafe { raw::aclrtDeviceCanAccessPeer(own, other) }).map(|answer| answer == 1)
     }
 
     /// Gives this device access to the memory of another one.
     pub(crate) fn allow_peer(&self, peer: Device) -> Result<()> {
-        let bit = 1u64.checked_shl(peer.number()).unwrap_or(0);
+        let bit = 1u64.checked_shl(peer.index()).unwrap_or(0);
         if peer == self.device() || self.0.peers.load(Ordering::Relaxed) & bit != 0 {
             return Ok(());
         }
         // SAFETY: it takes numbers only.
-        self.exclusively(|| unsafe { raw::aclrtDeviceEnablePeerAccess(peer.number() as i32, 0) })?;
+        self.with_current(|| unsafe { raw::aclrtDeviceEnablePeerAccess(peer.index() as i32, 0) })?;
         self.0.peers.fetch_or(bit, Ordering::Relaxed);
         Ok(())
     }
@@ -171,7 +171,7 @@ impl Context {
     }
 
     /// Does a call that would go elsewhere in silence if another context were current.
-    pub(crate) fn exclusively<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn with_current<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
         self.make_current()?;
         call()
     }
@@ -187,7 +187,7 @@ impl Context {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Context({:#x} on device {})", self.0.handle, self.0.device.number())
+        write!(f, "Context({:#x} on device {})", self.0.handle, self.0.device.index())
     }
 }
 

@@ -21,10 +21,10 @@ impl Stream {
     /// [`Transfer::wait`] gives it back.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let mut device = context.zeros::<u8>(4)?;
-    /// let host = context.pinned_from(&[1, 2, 3, 4])?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let mut device = context.alloc_zeros::<u8>(4)?;
+    /// let host = context.alloc_pinned_from_slice(&[1, 2, 3, 4])?;
     /// let transfer = stream.upload(host, &mut device)?;
     /// let mut host = transfer.wait()?;      // and now it can be written again
     /// host[0] = 9;
@@ -45,10 +45,10 @@ impl Stream {
     /// Copies device memory to pinned memory. The pinned buffer is away until the copy is over.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let device = context.upload_slice(&[1, 2, 3])?;
-    /// let host = stream.download(device.slice(..2), context.pinned::<i32>(2)?)?.wait()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let device = context.alloc_from_slice(&[1, 2, 3])?;
+    /// let host = stream.download(device.slice(..2), context.alloc_pinned::<i32>(2)?)?.wait()?;
     /// assert_eq!(*host, [1, 2]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -66,10 +66,10 @@ impl Stream {
     /// Copies within the memory of the device. Nothing has to be waited for: later work on either buffer comes after.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let source = context.upload_slice(&[1, 2, 3])?;
-    /// let mut target = context.buffer::<i32>(3)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let source = context.alloc_from_slice(&[1, 2, 3])?;
+    /// let mut target = context.alloc_uninit::<i32>(3)?;
     /// stream.copy(&source, &mut target)?;
     /// assert_eq!(target.to_vec()?, [1, 2, 3]);
     /// # Ok::<(), ascendcl::Error>(())
@@ -87,9 +87,9 @@ impl Stream {
             source.memory.prepare_read("Stream::copy", &self.0)?;
             target.memory.prepare_write("Stream::copy", &self.0)?;
             let (from, to, bytes) = (source.address(), target.address(), source.bytes());
-            let work = self.hand_over(to, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE);
-            source.memory.note_read(&self.0, work.ticket);
-            target.memory.note_write(&self.0, work.ticket);
+            let work = self.submit_raw(to, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE);
+            source.memory.record_read(&self.0, work.ticket);
+            target.memory.record_write(&self.0, work.ticket);
             work.result
         };
         run().map_err(|error| error.at(place))
@@ -100,10 +100,10 @@ impl Stream {
     ///
     /// ```
     /// # use ascendcl::Device;
-    /// let (here, there) = (Device::new(0)?.context()?, Device::new(1)?.context()?);
-    /// let source = here.upload_slice(&[1, 2, 3])?;
-    /// let mut target = there.buffer::<i32>(3)?;
-    /// here.stream()?.copy_peer(&source, &mut target)?;
+    /// let (here, there) = (Device::new(0)?.new_context()?, Device::new(1)?.new_context()?);
+    /// let source = here.alloc_from_slice(&[1, 2, 3])?;
+    /// let mut target = there.alloc_uninit::<i32>(3)?;
+    /// here.new_stream()?.copy_peer(&source, &mut target)?;
     /// assert_eq!(target.to_vec()?, [1, 2, 3]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -121,18 +121,18 @@ impl Stream {
             let (from, to) = (source.memory.context(), target.memory.context());
             let devices = [from.device(), to.device()];
             if !devices.contains(&self.0.context.device()) {
-                let [from, to, own] = [devices[0], devices[1], self.0.context.device()].map(Device::number);
+                let [from, to, own] = [devices[0], devices[1], self.0.context.device()].map(Device::index);
                 let why = format!("the copy is from device {from} to device {to}, the stream on device {own}");
                 return Err(Error::refused(NAME, why));
             }
             from.allow_peer(to.device())?;
             to.allow_peer(from.device())?;
-            source.memory.follow_writes(NAME, &self.0)?;
-            target.memory.follow_all(NAME, &self.0)?;
+            source.memory.wait_for_writes(NAME, &self.0)?;
+            target.memory.wait_for_uses(NAME, &self.0)?;
             let (from, to, bytes) = (source.address(), target.address(), source.bytes());
-            let work = self.hand_over(to, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE);
-            source.memory.note_read(&self.0, work.ticket);
-            target.memory.note_write(&self.0, work.ticket);
+            let work = self.submit_raw(to, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE);
+            source.memory.record_read(&self.0, work.ticket);
+            target.memory.record_write(&self.0, work.ticket);
             work.result
         };
         run().map_err(|error| error.at(place))
@@ -141,9 +141,9 @@ impl Stream {
     /// Sets every byte of a buffer.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let mut buffer = context.buffer::<u16>(2)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let mut buffer = context.alloc_uninit::<u16>(2)?;
     /// stream.fill(&mut buffer, 1)?;
     /// assert_eq!(buffer.to_vec()?, [0x0101, 0x0101]);
     /// # Ok::<(), ascendcl::Error>(())
@@ -161,7 +161,7 @@ impl Stream {
             // SAFETY: a range of a buffer, which waits for this ticket before it ends.
             let fill = || unsafe { raw::aclrtMemsetAsync(address, bytes, byte.into(), bytes, lane.raw()) };
             let work = lane.submit(fill);
-            target.memory.note_write(lane, work.ticket);
+            target.memory.record_write(lane, work.ticket);
             work.result
         };
         run().map_err(|error| error.at(place))
@@ -196,8 +196,8 @@ impl Stream {
         if let Err(error) = memory.prepare_write("Stream::upload", &self.0) {
             return Submission::refused(error);
         }
-        let work = self.hand_over(target, source, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
-        memory.note_write(&self.0, work.ticket);
+        let work = self.submit_raw(target, source, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
+        memory.record_write(&self.0, work.ticket);
         work
     }
 
@@ -205,17 +205,17 @@ impl Stream {
         if let Err(error) = memory.prepare_read("Stream::download", &self.0) {
             return Submission::refused(error);
         }
-        let work = self.hand_over(target, source, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
-        memory.note_read(&self.0, work.ticket);
+        let work = self.submit_raw(target, source, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
+        memory.record_read(&self.0, work.ticket);
         work
     }
 
     #[inline(always)]
-    fn hand_over(&self, target: *mut c_void, source: *mut c_void, bytes: usize, kind: i32) -> Submission {
+    fn submit_raw(&self, target: *mut c_void, source: *mut c_void, bytes: usize, kind: i32) -> Submission {
         let lane = &*self.0;
         if bytes == 0 {
             // A ticket all the same: the buffers note it as what comes after their earlier work.
-            return lane.submit_nothing();
+            return lane.ticket_after_pending();
         }
         // SAFETY: ranges of buffers of this crate: device memory waits for the ticket before it ends, and pinned
         // memory is given back to nobody before it is done.

@@ -17,10 +17,10 @@ use std::ptr;
 ///
 /// ```
 /// use ascendcl::Descriptor;
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// # let stream = context.stream()?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// # let stream = context.new_stream()?;
 ///
-/// let (source, target) = (context.upload_slice(&[1, 2, 3])?, context.zeros(3)?);
+/// let (source, target) = (context.alloc_from_slice(&[1, 2, 3])?, context.alloc_zeros(3)?);
 /// let mut descriptor = Descriptor::new(&stream, source, target)?;
 /// descriptor.launch()?;
 /// assert_eq!(descriptor.target().to_vec()?, [1, 2, 3]);
@@ -43,9 +43,9 @@ impl<T: Element> Descriptor<T> {
     ///
     /// ```
     /// # use ascendcl::Descriptor;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let refused = Descriptor::new(&stream, context.zeros::<u8>(3)?, context.zeros(4)?);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let refused = Descriptor::new(&stream, context.alloc_zeros::<u8>(3)?, context.alloc_zeros(4)?);
     /// assert!(refused.is_err());
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -61,7 +61,7 @@ impl<T: Element> Descriptor<T> {
         let (context, kind) = (&stream.0.context, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE);
         // SAFETY: asking has no conditions.
         let size = context.run(|| unsafe { raw::aclrtGetMemcpyDescSize(kind) })?;
-        let record = context.zeros::<u8>(size)?;
+        let record = context.alloc_zeros::<u8>(size)?;
         let (place, from, to) = (record.memory().raw(), source.memory().raw(), target.memory().raw());
         // SAFETY: the record has the size that was asked for, and all three are owned by what is made here.
         context.run(|| unsafe { raw::aclrtSetMemcpyDesc(place, kind, from, to, bytes, ptr::null_mut()) })?;
@@ -72,9 +72,9 @@ impl<T: Element> Descriptor<T> {
     ///
     /// ```
     /// # use ascendcl::Descriptor;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// # let mut descriptor = Descriptor::new(&stream, context.zeros::<u8>(3)?, context.zeros(3)?)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// # let mut descriptor = Descriptor::new(&stream, context.alloc_zeros::<u8>(3)?, context.alloc_zeros(3)?)?;
     /// for _ in 0..3 {
     ///     descriptor.launch()?;
     /// }
@@ -92,9 +92,9 @@ impl<T: Element> Descriptor<T> {
             let copy =
                 || unsafe { raw::aclrtMemcpyAsyncWithDesc(record, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, lane.raw()) };
             let work = lane.submit(copy);
-            self.source.memory().note_read(lane, work.ticket);
-            self.record.memory().note_read(lane, work.ticket);
-            self.target.memory_mut().note_write(lane, work.ticket);
+            self.source.memory().record_read(lane, work.ticket);
+            self.record.memory().record_read(lane, work.ticket);
+            self.target.memory_mut().record_write(lane, work.ticket);
             work.result
         };
         run().map_err(|error| error.at(place))
@@ -103,9 +103,9 @@ impl<T: Element> Descriptor<T> {
     /// The buffer that is read.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let descriptor = ascendcl::Descriptor::new(&stream, context.zeros::<u8>(3)?, context.zeros(3)?)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let descriptor = ascendcl::Descriptor::new(&stream, context.alloc_zeros::<u8>(3)?, context.alloc_zeros(3)?)?;
     /// assert_eq!(descriptor.source().len(), 3);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -117,9 +117,9 @@ impl<T: Element> Descriptor<T> {
     ///
     /// ```
     /// # use ascendcl::Descriptor;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// # let mut descriptor = Descriptor::new(&stream, context.zeros::<u8>(3)?, context.zeros(3)?)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// # let mut descriptor = Descriptor::new(&stream, context.alloc_zeros::<u8>(3)?, context.alloc_zeros(3)?)?;
     /// for round in 1..=3 {
     ///     stream.fill(descriptor.source_mut(), round)?;
     ///     descriptor.launch()?;
@@ -134,9 +134,9 @@ impl<T: Element> Descriptor<T> {
     /// The buffer that is written.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let descriptor = ascendcl::Descriptor::new(&stream, context.zeros::<u8>(3)?, context.zeros(3)?)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let descriptor = ascendcl::Descriptor::new(&stream, context.alloc_zeros::<u8>(3)?, context.alloc_zeros(3)?)?;
     /// assert_eq!(descriptor.target().to_vec()?, [0; 3]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -148,9 +148,9 @@ impl<T: Element> Descriptor<T> {
     ///
     /// ```
     /// # use ascendcl::Descriptor;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// # let mut descriptor = Descriptor::new(&stream, context.zeros::<u8>(3)?, context.zeros(3)?)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// # let mut descriptor = Descriptor::new(&stream, context.alloc_zeros::<u8>(3)?, context.alloc_zeros(3)?)?;
     /// descriptor.launch()?;
     /// let (source, target) = descriptor.into_buffers();
     /// assert_eq!(source.to_vec()?, target.to_vec()?);

@@ -21,7 +21,7 @@ pub struct Device(u32);
 /// Memory of a device, in bytes.
 ///
 /// ```
-/// # let context = ascendcl::Device::new(0)?.context()?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
 /// let memory = context.memory()?;
 /// assert!(memory.free <= memory.total);
 /// # Ok::<(), ascendcl::Error>(())
@@ -90,18 +90,18 @@ impl Device {
     /// assert_eq!(ascendcl::Device::new(1)?.number(), 1);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn number(self) -> u32 {
+    pub fn index(self) -> u32 {
         self.0
     }
 
     /// A new context on this device: the same as [`Context::new`].
     ///
     /// ```
-    /// let context = ascendcl::Device::new(0)?.context()?;
+    /// let context = ascendcl::Device::new(0)?.new_context()?;
     /// assert_eq!(context.device().number(), 0);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn context(self) -> Result<Context> {
+    pub fn new_context(self) -> Result<Context> {
         Context::new(self)
     }
 }
@@ -110,16 +110,16 @@ impl Context {
     /// How much memory the device has, and how much of it is free.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
     /// let before = context.memory()?;
-    /// let buffer = context.zeros::<u8>(1 << 20)?;
+    /// let buffer = context.alloc_zeros::<u8>(1 << 20)?;
     /// assert!(context.memory()?.free < before.free);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn memory(&self) -> Result<MemoryInfo> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: both results have their place.
-        self.exclusively(|| unsafe { raw::aclrtGetMemInfo(ACL_HBM_MEM, &mut free, &mut total) })?;
+        self.with_current(|| unsafe { raw::aclrtGetMemInfo(ACL_HBM_MEM, &mut free, &mut total) })?;
         Ok(MemoryInfo { free, total })
     }
 }

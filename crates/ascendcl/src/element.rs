@@ -8,8 +8,8 @@
 ///
 /// ```
 /// # use ascendcl::Device;
-/// let context = Device::new(0)?.context()?;
-/// let pairs = context.upload_slice(&[[1u16, 2], [3, 4]])?;   // arrays of plain values are plain values
+/// let context = Device::new(0)?.new_context()?;
+/// let pairs = context.alloc_from_slice(&[[1u16, 2], [3, 4]])?;   // arrays of plain values are plain values
 /// assert_eq!(pairs.to_vec()?, [[1, 2], [3, 4]]);
 /// # Ok::<(), ascendcl::Error>(())
 /// ```

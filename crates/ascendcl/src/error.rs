@@ -28,10 +28,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert!(error.to_string().contains("99"));
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct Error(Arc<Facts>);
+pub struct Error(Arc<ErrorInner>);
 
 #[derive(Clone, PartialEq, Eq)]
-struct Facts {
+struct ErrorInner {
     code: i32,
     function: &'static str,
     sentence: String,
@@ -42,7 +42,7 @@ struct Facts {
 impl Error {
     #[cold]
     pub(crate) fn new(code: i32, function: &'static str, sentence: String) -> Error {
-        Error(Arc::new(Facts { code, function, sentence, submitted: None, entry: None }))
+        Error(Arc::new(ErrorInner { code, function, sentence, submitted: None, entry: None }))
     }
 
     /// Refused by this crate, before the library was asked.
@@ -98,18 +98,18 @@ impl Error {
     ///
     /// ```
     /// let error = ascendcl::Device::new(99).unwrap_err();
-    /// assert!(error.sentence().starts_with("there is no device 99"));
+    /// assert!(error.message().starts_with("there is no device 99"));
     /// ```
-    pub fn sentence(&self) -> &str {
+    pub fn message(&self) -> &str {
         &self.0.sentence
     }
 
     /// Where in the program the work was submitted, if it was work of a stream.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// let (host, mut device) = (context.pinned::<u8>(3)?, context.zeros::<u8>(4)?);
-    /// let error = context.stream()?.upload(host, &mut device).unwrap_err();
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// let (host, mut device) = (context.alloc_pinned::<u8>(3)?, context.alloc_zeros::<u8>(4)?);
+    /// let error = context.new_stream()?.upload(host, &mut device).unwrap_err();
     /// let place = error.submitted().expect("it is work of a stream");
     /// println!("{}:{}", place.file(), place.line());
     /// # Ok::<(), ascendcl::Error>(())
@@ -122,9 +122,9 @@ impl Error {
     ///
     /// ```
     /// # use ascendcl::Batch;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let cache = context.zeros::<u8>(8)?;
-    /// let mut batch = Batch::download(context.pinned(4)?, [&cache]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let cache = context.alloc_zeros::<u8>(8)?;
+    /// let mut batch = Batch::download(context.alloc_pinned(4)?, [&cache]);
     /// batch.push(0..2, 0..2)?;
     /// assert_eq!(batch.push(2..4, 7..9).unwrap_err().entry(), Some(1));
     /// # Ok::<(), ascendcl::Error>(())
@@ -136,7 +136,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Facts { code, function, sentence, submitted, entry } = &*self.0;
+        let ErrorInner { code, function, sentence, submitted, entry } = &*self.0;
         write!(f, "{function} failed with {code} ({}): {sentence}", self.name())?;
         if let Some(entry) = entry {
             write!(f, " (entry {entry})")?;

@@ -6,7 +6,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::raw;
-use crate::stream::{Lane, Stream};
+use crate::stream::{Stream, StreamInner};
 use ascendcl_sys::{ACL_EVENT_RECORDED_STATUS_COMPLETE, ACL_EVENT_SYNC, ACL_EVENT_TIME_LINE};
 use std::ffi::c_void;
 use std::fmt;
@@ -17,9 +17,9 @@ use std::time::Duration;
 /// A place in a stream.
 ///
 /// ```
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// let (one, other) = (context.stream()?, context.stream()?);
-/// let mut buffer = context.zeros::<u8>(64)?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// let (one, other) = (context.new_stream()?, context.new_stream()?);
+/// let mut buffer = context.alloc_zeros::<u8>(64)?;
 /// one.fill(&mut buffer, 1)?;
 /// let filled = one.record()?;
 /// other.wait(&filled)?;                 // what `other` does from here on comes after the fill
@@ -28,13 +28,13 @@ use std::time::Duration;
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
 pub struct Event {
-    mark: Arc<Mark>,
+    mark: Arc<EventInner>,
     stream: Stream,
     /// Tickets up to this one are over when the event is.
     covers: u64,
 }
 
-struct Mark {
+struct EventInner {
     /// An `aclrtEvent`.
     handle: usize,
     context: Context,
@@ -44,8 +44,8 @@ impl Stream {
     /// Marks this place in the stream.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
     /// stream.record()?.synchronize()?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -59,8 +59,8 @@ impl Stream {
     /// Makes what is queued here from now on wait for an event, of whatever stream.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let (one, other) = (context.stream()?, context.stream()?);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let (one, other) = (context.new_stream()?, context.new_stream()?);
     /// other.wait(&one.record()?)?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -76,23 +76,23 @@ impl Event {
     /// [`Stream::synchronize`].
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
     /// stream.record()?.synchronize()?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the event lives as long as `self`.
         self.mark.context.run(|| unsafe { raw::aclrtSynchronizeEvent(self.mark.raw()) })?;
-        self.stream.0.pass(self.covers);
+        self.stream.0.mark_done(self.covers);
         Ok(())
     }
 
     /// Whether the stream has come to this place; does not wait.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
     /// let event = stream.record()?;
     /// stream.synchronize()?;
     /// assert!(event.is_complete()?);
@@ -103,7 +103,7 @@ impl Event {
         let status = self.mark.context.run(|| unsafe { raw::aclrtQueryEventStatus(self.mark.raw()) })?;
         let is_complete = status == ACL_EVENT_RECORDED_STATUS_COMPLETE;
         if is_complete {
-            self.stream.0.pass(self.covers);
+            self.stream.0.mark_done(self.covers);
         }
         Ok(is_complete)
     }
@@ -111,8 +111,8 @@ impl Event {
     /// The time from an earlier event to this one. Both must be complete.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
     /// let start = stream.record()?;
     /// let end = stream.record()?;
     /// stream.synchronize()?;
@@ -135,39 +135,39 @@ impl fmt::Debug for Event {
 }
 
 /// Makes what comes next in `later` wait for what is in `earlier` now.
-pub(crate) fn order(earlier: &Arc<Lane>, later: &Arc<Lane>) -> Result<()> {
+pub(crate) fn order(earlier: &Arc<StreamInner>, later: &Arc<StreamInner>) -> Result<()> {
     let (mark, _) = record(earlier)?;
     wait(later, &mark)
 }
 
-fn record(lane: &Arc<Lane>) -> Result<(Arc<Mark>, u64)> {
+fn record(lane: &Arc<StreamInner>) -> Result<(Arc<EventInner>, u64)> {
     // SAFETY: creating has no conditions; the context is current.
     let create = || unsafe { raw::aclrtCreateEventExWithFlag((ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE) as u32) };
-    let handle = lane.context.exclusively(create)?;
-    let mark = Arc::new(Mark { handle: handle as usize, context: lane.context.clone() });
+    let handle = lane.context.with_current(create)?;
+    let mark = Arc::new(EventInner { handle: handle as usize, context: lane.context.clone() });
     let covers = lane.submitted();
     // SAFETY: both live here.
     let work = lane.submit(|| unsafe { raw::aclrtRecordEvent(mark.raw(), lane.raw()) });
     work.result?;
-    lane.hold(work.ticket, Box::new(Arc::clone(&mark)));
+    lane.keep_alive(work.ticket, Box::new(Arc::clone(&mark)));
     Ok((mark, covers))
 }
 
-fn wait(lane: &Arc<Lane>, mark: &Arc<Mark>) -> Result<()> {
+fn wait(lane: &Arc<StreamInner>, mark: &Arc<EventInner>) -> Result<()> {
     // SAFETY: both live here.
     let work = lane.submit(|| unsafe { raw::aclrtStreamWaitEvent(lane.raw(), mark.raw()) });
     work.result?;
-    lane.hold(work.ticket, Box::new(Arc::clone(mark)));
+    lane.keep_alive(work.ticket, Box::new(Arc::clone(mark)));
     Ok(())
 }
 
-impl Mark {
+impl EventInner {
     fn raw(&self) -> *mut c_void {
         self.handle as *mut c_void
     }
 }
 
-impl Drop for Mark {
+impl Drop for EventInner {
     fn drop(&mut self) {
         // SAFETY: created once, destroyed once; no stream has to pass it any more, for it would hold it.
         let _ = self.context.run(|| unsafe { raw::aclrtDestroyEvent(self.raw()) });

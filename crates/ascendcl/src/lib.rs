@@ -5,11 +5,11 @@
 //! ```
 //! use ascendcl::Device;
 //!
-//! let context = Device::new(0)?.context()?;
-//! let stream = context.stream()?;
+//! let context = Device::new(0)?.new_context()?;
+//! let stream = context.new_stream()?;
 //!
-//! let host = context.pinned_from(&[1.0f32, 2.0, 3.0])?;
-//! let mut device = context.zeros::<f32>(3)?;
+//! let host = context.alloc_pinned_from_slice(&[1.0f32, 2.0, 3.0])?;
+//! let mut device = context.alloc_zeros::<f32>(3)?;
 //! let host = stream.upload(host, &mut device)?.wait()?;     // the buffer is away while it is copied
 //! assert_eq!(device.to_vec()?, *host);
 //! # Ok::<(), ascendcl::Error>(())
@@ -27,12 +27,12 @@
 //!
 //! | C | CUDA (cudarc) | here |
 //! | --- | --- | --- |
-//! | `aclrtSetDevice`, `aclrtCreateContext` | `CudaContext::new(0)` | `Device::new(0)?.context()` |
+//! | `aclrtSetDevice`, `aclrtCreateContext` | `CudaContext::new(0)` | `Device::new(0)?.new_context()` |
 //! | `aclrtCreateStream` | `ctx.new_stream()` | [`Context::stream`] |
 //! | `aclrtMalloc` + `aclrtMemset` | `stream.alloc_zeros(n)` | [`Context::zeros`] |
 //! | `aclrtMalloc` | `unsafe { stream.alloc(n) }` | [`Context::buffer`] |
 //! | `aclrtMallocHost` | `unsafe { ctx.alloc_pinned(n) }` | [`Context::pinned`] |
-//! | `aclrtMemcpy` to the device | `stream.clone_htod(&slice)` | [`Context::upload_slice`] |
+//! | `aclrtMemcpy` to the device | `stream.clone_htod(&slice)` | [`Context::alloc_from_slice`] |
 //! | `aclrtMemcpy` to the host | `stream.clone_dtoh(&buffer)` | [`DeviceBuffer::to_vec`] |
 //! | `aclrtMemcpyAsync`, pinned to device | `stream.memcpy_htod(&host, &mut dev)` | [`Stream::upload`] |
 //! | `aclrtMemcpyAsync`, device to pinned | `stream.memcpy_dtoh(&dev, &mut host)` | [`Stream::download`] |
@@ -85,7 +85,7 @@ mod scope;
 mod stream;
 pub mod test;
 mod transfer;
-mod watch;
+mod waiters;
 
 pub use ascendcl_sys as sys;
 pub use batch::Batch;
@@ -96,7 +96,7 @@ pub use device::{Device, MemoryInfo};
 pub use element::Element;
 pub use error::{Error, Result};
 pub use event::Event;
-pub use pinned::{Pinned, PinnedBuffer, PinnedMut};
+pub use pinned::{PinnedBuffer, PinnedView, PinnedViewMut};
 pub use plane::Plane;
 pub use scope::Scope;
 pub use stream::Stream;

@@ -17,8 +17,8 @@ use std::slice;
 /// Elements in pinned host memory. Reads and writes like a slice.
 ///
 /// ```
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// let mut host = context.pinned::<f32>(1024)?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// let mut host = context.alloc_pinned::<f32>(1024)?;
 /// host[3] = 1.5;
 /// assert_eq!(host.iter().sum::<f32>(), 1.5);
 /// # Ok::<(), ascendcl::Error>(())
@@ -38,14 +38,14 @@ impl Context {
     /// Pinned memory for `len` elements, all zero.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert_eq!(*context.pinned::<u8>(4)?, [0; 4]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert_eq!(*context.alloc_pinned::<u8>(4)?, [0; 4]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn pinned<T: Element>(&self, len: usize) -> Result<PinnedBuffer<T>> {
+    pub fn alloc_pinned<T: Element>(&self, len: usize) -> Result<PinnedBuffer<T>> {
         let bytes = bytes_of::<T>(len)?;
         // SAFETY: allocating has no conditions; the context is current.
-        let memory = self.exclusively(|| unsafe { raw::aclrtMallocHost(bytes.max(1)) })?;
+        let memory = self.with_current(|| unsafe { raw::aclrtMallocHost(bytes.max(1)) })?;
         let Some(start) = NonNull::new(memory.cast::<T>()).filter(|start| start.is_aligned()) else {
             return Err(Error::refused("Context::pinned", format!("the runtime allocated {memory:?}")));
         };
@@ -57,12 +57,12 @@ impl Context {
     /// Pinned memory with a copy of a slice.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert_eq!(*context.pinned_from(&[1, 2, 3])?, [1, 2, 3]);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert_eq!(*context.alloc_pinned_from_slice(&[1, 2, 3])?, [1, 2, 3]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn pinned_from<T: Element>(&self, elements: &[T]) -> Result<PinnedBuffer<T>> {
-        let mut buffer = self.pinned(elements.len())?;
+    pub fn alloc_pinned_from_slice<T: Element>(&self, elements: &[T]) -> Result<PinnedBuffer<T>> {
+        let mut buffer = self.alloc_pinned(elements.len())?;
         buffer.copy_from_slice(elements);
         Ok(buffer)
     }
@@ -72,36 +72,36 @@ impl<T: Element> PinnedBuffer<T> {
     /// A part of it, to be read by a copy in a [`Scope`](crate::Scope).
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let host = context.pinned_from(&[1u8, 2, 3, 4])?;
-    /// let mut pair = context.zeros::<u8>(2)?;
-    /// stream.scope(|scope| scope.upload(host.part(2..), &mut pair))?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let host = context.alloc_pinned_from_slice(&[1u8, 2, 3, 4])?;
+    /// let mut pair = context.alloc_zeros::<u8>(2)?;
+    /// stream.scope(|scope| scope.upload(host.slice(2..), &mut pair))?;
     /// assert_eq!(pair.to_vec()?, [3, 4]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     #[track_caller]
-    pub fn part(&self, range: impl RangeBounds<usize>) -> Pinned<'_, T> {
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> PinnedView<'_, T> {
         let range = range_of(range, self.len);
         // SAFETY: the range is inside, as just checked.
-        Pinned { start: unsafe { self.start.add(range.start) }, len: range.len(), lifetime: PhantomData }
+        PinnedView { start: unsafe { self.start.add(range.start) }, len: range.len(), lifetime: PhantomData }
     }
 
     /// A part of it, to be written by a copy in a [`Scope`](crate::Scope).
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let device = context.upload_slice(&[7u8, 8])?;
-    /// let mut host = context.pinned::<u8>(4)?;
-    /// stream.scope(|scope| scope.download(&device, host.part_mut(1..3)))?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let device = context.alloc_from_slice(&[7u8, 8])?;
+    /// let mut host = context.alloc_pinned::<u8>(4)?;
+    /// stream.scope(|scope| scope.download(&device, host.slice_mut(1..3)))?;
     /// assert_eq!(*host, [0, 7, 8, 0]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     #[track_caller]
-    pub fn part_mut(&mut self, range: impl RangeBounds<usize>) -> PinnedMut<'_, T> {
-        let Pinned { start, len, .. } = self.part(range);
-        PinnedMut { start, len, lifetime: PhantomData }
+    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> PinnedViewMut<'_, T> {
+        let PinnedView { start, len, .. } = self.slice(range);
+        PinnedViewMut { start, len, lifetime: PhantomData }
     }
 
     pub(crate) fn start(&self) -> *mut c_void {
@@ -112,13 +112,13 @@ impl<T: Element> PinnedBuffer<T> {
 /// A borrowed part of a [`PinnedBuffer`], for copies that read it.
 ///
 /// ```
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// let host = context.pinned::<u8>(8)?;
-/// assert_eq!(host.part(2..4).len(), 2);
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// let host = context.alloc_pinned::<u8>(8)?;
+/// assert_eq!(host.slice(2..4).len(), 2);
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
 #[derive(Clone, Copy)]
-pub struct Pinned<'a, T: Element> {
+pub struct PinnedView<'a, T: Element> {
     start: NonNull<T>,
     len: usize,
     lifetime: PhantomData<&'a [T]>,
@@ -127,27 +127,27 @@ pub struct Pinned<'a, T: Element> {
 /// A part of a [`PinnedBuffer`], borrowed for copies that write it.
 ///
 /// ```
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// let mut host = context.pinned::<u8>(8)?;
-/// let (left, right) = host.part_mut(..).split_at(6);
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// let mut host = context.alloc_pinned::<u8>(8)?;
+/// let (left, right) = host.slice_mut(..).split_at(6);
 /// assert_eq!((left.len(), right.len()), (6, 2));
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
-pub struct PinnedMut<'a, T: Element> {
+pub struct PinnedViewMut<'a, T: Element> {
     start: NonNull<T>,
     len: usize,
     lifetime: PhantomData<&'a mut [T]>,
 }
 
-impl<'a, T: Element> PinnedMut<'a, T> {
+impl<'a, T: Element> PinnedViewMut<'a, T> {
     /// Two parts that do not overlap.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let (ones, twos) = (context.upload_slice(&[1u8; 2])?, context.upload_slice(&[2u8; 2])?);
-    /// let mut host = context.pinned::<u8>(4)?;
-    /// let (left, right) = host.part_mut(..).split_at(2);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let (ones, twos) = (context.alloc_from_slice(&[1u8; 2])?, context.alloc_from_slice(&[2u8; 2])?);
+    /// let mut host = context.alloc_pinned::<u8>(4)?;
+    /// let (left, right) = host.slice_mut(..).split_at(2);
     /// stream.scope(|scope| {
     ///     scope.download(&ones, left)?;
     ///     scope.download(&twos, right)
@@ -156,13 +156,13 @@ impl<'a, T: Element> PinnedMut<'a, T> {
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     #[track_caller]
-    pub fn split_at(self, middle: usize) -> (PinnedMut<'a, T>, PinnedMut<'a, T>) {
+    pub fn split_at(self, middle: usize) -> (PinnedViewMut<'a, T>, PinnedViewMut<'a, T>) {
         assert!(middle <= self.len, "cannot split {} elements at {middle}", self.len);
         // SAFETY: inside, as just checked; the two parts do not overlap.
         let right = unsafe { self.start.add(middle) };
         (
-            PinnedMut { start: self.start, len: middle, lifetime: PhantomData },
-            PinnedMut { start: right, len: self.len - middle, lifetime: PhantomData },
+            PinnedViewMut { start: self.start, len: middle, lifetime: PhantomData },
+            PinnedViewMut { start: right, len: self.len - middle, lifetime: PhantomData },
         )
     }
 }
@@ -173,8 +173,8 @@ macro_rules! parts {
             /// How many elements it has.
             ///
             /// ```
-            /// # let context = ascendcl::Device::new(0)?.context()?;
-            /// # let mut host = context.pinned::<u8>(4)?;
+            /// # let context = ascendcl::Device::new(0)?.new_context()?;
+            /// # let mut host = context.alloc_pinned::<u8>(4)?;
             #[doc = concat!("assert_eq!(host.", $method, "(1..).len(), 3);")]
             /// # Ok::<(), ascendcl::Error>(())
             /// ```
@@ -185,8 +185,8 @@ macro_rules! parts {
             /// Whether it has none.
             ///
             /// ```
-            /// # let context = ascendcl::Device::new(0)?.context()?;
-            /// # let mut host = context.pinned::<u8>(4)?;
+            /// # let context = ascendcl::Device::new(0)?.new_context()?;
+            /// # let mut host = context.alloc_pinned::<u8>(4)?;
             #[doc = concat!("assert!(host.", $method, "(4..).is_empty());")]
             /// # Ok::<(), ascendcl::Error>(())
             /// ```
@@ -207,17 +207,17 @@ macro_rules! parts {
     )*};
 }
 
-parts!(Pinned "part", PinnedMut "part_mut");
+parts!(PinnedView "part", PinnedViewMut "part_mut");
 
-impl<'a, T: Element> From<&'a PinnedBuffer<T>> for Pinned<'a, T> {
-    fn from(buffer: &'a PinnedBuffer<T>) -> Pinned<'a, T> {
-        buffer.part(..)
+impl<'a, T: Element> From<&'a PinnedBuffer<T>> for PinnedView<'a, T> {
+    fn from(buffer: &'a PinnedBuffer<T>) -> PinnedView<'a, T> {
+        buffer.slice(..)
     }
 }
 
-impl<'a, T: Element> From<&'a mut PinnedBuffer<T>> for PinnedMut<'a, T> {
-    fn from(buffer: &'a mut PinnedBuffer<T>) -> PinnedMut<'a, T> {
-        buffer.part_mut(..)
+impl<'a, T: Element> From<&'a mut PinnedBuffer<T>> for PinnedViewMut<'a, T> {
+    fn from(buffer: &'a mut PinnedBuffer<T>) -> PinnedViewMut<'a, T> {
+        buffer.slice_mut(..)
     }
 }
 

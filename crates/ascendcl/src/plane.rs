@@ -3,7 +3,7 @@
 use crate::buffer::{View, ViewMut};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::pinned::{Pinned, PinnedBuffer, PinnedMut};
+use crate::pinned::{PinnedBuffer, PinnedView, PinnedViewMut};
 use crate::raw;
 use crate::scope::Scope;
 use crate::stream::{Stream, Submission};
@@ -19,13 +19,13 @@ use std::panic::Location;
 ///
 /// ```
 /// use ascendcl::Plane;
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// # let stream = context.stream()?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// # let stream = context.new_stream()?;
 ///
 /// // Two rows of three come into the middle of a matrix with rows of eight.
-/// let mut matrix = context.zeros::<u8>(4 * 8)?;
+/// let mut matrix = context.alloc_zeros::<u8>(4 * 8)?;
 /// let plane = Plane { width: 3, height: 2, source_pitch: 3, target_pitch: 8 };
-/// stream.upload_2d(context.pinned_from(&[1, 2, 3, 4, 5, 6])?, matrix.slice_mut(8 + 2..), plane)?.wait()?;
+/// stream.upload_2d(context.alloc_pinned_from_slice(&[1, 2, 3, 4, 5, 6])?, matrix.slice_mut(8 + 2..), plane)?.wait()?;
 /// assert_eq!(matrix.slice(8..24).to_vec()?, [0, 0, 1, 2, 3, 0, 0, 0, 0, 0, 4, 5, 6, 0, 0, 0]);
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
@@ -47,11 +47,11 @@ impl Stream {
     ///
     /// ```
     /// # use ascendcl::Plane;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let mut rows = context.zeros::<u8>(2 * 4)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let mut rows = context.alloc_zeros::<u8>(2 * 4)?;
     /// let plane = Plane { width: 2, height: 2, source_pitch: 3, target_pitch: 4 };
-    /// let host = stream.upload_2d(context.pinned_from(&[1, 2, 9, 3, 4, 9])?, &mut rows, plane)?.wait()?;
+    /// let host = stream.upload_2d(context.alloc_pinned_from_slice(&[1, 2, 9, 3, 4, 9])?, &mut rows, plane)?.wait()?;
     /// assert_eq!(rows.to_vec()?, [1, 2, 0, 0, 3, 4, 0, 0]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -70,11 +70,11 @@ impl Stream {
     ///
     /// ```
     /// # use ascendcl::Plane;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let matrix = context.upload_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 9])?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let matrix = context.alloc_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 9])?;
     /// let plane = Plane { width: 1, height: 3, source_pitch: 3, target_pitch: 1 };
-    /// let column = stream.download_2d(matrix.slice(1..), context.pinned::<i32>(3)?, plane)?.wait()?;
+    /// let column = stream.download_2d(matrix.slice(1..), context.alloc_pinned::<i32>(3)?, plane)?.wait()?;
     /// assert_eq!(*column, [2, 5, 8]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -93,10 +93,10 @@ impl Stream {
     ///
     /// ```
     /// # use ascendcl::Plane;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let matrix = context.upload_slice(&[1, 2, 3, 4])?;
-    /// let mut wider = context.zeros::<i32>(6)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let matrix = context.alloc_from_slice(&[1, 2, 3, 4])?;
+    /// let mut wider = context.alloc_zeros::<i32>(6)?;
     /// stream.copy_2d(&matrix, &mut wider, Plane { width: 2, height: 2, source_pitch: 2, target_pitch: 3 })?;
     /// assert_eq!(wider.to_vec()?, [1, 2, 0, 3, 4, 0]);
     /// # Ok::<(), ascendcl::Error>(())
@@ -116,8 +116,8 @@ impl Stream {
             source.memory.prepare_read(NAME, &self.0)?;
             target.memory.prepare_write(NAME, &self.0)?;
             let work = self.hand_over_rows::<T>(target.address(), source.address(), plane, ACL_MEMCPY_DEVICE_TO_DEVICE);
-            source.memory.note_read(&self.0, work.ticket);
-            target.memory.note_write(&self.0, work.ticket);
+            source.memory.record_read(&self.0, work.ticket);
+            target.memory.record_write(&self.0, work.ticket);
             work.result
         };
         run().map_err(|error| error.at(place))
@@ -137,7 +137,7 @@ impl Stream {
             return Submission::refused(error);
         }
         let work = self.hand_over_rows::<T>(target.address(), source, plane, ACL_MEMCPY_HOST_TO_DEVICE);
-        target.memory.note_write(&self.0, work.ticket);
+        target.memory.record_write(&self.0, work.ticket);
         work
     }
 
@@ -155,7 +155,7 @@ impl Stream {
             return Submission::refused(error);
         }
         let work = self.hand_over_rows::<T>(target, source.address(), plane, ACL_MEMCPY_DEVICE_TO_HOST);
-        source.memory.note_read(&self.0, work.ticket);
+        source.memory.record_read(&self.0, work.ticket);
         work
     }
 
@@ -165,7 +165,7 @@ impl Stream {
         let [width, from, to] = [plane.width, plane.source_pitch, plane.target_pitch].map(|n| n * size_of::<T>());
         let height = plane.height;
         if width == 0 || height == 0 {
-            return lane.submit_nothing();
+            return lane.ticket_after_pending();
         }
         // SAFETY: all rows are in ranges of buffers of this crate, as was checked: device memory waits for the ticket
         // before it ends, and pinned memory is given back to nobody before it is done.
@@ -178,10 +178,10 @@ impl<'scope> Scope<'scope, '_> {
     ///
     /// ```
     /// # use ascendcl::Plane;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let host = context.pinned_from(&[1u8, 2, 3, 4])?;
-    /// let mut left = context.zeros::<u8>(2)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let host = context.alloc_pinned_from_slice(&[1u8, 2, 3, 4])?;
+    /// let mut left = context.alloc_zeros::<u8>(2)?;
     /// let plane = Plane { width: 1, height: 2, source_pitch: 2, target_pitch: 1 };
     /// stream.scope(|scope| scope.upload_2d(&host, &mut left, plane))?;
     /// assert_eq!(left.to_vec()?, [1, 3]);
@@ -190,24 +190,24 @@ impl<'scope> Scope<'scope, '_> {
     #[track_caller]
     pub fn upload_2d<'a, T: Element>(
         &'scope self,
-        source: impl Into<Pinned<'scope, T>>,
+        source: impl Into<PinnedView<'scope, T>>,
         target: impl Into<ViewMut<'a, T>>,
         plane: Plane,
     ) -> Result<()> {
         let source = source.into();
-        Scope::told(self.stream().upload_rows(source.start(), source.len(), target.into(), plane))
+        Scope::into_result(self.stream().upload_rows(source.start(), source.len(), target.into(), plane))
     }
 
     /// As [`Stream::download_2d`], and borrows the memory until the scope ends.
     ///
     /// ```
     /// # use ascendcl::Plane;
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let device = context.upload_slice(&[7u8, 8])?;
-    /// let mut host = context.pinned::<u8>(4)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let device = context.alloc_from_slice(&[7u8, 8])?;
+    /// let mut host = context.alloc_pinned::<u8>(4)?;
     /// let plane = Plane { width: 1, height: 2, source_pitch: 1, target_pitch: 2 };
-    /// stream.scope(|scope| scope.download_2d(&device, host.part_mut(1..), plane))?;
+    /// stream.scope(|scope| scope.download_2d(&device, host.slice_mut(1..), plane))?;
     /// assert_eq!(*host, [0, 7, 0, 8]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -215,11 +215,11 @@ impl<'scope> Scope<'scope, '_> {
     pub fn download_2d<'a, T: Element>(
         &'scope self,
         source: impl Into<View<'a, T>>,
-        target: impl Into<PinnedMut<'scope, T>>,
+        target: impl Into<PinnedViewMut<'scope, T>>,
         plane: Plane,
     ) -> Result<()> {
         let target = target.into();
-        Scope::told(self.stream().download_rows(source.into(), target.start(), target.len(), plane))
+        Scope::into_result(self.stream().download_rows(source.into(), target.start(), target.len(), plane))
     }
 }
 

@@ -5,8 +5,8 @@
 use crate::buffer::{View, ViewMut};
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::pinned::{Pinned, PinnedMut};
-use crate::stream::{Lane, Stream, Submission};
+use crate::pinned::{PinnedView, PinnedViewMut};
+use crate::stream::{Stream, StreamInner, Submission};
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -14,9 +14,9 @@ use std::panic::Location;
 /// Where copies may borrow pinned memory. See [`Stream::scope`].
 ///
 /// ```
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// let (host, mut device) = (context.pinned::<u8>(4)?, context.zeros(4)?);
-/// context.stream()?.scope(|scope| scope.upload(&host, &mut device))?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// let (host, mut device) = (context.alloc_pinned::<u8>(4)?, context.alloc_zeros(4)?);
+/// context.new_stream()?.scope(|scope| scope.upload(&host, &mut device))?;
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
 pub struct Scope<'scope, 'env: 'scope> {
@@ -34,11 +34,11 @@ impl Stream {
     /// the memory cannot be given back, and it cannot be kept.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// let host = context.pinned_from(&[1, 2, 3, 4])?;
-    /// let mut back = context.pinned::<i32>(2)?;
-    /// let mut device = context.zeros::<i32>(4)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let host = context.alloc_pinned_from_slice(&[1, 2, 3, 4])?;
+    /// let mut back = context.alloc_pinned::<i32>(2)?;
+    /// let mut device = context.alloc_zeros::<i32>(4)?;
     /// stream.scope(|scope| {
     ///     scope.upload(&host, &mut device)?;
     ///     scope.download(device.slice(2..), &mut back)
@@ -49,7 +49,7 @@ impl Stream {
     #[track_caller]
     pub fn scope<'env, R>(&self, body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
         let place = Location::caller();
-        let end = End { lane: &self.0 };
+        let end = WaitOnDrop { lane: &self.0 };
         let before = self.0.submitted();
         let scope = Scope { stream: self.clone(), scope: PhantomData, env: PhantomData };
         let result = body(&scope);
@@ -65,30 +65,30 @@ impl<'scope> Scope<'scope, '_> {
     /// Copies pinned memory to the device, and borrows it until the scope ends.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// # let host = context.pinned::<u8>(4)?;
-    /// # let mut device = context.zeros::<u8>(2)?;
-    /// stream.scope(|scope| scope.upload(host.part(1..3), &mut device))?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// # let host = context.alloc_pinned::<u8>(4)?;
+    /// # let mut device = context.alloc_zeros::<u8>(2)?;
+    /// stream.scope(|scope| scope.upload(host.slice(1..3), &mut device))?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     #[track_caller]
     pub fn upload<'a, T: Element>(
         &'scope self,
-        source: impl Into<Pinned<'scope, T>>,
+        source: impl Into<PinnedView<'scope, T>>,
         target: impl Into<ViewMut<'a, T>>,
     ) -> Result<()> {
         let source = source.into();
-        Scope::told(self.stream.upload_from(source.start(), source.len(), target.into()))
+        Scope::into_result(self.stream.upload_from(source.start(), source.len(), target.into()))
     }
 
     /// Copies device memory to pinned memory, and borrows that until the scope ends.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// # let device = context.zeros::<u8>(4)?;
-    /// # let mut host = context.pinned::<u8>(4)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// # let device = context.alloc_zeros::<u8>(4)?;
+    /// # let mut host = context.alloc_pinned::<u8>(4)?;
     /// stream.scope(|scope| scope.download(&device, &mut host))?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -96,18 +96,18 @@ impl<'scope> Scope<'scope, '_> {
     pub fn download<'a, T: Element>(
         &'scope self,
         source: impl Into<View<'a, T>>,
-        target: impl Into<PinnedMut<'scope, T>>,
+        target: impl Into<PinnedViewMut<'scope, T>>,
     ) -> Result<()> {
         let target = target.into();
-        Scope::told(self.stream.download_to(source.into(), target.start(), target.len()))
+        Scope::into_result(self.stream.download_to(source.into(), target.start(), target.len()))
     }
 
     /// The stream, for work that borrows nothing.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// # let mut device = context.zeros::<u8>(4)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// # let mut device = context.alloc_zeros::<u8>(4)?;
     /// stream.scope(|scope| scope.stream().fill(&mut device, 1))?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -116,7 +116,7 @@ impl<'scope> Scope<'scope, '_> {
     }
 
     #[track_caller]
-    pub(crate) fn told(work: Submission) -> Result<()> {
+    pub(crate) fn into_result(work: Submission) -> Result<()> {
         let place = Location::caller();
         work.result.map_err(|error| error.at(place))
     }
@@ -129,11 +129,11 @@ impl fmt::Debug for Scope<'_, '_> {
 }
 
 /// Ends a scope whose body panics.
-struct End<'a> {
-    lane: &'a Lane,
+struct WaitOnDrop<'a> {
+    lane: &'a StreamInner,
 }
 
-impl Drop for End<'_> {
+impl Drop for WaitOnDrop<'_> {
     fn drop(&mut self) {
         // The panic goes on; a failure of the device is not told over it.
         let _ = finish(self.lane, self.lane.submitted());
@@ -141,9 +141,9 @@ impl Drop for End<'_> {
 }
 
 /// Waits until everything is over, or ends the process. Tells what failed after a ticket.
-fn finish(lane: &Lane, before: u64) -> Result<()> {
+fn finish(lane: &StreamInner, before: u64) -> Result<()> {
     let last = lane.submitted();
-    let result = lane.reach_from(before, last);
+    let result = lane.wait_ticket_from(before, last);
     if !lane.is_done(last) {
         let why = result.err().unwrap_or_else(|| Error::refused("Stream::scope", "the stream is not over".to_owned()));
         eprintln!("ascendcl: copies that borrow memory cannot be waited for, so the process ends: {why}");

@@ -11,7 +11,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::raw;
-use crate::watch;
+use crate::waiters;
 use ascendcl_sys::ACL_STREAM_STATUS_COMPLETE;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -28,19 +28,19 @@ use std::task::Waker;
 /// [`wait`](Stream::wait) for events; [`scope`](Stream::scope) for borrowed memory.
 ///
 /// ```
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// let stream = context.stream()?;
-/// let mut buffer = context.zeros::<u32>(16)?;
-/// let transfer = stream.upload(context.pinned_from(&[7u32; 16])?, &mut buffer)?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// let stream = context.new_stream()?;
+/// let mut buffer = context.alloc_zeros::<u32>(16)?;
+/// let transfer = stream.upload(context.alloc_pinned_from_slice(&[7u32; 16])?, &mut buffer)?;
 /// transfer.wait()?;
 /// assert_eq!(buffer.to_vec()?, [7; 16]);
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Stream(pub(crate) Arc<Lane>);
+pub struct Stream(pub(crate) Arc<StreamInner>);
 
 /// What all names of a stream share.
-pub(crate) struct Lane {
+pub(crate) struct StreamInner {
     /// An `aclrtStream`.
     handle: usize,
     pub(crate) context: Context,
@@ -54,10 +54,10 @@ pub(crate) struct Lane {
     failed: AtomicU64,
     failures: Mutex<Vec<Failure>>,
     /// Held while the runtime is asked for failures: who is told of one writes it down before the next asks.
-    turn: Mutex<()>,
+    sync_lock: Mutex<()>,
     /// What must stay until a ticket is done.
-    held: Mutex<Vec<(u64, Box<dyn Send>)>>,
-    watch: Mutex<Watch>,
+    kept_alive: Mutex<Vec<(u64, Box<dyn Send>)>>,
+    watch: Mutex<WakerList>,
 }
 
 /// Something after ticket `after` and not after `last` has failed: the runtime does not say what.
@@ -66,12 +66,12 @@ struct Failure {
     last: u64,
     error: Error,
     /// Whether the program was told, by anything that returns errors.
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// Who is to be woken when it is known how a ticket went.
 #[derive(Default)]
-struct Watch {
+struct WakerList {
     tasks: BTreeMap<u64, Waker>,
     /// The last ticket that somebody wants to know of.
     wanted: u64,
@@ -104,8 +104,8 @@ const ATTEMPTS: usize = 4;
 impl Stream {
     pub(crate) fn new(context: &Context) -> Result<Stream> {
         // SAFETY: creating has no conditions; the context is current.
-        let handle = context.exclusively(|| unsafe { raw::aclrtCreateStream() })?;
-        Ok(Stream(Arc::new(Lane {
+        let handle = context.with_current(|| unsafe { raw::aclrtCreateStream() })?;
+        Ok(Stream(Arc::new(StreamInner {
             handle: handle as usize,
             context: context.clone(),
             submitted: AtomicU64::new(0),
@@ -113,8 +113,8 @@ impl Stream {
             known: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             failures: Mutex::default(),
-            turn: Mutex::default(),
-            held: Mutex::default(),
+            sync_lock: Mutex::default(),
+            kept_alive: Mutex::default(),
             watch: Mutex::default(),
         })))
     }
@@ -122,8 +122,8 @@ impl Stream {
     /// The context that it was made in.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert_eq!(context.stream()?.context(), &context);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert_eq!(context.new_stream()?.context(), &context);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn context(&self) -> &Context {
@@ -133,8 +133,8 @@ impl Stream {
     /// The handle, for calls of the C interface beside this crate. It is valid while the stream is.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
     /// // SAFETY: the stream lives.
     /// let status = unsafe { ascendcl::raw::aclrtStreamQuery(stream.as_raw()) }?;
     /// # Ok::<(), ascendcl::Error>(())
@@ -147,23 +147,23 @@ impl Stream {
     /// concern, and here if nothing else has told it.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
     /// stream.synchronize()?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn synchronize(&self) -> Result<()> {
-        let turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.0.sync_lock.lock().unwrap_or_else(PoisonError::into_inner);
         // Also when nothing has a ticket: C calls may have queued work.
-        let waited = self.0.learn_in(turn);
-        self.0.tell(|failure| !failure.is_told).map_or(waited, Err)
+        let waited = self.0.wait_known_locked(turn);
+        self.0.take_failure(|failure| !failure.is_reported).map_or(waited, Err)
     }
 
     /// Whether everything that was queued is done; does not wait.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// assert!(context.stream()?.is_idle()?);
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert!(context.new_stream()?.is_idle()?);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn is_idle(&self) -> Result<bool> {
@@ -171,7 +171,7 @@ impl Stream {
     }
 }
 
-impl Lane {
+impl StreamInner {
     #[inline]
     pub(crate) fn raw(&self) -> *mut c_void {
         self.handle as *mut c_void
@@ -184,14 +184,14 @@ impl Lane {
         let result = self.context.run(call);
         let ticket = self.submitted.fetch_add(1, Ordering::SeqCst) + 1;
         if self.failed.load(Ordering::SeqCst) != failed {
-            self.widen(ticket);
+            self.extend_failure(ticket);
         }
         Submission { ticket, result }
     }
 
     /// A ticket for nothing: what comes after the work before it.
     #[inline]
-    pub(crate) fn submit_nothing(&self) -> Submission {
+    pub(crate) fn ticket_after_pending(&self) -> Submission {
         Submission { ticket: self.submitted.fetch_add(1, Ordering::SeqCst) + 1, result: Ok(()) }
     }
 
@@ -218,25 +218,25 @@ impl Lane {
 
     /// Waits until it is known how the work up to a ticket went. An error means that nothing is known; what failed
     /// is among the failures.
-    fn learn(&self, ticket: u64) -> Result<()> {
+    fn wait_known(&self, ticket: u64) -> Result<()> {
         if self.is_known(ticket) {
             return Ok(());
         }
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.sync_lock.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_known(ticket) {
             return Ok(());
         }
-        self.learn_in(turn)
+        self.wait_known_locked(turn)
     }
 
     /// The same for everything that was submitted.
-    fn learn_in(&self, turn: MutexGuard<'_, ()>) -> Result<()> {
+    fn wait_known_locked(&self, turn: MutexGuard<'_, ()>) -> Result<()> {
         let last = self.submitted();
         let mut attempts = 0;
         // A failure of work is told once, and then the stream goes on. If it does not, nothing is known to be over.
         // SAFETY: the stream lives as long as `self`.
         while let Err(error) = self.context.run(|| unsafe { raw::aclrtSynchronizeStream(self.raw()) }) {
-            self.remember(error.clone());
+            self.record_failure(error.clone());
             attempts += 1;
             if attempts == ATTEMPTS {
                 return Err(error);
@@ -246,7 +246,7 @@ impl Lane {
         self.done.fetch_max(last, Ordering::AcqRel);
         self.known.fetch_max(last, Ordering::AcqRel);
         drop(turn);
-        self.pass(last);
+        self.mark_done(last);
         Ok(())
     }
 
@@ -256,7 +256,7 @@ impl Lane {
         let status = self.context.run(|| unsafe { raw::aclrtStreamQuery(self.raw()) })?;
         let is_idle = status == ACL_STREAM_STATUS_COMPLETE;
         if is_idle {
-            self.pass(last);
+            self.mark_done(last);
         }
         Ok(is_idle)
     }
@@ -264,32 +264,32 @@ impl Lane {
     /// Waits until a ticket is done. The result is an error if it may have failed.
     /// Whether it is done is to be asked afterwards: an error can also mean that nothing is known.
     #[inline]
-    pub(crate) fn reach(&self, ticket: u64) -> Result<()> {
-        self.reach_from(ticket - 1, ticket)
+    pub(crate) fn wait_ticket(&self, ticket: u64) -> Result<()> {
+        self.wait_ticket_from(ticket - 1, ticket)
     }
 
     /// The same for all tickets after `before` up to `ticket`.
     #[inline]
-    pub(crate) fn reach_from(&self, before: u64, ticket: u64) -> Result<()> {
-        let waited = if self.is_known(ticket) { Ok(()) } else { self.learn(ticket) };
+    pub(crate) fn wait_ticket_from(&self, before: u64, ticket: u64) -> Result<()> {
+        let waited = if self.is_known(ticket) { Ok(()) } else { self.wait_known(ticket) };
         if self.failed.load(Ordering::Acquire) == 0 {
             return waited;
         }
-        self.tell(|failure| failure.after < ticket && before < failure.last).map_or(waited, Err)
+        self.take_failure(|failure| failure.after < ticket && before < failure.last).map_or(waited, Err)
     }
 
     /// Waits until a ticket is done, however it went: for who has nobody to tell.
-    pub(crate) fn outlast(&self, ticket: u64) {
+    pub(crate) fn wait_ignoring_errors(&self, ticket: u64) {
         if !self.is_done(ticket) {
-            let _ = self.learn(ticket);
+            let _ = self.wait_known(ticket);
         }
     }
 
     /// Notes that all tickets up to this one are over.
-    pub(crate) fn pass(&self, ticket: u64) {
+    pub(crate) fn mark_done(&self, ticket: u64) {
         self.done.fetch_max(ticket, Ordering::AcqRel);
         let done = self.done.load(Ordering::Acquire);
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.kept_alive.lock().unwrap_or_else(PoisonError::into_inner);
         if held.is_empty() {
             return;
         }
@@ -301,21 +301,21 @@ impl Lane {
     }
 
     /// Keeps something until a ticket is done.
-    pub(crate) fn hold(self: &Arc<Lane>, ticket: u64, thing: Box<dyn Send>) {
+    pub(crate) fn keep_alive(self: &Arc<StreamInner>, ticket: u64, thing: Box<dyn Send>) {
         let count = {
-            let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut held = self.kept_alive.lock().unwrap_or_else(PoisonError::into_inner);
             held.push((ticket, thing));
             held.len()
         };
         // What is over can go. A stream that is never idle is waited for by a thread, so that what it holds ends.
         if count.is_multiple_of(HELD) && !self.is_idle().unwrap_or(false) {
-            self.serve(self.watching(), ticket);
+            self.ensure_waiter(self.watching(), ticket);
         }
     }
 
     /// Whether it is known how a ticket went, or cannot be; if not, the task will be woken then. `is_listed` says
     /// that the task has been here before.
-    pub(crate) fn attend(self: &Arc<Lane>, ticket: u64, waker: &Waker, is_listed: bool) -> bool {
+    pub(crate) fn register_waker(self: &Arc<StreamInner>, ticket: u64, waker: &Waker, is_listed: bool) -> bool {
         // Wakers are made and dropped without the lock: what they hold may be another transfer of this stream.
         let waker = waker.clone();
         let mut watch = self.watching();
@@ -327,35 +327,35 @@ impl Lane {
             return true;
         }
         let old = watch.tasks.insert(ticket, waker);
-        self.serve(watch, ticket);
+        self.ensure_waiter(watch, ticket);
         drop(old);
         false
     }
 
     /// Takes a task from the list that is not interested any more.
-    pub(crate) fn desert(&self, ticket: u64) {
+    pub(crate) fn unregister_waker(&self, ticket: u64) {
         let deserted = self.watching().tasks.remove(&ticket);
         // As above: without the lock.
         drop(deserted);
     }
 
-    fn watching(&self) -> MutexGuard<'_, Watch> {
+    fn watching(&self) -> MutexGuard<'_, WakerList> {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has a thread wait for the stream, if none does.
-    fn serve(self: &Arc<Lane>, mut watch: MutexGuard<'_, Watch>, ticket: u64) {
+    fn ensure_waiter(self: &Arc<StreamInner>, mut watch: MutexGuard<'_, WakerList>, ticket: u64) {
         watch.wanted = watch.wanted.max(ticket);
         if !mem::replace(&mut watch.is_served, true) {
             drop(watch);
-            watch::serve(self);
+            waiters::serve(self);
         }
     }
 
     /// Waits for what somebody wants to know, and returns whom to wake, and whether that is all.
     pub(crate) fn next_woken(&self) -> (Vec<Waker>, bool) {
         let wanted = self.watching().wanted;
-        let is_lost = self.learn(wanted).is_err();
+        let is_lost = self.wait_known(wanted).is_err();
         let mut watch = self.watching();
         // Of a lost stream nothing more will be known, so that nobody waits for it.
         let last = if is_lost { watch.wanted } else { self.known.load(Ordering::Acquire) };
@@ -366,28 +366,28 @@ impl Lane {
     }
 
     /// Notes a failure that the runtime has told.
-    fn remember(&self, error: Error) {
+    fn record_failure(&self, error: Error) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         // First the count, then the tickets: who is just handing work over sees the one or is among the others.
         self.failed.fetch_add(1, Ordering::SeqCst);
         let (after, last) = (self.known.load(Ordering::Acquire), self.submitted());
         if let Some(newest) = failures.last_mut().filter(|newest| newest.after == after && newest.error == error) {
             newest.last = newest.last.max(last);
-            newest.is_told = false;
+            newest.is_reported = false;
             return;
         }
-        failures.push(Failure { after, last, error, is_told: false });
+        failures.push(Failure { after, last, error, is_reported: false });
         if failures.len() > FAILURES {
             // The two oldest become one, which concerns the tickets of both: better told too often than missed.
             let second = failures.remove(1);
             failures[0].last = failures[0].last.max(second.last);
-            failures[0].is_told &= second.is_told;
+            failures[0].is_reported &= second.is_reported;
         }
     }
 
     /// A failure was told while this ticket was handed over: it may have been its own.
     #[cold]
-    fn widen(&self, ticket: u64) {
+    fn extend_failure(&self, ticket: u64) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(newest) = failures.last_mut() {
             newest.last = newest.last.max(ticket);
@@ -396,17 +396,17 @@ impl Lane {
 
     /// The first failure that concerns the caller, who tells it.
     #[cold]
-    fn tell(&self, concerns: impl Fn(&Failure) -> bool) -> Option<Error> {
+    fn take_failure(&self, concerns: impl Fn(&Failure) -> bool) -> Option<Error> {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         let told = failures.iter().find(|failure| concerns(failure)).map(|failure| failure.error.clone());
-        failures.iter_mut().filter(|failure| concerns(failure)).for_each(|failure| failure.is_told = true);
+        failures.iter_mut().filter(|failure| concerns(failure)).for_each(|failure| failure.is_reported = true);
         told
     }
 }
 
 impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Stream({:#x} on device {})", self.0.handle, self.0.context.device().number())
+        write!(f, "Stream({:#x} on device {})", self.0.handle, self.0.context.device().index())
     }
 }
 
@@ -419,12 +419,12 @@ impl PartialEq for Stream {
 
 impl Eq for Stream {}
 
-impl Drop for Lane {
+impl Drop for StreamInner {
     fn drop(&mut self) {
-        self.outlast(self.submitted());
+        self.wait_ignoring_errors(self.submitted());
         if !self.is_done(self.submitted()) {
             // It may still be at work: then what it holds stays, and the stream too.
-            mem::forget(mem::take(self.held.get_mut().unwrap_or_else(PoisonError::into_inner)));
+            mem::forget(mem::take(self.kept_alive.get_mut().unwrap_or_else(PoisonError::into_inner)));
             return;
         }
         // SAFETY: created by `new`, destroyed once, and nothing is queued.

@@ -23,10 +23,10 @@ const CHILD: &str = "ASCENDCL_TEST_BODY";
 ///
 /// fn main() {       // or a function with `#[test]`
 ///     on_schedules(8, || {
-///         let context = Device::new(0).unwrap().context().unwrap();
-///         let stream = context.stream().unwrap();
-///         let mut device = context.zeros::<u8>(4).unwrap();
-///         let host = context.pinned_from(&[1, 2, 3, 4]).unwrap();
+///         let context = Device::new(0).unwrap().new_context().unwrap();
+///         let stream = context.new_stream().unwrap();
+///         let mut device = context.alloc_zeros::<u8>(4).unwrap();
+///         let host = context.alloc_pinned_from_slice(&[1, 2, 3, 4]).unwrap();
 ///         stream.upload(host, &mut device).unwrap().wait().unwrap();
 ///         assert_eq!(device.to_vec().unwrap(), [1, 2, 3, 4]);
 ///     });

@@ -16,10 +16,10 @@ use std::task::{Context as TaskContext, Poll};
 /// how it went.
 ///
 /// ```
-/// # let context = ascendcl::Device::new(0)?.context()?;
-/// # let stream = context.stream()?;
-/// # let device = context.upload_slice(&[1u8, 2])?;
-/// let transfer = stream.download(&device, context.pinned::<u8>(2)?)?;
+/// # let context = ascendcl::Device::new(0)?.new_context()?;
+/// # let stream = context.new_stream()?;
+/// # let device = context.alloc_from_slice(&[1u8, 2])?;
+/// let transfer = stream.download(&device, context.alloc_pinned::<u8>(2)?)?;
 /// let host = pollster::block_on(transfer)?;
 /// assert_eq!(*host, [1, 2]);
 /// # Ok::<(), ascendcl::Error>(())
@@ -61,10 +61,10 @@ impl<B: Send + 'static> Transfer<B> {
     /// that something failed that may have been this copy.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// # let mut device = context.zeros::<u8>(2)?;
-    /// let host = stream.upload(context.pinned_from(&[1, 2])?, &mut device)?.wait()?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// # let mut device = context.alloc_zeros::<u8>(2)?;
+    /// let host = stream.upload(context.alloc_pinned_from_slice(&[1, 2])?, &mut device)?.wait()?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     #[inline(always)]
@@ -81,10 +81,10 @@ impl<B: Send + 'static> Transfer<B> {
     /// Whether the copy is over; does not wait.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// # let mut device = context.zeros::<u8>(2)?;
-    /// let transfer = stream.upload(context.pinned_from(&[1, 2])?, &mut device)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// # let mut device = context.alloc_zeros::<u8>(2)?;
+    /// let transfer = stream.upload(context.alloc_pinned_from_slice(&[1, 2])?, &mut device)?;
     /// stream.synchronize()?;
     /// assert!(transfer.is_done()?);
     /// # transfer.wait()?;
@@ -100,18 +100,18 @@ impl<B: Send + 'static> Transfer<B> {
     /// recorded after it, or any wait for the stream. If nothing has, the transfer comes back.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// # let mut device = context.zeros::<u8>(2)?;
-    /// let transfer = stream.upload(context.pinned_from(&[1, 2])?, &mut device)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// # let mut device = context.alloc_zeros::<u8>(2)?;
+    /// let transfer = stream.upload(context.alloc_pinned_from_slice(&[1, 2])?, &mut device)?;
     /// let uploaded = stream.record()?;
     /// stream.fill(&mut device, 0)?;             // `wait` would wait for this too
     /// uploaded.synchronize()?;
-    /// let mut host = transfer.reclaim().expect("the event says that it is over");
+    /// let mut host = transfer.try_reclaim().expect("the event says that it is over");
     /// host[0] = 3;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn reclaim(mut self) -> std::result::Result<B, Transfer<B>> {
+    pub fn try_reclaim(mut self) -> std::result::Result<B, Transfer<B>> {
         if !self.stream.0.is_done(self.ticket) {
             return Err(self);
         }
@@ -121,10 +121,10 @@ impl<B: Send + 'static> Transfer<B> {
     /// Where the copy was submitted.
     ///
     /// ```
-    /// # let context = ascendcl::Device::new(0)?.context()?;
-    /// # let stream = context.stream()?;
-    /// # let mut device = context.zeros::<u8>(2)?;
-    /// let transfer = stream.upload(context.pinned_from(&[1, 2])?, &mut device)?;
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// # let mut device = context.alloc_zeros::<u8>(2)?;
+    /// let transfer = stream.upload(context.alloc_pinned_from_slice(&[1, 2])?, &mut device)?;
     /// println!("submitted at {}", transfer.submitted());
     /// # transfer.wait()?;
     /// # Ok::<(), ascendcl::Error>(())
@@ -137,7 +137,7 @@ impl<B: Send + 'static> Transfer<B> {
     #[inline(never)]
     fn finish(&mut self) -> Result<B> {
         let memory = self.memory.take().expect("a transfer is waited for once");
-        let result = self.stream.0.reach(self.ticket);
+        let result = self.stream.0.wait_ticket(self.ticket);
         if !self.stream.0.is_done(self.ticket) {
             // Nothing is known about the copy, so its memory must stay.
             mem::forget(memory);
@@ -154,7 +154,7 @@ impl<B: Send + 'static> Transfer<B> {
 #[inline(never)]
 fn refuse<B: Send + 'static>(stream: &Stream, ticket: u64, memory: B, error: Error) -> Error {
     if !stream.0.is_done(ticket) {
-        stream.0.hold(ticket, Box::new(memory));
+        stream.0.keep_alive(ticket, Box::new(memory));
     }
     error
 }
@@ -167,7 +167,7 @@ impl<B: Send + 'static> Future for Transfer<B> {
 
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<B>> {
         let this = &mut *self;
-        if !this.stream.0.attend(this.ticket, task.waker(), this.is_watched) {
+        if !this.stream.0.register_waker(this.ticket, task.waker(), this.is_watched) {
             this.is_watched = true;
             return Poll::Pending;
         }
@@ -185,12 +185,12 @@ impl<B: Send + 'static> fmt::Debug for Transfer<B> {
 impl<B: Send + 'static> Drop for Transfer<B> {
     fn drop(&mut self) {
         if self.is_watched {
-            self.stream.0.desert(self.ticket);
+            self.stream.0.unregister_waker(self.ticket);
         }
         if let Some(memory) = self.memory.take()
             && !self.stream.0.is_done(self.ticket)
         {
-            self.stream.0.hold(self.ticket, Box::new(memory));
+            self.stream.0.keep_alive(self.ticket, Box::new(memory));
         }
     }
 }

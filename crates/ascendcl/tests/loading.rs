@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 /// Runs one of the tests below again, with a library named in the environment.
-fn again(test: &str, library: &str) -> Output {
+fn run_in_child(test: &str, library: &str) -> Output {
     let mut command = Command::new(env::current_exe().expect("a program has a path"));
     command.args([test, "--exact", "--include-ignored", "--nocapture"]).env("ASCENDCL_LIBRARY", library);
     command.output().expect("the program can be started again")
@@ -21,15 +21,15 @@ fn shared() -> PathBuf {
 }
 
 fn copy() -> Result<(), Error> {
-    let context = Device::new(0)?.context()?;
-    let mut device = context.zeros::<u8>(3)?;
-    context.stream()?.upload(context.pinned_from(&[1, 2, 3])?, &mut device)?.wait()?;
+    let context = Device::new(0)?.new_context()?;
+    let mut device = context.alloc_zeros::<u8>(3)?;
+    context.new_stream()?.upload(context.alloc_pinned_from_slice(&[1, 2, 3])?, &mut device)?.wait()?;
     assert_eq!(device.to_vec()?, [1, 2, 3]);
     Ok(())
 }
 
 #[test]
-fn without_a_word_it_is_the_bundled_one() {
+fn bundled_library_is_the_default() {
     assert_eq!(loaded(), Ok(&Origin::Bundled));
     copy().expect("it works");
 }
@@ -44,7 +44,7 @@ fn child_copies_with_the_named_one() {
 
 #[test]
 fn the_same_program_runs_with_a_library_that_is_named() {
-    let output = again("child_copies_with_the_named_one", &shared().display().to_string());
+    let output = run_in_child("child_copies_with_the_named_one", &shared().display().to_string());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
 }
@@ -56,8 +56,8 @@ fn child_finds_nothing() {
 }
 
 #[test]
-fn one_that_is_named_and_not_there_is_an_error_that_says_so() {
-    let output = again("child_finds_nothing", "/nowhere/libascendcl.so");
+fn missing_named_library_is_reported_with_its_path() {
+    let output = run_in_child("child_finds_nothing", "/nowhere/libascendcl.so");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("tried /nowhere/libascendcl.so: cannot open shared object file"), "{said}");

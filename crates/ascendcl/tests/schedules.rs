@@ -16,7 +16,7 @@ macro_rules! on_all {
         fn $name() {
             on_schedules(SEEDS, || {
                 let run = || -> Result<(), Error> {
-                    let $context = Device::new(0)?.context()?;
+                    let $context = Device::new(0)?.new_context()?;
                     $body
                 };
                 run().expect("no call fails");
@@ -26,10 +26,10 @@ macro_rules! on_all {
 }
 
 on_all!(transfers_may_be_waited_for_dropped_and_forgotten, |context| {
-    let stream = context.stream()?;
-    let mut device = context.zeros::<u32>(1024)?;
+    let stream = context.new_stream()?;
+    let mut device = context.alloc_zeros::<u32>(1024)?;
     for round in 0..4 {
-        let host = context.pinned_from(&[round; 1024])?;
+        let host = context.alloc_pinned_from_slice(&[round; 1024])?;
         let transfer = stream.upload(host, &mut device)?;
         match round {
             0 => drop(transfer.wait()?),
@@ -43,10 +43,10 @@ on_all!(transfers_may_be_waited_for_dropped_and_forgotten, |context| {
 });
 
 on_all!(a_scope_ends_with_its_copies_also_in_a_panic, |context| {
-    let stream = context.stream()?;
-    let mut device = context.zeros::<u8>(4096)?;
+    let stream = context.new_stream()?;
+    let mut device = context.alloc_zeros::<u8>(4096)?;
     for panics in [false, true] {
-        let mut host = context.pinned_from(&[u8::from(panics) + 1; 4096])?;
+        let mut host = context.alloc_pinned_from_slice(&[u8::from(panics) + 1; 4096])?;
         let result = catch_unwind(AssertUnwindSafe(|| {
             stream.scope(|scope| {
                 scope.upload(&host, &mut device)?;
@@ -64,9 +64,9 @@ on_all!(a_scope_ends_with_its_copies_also_in_a_panic, |context| {
 
 on_all!(things_end_in_any_order, |context| {
     for order in 0..6 {
-        let (stream, other) = (context.stream()?, context.stream()?);
-        let mut device = context.zeros::<u8>(1 << 16)?;
-        let transfer = stream.upload(context.pinned(1 << 16)?, &mut device)?;
+        let (stream, other) = (context.new_stream()?, context.new_stream()?);
+        let mut device = context.alloc_zeros::<u8>(1 << 16)?;
+        let transfer = stream.upload(context.alloc_pinned(1 << 16)?, &mut device)?;
         other.fill(&mut device, 3)?;
         let mut things: Vec<Box<dyn std::any::Any>> =
             vec![Box::new((stream, other)), Box::new(device), Box::new(transfer)];
@@ -78,16 +78,16 @@ on_all!(things_end_in_any_order, |context| {
 });
 
 on_all!(buffers_keep_the_order_of_three_streams, |context| {
-    let streams = [context.stream()?, context.stream()?, context.stream()?];
-    let mut buffers = [context.zeros::<u32>(512)?, context.zeros::<u32>(512)?];
+    let streams = [context.new_stream()?, context.new_stream()?, context.new_stream()?];
+    let mut buffers = [context.alloc_zeros::<u32>(512)?, context.alloc_zeros::<u32>(512)?];
     let mut uploads = Vec::new();
     let mut downloads = Vec::new();
     for round in 0..12usize {
         let [one, two] = &mut buffers;
-        uploads.push(streams[round % 3].upload(context.pinned_from(&[round as u32; 512])?, &mut *one)?);
+        uploads.push(streams[round % 3].upload(context.alloc_pinned_from_slice(&[round as u32; 512])?, &mut *one)?);
         streams[(round + 1) % 3].copy(&*one, &mut *two)?;
-        downloads.push(streams[(round + 2) % 3].download(&*two, context.pinned::<u32>(512)?)?);
-        downloads.push(streams[round % 3].download(&*two, context.pinned::<u32>(512)?)?);
+        downloads.push(streams[(round + 2) % 3].download(&*two, context.alloc_pinned::<u32>(512)?)?);
+        downloads.push(streams[round % 3].download(&*two, context.alloc_pinned::<u32>(512)?)?);
     }
     for (index, download) in downloads.into_iter().enumerate() {
         assert_eq!(*download.wait()?, [index as u32 / 2; 512]);
@@ -97,10 +97,10 @@ on_all!(buffers_keep_the_order_of_three_streams, |context| {
 
 on_all!(batches_are_split_and_name_what_was_refused, |context| {
     const ENTRIES: usize = 5000;
-    let stream = context.stream()?;
-    let mut cache = context.zeros::<u32>(ENTRIES)?;
+    let stream = context.new_stream()?;
+    let mut cache = context.alloc_zeros::<u32>(ENTRIES)?;
     let host: Vec<u32> = (0..ENTRIES as u32).collect();
-    let mut batch = Batch::upload(context.pinned_from(&host)?, [&mut cache]);
+    let mut batch = Batch::upload(context.alloc_pinned_from_slice(&host)?, [&mut cache]);
     for entry in 0..ENTRIES {
         batch.push(entry..entry + 1, ENTRIES - 1 - entry..ENTRIES - entry)?;
     }
@@ -113,34 +113,35 @@ on_all!(batches_are_split_and_name_what_was_refused, |context| {
 });
 
 on_all!(descriptors_follow_their_buffers, |context| {
-    let (stream, other) = (context.stream()?, context.stream()?);
-    let mut descriptor = Descriptor::new(&stream, context.zeros::<u8>(256)?, context.zeros(256)?)?;
+    let (stream, other) = (context.new_stream()?, context.new_stream()?);
+    let mut descriptor = Descriptor::new(&stream, context.alloc_zeros::<u8>(256)?, context.alloc_zeros(256)?)?;
     for round in 1..5 {
         other.fill(descriptor.source_mut(), round)?;
         descriptor.launch()?;
-        let host = other.download(descriptor.target(), context.pinned(256)?)?;
+        let host = other.download(descriptor.target(), context.alloc_pinned(256)?)?;
         assert_eq!(*host.wait()?, [round; 256]);
     }
     Ok(())
 });
 
 on_all!(other_devices_are_refused, |context| {
-    let elsewhere = Device::new(1)?.context()?;
-    let stream = elsewhere.stream()?;
-    let mut buffer = context.zeros::<u8>(8)?;
-    let error = stream.upload(elsewhere.pinned(8)?, &mut buffer).expect_err("two devices");
-    assert!(error.sentence().contains("on device 0") && error.submitted().is_some(), "{error}");
-    let error = Descriptor::new(&stream, context.zeros::<u8>(8)?, elsewhere.zeros(8)?).expect_err("two devices");
-    assert!(error.sentence().contains("on device 0"), "{error}");
+    let elsewhere = Device::new(1)?.new_context()?;
+    let stream = elsewhere.new_stream()?;
+    let mut buffer = context.alloc_zeros::<u8>(8)?;
+    let error = stream.upload(elsewhere.alloc_pinned(8)?, &mut buffer).expect_err("two devices");
+    assert!(error.message().contains("on device 0") && error.submitted().is_some(), "{error}");
+    let error =
+        Descriptor::new(&stream, context.alloc_zeros::<u8>(8)?, elsewhere.alloc_zeros(8)?).expect_err("two devices");
+    assert!(error.message().contains("on device 0"), "{error}");
     Ok(())
 });
 
 on_all!(other_code_may_change_the_context_of_the_thread, |context| {
-    let stream = context.stream()?;
-    let mut device = context.zeros::<u8>(8)?;
+    let stream = context.new_stream()?;
+    let mut device = context.alloc_zeros::<u8>(8)?;
     // SAFETY: setting a device has no conditions.
     unsafe { raw::aclrtSetDevice(1) }?;
-    stream.upload(context.pinned_from(&[7; 8])?, &mut device)?.wait()?;
+    stream.upload(context.alloc_pinned_from_slice(&[7; 8])?, &mut device)?.wait()?;
     // SAFETY: as above.
     unsafe { raw::aclrtSetDevice(1) }?;
     assert_eq!(device.to_vec()?, [7; 8]);
@@ -149,8 +150,8 @@ on_all!(other_code_may_change_the_context_of_the_thread, |context| {
 });
 
 on_all!(a_stream_waits_for_work_of_c_calls_too, |context| {
-    let stream = context.stream()?;
-    let (source, target) = (context.upload_slice(&[5u8; 4096])?, context.zeros::<u8>(4096)?);
+    let stream = context.new_stream()?;
+    let (source, target) = (context.alloc_from_slice(&[5u8; 4096])?, context.alloc_zeros::<u8>(4096)?);
     let (from, to) = (source.as_raw(), target.as_raw());
     // SAFETY: both buffers live until the stream was waited for.
     unsafe { raw::aclrtMemcpyAsync(to, 4096, from, 4096, sys::ACL_MEMCPY_DEVICE_TO_DEVICE, stream.as_raw()) }?;
@@ -160,18 +161,18 @@ on_all!(a_stream_waits_for_work_of_c_calls_too, |context| {
 });
 
 on_all!(rows_come_and_go, |context| {
-    let (stream, other) = (context.stream()?, context.stream()?);
-    let mut matrix = context.zeros::<u32>(64 * 64)?;
+    let (stream, other) = (context.new_stream()?, context.new_stream()?);
+    let mut matrix = context.alloc_zeros::<u32>(64 * 64)?;
     let into = Plane { width: 16, height: 32, source_pitch: 16, target_pitch: 64 };
     let contents: Vec<u32> = (0..16 * 32).collect();
-    let upload = stream.upload_2d(context.pinned_from(&contents)?, matrix.slice_mut(64 * 8 + 4..), into)?;
-    let mut moved = context.zeros::<u32>(64 * 64)?;
+    let upload = stream.upload_2d(context.alloc_pinned_from_slice(&contents)?, matrix.slice_mut(64 * 8 + 4..), into)?;
+    let mut moved = context.alloc_zeros::<u32>(64 * 64)?;
     let within = Plane { source_pitch: 64, target_pitch: 64, ..into };
     other.copy_2d(matrix.slice(64 * 8 + 4..), &mut moved, within)?;
     stream.fill(&mut matrix, 0xff)?;
     let out = Plane { source_pitch: 64, target_pitch: 16, ..into };
-    let back = other.download_2d(&moved, context.pinned(16 * 32)?, out)?;
-    let (mut again, small) = (context.pinned::<u32>(64 * 32)?, context.pinned::<u32>(16 * 32)?);
+    let back = other.download_2d(&moved, context.alloc_pinned(16 * 32)?, out)?;
+    let (mut again, small) = (context.alloc_pinned::<u32>(64 * 32)?, context.alloc_pinned::<u32>(16 * 32)?);
     stream.scope(|scope| {
         scope.download_2d(&moved, &mut again, within)?;
         scope.upload_2d(&small, &mut matrix, into)
@@ -183,32 +184,32 @@ on_all!(rows_come_and_go, |context| {
 });
 
 on_all!(devices_exchange_memory, |here| {
-    let there = Device::new(1)?.context()?;
-    let (stream, other) = (here.stream()?, there.stream()?);
-    let mut target = there.zeros::<u32>(1024)?;
-    let mut source = here.zeros::<u32>(1024)?;
+    let there = Device::new(1)?.new_context()?;
+    let (stream, other) = (here.new_stream()?, there.new_stream()?);
+    let mut target = there.alloc_zeros::<u32>(1024)?;
+    let mut source = here.alloc_zeros::<u32>(1024)?;
     let mut uploads = Vec::new();
     let mut downloads = Vec::new();
     for round in 0..6u32 {
-        uploads.push(stream.upload(here.pinned_from(&[round; 1024])?, &mut source)?);
+        uploads.push(stream.upload(here.alloc_pinned_from_slice(&[round; 1024])?, &mut source)?);
         // The stream is of the one device, then of the other; the buffers keep the order all the same.
         let copying = if round % 2 == 0 { &stream } else { &other };
         copying.copy_peer(&source, &mut target)?;
-        downloads.push(other.download(&target, there.pinned(1024)?)?);
+        downloads.push(other.download(&target, there.alloc_pinned(1024)?)?);
     }
     for (round, download) in (0u32..).zip(downloads) {
         assert_eq!(*download.wait()?, [round; 1024]);
     }
-    let refused = stream.copy_peer(&target, &mut there.zeros(1024)?).expect_err("the stream is of neither");
+    let refused = stream.copy_peer(&target, &mut there.alloc_zeros(1024)?).expect_err("the stream is of neither");
     assert!(refused.submitted().is_some(), "{refused}");
     uploads.into_iter().try_for_each(|upload| upload.wait().map(drop))
 });
 
 on_all!(many_futures_share_a_stream, |context| {
-    let streams = [context.stream()?, context.stream()?];
-    let mut buffers = [context.zeros::<u8>(4096)?, context.zeros::<u8>(4096)?];
+    let streams = [context.new_stream()?, context.new_stream()?];
+    let mut buffers = [context.alloc_zeros::<u8>(4096)?, context.alloc_zeros::<u8>(4096)?];
     let transfers = (0..40usize).map(|index| {
-        let host = context.pinned_from(&[index as u8; 4096])?;
+        let host = context.alloc_pinned_from_slice(&[index as u8; 4096])?;
         streams[index % 2].upload(host, &mut buffers[index % 2])
     });
     let transfers = transfers.collect::<Result<Vec<_>, _>>()?;
@@ -246,37 +247,37 @@ fn with_faults(test: &str, rules: &str) {
 fn child_meets_faults() {
     on_schedules(SEEDS, || {
         let run = || -> Result<(), Error> {
-            let context = Device::new(0)?.context()?;
-            let stream = context.stream()?;
-            let (mut device, mut other) = (context.zeros::<u8>(4096)?, context.zeros::<u8>(4096)?);
-            stream.upload(context.pinned(4096)?, &mut device)?.wait()?;
+            let context = Device::new(0)?.new_context()?;
+            let stream = context.new_stream()?;
+            let (mut device, mut other) = (context.alloc_zeros::<u8>(4096)?, context.alloc_zeros::<u8>(4096)?);
+            stream.upload(context.alloc_pinned(4096)?, &mut device)?.wait()?;
 
             // The second copy fails, and there is work behind it.
-            let failing = stream.upload(context.pinned(4096)?, &mut device)?;
+            let failing = stream.upload(context.alloc_pinned(4096)?, &mut device)?;
             stream.fill(&mut other, 1)?;
-            let later = stream.download(&other, context.pinned(4096)?)?;
+            let later = stream.download(&other, context.alloc_pinned(4096)?)?;
             let error = pollster::block_on(failing).expect_err("the rule says so");
             assert_eq!((error.code(), error.submitted().is_some()), (507_013, true));
             // The runtime does not say which of the two it was.
             drop(later);
-            pollster::block_on(stream.download(&other, context.pinned(4096)?)?)?;
+            pollster::block_on(stream.download(&other, context.alloc_pinned(4096)?)?)?;
 
             // The fifth copy fails. An event shows that it is over, and not how it went.
-            let failing = stream.download(&other, context.pinned(4096)?)?;
+            let failing = stream.download(&other, context.alloc_pinned(4096)?)?;
             let event = stream.record()?;
             stream.fill(&mut other, 2)?;
             event.synchronize()?;
             assert_eq!(failing.wait().expect_err("the rule says so").code(), 507_013);
 
             // The sixth fails, and nobody asks: the stream tells it.
-            let failing = stream.download(&other, context.pinned(4096)?)?;
+            let failing = stream.download(&other, context.alloc_pinned(4096)?)?;
             while !failing.is_done()? {
                 std::thread::yield_now();
             }
-            drop(failing.reclaim().expect("it is over"));
+            drop(failing.try_reclaim().expect("it is over"));
             assert_eq!(stream.synchronize().expect_err("the rule says so").code(), 507_013);
             stream.synchronize()?;
-            pollster::block_on(stream.download(&other, context.pinned(4096)?)?).map(drop)
+            pollster::block_on(stream.download(&other, context.alloc_pinned(4096)?)?).map(drop)
         };
         run().expect("nothing else fails");
     });
@@ -292,10 +293,10 @@ fn no_fault_is_missed_on_any_schedule() {
 fn a_race_is_found_and_told() {
     let failed = catch_unwind(|| {
         on_schedules(0, || {
-            let context = Device::new(0).and_then(Device::context).expect("a device");
-            let stream = context.stream().expect("a stream");
-            let device = context.zeros::<u8>(4096).expect("memory");
-            let mut host = context.pinned::<u8>(4096).expect("memory");
+            let context = Device::new(0).and_then(Device::new_context).expect("a device");
+            let stream = context.new_stream().expect("a stream");
+            let device = context.alloc_zeros::<u8>(4096).expect("memory");
+            let mut host = context.alloc_pinned::<u8>(4096).expect("memory");
             let (target, source) = (device.slice(..), host.as_mut_ptr());
             // SAFETY: none: this is the mistake, a copy that nobody waits for.
             unsafe {

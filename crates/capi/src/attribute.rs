@@ -1,6 +1,6 @@
 //! Attributes of operators: names with values, collected before an operator is called.
 
-use crate::door::{array, doors, text};
+use crate::entry::{array, export, text};
 use softacl_engine::handle::{HandleKind, Key, Slots};
 use softacl_engine::system::try_collect;
 use softacl_engine::{Error, Result, fail};
@@ -99,7 +99,7 @@ pub extern "C" fn aclopDestroyAttr(attributes: *const c_void) {
     }
 }
 
-doors! {
+export! {
     fn aclopSetAttrBool(attributes: *mut c_void, name: *const c_char, value: u8) |_caller| { set(attributes, name, Value::Bool(value != 0)) }
     fn aclopSetAttrInt(attributes: *mut c_void, name: *const c_char, value: i64) |_caller| { set(attributes, name, Value::Int(value)) }
     fn aclopSetAttrFloat(attributes: *mut c_void, name: *const c_char, value: f32) |_caller| { set(attributes, name, Value::Float(value)) }

@@ -1,6 +1,6 @@
 //! Host functions and callbacks.
 
-use crate::door::doors;
+use crate::entry::export;
 use ascendcl_sys::*;
 use softacl_engine::{Error, fail};
 use std::ffi::c_void;
@@ -8,19 +8,19 @@ use std::sync::Arc;
 
 /// A C function and its argument, on the way to another thread. The program vouches for both.
 #[derive(Clone, Copy)]
-struct Call {
+struct CCallback {
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
 }
 
 // SAFETY: the interface says that the function is called on another thread with this argument.
-unsafe impl Send for Call {}
+unsafe impl Send for CCallback {}
 // SAFETY: sharing a call gives no access to what the argument points to.
-unsafe impl Sync for Call {}
+unsafe impl Sync for CCallback {}
 
-impl Call {
+impl CCallback {
     fn shared(function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) -> Arc<dyn Fn() + Send + Sync> {
-        let call = Call { function, argument };
+        let call = CCallback { function, argument };
         Arc::new(move || call.run())
     }
 
@@ -30,7 +30,7 @@ impl Call {
     }
 }
 
-doors! {
+export! {
     fn aclrtSubscribeReport(thread: u64, stream: aclrtStream) |caller| { caller.subscribe(thread, stream as usize) }
     fn aclrtUnSubscribeReport(thread: u64, stream: aclrtStream) |caller| { caller.unsubscribe(thread, stream as usize) }
 
@@ -41,7 +41,7 @@ doors! {
             _ => return fail(Error::Argument(format!("block type {block_type} is neither 0 nor 1"))),
         };
         let function = function.ok_or_else(|| Error::Parameter("fn is NULL".to_owned()))?;
-        caller.launch_callback(stream as usize, holds_stream, Call::shared(function, argument))
+        caller.launch_callback(stream as usize, holds_stream, CCallback::shared(function, argument))
     }
 
     fn aclrtProcessReport(ms: i32) |caller| {
@@ -55,6 +55,6 @@ doors! {
 
     fn aclrtLaunchHostFunc(stream: aclrtStream, function: aclrtHostFunc, argument: *mut c_void) |caller| {
         let function = function.ok_or(Error::Null("fn"))?;
-        caller.launch_host_function(stream as usize, Call::shared(function, argument))
+        caller.launch_host_function(stream as usize, CCallback::shared(function, argument))
     }
 }

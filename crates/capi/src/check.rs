@@ -3,10 +3,10 @@
 //! With SOFTACL_CHECK_DIR the report goes there as `PID.json`, for `softacl check` to read. Without
 //! it the report is printed, and a process with proven findings ends with code 2.
 
-use crate::{config, last_words};
+use crate::{config, crash_report};
 use softacl_checker::finding::Report;
 use softacl_checker::report::{Outcome, text};
-use softacl_checker::{Checker, Run};
+use softacl_checker::{Checker, RunInfo};
 use softacl_engine::Schedule;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::{IsTerminal as _, Write as _};
@@ -25,36 +25,36 @@ const PROVEN: i32 = 2;
 
 /// Makes the checker, if the environment asks for one.
 pub(crate) fn install() -> Option<Arc<Checker>> {
-    let checker = config::checks().then(|| Arc::clone(CHECKER.get_or_init(Arc::default)))?;
+    let checker = config::is_checker_enabled().then(|| Arc::clone(CHECKER.get_or_init(Arc::default)))?;
     // An empty file says that this process is checked: if it stays empty, the process has ended badly.
     if let Some(directory) = config::check_directory()
         && let Err(error) = std::fs::write(directory.join(format!("{}.json", std::process::id())), "")
     {
         eprintln!("softacl: {} cannot be written, so there will be no report: {error}", directory.display());
     }
-    softacl_checker::witness::attach(softacl_given, softacl_waited_on, softacl_handler, last_words::tell);
-    checker.when_proven(last_words::prepare);
+    softacl_checker::interposer::attach(on_syscall_buffer, on_wait_object, on_handler_installed, crash_report::flush);
+    checker.on_first_proven(crash_report::arm);
     Some(checker)
 }
 
-/// The witness: memory is about to be given to the system.
-unsafe extern "C" fn softacl_given(start: *const c_void, size: usize, is_write: c_int, function: *const c_char) {
+/// The interposer: memory is about to be given to the system.
+unsafe extern "C" fn on_syscall_buffer(start: *const c_void, size: usize, is_write: c_int, function: *const c_char) {
     let Some(checker) = checker() else { return };
-    // SAFETY: the names of the functions are constants of the witness, which is never unloaded.
+    // SAFETY: the names of the functions are constants of the interposer, which is never unloaded.
     let name: &'static CStr = unsafe { CStr::from_ptr(function) };
-    checker.given(start as usize, size, is_write != 0, name.to_str().unwrap_or("system call"));
+    checker.syscall_access(start as usize, size, is_write != 0, name.to_str().unwrap_or("system call"));
 }
 
-/// The witness: a thread is about to use an object on which threads wait.
-unsafe extern "C" fn softacl_waited_on(start: *const c_void, size: usize) {
+/// The interposer: a thread is about to use an object on which threads wait.
+unsafe extern "C" fn on_wait_object(start: *const c_void, size: usize) {
     // A process that was forked may have inherited a lock of ours that is held.
     if let Some(checker) = checker().filter(|_| !crate::process::is_forked()) {
-        checker.waited_on(start as usize, size);
+        checker.wait_object_used(start as usize, size);
     }
 }
 
-/// The witness: the program has installed a handler for faults.
-extern "C" fn softacl_handler() {
+/// The interposer: the program has installed a handler for faults.
+extern "C" fn on_handler_installed() {
     // A process that was forked has nothing in flight.
     if !crate::process::is_forked() {
         softacl_engine::segv::reinstall_handlers();
@@ -71,11 +71,11 @@ pub(crate) fn report() -> Option<Report> {
 }
 
 /// The same; of a process that is cut short not all was to be expected.
-fn report_on(is_cut_short: bool) -> Option<Report> {
+fn report_on(is_abnormal_exit: bool) -> Option<Report> {
     let checker = checker()?;
     let machine = crate::process::machine().ok()?;
     let config = machine.config();
-    Some(checker.report(Run {
+    Some(checker.report(RunInfo {
         soc: config.profile.soc.clone(),
         schedule: config.schedule.to_string(),
         seed: match config.schedule {
@@ -84,7 +84,7 @@ fn report_on(is_cut_short: bool) -> Option<Report> {
         },
         faults: crate::faults::account(),
         unobserved: machine.unobserved_failures().iter().map(ToString::to_string).collect(),
-        is_cut_short,
+        is_abnormal_exit,
     }))
 }
 
@@ -94,21 +94,21 @@ pub(crate) fn is_reported() -> bool {
 }
 
 /// Tells what was found, once. Returns whether anything was proven.
-pub(crate) fn tell() -> bool {
-    tell_once(false)
+pub(crate) fn report_once() -> bool {
+    write_report(false)
 }
 
 /// The same in a process that ends in the middle of its work.
-pub(crate) fn tell_cut_short() -> bool {
+pub(crate) fn report_abnormal_exit() -> bool {
     // Nobody is left to tell should this fail.
-    std::panic::catch_unwind(|| tell_once(true)).unwrap_or(false)
+    std::panic::catch_unwind(|| write_report(true)).unwrap_or(false)
 }
 
-fn tell_once(is_cut_short: bool) -> bool {
+fn write_report(is_abnormal_exit: bool) -> bool {
     if IS_REPORTED.swap(true, Ordering::Relaxed) {
         return false;
     }
-    let Some(report) = report_on(is_cut_short) else { return false };
+    let Some(report) = report_on(is_abnormal_exit) else { return false };
     match config::check_directory() {
         Some(directory) => {
             if let Err(error) = write(&report, directory) {
@@ -142,10 +142,10 @@ extern "C" fn at_exit() {
     if crate::process::is_forked() {
         return;
     }
-    if checker().is_some_and(Checker::is_stuck) {
+    if checker().is_some_and(Checker::is_lock_abandoned) {
         // Another thread can allocate memory, if something is proven and there is one.
-        last_words::tell();
-        match last_words::told() {
+        crash_report::flush();
+        match crash_report::outcome() {
             Some(is_proven) => end(is_proven),
             // There is nobody left to tell that standard error is gone.
             None => drop(writeln!(std::io::stderr(), "softacl: {INTERRUPTED}")),
@@ -154,12 +154,12 @@ extern "C" fn at_exit() {
     }
     if config::check_directory().is_none() || checker().is_none() {
         // Nobody is left to tell should this fail.
-        let _ = std::panic::catch_unwind(crate::faults::tell);
+        let _ = std::panic::catch_unwind(crate::faults::print_summary);
     }
     if checker().is_none() {
         return;
     }
-    end(std::panic::catch_unwind(tell).unwrap_or(false));
+    end(std::panic::catch_unwind(report_once).unwrap_or(false));
 }
 
 /// The process ends with a code of its own if something is proven that nobody else will tell.

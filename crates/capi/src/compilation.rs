@@ -2,7 +2,7 @@
 //!
 //! Of the defaults only one is known here, because it is the truth: nothing is compiled when a program runs.
 
-use crate::door::{doors, text};
+use crate::entry::{export, text};
 use softacl_engine::{Error, fail, segv};
 use std::collections::BTreeMap;
 use std::ffi::c_char;
@@ -24,7 +24,7 @@ pub extern "C" fn aclGetCompileoptSize(number: i32) -> usize {
     option(number).map_or(0, |value| value.len() + 1)
 }
 
-doors! {
+export! {
     fn aclSetCompileopt(number: i32, value: *const c_char) |_caller| {
         let Some(value) = text(value, "value")? else { return fail(Error::Null("value")) };
         OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).insert(number, value);

@@ -104,7 +104,7 @@ pub fn from_environment() -> Result<Config, String> {
     let count = device_count()?;
     let memory = size("SOFTACL_MEMORY")?.unwrap_or((profile.chip.memory_gib as usize) << 30);
     let schedule = match var("SOFTACL_SCHEDULE") {
-        None if checks() => Schedule::Late,
+        None if is_checker_enabled() => Schedule::Late,
         None => Schedule::Threads,
         Some(text) => text.parse().map_err(|e| format!("SOFTACL_SCHEDULE: {e}"))?,
     };
@@ -120,7 +120,7 @@ pub fn from_environment() -> Result<Config, String> {
         Some("align") => true,
         Some(other) => return Err(format!("SOFTACL_STRICT: {other:?} is not known; known: align")),
     };
-    if checks() && trace_file().is_some() {
+    if is_checker_enabled() && trace_file().is_some() {
         return Err("SOFTACL_CHECK and SOFTACL_TRACE are both set: a run is checked or traced".to_owned());
     }
     let list = var("ASCEND_RT_VISIBLE_DEVICES");
@@ -158,7 +158,7 @@ pub fn device_count() -> Result<u32, String> {
 }
 
 /// Whether a checker is asked for.
-pub(crate) fn checks() -> bool {
+pub(crate) fn is_checker_enabled() -> bool {
     var("SOFTACL_CHECK").is_some_and(|value| value != "0")
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn trace_file() -> Option<String> {
 /// How many facts a trace keeps.
 pub(crate) fn trace_limit() -> Result<u64, String> {
     let wrong = |text: &str| format!("SOFTACL_TRACE_LIMIT: {text:?} is not a number from 1 to 1000000000");
-    let Some(text) = var("SOFTACL_TRACE_LIMIT") else { return Ok(softacl_tracer::LIMIT) };
+    let Some(text) = var("SOFTACL_TRACE_LIMIT") else { return Ok(softacl_tracer::DEFAULT_EVENT_LIMIT) };
     text.parse().ok().filter(|limit| (1..=1_000_000_000).contains(limit)).ok_or_else(|| wrong(&text))
 }
 

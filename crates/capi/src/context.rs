@@ -1,6 +1,6 @@
 //! Contexts, and the system parameters that belong to them.
 
-use crate::door::{doors, out};
+use crate::entry::{export, out};
 use ascendcl_sys::*;
 use softacl_engine::{ContextKey, Error, Result, fail};
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ static PARAMETERS: LazyLock<Mutex<HashMap<(usize, i32), i64>>> = LazyLock::new(M
 /// ACL_ERROR_RT_SYSPARAMOPT_NOT_SET has no cause in the engine.
 const OPTIONS: std::ops::RangeInclusive<i32> = 0..=3;
 
-doors! {
+export! {
     fn aclrtCreateContext(context: *mut aclrtContext, device: i32) |caller| {
         let context = out(context, "context")?;
         let before = caller.current_context().ok();
@@ -80,7 +80,7 @@ fn get(
     value: *mut i64,
 ) -> aclError {
     let mut unset = false;
-    let code = crate::door::enter(function, |caller| {
+    let code = crate::entry::enter(function, |caller| {
         let value = out(value, "value")?;
         if !OPTIONS.contains(&option) {
             return fail(Error::Argument(format!("system parameter {option} is not in 0 to 3")));

@@ -1,6 +1,6 @@
 //! The copy family. Each function hands its raw arguments over as a request; the engine checks.
 
-use crate::door::{Word, array_heard, doors, enter_with, out};
+use crate::entry::{ArgValue, array_in_guard, enter_with, export, out};
 use ascendcl_sys::*;
 use softacl_engine::{
     BatchAttribute, BatchFailure, BatchRequest, Caller, CopyRequest, DescriptorRequest, FailIndex, FillRequest,
@@ -12,7 +12,7 @@ fn linear(dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, k
     CopyRequest { target: dst as usize, capacity: dest_max, source: src as usize, count, kind }
 }
 
-doors! {
+export! {
     fn aclrtMemcpy(dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, kind: i32) |caller| {
         caller.copy(linear(dst, dest_max, src, count, kind))
     }
@@ -120,7 +120,7 @@ struct BatchArguments {
 }
 
 /// Declares a batch call: with or without a fail index, with or without a stream.
-macro_rules! batches {
+macro_rules! export_batch {
     ($(fn $name:ident($($fail:ident: *mut usize)?; $($stream:ident: aclrtStream)?);)*) => {$(
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, reason = "the shape of the C call")]
@@ -136,9 +136,9 @@ macro_rules! batches {
             $(stream = Some($stream as usize);)?
             let facts = || {
                 let mut facts = softacl_engine::injection::MatchContext::default();
-                crate::faults::learn(&mut facts, "size", count.into());
+                crate::faults::record_argument(&mut facts, "size", count.into());
                 if let Some(stream) = stream {
-                    crate::faults::learn(&mut facts, "stream", Word::Pointer(stream));
+                    crate::faults::record_argument(&mut facts, "stream", ArgValue::Pointer(stream));
                 }
                 facts
             };
@@ -147,7 +147,7 @@ macro_rules! batches {
     )*};
 }
 
-batches! {
+export_batch! {
     fn aclrtMemcpyBatch(fail_index: *mut usize;);
     fn aclrtMemcpyBatchV2(;);
     fn aclrtMemcpyBatchAsync(fail_index: *mut usize; stream: aclrtStream);
@@ -165,20 +165,20 @@ fn copy_batch(
     let _hearing = segv::enter();
     // A batch of which every size is 0 succeeds whatever the other arguments are, so they are looked
     // at only when there is something to copy.
-    let sizes = array_heard(arguments.sizes.cast_const(), count, "sizes")?;
+    let sizes = array_in_guard(arguments.sizes.cast_const(), count, "sizes")?;
     let empty = sizes.is_none_or(|sizes| sizes.iter().all(|size| *size == 0));
     let mut attributes = Vec::new();
     let mut request =
         BatchRequest { targets: None, capacities: None, sources: None, sizes, attributes: None, starts: None };
     if !empty {
-        request.targets = array_heard(arguments.dsts.cast::<usize>().cast_const(), count, "dsts")?;
-        request.capacities = array_heard(arguments.dest_maxs.cast_const(), count, "destMaxs")?;
-        request.sources = array_heard(arguments.srcs.cast::<usize>().cast_const(), count, "srcs")?;
-        if let Some(attrs) = array_heard(arguments.attrs.cast_const(), attr_count, "attrs")? {
+        request.targets = array_in_guard(arguments.dsts.cast::<usize>().cast_const(), count, "dsts")?;
+        request.capacities = array_in_guard(arguments.dest_maxs.cast_const(), count, "destMaxs")?;
+        request.sources = array_in_guard(arguments.srcs.cast::<usize>().cast_const(), count, "srcs")?;
+        if let Some(attrs) = array_in_guard(arguments.attrs.cast_const(), attr_count, "attrs")? {
             attributes.extend(attrs.iter().map(attribute));
             request.attributes = Some(&attributes);
         }
-        request.starts = array_heard(arguments.indexes.cast_const(), attr_count, "attrsIndexes")?;
+        request.starts = array_in_guard(arguments.indexes.cast_const(), attr_count, "attrsIndexes")?;
     }
     let result = match stream {
         Some(stream) => caller.copy_batch_async(&request, stream),

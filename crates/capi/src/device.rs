@@ -1,6 +1,6 @@
 //! Devices: choosing, resetting, waiting for, asking about.
 
-use crate::door::{doors, out, require, timeout};
+use crate::entry::{export, out, require, timeout};
 use ascendcl_sys::*;
 use softacl_engine::injection::DeviceHealth;
 use softacl_engine::{Caller, Error, Result, fail};
@@ -21,7 +21,7 @@ pub extern "C" fn aclrtGetSocName() -> *const c_char {
     }
 }
 
-doors! {
+export! {
     fn aclrtSetDevice(device: i32) |caller| { caller.set_device(device.into()) }
     fn aclrtResetDevice(device: i32) |caller| { caller.reset_device(device.into()) }
     fn aclrtResetDeviceForce(device: i32) |caller| { caller.reset_device_by_force(device.into()) }

@@ -1,7 +1,7 @@
 //! Switching the dump of operators on and off. There are no operators, so nothing is ever dumped; the
 //! order of the calls and the file are checked all the same.
 
-use crate::door::{refuse_with, text};
+use crate::entry::{refuse_with, text};
 use ascendcl_sys::*;
 use std::ffi::c_char;
 use std::fs;

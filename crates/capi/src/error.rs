@@ -1,6 +1,6 @@
 //! Asking about errors, and about faults of the hardware. There are only those that fault rules make.
 
-use crate::door::{array, doors, out, require};
+use crate::entry::{array, export, out, require};
 use crate::message;
 use ascendcl_sys::*;
 use softacl_engine::injection::{BadRange, DeviceHealth};
@@ -10,12 +10,12 @@ use std::ffi::{c_char, c_void};
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclGetRecentErrMsg() -> *const c_char {
-    tell_asked("aclGetRecentErrMsg");
+    emit_error_query("aclGetRecentErrMsg");
     message::take()
 }
 
 /// Tells an observer that the program looks at errors.
-fn tell_asked(function: &'static str) {
+fn emit_error_query(function: &'static str) {
     if let Some(checker) = crate::check::checker() {
         checker.entered(function);
     }
@@ -23,17 +23,17 @@ fn tell_asked(function: &'static str) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtGetLastError(level: i32) -> aclError {
-    tell_asked("aclrtGetLastError");
+    emit_error_query("aclrtGetLastError");
     if level == ACL_RT_THREAD_LEVEL { message::take_last_code() } else { ACL_ERROR_INVALID_PARAM }
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtPeekAtLastError(level: i32) -> aclError {
-    tell_asked("aclrtPeekAtLastError");
+    emit_error_query("aclrtPeekAtLastError");
     if level == ACL_RT_THREAD_LEVEL { message::last_code() } else { ACL_ERROR_INVALID_PARAM }
 }
 
-doors! {
+export! {
     fn aclrtGetMemUceInfo(device: i32, infos: *mut aclrtMemUceInfo, count: usize, found: *mut usize) |caller| {
         let (_, found) = (out(infos, "memUceInfoArray")?, out(found, "retSize")?);
         if count == 0 {

@@ -1,11 +1,11 @@
 //! Events.
 
-use crate::door::{doors, out, require, timeout};
+use crate::entry::{export, out, require, timeout};
 use ascendcl_sys::*;
 use softacl_engine::{Caller, Error, EventKind, EventStatus, Result, fail};
 use std::ffi::c_void;
 
-doors! {
+export! {
     fn aclrtCreateEvent(event: *mut aclrtEvent) |caller| { create(caller, event, EventKind::Plain) }
 
     fn aclrtCreateEventWithFlag(event: *mut aclrtEvent, flag: u32) |caller| {
@@ -19,20 +19,20 @@ doors! {
         create(caller, event, EventKind::Extended(flag))
     }
 
-    fn aclrtDestroyEvent(event: aclrtEvent) |caller| { caller.destroy_event(given(event)?) }
+    fn aclrtDestroyEvent(event: aclrtEvent) |caller| { caller.destroy_event(require_non_null(event)?) }
     fn aclrtRecordEvent(event: aclrtEvent, stream: aclrtStream) |caller| {
-        caller.record_event(given(event)?, stream as usize)
+        caller.record_event(require_non_null(event)?, stream as usize)
     }
     fn aclrtResetEvent(event: aclrtEvent, stream: aclrtStream) |caller| {
-        caller.reset_event(given(event)?, stream as usize)
+        caller.reset_event(require_non_null(event)?, stream as usize)
     }
     fn aclrtStreamWaitEvent(stream: aclrtStream, event: aclrtEvent) |caller| {
-        caller.stream_wait_event(stream as usize, given(event)?)
+        caller.stream_wait_event(stream as usize, require_non_null(event)?)
     }
 
     /// The timeout has no effect: nothing here waits on behalf of hardware that could hang.
     fn aclrtStreamWaitEventWithTimeout(stream: aclrtStream, event: aclrtEvent, timeout: i32) |caller| {
-        let event = given(event)?;
+        let event = require_non_null(event)?;
         if timeout < 0 {
             return fail(Error::Parameter(format!("timeout {timeout} is negative")));
         }
@@ -40,7 +40,7 @@ doors! {
     }
 
     fn aclrtStreamWaitEventWithFlag(stream: aclrtStream, event: aclrtEvent, _timeout: u32, flag: u32) |caller| {
-        let event = given(event)?;
+        let event = require_non_null(event)?;
         check_flag(flag)?;
         require(caller, "aclrtStreamWaitEventWithFlag")?;
         match flag {
@@ -50,7 +50,7 @@ doors! {
     }
 
     fn aclrtRecordEventWithFlag(event: aclrtEvent, stream: aclrtStream, flag: u32) |caller| {
-        let event = given(event)?;
+        let event = require_non_null(event)?;
         check_flag(flag)?;
         require(caller, "aclrtRecordEventWithFlag")?;
         match flag {
@@ -59,13 +59,13 @@ doors! {
         }
     }
 
-    fn aclrtSynchronizeEvent(event: aclrtEvent) |caller| { caller.synchronize_event(given(event)?, -1) }
+    fn aclrtSynchronizeEvent(event: aclrtEvent) |caller| { caller.synchronize_event(require_non_null(event)?, -1) }
     fn aclrtSynchronizeEventWithTimeout(event: aclrtEvent, ms: i32) |caller| {
-        caller.synchronize_event(given(event)?, timeout(ms)?)
+        caller.synchronize_event(require_non_null(event)?, timeout(ms)?)
     }
 
     fn aclrtQueryEventStatus(event: aclrtEvent, status: *mut i32) |caller| {
-        let (event, status) = (given(event)?, out(status, "status")?);
+        let (event, status) = (require_non_null(event)?, out(status, "status")?);
         let complete = match caller.event_status(event)? {
             (EventStatus::Complete, _) => true,
             (EventStatus::NeverRecorded, extended) => extended,
@@ -76,7 +76,7 @@ doors! {
 
     /// The older query, whose numbers are the other way round.
     fn aclrtQueryEvent(event: aclrtEvent, status: *mut i32) |caller| {
-        let (event, status) = (given(event)?, out(status, "status")?);
+        let (event, status) = (require_non_null(event)?, out(status, "status")?);
         match caller.event_status(event)? {
             (_, true) => fail(Error::Feature("aclrtQueryEvent does not know Ex events; use aclrtQueryEventStatus".to_owned())),
             (EventStatus::Complete, false) => status.set(ACL_EVENT_STATUS_COMPLETE),
@@ -85,24 +85,24 @@ doors! {
     }
 
     fn aclrtQueryEventWaitStatus(event: aclrtEvent, status: *mut i32) |caller| {
-        let (event, status) = (given(event)?, out(status, "status")?);
+        let (event, status) = (require_non_null(event)?, out(status, "status")?);
         let over = caller.are_event_waits_over(event)?;
         status.set(if over { ACL_EVENT_WAIT_STATUS_COMPLETE } else { ACL_EVENT_WAIT_STATUS_NOT_READY })
     }
 
     fn aclrtEventElapsedTime(ms: *mut f32, start: aclrtEvent, end: aclrtEvent) |caller| {
         let ms = out(ms, "ms")?;
-        let (start, end) = (given(start)?, given(end)?);
+        let (start, end) = (require_non_null(start)?, require_non_null(end)?);
         ms.set(caller.elapsed_ms(start, end)?)
     }
 
     fn aclrtEventGetTimestamp(event: aclrtEvent, timestamp: *mut u64) |caller| {
-        let (event, timestamp) = (given(event)?, out(timestamp, "timestamp")?);
+        let (event, timestamp) = (require_non_null(event)?, out(timestamp, "timestamp")?);
         timestamp.set(caller.event_time_us(event)?)
     }
 
     fn aclrtIpcGetEventHandle(event: aclrtEvent, handle: *mut aclrtIpcEventHandle) |caller| {
-        let (event, handle) = (given(event)?, out(handle, "handle")?);
+        let (event, handle) = (require_non_null(event)?, out(handle, "handle")?);
         require(caller, "aclrtIpcGetEventHandle")?;
         let name = caller.export_event(event)?;
         let mut reserved = [0; 64];
@@ -121,7 +121,7 @@ doors! {
     }
 
     fn aclrtGetEventId(event: aclrtEvent, id: *mut u32) |caller| {
-        let (event, id) = (given(event)?, out(id, "eventId")?);
+        let (event, id) = (require_non_null(event)?, out(id, "eventId")?);
         id.set(caller.event_number(event)?)
     }
 }
@@ -143,6 +143,6 @@ fn check_flag(flag: u32) -> Result<()> {
     if flag <= EXTERNAL { Ok(()) } else { fail(Error::Argument(format!("flag {flag} is neither 0 nor 1"))) }
 }
 
-fn given(event: aclrtEvent) -> Result<usize> {
+fn require_non_null(event: aclrtEvent) -> Result<usize> {
     if event.is_null() { fail(Error::Null("event")) } else { Ok(event as usize) }
 }

@@ -4,7 +4,7 @@
 //! returns; so no lock of ours is held, and a program that waits has been told. The information lives
 //! as long as the callback runs.
 
-use crate::door::doors;
+use crate::entry::export;
 use softacl_engine::{Caller, Error, Exception, Machine, Result, fail};
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -23,11 +23,11 @@ static CALLBACKS: Mutex<Callbacks> = Mutex::new(Callbacks { set: None, registere
 
 thread_local! {
     /// A callback may fail calls of its own: it is not called for them.
-    static IS_TELLING: Cell<bool> = const { Cell::new(false) };
+    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What a callback gets to see.
-struct Information {
+struct ExceptionInfo {
     mark: u64,
     thread: u32,
     exception: Exception,
@@ -36,7 +36,7 @@ struct Information {
 /// Says that a pointer is one of ours, as far as that can be known.
 const MARK: u64 = 0x736f_6674_6163_6c65;
 
-doors! {
+export! {
     fn aclrtSetExceptionInfoCallback(callback: Option<Callback>) |caller| {
         change(caller, |callbacks| { callbacks.set = callback; Ok(()) })
     }
@@ -73,8 +73,8 @@ fn change(caller: Caller<'_>, change: impl FnOnce(&mut Callbacks) -> Result<()>)
 
 /// Tells the program of tasks that have failed since the last time. A call of this thread has failed.
 #[cold]
-pub(crate) fn tell(machine: &Machine) {
-    if IS_TELLING.try_with(Cell::get).unwrap_or(true) {
+pub(crate) fn dispatch(machine: &Machine) {
+    if IN_CALLBACK.try_with(Cell::get).unwrap_or(true) {
         return;
     }
     let exceptions = machine.take_exceptions();
@@ -85,34 +85,34 @@ pub(crate) fn tell(machine: &Machine) {
         let callbacks = CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner);
         callbacks.set.into_iter().chain(callbacks.registered.iter().copied()).collect::<Vec<_>>()
     };
-    IS_TELLING.set(true);
+    IN_CALLBACK.set(true);
     // SAFETY: asking for the identity of this thread has no conditions.
     let thread = unsafe { libc::gettid() } as u32;
     for exception in exceptions {
-        let mut information = Information { mark: MARK, thread, exception };
+        let mut information = ExceptionInfo { mark: MARK, thread, exception };
         for callback in &callbacks {
             // SAFETY: the program passed this function to be called with such a pointer, which is valid
             // until the function returns.
             unsafe { callback((&raw mut information).cast()) };
         }
     }
-    IS_TELLING.set(false);
+    IN_CALLBACK.set(false);
 }
 
 /// What a pointer that a callback got points to; `None` for others.
-fn information(pointer: *const c_void) -> Option<Information> {
+fn information(pointer: *const c_void) -> Option<ExceptionInfo> {
     let _hearing = softacl_engine::segv::enter();
-    let is_whole = pointer.cast::<Information>().is_aligned()
-        && softacl_engine::segv::is_readable(pointer as usize, size_of::<Information>());
+    let is_whole = pointer.cast::<ExceptionInfo>().is_aligned()
+        && softacl_engine::segv::is_readable(pointer as usize, size_of::<ExceptionInfo>());
     if pointer.is_null() || !is_whole {
         return None;
     }
     // SAFETY: aligned and readable, and all fields are plain numbers.
-    Some(unsafe { pointer.cast::<Information>().read() }).filter(|information| information.mark == MARK)
+    Some(unsafe { pointer.cast::<ExceptionInfo>().read() }).filter(|information| information.mark == MARK)
 }
 
 /// What is told of nothing: the same as of a task that there is not.
-fn field(info: *const c_void, read: impl FnOnce(&Information) -> u32) -> u32 {
+fn field(info: *const c_void, read: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
     information(info).as_ref().map_or(u32::MAX, read)
 }
 

@@ -1,12 +1,12 @@
 //! Functions of softacl's own, declared in `softacl/softacl.h`.
 
-use crate::door::{doors, out};
+use crate::entry::{export, out};
 use ascendcl_sys::aclrtStream;
 use softacl_engine::observer::{Mode, Touch};
 use softacl_engine::{Error, fail, segv};
 use std::ffi::{c_char, c_void};
 
-doors! {
+export! {
     /// The address at which host code that plays the part of a kernel may touch device memory.
     fn softaclHostView(pointer: *mut c_void, size: usize, view: *mut *mut c_void) |caller| {
         if pointer.is_null() {
@@ -28,20 +28,20 @@ doors! {
 /// Whether the process is checked.
 #[unsafe(no_mangle)]
 pub extern "C" fn softaclIsChecking() -> i32 {
-    i32::from(crate::config::checks())
+    i32::from(crate::config::is_checker_enabled())
 }
 
 /// Keeps the Python frames of the calling thread for the call that comes next. For the module `acl`, which
 /// lets go of the interpreter's lock in calls that can block.
 #[unsafe(no_mangle)]
 pub extern "C" fn softaclNotePlace() {
-    softacl_checker::leave_note();
+    softacl_checker::save_frames();
 }
 
 /// Tells now what was found, for a process that ends without running exit handlers.
 #[unsafe(no_mangle)]
 pub extern "C" fn softaclTellFindings() -> i32 {
-    i32::from(crate::check::tell())
+    i32::from(crate::check::report_once())
 }
 
 /// Writes the report so far as JSON; returns its length, which may be more than there was room for.

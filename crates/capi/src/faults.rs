@@ -4,16 +4,16 @@
 //! use, the files that they may be in, and the report.
 
 use crate::config;
-use crate::door::Word;
+use crate::entry::ArgValue;
 use ascendcl_sys::{FUNCTIONS, Support};
-use softacl_engine::injection::{Injection, MatchContext, Rule, Vocabulary, nearest, parse};
+use softacl_engine::injection::{Injection, MatchContext, Rule, Vocabulary, closest_match, parse};
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
 static INJECTION: OnceLock<Option<Arc<Injection>>> = OnceLock::new();
 
 /// The longest text of rules that is read.
-const LONGEST: u64 = 1 << 20;
+const MAX_RULE_FILE_BYTES: u64 = 1 << 20;
 
 /// The rules that the environment asks for, on a machine with so many devices. The error names the variable.
 pub(crate) fn from_environment(devices: usize) -> Result<Option<Arc<Injection>>, String> {
@@ -27,14 +27,14 @@ pub(crate) fn from_environment(devices: usize) -> Result<Option<Arc<Injection>>,
 
 /// Reads rules, or the file that `@FILE` names.
 pub fn rules(text: &str) -> Result<Vec<Rule>, String> {
-    let words = Vocabulary { function: known_function, near: near_function, code: code_of };
+    let words = Vocabulary { function: known_function, near: suggest_function, code: code_of };
     match text.trim().strip_prefix('@') {
         None => parse(text, words).map_err(|error| error.to_string()),
         Some("") => Err("@ wants the name of a file of rules behind it, such as @bad-day.rules".to_owned()),
         Some(path) => {
             let cannot = |why: String| format!("{path}: {why}");
             let size = fs::metadata(path).map_err(|error| cannot(error.to_string()))?.len();
-            if size > LONGEST {
+            if size > MAX_RULE_FILE_BYTES {
                 return Err(cannot(format!("{size} bytes are too many for a file of rules")));
             }
             let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
@@ -50,7 +50,7 @@ fn known_function(name: &str) -> Result<(), String> {
         return if fits { Ok(()) } else { Err(format!("no function of the interface begins with {start}")) };
     }
     let Some(function) = ascendcl_sys::manifest::function(name) else {
-        return Err(match near_function(name) {
+        return Err(match suggest_function(name) {
             Some(near) => format!("there is no function {name}; did you mean {near}?"),
             None => format!("there is no function {name}"),
         });
@@ -68,8 +68,8 @@ fn known_function(name: &str) -> Result<(), String> {
 }
 
 /// A function whose name differs by little.
-fn near_function(name: &str) -> Option<&'static str> {
-    nearest(name, FUNCTIONS.iter().map(|function| function.name))
+fn suggest_function(name: &str) -> Option<&'static str> {
+    closest_match(name, FUNCTIONS.iter().map(|function| function.name))
 }
 
 fn code_of(name: &str) -> Option<i32> {
@@ -77,11 +77,11 @@ fn code_of(name: &str) -> Option<i32> {
 }
 
 /// What an argument of a call says, by its name in the prototypes of the doors.
-pub(crate) fn learn(facts: &mut MatchContext, name: &str, word: Word) {
+pub(crate) fn record_argument(facts: &mut MatchContext, name: &str, word: ArgValue) {
     match (name, word) {
-        ("size" | "count" | "len", Word::Number(size)) => facts.size = Some(size),
-        ("device", Word::Number(device)) => facts.device = Some(device),
-        ("stream", Word::Pointer(handle)) => {
+        ("size" | "count" | "len", ArgValue::Number(size)) => facts.size = Some(size),
+        ("device", ArgValue::Number(device)) => facts.device = Some(device),
+        ("stream", ArgValue::Pointer(handle)) => {
             facts.stream = softacl_engine::StreamKey::from_raw(handle).map(|key| key.index() as u64);
         }
         _ => {}
@@ -94,7 +94,7 @@ pub(crate) fn account() -> Vec<String> {
 }
 
 /// Tells on standard error what became of the rules.
-pub(crate) fn tell() {
+pub(crate) fn print_summary() {
     let lines = account();
     if let Some(injection) = INJECTION.get().and_then(Option::as_ref) {
         let fired: u64 = injection.rules().iter().map(Rule::fired).sum();

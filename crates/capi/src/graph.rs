@@ -1,13 +1,13 @@
 //! Graphs: capturing the work of streams, running it again.
 
-use crate::door::{doors, out, require, text, timeout};
+use crate::entry::{export, out, require, text, timeout};
 use ascendcl_sys::*;
 use softacl_engine::{CaptureMode, CaptureStatus, Error, GraphDescription, Result, fail};
 use std::ffi::{c_char, c_void};
 use std::fmt::Write as _;
 use std::ptr;
 
-doors! {
+export! {
     fn aclmdlRICaptureBegin(stream: aclrtStream, mode: i32) |caller| {
         require(caller, "aclmdlRICaptureBegin")?;
         caller.begin_capture(stream as usize, capture_mode(mode)?)
@@ -39,7 +39,7 @@ doors! {
     }
 
     fn aclmdlRICaptureThreadExchangeMode(mode: *mut i32) |caller| {
-        let given = crate::door::array(mode.cast_const(), 1, "mode")?.ok_or(Error::Null("mode"))?[0];
+        let given = crate::entry::array(mode.cast_const(), 1, "mode")?.ok_or(Error::Null("mode"))?[0];
         let place = out(mode, "mode")?;
         require(caller, "aclmdlRICaptureThreadExchangeMode")?;
         let before = caller.exchange_capture_mode(capture_mode(given)?);
@@ -62,7 +62,7 @@ doors! {
     }
 
     fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, handle: aclrtTaskGrp) |caller| {
-        let handle = given(handle, "handle")?;
+        let handle = require_non_null(handle, "handle")?;
         require(caller, "aclmdlRICaptureTaskUpdateBegin")?;
         caller.begin_update(stream as usize, handle)
     }
@@ -73,26 +73,26 @@ doors! {
     }
 
     fn aclmdlRIExecuteAsync(graph: aclmdlRI, stream: aclrtStream) |caller| {
-        let graph = given(graph, "modelRI")?;
+        let graph = require_non_null(graph, "modelRI")?;
         require(caller, "aclmdlRIExecuteAsync")?;
         caller.launch_graph(graph, stream as usize)
     }
 
     fn aclmdlRIExecute(graph: aclmdlRI, ms: i32) |caller| {
-        let graph = given(graph, "modelRI")?;
+        let graph = require_non_null(graph, "modelRI")?;
         caller.run_graph(graph, timeout(ms)?)
     }
 
-    fn aclmdlRIDestroy(graph: aclmdlRI) |caller| { caller.destroy_graph(given(graph, "modelRI")?) }
+    fn aclmdlRIDestroy(graph: aclmdlRI) |caller| { caller.destroy_graph(require_non_null(graph, "modelRI")?) }
 
     fn aclmdlRICaptureToModelRIBegin(stream: aclrtStream, graph: aclmdlRI, mode: i32) |caller| {
-        let graph = given(graph, "modelRI")?;
+        let graph = require_non_null(graph, "modelRI")?;
         require(caller, "aclmdlRICaptureToModelRIBegin")?;
         caller.begin_sub_capture(stream as usize, graph, capture_mode(mode)?)
     }
 
     fn aclmdlRICondHandleCreate(graph: aclmdlRI, default: u32, flag: i32, handle: *mut aclmdlRICondHandle) |caller| {
-        let (graph, handle) = (given(graph, "modelRI")?, out(handle, "handle")?);
+        let (graph, handle) = (require_non_null(graph, "modelRI")?, out(handle, "handle")?);
         require(caller, "aclmdlRICondHandleCreate")?;
         let assign = match flag {
             0 => false,
@@ -103,16 +103,16 @@ doors! {
     }
 
     fn aclmdlRICondHandleGetCondPtr(handle: aclmdlRICondHandle, pointer: *mut *mut u64) |caller| {
-        let (handle, pointer) = (given(handle, "handle")?, out(pointer, "ptr")?);
+        let (handle, pointer) = (require_non_null(handle, "handle")?, out(pointer, "ptr")?);
         require(caller, "aclmdlRICondHandleGetCondPtr")?;
         pointer.set(caller.condition_address(handle)? as *mut u64)
     }
 
     /// The array is for the handles of the sub-graphs, which are made here.
     fn aclmdlRIAddCondTask(params: aclmdlRICondTaskParams, stream: aclrtStream, flags: u32) |caller| {
-        let condition = given(params.handle, "params.handle")?;
+        let condition = require_non_null(params.handle, "params.handle")?;
         let count = params.size as usize;
-        let place = crate::door::array(params.modelRIArray.cast_const(), count, "params.modelRIArray")?;
+        let place = crate::entry::array(params.modelRIArray.cast_const(), count, "params.modelRIArray")?;
         place.ok_or(Error::Null("params.modelRIArray"))?;
         if flags != 0 {
             return fail(Error::Parameter(format!("flags must be 0, not {flags}")));
@@ -126,13 +126,13 @@ doors! {
     }
 
     fn aclmdlRIGetId(graph: aclmdlRI, id: *mut u32) |caller| {
-        let (graph, id) = (given(graph, "modelRI")?, out(id, "modelRIId")?);
+        let (graph, id) = (require_non_null(graph, "modelRI")?, out(id, "modelRIId")?);
         require(caller, "aclmdlRIGetId")?;
         id.set(caller.graph_number(graph)?)
     }
 
     fn aclmdlRIDebugPrint(graph: aclmdlRI) |caller| {
-        let graph = given(graph, "modelRI")?;
+        let graph = require_non_null(graph, "modelRI")?;
         require(caller, "aclmdlRIDebugPrint")?;
         let graph = caller.describe_graph(graph)?;
         let mut lines = format!("softacl: graph {}, streams: {}, steps: {}\n", graph.number, graph.branches, graph.steps.len());
@@ -146,7 +146,7 @@ doors! {
 
     /// The file has a form of our own: nobody documents that of the vendor.
     fn aclmdlRIDebugJsonPrint(graph: aclmdlRI, path: *const c_char, flags: u32) |caller| {
-        let graph = given(graph, "modelRI")?;
+        let graph = require_non_null(graph, "modelRI")?;
         let path = text(path, "path")?.ok_or(Error::Null("path"))?;
         if flags > ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE {
             return fail(Error::Parameter(format!("flags {flags} is neither 0 (summary) nor 1 (verbose)")));
@@ -169,7 +169,7 @@ fn capture_mode(mode: i32) -> Result<CaptureMode> {
     }
 }
 
-fn given(handle: *mut c_void, name: &'static str) -> Result<usize> {
+fn require_non_null(handle: *mut c_void, name: &'static str) -> Result<usize> {
     if handle.is_null() { fail(Error::Null(name)) } else { Ok(handle as usize) }
 }
 

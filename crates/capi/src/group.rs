@@ -1,9 +1,9 @@
 //! Groups of a device's resources. There are none.
 
-use crate::door::{doors, out, refuse_with, require};
+use crate::entry::{export, out, refuse_with, require};
 use ascendcl_sys::*;
 
-doors! {
+export! {
     fn aclrtGetGroupCount(count: *mut u32) |caller| {
         let count = out(count, "count")?;
         require(caller, "aclrtGetGroupCount")?;
@@ -14,7 +14,7 @@ doors! {
 /// Its code has no cause in the engine.
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtSetGroup(group: i32) -> aclError {
-    let code = crate::door::enter("aclrtSetGroup", |caller| require(caller, "aclrtSetGroup"));
+    let code = crate::entry::enter("aclrtSetGroup", |caller| require(caller, "aclrtSetGroup"));
     if code != 0 {
         return code;
     }

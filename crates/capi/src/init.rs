@@ -2,7 +2,7 @@
 //!
 //! No other function of the runtime asks whether this was called.
 
-use crate::door::{doors, text};
+use crate::entry::{export, text};
 use crate::message;
 use ascendcl_sys::*;
 use serde_json::Value;
@@ -12,9 +12,9 @@ use std::fs;
 use std::panic::catch_unwind;
 use std::sync::{Mutex, PoisonError};
 
-static STATE: Mutex<State> = Mutex::new(State { count: 0, finalized: false, config: None });
+static STATE: Mutex<InitState> = Mutex::new(InitState { count: 0, finalized: false, config: None });
 
-struct State {
+struct InitState {
     count: u64,
     /// Set by finalising, cleared by initialising; not set at the start.
     finalized: bool,
@@ -23,23 +23,26 @@ struct State {
 }
 
 /// These functions answer with codes of their own that carry no engine error.
-fn coded(function: &'static str, run: impl FnOnce() -> Result<(), (i32, String)> + std::panic::UnwindSafe) -> aclError {
+fn run_with_code(
+    function: &'static str,
+    run: impl FnOnce() -> Result<(), (i32, String)> + std::panic::UnwindSafe,
+) -> aclError {
     let probe = crate::process::machine().ok().and_then(|machine| machine.probe());
     if let Some(probe) = probe {
         probe.entered(function);
     }
-    let code = answer(function, run);
+    let code = finish_call(function, run);
     if let Some(probe) = probe {
         probe.exited(code);
     }
     code
 }
 
-fn answer(
+fn finish_call(
     function: &'static str,
     run: impl FnOnce() -> Result<(), (i32, String)> + std::panic::UnwindSafe,
 ) -> aclError {
-    let struck = || match crate::door::struck(function) {
+    let struck = || match crate::entry::injected_error(function) {
         Some(error) => Err((error.code(), error.to_string())),
         None => run(),
     };
@@ -48,12 +51,12 @@ fn answer(
         Ok(Err(refused)) => refused,
         Err(_) => (ACL_ERROR_INTERNAL_ERROR, "a panic was caught; this is a defect of softacl".to_owned()),
     };
-    crate::door::refuse_with(function, code, &text)
+    crate::entry::refuse_with(function, code, &text)
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> aclError {
-    coded("aclInit", || {
+    run_with_code("aclInit", || {
         let path = text(config_path, "configPath").map_err(|e| (ACL_ERROR_INVALID_FILE, e.to_string()))?;
         let config = match path.as_deref() {
             None | Some("") => String::new(),
@@ -71,8 +74,8 @@ pub unsafe extern "C" fn aclInit(config_path: *const c_char) -> aclError {
             ));
         }
         apply(&config, path.as_deref().unwrap_or_default())?;
-        tell_finalized(false);
-        *state = State { count: 1, finalized: false, config: Some(config) };
+        emit_finalized(false);
+        *state = InitState { count: 1, finalized: false, config: Some(config) };
         Ok(())
     })
 }
@@ -112,7 +115,7 @@ fn apply(config: &str, path: &str) -> Result<(), (i32, String)> {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclFinalize() -> aclError {
-    coded("aclFinalize", || {
+    run_with_code("aclFinalize", || {
         let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
         if state.finalized {
             return Err((ACL_ERROR_REPEAT_FINALIZE, "already finalised".to_owned()));
@@ -125,7 +128,7 @@ pub extern "C" fn aclFinalize() -> aclError {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> aclError {
     let address = ref_count as usize;
-    coded("aclFinalizeReference", move || {
+    run_with_code("aclFinalizeReference", move || {
         let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
         if state.count == 0 {
             return Err((ACL_ERROR_REPEAT_FINALIZE, "every initialisation is already finalised".to_owned()));
@@ -143,33 +146,33 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> aclError {
 }
 
 /// Tells an observer whether the program has finished.
-fn tell_finalized(is_final: bool) {
+fn emit_finalized(is_final: bool) {
     if let Some(probe) = crate::process::machine().ok().and_then(|machine| machine.probe()) {
         probe.finalized(is_final);
     }
 }
 
-impl State {
+impl InitState {
     fn finish(&mut self) {
-        *self = State { count: 0, finalized: true, config: None };
+        *self = InitState { count: 0, finalized: true, config: None };
         message::keep_per_process(false);
-        tell_finalized(true);
+        emit_finalized(true);
         if let Ok(machine) = crate::process::machine() {
             machine.clear_default_device();
         }
     }
 }
 
-doors! {
+export! {
     /// Which optional abilities the chip has.
     fn aclGetCannAttributeList(list: *mut *const i32, count: *mut usize) |_caller| {
-        let (list, count) = (crate::door::out(list, "cannAttrList")?, crate::door::out(count, "num")?);
+        let (list, count) = (crate::entry::out(list, "cannAttrList")?, crate::entry::out(count, "num")?);
         list.set(ATTRIBUTES.as_ptr())?;
         count.set(ATTRIBUTES.len())
     }
 
     fn aclGetCannAttribute(attribute: i32, value: *mut i32) |caller| {
-        let value = crate::door::out(value, "value")?;
+        let value = crate::entry::out(value, "value")?;
         value.set(i32::from(has_attribute(caller, attribute)?))
     }
 }

@@ -1,14 +1,14 @@
 //! Device memory that is shared with other processes by a text key.
 
-use crate::door::{doors, out, require, text};
+use crate::entry::{export, out, require, text};
 use crate::virtual_memory::check_processes;
 use ascendcl_sys::*;
 use softacl_engine::{Error, Result, fail, segv};
 use std::ffi::{c_char, c_void};
 
-doors! {
+export! {
     fn aclrtIpcMemGetExportKey(pointer: *mut c_void, size: usize, key: *mut c_char, len: usize, flags: u64) |caller| {
-        let address = given(pointer)?;
+        let address = require_non_null(pointer)?;
         let destination = out(key, "key")?;
         require(caller, "aclrtIpcMemGetExportKey")?;
         check_flags(flags, ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION as u64)?;
@@ -55,7 +55,7 @@ doors! {
 /// 64 letters and a zero (specification 7).
 const KEY_SIZE: usize = 65;
 
-fn given(pointer: *mut c_void) -> Result<usize> {
+fn require_non_null(pointer: *mut c_void) -> Result<usize> {
     if pointer.is_null() { fail(Error::Null("devPtr")) } else { Ok(pointer as usize) }
 }
 

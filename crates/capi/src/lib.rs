@@ -8,16 +8,16 @@
 // C programs promise what the headers say; what can be checked is checked, see `door`.
 #![allow(clippy::missing_safety_doc)]
 
-pub mod absent;
 pub mod attribute;
 mod check;
 mod config;
-pub mod door;
+mod crash_report;
+pub mod entry;
 mod faults;
-mod last_words;
 mod message;
 mod process;
 mod trace;
+pub mod unsupported;
 
 pub mod buffer;
 pub mod callback;

@@ -1,6 +1,6 @@
 //! Memory: device, pinned and registered.
 
-use crate::door::{array, doors, out, require};
+use crate::entry::{array, export, out, require};
 use crate::version::chars;
 use ascendcl_sys::*;
 use softacl_engine::{Caller, Error, MemoryKind, Result, fail};
@@ -20,7 +20,7 @@ const REGISTER_TYPES: i32 = 0x4 | 0x8;
 const REGISTER_MAPPED: u32 = 0x2;
 const MEMORY_ATTRIBUTES: std::ops::RangeInclusive<i32> = 0..=17;
 
-doors! {
+export! {
     fn aclrtMalloc(pointer: *mut *mut c_void, size: usize, _policy: i32) |caller| { allocate(caller, pointer, size) }
     fn aclrtMallocAlign32(pointer: *mut *mut c_void, size: usize, _policy: i32) |caller| { allocate(caller, pointer, size) }
     fn aclrtMallocCached(pointer: *mut *mut c_void, size: usize, _policy: i32) |caller| { allocate(caller, pointer, size) }
@@ -35,10 +35,10 @@ doors! {
         allocate(caller, pointer, size)
     }
 
-    fn aclrtFree(pointer: *mut c_void) |caller| { caller.free(given(pointer, "devPtr")?) }
+    fn aclrtFree(pointer: *mut c_void) |caller| { caller.free(require_non_null(pointer, "devPtr")?) }
 
     fn aclrtFreeWithDevSync(pointer: *mut c_void) |caller| {
-        let address = given(pointer, "devPtr")?;
+        let address = require_non_null(pointer, "devPtr")?;
         caller.synchronize_device(-1)?;
         caller.free(address)
     }
@@ -50,10 +50,10 @@ doors! {
         allocate_host(caller, pointer, size as usize)
     }
 
-    fn aclrtFreeHost(pointer: *mut c_void) |caller| { caller.free_host(given(pointer, "hostPtr")?) }
+    fn aclrtFreeHost(pointer: *mut c_void) |caller| { caller.free_host(require_non_null(pointer, "hostPtr")?) }
 
     fn aclrtFreeHostWithDevSync(pointer: *mut c_void) |caller| {
-        let address = given(pointer, "hostPtr")?;
+        let address = require_non_null(pointer, "hostPtr")?;
         caller.synchronize_device(-1)?;
         caller.free_host(address)
     }
@@ -90,7 +90,7 @@ doors! {
 
     /// The allocation that contains an address.
     fn aclrtMemGetAddressRange(pointer: *mut c_void, base: *mut *mut c_void, size: *mut usize) |caller| {
-        let address = given(pointer, "ptr")?;
+        let address = require_non_null(pointer, "ptr")?;
         let (start, len) = caller.extent(address)?;
         if !base.is_null() {
             out(base, "pbase")?.set(start as *mut c_void)?;
@@ -102,7 +102,7 @@ doors! {
     }
 
     fn aclrtPointerGetAttributes(pointer: *const c_void, attributes: *mut aclrtPtrAttributes) |caller| {
-        let address = given(pointer.cast_mut(), "ptr")?;
+        let address = require_non_null(pointer.cast_mut(), "ptr")?;
         let attributes = out(attributes, "attributes")?;
         let (kind, id, page) = match caller.place(address)? {
             MemoryKind::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device, DEVICE_PAGE),
@@ -136,13 +136,13 @@ doors! {
     }
 
     fn aclrtHostUnregister(pointer: *mut c_void) |caller| {
-        let address = given(pointer, "ptr")?;
+        let address = require_non_null(pointer, "ptr")?;
         require_registration(caller)?;
         caller.unregister_host(address)
     }
 
     fn aclrtHostGetDevicePointer(host: *mut c_void, device: *mut *mut c_void, flag: u32) |caller| {
-        let address = given(host, "pHost")?;
+        let address = require_non_null(host, "pHost")?;
         let device = out(device, "pDevice")?;
         if flag != 0 {
             return fail(Error::Argument(format!("flag is {flag}, and must be 0")));
@@ -163,7 +163,7 @@ doors! {
 
     /// Mappings need no preparation here: only the arguments are checked.
     fn aclrtMemP2PMap(pointer: *mut c_void, size: usize, device: i32, flags: u64) |caller| {
-        let address = given(pointer, "devPtr")?;
+        let address = require_non_null(pointer, "devPtr")?;
         if size == 0 || flags != 0 {
             return fail(Error::Argument(format!("size is {size} and flags are {flags}: size must not be 0, flags must")));
         }
@@ -174,7 +174,7 @@ doors! {
     }
 }
 
-fn given(pointer: *mut c_void, name: &'static str) -> Result<usize> {
+fn require_non_null(pointer: *mut c_void, name: &'static str) -> Result<usize> {
     if pointer.is_null() { fail(Error::Null(name)) } else { Ok(pointer as usize) }
 }
 
@@ -231,12 +231,12 @@ fn check_config(caller: Caller<'_>, config: *mut aclrtMallocConfig) -> Result<()
 }
 
 fn check_cache_range(pointer: *mut c_void, size: usize) -> Result<()> {
-    given(pointer, "devPtr")?;
+    require_non_null(pointer, "devPtr")?;
     if size == 0 { fail(Error::Argument("size is 0".to_owned())) } else { Ok(()) }
 }
 
 fn check_registration(pointer: *mut c_void, size: u64) -> Result<usize> {
-    let address = given(pointer, "ptr")?;
+    let address = require_non_null(pointer, "ptr")?;
     if size == 0 { fail(Error::Argument("size is 0".to_owned())) } else { Ok(address) }
 }
 

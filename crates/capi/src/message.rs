@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Messages that are kept until they are read; older ones are dropped.
-const KEPT: usize = 8;
+const MAX_MESSAGES: usize = 8;
 
 static PER_PROCESS: AtomicBool = AtomicBool::new(false);
 static PROCESS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -15,7 +15,7 @@ static PROCESS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 thread_local! {
     static THREAD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     /// The text handed out last: valid until the next call of this thread.
-    static HANDED_OUT: RefCell<Option<CString>> = const { RefCell::new(None) };
+    static LAST_RETURNED: RefCell<Option<CString>> = const { RefCell::new(None) };
     static LAST_CODE: Cell<i32> = const { Cell::new(0) };
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn keep_per_process(yes: bool) {
 
 pub(crate) fn add(text: String) {
     with_messages(|messages| {
-        if messages.len() == KEPT {
+        if messages.len() == MAX_MESSAGES {
             messages.remove(0);
         }
         messages.push(text);
@@ -41,7 +41,7 @@ pub(crate) fn take() -> *const c_char {
     }
     messages.reverse();
     let text = CString::new(messages.join("\n").replace('\0', "")).expect("zeros were removed");
-    HANDED_OUT.try_with(|slot| slot.borrow_mut().insert(text).as_ptr()).unwrap_or(ptr::null())
+    LAST_RETURNED.try_with(|slot| slot.borrow_mut().insert(text).as_ptr()).unwrap_or(ptr::null())
 }
 
 /// The messages of this thread or of the process. A thread that is ending, as in an exit handler, has

@@ -1,6 +1,6 @@
 //! Notifies and counting notifies.
 
-use crate::door::{array, doors, out, require, text};
+use crate::entry::{array, export, out, require, text};
 use ascendcl_sys::*;
 use softacl_engine::system::try_collect;
 use softacl_engine::{Caller, Compare, CounterOp, Error, NotifyKey, Result, fail, segv};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Bytes of a key (specification 7).
 const KEY: usize = 65;
 
-doors! {
+export! {
     fn aclrtCreateNotify(notify: *mut aclrtNotify, flag: u64) |caller| {
         let place = out(notify, "notify")?;
         check_flag(flag, ACL_NOTIFY_DEVICE_USE_ONLY)?;
@@ -18,18 +18,18 @@ doors! {
         hand_over(caller, place, caller.create_notify()?, false)
     }
 
-    fn aclrtDestroyNotify(notify: aclrtNotify) |caller| { caller.destroy_notify(given(notify)?, false) }
+    fn aclrtDestroyNotify(notify: aclrtNotify) |caller| { caller.destroy_notify(require_non_null(notify)?, false) }
 
     fn aclrtRecordNotify(notify: aclrtNotify, stream: aclrtStream) |caller| {
-        caller.record_notify(given(notify)?, stream as usize)
+        caller.record_notify(require_non_null(notify)?, stream as usize)
     }
 
     fn aclrtWaitAndResetNotify(notify: aclrtNotify, stream: aclrtStream, timeout: u32) |caller| {
-        caller.wait_notify(given(notify)?, stream as usize, seconds(timeout))
+        caller.wait_notify(require_non_null(notify)?, stream as usize, seconds(timeout))
     }
 
     fn aclrtGetNotifyId(notify: aclrtNotify, id: *mut u32) |caller| {
-        let (notify, id) = (given(notify)?, out(id, "notifyId")?);
+        let (notify, id) = (require_non_null(notify)?, out(id, "notifyId")?);
         id.set(caller.notify_number(notify, false)?)
     }
 
@@ -38,13 +38,13 @@ doors! {
         if count == 0 {
             return fail(Error::Argument("num is 0".to_owned()));
         }
-        let all = try_collect(notifies.iter().map(|notify| given(*notify)), "notifies");
+        let all = try_collect(notifies.iter().map(|notify| require_non_null(*notify)), "notifies");
         require(caller, "aclrtNotifyBatchReset")?;
         caller.reset_notifies(&all?)
     }
 
     fn aclrtNotifyGetExportKey(notify: aclrtNotify, key: *mut c_char, len: usize, flags: u64) |caller| {
-        let notify = given(notify)?;
+        let notify = require_non_null(notify)?;
         if key.is_null() {
             return fail(Error::Null("key"));
         }
@@ -62,7 +62,7 @@ doors! {
     }
 
     fn aclrtNotifySetImportPid(notify: aclrtNotify, pids: *mut i32, count: usize) |caller| {
-        let notify = given(notify)?;
+        let notify = require_non_null(notify)?;
         let pids = array(pids.cast_const(), count, "pid")?.ok_or(Error::Null("pid"))?;
         if count == 0 {
             return fail(Error::Parameter("num is 0".to_owned()));
@@ -87,13 +87,13 @@ doors! {
     }
 
     fn aclrtCntNotifyDestroy(notify: aclrtCntNotify) |caller| {
-        let notify = given(notify)?;
+        let notify = require_non_null(notify)?;
         require(caller, "aclrtCntNotifyDestroy")?;
         caller.destroy_notify(notify, true)
     }
 
     fn aclrtCntNotifyRecord(notify: aclrtCntNotify, stream: aclrtStream, info: *mut aclrtCntNotifyRecordInfo) |caller| {
-        let notify = given(notify)?;
+        let notify = require_non_null(notify)?;
         let info = array(info.cast_const(), 1, "info")?.ok_or(Error::Null("info"))?[0];
         let change = match info.mode {
             ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE => CounterOp::Set(info.value),
@@ -107,7 +107,7 @@ doors! {
     }
 
     fn aclrtCntNotifyWaitWithTimeout(notify: aclrtCntNotify, stream: aclrtStream, info: *mut aclrtCntNotifyWaitInfo) |caller| {
-        let notify = given(notify)?;
+        let notify = require_non_null(notify)?;
         let info = array(info.cast_const(), 1, "info")?.ok_or(Error::Null("info"))?[0];
         let compare = match info.mode {
             ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE => Compare::Less(info.value),
@@ -122,13 +122,13 @@ doors! {
     }
 
     fn aclrtCntNotifyReset(notify: aclrtCntNotify, stream: aclrtStream) |caller| {
-        let notify = given(notify)?;
+        let notify = require_non_null(notify)?;
         require(caller, "aclrtCntNotifyReset")?;
         caller.change_counting_notify(notify, stream as usize, CounterOp::Set(0))
     }
 
     fn aclrtCntNotifyGetId(notify: aclrtCntNotify, id: *mut u32) |caller| {
-        let (notify, id) = (given(notify)?, out(id, "notifyId")?);
+        let (notify, id) = (require_non_null(notify)?, out(id, "notifyId")?);
         require(caller, "aclrtCntNotifyGetId")?;
         id.set(caller.notify_number(notify, true)?)
     }
@@ -136,7 +136,7 @@ doors! {
 
 fn hand_over(
     caller: Caller<'_>,
-    place: crate::door::Out<*mut c_void>,
+    place: crate::entry::Out<*mut c_void>,
     key: NotifyKey,
     is_counting: bool,
 ) -> Result<()> {
@@ -146,7 +146,7 @@ fn hand_over(
     })
 }
 
-fn given(notify: aclrtNotify) -> Result<usize> {
+fn require_non_null(notify: aclrtNotify) -> Result<usize> {
     if notify.is_null() { fail(Error::Null("notify")) } else { Ok(notify as usize) }
 }
 

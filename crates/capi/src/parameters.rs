@@ -1,7 +1,7 @@
 //! How operators are to be executed: limits of time and cores, and what overflow does. There are no
 //! operators: what is set is kept and given back.
 
-use crate::door::{doors, out, require};
+use crate::entry::{export, out, require};
 use ascendcl_sys::*;
 use softacl_engine::{Caller, Error, Result, fail};
 use std::cell::Cell;
@@ -22,7 +22,7 @@ struct Device {
     core_limits: [Option<u32>; 2],
 }
 
-doors! {
+export! {
     fn aclrtSetOpWaitTimeout(_seconds: u32) |caller| { require(caller, "aclrtSetOpWaitTimeout") }
     fn aclrtSetOpExecuteTimeOut(_timeout: u32) |caller| { require(caller, "aclrtSetOpExecuteTimeOut") }
 
@@ -65,7 +65,7 @@ doors! {
     }
 
     fn aclrtSetDeviceResLimit(device: i32, kind: i32, value: u32) |caller| {
-        let (device, cores) = (known_device(caller, device)?, known_cores(kind)?);
+        let (device, cores) = (checked_device(caller, device)?, core_count(kind)?);
         require(caller, "aclrtSetDeviceResLimit")?;
         devices().entry(device).or_default().core_limits[cores] = Some(value);
         Ok(())
@@ -73,27 +73,27 @@ doors! {
 
     fn aclrtGetDeviceResLimit(device: i32, kind: i32, value: *mut u32) |caller| {
         let value = out(value, "value")?;
-        let (device, cores) = (known_device(caller, device)?, known_cores(kind)?);
+        let (device, cores) = (checked_device(caller, device)?, core_count(kind)?);
         require(caller, "aclrtGetDeviceResLimit")?;
         value.set(device_limit(caller, device, cores)?)
     }
 
     fn aclrtResetDeviceResLimit(device: i32) |caller| {
-        let device = known_device(caller, device)?;
+        let device = checked_device(caller, device)?;
         require(caller, "aclrtResetDeviceResLimit")?;
         devices().entry(device).or_default().core_limits = [None; 2];
         Ok(())
     }
 
     fn aclrtSetStreamResLimit(stream: aclrtStream, kind: i32, value: u32) |caller| {
-        let cores = known_cores(kind)?;
+        let cores = core_count(kind)?;
         require(caller, "aclrtSetStreamResLimit")?;
         caller.change_stream_settings(stream as usize, |settings| settings.core_limits[cores] = Some(value))
     }
 
     fn aclrtGetStreamResLimit(stream: aclrtStream, kind: i32, value: *mut u32) |caller| {
         let value = out(value, "value")?;
-        let cores = known_cores(kind)?;
+        let cores = core_count(kind)?;
         require(caller, "aclrtGetStreamResLimit")?;
         value.set(stream_limit(caller, stream as usize, cores)?)
     }
@@ -121,7 +121,7 @@ doors! {
 
     fn aclrtGetResInCurrentThread(kind: i32, value: *mut u32) |caller| {
         let value = out(value, "value")?;
-        let cores = known_cores(kind)?;
+        let cores = core_count(kind)?;
         require(caller, "aclrtGetResInCurrentThread")?;
         let limit = match USED.get() {
             0 => device_limit(caller, caller.device()?, cores)?,
@@ -150,12 +150,12 @@ fn device_limit(caller: Caller<'_>, device: u32, cores: usize) -> Result<u32> {
     all.ok_or_else(|| Box::new(unknown()))
 }
 
-fn known_device(caller: Caller<'_>, device: i32) -> Result<u32> {
+fn checked_device(caller: Caller<'_>, device: i32) -> Result<u32> {
     caller.machine().logical_device(device.into())?;
     Ok(device as u32)
 }
 
-fn known_cores(kind: i32) -> Result<usize> {
+fn core_count(kind: i32) -> Result<usize> {
     match kind {
         ACL_RT_DEV_RES_CUBE_CORE => Ok(0),
         ACL_RT_DEV_RES_VECTOR_CORE => Ok(1),

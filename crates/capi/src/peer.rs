@@ -1,9 +1,9 @@
 //! Access between devices.
 
-use crate::door::{doors, out, require};
+use crate::entry::{export, out, require};
 use softacl_engine::{Error, PeerStatus, fail};
 
-doors! {
+export! {
     fn aclrtDeviceCanAccessPeer(can_access: *mut i32, device: i32, peer: i32) |caller| {
         if device == peer {
             return fail(Error::Argument(format!("device and peer are the same device, {device}")));

@@ -1,11 +1,11 @@
 //! Memory pools with allocation and release in stream order.
 
-use crate::door::{array, doors, out, require};
+use crate::entry::{array, export, out, require};
 use ascendcl_sys::*;
 use softacl_engine::{Error, PoolAttribute, Result, fail};
 use std::ffi::c_void;
 
-doors! {
+export! {
     fn aclrtMemPoolCreate(pool: *mut aclrtMemPool, properties: *const aclrtMemPoolProps) |caller| {
         let place = out(pool, "memPool")?;
         let properties = array(properties, 1, "poolProps")?.ok_or(Error::Null("poolProps"))?[0];
@@ -28,16 +28,16 @@ doors! {
     }
 
     fn aclrtMemPoolDestroy(pool: aclrtMemPool) |caller| {
-        let pool = given(pool, "memPool")?;
+        let pool = require_non_null(pool, "memPool")?;
         require(caller, "aclrtMemPoolDestroy")?;
         caller.destroy_pool(pool)
     }
 
     fn aclrtMemPoolSetAttr(pool: aclrtMemPool, attribute: i32, value: *mut c_void) |caller| {
-        let pool = given(pool, "memPool")?;
-        given(value, "value")?;
+        let pool = require_non_null(pool, "memPool")?;
+        require_non_null(value, "value")?;
         require(caller, "aclrtMemPoolSetAttr")?;
-        let (attribute, is_wide) = known(attribute)?;
+        let (attribute, is_wide) = attribute_of(attribute)?;
         let null = || Error::Null("value");
         let value = if is_wide {
             array(value.cast_const().cast::<u64>(), 1, "value")?.ok_or_else(null)?[0]
@@ -48,18 +48,18 @@ doors! {
     }
 
     fn aclrtMemPoolGetAttr(pool: aclrtMemPool, attribute: i32, value: *mut c_void) |caller| {
-        let pool = given(pool, "memPool")?;
-        given(value, "value")?;
+        let pool = require_non_null(pool, "memPool")?;
+        require_non_null(value, "value")?;
         require(caller, "aclrtMemPoolGetAttr")?;
-        let (attribute, is_wide) = known(attribute)?;
+        let (attribute, is_wide) = attribute_of(attribute)?;
         let found = caller.pool_attribute(pool, attribute)?;
         if is_wide { out(value.cast::<u64>(), "value")?.set(found) } else { out(value.cast::<u32>(), "value")?.set(found as u32) }
     }
 
     fn aclrtMemPoolMallocAsync(pointer: *mut *mut c_void, size: usize, pool: aclrtMemPool, stream: aclrtStream) |caller| {
         let place = out(pointer, "ptr")?;
-        let pool = given(pool, "memPool")?;
-        let stream = given(stream, "stream")?;
+        let pool = require_non_null(pool, "memPool")?;
+        let stream = require_non_null(stream, "stream")?;
         require(caller, "aclrtMemPoolMallocAsync")?;
         if size == 0 {
             return place.set(std::ptr::null_mut());
@@ -72,21 +72,21 @@ doors! {
     }
 
     fn aclrtMemPoolFreeAsync(pointer: *mut c_void, stream: aclrtStream) |caller| {
-        let address = given(pointer, "ptr")?;
-        let stream = given(stream, "stream")?;
+        let address = require_non_null(pointer, "ptr")?;
+        let stream = require_non_null(stream, "stream")?;
         require(caller, "aclrtMemPoolFreeAsync")?;
         caller.free_to_pool(address, stream)
     }
 
     fn aclrtMemPoolTrimTo(pool: aclrtMemPool, keep: usize) |caller| {
-        let pool = given(pool, "memPool")?;
+        let pool = require_non_null(pool, "memPool")?;
         require(caller, "aclrtMemPoolTrimTo")?;
         caller.trim_pool(pool, keep)
     }
 }
 
 /// An attribute, and whether its value has 64 bits.
-fn known(attribute: i32) -> Result<(PoolAttribute, bool)> {
+fn attribute_of(attribute: i32) -> Result<(PoolAttribute, bool)> {
     Ok(match attribute {
         ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES => (PoolAttribute::FollowEvents, false),
         ACL_RT_MEM_POOL_REUSE_ALLOW_OPPORTUNISTIC => (PoolAttribute::Opportunistic, false),
@@ -100,6 +100,6 @@ fn known(attribute: i32) -> Result<(PoolAttribute, bool)> {
     })
 }
 
-fn given(pointer: *mut c_void, name: &'static str) -> Result<usize> {
+fn require_non_null(pointer: *mut c_void, name: &'static str) -> Result<usize> {
     if pointer.is_null() { fail(Error::Null(name)) } else { Ok(pointer as usize) }
 }

@@ -10,14 +10,14 @@ use std::sync::{Arc, OnceLock};
 static FORKED: AtomicBool = AtomicBool::new(false);
 static MACHINE: OnceLock<Result<Arc<Machine>>> = OnceLock::new();
 /// The same machine while it may be used: what every call but the first few looks at.
-static USABLE: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
+static FAST_MACHINE: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
 
 /// The machine, or why there is none. The reason is told once on standard error: a program that
 /// ignores codes would otherwise fail without a word.
 #[inline]
 pub(crate) fn machine() -> Result<&'static Machine> {
     // SAFETY: either NULL or the machine in `MACHINE`, which lives as long as the process.
-    match unsafe { USABLE.load(Ordering::Acquire).as_ref() } {
+    match unsafe { FAST_MACHINE.load(Ordering::Acquire).as_ref() } {
         Some(machine) => Ok(machine),
         None => machine_or_reason(),
     }
@@ -31,7 +31,7 @@ fn machine_or_reason() -> Result<&'static Machine> {
     }
     match MACHINE.get_or_init(make) {
         Ok(machine) => {
-            USABLE.store(Arc::as_ptr(machine).cast_mut(), Ordering::Release);
+            FAST_MACHINE.store(Arc::as_ptr(machine).cast_mut(), Ordering::Release);
             Ok(machine)
         }
         Err(error) => Err(error.clone()),
@@ -39,11 +39,11 @@ fn machine_or_reason() -> Result<&'static Machine> {
 }
 
 /// Whether an observer or fault rules may want to see calls. Until there is a machine nobody knows.
-static ATTENDED: AtomicBool = AtomicBool::new(true);
+static HOOKS_ACTIVE: AtomicBool = AtomicBool::new(true);
 
 #[inline]
-pub(crate) fn may_be_attended() -> bool {
-    ATTENDED.load(Ordering::Relaxed)
+pub(crate) fn hooks_may_be_active() -> bool {
+    HOOKS_ACTIVE.load(Ordering::Relaxed)
 }
 
 /// Whether this process is a child that was forked after first use.
@@ -60,7 +60,7 @@ fn after_fork() -> Error {
 
 extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
-    USABLE.store(ptr::null_mut(), Ordering::Relaxed);
+    FAST_MACHINE.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
 /// The observer that the environment asks for: the checker, or the tracer.
@@ -79,7 +79,7 @@ fn make() -> Result<Arc<Machine>> {
         .and_then(|(config, observer)| Machine::with_probe(config, observer));
     match &made {
         Ok(machine) => {
-            ATTENDED.store(machine.has_hooks(), Ordering::Relaxed);
+            HOOKS_ACTIVE.store(machine.has_hooks(), Ordering::Relaxed);
             segv::set_diagnosed_machine(machine);
             // SAFETY: the handler is a function of this library, which is never unloaded.
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };

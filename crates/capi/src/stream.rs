@@ -1,6 +1,6 @@
 //! Streams.
 
-use crate::door::{doors, out, require, timeout};
+use crate::entry::{export, out, require, timeout};
 use ascendcl_sys::*;
 use softacl_engine::{Caller, Error, Result, StreamOptions, fail};
 use std::ffi::c_void;
@@ -10,7 +10,7 @@ const FLAGS: u32 = 0x3f;
 /// 0 is the highest priority.
 const LOWEST_PRIORITY: u32 = 7;
 
-doors! {
+export! {
     fn aclrtCreateStream(stream: *mut aclrtStream) |caller| {
         create(caller, stream, StreamOptions::default())
     }
@@ -67,7 +67,7 @@ doors! {
     }
 
     fn aclrtSetStreamAttribute(stream: aclrtStream, attribute: i32, value: *mut aclrtStreamAttrValue) |caller| {
-        let value = crate::door::array(value.cast_const(), 1, "value")?.ok_or(Error::Null("value"))?[0].words;
+        let value = crate::entry::array(value.cast_const(), 1, "value")?.ok_or(Error::Null("value"))?[0].words;
         let raw = stream as usize;
         match attribute {
             ACL_STREAM_ATTR_FAILURE_MODE => set_failure_mode(caller, stream, u64::from(value[0]) | u64::from(value[1]) << 32),

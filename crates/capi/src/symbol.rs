@@ -16,7 +16,7 @@ fn refuse(function: &str, count: usize, arguments_are_fine: bool) -> aclError {
     } else {
         (ACL_ERROR_INVALID_PARAM, "a pointer is NULL, a size is too large or the copy kind does not fit")
     };
-    crate::door::refuse_with(function, code, why)
+    crate::entry::refuse_with(function, code, why)
 }
 
 const TO: [i32; 2] = [ACL_MEMCPY_HOST_TO_DEVICE, ACL_MEMCPY_DEFAULT];

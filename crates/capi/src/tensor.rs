@@ -2,7 +2,7 @@
 //!
 //! A description is a key, so a stale or foreign pointer is simply not found.
 
-use crate::door::{array, doors, out, text};
+use crate::entry::{array, export, out, text};
 use ascendcl_sys::*;
 use softacl_engine::handle::{HandleKind, Key, Slots};
 use softacl_engine::system::try_collect;
@@ -170,7 +170,7 @@ pub extern "C" fn aclGetTensorDescDim(tensor: *const c_void, index: usize) -> i6
     with(tensor, |tensor| tensor.dimensions.get(index).copied()).flatten().unwrap_or(-1)
 }
 
-doors! {
+export! {
     fn aclGetTensorDescDimV2(tensor: *const c_void, index: usize, size: *mut i64) |_caller| {
         let size = out(size, "dimSize")?;
         let found = description(tensor)?;

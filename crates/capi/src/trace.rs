@@ -21,7 +21,7 @@ pub(crate) fn install() -> Result<Option<Arc<Tracer>>, String> {
     match path.and_then(|path| File::create(&path).map(|_| path)) {
         Ok(path) => Ok(Some(Arc::clone(&TRACE.get_or_init(|| (Arc::new(Tracer::new(limit)), path)).0))),
         Err(error) => {
-            tell(format_args!("SOFTACL_TRACE: {name} cannot be written, so there will be no trace: {error}"));
+            warn(format_args!("SOFTACL_TRACE: {name} cannot be written, so there will be no trace: {error}"));
             Ok(None)
         }
     }
@@ -34,7 +34,7 @@ fn write(tracer: &Tracer, path: &Path) -> io::Result<()> {
 }
 
 /// Nobody may be left to read it.
-fn tell(what: std::fmt::Arguments<'_>) {
+fn warn(what: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "softacl: {what}");
 }
 
@@ -47,8 +47,8 @@ extern "C" fn at_exit() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     match std::panic::catch_unwind(|| write(tracer, path)) {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tell(format_args!("the trace {} could not be written: {error}", path.display())),
-        Err(_) => tell(format_args!("the trace could not be written; this is a defect of softacl")),
+        Ok(Err(error)) => warn(format_args!("the trace {} could not be written: {error}", path.display())),
+        Err(_) => warn(format_args!("the trace could not be written; this is a defect of softacl")),
     }
 }
 

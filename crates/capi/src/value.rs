@@ -1,13 +1,13 @@
 //! Values that streams write and wait for, and operations on caches.
 
-use crate::door::{doors, require};
+use crate::entry::{export, require};
 use ascendcl_sys::*;
 use softacl_engine::{Error, Result, ValueCondition, fail};
 use std::ffi::c_void;
 
-doors! {
+export! {
     fn aclrtValueWrite(address: *mut c_void, value: u64, flag: u32, stream: aclrtStream) |caller| {
-        let address = given(address, "devAddr")?;
+        let address = require_non_null(address, "devAddr")?;
         if flag != 0 {
             return fail(Error::Parameter(format!("flag {flag} is not 0")));
         }
@@ -16,7 +16,7 @@ doors! {
     }
 
     fn aclrtValueWait(address: *mut c_void, value: u64, flag: u32, stream: aclrtStream) |caller| {
-        let address = given(address, "devAddr")?;
+        let address = require_non_null(address, "devAddr")?;
         let condition = match i32::try_from(flag) {
             Ok(ACL_STREAM_WAIT_VALUE_GEQ) => ValueCondition::AtLeast,
             Ok(ACL_STREAM_WAIT_VALUE_EQ) => ValueCondition::Equal,
@@ -30,7 +30,7 @@ doors! {
 
     /// There are no caches: a task that does nothing. The range and the type are not looked at.
     fn aclrtCmoAsync(source: *mut c_void, size: usize, _kind: i32, stream: aclrtStream) |caller| {
-        given(source, "src")?;
+        require_non_null(source, "src")?;
         if size == 0 {
             return fail(Error::Argument("size is 0".to_owned()));
         }
@@ -39,6 +39,6 @@ doors! {
     }
 }
 
-fn given(pointer: *mut c_void, name: &'static str) -> Result<usize> {
+fn require_non_null(pointer: *mut c_void, name: &'static str) -> Result<usize> {
     if pointer.is_null() { fail(Error::Null(name)) } else { Ok(pointer as usize) }
 }

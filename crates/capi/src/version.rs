@@ -1,7 +1,7 @@
 //! Version queries. An installation that ASCEND_HOME_PATH names may answer for itself; otherwise the
 //! answer is the CANN version that the process reproduces.
 
-use crate::door::{doors, enter, out, refuse_with, text};
+use crate::entry::{enter, export, out, refuse_with, text};
 use ascendcl_sys::*;
 use softacl_engine::{Caller, Error, Result, fail};
 use std::ffi::c_char;
@@ -11,7 +11,7 @@ use std::{env, fs};
 /// Packages that softacl stands for, in the order of the enumeration.
 const NAMES: [&str; 8] = ["cann", "runtime", "compiler", "hccl", "toolkit", "opp", "opp_kernel", "driver"];
 
-doors! {
+export! {
     fn aclrtGetVersion(major: *mut i32, minor: *mut i32, patch: *mut i32) |_caller| {
         let (major, minor, patch) = (out(major, "majorVersion")?, out(minor, "minorVersion")?, out(patch, "patchVersion")?);
         major.set(ACL_MAJOR_VERSION)?;

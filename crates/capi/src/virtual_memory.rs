@@ -1,6 +1,6 @@
 //! Virtual memory: reserved addresses, physical memory, mappings, shareable handles.
 
-use crate::door::{Out, array, doors, out, require};
+use crate::entry::{Out, array, export, out, require};
 use ascendcl_sys::*;
 use softacl_engine::system::try_collect;
 use softacl_engine::{Caller, Error, MemoryLocation, PhysicalRequest, Result, Rights, fail};
@@ -14,7 +14,7 @@ const GIANT_PAGE: usize = 1 << 30;
 /// `ACL_RT_VMM_EXPORT_FLAG_DISABLE_PID_VALIDATION`.
 const ANY_PROCESS: u64 = 1;
 
-doors! {
+export! {
     fn aclrtReserveMemAddress(
         pointer: *mut *mut c_void, size: usize, alignment: usize, wish: *mut c_void, flags: u64,
     ) |caller| {
@@ -38,7 +38,7 @@ doors! {
     }
 
     fn aclrtReleaseMemAddress(pointer: *mut c_void) |caller| {
-        let address = given(pointer, "virPtr")?;
+        let address = require_non_null(pointer, "virPtr")?;
         require(caller, "aclrtReleaseMemAddress")?;
         caller.release_addresses(address)
     }
@@ -58,7 +58,7 @@ doors! {
     }
 
     fn aclrtFreePhysical(handle: aclrtDrvMemHandle) |caller| {
-        let handle = given(handle, "handle")?;
+        let handle = require_non_null(handle, "handle")?;
         require(caller, "aclrtFreePhysical")?;
         caller.free_physical(handle)
     }
@@ -78,7 +78,7 @@ doors! {
     }
 
     fn aclrtUnmapMem(pointer: *mut c_void) |caller| {
-        let address = given(pointer, "virPtr")?;
+        let address = require_non_null(pointer, "virPtr")?;
         require(caller, "aclrtUnmapMem")?;
         caller.unmap(address)
     }
@@ -120,7 +120,7 @@ doors! {
     }
 
     fn aclrtMemRetainAllocationHandle(pointer: *mut c_void, handle: *mut aclrtDrvMemHandle) |caller| {
-        let (address, handle) = (given(pointer, "virPtr")?, out(handle, "handle")?);
+        let (address, handle) = (require_non_null(pointer, "virPtr")?, out(handle, "handle")?);
         require(caller, "aclrtMemRetainAllocationHandle")?;
         let held = caller.retain_physical(address)?;
         give(caller, handle, held)
@@ -129,7 +129,7 @@ doors! {
     fn aclrtMemGetAllocationPropertiesFromHandle(
         handle: aclrtDrvMemHandle, properties: *mut aclrtPhysicalMemProp,
     ) |caller| {
-        let (handle, properties) = (given(handle, "handle")?, out(properties, "prop")?);
+        let (handle, properties) = (require_non_null(handle, "handle")?, out(properties, "prop")?);
         require(caller, "aclrtMemGetAllocationPropertiesFromHandle")?;
         let (home, attribute) = caller.physical_traits(handle)?;
         let (r#type, id) = match home {
@@ -150,7 +150,7 @@ doors! {
     fn aclrtMemExportToShareableHandle(
         handle: aclrtDrvMemHandle, kind: i32, flags: u64, shareable: *mut u64,
     ) |caller| {
-        let (handle, shareable) = (given(handle, "handle")?, out(shareable, "shareableHandle")?);
+        let (handle, shareable) = (require_non_null(handle, "handle")?, out(shareable, "shareableHandle")?);
         if kind != ACL_MEM_HANDLE_TYPE_NONE {
             return fail(Error::Argument(format!("handleType {kind} is not ACL_MEM_HANDLE_TYPE_NONE")));
         }
@@ -162,14 +162,14 @@ doors! {
     fn aclrtMemExportToShareableHandleV2(
         handle: aclrtDrvMemHandle, flags: u64, kind: i32, shareable: *mut c_void,
     ) |caller| {
-        let (handle, _) = (given(handle, "handle")?, given(shareable, "shareableHandle")?);
+        let (handle, _) = (require_non_null(handle, "handle")?, require_non_null(shareable, "shareableHandle")?);
         require(caller, "aclrtMemExportToShareableHandleV2")?;
         check_export_flags(flags)?;
         match check_form(caller, kind)? {
-            Form::Number => {
+            HandleFormat::Number => {
                 out(shareable.cast::<u64>(), "shareableHandle")?.set(caller.share_physical(handle, flags != ANY_PROCESS)?)
             }
-            Form::Fabric => {
+            HandleFormat::Fabric => {
                 let mut data = [0; 128];
                 let text = caller.share_physical_by_text(handle, flags != ANY_PROCESS)?;
                 data[..text.len()].copy_from_slice(text.as_bytes());
@@ -188,15 +188,15 @@ doors! {
     fn aclrtMemImportFromShareableHandleV2(
         shareable: *mut c_void, kind: i32, flags: u64, handle: *mut aclrtDrvMemHandle,
     ) |caller| {
-        given(shareable, "shareableHandle")?;
+        require_non_null(shareable, "shareableHandle")?;
         let handle = out(handle, "handle")?;
         require(caller, "aclrtMemImportFromShareableHandleV2")?;
         if flags != 0 {
             return fail(Error::Parameter(format!("flags are {flags}, and must be 0")));
         }
         let held = match check_form(caller, kind)? {
-            Form::Number => caller.import_physical_here(number(shareable)?)?,
-            Form::Fabric => caller.import_physical_by_text(&fabric(shareable)?)?,
+            HandleFormat::Number => caller.import_physical_here(number(shareable)?)?,
+            HandleFormat::Fabric => caller.import_physical_by_text(&fabric(shareable)?)?,
         };
         give(caller, handle, held)
     }
@@ -210,17 +210,17 @@ doors! {
     fn aclrtMemSetPidToShareableHandleV2(
         shareable: *mut c_void, kind: i32, processes: *mut i32, count: usize,
     ) |caller| {
-        given(shareable, "shareableHandle")?;
+        require_non_null(shareable, "shareableHandle")?;
         let processes = check_processes(processes, count)?;
         require(caller, "aclrtMemSetPidToShareableHandleV2")?;
         match check_form(caller, kind)? {
-            Form::Number => caller.allow_physical_processes(number(shareable)?, &processes),
-            Form::Fabric => caller.admit_to_physical_by_text(&fabric(shareable)?, &processes),
+            HandleFormat::Number => caller.allow_physical_processes(number(shareable)?, &processes),
+            HandleFormat::Fabric => caller.admit_to_physical_by_text(&fabric(shareable)?, &processes),
         }
     }
 }
 
-fn given(pointer: *mut c_void, name: &'static str) -> Result<usize> {
+fn require_non_null(pointer: *mut c_void, name: &'static str) -> Result<usize> {
     if pointer.is_null() { fail(Error::Null(name)) } else { Ok(pointer as usize) }
 }
 
@@ -296,7 +296,7 @@ fn granularity(attribute: i32) -> usize {
 }
 
 fn check_mapping(pointer: *mut c_void, size: usize, handle: aclrtDrvMemHandle, flags: u64) -> Result<(usize, usize)> {
-    let (address, handle) = (given(pointer, "virPtr")?, given(handle, "handle")?);
+    let (address, handle) = (require_non_null(pointer, "virPtr")?, require_non_null(handle, "handle")?);
     if size == 0 || flags != 0 {
         return fail(Error::Argument(format!("size is {size} and flags are {flags}: size must not be 0, flags must")));
     }
@@ -326,19 +326,19 @@ fn check_export_flags(flags: u64) -> Result<()> {
 }
 
 /// How a shareable handle is written.
-enum Form {
+enum HandleFormat {
     Number,
     Fabric,
 }
 
 /// Fabric handles are for pods of many servers, which only the A3 forms; here they stay on one machine.
-fn check_form(caller: Caller<'_>, kind: i32) -> Result<Form> {
+fn check_form(caller: Caller<'_>, kind: i32) -> Result<HandleFormat> {
     match kind {
-        ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT => Ok(Form::Number),
+        ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT => Ok(HandleFormat::Number),
         ACL_MEM_SHARE_HANDLE_TYPE_FABRIC => {
             // Reserving for a pod exists on the same products.
             require(caller, "aclrtReserveMemAddressNoUCMemory")?;
-            Ok(Form::Fabric)
+            Ok(HandleFormat::Fabric)
         }
         other => fail(Error::Parameter(format!("shareType {other} is neither DEFAULT (1) nor FABRIC (2)"))),
     }

@@ -1,12 +1,12 @@
 //! The observer itself: facts of the engine on one side, the report on the other.
 
-use crate::finding::{Part, Report, Severity};
-use crate::fingerprint::Print;
+use crate::backtrace::SymbolCache;
+use crate::finding::{Participant, Report, Severity};
 use crate::guard::{FUNCTION, Guard};
 use crate::operation::Launch;
-use crate::place::Names;
 use crate::python;
-use crate::state::{Facts, Findings, Flight, Found, State, call, micros, set_call, thread};
+use crate::snapshot::SourceSnapshot;
+use crate::state::{Findings, InFlight, NewOperation, PendingFinding, State, call, micros, set_call, thread};
 use softacl_engine::observer::{
     Advisory, FaultAction, Mode, Object, Observer, StreamPosition, Submitted, Touch, Window,
 };
@@ -26,7 +26,7 @@ pub struct Checker {
 
 /// What a report says about the run.
 #[derive(Debug, Clone, Default)]
-pub struct Run {
+pub struct RunInfo {
     pub soc: String,
     pub schedule: String,
     pub seed: Option<u64>,
@@ -35,7 +35,7 @@ pub struct Run {
     /// What became of fault rules, a line for each.
     pub faults: Vec<String>,
     /// The process ends in the middle of its work: that nobody has freed or asked means nothing.
-    pub is_cut_short: bool,
+    pub is_abnormal_exit: bool,
 }
 
 impl Default for Checker {
@@ -53,11 +53,11 @@ impl Default for Checker {
 
 impl Checker {
     /// Everything that was found, at the end of the program.
-    pub fn report(&self, run: Run) -> Report {
-        let mut names = Names::default();
+    pub fn report(&self, run: RunInfo) -> Report {
+        let mut names = SymbolCache::default();
         let mut recent = Vec::new();
-        if let Some(mut state) = self.last_state().map(|state| self.settled(state)) {
-            if !run.is_cut_short {
+        if let Some(mut state) = self.last_state().map(|state| self.with_accesses_processed(state)) {
+            if !run.is_abnormal_exit {
                 state.check_unobserved(&run.unobserved);
                 state.check_leaks();
             }
@@ -85,13 +85,13 @@ impl Checker {
     }
 
     /// Called once, when something is proven for the first time.
-    pub fn when_proven(&self, call: fn()) {
+    pub fn on_first_proven(&self, call: fn()) {
         self.state().when_proven = Some(call);
     }
 
     /// Whether the process is ended by a signal handler that has interrupted the checker: the thread that holds its
     /// books never goes on. Allocates nothing, because the allocator may have been interrupted too.
-    pub fn is_stuck(&self) -> bool {
+    pub fn is_lock_abandoned(&self) -> bool {
         self.last_state().is_none()
     }
 
@@ -123,22 +123,22 @@ impl Checker {
     /// A batch failed; what its fail index says.
     pub fn batch_failed(&self, is_untouched: bool) {
         let mut state = self.state();
-        let operation = state.operation(Facts { name: "call", at: None, touches: &[] }, self.start);
+        let operation = state.operation(NewOperation { name: "call", at: None, touches: &[] }, self.start);
         state.check_fail_index(is_untouched, &operation);
     }
 
     /// The calling thread is about to give memory to the system, with this function.
-    pub fn given(&self, start: usize, len: usize, is_write: bool, function: &'static str) {
+    pub fn syscall_access(&self, start: usize, len: usize, is_write: bool, function: &'static str) {
         if let Some(guard) = self.guard.get().filter(|guard| guard.contains(start)) {
-            guard.given(start, len, is_write, thread(), function);
+            guard.syscall_access(start, len, is_write, thread(), function);
         }
     }
 
     /// The calling thread is about to use an object on which threads wait.
-    pub fn waited_on(&self, start: usize, len: usize) {
+    pub fn wait_object_used(&self, start: usize, len: usize) {
         if let Some(guard) = self.guard.get().filter(|guard| guard.contains(start) && !guard.is_kept_open(start, len)) {
             let _state = self.state();
-            guard.keep_open(start, len);
+            guard.exempt(start, len);
         }
     }
 
@@ -148,12 +148,12 @@ impl Checker {
 
     /// The books, after what the host did since the last call is entered.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.settled(self.state.lock().unwrap_or_else(PoisonError::into_inner))
+        self.with_accesses_processed(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn settled<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn with_accesses_processed<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if let Some(guard) = self.guard.get() {
-            state.settle(guard, self.start);
+            state.process_accesses(guard, self.start);
         }
         state
     }
@@ -164,11 +164,11 @@ impl Checker {
         name: &'static str,
         touches: &[Touch],
     ) -> std::sync::Arc<crate::operation::Operation> {
-        state.operation(Facts { name, at: None, touches }, self.start)
+        state.operation(NewOperation { name, at: None, touches }, self.start)
     }
 
     /// The host knows of more: flights that it knows to be over are over.
-    fn land(&self, state: &mut State) {
+    fn retire_completed(&self, state: &mut State) {
         let guard = self.guard();
         for flight in state.land(guard, micros(self.start)) {
             if !flight.operation.touches.is_empty() {
@@ -194,7 +194,7 @@ impl Observer for Checker {
         python::enter();
         let deprecated = is_deprecated(function);
         let mut state = self.state();
-        state.check_answer(function, thread());
+        state.check_error_handled(function, thread());
         if matches!(function, "aclrtSetDevice" | "aclrtSetCurrentContext" | "aclrtCreateContext") {
             state.resets.remove(&thread());
         }
@@ -229,7 +229,7 @@ impl Observer for Checker {
         let state = &mut *guarded;
         let guard = self.guard();
         let operation =
-            state.operation(Facts { name: task.name, at: Some(task.at), touches: task.touches }, self.start);
+            state.operation(NewOperation { name: task.name, at: Some(task.at), touches: task.touches }, self.start);
         state.clocks.submit(task.at, task.after);
         if task.is_external_wait {
             // Better no finding than a wrong one: the sign may come from whatever was submitted before.
@@ -237,7 +237,7 @@ impl Observer for Checker {
                 state.clocks.order(task.at, StreamPosition { stream: *stream, sequence: course.newest });
             }
             if task.after.is_none() {
-                state.signs.push(task.at);
+                state.external_waits.push(task.at);
             }
         }
         if task.is_host_function {
@@ -245,7 +245,7 @@ impl Observer for Checker {
         }
         if let Some(event) = task.event {
             let uses = state.event_uses.entry(event).or_default();
-            uses.retain(|at| !state.clocks.host().covers(*at));
+            uses.retain(|at| !state.clocks.host().includes(*at));
             uses.push(task.at);
         }
         if task.is_batch {
@@ -262,7 +262,7 @@ impl Observer for Checker {
         }
         state.check_alignment(&operation);
         state.check_written(guard, &operation);
-        state.note_written(guard, task.touches);
+        state.record_written(guard, task.touches);
         let mut prints = Vec::new();
         for touch in task.touches {
             state.ledger.enter(touch, task.at, &operation, state.clocks.host());
@@ -271,12 +271,12 @@ impl Observer for Checker {
             } else if touch.mode == Mode::Read
                 && state.allocation(touch.address).is_none_or(|(_, allocation)| !allocation.place.is_device())
             {
-                prints.extend(Print::take(touch.address, touch.len));
+                prints.extend(SourceSnapshot::take(touch.address, touch.len));
             }
         }
         state.printed += prints.len();
         let since = operation.number;
-        let flight = Flight { at: task.at, operation, is_compared: false, is_told: false, since, prints };
+        let flight = InFlight { at: task.at, operation, is_compared: false, is_reported: false, since, prints };
         let course = state.courses.entry(task.at.stream).or_default();
         course.newest = task.at.sequence;
         course.flights.push_back(flight);
@@ -307,7 +307,7 @@ impl Observer for Checker {
         let operation = state.courses.entry(at.stream).or_default().finish(at);
         // A callback that nothing waits for is queued no longer, and may not have run.
         state.function_over(at);
-        state.see_sign_at_last(at);
+        state.resolve_on_pass(at);
         if let Some(operation) = operation {
             operation.finish(micros(self.start));
             state.refresh(self.guard(), &operation.touches);
@@ -320,7 +320,7 @@ impl Observer for Checker {
         if at.sequence > 1 {
             let mut state = self.state();
             state.clocks.wait(StreamPosition { stream: at.stream, sequence: at.sequence - 1 });
-            self.land(&mut state);
+            self.retire_completed(&mut state);
         }
     }
 
@@ -329,36 +329,36 @@ impl Observer for Checker {
         let mut state = self.state();
         state.function_over(at);
         // It may have written any source of what comes after it, or let others write it.
-        state.renew_behind(at);
+        state.resnapshot_after(at);
     }
 
     fn dropped(&self, at: StreamPosition) {
         let mut state = self.state();
-        state.signs.retain(|sign| sign.stream != at.stream || sign.sequence > at.sequence);
+        state.external_waits.retain(|sign| sign.stream != at.stream || sign.sequence > at.sequence);
         if let Some(functions) = state.functions.get_mut(&at.stream) {
             functions.retain(|sequence| *sequence > at.sequence);
         }
         let done = state.courses.get(&at.stream).map_or(0, |course| course.done);
-        state.clocks.throw_away(at, done);
-        self.land(&mut state);
+        state.clocks.discard_tasks(at, done);
+        self.retire_completed(&mut state);
         // What had started still ends.
         if let Some(course) = state.courses.get_mut(&at.stream) {
-            course.landed.retain(|(_, operation)| operation.has_started());
+            course.retired.retain(|(_, operation)| operation.has_started());
         }
     }
 
     fn ordered(&self, from: StreamPosition, after: StreamPosition) {
         let mut state = self.state();
-        match state.signs.contains(&from) {
-            true => state.see_sign(from, &[after]),
-            false => state.clocks.learn(from, &[after]),
+        match state.external_waits.contains(&from) {
+            true => state.resolve_external_wait(from, &[after]),
+            false => state.clocks.add_edges_late(from, &[after]),
         }
     }
 
     fn waited(&self, at: StreamPosition) {
         let mut state = self.state();
         if state.clocks.wait(at) {
-            self.land(&mut state);
+            self.retire_completed(&mut state);
         }
     }
 
@@ -372,7 +372,7 @@ impl Observer for Checker {
         let pending = state.pending(&operation);
         state.check_order(&operation, &host, &pending);
         state.check_written(self.guard(), &operation);
-        state.note_written(self.guard(), touches);
+        state.record_written(self.guard(), touches);
         operation.start(micros(self.start));
     }
 
@@ -384,7 +384,7 @@ impl Observer for Checker {
     fn allocated(&self, place: MemoryKind, start: usize, size: usize) {
         let mut state = self.state();
         let made = self.host_operation(&mut state, "allocation", &[]);
-        self.guard().set_apart(start, size);
+        self.guard().isolate(start, size);
         state.ledger.forget(start, size);
         state.written.remove(start, size);
         state.taken.retain(|taken, gone| taken + gone.size <= start || start + size <= *taken);
@@ -489,17 +489,17 @@ fn is_deprecated(function: &'static str) -> bool {
     is_deprecated
 }
 
-fn shown(found: &Found, names: &mut Names) -> crate::finding::Finding {
-    let parts: Vec<Part> = found
+fn shown(found: &PendingFinding, names: &mut SymbolCache) -> crate::finding::Finding {
+    let parts: Vec<Participant> = found
         .evidence
         .iter()
-        .map(|evidence| Part {
+        .map(|evidence| Participant {
             role: evidence.role.to_owned(),
             operation: evidence.operation.shown(evidence.ranges.clone(), names),
         })
         .collect();
     let fingerprint =
-        std::iter::once(found.id.to_owned()).chain(parts.iter().map(Part::site)).collect::<Vec<_>>().join(" ");
+        std::iter::once(found.id.to_owned()).chain(parts.iter().map(Participant::site)).collect::<Vec<_>>().join(" ");
     crate::finding::Finding {
         id: found.id.to_owned(),
         severity: found.severity,

@@ -11,23 +11,23 @@ use std::sync::Arc;
 
 /// For each stream, the newest task that comes before, in the order of the streams.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Clock(Arc<[StreamPosition]>);
+pub(crate) struct VectorClock(Arc<[StreamPosition]>);
 
-impl Clock {
+impl VectorClock {
     fn find(&self, stream: u32) -> Result<usize, usize> {
         self.0.binary_search_by_key(&stream, |known| known.stream)
     }
 
-    pub(crate) fn covers(&self, at: StreamPosition) -> bool {
+    pub(crate) fn includes(&self, at: StreamPosition) -> bool {
         self.find(at.stream).is_ok_and(|index| self.0[index].sequence >= at.sequence)
     }
 
     /// Learns what `other` knows. `false`: there was nothing to learn.
-    pub(crate) fn join(&mut self, other: &Clock) -> bool {
-        if Arc::ptr_eq(&self.0, &other.0) || other.0.iter().all(|known| self.covers(*known)) {
+    pub(crate) fn join(&mut self, other: &VectorClock) -> bool {
+        if Arc::ptr_eq(&self.0, &other.0) || other.0.iter().all(|known| self.includes(*known)) {
             return false;
         }
-        if self.0.iter().all(|known| other.covers(*known)) {
+        if self.0.iter().all(|known| other.includes(*known)) {
             self.0 = Arc::clone(&other.0);
         } else {
             self.0 = merged(&self.0, &other.0);
@@ -55,21 +55,21 @@ fn merged(one: &[StreamPosition], other: &[StreamPosition]) -> Arc<[StreamPositi
 
 /// What comes before the tasks of one stream.
 #[derive(Debug, Default)]
-struct Track {
+struct StreamClocks {
     /// The clock from a task on; changes only where the stream learns something.
-    history: Vec<(u64, Clock)>,
+    history: Vec<(u64, VectorClock)>,
     /// The version of the host's clock that the stream has learnt last.
     seen_host: u64,
 }
 
-impl Track {
+impl StreamClocks {
     /// Forgets clocks that are older than the one at a task.
     fn forget(&mut self, sequence: u64) {
         let newest = self.history.partition_point(|(from, _)| *from <= sequence).saturating_sub(1);
         self.history.drain(..newest);
     }
 
-    fn at(&self, sequence: u64) -> Clock {
+    fn at(&self, sequence: u64) -> VectorClock {
         let after = self.history.partition_point(|(from, _)| *from <= sequence);
         after.checked_sub(1).map(|index| self.history[index].1.clone()).unwrap_or_default()
     }
@@ -78,14 +78,14 @@ impl Track {
 /// The clocks of the host and of all streams.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks {
-    host: Clock,
+    host: VectorClock,
     /// Counts changes of the host's clock.
     version: u64,
-    streams: BTreeMap<u32, Track>,
+    streams: BTreeMap<u32, StreamClocks>,
 }
 
 impl Clocks {
-    pub(crate) fn host(&self) -> &Clock {
+    pub(crate) fn host(&self) -> &VectorClock {
         &self.host
     }
 
@@ -124,8 +124,8 @@ impl Clocks {
 
     /// It turns out that a task comes after other moments as well: so does everything that comes after it,
     /// in whatever stream.
-    pub(crate) fn learn(&mut self, from: StreamPosition, after: &[StreamPosition]) {
-        let mut earlier = Clock::default();
+    pub(crate) fn add_edges_late(&mut self, from: StreamPosition, after: &[StreamPosition]) {
+        let mut earlier = VectorClock::default();
         for after in after {
             earlier.join(&self.of(*after));
         }
@@ -140,18 +140,18 @@ impl Clocks {
         }
         let others = self.streams.iter_mut().filter(|(stream, _)| **stream != from.stream);
         for (_, clock) in others.flat_map(|(_, track)| &mut track.history) {
-            if clock.covers(from) {
+            if clock.includes(from) {
                 clock.join(&earlier);
             }
         }
-        if self.host.covers(from) && self.host.join(&earlier) {
+        if self.host.includes(from) && self.host.join(&earlier) {
             self.version += 1;
         }
     }
 
     /// The host knows that a stream has come this far. `false`: it knew.
     pub(crate) fn wait(&mut self, at: StreamPosition) -> bool {
-        if self.host.covers(at) {
+        if self.host.includes(at) {
             return false;
         }
         self.version += 1;
@@ -167,7 +167,7 @@ impl Clocks {
 
     /// The tasks of a stream behind `done` up to `at` were thrown away: the host knows that they are over, and nothing
     /// about what they would have waited for.
-    pub(crate) fn throw_away(&mut self, at: StreamPosition, done: u64) {
+    pub(crate) fn discard_tasks(&mut self, at: StreamPosition, done: u64) {
         self.version += 1;
         if let Some(track) = self.streams.get_mut(&at.stream) {
             track.history.retain(|(from, _)| *from <= done);
@@ -176,7 +176,7 @@ impl Clocks {
     }
 
     /// Everything up to and including a task, and what comes before it.
-    pub(crate) fn of(&self, at: StreamPosition) -> Clock {
+    pub(crate) fn of(&self, at: StreamPosition) -> VectorClock {
         let mut clock = self.streams.get(&at.stream).map(|track| track.at(at.sequence)).unwrap_or_default();
         clock.advance(at);
         clock
@@ -193,7 +193,7 @@ mod tests {
 
     impl Clocks {
         /// Submits a task and says what comes before it.
-        fn before(&mut self, at: StreamPosition, after: Option<StreamPosition>) -> Clock {
+        fn before(&mut self, at: StreamPosition, after: Option<StreamPosition>) -> VectorClock {
             self.submit(at, after);
             self.of(at)
         }
@@ -203,10 +203,10 @@ mod tests {
     fn streams_are_independent_until_an_event_joins_them() {
         let mut clocks = Clocks::default();
         clocks.submit(m(1, 1), None);
-        assert!(!clocks.before(m(2, 1), None).covers(m(1, 1)));
-        assert!(clocks.before(m(2, 2), Some(m(1, 1))).covers(m(1, 1)));
-        assert!(clocks.before(m(2, 3), None).covers(m(1, 1)), "later tasks inherit it");
-        assert!(!clocks.of(m(2, 1)).covers(m(1, 1)), "earlier ones do not");
+        assert!(!clocks.before(m(2, 1), None).includes(m(1, 1)));
+        assert!(clocks.before(m(2, 2), Some(m(1, 1))).includes(m(1, 1)));
+        assert!(clocks.before(m(2, 3), None).includes(m(1, 1)), "later tasks inherit it");
+        assert!(!clocks.of(m(2, 1)).includes(m(1, 1)), "earlier ones do not");
     }
 
     #[test]
@@ -217,8 +217,8 @@ mod tests {
         clocks.submit(m(1, 2), None);
         assert!(clocks.wait(m(2, 1)));
         assert!(!clocks.wait(m(2, 1)));
-        assert!(clocks.host().covers(m(1, 1)) && !clocks.host().covers(m(1, 2)));
-        assert!(clocks.before(m(3, 1), None).covers(m(1, 1)), "what the host knows comes before what it submits");
+        assert!(clocks.host().includes(m(1, 1)) && !clocks.host().includes(m(1, 2)));
+        assert!(clocks.before(m(3, 1), None).includes(m(1, 1)), "what the host knows comes before what it submits");
     }
 
     #[test]
@@ -228,12 +228,12 @@ mod tests {
         clocks.submit(m(2, 2), None);
         clocks.submit(m(3, 1), Some(m(2, 2)));
         clocks.submit(m(1, 1), None);
-        clocks.learn(m(2, 2), &[m(1, 1)]);
-        assert!(!clocks.of(m(2, 1)).covers(m(1, 1)), "what comes before the task does not learn it");
-        assert!(clocks.of(m(2, 2)).covers(m(1, 1)) && clocks.of(m(3, 1)).covers(m(1, 1)));
-        assert!(clocks.before(m(2, 3), None).covers(m(1, 1)));
+        clocks.add_edges_late(m(2, 2), &[m(1, 1)]);
+        assert!(!clocks.of(m(2, 1)).includes(m(1, 1)), "what comes before the task does not learn it");
+        assert!(clocks.of(m(2, 2)).includes(m(1, 1)) && clocks.of(m(3, 1)).includes(m(1, 1)));
+        assert!(clocks.before(m(2, 3), None).includes(m(1, 1)));
         clocks.wait(m(3, 1));
-        assert!(clocks.host().covers(m(1, 1)));
+        assert!(clocks.host().includes(m(1, 1)));
     }
 
     #[test]
@@ -242,11 +242,11 @@ mod tests {
         clocks.submit(m(1, 1), None);
         clocks.submit(m(2, 1), None);
         clocks.submit(m(2, 2), Some(m(1, 1)));
-        clocks.throw_away(m(2, 2), 1);
-        assert!(clocks.host().covers(m(2, 2)) && !clocks.host().covers(m(1, 1)));
-        assert!(!clocks.before(m(2, 3), None).covers(m(1, 1)));
+        clocks.discard_tasks(m(2, 2), 1);
+        assert!(clocks.host().includes(m(2, 2)) && !clocks.host().includes(m(1, 1)));
+        assert!(!clocks.before(m(2, 3), None).includes(m(1, 1)));
         clocks.wait(m(2, 3));
-        assert!(!clocks.host().covers(m(1, 1)));
+        assert!(!clocks.host().includes(m(1, 1)));
     }
 
     #[test]
@@ -263,12 +263,12 @@ mod tests {
     #[test]
     fn clocks_agree_with_maps() {
         let mut random = fastrand::Rng::with_seed(7);
-        let (mut clocks, mut maps) = (vec![Clock::default(); 4], vec![BTreeMap::new(); 4]);
+        let (mut clocks, mut maps) = (vec![VectorClock::default(); 4], vec![BTreeMap::new(); 4]);
         for _ in 0..if cfg!(miri) { 500 } else { 20_000 } {
             let (one, other) = (random.usize(..4), random.usize(..4));
             let at = m(random.u32(..6), random.u64(1..50));
             match random.u8(..8) {
-                0 => (clocks[one], maps[one]) = (Clock::default(), BTreeMap::new()),
+                0 => (clocks[one], maps[one]) = (VectorClock::default(), BTreeMap::new()),
                 1 | 2 => {
                     let (learnt, theirs) = (clocks[other].clone(), maps[other].clone());
                     let before = maps[one].clone();
@@ -285,7 +285,7 @@ mod tests {
                 }
                 _ => {
                     let knows = maps[one].get(&at.stream).is_some_and(|known| *known >= at.sequence);
-                    assert_eq!(clocks[one].covers(at), knows);
+                    assert_eq!(clocks[one].includes(at), knows);
                 }
             }
         }
@@ -295,7 +295,7 @@ mod tests {
     fn an_order_without_a_task_holds_for_the_next_one() {
         let mut clocks = Clocks::default();
         clocks.submit(m(1, 1), None);
-        clocks.learn(m(2, 1), &[m(1, 1)]);
-        assert!(clocks.before(m(2, 1), None).covers(m(1, 1)));
+        clocks.add_edges_late(m(2, 1), &[m(1, 1)]);
+        assert!(clocks.before(m(2, 1), None).includes(m(1, 1)));
     }
 }

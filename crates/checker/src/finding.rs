@@ -1,6 +1,6 @@
 //! Findings: what the checker says, as data. Rendering is the business of `report`.
 
-use crate::report::words;
+use crate::report::format;
 use serde::{Deserialize, Serialize};
 
 /// What one process did wrong, and on which schedule.
@@ -25,7 +25,7 @@ pub struct Report {
     #[serde(default)]
     pub faults: Vec<String>,
     /// Operations of the streams and threads that findings name, oldest first, for the drawing.
-    pub timeline: Vec<Operation>,
+    pub timeline: Vec<ReportedOperation>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub struct Finding {
     pub fix: String,
     pub count: u64,
     /// The operations that the sentence is about, usually two.
-    pub operations: Vec<Part>,
+    pub operations: Vec<Participant>,
     /// The same, as one stable text: id, functions and places with all callers. Equal for findings that are the
     /// same mistake.
     pub fingerprint: String,
@@ -57,16 +57,16 @@ pub struct Finding {
 
 /// An operation and what it has to do with the finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct Participant {
     /// Such as "the copy", "the write", "allocated here".
     pub role: String,
     #[serde(flatten)]
-    pub operation: Operation,
+    pub operation: ReportedOperation,
 }
 
 /// Something that a stream or a host thread did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Operation {
+pub struct ReportedOperation {
     /// Unique in its process, in the order of the calls.
     pub number: u64,
     /// In words: "copy of 4096 bytes from pinned host memory to device 0".
@@ -78,7 +78,7 @@ pub struct Operation {
     /// The thread that asked for it.
     pub thread: u32,
     pub ranges: Vec<Bytes>,
-    pub place: Place,
+    pub place: Backtrace,
     /// Microseconds since the start of the program.
     pub submitted: f64,
     /// When a task ran, if it did.
@@ -113,7 +113,7 @@ pub enum Mode {
 
 /// Where in the program, innermost frame first; empty when unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct Backtrace {
     pub frames: Vec<Frame>,
 }
 
@@ -134,11 +134,11 @@ impl Report {
     }
 }
 
-impl Part {
+impl Participant {
     /// What was called, and from where: all callers, since one helper serves many, and the function, since a
     /// line may call several.
     pub(crate) fn site(&self) -> String {
-        let Operation { function, place, .. } = &self.operation;
+        let ReportedOperation { function, place, .. } = &self.operation;
         let frames: Vec<String> = place.frames.iter().map(Frame::site).collect();
         let frames = if frames.is_empty() { "?".to_owned() } else { frames.join("<") };
         function.as_ref().map_or(frames.clone(), |function| format!("{function}@{frames}"))
@@ -149,7 +149,7 @@ impl Frame {
     /// The same in every process that runs this code.
     fn site(&self) -> String {
         match (&self.file, self.line, &self.module) {
-            (Some(file), Some(line), _) => format!("{}:{line}", words::tidy(file).display()),
+            (Some(file), Some(line), _) => format!("{}:{line}", format::tidy(file).display()),
             (_, _, Some(module)) => format!("{module}+{:#x}", self.offset),
             // Code that was made at run time lies elsewhere in each process.
             (_, _, None) => "?".to_owned(),
@@ -157,7 +157,7 @@ impl Frame {
     }
 }
 
-impl Place {
+impl Backtrace {
     /// The innermost frame that says a file and a line, or else the innermost.
     pub fn best(&self) -> Option<&Frame> {
         self.frames.iter().find(|frame| frame.line.is_some()).or(self.frames.first())

@@ -9,11 +9,11 @@
 //! page is opened for the one instruction, then closed again, up to a number of times; then it stays open
 //! until the next call. After a touch that counts it stays open until the next call as well.
 //!
-//! A system call that is given such memory fails with EFAULT instead of faulting, unless the witness says so
+//! A system call that is given such memory fails with EFAULT instead of faulting, unless the interposer says so
 //! before (`given`). Pages with objects on which threads wait are left open for good (`keep_open`): the system
 //! looks at them again and again while a thread waits. The only file here that changes protection.
 
-use crate::{operation, place};
+use crate::{backtrace, operation};
 use softacl_engine::observer::{FaultAction, Mode, StreamPosition, Touch, Window};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
@@ -28,7 +28,7 @@ pub(crate) const PAGE: usize = 4096;
 const READER: u64 = 1;
 const WRITER: u64 = 1 << 32;
 /// Beside the counts: the page is not closed any more, as long as its memory is not given back.
-const OPEN: u64 = 1 << 63;
+const EXEMPT: u64 = 1 << 63;
 /// Pages that share a count beside their own ones: a copy that covers them all is counted once, so that large
 /// copies cost little.
 const BLOCK: usize = 64;
@@ -57,12 +57,12 @@ thread_local! {
 
 /// Somebody touched memory that is in flight.
 #[derive(Debug)]
-pub(crate) struct HostTouch {
+pub(crate) struct HostAccess {
     /// Its place among all operations: drawn before the page is looked at.
     pub(crate) number: u64,
     pub(crate) address: usize,
     pub(crate) is_write: bool,
-    pub(crate) spot: place::Spot,
+    pub(crate) spot: backtrace::RawBacktrace,
     pub(crate) when: Instant,
     pub(crate) thread: u32,
     pub(crate) function: Option<StreamPosition>,
@@ -74,7 +74,7 @@ pub(crate) struct HostTouch {
 
 /// Bytes of a page that a copy in flight uses without using all of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Part {
+struct PageSubrange {
     from: usize,
     to: usize,
     /// How many use exactly these.
@@ -96,11 +96,11 @@ pub(crate) struct Guard {
     pages: &'static [AtomicU64],
     blocks: &'static [Block],
     /// By page, in the order of their first and last bytes. Copies that cover the whole page are not among them.
-    parts: Mutex<BTreeMap<usize, Vec<Part>>>,
+    parts: Mutex<BTreeMap<usize, Vec<PageSubrange>>>,
     steps: AtomicU32,
-    touches: Mutex<Vec<HostTouch>>,
+    touches: Mutex<Vec<HostAccess>>,
     /// The number of the last touch that was too many; 0 if none was.
-    lost: AtomicU64,
+    last_dropped: AtomicU64,
     /// Set behind everything that the next call has to work off: touches, steps, open pages.
     has_news: AtomicBool,
     /// Huge pages that were asked for, whether the system gave them or not.
@@ -125,7 +125,7 @@ impl Guard {
             parts: Mutex::default(),
             steps: AtomicU32::new(0),
             touches: Mutex::default(),
-            lost: AtomicU64::new(0),
+            last_dropped: AtomicU64::new(0),
             has_news: AtomicBool::new(false),
             huge: Mutex::default(),
             tails: Mutex::default(),
@@ -155,9 +155,9 @@ impl Guard {
             let (from, to) = part(touch, page);
             let mut parts = self.parts();
             let all = parts.entry(page).or_default();
-            match all.binary_search_by_key(&(from, to), Part::bounds) {
+            match all.binary_search_by_key(&(from, to), PageSubrange::bounds) {
                 Ok(known) => all[known].count += 1,
-                Err(place) => all.insert(place, Part { from, to, count: 1 }),
+                Err(place) => all.insert(place, PageSubrange { from, to, count: 1 }),
             }
         }
         if touch.len >= LARGE && self.contains(touch.address) {
@@ -169,7 +169,7 @@ impl Guard {
     /// Sets a large allocation apart from its neighbours, so that its protection can change without the system
     /// cutting mappings and joining them. The pages beside it, which belong to nobody, get rights that mean
     /// the same and are not equal: reading and writing, said in another way.
-    pub(crate) fn set_apart(&self, start: usize, size: usize) {
+    pub(crate) fn isolate(&self, start: usize, size: usize) {
         if size < LARGE || !self.contains(start) {
             return;
         }
@@ -216,7 +216,7 @@ impl Guard {
         [Some(first), second].into_iter().flatten().filter(move |page| is_ours && !whole(*page))
     }
 
-    fn parts(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<Part>>> {
+    fn parts(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<PageSubrange>>> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -238,7 +238,7 @@ impl Guard {
     pub(crate) fn remove(&self, touch: &Touch) {
         let (one, mask) = match touch.mode {
             Mode::Read => (READER, WRITER - 1),
-            Mode::Write => (WRITER, OPEN - WRITER),
+            Mode::Write => (WRITER, EXEMPT - WRITER),
         };
         // A page that was freed meanwhile counts nothing any more.
         let less = |state| if state & mask == 0 { state } else { state - one };
@@ -246,7 +246,7 @@ impl Guard {
         for page in self.edges(touch) {
             let mut parts = self.parts();
             let Some(all) = parts.get_mut(&page) else { continue };
-            if let Ok(known) = all.binary_search_by_key(&part(touch, page), Part::bounds) {
+            if let Ok(known) = all.binary_search_by_key(&part(touch, page), PageSubrange::bounds) {
                 all[known].count -= 1;
                 all.retain(|part| part.count > 0);
             }
@@ -291,19 +291,19 @@ impl Guard {
     }
 
     fn in_flight(&self, page: usize) -> u64 {
-        self.state(page) & !OPEN
+        self.state(page) & !EXEMPT
     }
 
     /// Whether the pages of an object stay open.
     pub(crate) fn is_kept_open(&self, start: usize, len: usize) -> bool {
-        self.span(start, len).all(|page| self.state(page) & OPEN != 0)
+        self.span(start, len).all(|page| self.state(page) & EXEMPT != 0)
     }
 
     /// Threads wait for an object in this memory: its pages are not closed any more. Like every change of what is in
     /// flight it comes from one thread at a time.
-    pub(crate) fn keep_open(&self, start: usize, len: usize) {
+    pub(crate) fn exempt(&self, start: usize, len: usize) {
         for page in self.span(start, len) {
-            self.change(page..page + 1, |state| state | OPEN, identity);
+            self.change(page..page + 1, |state| state | EXEMPT, identity);
         }
     }
 
@@ -323,11 +323,11 @@ impl Guard {
 
     /// The number of the last touch that was not kept; 0 if all were.
     pub(crate) fn last_lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.last_dropped.load(Ordering::Relaxed)
     }
 
     /// The touches since the last call; closes again what they have opened. Mostly there is nothing.
-    pub(crate) fn take(&self) -> Vec<HostTouch> {
+    pub(crate) fn take(&self) -> Vec<HostAccess> {
         if !self.has_news.load(Ordering::Acquire) {
             return Vec::new();
         }
@@ -352,7 +352,7 @@ impl Guard {
         let is_source = state & (WRITER - 1) != 0;
         // A store that begins before bytes in flight may reach them: then what they held has to be known.
         if next == Some(address) || (next.is_some() && is_write && is_source) {
-            self.note(address, is_write, thread, place::Spot::interrupted(code), None, is_source);
+            self.record_access(address, is_write, thread, backtrace::RawBacktrace::interrupted(code), None, is_source);
         }
         if next == Some(address) {
             self.leave_open(start);
@@ -385,7 +385,7 @@ impl Guard {
 
     /// Memory is about to be given to the system, which does not fault: notes the touches that count, and opens
     /// the pages. On the program's thread, which holds none of our locks.
-    pub(crate) fn given(&self, start: usize, len: usize, is_write: bool, thread: u32, call: &'static str) {
+    pub(crate) fn syscall_access(&self, start: usize, len: usize, is_write: bool, thread: u32, call: &'static str) {
         let mut spot = None;
         for page in self.span(start, len) {
             let state = self.state(page);
@@ -394,29 +394,29 @@ impl Guard {
             }
             let first = self.window.start + page * PAGE;
             if let Some(address) = self.first_in_flight(first.max(start), (first + PAGE).min(start + len)) {
-                let spot = spot.get_or_insert_with(place::Spot::outside).clone();
-                self.note(address, is_write, thread, spot, Some(call), state & (WRITER - 1) != 0);
+                let spot = spot.get_or_insert_with(backtrace::RawBacktrace::capture_outside_call).clone();
+                self.record_access(address, is_write, thread, spot, Some(call), state & (WRITER - 1) != 0);
             }
             self.leave_open(first);
         }
     }
 
-    fn note(
+    fn record_access(
         &self,
         address: usize,
         is_write: bool,
         thread: u32,
-        spot: place::Spot,
+        spot: backtrace::RawBacktrace,
         call: Option<&'static str>,
         is_source: bool,
     ) {
-        let number = operation::draw_number();
+        let number = operation::next_sequence();
         let mut before = Vec::new();
         if is_source {
             before.resize(PAGE, 0);
             self.read(address - address % PAGE, &mut before);
         }
-        let touch = HostTouch {
+        let touch = HostAccess {
             number,
             address,
             is_write,
@@ -431,7 +431,7 @@ impl Guard {
         if touches.len() < MAX_TOUCHES {
             touches.push(touch);
         } else {
-            self.lost.store(number, Ordering::Relaxed);
+            self.last_dropped.store(number, Ordering::Relaxed);
         }
         drop(touches);
         self.has_news.store(true, Ordering::Release);
@@ -456,7 +456,7 @@ impl Guard {
     /// Changes how often a range is in flight, and the protection of pages where that changes. Pages in blocks that
     /// it covers are counted with their block; `single` changes what they count by themselves.
     fn change(&self, pages: std::ops::Range<usize>, change: impl Fn(u64) -> u64, single: impl Fn(u64) -> u64) {
-        let mut run = Run { pages: pages.start..pages.start, access: None };
+        let mut run = PageRun { pages: pages.start..pages.start, access: None };
         let mut page = pages.start;
         while page < pages.end {
             let block = &self.blocks[page / BLOCK];
@@ -484,16 +484,16 @@ impl Guard {
     }
 
     /// The pages behind a run, up to `end`, change their rights as well, or keep them.
-    fn extend(&self, run: &mut Run, end: usize, before: i32, after: i32) {
+    fn extend(&self, run: &mut PageRun, end: usize, before: i32, after: i32) {
         let access = (before != after).then_some(after);
         if run.access != access {
-            let next = Run { pages: run.pages.end..run.pages.end, access };
+            let next = PageRun { pages: run.pages.end..run.pages.end, access };
             self.finish(std::mem::replace(run, next));
         }
         run.pages.end = end;
     }
 
-    fn finish(&self, run: Run) {
+    fn finish(&self, run: PageRun) {
         let Some(access) = run.access else { return };
         let tail = if run.pages.len() < HUGE / 2 / PAGE { None } else { self.tails().get(&run.pages.end).copied() };
         self.protect(run.pages.start..tail.unwrap_or(run.pages.end), access);
@@ -512,7 +512,7 @@ impl Guard {
 }
 
 /// Pages in a row that get the same rights; none if they keep theirs.
-struct Run {
+struct PageRun {
     pages: std::ops::Range<usize>,
     access: Option<i32>,
 }
@@ -537,14 +537,14 @@ impl Zeros for Block {}
 /// What the program may do with a page in this state.
 fn access(state: u64) -> i32 {
     match (state / WRITER, state % WRITER) {
-        _ if state & OPEN != 0 => libc::PROT_READ | libc::PROT_WRITE,
+        _ if state & EXEMPT != 0 => libc::PROT_READ | libc::PROT_WRITE,
         (0, 0) => libc::PROT_READ | libc::PROT_WRITE,
         (0, _) => libc::PROT_READ,
         _ => libc::PROT_NONE,
     }
 }
 
-impl Part {
+impl PageSubrange {
     fn bounds(&self) -> (usize, usize) {
         (self.from, self.to)
     }

@@ -4,7 +4,7 @@
 //! everything that is submitted comes after it. Entries that no longer matter are dropped when they
 //! are met, and all of them now and then.
 
-use crate::clock::Clock;
+use crate::clock::VectorClock;
 use crate::operation::Operation;
 use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// One access that may still be under way.
 #[derive(Debug, Clone)]
-struct Access {
+struct AccessRecord {
     at: StreamPosition,
     by: Arc<Operation>,
 }
@@ -20,8 +20,8 @@ struct Access {
 #[derive(Debug, Clone, Default)]
 struct Segment {
     end: usize,
-    write: Option<Access>,
-    reads: Vec<Access>,
+    write: Option<AccessRecord>,
+    reads: Vec<AccessRecord>,
 }
 
 /// Two accesses to the same bytes that nothing orders.
@@ -46,7 +46,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Finds accesses that `touch` meets and that do not come before `clock`. A conflict per earlier
     /// operation: the first bytes in common, and how many there are.
-    pub(crate) fn conflicts(&self, touch: &Touch, clock: &Clock) -> Vec<Conflict> {
+    pub(crate) fn conflicts(&self, touch: &Touch, clock: &VectorClock) -> Vec<Conflict> {
         let mut found: Vec<Conflict> = Vec::new();
         if touch.len == 0 || self.is_over(touch, clock) {
             return found;
@@ -56,7 +56,7 @@ impl Ledger {
             let (from, to) = (start.max(touch.address), segment.end.min(end));
             let reads = segment.reads.iter().filter(|_| touch.mode == Mode::Write).map(|read| (read, Mode::Read));
             for (access, mode) in segment.write.iter().map(|write| (write, Mode::Write)).chain(reads) {
-                if clock.covers(access.at) {
+                if clock.includes(access.at) {
                     continue;
                 }
                 match found.iter_mut().find(|conflict| {
@@ -79,20 +79,20 @@ impl Ledger {
     }
 
     /// Whether a touch begins where earlier ones began, goes no further, and they are over: the common case.
-    fn is_over(&self, touch: &Touch, clock: &Clock) -> bool {
+    fn is_over(&self, touch: &Touch, clock: &VectorClock) -> bool {
         self.segments.get(&touch.address).is_some_and(|segment| {
             let mut accesses = segment.write.iter().chain(&segment.reads);
-            segment.end >= touch.address + touch.len && accesses.all(|access| clock.covers(access.at))
+            segment.end >= touch.address + touch.len && accesses.all(|access| clock.includes(access.at))
         })
     }
 
     /// Enters an access of a task. `host` is what no longer matters.
-    pub(crate) fn enter(&mut self, touch: &Touch, at: StreamPosition, by: &Arc<Operation>, host: &Clock) {
+    pub(crate) fn enter(&mut self, touch: &Touch, at: StreamPosition, by: &Arc<Operation>, host: &VectorClock) {
         let end = touch.address + touch.len;
         if touch.len == 0 {
             return;
         }
-        let access = Access { at, by: Arc::clone(by) };
+        let access = AccessRecord { at, by: Arc::clone(by) };
         if let Some(segment) = self.segments.get_mut(&touch.address).filter(|segment| segment.end == end) {
             segment.enter(touch.mode, &access, host);
             return;
@@ -146,7 +146,7 @@ impl Ledger {
         }
     }
 
-    fn sweep(&mut self, host: &Clock) {
+    fn sweep(&mut self, host: &VectorClock) {
         self.segments.retain(|_, segment| {
             segment.forget(host);
             segment.write.is_some() || !segment.reads.is_empty()
@@ -155,13 +155,13 @@ impl Ledger {
 }
 
 impl Segment {
-    fn new(end: usize, mode: Mode, access: &Access) -> Segment {
+    fn new(end: usize, mode: Mode, access: &AccessRecord) -> Segment {
         let mut segment = Segment { end, ..Segment::default() };
-        segment.enter(mode, access, &Clock::default());
+        segment.enter(mode, access, &VectorClock::default());
         segment
     }
 
-    fn enter(&mut self, mode: Mode, access: &Access, host: &Clock) {
+    fn enter(&mut self, mode: Mode, access: &AccessRecord, host: &VectorClock) {
         self.forget(host);
         match mode {
             Mode::Write => {
@@ -175,11 +175,11 @@ impl Segment {
         }
     }
 
-    fn forget(&mut self, host: &Clock) {
-        if self.write.as_ref().is_some_and(|write| host.covers(write.at)) {
+    fn forget(&mut self, host: &VectorClock) {
+        if self.write.as_ref().is_some_and(|write| host.includes(write.at)) {
             self.write = None;
         }
-        self.reads.retain(|read| !host.covers(read.at));
+        self.reads.retain(|read| !host.includes(read.at));
     }
 }
 

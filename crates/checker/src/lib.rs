@@ -9,28 +9,28 @@
 //! | `guard`, `fingerprint` | how touches of host memory are noticed |
 //! | `races`, `touches`, `life`, `refusals` | the rules, one file per family of findings |
 //! | `operation`, `place`, `python` | what was done and where in the program |
-//! | `witness` | what another library in the program saw: locks, threads, system calls |
+//! | `interposer` | what another library in the program saw: locks, threads, system calls |
 //! | `state`, `checker` | what is known, and the facts that make it known |
 //!
 //! It changes nothing in the engine: it is told facts and keeps books.
 
+mod backtrace;
 mod checker;
 mod clock;
 pub mod finding;
-mod fingerprint;
 mod guard;
+pub mod interposer;
 mod ledger;
 mod life;
 mod operation;
-mod place;
 mod python;
 mod races;
 mod ranges;
 mod refusals;
 pub mod report;
+mod snapshot;
 mod state;
 mod touches;
-pub mod witness;
 
-pub use checker::{Checker, Run};
-pub use python::leave_note;
+pub use checker::{Checker, RunInfo};
+pub use python::save_frames;

@@ -2,7 +2,7 @@
 
 use crate::finding::Severity;
 use crate::operation::Operation;
-use crate::state::{Evidence, Found, State, Unanswered};
+use crate::state::{Evidence, PendingFinding, State, UncheckedError};
 use softacl_engine::MemoryKind;
 use softacl_engine::observer::Object;
 use std::sync::Arc;
@@ -44,13 +44,13 @@ impl State {
         let mut evidence =
             vec![self.evidence("the pending task", last, None), self.evidence("destroyed here", operation, None)];
         evidence.extend(self.objects.get(&object).map(|made| self.evidence("created here", made, None)));
-        let fix = match last.seen() {
+        let fix = match last.visible_task() {
             Some(at) => {
                 format!("wait for stream {} (aclrtSynchronizeStream) before the {what} is destroyed", at.stream)
             }
             None => format!("let the call that runs the graph return before the {what} is destroyed"),
         };
-        self.find(Found { id: "L1", severity, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id: "L1", severity, message, fix, count: 1, evidence });
     }
 
     /// A call that comes after the program said it was finished.
@@ -59,11 +59,11 @@ impl State {
         let mut evidence = vec![self.evidence("the call", operation, None)];
         evidence.extend(self.finalized.as_ref().map(|end| self.evidence("finalised here", end, None)));
         let fix = "call aclFinalize last, after every stream, event and device is released".to_owned();
-        self.find(Found { id: "L2", severity: Severity::Proven, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id: "L2", severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 
     /// A thread whose asynchronous operation was refused calls something: does it know?
-    pub(crate) fn check_answer(&mut self, function: &'static str, thread: u32) {
+    pub(crate) fn check_error_handled(&mut self, function: &'static str, thread: u32) {
         // Who frees memory, or asks for less or once more, has looked.
         if !self.exhausted.is_empty() && (function.contains("Malloc") || function.contains("Free")) {
             self.exhausted.remove(&thread);
@@ -80,14 +80,14 @@ impl State {
         if !function.contains("Synchronize") {
             return;
         }
-        let Some(Unanswered { operation, why, is_batch }) = self.unanswered.remove(&thread) else { return };
+        let Some(UncheckedError { operation, why, is_batch }) = self.unanswered.remove(&thread) else { return };
         let message = format!("{why}; nothing was queued, and the program went on to {function}");
         let evidence = vec![self.evidence("the refused call", &operation, None)];
         let (id, severity, fix) = match is_batch {
             true => ("B2", Severity::Proven, "copy entry by entry with aclrtMemcpyAsync on chips without batch copies"),
             false => ("O1", Severity::Advice, "look at the code that the call returns"),
         };
-        self.find(Found { id, severity, message, fix: fix.to_owned(), count: 1, evidence });
+        self.add_finding(PendingFinding { id, severity, message, fix: fix.to_owned(), count: 1, evidence });
     }
 
     /// What is still there at the end.
@@ -125,7 +125,7 @@ impl State {
             let message = if index + 1 == LEAKS && more > 0 { format!("{message}, and {more} more") } else { message };
             let evidence = vec![Evidence { role: "made here", operation: made, ranges: Vec::new() }];
             let fix = fix.to_owned();
-            self.find(Found { id: "L4", severity: Severity::Advice, message, fix, count: 1, evidence });
+            self.add_finding(PendingFinding { id: "L4", severity: Severity::Advice, message, fix, count: 1, evidence });
         }
     }
 
@@ -139,7 +139,7 @@ impl State {
             };
             let evidence = task.iter().map(|task| self.evidence("the task that failed", task, None)).collect();
             let fix = "synchronise the stream (aclrtSynchronizeStream) and look at the code that it returns".to_owned();
-            self.find(Found { id: "O1", severity: Severity::Proven, message, fix, count: 1, evidence });
+            self.add_finding(PendingFinding { id: "O1", severity: Severity::Proven, message, fix, count: 1, evidence });
         }
     }
 }
@@ -160,7 +160,7 @@ pub(crate) fn named(object: Object) -> (&'static str, u32) {
 #[cfg(test)]
 mod tests {
     use crate::Checker;
-    use crate::checker::Run;
+    use crate::checker::RunInfo;
     use softacl_engine::MemoryKind;
     use softacl_engine::observer::{Object, Observer, Window};
 
@@ -174,7 +174,7 @@ mod tests {
         checker.allocated(MemoryKind::Device(0), 1 << 41, 64);
         checker.entered("aclrtCreateEvent");
         checker.created(Object::Event(1));
-        let findings = checker.report(Run::default()).findings;
+        let findings = checker.report(RunInfo::default()).findings;
         let fixes: Vec<&str> = findings.iter().map(|found| &found.fix[..]).collect();
         assert_eq!(fixes.len(), 3, "{fixes:?}");
         assert_eq!((fixes[0], fixes[2]), ("free it (aclrtFreeHost)", "destroy it (aclrtDestroyEvent)"));
@@ -191,19 +191,19 @@ mod tests {
     }
 
     #[test]
-    fn books_that_are_held_for_good_do_not_hold_back_what_was_found() {
+    fn report_is_written_while_state_lock_is_held() {
         let checker = late_call();
-        assert!(!checker.is_stuck());
+        assert!(!checker.is_lock_abandoned());
         let _held = checker.state();
-        assert!(checker.is_stuck());
-        let report = checker.report(Run::default());
+        assert!(checker.is_lock_abandoned());
+        let report = checker.report(RunInfo::default());
         assert_eq!((report.findings[0].id.as_str(), report.timeline.len()), ("L2", 0));
         assert!(report.notes[0].contains("in the middle of a call"), "{:?}", report.notes);
     }
 
     #[test]
-    fn a_late_call_names_the_end() {
-        let found = late_call().report(Run::default()).findings.remove(0);
+    fn call_after_finalize_names_the_finalize_call() {
+        let found = late_call().report(RunInfo::default()).findings.remove(0);
         let roles: Vec<&str> = found.operations.iter().map(|part| part.role.as_str()).collect();
         assert_eq!((found.id.as_str(), &roles[..]), ("L2", &["the call", "finalised here"][..]));
         assert_eq!(found.operations[1].operation.function.as_deref(), Some("aclFinalize"));

@@ -1,13 +1,13 @@
 //! An operation: something that a stream or a host thread did, as it is kept until the report.
 
+use crate::backtrace::{RawBacktrace, SymbolCache};
 use crate::finding;
-use crate::place::{Names, Spot};
-use crate::witness;
+use crate::interposer;
 use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The next number. Operations that get a larger one were begun later.
-pub(crate) fn draw_number() -> u64 {
+pub(crate) fn next_sequence() -> u64 {
     static NUMBERS: AtomicU64 = AtomicU64::new(1);
     NUMBERS.fetch_add(1, Ordering::SeqCst)
 }
@@ -33,9 +33,9 @@ pub(crate) struct Operation {
     pub(crate) launch: Option<Launch>,
     pub(crate) thread: u32,
     pub(crate) touches: Box<[Touch]>,
-    pub(crate) spot: Spot,
+    pub(crate) spot: RawBacktrace,
     pub(crate) submitted: f64,
-    /// The moment of the thread that did it, for the witness.
+    /// The moment of the thread that did it, for the interposer.
     pub(crate) moment: u64,
     /// Drawn when the thread entered the call that did it.
     pub(crate) entered: u64,
@@ -68,7 +68,7 @@ impl Operation {
         at: Option<StreamPosition>,
         thread: u32,
         touches: &[Touch],
-        spot: Spot,
+        spot: RawBacktrace,
         submitted: f64,
     ) -> Operation {
         Operation {
@@ -81,7 +81,7 @@ impl Operation {
             touches: touches.into(),
             spot,
             submitted,
-            moment: witness::now(),
+            moment: interposer::now(),
             entered: crate::state::entered(),
             started: Time::default(),
             finished: Time::default(),
@@ -91,7 +91,7 @@ impl Operation {
 
     #[cfg(test)]
     pub(crate) fn for_test(number: u64) -> Operation {
-        Operation::new(number, "copy", None, None, 0, &[], Spot::default(), 0.0)
+        Operation::new(number, "copy", None, None, 0, &[], RawBacktrace::default(), 0.0)
     }
 
     pub(crate) fn start(&self, time: f64) {
@@ -120,7 +120,7 @@ impl Operation {
     }
 
     /// The task as the program sees it: one of a graph is part of the task that runs the graph.
-    pub(crate) fn seen(&self) -> Option<StreamPosition> {
+    pub(crate) fn visible_task(&self) -> Option<StreamPosition> {
         self.launch.map_or(self.at, |launch| launch.join)
     }
 
@@ -131,7 +131,7 @@ impl Operation {
 
     /// Who does it, in words.
     pub(crate) fn who(&self) -> String {
-        match (self.seen(), self.launch.is_some()) {
+        match (self.visible_task(), self.launch.is_some()) {
             (Some(StreamPosition { stream, sequence }), false) => format!("task {sequence} of stream {stream}"),
             (Some(StreamPosition { stream, sequence }), true) => {
                 format!("the graph launched as task {sequence} of stream {stream}")
@@ -159,12 +159,12 @@ impl Operation {
     }
 
     /// As the report shows it, with the ranges that matter.
-    pub(crate) fn shown(&self, ranges: Vec<finding::Bytes>, names: &mut Names) -> finding::Operation {
-        finding::Operation {
+    pub(crate) fn shown(&self, ranges: Vec<finding::Bytes>, names: &mut SymbolCache) -> finding::ReportedOperation {
+        finding::ReportedOperation {
             number: self.number,
             what: if self.launch.is_some() { format!("{}, in a run of a graph", self.what()) } else { self.what() },
             function: self.function.map(str::to_owned),
-            actor: match self.seen() {
+            actor: match self.visible_task() {
                 Some(StreamPosition { stream, sequence }) => finding::Actor::Stream { stream, sequence },
                 None => finding::Actor::Thread { thread: self.thread },
             },
@@ -191,11 +191,11 @@ mod tests {
         task.launch = Some(Launch { join: Some(StreamPosition { stream: 1, sequence: 7 }) });
         assert_eq!(task.who(), "the graph launched as task 7 of stream 1");
         assert_eq!(
-            task.shown(Vec::new(), &mut Names::default()).actor,
+            task.shown(Vec::new(), &mut SymbolCache::default()).actor,
             finding::Actor::Stream { stream: 1, sequence: 7 }
         );
         task.launch = Some(Launch { join: None });
         assert_eq!(task.who(), "the graph that host thread 0 runs");
-        assert_eq!(task.shown(Vec::new(), &mut Names::default()).actor, finding::Actor::Thread { thread: 0 });
+        assert_eq!(task.shown(Vec::new(), &mut SymbolCache::default()).actor, finding::Actor::Thread { thread: 0 });
     }
 }

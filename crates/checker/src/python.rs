@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Frames that are kept.
 const DEPTH: usize = 6;
 /// How long a thread waits for its frames.
-const PATIENCE: Duration = Duration::from_millis(100);
+const FRAME_TIMEOUT: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Line {
@@ -27,21 +27,21 @@ pub(crate) struct Line {
 }
 
 thread_local! {
-    static NOTE: RefCell<Note> = RefCell::default();
+    static NOTE: RefCell<SavedFrames> = RefCell::default();
 }
 
 /// Where a thread was before it let go of the lock.
 #[derive(Default)]
-struct Note {
+struct SavedFrames {
     frames: Box<[Line]>,
     /// The call that it was left for has not begun.
     is_fresh: bool,
 }
 
 /// Keeps the frames of the calling thread for the call that comes next.
-pub fn leave_note() {
+pub fn save_frames() {
     // A thread that is about to end has no notes any more.
-    let _ = NOTE.try_with(|note| note.replace(Note { frames: frames(), is_fresh: true }));
+    let _ = NOTE.try_with(|note| note.replace(SavedFrames { frames: frames(), is_fresh: true }));
 }
 
 /// The calling thread enters a call: a note that was left for another one is of no use.
@@ -154,7 +154,7 @@ pub(crate) fn frames() -> Box<[Line]> {
 }
 
 /// A question of a thread that has let go of the lock: its state, and whether it still waits.
-struct Question {
+struct FrameRequest {
     state: usize,
     answer: Arc<Answer>,
 }
@@ -179,13 +179,13 @@ pub(crate) fn frames_without_lock() -> Box<[Line]> {
         return Box::default();
     }
     let answer = Arc::new(Answer::default());
-    let question = Question { state: state as usize, answer: Arc::clone(&answer) };
-    if asker().is_none_or(|asker| asker.send(question).is_err()) {
+    let question = FrameRequest { state: state as usize, answer: Arc::clone(&answer) };
+    if gil_helper().is_none_or(|asker| asker.send(question).is_err()) {
         return Box::default();
     }
     let asked = Instant::now();
     while !answer.is_there.load(Ordering::Acquire) {
-        if asked.elapsed() > PATIENCE {
+        if asked.elapsed() > FRAME_TIMEOUT {
             return Box::default();
         }
         thread::yield_now();
@@ -194,10 +194,10 @@ pub(crate) fn frames_without_lock() -> Box<[Line]> {
 }
 
 /// The thread that takes the lock for others.
-fn asker() -> Option<Sender<Question>> {
-    static ASKER: OnceLock<Option<Mutex<Sender<Question>>>> = OnceLock::new();
+fn gil_helper() -> Option<Sender<FrameRequest>> {
+    static ASKER: OnceLock<Option<Mutex<Sender<FrameRequest>>>> = OnceLock::new();
     let asker = ASKER.get_or_init(|| {
-        let (sender, questions) = channel::<Question>();
+        let (sender, questions) = channel::<FrameRequest>();
         let answer_all = move || questions.iter().for_each(|question| answer(&question));
         thread::Builder::new().name("softacl-frames".to_owned()).spawn(answer_all).ok()?;
         Some(Mutex::new(sender))
@@ -205,7 +205,7 @@ fn asker() -> Option<Sender<Question>> {
     Some(asker.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }
 
-fn answer(question: &Question) {
+fn answer(question: &FrameRequest) {
     let Some(python) = interpreter().filter(|python| python.can_be_locked()) else { return };
     // SAFETY: the lock is taken and given back by this thread alone. While it is held no thread of the interpreter
     // comes or goes, so a state that is in the list is alive; the frame is ours, and released.

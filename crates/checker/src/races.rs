@@ -1,13 +1,13 @@
 //! S1 to S3, B4, U1: operations that touch the same bytes with nothing between them that orders them, and
 //! reads of bytes that nobody has written.
 
-use crate::clock::Clock;
+use crate::clock::VectorClock;
 use crate::finding::Severity;
 use crate::guard::Guard;
+use crate::interposer;
 use crate::ledger::Conflict;
 use crate::operation::Operation;
-use crate::state::{Evidence, Found, State};
-use crate::witness;
+use crate::state::{Evidence, PendingFinding, State};
 use softacl_engine::MemoryKind;
 use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::collections::HashSet;
@@ -24,11 +24,11 @@ impl State {
     }
 
     /// Looks among them for those that do not come before the operation.
-    pub(crate) fn check_order(&mut self, operation: &Arc<Operation>, clock: &Clock, pending: &[Conflict]) {
+    pub(crate) fn check_order(&mut self, operation: &Arc<Operation>, clock: &VectorClock, pending: &[Conflict]) {
         let mut met = HashSet::new();
         for conflict in pending {
             // Or it stands behind a sign that this operation, or what follows it, may give.
-            if conflict.earlier.at.is_some_and(|at| clock.covers(at) || self.awaits_sign(at)) {
+            if conflict.earlier.at.is_some_and(|at| clock.includes(at) || self.is_behind_external_wait(at)) {
                 continue;
             }
             if met.insert((conflict.earlier.number, conflict.earlier_mode == Mode::Write)) {
@@ -38,7 +38,7 @@ impl State {
     }
 
     /// Two threads that submit to one stream: the stream keeps the order of the calls, but what enforces that
-    /// order? A path that the witness has seen (locks, threads that begin and end) does. Without one it is
+    /// order? A path that the interposer has seen (locks, threads that begin and end) does. Without one it is
     /// proven only where the two calls were under way at the same time: no program can have ordered
     /// those. Otherwise something that cannot be seen may order them, and this is advice.
     pub(crate) fn check_submitters(&mut self, operation: &Arc<Operation>, pending: &[Conflict]) {
@@ -48,7 +48,7 @@ impl State {
         let other = pending.iter().find(|conflict| {
             conflict.earlier.at.is_some_and(|earlier| earlier.stream == at.stream)
                 && conflict.earlier.thread != operation.thread
-                && !(is_seen && witness::comes_after(conflict.earlier.moment) == Some(true))
+                && !(is_seen && interposer::comes_after(conflict.earlier.moment) == Some(true))
         });
         let Some(conflict) = other else { return };
         let is_proven = operation.entered < conflict.earlier.number;
@@ -57,7 +57,7 @@ impl State {
             (false, true) => "no wait, no join and no semaphore that could be seen lies between them",
             (false, false) => "no wait lies between them",
         };
-        let where_to = match (operation.launch, operation.seen()) {
+        let where_to = match (operation.launch, operation.visible_task()) {
             (None, Some(at)) => format!("submit to stream {}", at.stream),
             _ => "launch one graph".to_owned(),
         };
@@ -76,7 +76,7 @@ impl State {
             "if the program does not order the two calls itself, submit from one thread, or give each thread bytes of its own"
         };
         let severity = if is_proven { Severity::Proven } else { Severity::Advice };
-        self.find(Found { id: "S3", severity, message, fix: fix.to_owned(), count: 1, evidence });
+        self.add_finding(PendingFinding { id: "S3", severity, message, fix: fix.to_owned(), count: 1, evidence });
     }
 
     fn find_race(&mut self, operation: &Arc<Operation>, conflict: &Conflict) {
@@ -119,7 +119,7 @@ impl State {
             self.evidence("the pending operation", &conflict.earlier, near),
             self.evidence("the operation that meets it", operation, near),
         ];
-        self.find(Found { id, severity, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id, severity, message, fix, count: 1, evidence });
     }
 
     /// Entries of a batch have no order among them.
@@ -165,7 +165,7 @@ impl State {
         );
         let evidence = vec![self.evidence("the batch", operation, Some((other.address, len)))];
         let fix = "give each entry bytes of its own, or put the second one into a batch of its own".to_owned();
-        self.find(Found { id: "B4", severity: Severity::Proven, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id: "B4", severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 
     /// Reads of device bytes that nobody has written.
@@ -194,13 +194,13 @@ impl State {
         let mut evidence = vec![self.evidence("the read", operation, Some((touch.address, touch.len)))];
         evidence.extend(self.made(touch.address));
         let fix = "write the memory before it is read (aclrtMemset, a copy to it), or read less".to_owned();
-        self.find(Found { id: "U1", severity, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id: "U1", severity, message, fix, count: 1, evidence });
         // Once is enough.
         self.written.insert(touch.address, touch.len);
     }
 
     /// Notes what an operation writes to devices.
-    pub(crate) fn note_written(&mut self, guard: &Guard, touches: &[Touch]) {
+    pub(crate) fn record_written(&mut self, guard: &Guard, touches: &[Touch]) {
         for touch in touches.iter().filter(|touch| touch.mode == Mode::Write && !guard.contains(touch.address)) {
             if self.allocation(touch.address).is_some_and(|(_, allocation)| allocation.place.is_device()) {
                 self.written.insert(touch.address, touch.len);
@@ -217,7 +217,7 @@ impl State {
         if let Some(at) = operation.at {
             // Given back by a stream, which may have waited for them.
             let clock = self.clocks.of(at);
-            let is_over = |task: StreamPosition| clock.covers(task) || self.awaits_sign(task);
+            let is_over = |task: StreamPosition| clock.includes(task) || self.is_behind_external_wait(task);
             conflicts.retain(|conflict| !conflict.earlier.at.is_some_and(is_over));
         }
         let Some(conflict) = conflicts.iter().max_by_key(|conflict| conflict.earlier.number) else { return };
@@ -248,14 +248,14 @@ impl State {
             Some(_) => missing_event(&conflict.earlier, operation),
             None => format!("wait before giving the memory back: {}", self.narrowest_wait(&conflict.earlier)),
         };
-        self.find(Found { id, severity: Severity::Proven, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id, severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 }
 
 /// What would order two tasks of different streams.
 fn missing_event(earlier: &Operation, later: &Operation) -> String {
     let calls = "(aclrtRecordEvent, aclrtStreamWaitEvent)";
-    match earlier.seen() {
+    match earlier.visible_task() {
         _ if earlier.shares_launch(later) => format!(
             "while the graph is captured, record an event on the stream of the first one and let that of the second one wait for it {calls}"
         ),
@@ -270,7 +270,7 @@ fn missing_event(earlier: &Operation, later: &Operation) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Checker;
-    use crate::checker::Run;
+    use crate::checker::RunInfo;
     use crate::finding::Severity;
     use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, Touch, Window};
     use std::sync::mpsc::channel;
@@ -317,7 +317,7 @@ mod tests {
                 submit(checker, 2);
             });
         });
-        let report = checker.report(Run::default());
+        let report = checker.report(RunInfo::default());
         report.findings.iter().filter(|found| found.id == "S3").map(|found| found.severity).collect()
     }
 
@@ -359,7 +359,7 @@ mod tests {
         checker.launched(&[7], Some(StreamPosition { stream: 1, sequence: 1 }));
         touch(&checker, StreamPosition { stream: 7, sequence: 2 }, Mode::Write);
         touch(&checker, StreamPosition { stream: 2, sequence: 1 }, Mode::Read);
-        let found = checker.report(Run::default()).findings.remove(0);
+        let found = checker.report(RunInfo::default()).findings.remove(0);
         assert!(found.message.contains("the graph launched as task 1 of stream 1"), "{}", found.message);
         assert!(found.fix.starts_with("record an event on stream 1 after task 1"), "{}", found.fix);
         assert!(!format!("{found:?}").contains("stream: 7"), "{found:?}");
@@ -372,7 +372,7 @@ mod tests {
         checker.launched(&[7, 8], Some(StreamPosition { stream: 1, sequence: 1 }));
         copy(&checker, StreamPosition { stream: 7, sequence: 2 }, Mode::Write);
         copy(&checker, StreamPosition { stream: 8, sequence: 1 }, Mode::Write);
-        let found = checker.report(Run::default()).findings.remove(0);
+        let found = checker.report(RunInfo::default()).findings.remove(0);
         assert!(found.message.ends_with("no event orders the two branches of the graph"), "{}", found.message);
         assert!(found.fix.starts_with("while the graph is captured"), "{}", found.fix);
     }
@@ -382,7 +382,7 @@ mod tests {
         let checker = checker();
         checker.allocated(softacl_engine::MemoryKind::Device(0), 1 << 41, 128);
         touch(&checker, StreamPosition { stream: 1, sequence: 1 }, Mode::Read);
-        let found = checker.report(Run::default()).findings.into_iter().find(|found| found.id == "U1").unwrap();
+        let found = checker.report(RunInfo::default()).findings.into_iter().find(|found| found.id == "U1").unwrap();
         assert!(found.message.contains("of which nothing was ever written;"), "{}", found.message);
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::finding::Severity;
 use crate::operation::Operation;
-use crate::state::{Allocation, Evidence, Found, State, Taken, Unanswered};
+use crate::state::{Allocation, Evidence, PendingFinding, ReclaimedMemory, State, UncheckedError};
 use softacl_engine::observer::{Advisory, Object};
 use softacl_engine::{Error, MemoryKind};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ impl State {
                 ("L2", Severity::Proven, "make the stream or event anew after the reset, or reset the device last")
             }
             Error::NotAllocated { address, .. } | Error::NotAStart { address, .. }
-                if self.taker(*address).is_some() =>
+                if self.reclaiming_reset(*address).is_some() =>
             {
                 ("L2", Severity::Proven, "allocate anew after the reset: it released all memory of the device")
             }
@@ -47,7 +47,7 @@ impl State {
             ),
             // Another copy in its place is the answer that portable programs have.
             Error::Unsupported { .. } if is_batch => {
-                self.unanswered.insert(operation.thread, Unanswered::new(function, error, operation));
+                self.unanswered.insert(operation.thread, UncheckedError::new(function, error, operation));
                 return;
             }
             _ if is_batch => {
@@ -75,7 +75,7 @@ impl State {
             }
             _ => {
                 if function.contains("Async") {
-                    self.unanswered.insert(operation.thread, Unanswered::new(function, error, operation));
+                    self.unanswered.insert(operation.thread, UncheckedError::new(function, error, operation));
                 }
                 return;
             }
@@ -92,16 +92,16 @@ impl State {
             message += &share;
             evidence.push(self.evidence("most made here", &made, None));
         }
-        self.find(Found { id, severity, message, fix: fix.to_owned(), count: 1, evidence });
+        self.add_finding(PendingFinding { id, severity, message, fix: fix.to_owned(), count: 1, evidence });
     }
 
     /// R1: memory was refused, and the program went on with the address that it did not get.
     fn find_unnoticed(&mut self, function: &'static str, error: &Error, operation: &Arc<Operation>) {
         let Some(refused) = self.exhausted.remove(&operation.thread) else { return };
         let used = self.evidence("used here", operation, None);
-        let is_it = |found: &&mut Found| found.id == "R1" && found.evidence[0].operation.spot == refused.spot;
+        let is_it = |found: &&mut PendingFinding| found.id == "R1" && found.evidence[0].operation.spot == refused.spot;
         // It was told as advice.
-        let is_advice = |found: &&mut Found| found.severity == Severity::Advice;
+        let is_advice = |found: &&mut PendingFinding| found.severity == Severity::Advice;
         let mut list = self.findings.list();
         let Some(found) = list.iter_mut().rev().find(is_it).filter(is_advice) else { return };
         found.severity = Severity::Proven;
@@ -178,7 +178,7 @@ impl State {
         );
         let evidence = vec![self.evidence("the call", operation, None)];
         let fix = "look at the code first; use failIndex only when it is less than the number of entries".to_owned();
-        self.find(Found { id: "B3", severity: Severity::Advice, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id: "B3", severity: Severity::Advice, message, fix, count: 1, evidence });
     }
 
     /// Something that works and should be known about.
@@ -226,7 +226,7 @@ impl State {
             Advisory::Viewed { .. } => return,
         };
         let evidence = vec![self.evidence("the call", operation, None)];
-        self.find(Found { id, severity: Severity::Advice, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id, severity: Severity::Advice, message, fix, count: 1, evidence });
     }
 
     /// A1: the alignment that the documents ask for.
@@ -243,7 +243,7 @@ impl State {
         let mut evidence = vec![self.evidence("the call", operation, Some((touch.address, touch.len)))];
         evidence.extend(self.made(touch.address));
         let fix = format!("align addresses to {ALIGNMENT} bytes; SOFTACL_STRICT=align makes this an error");
-        self.find(Found { id: "A1", severity: Severity::Advice, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id: "A1", severity: Severity::Advice, message, fix, count: 1, evidence });
     }
 
     /// D1: a call that the documents replace by another one.
@@ -254,7 +254,7 @@ impl State {
             None => "the documents name no replacement".to_owned(),
         };
         let evidence = vec![self.evidence("the call", operation, None)];
-        self.find(Found { id: "D1", severity: Severity::Advice, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id: "D1", severity: Severity::Advice, message, fix, count: 1, evidence });
     }
 
     /// The reset that took an object with it.
@@ -265,7 +265,7 @@ impl State {
     }
 
     /// The reset that took the memory at an address with it.
-    fn taker(&self, address: usize) -> Option<&Arc<Operation>> {
+    fn reclaiming_reset(&self, address: usize) -> Option<&Arc<Operation>> {
         let (start, taken) = self.taken.range(..=address).next_back()?;
         (address - start < taken.size).then_some(&taken.by)
     }
@@ -274,7 +274,7 @@ impl State {
         match error {
             Error::NoContext => self.resets.get(&thread),
             Error::Handle { what, handle } => self.reset_of(what, *handle),
-            Error::NotAllocated { address, .. } | Error::NotAStart { address, .. } => self.taker(*address),
+            Error::NotAllocated { address, .. } | Error::NotAStart { address, .. } => self.reclaiming_reset(*address),
             _ => None,
         }
     }
@@ -291,7 +291,7 @@ impl State {
             self.allocations.remove(&start);
             self.ledger.forget(start, size);
             self.written.remove(start, size);
-            self.taken.insert(start, Taken { size, by: Arc::clone(by) });
+            self.taken.insert(start, ReclaimedMemory { size, by: Arc::clone(by) });
         }
     }
 }
@@ -312,7 +312,7 @@ fn replacement(function: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::Checker;
-    use crate::checker::Run;
+    use crate::checker::RunInfo;
     use crate::finding::Finding;
     use softacl_engine::Owner;
     use softacl_engine::observer::{Observer, Window};
@@ -332,7 +332,7 @@ mod tests {
     }
 
     fn findings(checker: &Checker, id: &str) -> Vec<Finding> {
-        let found = checker.report(Run::default()).findings;
+        let found = checker.report(RunInfo::default()).findings;
         found.into_iter().filter(|finding| finding.id == id).collect()
     }
 
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn to_go_on_without_the_memory_is_proven() {
+    fn using_a_failed_allocation_is_proven() {
         let checker = checker();
         out_of_memory(&checker);
         checker.entered("aclrtMemset");
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn to_ask_for_the_context_is_no_mistake() {
+    fn querying_a_missing_context_is_not_reported() {
         let checker = checker();
         checker.entered("aclrtSetDevice");
         checker.created(Object::Context(0));

@@ -3,12 +3,12 @@
 //! Behind one lock. It is taken inside calls of the program and while tasks run; nothing here calls
 //! back into the engine.
 
+use crate::backtrace::RawBacktrace;
 use crate::clock::Clocks;
 use crate::finding::{self, Severity};
 use crate::guard::Guard;
 use crate::ledger::Ledger;
-use crate::operation::{Launch, Operation, draw_number};
-use crate::place::Spot;
+use crate::operation::{Launch, Operation, next_sequence};
 use crate::ranges::Ranges;
 use softacl_engine::observer::{Mode, Object, StreamPosition, Touch};
 use softacl_engine::{Error, MemoryKind, lock_with_timeout};
@@ -38,7 +38,7 @@ pub(crate) fn call() -> Option<&'static str> {
 
 pub(crate) fn set_call(function: &'static str) {
     CALL.set(Some(function));
-    ENTERED.set(draw_number());
+    ENTERED.set(next_sequence());
 }
 
 /// When the calling thread entered the function that it is in.
@@ -57,26 +57,26 @@ pub(crate) fn thread() -> u32 {
 
 /// A task between its submit and a wait of the host that covers it.
 #[derive(Debug)]
-pub(crate) struct Flight {
+pub(crate) struct InFlight {
     pub(crate) at: StreamPosition,
     pub(crate) operation: Arc<Operation>,
     /// Its sources were compared with what they were at submit.
     pub(crate) is_compared: bool,
     /// A change of its sources was told: once for each copy, however long the change took.
-    pub(crate) is_told: bool,
+    pub(crate) is_reported: bool,
     /// Touches from this number on count for its sources: its own, or that of the sign that let it start.
     pub(crate) since: u64,
     /// What sources in registered memory held at submit.
-    pub(crate) prints: Vec<crate::fingerprint::Print>,
+    pub(crate) prints: Vec<crate::snapshot::SourceSnapshot>,
 }
 
 /// How far a stream has come.
 #[derive(Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct StreamProgress {
     /// In the order of their numbers.
-    pub(crate) flights: VecDeque<Flight>,
+    pub(crate) flights: VecDeque<InFlight>,
     /// Tasks that the host knows to be over by what it has waited for, and that have not told it themselves.
-    pub(crate) landed: Vec<(StreamPosition, Arc<Operation>)>,
+    pub(crate) retired: Vec<(StreamPosition, Arc<Operation>)>,
     /// The number of its newest task, and of the last one that is over.
     pub(crate) newest: u64,
     pub(crate) done: u64,
@@ -92,14 +92,14 @@ pub(crate) struct Allocation {
 
 /// Device memory that a reset took away, and the reset.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct ReclaimedMemory {
     pub(crate) size: usize,
     pub(crate) by: Arc<Operation>,
 }
 
 /// What a page of a source held before the host touched it, and the touch.
 #[derive(Debug)]
-pub(crate) struct Before {
+pub(crate) struct PageSnapshot {
     pub(crate) bytes: Box<[u8]>,
     pub(crate) touch: Arc<Operation>,
     /// The host function that touched it, if one did.
@@ -108,16 +108,16 @@ pub(crate) struct Before {
 
 /// A call that was refused, and that the program may not have noticed.
 #[derive(Debug)]
-pub(crate) struct Unanswered {
+pub(crate) struct UncheckedError {
     pub(crate) operation: Arc<Operation>,
     pub(crate) why: String,
     /// A batch on a chip that has none.
     pub(crate) is_batch: bool,
 }
 
-impl Unanswered {
-    pub(crate) fn new(function: &'static str, error: &Error, operation: &Arc<Operation>) -> Unanswered {
-        Unanswered {
+impl UncheckedError {
+    pub(crate) fn new(function: &'static str, error: &Error, operation: &Arc<Operation>) -> UncheckedError {
+        UncheckedError {
             operation: Arc::clone(operation),
             why: format!("{function} failed with {}: {error}", error.code()),
             is_batch: function.contains("MemcpyBatch"),
@@ -132,7 +132,7 @@ pub(crate) struct Evidence {
     pub(crate) ranges: Vec<finding::Bytes>,
 }
 
-pub(crate) struct Found {
+pub(crate) struct PendingFinding {
     pub(crate) id: &'static str,
     pub(crate) severity: Severity,
     pub(crate) message: String,
@@ -143,15 +143,15 @@ pub(crate) struct Found {
 
 /// What was found, behind a lock of its own: it can be told when the books are held for good.
 #[derive(Default)]
-pub(crate) struct Findings(Mutex<Vec<Found>>);
+pub(crate) struct Findings(Mutex<Vec<PendingFinding>>);
 
 impl Findings {
-    pub(crate) fn list(&self) -> MutexGuard<'_, Vec<Found>> {
+    pub(crate) fn list(&self) -> MutexGuard<'_, Vec<PendingFinding>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The same at the end of the process. `None`: the list is held for good too.
-    pub(crate) fn last(&self) -> Option<MutexGuard<'_, Vec<Found>>> {
+    pub(crate) fn last(&self) -> Option<MutexGuard<'_, Vec<PendingFinding>>> {
         lock_with_timeout(&self.0)
     }
 }
@@ -163,15 +163,15 @@ pub(crate) struct State {
     /// Device bytes that were ever written.
     pub(crate) written: Ranges,
     pub(crate) allocations: BTreeMap<usize, Allocation>,
-    pub(crate) courses: BTreeMap<u32, Course>,
+    pub(crate) courses: BTreeMap<u32, StreamProgress>,
     /// Sources in registered memory of all that is in flight.
     pub(crate) printed: usize,
     /// Waits for a sign that has not been seen: whatever the program does now may come before it.
-    pub(crate) signs: Vec<StreamPosition>,
+    pub(crate) external_waits: Vec<StreamPosition>,
     /// By stream, host functions that are queued or run: each may wait for any thread, and may let any thread go on.
     pub(crate) functions: BTreeMap<u32, BTreeSet<u64>>,
     /// By page, oldest first.
-    pub(crate) before: HashMap<usize, Vec<Before>>,
+    pub(crate) before: HashMap<usize, Vec<PageSnapshot>>,
     pub(crate) objects: HashMap<Object, Arc<Operation>>,
     /// Tasks that record an event or wait for it.
     pub(crate) event_uses: BTreeMap<u32, Vec<StreamPosition>>,
@@ -182,10 +182,10 @@ pub(crate) struct State {
     /// By thread: the reset that took its context away, since when it has chosen no other.
     pub(crate) resets: BTreeMap<u32, Arc<Operation>>,
     /// Memory that a reset took away, by first byte.
-    pub(crate) taken: BTreeMap<usize, Taken>,
+    pub(crate) taken: BTreeMap<usize, ReclaimedMemory>,
     pub(crate) failures: Vec<(Arc<Operation>, String)>,
     /// By thread: an asynchronous operation that was refused, and that the thread has not reacted to.
-    pub(crate) unanswered: BTreeMap<u32, Unanswered>,
+    pub(crate) unanswered: BTreeMap<u32, UncheckedError>,
     /// By thread: a request for memory that was refused, since when the thread has not tried again or freed any.
     pub(crate) exhausted: BTreeMap<u32, Arc<Operation>>,
     /// Where the program said that it is finished.
@@ -197,25 +197,25 @@ pub(crate) struct State {
     pub(crate) recent: VecDeque<Arc<Operation>>,
 }
 
-impl Course {
+impl StreamProgress {
     /// A task is over: what it was.
     pub(crate) fn finish(&mut self, at: StreamPosition) -> Option<Arc<Operation>> {
         self.done = at.sequence;
         if let Some(flight) = self.flight(at) {
             return Some(Arc::clone(&flight.operation));
         }
-        let index = self.landed.iter().position(|(landed, _)| *landed == at)?;
-        Some(self.landed.swap_remove(index).1)
+        let index = self.retired.iter().position(|(landed, _)| *landed == at)?;
+        Some(self.retired.swap_remove(index).1)
     }
 
-    fn flight(&mut self, at: StreamPosition) -> Option<&mut Flight> {
+    fn flight(&mut self, at: StreamPosition) -> Option<&mut InFlight> {
         let index = self.flights.partition_point(|flight| flight.at.sequence < at.sequence);
         self.flights.get_mut(index).filter(|flight| flight.at == at)
     }
 }
 
 /// What an operation is made from.
-pub(crate) struct Facts<'a> {
+pub(crate) struct NewOperation<'a> {
     pub(crate) name: &'static str,
     pub(crate) at: Option<StreamPosition>,
     pub(crate) touches: &'a [Touch],
@@ -223,21 +223,21 @@ pub(crate) struct Facts<'a> {
 
 impl State {
     /// Notes something that the calling thread does now.
-    pub(crate) fn operation(&mut self, facts: Facts<'_>, since: Instant) -> Arc<Operation> {
-        let number = draw_number();
-        self.operation_at(number, facts, Spot::here(), thread(), call(), micros(since))
+    pub(crate) fn operation(&mut self, facts: NewOperation<'_>, since: Instant) -> Arc<Operation> {
+        let number = next_sequence();
+        self.operation_at(number, facts, RawBacktrace::capture(), thread(), call(), micros(since))
     }
 
     pub(crate) fn operation_at(
         &mut self,
         number: u64,
-        facts: Facts<'_>,
-        spot: Spot,
+        facts: NewOperation<'_>,
+        spot: RawBacktrace,
         thread: u32,
         function: Option<&'static str>,
         time: f64,
     ) -> Arc<Operation> {
-        let Facts { name, at, touches } = facts;
+        let NewOperation { name, at, touches } = facts;
         let mut operation = Operation::new(number, name, function, at, thread, touches, spot, time);
         operation.launch = at.and_then(|at| self.launches.get(&at.stream).copied());
         let operation = Arc::new(operation);
@@ -250,7 +250,7 @@ impl State {
 
     /// Adds a finding, or counts it when the same mistake was found at the same places before. A count of 0 is a
     /// part of something that was counted.
-    pub(crate) fn find(&mut self, mut found: Found) {
+    pub(crate) fn add_finding(&mut self, mut found: PendingFinding) {
         if found.severity == Severity::Proven {
             self.prove();
         }
@@ -327,16 +327,16 @@ impl State {
     }
 
     /// All that are in flight.
-    pub(crate) fn flights(&self) -> impl Iterator<Item = &Flight> {
+    pub(crate) fn flights(&self) -> impl Iterator<Item = &InFlight> {
         self.courses.values().flat_map(|course| &course.flights)
     }
 
-    pub(crate) fn flights_mut(&mut self) -> impl Iterator<Item = &mut Flight> {
+    pub(crate) fn flights_mut(&mut self) -> impl Iterator<Item = &mut InFlight> {
         self.courses.values_mut().flat_map(|course| &mut course.flights)
     }
 
     /// A task in flight.
-    pub(crate) fn flight(&mut self, at: StreamPosition) -> Option<&mut Flight> {
+    pub(crate) fn flight(&mut self, at: StreamPosition) -> Option<&mut InFlight> {
         self.courses.get_mut(&at.stream)?.flight(at)
     }
 
@@ -346,10 +346,10 @@ impl State {
     }
 
     /// Whether a task waits for a sign that has not been seen: it may come after what happens now.
-    pub(crate) fn awaits_sign(&self, at: StreamPosition) -> bool {
-        !self.signs.is_empty() && {
+    pub(crate) fn is_behind_external_wait(&self, at: StreamPosition) -> bool {
+        !self.external_waits.is_empty() && {
             let clock = self.clocks.of(at);
-            self.signs.iter().any(|sign| clock.covers(*sign))
+            self.external_waits.iter().any(|sign| clock.includes(*sign))
         }
     }
 
@@ -360,7 +360,7 @@ impl State {
             let first = |(stream, all): (&u32, &BTreeSet<u64>)| {
                 Some(StreamPosition { stream: *stream, sequence: *all.first()? })
             };
-            self.functions.iter().filter_map(first).any(|function| clock.covers(function))
+            self.functions.iter().filter_map(first).any(|function| clock.includes(function))
         }
     }
 
@@ -374,40 +374,40 @@ impl State {
     }
 
     /// A wait for a sign is over. Whoever gave it had come no further than what is over by now.
-    pub(crate) fn see_sign_at_last(&mut self, at: StreamPosition) {
-        if self.signs.contains(&at) {
+    pub(crate) fn resolve_on_pass(&mut self, at: StreamPosition) {
+        if self.external_waits.contains(&at) {
             let others = self.courses.iter().filter(|(stream, course)| **stream != at.stream && course.done > 0);
             let done: Vec<StreamPosition> =
                 others.map(|(stream, course)| StreamPosition { stream: *stream, sequence: course.done }).collect();
-            self.see_sign(at, &done);
+            self.resolve_external_wait(at, &done);
         }
     }
 
     /// It is known who gives a sign. What the program did until now to memory of the tasks behind the wait was
     /// its right.
-    pub(crate) fn see_sign(&mut self, at: StreamPosition, after: &[StreamPosition]) {
-        self.signs.retain(|sign| *sign != at);
-        self.clocks.learn(at, after);
-        self.renew_behind(at);
+    pub(crate) fn resolve_external_wait(&mut self, at: StreamPosition, after: &[StreamPosition]) {
+        self.external_waits.retain(|sign| *sign != at);
+        self.clocks.add_edges_late(at, after);
+        self.resnapshot_after(at);
     }
 
     /// Whatever has happened to sources of tasks behind this one was right: what they hold now is the measure.
-    pub(crate) fn renew_behind(&mut self, at: StreamPosition) {
-        let number = draw_number();
+    pub(crate) fn resnapshot_after(&mut self, at: StreamPosition) {
+        let number = next_sequence();
         for flight in self.courses.values_mut().flat_map(|course| &mut course.flights) {
-            if self.clocks.of(flight.at).covers(at) {
+            if self.clocks.of(flight.at).includes(at) {
                 flight.since = number;
-                flight.prints.iter_mut().for_each(crate::fingerprint::Print::refresh);
+                flight.prints.iter_mut().for_each(crate::snapshot::SourceSnapshot::refresh);
             }
         }
     }
 
     /// Takes out every flight that the host knows to be over.
-    pub(crate) fn land(&mut self, guard: &Guard, time: f64) -> Vec<Flight> {
+    pub(crate) fn land(&mut self, guard: &Guard, time: f64) -> Vec<InFlight> {
         let host = self.clocks.host();
         let mut landed = Vec::new();
         for course in self.courses.values_mut() {
-            while course.flights.front().is_some_and(|flight| host.covers(flight.at)) {
+            while course.flights.front().is_some_and(|flight| host.includes(flight.at)) {
                 landed.extend(course.flights.pop_front());
             }
         }
@@ -415,7 +415,7 @@ impl State {
             if !flight.operation.has_finished()
                 && let Some(course) = self.courses.get_mut(&flight.at.stream)
             {
-                course.landed.push((flight.at, Arc::clone(&flight.operation)));
+                course.retired.push((flight.at, Arc::clone(&flight.operation)));
             }
             self.function_over(flight.at);
             self.printed -= flight.prints.len();
@@ -431,7 +431,7 @@ impl State {
 impl State {
     /// The narrowest wait that covers a task.
     pub(crate) fn narrowest_wait(&self, task: &Operation) -> String {
-        let Some(at) = task.seen() else { return "the end of the call that runs the graph".to_owned() };
+        let Some(at) = task.visible_task() else { return "the end of the call that runs the graph".to_owned() };
         match self.newest(at).saturating_sub(at.sequence) {
             0 => format!("aclrtSynchronizeStream on stream {}, or an event recorded right after it", at.stream),
             behind => format!(

@@ -1,38 +1,38 @@
 //! H1 and H3: the host touches memory that a copy in flight uses.
 
 use crate::finding::Severity;
-use crate::fingerprint::{self, Difference, Print};
-use crate::guard::{Guard, HostTouch, PAGE, STORE};
-use crate::operation::{HOST_READ, HOST_WRITE, Operation, draw_number};
-use crate::state::{Before, Evidence, Facts, Flight, Found, State};
+use crate::guard::{Guard, HostAccess, PAGE, STORE};
+use crate::operation::{HOST_READ, HOST_WRITE, Operation, next_sequence};
+use crate::snapshot::{self, Difference, SourceSnapshot};
+use crate::state::{Evidence, InFlight, NewOperation, PageSnapshot, PendingFinding, State};
 use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::sync::Arc;
 use std::time::Instant;
 
 impl State {
     /// Works off what the guard has seen since the last call.
-    pub(crate) fn settle(&mut self, guard: &Guard, since: Instant) {
+    pub(crate) fn process_accesses(&mut self, guard: &Guard, since: Instant) {
         for touch in guard.take() {
-            self.settle_touch(touch, since);
+            self.process_access(touch, since);
         }
     }
 
-    fn settle_touch(&mut self, touch: HostTouch, since: Instant) {
-        let HostTouch { number, address, is_write, spot, when, thread, function, call, before } = touch;
+    fn process_access(&mut self, touch: HostAccess, since: Instant) {
+        let HostAccess { number, address, is_write, spot, when, thread, function, call, before } = touch;
         let page = address - address % PAGE;
         let time = when.duration_since(since).as_secs_f64() * 1e6;
         let mode = if is_write { Mode::Write } else { Mode::Read };
         let name = if is_write { HOST_WRITE } else { HOST_READ };
         let ranges = [Touch { address, len: 1, mode }];
-        let facts = Facts { name, at: None, touches: &ranges };
+        let facts = NewOperation { name, at: None, touches: &ranges };
         let operation = self.operation_at(number, facts, spot, thread, call, time);
         for (flight, hit) in self.hits(address, function) {
             if hit.mode == Mode::Write {
-                self.find_early_touch(&flight, &hit, &operation, is_write, address);
+                self.find_early_access(&flight, &hit, &operation, is_write, address);
             }
         }
         if !before.is_empty() {
-            self.before.entry(page).or_default().push(Before { bytes: before, touch: operation, function });
+            self.before.entry(page).or_default().push(PageSnapshot { bytes: before, touch: operation, function });
         }
     }
 
@@ -41,9 +41,9 @@ impl State {
     /// handed the memory to whoever touches it.
     fn hits(&self, address: usize, function: Option<StreamPosition>) -> Vec<(Arc<Operation>, Touch)> {
         let inside = |touch: &&Touch| address.wrapping_sub(touch.address) < touch.len;
-        let allowed = |flight: &Flight| {
+        let allowed = |flight: &InFlight| {
             !function.is_some_and(|at| self.are_ordered(at, flight.at))
-                && !self.awaits_sign(flight.at)
+                && !self.is_behind_external_wait(flight.at)
                 && !self.awaits_function(flight.at)
         };
         self.flights()
@@ -54,7 +54,7 @@ impl State {
             .collect()
     }
 
-    fn find_early_touch(
+    fn find_early_access(
         &mut self,
         copy: &Arc<Operation>,
         hit: &Touch,
@@ -74,7 +74,7 @@ impl State {
         let mut evidence = vec![self.evidence("the copy", copy, near), self.evidence("the touch", touch, None)];
         evidence.extend(self.made(hit.address));
         let fix = format!("wait before touching the destination: {}", self.narrowest_wait(copy));
-        self.find(Found { id: "H3", severity: Severity::Proven, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id: "H3", severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 
     /// A task in flight starts: compares its sources with what they were when it was submitted.
@@ -88,15 +88,15 @@ impl State {
             && let Some(flight) = self.flight(at)
         {
             // When the flight ends, only what came later is looked at.
-            flight.is_told = true;
-            flight.since = draw_number();
-            flight.prints.iter_mut().for_each(Print::refresh);
+            flight.is_reported = true;
+            flight.since = next_sequence();
+            flight.prints.iter_mut().for_each(SourceSnapshot::refresh);
         }
     }
 
     /// A flight has ended that never started, or that started before its source was changed.
-    pub(crate) fn compare_landed(&mut self, guard: &Guard, flight: &Flight) {
-        let count = u64::from(!flight.is_told);
+    pub(crate) fn compare_landed(&mut self, guard: &Guard, flight: &InFlight) {
+        let count = u64::from(!flight.is_reported);
         self.compare_sources(guard, &flight.operation, flight.since, changes(&flight.prints), count);
     }
 
@@ -125,7 +125,7 @@ impl State {
         let source = sources[piece];
         // A touch of other bytes of the page is not to blame, unless it is a store that may have reached them.
         let touches = || self.touches_of(copy, address - address % PAGE, since);
-        let reaches = |before: &&Before, less: usize| {
+        let reaches = |before: &&PageSnapshot, less: usize| {
             let touches = &before.touch.touches;
             touches.iter().any(|touch| (touch.address + less).wrapping_sub(source.address) < source.len + less)
         };
@@ -162,17 +162,17 @@ impl State {
         evidence.extend(by.as_ref().map(|by| self.evidence("the write", by, None)));
         evidence.extend(self.made(source.address));
         let fix = format!("wait before changing the source: {}", self.narrowest_wait(copy));
-        self.find(Found { id: "H1", severity: Severity::Proven, message, fix, count, evidence });
+        self.add_finding(PendingFinding { id: "H1", severity: Severity::Proven, message, fix, count, evidence });
         true
     }
 
     /// Whether one of two tasks comes after the other.
     fn are_ordered(&self, one: StreamPosition, other: StreamPosition) -> bool {
-        self.clocks.of(one).covers(other) || self.clocks.of(other).covers(one)
+        self.clocks.of(one).includes(other) || self.clocks.of(other).includes(one)
     }
 
     /// Touches of a page that count for a copy, oldest first. A host function may touch what comes before it and after it.
-    fn touches_of(&self, copy: &Operation, page: usize, since: u64) -> impl Iterator<Item = &Before> {
+    fn touches_of(&self, copy: &Operation, page: usize, since: u64) -> impl Iterator<Item = &PageSnapshot> {
         let at = copy.at;
         let is_ordered = move |function: StreamPosition| at.is_some_and(|at| self.are_ordered(function, at));
         let touched = self.before.get(&page).into_iter().flatten();
@@ -191,7 +191,7 @@ impl State {
                 let to = (source.address + source.len).min(page + PAGE);
                 let mut now = vec![0; to - from];
                 guard.read(from, &mut now);
-                if let Some(difference) = fingerprint::difference(&before.bytes[from - page..to - page], &now) {
+                if let Some(difference) = snapshot::difference(&before.bytes[from - page..to - page], &now) {
                     match &mut total {
                         Some((_, sum)) => sum.bytes += difference.bytes,
                         None => total = Some((from + difference.first, difference)),
@@ -221,7 +221,7 @@ impl State {
                 continue;
             }
             let prints = self.flights_mut().flat_map(|flight| &mut flight.prints);
-            prints.filter(|print| print.meets(touch.address, touch.len)).for_each(Print::refresh);
+            prints.filter(|print| print.meets(touch.address, touch.len)).for_each(SourceSnapshot::refresh);
         }
     }
 
@@ -234,8 +234,9 @@ impl State {
 }
 
 /// How sources that cannot be guarded differ from what they were: from where on, and by how much.
-fn changes(prints: &[Print]) -> Vec<(usize, Difference)> {
-    let change = |print: &Print| print.difference().map(|difference| (print.address + difference.first, difference));
+fn changes(prints: &[SourceSnapshot]) -> Vec<(usize, Difference)> {
+    let change =
+        |print: &SourceSnapshot| print.difference().map(|difference| (print.address + difference.first, difference));
     prints.iter().filter_map(change).collect()
 }
 

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use softacl_checker::report::rule::{self, RULES, Rule};
+use softacl_checker::report::finding_kind::{self, FindingKind, RULES};
 
 /// The pages of docs/findings, by id.
 const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
@@ -47,20 +47,20 @@ fn findings() -> String {
     format!("Findings of softacl check:\n{}", lines.join("\n"))
 }
 
-/// The page of a finding; without one, what the rule itself says.
-fn page(rule: &Rule) -> String {
-    let written = PAGES.iter().find(|(id, _)| *id == rule.id).map(|(_, text)| text.trim_end().to_owned());
-    written.unwrap_or_else(|| format!("# {}: {}\n\n{}", rule.id, rule.title, rule.help))
+/// The page of a finding; without one, the built-in help text.
+fn page(kind: &FindingKind) -> String {
+    let written = PAGES.iter().find(|(id, _)| *id == kind.id).map(|(_, text)| text.trim_end().to_owned());
+    written.unwrap_or_else(|| format!("# {}: {}\n\n{}", kind.id, kind.title, kind.help))
 }
 
 pub fn main(arguments: &Arguments) -> Result<()> {
     let Some(wanted) = arguments.code.as_deref().map(str::trim) else { return list(arguments.json) };
-    if let Some(rule) = rule::rule(wanted) {
+    if let Some(kind) = finding_kind::rule(wanted) {
         let text = if arguments.json {
-            let text = json!({ "id": rule.id, "title": rule.title, "help": rule.help, "page": page(rule) });
+            let text = json!({ "id": kind.id, "title": kind.title, "help": kind.help, "page": page(kind) });
             serde_json::to_string_pretty(&text)?
         } else {
-            page(rule)
+            page(kind)
         };
         return output::print(text + "\n");
     }
@@ -122,7 +122,7 @@ fn unknown(wanted: &str, codes: &[Code]) -> String {
         return format!(
             "{wanted:?} is neither a code nor a name of the interface, which has {} of them, nor a finding ({})",
             codes.len(),
-            rule::ids()
+            finding_kind::ids()
         );
     }
     format!("{wanted:?} is not a code of the interface; near it: {}", near.join(", "))

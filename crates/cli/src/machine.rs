@@ -12,7 +12,7 @@ use std::process::Command;
 
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "The machine")]
-pub struct Machine {
+pub struct MachineOptions {
     /// The chip: a family such as Ascend310P, or a full name such as Ascend910B3 (`softacl chips`)
     #[arg(long)]
     soc: Option<String>,
@@ -51,7 +51,7 @@ pub struct Machine {
     pub program: Vec<OsString>,
 }
 
-impl Machine {
+impl MachineOptions {
     /// The program with softacl in place of the Ascend libraries.
     pub fn command(&self) -> Result<Command> {
         self.check()?;
@@ -83,7 +83,7 @@ impl Machine {
     }
 
     /// The error of a program that could not be started.
-    pub fn could_not_run(&self) -> String {
+    pub fn spawn_error(&self) -> String {
         format!("could not run {}", self.program[0].to_string_lossy())
     }
 
@@ -93,7 +93,7 @@ impl Machine {
     }
 
     /// The options as they were given, for a command that repeats this one.
-    pub fn words(&self) -> Vec<String> {
+    pub fn to_arguments(&self) -> Vec<String> {
         let given = self.options().into_iter().filter_map(|(_, option, value)| Some([option, value?]));
         let flags = [(self.log, "--log"), (self.with_stubs, "--with-stubs")];
         let flags = flags.into_iter().filter_map(|(given, flag)| given.then_some(flag));
@@ -117,26 +117,26 @@ impl Machine {
     /// its own.
     fn check(&self) -> Result<()> {
         let [soc, form, cann, devices, memory, host_memory, strict, faults] =
-            self.options().map(|(variable, option, given)| Chosen::new(variable, option, given));
-        let text = |chosen: &Option<Chosen>| chosen.as_ref().map(|chosen| chosen.text.clone());
+            self.options().map(|(variable, option, given)| Setting::new(variable, option, given));
+        let text = |chosen: &Option<Setting>| chosen.as_ref().map(|chosen| chosen.text.clone());
         let origin = soc.as_ref().or(form.as_ref()).map_or("--soc", |chosen| chosen.origin);
         softacl_profiles::profile(text(&soc).as_deref(), text(&form).as_deref()).context(origin)?;
         let origin = cann.as_ref().map_or("--cann", |chosen| chosen.origin);
         softacl_profiles::cann(text(&cann).as_deref()).context(origin)?;
-        if let Some(Chosen { origin, text }) = devices
+        if let Some(Setting { origin, text }) = devices
             && !text.parse().is_ok_and(|count| (1..=64).contains(&count))
         {
             bail!("{origin}: {text:?} is not a number from 1 to 64");
         }
-        if let Some(Chosen { origin, text }) = strict
+        if let Some(Setting { origin, text }) = strict
             && text != "align"
         {
             bail!("{origin}: {text:?} is not known; known: align");
         }
-        if let Some(Chosen { origin, text }) = faults {
+        if let Some(Setting { origin, text }) = faults {
             ascendcl_capi::fault_rules(&text).map_err(|why| anyhow!("{origin}: {why}"))?;
         }
-        for Chosen { origin, text } in [memory, host_memory].into_iter().flatten() {
+        for Setting { origin, text } in [memory, host_memory].into_iter().flatten() {
             ascendcl_capi::memory_size(&text)
                 .ok_or_else(|| anyhow!("{origin}: {text:?} is not a size from 2MiB to 1024GiB, such as 64GiB"))?;
         }
@@ -145,18 +145,18 @@ impl Machine {
 }
 
 /// A setting of the machine, and the option or the variable that it comes from.
-struct Chosen {
+struct Setting {
     origin: &'static str,
     text: String,
 }
 
-impl Chosen {
-    fn new(variable: &'static str, option: &'static str, given: Option<&str>) -> Option<Chosen> {
+impl Setting {
+    fn new(variable: &'static str, option: &'static str, given: Option<&str>) -> Option<Setting> {
         match given {
-            Some(text) => Some(Chosen { origin: option, text: text.to_owned() }),
+            Some(text) => Some(Setting { origin: option, text: text.to_owned() }),
             None => {
                 let text = env::var(variable).ok().filter(|text| !text.is_empty())?;
-                Some(Chosen { origin: variable, text })
+                Some(Setting { origin: variable, text })
             }
         }
     }
@@ -164,7 +164,7 @@ impl Chosen {
 
 /// The schedule that an option or the environment asks for.
 pub fn schedule(given: Option<&str>) -> Result<Option<String>> {
-    let Some(Chosen { origin, text }) = Chosen::new("SOFTACL_SCHEDULE", "--schedule", given) else { return Ok(None) };
+    let Some(Setting { origin, text }) = Setting::new("SOFTACL_SCHEDULE", "--schedule", given) else { return Ok(None) };
     text.parse::<Schedule>().map_err(|error| anyhow!("{origin}: {error}"))?;
     Ok(Some(text))
 }

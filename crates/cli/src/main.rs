@@ -7,14 +7,14 @@ mod chips;
 mod demo;
 mod environment;
 mod explain;
-mod figures;
 mod library;
 mod machine;
 mod npu_smi;
 mod output;
-mod relay;
 mod run;
+mod signals;
 mod trace;
+mod units;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         return match npu_smi::run(&words.collect::<Vec<_>>()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                output::tell(format_args!("{error:#}"));
+                output::eprint_line(format_args!("{error:#}"));
                 ExitCode::FAILURE
             }
         };
@@ -76,11 +76,11 @@ fn main() -> ExitCode {
             // Not the code that clap would choose: 2 says that something was proven.
             let wrong = message.use_stderr();
             if message.kind() == ErrorKind::UnknownArgument && !std::env::args_os().any(|word| word == "--") {
-                output::tell("softacl: a program to run or to check comes after `--`: softacl check -- ./app\n");
+                output::eprint_line("softacl: a program to run or to check comes after `--`: softacl check -- ./app\n");
             }
             return match message.print().and_then(|()| io::stdout().flush()) {
                 Err(error) if !wrong => {
-                    output::tell(format_args!("softacl: could not write to standard output: {error}"));
+                    output::eprint_line(format_args!("softacl: could not write to standard output: {error}"));
                     ExitCode::FAILURE
                 }
                 _ if wrong => ExitCode::FAILURE,
@@ -103,7 +103,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(error) => {
-            output::tell(format_args!("softacl: {error:#}"));
+            output::eprint_line(format_args!("softacl: {error:#}"));
             ExitCode::FAILURE
         }
     }

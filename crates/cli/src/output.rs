@@ -16,7 +16,7 @@ pub fn print(text: impl Display) -> Result<()> {
 }
 
 /// Tells something beside the output. Nobody may be left to read it; the exit code still tells.
-pub fn tell(text: impl Display) {
+pub fn eprint_line(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 

@@ -1,6 +1,6 @@
 //! `softacl run`: an unmodified program on softacl.
 
-use crate::machine::{self, Machine};
+use crate::machine::{self, MachineOptions};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use std::os::unix::process::CommandExt;
@@ -15,7 +15,7 @@ pub struct Arguments {
     #[arg(long)]
     schedule: Option<String>,
     #[command(flatten)]
-    machine: Machine,
+    machine: MachineOptions,
 }
 
 pub fn main(arguments: &Arguments) -> Result<()> {
@@ -24,5 +24,5 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         command.env("SOFTACL_SCHEDULE", schedule);
     }
     let error = command.exec();
-    Err(anyhow!(error)).with_context(|| arguments.machine.could_not_run())
+    Err(anyhow!(error)).with_context(|| arguments.machine.spawn_error())
 }

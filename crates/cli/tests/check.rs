@@ -1,7 +1,7 @@
 //! `softacl check` as a user meets it. The program is a script that leaves reports as the library would.
 
 use serde_json::Value;
-use softacl_checker::finding::{Actor, Finding, Frame, Operation, Part, Place, Report, Severity};
+use softacl_checker::finding::{Actor, Backtrace, Finding, Frame, Participant, Report, ReportedOperation, Severity};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
@@ -64,7 +64,7 @@ fn report(findings: &[(&str, Severity, u32)]) -> String {
             message: format!("the message of {id}"),
             fix: "wait first".to_owned(),
             count: 2,
-            operations: vec![Part { role: "the copy".to_owned(), operation: operation(*line) }],
+            operations: vec![Participant { role: "the copy".to_owned(), operation: operation(*line) }],
             fingerprint: format!("{id} app.c:{line}"),
         })
         .collect();
@@ -81,21 +81,21 @@ fn report(findings: &[(&str, Severity, u32)]) -> String {
     serde_json::to_string(&report).unwrap()
 }
 
-fn operation(line: u32) -> Operation {
+fn operation(line: u32) -> ReportedOperation {
     let frame = Frame {
         function: Some("upload".to_owned()),
         file: Some("app.c".to_owned()),
         line: Some(line),
         ..Frame::default()
     };
-    Operation {
+    ReportedOperation {
         number: 1,
         what: "copy of 64 bytes".to_owned(),
         function: Some("aclrtMemcpyAsync".to_owned()),
         actor: Actor::Stream { stream: 1, sequence: 3 },
         thread: 1,
         ranges: Vec::new(),
-        place: Place { frames: vec![frame] },
+        place: Backtrace { frames: vec![frame] },
         submitted: 10.0,
         started: Some(20.0),
         finished: Some(30.0),
@@ -224,7 +224,7 @@ fn a_file_that_runs_full_hides_neither_the_findings_nor_the_other_files() {
 }
 
 #[test]
-fn the_command_that_repeats_a_run_has_every_byte_of_it() {
+fn repro_command_preserves_non_utf8_arguments() {
     let bench = Bench::new(PROVEN);
     let odd = std::ffi::OsStr::from_bytes(b"bell\x07 and \xff");
     let mut command = softacl(bench.place.path(), &["check", "--", "sh", "app.sh"]);
@@ -273,7 +273,7 @@ fn a_series_that_nothing_fails_goes_on_over_findings() {
 }
 
 #[test]
-fn a_series_that_is_interrupted_says_so_whatever_the_program_makes_of_it() {
+fn interrupted_seed_series_is_reported() {
     let script = format!("{CLEAN} kill -TERM $PPID; exit 0");
     let done = Bench::new(&script).check(&["--seeds", "9"]);
     assert_eq!(done.status.code(), Some(128 + 15), "{}", text(&done.stderr));
@@ -363,7 +363,7 @@ fn a_suppression_leaves_the_other_callers_of_a_helper_alone() {
 }
 
 #[test]
-fn what_was_not_checked_is_told() {
+fn processes_without_report_are_noted() {
     let silent = Bench::new("exit 0").check(&[]);
     assert_eq!(silent.status.code(), Some(0));
     assert!(text(&silent.stderr).contains("nothing was checked"), "{}", text(&silent.stderr));
@@ -382,7 +382,7 @@ fn what_was_not_checked_is_told() {
 }
 
 #[test]
-fn a_signal_reaches_the_program_and_the_report_is_still_told() {
+fn signals_are_forwarded_and_report_is_still_written() {
     let script = format!("trap '{PROVEN} exit 4' TERM\necho ready\nwhile :; do read -r line < pipe; done");
     let bench = Bench::new(&script);
     let made = Command::new("mkfifo").arg(bench.file("pipe")).status().expect("mkfifo");
@@ -416,7 +416,7 @@ fn the_directory_of_reports_is_private_and_not_left_behind() {
 }
 
 #[test]
-fn help_teaches() {
+fn help_contains_examples_and_suppression_format() {
     let bench = Bench::new("");
     for option in ["-h", "--help"] {
         let done = softacl(bench.place.path(), &["check", option]).output().unwrap();
@@ -429,7 +429,7 @@ fn help_teaches() {
 }
 
 #[test]
-fn explain_knows_findings() {
+fn explain_prints_finding_pages() {
     let bench = Bench::new("");
     let run = |arguments: &[&str]| softacl(bench.place.path(), arguments).output().unwrap();
     for id in ["H1", "h1", "R1"] {

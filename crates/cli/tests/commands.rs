@@ -67,7 +67,7 @@ fn stand_ins_come_behind_the_library_and_only_when_asked_for() {
 }
 
 #[test]
-fn programs_that_look_for_npu_smi_find_one_that_says_what_it_is() {
+fn npu_smi_is_on_path_and_identifies_as_softacl() {
     let run = |words: &str| softacl(&["run", "--soc", "Ascend310P", "--devices", "3", "--", "sh", "-c", words]);
     let table = text(&run("npu-smi info").stdout);
     assert!(table.contains("softacl") && table.contains("there is no card"), "{table}");

@@ -211,7 +211,7 @@ fn a_wait_shows_who_has_ended_it() {
 }
 
 #[test]
-fn a_number_that_is_used_again_is_another_stream() {
+fn reused_stream_id_gets_a_new_row() {
     let (_place, program) = built::program("trace");
     let traced = trace(&program, "threads", &["devices"]);
     assert_eq!(traced.output.status.code(), Some(7), "{}", traced.told);
@@ -268,7 +268,7 @@ fn every_process_is_in_the_file() {
 }
 
 #[test]
-fn what_left_no_trace_is_told() {
+fn processes_without_trace_are_noted() {
     let (_place, program) = built::program("trace");
     let traced = trace(&program, "threads", &["_exit"]);
     assert_eq!(traced.output.status.code(), Some(5));

@@ -365,14 +365,14 @@ fn program_counter(details: *mut libc::c_void) -> usize {
 }
 
 #[cfg(target_arch = "aarch64")]
-fn code_of(details: *mut libc::c_void) -> usize {
+fn program_counter(details: *mut libc::c_void) -> usize {
     let context = details.cast::<libc::ucontext_t>();
     // SAFETY: the kernel passes a valid context with SA_SIGINFO.
     unsafe { (*context).uc_mcontext.pc as usize }
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn code_of(_details: *mut libc::c_void) -> usize {
+fn program_counter(_details: *mut libc::c_void) -> usize {
     0
 }
 
@@ -385,14 +385,14 @@ fn resume_at(code: usize, details: *mut libc::c_void) {
 }
 
 #[cfg(target_arch = "aarch64")]
-fn go_on_at(code: usize, details: *mut libc::c_void) {
+fn resume_at(code: usize, details: *mut libc::c_void) {
     let context = details.cast::<libc::ucontext_t>();
     // SAFETY: the kernel passes a valid context with SA_SIGINFO, which is ours to change.
     unsafe { (*context).uc_mcontext.pc = code as u64 };
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn go_on_at(_code: usize, _details: *mut libc::c_void) {}
+fn resume_at(_code: usize, _details: *mut libc::c_void) {}
 
 /// The processor flag that traps after every instruction.
 #[cfg(target_arch = "x86_64")]

@@ -6,7 +6,7 @@ use pyo3::types::{PyInt, PyString, PyTuple};
 
 /// How one argument is read; the letters are those of the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArgKind {
     /// A pointer, size or handle: an exact `int` (or subclass), taken modulo 2^64.
     Word,
     /// A signed 32-bit number; anything with `__index__`.
@@ -18,12 +18,12 @@ pub enum Kind {
 }
 
 /// Reads an argument into a word. `None`: it does not fit.
-pub fn read(kind: Kind, value: &Bound<'_, PyAny>) -> Option<u64> {
+pub fn read(kind: ArgKind, value: &Bound<'_, PyAny>) -> Option<u64> {
     match kind {
-        Kind::Word => word(value),
-        Kind::Int => index(value)?.extract::<i32>().ok().map(|number| number as u64),
-        Kind::Unsigned => word(&index(value)?).map(|number| number & 0xffff_ffff),
-        Kind::Long => index(value)?.extract::<i64>().ok().map(|number| number as u64),
+        ArgKind::Word => word(value),
+        ArgKind::Int => index(value)?.extract::<i32>().ok().map(|number| number as u64),
+        ArgKind::Unsigned => word(&index(value)?).map(|number| number & 0xffff_ffff),
+        ArgKind::Long => index(value)?.extract::<i64>().ok().map(|number| number as u64),
     }
 }
 
@@ -55,16 +55,16 @@ pub fn text(value: &Bound<'_, PyAny>) -> Option<String> {
 /// Exactly `N` arguments, or pyACL's error.
 pub fn exactly<'py, const N: usize>(name: &str, arguments: &Bound<'py, PyTuple>) -> PyResult<[Bound<'py, PyAny>; N]> {
     let all: Vec<Bound<'py, PyAny>> = arguments.iter().collect();
-    all.try_into().map_err(|_| failed(name))
+    all.try_into().map_err(|_| argument_error(name))
 }
 
 /// Reads one argument of a function, or pyACL's error.
-pub fn given(name: &str, kind: Kind, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    read(kind, value).ok_or_else(|| failed(name))
+pub fn read_arg(name: &str, kind: ArgKind, value: &Bound<'_, PyAny>) -> PyResult<u64> {
+    read(kind, value).ok_or_else(|| argument_error(name))
 }
 
 /// The error for wrong arguments, in the words that pyACL has for this function.
-pub fn failed(name: &str) -> PyErr {
+pub fn argument_error(name: &str) -> PyErr {
     let words = match name.strip_prefix("acl.rt.").unwrap_or(name) {
         "stream_query"
         | "set_stream_attribute"

@@ -3,14 +3,14 @@
 //! Addresses and sizes are lists of integers or contiguous buffers of 64-bit integers, such as numpy
 //! arrays, which are used in place. Attributes are dictionaries with the C field names.
 
-use crate::arguments::{Kind, exactly, given, word};
+use crate::arguments::{ArgKind, exactly, read_arg, word};
 use crate::function::add as define;
 use crate::library::{self, Function};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyModule, PyTuple};
 
-const FAILED_NOWHERE: u64 = u64::MAX;
+const NO_FAIL_INDEX: u64 = u64::MAX;
 
 /// 64-bit numbers of the caller: collected from a list, or in place.
 enum Words<'py> {
@@ -130,7 +130,7 @@ fn copy<'py>(
     if starts.count() != attributes.len() {
         return Err(PyValueError::new_err(format!("{name}: attrs and attrs_indexes must have one length")));
     }
-    let mut failed = FAILED_NOWHERE;
+    let mut failed = NO_FAIL_INDEX;
     let words = [
         lists[0].address(),
         lists[1].address(),
@@ -160,7 +160,7 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     define(rt, "memcpy_batch_async", doc, move |arguments| {
         const NAME: &str = "acl.rt.memcpy_batch_async";
         let [_, _, _, _, _, _, stream] = exactly(NAME, arguments)?;
-        let stream = given(NAME, Kind::Word, &stream)?;
+        let stream = read_arg(NAME, ArgKind::Word, &stream)?;
         copy(function, NAME, arguments, Some(stream))
     })
 }

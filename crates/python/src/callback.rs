@@ -4,7 +4,7 @@
 //! `process_report`, which has released the interpreter and takes it back here. An exception in it is
 //! told through `sys.unraisablehook`, and the stream goes on.
 
-use crate::arguments::{Kind, exactly, failed, given};
+use crate::arguments::{ArgKind, argument_error, exactly, read_arg};
 use crate::function::add as define;
 use crate::library;
 use pyo3::exceptions::PyTypeError;
@@ -13,14 +13,14 @@ use pyo3::types::PyModule;
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
-struct Call {
+struct PyCall {
     function: Py<PyAny>,
     argument: Py<PyAny>,
 }
 
 extern "C" fn run(call: *mut c_void) {
     // SAFETY: the pointer is the box that `launch_callback` gave away; the library calls once.
-    let call = unsafe { Box::from_raw(call.cast::<Call>()) };
+    let call = unsafe { Box::from_raw(call.cast::<PyCall>()) };
     // An interpreter that is ending runs nothing any more; what the call holds ends with it.
     let mut call = Some(call);
     Python::try_attach(|py| {
@@ -37,16 +37,16 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     define(rt, "launch_callback", "launch_callback(fn, user_data, block_type, stream) -> ret", move |arguments| {
         const NAME: &str = "acl.rt.launch_callback";
         let [function, argument, block, stream] = exactly(NAME, arguments)?;
-        let (block, stream) = (given(NAME, Kind::Int, &block)?, given(NAME, Kind::Word, &stream)?);
+        let (block, stream) = (read_arg(NAME, ArgKind::Int, &block)?, read_arg(NAME, ArgKind::Word, &stream)?);
         if !function.is_callable() {
             return Err(PyTypeError::new_err("parameter must be callable"));
         }
-        let call = Box::into_raw(Box::new(Call { function: function.unbind(), argument: argument.unbind() })) as u64;
+        let call = Box::into_raw(Box::new(PyCall { function: function.unbind(), argument: argument.unbind() })) as u64;
         let words = [run as *const () as u64, call, block, stream];
         let code = arguments.py().detach(|| launch.code(&words));
         if code != 0 {
             // SAFETY: the library refused the call, so the box is still ours.
-            drop(unsafe { Box::from_raw(call as *mut Call) });
+            drop(unsafe { Box::from_raw(call as *mut PyCall) });
         }
         Ok(code.into_pyobject(arguments.py())?.into_any())
     })?;
@@ -54,13 +54,13 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     let set = library::function(c"aclrtSetExceptionInfoCallback");
     define(rt, "set_exception_info_callback", "set_exception_info_callback([fn]) -> ret", move |arguments| {
         if arguments.len() > 1 {
-            return Err(failed("acl.rt.set_exception_info_callback"));
+            return Err(argument_error("acl.rt.set_exception_info_callback"));
         }
         let function = arguments.get_item(0).ok().filter(|function| !function.is_none());
         if function.as_ref().is_some_and(|function| !function.is_callable()) {
             return Err(PyTypeError::new_err("parameter must be callable"));
         }
-        let callback = if function.is_some() { tell_exception as *const () as u64 } else { 0 };
+        let callback = if function.is_some() { dispatch_exception as *const () as u64 } else { 0 };
         let code = arguments.py().detach(|| set.code(&[callback]));
         if code == 0 {
             let before = {
@@ -77,7 +77,7 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The function that is told of tasks that failed.
 static EXCEPTION_CALLBACK: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
 
-extern "C" fn tell_exception(info: *mut c_void) {
+extern "C" fn dispatch_exception(info: *mut c_void) {
     Python::try_attach(|py| {
         let function = {
             let kept = EXCEPTION_CALLBACK.lock().unwrap_or_else(PoisonError::into_inner);

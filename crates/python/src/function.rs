@@ -15,7 +15,7 @@ where
         if keywords.is_some_and(|keywords| !keywords.is_empty()) {
             return Err(PyTypeError::new_err(format!("{name}() takes no keyword arguments")));
         }
-        library::note_place();
+        library::save_frames();
         body(arguments).map(Bound::unbind)
     };
     // A function lives as long as its module, which is never unloaded: neither are its texts.

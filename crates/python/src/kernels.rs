@@ -2,7 +2,7 @@
 //! the arguments are read, so that mistakes are told as pyACL tells them, and the C function is asked
 //! for its code, which says that it is not implemented.
 
-use crate::arguments::{Kind, failed, read, text};
+use crate::arguments::{ArgKind, argument_error, read, text};
 use crate::function::add as define;
 use crate::library;
 use pyo3::exceptions::PyRuntimeError;
@@ -55,18 +55,18 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
 
 fn check(name: &str, kinds: &str, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
     if arguments.len() != kinds.len() {
-        return Err(failed(name));
+        return Err(argument_error(name));
     }
     for (kind, value) in kinds.chars().zip(arguments.iter()) {
         let fine = match kind {
-            'P' => read(Kind::Word, &value).is_some(),
-            'u' => read(Kind::Unsigned, &value).is_some(),
-            'i' => read(Kind::Int, &value).is_some(),
+            'P' => read(ArgKind::Word, &value).is_some(),
+            'u' => read(ArgKind::Unsigned, &value).is_some(),
+            'i' => read(ArgKind::Int, &value).is_some(),
             's' => text(&value).is_some(),
             _ => true,
         };
         if !fine {
-            return Err(failed(name));
+            return Err(argument_error(name));
         }
     }
     Ok(())

@@ -13,9 +13,9 @@ mod callback;
 mod function;
 mod kernels;
 mod library;
-mod records;
+mod structs;
 mod table;
-mod top;
+mod toplevel;
 mod util;
 
 use pyo3::prelude::*;
@@ -26,10 +26,10 @@ fn acl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     library::load()?;
     table::add(module, "acl", table::TOP)?;
-    top::add(module)?;
+    toplevel::add(module)?;
     let rt = submodule(module, "rt")?;
     table::add(&rt, "acl.rt", table::RT)?;
-    records::add(&rt)?;
+    structs::add(&rt)?;
     callback::add(&rt)?;
     batch::add(&rt)?;
     kernels::add(&rt)?;

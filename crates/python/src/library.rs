@@ -130,7 +130,7 @@ impl Function {
 /// Tells a checker, if there is one, where the Python program is: calls that can block let go of the
 /// interpreter's lock, and then nobody may ask.
 #[inline]
-pub fn note_place() {
+pub fn save_frames() {
     static NOTE: OnceLock<Option<Function>> = OnceLock::new();
     let checking = || function(c"softaclIsChecking").0.is_some_and(|is| is(0, 0, 0, 0, 0, 0, 0, 0, 0, 0) as i32 != 0);
     if let Some(note) = NOTE.get_or_init(|| checking().then(|| function(c"softaclNotePlace"))) {

@@ -5,7 +5,7 @@
 //! first in the Python tuple, in C order, before the code. A function without inputs ignores whatever
 //! it is given, as pyACL's do.
 
-use crate::arguments::{self, Kind};
+use crate::arguments::{self, ArgKind};
 use crate::function;
 use crate::library::{self, Function, MAX_WORDS};
 use pyo3::prelude::*;
@@ -198,8 +198,8 @@ pub const RT: &[Row] = &[
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Input(Kind),
+enum SignaturePart {
+    Input(ArgKind),
     Output(Output),
 }
 
@@ -212,17 +212,17 @@ enum Output {
     Float,
 }
 
-fn parse(signature: &str) -> Vec<Part> {
+fn parse(signature: &str) -> Vec<SignaturePart> {
     let part = |token| match token {
-        "P" => Part::Input(Kind::Word),
-        "i" => Part::Input(Kind::Int),
-        "u" => Part::Input(Kind::Unsigned),
-        "l" => Part::Input(Kind::Long),
-        ">P" => Part::Output(Output::Word),
-        ">i" => Part::Output(Output::Int),
-        ">u" => Part::Output(Output::Unsigned),
-        ">l" => Part::Output(Output::Long),
-        ">f" => Part::Output(Output::Float),
+        "P" => SignaturePart::Input(ArgKind::Word),
+        "i" => SignaturePart::Input(ArgKind::Int),
+        "u" => SignaturePart::Input(ArgKind::Unsigned),
+        "l" => SignaturePart::Input(ArgKind::Long),
+        ">P" => SignaturePart::Output(Output::Word),
+        ">i" => SignaturePart::Output(Output::Int),
+        ">u" => SignaturePart::Output(Output::Unsigned),
+        ">l" => SignaturePart::Output(Output::Long),
+        ">f" => SignaturePart::Output(Output::Float),
         other => panic!("signature token {other:?}"),
     };
     signature.split_whitespace().map(part).collect()
@@ -240,8 +240,8 @@ pub fn add(module: &Bound<'_, PyModule>, prefix: &str, rows: &[Row]) -> PyResult
     Ok(())
 }
 
-fn usage(parts: &[Part]) -> String {
-    let inputs = parts.iter().filter(|part| matches!(part, Part::Input(_))).count();
+fn usage(parts: &[SignaturePart]) -> String {
+    let inputs = parts.iter().filter(|part| matches!(part, SignaturePart::Input(_))).count();
     let outputs = parts.len() - inputs;
     let names: Vec<String> = (1..=inputs).map(|n| format!("a{n}")).collect();
     let result = if outputs == 0 { "ret".to_owned() } else { format!("({}ret)", "value, ".repeat(outputs)) };
@@ -252,25 +252,25 @@ fn usage(parts: &[Part]) -> String {
 fn call<'py>(
     function: Function,
     name: &str,
-    parts: &[Part],
+    parts: &[SignaturePart],
     arguments: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = arguments.py();
-    let inputs = parts.iter().filter(|part| matches!(part, Part::Input(_))).count();
+    let inputs = parts.iter().filter(|part| matches!(part, SignaturePart::Input(_))).count();
     if inputs > 0 && arguments.len() != inputs {
-        return Err(arguments::failed(name));
+        return Err(arguments::argument_error(name));
     }
     let mut words = [0; MAX_WORDS];
     let mut results = [0u64; MAX_WORDS];
     let mut next = 0;
     for (index, part) in parts.iter().enumerate() {
         words[index] = match part {
-            Part::Input(kind) => {
+            SignaturePart::Input(kind) => {
                 next += 1;
                 let value = arguments.get_borrowed_item(next - 1)?;
-                arguments::read(*kind, &value).ok_or_else(|| arguments::failed(name))?
+                arguments::read(*kind, &value).ok_or_else(|| arguments::argument_error(name))?
             }
-            Part::Output(_) => &raw mut results[index] as u64,
+            SignaturePart::Output(_) => &raw mut results[index] as u64,
         };
     }
     // Any call may wait for a stream, and a callback in front of it may need the interpreter.
@@ -280,7 +280,7 @@ fn call<'py>(
     }
     let mut tuple: Vec<Bound<'py, PyAny>> = Vec::with_capacity(parts.len());
     for (index, part) in parts.iter().enumerate() {
-        let Part::Output(output) = part else { continue };
+        let SignaturePart::Output(output) = part else { continue };
         let word = results[index];
         tuple.push(match output {
             Output::Word => word.into_pyobject(py)?.into_any(),

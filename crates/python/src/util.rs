@@ -2,7 +2,7 @@
 //!
 //! numpy is imported when a function that needs it is called, and never at import.
 
-use crate::arguments::{Kind, exactly, failed, given, word};
+use crate::arguments::{ArgKind, argument_error, exactly, read_arg, word};
 use crate::function::add as define;
 use crate::library;
 use pyo3::exceptions::{PyRuntimeError, PySystemExit, PyTypeError, PyValueError};
@@ -32,7 +32,7 @@ pub fn add(util: &Bound<'_, PyModule>) -> PyResult<()> {
     define(util, "ptr_to_bytes", "ptr_to_bytes(ptr, size) -> bytes\n\nA copy.", |arguments| {
         const NAME: &str = "acl.util.ptr_to_bytes";
         let [pointer, size] = exactly(NAME, arguments)?;
-        let (pointer, size) = (given(NAME, Kind::Word, &pointer)?, given(NAME, Kind::Word, &size)?);
+        let (pointer, size) = (read_arg(NAME, ArgKind::Word, &pointer)?, read_arg(NAME, ArgKind::Word, &size)?);
         if pointer == 0 || size > isize::MAX as u64 {
             return Err(PyValueError::new_err(format!("{size} bytes at {pointer:#x} cannot be read")));
         }
@@ -101,7 +101,7 @@ fn arrays(util: &Bound<'_, PyModule>) -> PyResult<()> {
             const NAME: &str = "acl.util.ptr_to_numpy";
             let py = arguments.py();
             let [pointer, shape, kind] = exactly(NAME, arguments)?;
-            let (pointer, kind) = (given(NAME, Kind::Word, &pointer)?, given(NAME, Kind::Int, &kind)?);
+            let (pointer, kind) = (read_arg(NAME, ArgKind::Word, &pointer)?, read_arg(NAME, ArgKind::Int, &kind)?);
             let shape = shape.cast_into::<PyTuple>().map_err(|_| PyValueError::new_err("shape must be a tuple"))?;
             let mut dimensions = Vec::new();
             for item in shape.iter() {
@@ -186,7 +186,7 @@ fn threads(util: &Bound<'_, PyModule>) -> PyResult<()> {
     define(util, "stop_thread", "stop_thread(thread_id) -> ret\n\nWaits for the thread to end.", |arguments| {
         let py = arguments.py();
         let [id] = exactly("acl.util.stop_thread", arguments)?;
-        let id = word(&id).ok_or_else(|| failed("acl.util.stop_thread"))?;
+        let id = word(&id).ok_or_else(|| argument_error("acl.util.stop_thread"))?;
         let handle = THREADS.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert_default().remove(&id);
         let Some(handle) = handle else { return Ok(libc::ESRCH.into_pyobject(py)?.into_any()) };
         match py.detach(|| handle.join()) {

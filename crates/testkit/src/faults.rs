@@ -25,7 +25,7 @@ pub const CALLS: [&str; 6] = [
 
 /// Kinds of tasks that move bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TaskKind {
     Copy,
     Batch,
     Plane,
@@ -34,11 +34,11 @@ pub enum Kind {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Point {
+pub enum InjectionPoint {
     /// A function, or all that begin so.
     Call(&'static str),
     /// One kind of task, or all.
-    Task(Option<Kind>),
+    Task(Option<TaskKind>),
     Allocation,
     /// Copies between the device and its peer.
     Link,
@@ -66,7 +66,7 @@ impl Effect {
 /// One rule. It counts what has at least so many bytes, and fires from the first to the last time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultRule {
-    pub point: Point,
+    pub point: InjectionPoint,
     pub at_least: u64,
     pub first: u64,
     pub last: u64,
@@ -75,26 +75,29 @@ pub struct FaultRule {
 
 impl FaultRule {
     pub fn random(rng: &mut Rng) -> FaultRule {
-        let kinds = [Kind::Copy, Kind::Copy, Kind::Batch, Kind::Plane, Kind::Fill, Kind::Reduce];
+        let kinds =
+            [TaskKind::Copy, TaskKind::Copy, TaskKind::Batch, TaskKind::Plane, TaskKind::Fill, TaskKind::Reduce];
         let point = match rng.u32(0..10) {
-            0..=1 => Point::Call(if rng.u32(0..4) == 0 { "acl*" } else { CALLS[rng.usize(..CALLS.len())] }),
-            2 => Point::Task(None),
-            3..=6 => Point::Task(Some(kinds[rng.usize(..kinds.len())])),
-            7 => Point::Allocation,
-            _ => Point::Link,
+            0..=1 => InjectionPoint::Call(if rng.u32(0..4) == 0 { "acl*" } else { CALLS[rng.usize(..CALLS.len())] }),
+            2 => InjectionPoint::Task(None),
+            3..=6 => InjectionPoint::Task(Some(kinds[rng.usize(..kinds.len())])),
+            7 => InjectionPoint::Allocation,
+            _ => InjectionPoint::Link,
         };
         let code = Effect::Code([507_013, 507_899, 507_013, 507_899, 507_011][rng.usize(..5)]);
         let effect = match (point, rng.u32(0..10)) {
-            (Point::Call(_), 0) => Effect::Lost,
-            (Point::Call(_) | Point::Allocation, _) => Effect::Code([207_001, 507_899][rng.usize(..2)]),
-            (Point::Link, 0..=4) => Effect::Lost,
-            (Point::Task(_), 0..=1) => Effect::SlowUs(rng.u32(1..2000)),
-            (Point::Task(_), 2) => Effect::Stuck,
-            (Point::Task(_), 3) => Effect::Ecc,
-            (Point::Task(_), 4) => Effect::Lost,
+            (InjectionPoint::Call(_), 0) => Effect::Lost,
+            (InjectionPoint::Call(_) | InjectionPoint::Allocation, _) => {
+                Effect::Code([207_001, 507_899][rng.usize(..2)])
+            }
+            (InjectionPoint::Link, 0..=4) => Effect::Lost,
+            (InjectionPoint::Task(_), 0..=1) => Effect::SlowUs(rng.u32(1..2000)),
+            (InjectionPoint::Task(_), 2) => Effect::Stuck,
+            (InjectionPoint::Task(_), 3) => Effect::Ecc,
+            (InjectionPoint::Task(_), 4) => Effect::Lost,
             _ => code,
         };
-        let most = if matches!(point, Point::Link | Point::Allocation) { 6 } else { 30 };
+        let most = if matches!(point, InjectionPoint::Link | InjectionPoint::Allocation) { 6 } else { 30 };
         let first = rng.u64(1..most);
         let last = match (rng.u32(0..10), effect) {
             (0, Effect::Code(_) | Effect::SlowUs(_)) => u64::MAX,
@@ -108,18 +111,18 @@ impl FaultRule {
     /// The rule in the language of the engine.
     pub fn text(&self, device: u32, peer: Option<u32>) -> String {
         let point = match self.point {
-            Point::Call(name) => name,
-            Point::Task(None) => "task",
-            Point::Task(Some(Kind::Copy)) => "copy",
-            Point::Task(Some(Kind::Batch)) => "batch",
-            Point::Task(Some(Kind::Plane)) => "plane",
-            Point::Task(Some(Kind::Fill)) => "fill",
-            Point::Task(Some(Kind::Reduce)) => "reduce",
-            Point::Allocation => "allocation",
-            Point::Link => "link",
+            InjectionPoint::Call(name) => name,
+            InjectionPoint::Task(None) => "task",
+            InjectionPoint::Task(Some(TaskKind::Copy)) => "copy",
+            InjectionPoint::Task(Some(TaskKind::Batch)) => "batch",
+            InjectionPoint::Task(Some(TaskKind::Plane)) => "plane",
+            InjectionPoint::Task(Some(TaskKind::Fill)) => "fill",
+            InjectionPoint::Task(Some(TaskKind::Reduce)) => "reduce",
+            InjectionPoint::Allocation => "allocation",
+            InjectionPoint::Link => "link",
         };
         let mut filters = format!("device={device}");
-        if let (Point::Link, Some(peer)) = (self.point, peer) {
+        if let (InjectionPoint::Link, Some(peer)) = (self.point, peer) {
             filters += &format!(", peer={peer}");
         }
         if self.at_least > 0 {
@@ -167,11 +170,11 @@ impl Oracle {
     }
 
     pub fn has_allocation_rules(&self) -> bool {
-        self.rules.iter().any(|(rule, _)| rule.point == Point::Allocation)
+        self.rules.iter().any(|(rule, _)| rule.point == InjectionPoint::Allocation)
     }
 
     /// All rules that fit count; the first one that fires decides.
-    fn strike(&mut self, fits: impl Fn(Point) -> bool, size: usize) -> Option<Effect> {
+    fn first_firing(&mut self, fits: impl Fn(InjectionPoint) -> bool, size: usize) -> Option<Effect> {
         let mut first = None;
         for (rule, matched) in &mut self.rules {
             if fits(rule.point) && size as u64 >= rule.at_least {
@@ -186,15 +189,17 @@ impl Oracle {
 
     pub fn call(&mut self, function: &str, size: usize) -> Option<Effect> {
         let is_of = |point| match point {
-            Point::Call(name) => name == function || name.strip_suffix('*').is_some_and(|s| function.starts_with(s)),
+            InjectionPoint::Call(name) => {
+                name == function || name.strip_suffix('*').is_some_and(|s| function.starts_with(s))
+            }
             _ => false,
         };
-        self.strike(is_of, size)
+        self.first_firing(is_of, size)
     }
 
     /// The code that an allocation gets.
     pub fn allocation(&mut self, size: usize) -> Option<i32> {
-        match self.strike(|point| point == Point::Allocation, size) {
+        match self.first_firing(|point| point == InjectionPoint::Allocation, size) {
             Some(Effect::Code(code)) => Some(code),
             _ => None,
         }
@@ -205,7 +210,7 @@ impl Oracle {
         if self.is_cut {
             return Some(LINK);
         }
-        match self.strike(|point| point == Point::Link, size)? {
+        match self.first_firing(|point| point == InjectionPoint::Link, size)? {
             Effect::Code(code) => Some(code),
             _ => {
                 self.is_cut = true;
@@ -215,12 +220,13 @@ impl Oracle {
     }
 
     /// What a task meets when it is submitted; a link comes before the rules for tasks.
-    pub fn task(&mut self, kind: Kind, size: usize, crosses: bool) -> Option<Effect> {
+    pub fn task(&mut self, kind: TaskKind, size: usize, crosses: bool) -> Option<Effect> {
         if crosses && let Some(code) = self.crossing(size) {
             return Some(Effect::Code(code));
         }
-        let covers = |point| matches!(point, Point::Task(wanted) if wanted.is_none_or(|wanted| wanted == kind));
-        let effect = self.strike(covers, size)?;
+        let covers =
+            |point| matches!(point, InjectionPoint::Task(wanted) if wanted.is_none_or(|wanted| wanted == kind));
+        let effect = self.first_firing(covers, size)?;
         self.has_failed |= matches!(effect, Effect::Code(_));
         Some(effect)
     }
@@ -249,10 +255,11 @@ mod tests {
 
     #[test]
     fn all_rules_count_and_the_first_decides() {
-        let rule = |first, effect| FaultRule { point: Point::Task(None), at_least: 10, first, last: first, effect };
+        let rule =
+            |first, effect| FaultRule { point: InjectionPoint::Task(None), at_least: 10, first, last: first, effect };
         let mut oracle = Oracle::new(&[rule(2, Effect::Stuck), rule(2, Effect::Lost), rule(3, Effect::Ecc)]);
         let sizes = [10, 9, 11, 12, 13];
-        let found = sizes.map(|size| oracle.task(Kind::Fill, size, false));
+        let found = sizes.map(|size| oracle.task(TaskKind::Fill, size, false));
         assert_eq!(found, [None, None, Some(Effect::Stuck), Some(Effect::Ecc), None]);
     }
 }

@@ -13,5 +13,5 @@ pub mod scenario;
 pub mod shrink;
 pub mod world;
 
-pub use program::{Operation, Program};
-pub use world::{Stage, run, run_on};
+pub use program::{ApiCall, Program};
+pub use world::{Setup, run, run_on};

@@ -5,7 +5,7 @@ use fastrand::Rng;
 
 /// One call. The numbers choose streams, buffers, offsets and sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operation {
+pub enum ApiCall {
     AllocateDevice {
         size: u32,
     },
@@ -161,7 +161,7 @@ pub enum Operation {
         stream: u32,
     },
     /// A call with a mistake in it: it must be refused with this mistake's code and change nothing.
-    Mistake {
+    InvalidCall {
         which: u32,
         target: u32,
         source: u32,
@@ -195,7 +195,7 @@ pub enum Operation {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    pub operations: Vec<Operation>,
+    pub operations: Vec<ApiCall>,
 }
 
 impl Program {
@@ -208,11 +208,11 @@ impl Program {
     pub fn with_streams(seed: u64, length: usize, streams: usize) -> Program {
         let mut rng = Rng::with_seed(seed);
         let mut operations = vec![
-            Operation::AllocateDevice { size: 5000 },
-            Operation::AllocatePinned { size: 5000 },
-            Operation::AllocatePageable { size: 5000 },
+            ApiCall::AllocateDevice { size: 5000 },
+            ApiCall::AllocatePinned { size: 5000 },
+            ApiCall::AllocatePageable { size: 5000 },
         ];
-        operations.extend(std::iter::repeat_n(Operation::CreateStream, streams));
+        operations.extend(std::iter::repeat_n(ApiCall::CreateStream, streams));
         // Numbers of their own, so that a kept seed still means what it did without graphs.
         let mut graphs = Rng::with_seed(!seed);
         // The same for what came after graphs.
@@ -226,35 +226,35 @@ impl Program {
                 operations.push(later_operation(&mut later));
             }
         }
-        operations.push(Operation::Verify);
+        operations.push(ApiCall::Verify);
         Program { operations }
     }
 
     /// The same, for a stage with two devices and faults.
-    pub fn on_stage(seed: u64, length: usize, streams: usize) -> Program {
+    pub fn with_faults(seed: u64, length: usize, streams: usize) -> Program {
         let plain = Program::with_streams(seed, length, streams);
         let mut rng = Rng::with_seed(seed ^ 0xfa17_0000_fa17);
         let mut operations = Vec::new();
         for (at, operation) in plain.operations.into_iter().enumerate() {
             operations.push(operation);
             if at == 2 {
-                operations.push(Operation::AllocatePeer { size: 5000 });
+                operations.push(ApiCall::AllocatePeer { size: 5000 });
             }
             if at > 2 && rng.u32(0..8) == 0 {
                 operations.push(stage_operation(&mut rng));
             }
         }
-        operations.push(Operation::Verify);
+        operations.push(ApiCall::Verify);
         Program { operations }
     }
 }
 
-fn stage_operation(rng: &mut Rng) -> Operation {
+fn stage_operation(rng: &mut Rng) -> ApiCall {
     match rng.u32(0..40) {
-        0..=3 => Operation::AllocatePeer { size: size(rng) },
-        4 => Operation::StopOnFailure { stream: rng.u32(..) },
-        5..=6 => Operation::Repair,
-        _ => Operation::CopyPeer {
+        0..=3 => ApiCall::AllocatePeer { size: size(rng) },
+        4 => ApiCall::StopOnFailure { stream: rng.u32(..) },
+        5..=6 => ApiCall::Repair,
+        _ => ApiCall::CopyPeer {
             target: rng.u32(..),
             source: rng.u32(..),
             at: rng.u32(..),
@@ -265,8 +265,8 @@ fn stage_operation(rng: &mut Rng) -> Operation {
     }
 }
 
-fn operation(rng: &mut Rng) -> Operation {
-    use Operation::*;
+fn operation(rng: &mut Rng) -> ApiCall {
+    use ApiCall::*;
     let (target, source, stream, event) = (rng.u32(..), rng.u32(..), rng.u32(..), rng.u32(..));
     let (at, byte) = (rng.u32(..), rng.u8(..));
     let len = length(rng);
@@ -304,21 +304,21 @@ fn operation(rng: &mut Rng) -> Operation {
         91 => SynchronizeEvent { event },
         92 => SynchronizeDevice,
         93..=94 => Query { stream },
-        95..=98 => Mistake { which: rng.u32(..), target, source, stream },
+        95..=98 => InvalidCall { which: rng.u32(..), target, source, stream },
         _ => Verify,
     }
 }
 
-fn later_operation(rng: &mut Rng) -> Operation {
+fn later_operation(rng: &mut Rng) -> ApiCall {
     match rng.u32(0..10) {
-        0..=5 => Operation::Signal { from: rng.u32(..), to: rng.u32(..), kind: rng.u32(..), first: rng.bool() },
-        6..=8 => Operation::AllocateFromPool { size: size(rng), stream: rng.u32(..) },
-        _ => Operation::AllocateMapped { granules: rng.u32(1..3) },
+        0..=5 => ApiCall::Signal { from: rng.u32(..), to: rng.u32(..), kind: rng.u32(..), first: rng.bool() },
+        6..=8 => ApiCall::AllocateFromPool { size: size(rng), stream: rng.u32(..) },
+        _ => ApiCall::AllocateMapped { granules: rng.u32(1..3) },
     }
 }
 
-fn graph(rng: &mut Rng) -> Operation {
-    Operation::Graph {
+fn graph(rng: &mut Rng) -> ApiCall {
+    ApiCall::Graph {
         seed: rng.u32(..),
         steps: rng.u32(0..12),
         runs: rng.u32(0..5),

@@ -4,7 +4,7 @@
 //! every thread has two devices of its own, and in most of those there are rules for faults.
 
 use crate::faults::FaultRule;
-use crate::{Program, Stage, run_on};
+use crate::{Program, Setup, run_on};
 use fastrand::Rng;
 #[cfg(shuttle)]
 use shuttle::thread;
@@ -26,7 +26,7 @@ pub struct Scenario {
     pub devices: u32,
     pub cores: usize,
     /// What each thread runs, and where.
-    pub parts: Vec<(Stage, Program)>,
+    pub parts: Vec<(Setup, Program)>,
 }
 
 impl Scenario {
@@ -41,8 +41,8 @@ impl Scenario {
         let has_rules = rng.u32(0..4) != 0;
         for (thread, (stage, program)) in scenario.parts.iter_mut().enumerate() {
             let rules = if has_rules { rng.usize(0..5) } else { 0 };
-            *program = Program::on_stage(rng.u64(..), rng.usize(20..250), rng.usize(1..8));
-            *stage = Stage {
+            *program = Program::with_faults(rng.u64(..), rng.usize(20..250), rng.usize(1..8));
+            *stage = Setup {
                 device: 2 * thread as u32,
                 peer: Some(2 * thread as u32 + 1),
                 contexts: rng.usize(1..4),
@@ -66,7 +66,7 @@ impl Scenario {
         let programs: Vec<Program> = programs.collect();
         let chip = CHIPS[rng.usize(..CHIPS.len())];
         let devices = rng.u32(1..4);
-        let stage = |thread| Stage { device: thread as u32 % devices, peer: None, contexts: 1, rules: Vec::new() };
+        let stage = |thread| Setup { device: thread as u32 % devices, peer: None, contexts: 1, rules: Vec::new() };
         let parts = programs.into_iter().enumerate().map(|(thread, program)| (stage(thread), program)).collect();
         Scenario { chip, schedule, devices, cores: rng.usize(1..5), parts }
     }
@@ -81,7 +81,7 @@ impl Scenario {
 
     /// The rules of all threads, as the engine reads them.
     fn injection(&self) -> Result<Option<Arc<Injection>>, String> {
-        let text = |(stage, _): &(Stage, Program)| -> Vec<String> {
+        let text = |(stage, _): &(Setup, Program)| -> Vec<String> {
             stage.rules.iter().map(|rule| rule.text(stage.device, stage.peer)).collect()
         };
         let lines: Vec<String> = self.parts.iter().flat_map(text).collect();
@@ -166,7 +166,7 @@ impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} x {}, schedule {}, {} cores", self.devices, self.chip, self.schedule, self.cores)?;
         for (thread, (stage, program)) in self.parts.iter().enumerate() {
-            let Stage { device, peer, contexts, rules } = stage;
+            let Setup { device, peer, contexts, rules } = stage;
             let rules: Vec<String> = rules.iter().map(|rule| rule.text(*device, *peer)).collect();
             let peer = peer.map_or(String::new(), |peer| format!(" and {peer}"));
             writeln!(f, "thread {thread} on device {device}{peer}, {contexts} contexts, rules: {}", rules.join("; "))?;
@@ -179,33 +179,33 @@ impl fmt::Display for Scenario {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Operation;
+    use crate::ApiCall;
 
     /// The model foretells every fault: one that does not come is noticed, whatever its kind.
     #[test]
     fn a_fault_that_does_not_come_is_noticed() {
-        use crate::faults::{Effect, Kind, Point};
+        use crate::faults::{Effect, InjectionPoint, TaskKind};
         let program = Program {
             operations: vec![
-                Operation::AllocateDevice { size: 100 },
-                Operation::AllocatePinned { size: 100 },
-                Operation::CreateStream,
-                Operation::CopyAsync { target: 0, source: 1, at: 0, len: 64, stream: 0 },
-                Operation::CopyAsync { target: 0, source: 1, at: 0, len: 64, stream: 0 },
-                Operation::Verify,
+                ApiCall::AllocateDevice { size: 100 },
+                ApiCall::AllocatePinned { size: 100 },
+                ApiCall::CreateStream,
+                ApiCall::CopyAsync { target: 0, source: 1, at: 0, len: 64, stream: 0 },
+                ApiCall::CopyAsync { target: 0, source: 1, at: 0, len: 64, stream: 0 },
+                ApiCall::Verify,
             ],
         };
         let faults = [
-            (Point::Task(Some(Kind::Copy)), Effect::Code(507_013)),
-            (Point::Task(None), Effect::Stuck),
-            (Point::Task(None), Effect::Ecc),
-            (Point::Task(None), Effect::Lost),
-            (Point::Allocation, Effect::Code(207_001)),
-            (Point::Call("aclrtMemcpyAsync"), Effect::Code(107_000)),
+            (InjectionPoint::Task(Some(TaskKind::Copy)), Effect::Code(507_013)),
+            (InjectionPoint::Task(None), Effect::Stuck),
+            (InjectionPoint::Task(None), Effect::Ecc),
+            (InjectionPoint::Task(None), Effect::Lost),
+            (InjectionPoint::Allocation, Effect::Code(207_001)),
+            (InjectionPoint::Call("aclrtMemcpyAsync"), Effect::Code(107_000)),
         ];
         for (point, effect) in faults {
             let rule = FaultRule { point, at_least: 0, first: 1, last: 1, effect };
-            let stage = |rules| Stage { device: 0, peer: Some(1), contexts: 2, rules };
+            let stage = |rules| Setup { device: 0, peer: Some(1), contexts: 2, rules };
             let scenario = |rules| Scenario {
                 chip: CHIPS[0],
                 schedule: Schedule::Late,
@@ -216,7 +216,7 @@ mod tests {
             assert_eq!(scenario(vec![rule]).run(), Ok(1), "{rule}");
             let without = scenario(Vec::new()).machine().unwrap();
             assert!(run_on(&without, &stage(vec![rule]), &program).is_err(), "{rule} did not come, and nobody saw it");
-            if matches!(point, Point::Task(_)) && effect != Effect::Stuck {
+            if matches!(point, InjectionPoint::Task(_)) && effect != Effect::Stuck {
                 let with = scenario(vec![rule]).machine().unwrap();
                 assert!(run_on(&with, &stage(Vec::new()), &program).is_err(), "{rule} came, and nobody saw it");
             }
@@ -226,9 +226,9 @@ mod tests {
     #[test]
     fn a_wrong_byte_in_one_thread_is_found_and_made_small() {
         let mut scenario = Scenario::plain(3);
-        scenario.parts.push((Stage { device: 0, peer: None, contexts: 1, rules: Vec::new() }, Program::random(7, 30)));
+        scenario.parts.push((Setup { device: 0, peer: None, contexts: 1, rules: Vec::new() }, Program::random(7, 30)));
         let (_, last) = scenario.parts.last_mut().unwrap();
-        last.operations.extend([Operation::Corrupt { target: 0 }, Operation::Verify]);
+        last.operations.extend([ApiCall::Corrupt { target: 0 }, ApiCall::Verify]);
         assert!(scenario.run().unwrap_err().contains("the model says"));
         let small = scenario.shrink(|candidate| candidate.run().is_err());
         assert!(small.operations() <= 3, "{small}");

@@ -26,14 +26,14 @@ pub fn shrink(program: &Program, fails: impl Fn(&Program) -> bool) -> Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::program::Operation;
+    use crate::program::ApiCall;
 
     #[test]
     fn only_what_matters_is_left() {
         let program = Program::random(1, 200);
-        let matters = |program: &Program| program.operations.contains(&Operation::SynchronizeDevice);
+        let matters = |program: &Program| program.operations.contains(&ApiCall::SynchronizeDevice);
         assert!(matters(&program), "the seed draws one");
         let small = shrink(&program, matters);
-        assert_eq!(small.operations, [Operation::SynchronizeDevice]);
+        assert_eq!(small.operations, [ApiCall::SynchronizeDevice]);
     }
 }

@@ -100,7 +100,7 @@ fn threads_with_contexts_of_their_own_do_not_disturb_each_other() {
 /// One wrong byte must be noticed, and everything must be given back at the end.
 #[test]
 fn a_wrong_byte_is_noticed() {
-    use softacl_testkit::Operation::*;
+    use softacl_testkit::ApiCall::*;
     let machine = machine(Schedule::Threads, "Ascend910B");
     let mut program = Program {
         operations: vec![AllocateDevice { size: 100 }, FillAsync { target: 0, at: 0, len: 99, byte: 7, stream: 0 }],

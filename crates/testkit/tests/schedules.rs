@@ -16,12 +16,12 @@ use softacl_testkit::scenario::Scenario;
 const SEEDS: u64 = 40;
 const ORDERS: u64 = 25;
 /// Scenarios that once failed, and orders that are tried of each.
-const KEPT: &[(u64, usize)] = &[
+const KNOWN_SEEDS: &[(u64, usize)] = &[
     // A notify was destroyed, another thread got its place, and what the first one cleared was that one's.
     (1012, 200),
 ];
 /// Operations of a thread: short programs meet each other in more ways.
-const LONGEST: usize = 60;
+const MAX_OPERATIONS: usize = 60;
 /// Changes of priority in an order with priorities.
 const DEPTH: usize = 3;
 
@@ -38,7 +38,7 @@ fn scenario(seed: u64) -> Scenario {
     scenario.schedule = Schedule::Threads;
     for (stage, program) in &mut scenario.parts {
         stage.rules.clear();
-        program.operations.truncate(LONGEST);
+        program.operations.truncate(MAX_OPERATIONS);
     }
     scenario
 }
@@ -71,7 +71,7 @@ fn explore<S: Scheduler + 'static>(name: &str, threads: usize, scheduler: impl F
 
 #[test]
 fn kept_scenarios_agree_with_the_model() {
-    for (seed, orders) in KEPT {
+    for (seed, orders) in KNOWN_SEEDS {
         run(*seed, scenario(*seed), RandomScheduler::new_from_seed(*seed, *orders));
     }
 }

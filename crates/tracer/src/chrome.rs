@@ -4,9 +4,9 @@
 //! last line is the summary. Threads of the program are threads of its process; each device is a process of
 //! its own whose threads are streams.
 
-use crate::book::Load;
-use crate::story::{Act, Call, Lane, Span, Story, Task};
+use crate::allocations::TransferSize;
 use crate::summary::Summary;
+use crate::timeline::{BlockingAccess, Call, Interval, StreamRow, Task, Timeline};
 use serde::Serialize;
 use std::io;
 use std::time::Duration;
@@ -81,7 +81,7 @@ struct Details {
 
 impl Details {
     /// What was moved, if anything.
-    fn of(load: Load, is_done: bool, span: Span) -> Details {
+    fn of(load: TransferSize, is_done: bool, span: Interval) -> Details {
         if load.entries == 0 {
             return Details::default();
         }
@@ -109,14 +109,14 @@ struct Bytes {
 
 /// A row: a process of the viewer and a thread in it.
 #[derive(Clone, Copy)]
-struct Place {
+struct RowId {
     pid: u64,
     tid: u32,
 }
 
-pub(crate) fn write(story: &Story, summary: &Summary, began: Duration, to: &mut impl io::Write) -> io::Result<()> {
+pub(crate) fn write(story: &Timeline, summary: &Summary, began: Duration, to: &mut impl io::Write) -> io::Result<()> {
     let zero = u64::try_from(began.as_nanos() % ERA.as_nanos()).unwrap_or(0);
-    let mut page = Page { to, process: summary.process.into(), zero };
+    let mut page = ChromeWriter { to, process: summary.process.into(), zero };
     writeln!(page.to, "{HEAD}")?;
     page.names(story)?;
     for call in &story.calls {
@@ -144,16 +144,16 @@ pub(crate) fn write(story: &Story, summary: &Summary, began: Duration, to: &mut 
     writeln!(page.to, "{TAIL}{}}}", serde_json::to_string(summary)?)
 }
 
-struct Page<'a, W> {
+struct ChromeWriter<'a, W> {
     to: &'a mut W,
     process: u64,
     /// The beginning of the log, in ns.
     zero: u64,
 }
 
-impl<W: io::Write> Page<'_, W> {
-    fn thread(&self, story: &Story, index: usize) -> Place {
-        Place { pid: self.process, tid: story.threads[index].id }
+impl<W: io::Write> ChromeWriter<'_, W> {
+    fn thread(&self, story: &Timeline, index: usize) -> RowId {
+        RowId { pid: self.process, tid: story.threads[index].id }
     }
 
     /// The process that stands for a device.
@@ -161,8 +161,8 @@ impl<W: io::Write> Page<'_, W> {
         self.process + PROCESSES * (1 + u64::from(device))
     }
 
-    fn row(&self, lane: Lane) -> Place {
-        Place { pid: self.device(lane.device), tid: lane.stream + if lane.is_inner { INNER } else { 0 } }
+    fn row(&self, lane: StreamRow) -> RowId {
+        RowId { pid: self.device(lane.device), tid: lane.stream + if lane.is_graph_stream { INNER } else { 0 } }
     }
 
     fn micros(&self, ns: u64) -> f64 {
@@ -174,12 +174,12 @@ impl<W: io::Write> Page<'_, W> {
         self.to.write_all(b",\n")
     }
 
-    fn name<A: Serialize>(&mut self, kind: &str, Place { pid, tid }: Place, args: A) -> io::Result<()> {
+    fn name<A: Serialize>(&mut self, kind: &str, RowId { pid, tid }: RowId, args: A) -> io::Result<()> {
         self.line(&Event { pid, tid, args: Some(args), ..Event::new("M", kind) })
     }
 
-    fn names(&mut self, story: &Story) -> io::Result<()> {
-        let own = Place { pid: self.process, tid: 0 };
+    fn names(&mut self, story: &Timeline) -> io::Result<()> {
+        let own = RowId { pid: self.process, tid: 0 };
         self.name("process_name", own, Name { name: &format!("program, process {}", self.process) })?;
         for (index, thread) in story.threads.iter().enumerate() {
             self.name("thread_name", self.thread(story, index), Name { name: &thread.name })?;
@@ -198,15 +198,15 @@ impl<W: io::Write> Page<'_, W> {
         &mut self,
         name: &str,
         cat: &'static str,
-        Place { pid, tid }: Place,
-        span: Span,
+        RowId { pid, tid }: RowId,
+        span: Interval,
         args: Option<Details>,
     ) -> io::Result<()> {
         let (ts, dur) = (Some(self.micros(span.start)), Some(micros(span.ns())));
         self.line(&Event { cat, pid, tid, ts, dur, args, ..Event::new("X", name) })
     }
 
-    fn call(&mut self, story: &Story, call: &Call) -> io::Result<()> {
+    fn call(&mut self, story: &Timeline, call: &Call) -> io::Result<()> {
         let details = (call.code != 0 || call.paused > 0).then(|| Details {
             code: Some(call.code).filter(|code| *code != 0),
             paused: Some(micros(call.paused)).filter(|time| *time > 0.0),
@@ -215,14 +215,21 @@ impl<W: io::Write> Page<'_, W> {
         self.slice(call.function, "call", self.thread(story, call.thread), call.span, details)
     }
 
-    fn act(&mut self, story: &Story, act: &Act) -> io::Result<()> {
+    fn act(&mut self, story: &Timeline, act: &BlockingAccess) -> io::Result<()> {
         let details = Some(Details::of(act.load, act.is_done, act.span));
         self.slice(&title(act.name, act.load), "copy", self.thread(story, act.thread), act.span, details)
     }
 
     /// Writes a task and the arrows to it. Returns when it was over.
-    fn task(&mut self, story: &Story, stream: u32, sequence: u64, task: &Task, before: u64) -> io::Result<Option<u64>> {
-        let Some(mut span) = task.span(story.end).or(task.held) else { return Ok(None) };
+    fn task(
+        &mut self,
+        story: &Timeline,
+        stream: u32,
+        sequence: u64,
+        task: &Task,
+        before: u64,
+    ) -> io::Result<Option<u64>> {
+        let Some(mut span) = task.span(story.end).or(task.wait_start) else { return Ok(None) };
         if task.is_wait {
             span.start = task.submitted.max(before).min(span.start);
         }
@@ -253,8 +260,8 @@ impl<W: io::Write> Page<'_, W> {
     }
 
     /// An arrow from one slice to another.
-    fn arrow(&mut self, name: &'static str, id: &str, from: (Place, u64), to: (Place, u64)) -> io::Result<()> {
-        for (ph, bp, (Place { pid, tid }, ns)) in [("s", None, from), ("f", Some("e"), to)] {
+    fn arrow(&mut self, name: &'static str, id: &str, from: (RowId, u64), to: (RowId, u64)) -> io::Result<()> {
+        for (ph, bp, (RowId { pid, tid }, ns)) in [("s", None, from), ("f", Some("e"), to)] {
             let (ts, id) = (Some(self.micros(ns)), Some(id));
             self.line(&Event::<()> { cat: name, pid, tid, ts, id, bp, ..Event::new(ph, name) })?;
         }
@@ -262,7 +269,7 @@ impl<W: io::Write> Page<'_, W> {
     }
 }
 
-impl Span {
+impl Interval {
     /// The last moment that belongs to it.
     fn last(self) -> u64 {
         self.end.saturating_sub(1).max(self.start)
@@ -273,6 +280,6 @@ fn micros(ns: u64) -> f64 {
     ns as f64 / 1000.0
 }
 
-fn title(name: &str, load: Load) -> String {
+fn title(name: &str, load: TransferSize) -> String {
     load.route.short().map_or_else(|| name.to_owned(), |route| format!("{name} {route}"))
 }

@@ -5,16 +5,16 @@
 //! and tasks (`story`), counted (`summary`) and written for a viewer (`chrome`); traces of several processes become
 //! one (`join`). It judges nothing: what is wrong with a program is the checker's to say.
 
-mod book;
+mod allocations;
+mod append_log;
 mod chrome;
-mod join;
 mod log;
-mod records;
-mod story;
+mod merge;
 mod summary;
+mod timeline;
 mod tracer;
 
-pub use book::{Route, Site};
-pub use join::Joiner;
-pub use summary::{COLUMNS, CallLine, Pauses, RouteLine, Row, StreamLine, Summary};
-pub use tracer::{LIMIT, Tracer};
+pub use allocations::{Endpoint, Route};
+pub use merge::TraceMerger;
+pub use summary::{BlockedCalls, COLUMNS, CallLine, RouteLine, Row, StreamLine, Summary};
+pub use tracer::{DEFAULT_EVENT_LIMIT, Tracer};

@@ -3,8 +3,8 @@
 //! Each thread has a page of its own that only it writes. What is kept has a limit; the first facts stay, and how
 //! many came after them is counted.
 
-use crate::book::Load;
-use crate::records::Records;
+use crate::allocations::TransferSize;
+use crate::append_log::AppendLog;
 use softacl_engine::lock_with_timeout;
 use softacl_engine::observer::StreamPosition;
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fact {
+pub(crate) enum TraceEvent {
     Entered(&'static str),
     /// The call is over, with this code.
     Left(i32),
@@ -25,7 +25,7 @@ pub(crate) enum Fact {
         is_step: bool,
     },
     /// What the task that was submitted just now moves.
-    Moves(Load),
+    Moves(TransferSize),
     /// The task only waits: for others, or for a sign.
     Waits(StreamPosition),
     /// The task comes after another one.
@@ -35,52 +35,52 @@ pub(crate) enum Fact {
     Failed(StreamPosition, i32),
     /// Everything up to here that has not started never will.
     Dropped(StreamPosition),
-    Acting(&'static str, Load),
+    Acting(&'static str, TransferSize),
     /// Whether it went well.
     Acted(bool),
     /// An asynchronous call has waited for so many ns.
-    Paused(u64),
+    Blocked(u64),
     /// Bytes in use on a device.
     Memory(u32, u64),
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Record {
+pub(crate) struct TimedEvent {
     /// Since the log began.
     pub(crate) ns: u64,
-    pub(crate) fact: Fact,
+    pub(crate) fact: TraceEvent,
 }
 
 /// The log of a thread.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct ThreadLog {
     pub(crate) thread: u32,
     pub(crate) name: String,
-    records: Records,
+    records: AppendLog,
 }
 
 #[derive(Debug)]
 pub(crate) struct Log {
     number: u64,
     start: Instant,
-    pages: Mutex<Vec<Arc<Page>>>,
+    pages: Mutex<Vec<Arc<ThreadLog>>>,
     limit: u64,
     /// Facts that were told, kept or not.
-    told: AtomicU64,
-    left_out: AtomicU64,
+    received: AtomicU64,
+    dropped: AtomicU64,
 }
 
 /// What was written down.
 #[derive(Debug)]
-pub(crate) struct Written {
-    pub(crate) pages: Vec<(Arc<Page>, Vec<Record>)>,
+pub(crate) struct LogSnapshot {
+    pub(crate) pages: Vec<(Arc<ThreadLog>, Vec<TimedEvent>)>,
     pub(crate) left_out: u64,
     pub(crate) end: u64,
 }
 
 thread_local! {
     /// The pages of this thread, by the number of the log. There is one log in a process, and more in tests.
-    static PAGES: RefCell<Vec<(u64, Arc<Page>)>> = const { RefCell::new(Vec::new()) };
+    static PAGES: RefCell<Vec<(u64, Arc<ThreadLog>)>> = const { RefCell::new(Vec::new()) };
 }
 
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
@@ -94,8 +94,8 @@ impl Log {
             start: Instant::now(),
             pages: Mutex::default(),
             limit,
-            told: AtomicU64::new(0),
-            left_out: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
         }
     }
 
@@ -103,20 +103,20 @@ impl Log {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn write<const N: usize>(&self, facts: [Fact; N]) {
+    pub(crate) fn write<const N: usize>(&self, facts: [TraceEvent; N]) {
         // All of them or none: they belong together.
-        let is_kept = self.told.fetch_add(N as u64, Ordering::Relaxed) + N as u64 <= self.limit;
+        let is_kept = self.received.fetch_add(N as u64, Ordering::Relaxed) + N as u64 <= self.limit;
         let ns = self.now();
         let is_written =
-            is_kept && self.with_page(|page| facts.into_iter().all(|fact| page.records.push(Record { ns, fact })));
+            is_kept && self.with_page(|page| facts.into_iter().all(|fact| page.records.push(TimedEvent { ns, fact })));
         if !is_written {
             // Nothing more after the first gap: a story has an end, not holes.
-            self.told.store(self.limit, Ordering::Relaxed);
-            self.left_out.fetch_add(N as u64, Ordering::Relaxed);
+            self.received.store(self.limit, Ordering::Relaxed);
+            self.dropped.fetch_add(N as u64, Ordering::Relaxed);
         }
     }
 
-    fn with_page<R>(&self, then: impl FnOnce(&Page) -> R) -> R {
+    fn with_page<R>(&self, then: impl FnOnce(&ThreadLog) -> R) -> R {
         let own = PAGES.try_with(|pages| {
             let known =
                 pages.borrow().iter().find(|(number, _)| *number == self.number).map(|(_, page)| Arc::clone(page));
@@ -134,26 +134,26 @@ impl Log {
         }))
     }
 
-    fn open(&self) -> Arc<Page> {
-        let page = Arc::new(Page { thread: thread_id(), name: thread_name(), records: Records::new() });
+    fn open(&self) -> Arc<ThreadLog> {
+        let page = Arc::new(ThreadLog { thread: thread_id(), name: thread_name(), records: AppendLog::new() });
         lock(&self.pages).push(Arc::clone(&page));
         page
     }
 
     /// Everything up to now. Threads that go on write further. `None`: there is no memory for it, or a thread was
     /// interrupted for good while it opened its page.
-    pub(crate) fn read(&self) -> Option<Written> {
+    pub(crate) fn read(&self) -> Option<LogSnapshot> {
         let end = self.now();
         let pages = lock_with_timeout(&self.pages)?.clone();
         let count: usize = pages.iter().map(|page| page.records.len()).sum();
         // Whoever allocates a little at a time is ended when there is no more.
         Vec::<u8>::new().try_reserve_exact(count * NEEDED).ok()?;
-        let read = |page: Arc<Page>| {
+        let read = |page: Arc<ThreadLog>| {
             let records = page.records.read();
             (page, records)
         };
         let pages = pages.into_iter().map(read).collect();
-        Some(Written { pages, left_out: self.left_out.load(Ordering::Relaxed), end })
+        Some(LogSnapshot { pages, left_out: self.dropped.load(Ordering::Relaxed), end })
     }
 }
 
@@ -184,25 +184,25 @@ fn thread_name() -> String {
 mod tests {
     use super::*;
 
-    fn facts(written: &Written) -> Vec<Vec<Fact>> {
+    fn facts(written: &LogSnapshot) -> Vec<Vec<TraceEvent>> {
         written.pages.iter().map(|(_, records)| records.iter().map(|record| record.fact).collect()).collect()
     }
 
     #[test]
     fn each_thread_has_a_page_and_the_first_facts_stay() {
         let log = Log::new(5);
-        log.write([Fact::Entered("a"), Fact::Left(0)]);
+        log.write([TraceEvent::Entered("a"), TraceEvent::Left(0)]);
         std::thread::scope(|scope| {
-            scope.spawn(|| log.write([Fact::Entered("b")]));
+            scope.spawn(|| log.write([TraceEvent::Entered("b")]));
         });
-        log.write([Fact::Entered("c"), Fact::Left(0)]);
-        log.write([Fact::Left(1), Fact::Left(2)]);
-        log.write([Fact::Left(3)]);
+        log.write([TraceEvent::Entered("c"), TraceEvent::Left(0)]);
+        log.write([TraceEvent::Left(1), TraceEvent::Left(2)]);
+        log.write([TraceEvent::Left(3)]);
         let written = log.read().unwrap();
-        let left = Fact::Left(0);
+        let left = TraceEvent::Left(0);
         assert_eq!(
             facts(&written),
-            [vec![Fact::Entered("a"), left, Fact::Entered("c"), left], vec![Fact::Entered("b")]]
+            [vec![TraceEvent::Entered("a"), left, TraceEvent::Entered("c"), left], vec![TraceEvent::Entered("b")]]
         );
         assert_eq!(written.left_out, 3);
         assert_ne!(written.pages[0].0.thread, written.pages[1].0.thread);

@@ -1,7 +1,7 @@
 //! A story in numbers: what a reader wants to know before looking at the timeline.
 
-use crate::book::Route;
-use crate::story::{Lane, Span, Story, Task};
+use crate::allocations::Route;
+use crate::timeline::{Interval, StreamRow, Task, Timeline};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub struct Summary {
     /// The calls that took longest in all come first.
     pub calls: Vec<CallLine>,
     /// Asynchronous calls that have waited.
-    pub pauses: Vec<Pauses>,
+    pub pauses: Vec<BlockedCalls>,
     pub rows: Vec<Row>,
     /// Threads and streams that are not among the rows, because others were busier.
     pub more_rows: u64,
@@ -71,7 +71,7 @@ pub struct CallLine {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Pauses {
+pub struct BlockedCalls {
     pub function: String,
     pub calls: u64,
     pub ns: u64,
@@ -87,7 +87,7 @@ pub struct Row {
 }
 
 impl Summary {
-    pub(crate) fn of(story: &Story) -> Summary {
+    pub(crate) fn of(story: &Timeline) -> Summary {
         let tasks = || story.tasks.values();
         let moved = tasks().filter(|task| task.is_done()).map(|task| task.load.bytes);
         let moving = moving(story);
@@ -113,14 +113,14 @@ impl Summary {
 }
 
 /// When bytes moved: of each stream and each thread, in no order.
-fn moving(story: &Story) -> Vec<Span> {
+fn moving(story: &Timeline) -> Vec<Interval> {
     let tasks = story.tasks.values().filter(|task| task.load.bytes > 0 && task.code == 0);
     let acts = story.acts.iter().filter(|act| act.load.bytes > 0 && act.is_done);
     tasks.filter_map(|task| task.busy(story.end)).chain(acts.map(|act| act.span)).collect()
 }
 
 /// For how long at least `depth` of the spans were open.
-fn covered(spans: &[Span], depth: i64) -> u64 {
+fn covered(spans: &[Interval], depth: i64) -> u64 {
     let mut edges: Vec<(u64, i64)> = spans.iter().flat_map(|span| [(span.start, 1), (span.end, -1)]).collect();
     edges.sort_unstable();
     let (mut open, mut since, mut total) = (0, 0, 0);
@@ -134,16 +134,16 @@ fn covered(spans: &[Span], depth: i64) -> u64 {
     total
 }
 
-fn streams(story: &Story) -> Vec<StreamLine> {
-    let line = |(lane, tasks): (Lane, Vec<&Task>)| {
-        let busy = || tasks.iter().filter_map(|task| task.busy(story.end)).map(Span::ns);
+fn streams(story: &Timeline) -> Vec<StreamLine> {
+    let line = |(lane, tasks): (StreamRow, Vec<&Task>)| {
+        let busy = || tasks.iter().filter_map(|task| task.busy(story.end)).map(Interval::ns);
         let mut queued: Vec<u64> =
             tasks.iter().filter_map(|task| Some(task.started?.saturating_sub(task.submitted))).collect();
         queued.sort_unstable();
         StreamLine {
             stream: lane.stream,
             device: lane.device,
-            is_lane: lane.is_inner,
+            is_lane: lane.is_graph_stream,
             tasks: tasks.len() as u64,
             failed: tasks.iter().filter(|task| task.code != 0).count() as u64,
             bytes: tasks.iter().filter(|task| task.is_done()).map(|task| task.load.bytes).sum(),
@@ -155,7 +155,7 @@ fn streams(story: &Story) -> Vec<StreamLine> {
     story.lanes().into_iter().map(line).collect()
 }
 
-fn routes(story: &Story) -> Vec<RouteLine> {
+fn routes(story: &Timeline) -> Vec<RouteLine> {
     let tasks = story.tasks.values().filter(|task| task.load.entries > 0 && task.is_done());
     let tasks = tasks.filter_map(|task| Some((task.name, task.load, task.busy(story.end)?)));
     let acts =
@@ -173,7 +173,7 @@ fn routes(story: &Story) -> Vec<RouteLine> {
     lines
 }
 
-fn calls(story: &Story) -> Vec<CallLine> {
+fn calls(story: &Timeline) -> Vec<CallLine> {
     let mut lines: BTreeMap<&str, CallLine> = BTreeMap::new();
     for call in &story.calls {
         let fresh = || CallLine { function: call.function.to_owned(), calls: 0, failed: 0, ns: 0, longest_ns: 0 };
@@ -188,10 +188,10 @@ fn calls(story: &Story) -> Vec<CallLine> {
     lines
 }
 
-fn pauses(story: &Story) -> Vec<Pauses> {
-    let mut lines: BTreeMap<&str, Pauses> = BTreeMap::new();
+fn pauses(story: &Timeline) -> Vec<BlockedCalls> {
+    let mut lines: BTreeMap<&str, BlockedCalls> = BTreeMap::new();
     for call in story.calls.iter().filter(|call| call.paused > 0) {
-        let fresh = || Pauses { function: call.function.to_owned(), calls: 0, ns: 0 };
+        let fresh = || BlockedCalls { function: call.function.to_owned(), calls: 0, ns: 0 };
         let line = lines.entry(call.function).or_insert_with(fresh);
         line.calls += 1;
         line.ns += call.paused;
@@ -200,15 +200,15 @@ fn pauses(story: &Story) -> Vec<Pauses> {
 }
 
 /// The busiest threads and streams, in their own order, and how many there are beside them.
-fn rows(story: &Story) -> (Vec<Row>, u64) {
-    let mut calls: Vec<Vec<Span>> = vec![Vec::new(); story.threads.len()];
+fn rows(story: &Timeline) -> (Vec<Row>, u64) {
+    let mut calls: Vec<Vec<Interval>> = vec![Vec::new(); story.threads.len()];
     for call in &story.calls {
         calls[call.thread].push(call.span);
     }
     let name = |index: usize| format!("{} ({})", story.threads[index].name, story.threads[index].id);
     let threads = calls.into_iter().enumerate().filter(|(_, spans)| !spans.is_empty());
     let threads = threads.map(|(index, spans)| (name(index), spans)).collect();
-    let lane = |(lane, tasks): (Lane, Vec<&Task>)| {
+    let lane = |(lane, tasks): (StreamRow, Vec<&Task>)| {
         let spans = tasks.iter().filter_map(|task| task.busy(story.end)).collect();
         (format!("{lane}, device {}", lane.device), spans)
     };
@@ -217,19 +217,19 @@ fn rows(story: &Story) -> (Vec<Row>, u64) {
     (threads.into_iter().chain(lanes).collect(), more_threads + more_lanes)
 }
 
-fn busiest(story: &Story, rows: Vec<(String, Vec<Span>)>, is_stream: bool) -> (Vec<Row>, u64) {
+fn busiest(story: &Timeline, rows: Vec<(String, Vec<Interval>)>, is_stream: bool) -> (Vec<Row>, u64) {
     let more = rows.len().saturating_sub(ROWS) as u64;
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_key(|index| std::cmp::Reverse(rows[*index].1.iter().map(|span| span.ns()).sum::<u64>()));
     order.truncate(ROWS);
     order.sort_unstable();
-    let mut rows: Vec<Option<(String, Vec<Span>)>> = rows.into_iter().map(Some).collect();
+    let mut rows: Vec<Option<(String, Vec<Interval>)>> = rows.into_iter().map(Some).collect();
     let chosen = order.into_iter().filter_map(|index| rows[index].take());
     (chosen.map(|(name, spans)| Row { name, is_stream, busy: columns(story, spans) }).collect(), more)
 }
 
 /// How much of each column the spans cover, which may lie in each other.
-fn columns(story: &Story, mut spans: Vec<Span>) -> Vec<u16> {
+fn columns(story: &Timeline, mut spans: Vec<Interval>) -> Vec<u16> {
     spans.sort_unstable_by_key(|span| span.start);
     let total = (story.end - story.start).max(1);
     let edge = |column: usize| (u128::from(total) * column as u128 / COLUMNS as u128) as u64;
@@ -255,8 +255,8 @@ fn columns(story: &Story, mut spans: Vec<Span>) -> Vec<u16> {
 mod tests {
     use super::*;
 
-    fn spans(pairs: &[(u64, u64)]) -> Vec<Span> {
-        pairs.iter().map(|(start, end)| Span { start: *start, end: *end }).collect()
+    fn spans(pairs: &[(u64, u64)]) -> Vec<Interval> {
+        pairs.iter().map(|(start, end)| Interval { start: *start, end: *end }).collect()
     }
 
     #[test]
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn columns_cover_what_spans_cover() {
-        let story = Story { start: 100, end: 100 + 60_000, ..Story::default() };
+        let story = Timeline { start: 100, end: 100 + 60_000, ..Timeline::default() };
         // A column is 100 ns wide.
         let busy = columns(&story, spans(&[(100, 250), (150, 200), (1100, 1101), (60_050, 60_100)]));
         assert_eq!(busy.len(), COLUMNS);
@@ -280,10 +280,10 @@ mod tests {
     }
 
     #[test]
-    fn a_story_shorter_than_its_columns_has_some() {
-        let story = Story { start: 7, end: 9, ..Story::default() };
+    fn short_timelines_still_fill_all_columns() {
+        let story = Timeline { start: 7, end: 9, ..Timeline::default() };
         assert_eq!(columns(&story, spans(&[(7, 9)])).len(), COLUMNS);
-        let story = Story { start: 7, end: 7, ..Story::default() };
+        let story = Timeline { start: 7, end: 7, ..Timeline::default() };
         assert_eq!(columns(&story, spans(&[(7, 7)])), vec![0; COLUMNS]);
     }
 }

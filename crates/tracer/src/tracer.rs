@@ -1,10 +1,10 @@
 //! The observer: every fact that belongs on a timeline goes to the log.
 
-use crate::book::{Book, Site};
+use crate::allocations::{AllocationMap, Endpoint};
 use crate::chrome;
-use crate::log::{Fact, Log};
-use crate::story::Story;
+use crate::log::{Log, TraceEvent};
 use crate::summary::Summary;
+use crate::timeline::Timeline;
 use softacl_engine::observer::{Advisory, FaultAction, Object, Observer, StreamPosition, Submitted, Touch, Window};
 use softacl_engine::{Error, MemoryKind};
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Facts that are kept unless somebody says otherwise: some 256 MB of them.
-pub const LIMIT: u64 = 4_000_000;
+pub const DEFAULT_EVENT_LIMIT: u64 = 4_000_000;
 
 /// What plain copies are called.
 const COPY: &str = "copy";
@@ -21,7 +21,7 @@ const COPY: &str = "copy";
 #[derive(Debug)]
 pub struct Tracer {
     log: Log,
-    book: Mutex<Book>,
+    book: Mutex<AllocationMap>,
     /// Streams that run steps of graphs.
     lanes: Mutex<HashSet<u32>>,
     /// When the log began, for traces of several processes.
@@ -38,13 +38,13 @@ impl Tracer {
     /// Writes the trace of everything up to now, with the summary at its end.
     pub fn write(&self, to: &mut impl io::Write) -> io::Result<Summary> {
         let none = || io::Error::new(io::ErrorKind::OutOfMemory, "there is no memory left for it");
-        let story = Story::of(self.log.read().ok_or_else(none)?);
+        let story = Timeline::of(self.log.read().ok_or_else(none)?);
         let summary = Summary::of(&story);
         chrome::write(&story, &summary, self.began, to)?;
         Ok(summary)
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
+    fn book(&self) -> MutexGuard<'_, AllocationMap> {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -63,11 +63,11 @@ impl Observer for Tracer {
     }
 
     fn entered(&self, function: &'static str) {
-        self.log.write([Fact::Entered(function)]);
+        self.log.write([TraceEvent::Entered(function)]);
     }
 
     fn exited(&self, code: i32) {
-        self.log.write([Fact::Left(code)]);
+        self.log.write([TraceEvent::Left(code)]);
     }
 
     /// The code comes when the call is left.
@@ -77,20 +77,20 @@ impl Observer for Tracer {
 
     fn submitted(&self, task: &Submitted<'_>) {
         let is_step = self.lanes().contains(&task.at.stream);
-        let submitted = Fact::Submitted { at: task.at, name: task.name, device: task.device, is_step };
+        let submitted = TraceEvent::Submitted { at: task.at, name: task.name, device: task.device, is_step };
         match (task.touches, task.after, task.is_external_wait) {
             ([], None, false) => self.log.write([submitted]),
-            ([], None, true) => self.log.write([submitted, Fact::Waits(task.at)]),
+            ([], None, true) => self.log.write([submitted, TraceEvent::Waits(task.at)]),
             ([], Some(after), _) => {
-                self.log.write([submitted, Fact::Waits(task.at), Fact::After(task.at, after)]);
+                self.log.write([submitted, TraceEvent::Waits(task.at), TraceEvent::After(task.at, after)]);
             }
             (touches, ..) => {
                 let mut load = self.book().load(touches);
                 // The source of a copy through a buffer of ours was the program's, and has been read.
                 if load.route.source.is_none() && task.name == COPY {
-                    load.route.source = Some(Site::Host);
+                    load.route.source = Some(Endpoint::Host);
                 }
-                self.log.write([submitted, Fact::Moves(load)]);
+                self.log.write([submitted, TraceEvent::Moves(load)]);
             }
         }
     }
@@ -98,20 +98,20 @@ impl Observer for Tracer {
     fn launched(&self, lanes: &[u32], join: Option<StreamPosition>) {
         self.lanes().extend(lanes);
         if let Some(join) = join {
-            self.log.write([Fact::Waits(join)]);
+            self.log.write([TraceEvent::Waits(join)]);
         }
     }
 
     fn started(&self, at: StreamPosition) {
-        self.log.write([Fact::Started(at)]);
+        self.log.write([TraceEvent::Started(at)]);
     }
 
     fn failed(&self, at: StreamPosition, error: &Error) {
-        self.log.write([Fact::Failed(at, error.code())]);
+        self.log.write([TraceEvent::Failed(at, error.code())]);
     }
 
     fn finished(&self, at: StreamPosition) {
-        self.log.write([Fact::Finished(at)]);
+        self.log.write([TraceEvent::Finished(at)]);
     }
 
     /// The task itself is on the timeline, from its start to its end.
@@ -119,36 +119,36 @@ impl Observer for Tracer {
     fn function_left(&self, _at: StreamPosition) {}
 
     fn dropped(&self, at: StreamPosition) {
-        self.log.write([Fact::Dropped(at)]);
+        self.log.write([TraceEvent::Dropped(at)]);
     }
 
     fn ordered(&self, from: StreamPosition, after: StreamPosition) {
-        self.log.write([Fact::After(from, after)]);
+        self.log.write([TraceEvent::After(from, after)]);
     }
 
     fn waited(&self, _at: StreamPosition) {}
 
     fn access_started(&self, name: &'static str, touches: &[Touch]) {
         let load = self.book().load(touches);
-        self.log.write([Fact::Acting(name, load)]);
+        self.log.write([TraceEvent::Acting(name, load)]);
     }
 
     fn access_finished(&self, _touches: &[Touch], is_done: bool) {
-        self.log.write([Fact::Acted(is_done)]);
+        self.log.write([TraceEvent::Acted(is_done)]);
     }
 
     fn allocated(&self, place: MemoryKind, start: usize, size: usize) {
         // Written while the book is held, so that numbers have the order of their times.
         let mut book = self.book();
         if let Some((device, bytes)) = book.allocated(place, start, size) {
-            self.log.write([Fact::Memory(device, bytes)]);
+            self.log.write([TraceEvent::Memory(device, bytes)]);
         }
     }
 
     fn freed(&self, _place: MemoryKind, start: usize) {
         let mut book = self.book();
         if let Some((device, bytes)) = book.freed(start) {
-            self.log.write([Fact::Memory(device, bytes)]);
+            self.log.write([TraceEvent::Memory(device, bytes)]);
         }
     }
 
@@ -167,12 +167,12 @@ impl Observer for Tracer {
     fn device_cleared(&self, device: u32) {
         let mut book = self.book();
         book.cleared(device);
-        self.log.write([Fact::Memory(device, 0)]);
+        self.log.write([TraceEvent::Memory(device, 0)]);
     }
 
     fn advised(&self, note: &Advisory) {
         if let Advisory::Blocked { waited, .. } = note {
-            self.log.write([Fact::Paused(u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX))]);
+            self.log.write([TraceEvent::Blocked(u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX))]);
         }
     }
 

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// A program with a product and a schedule.
 #[derive(Debug)]
-pub struct Run<'p> {
+pub struct ProgramRun<'p> {
     pub program: &'p Program,
     /// `None` on a card, which knows what it is.
     pub soc: Option<String>,
@@ -32,24 +32,24 @@ pub struct Run<'p> {
 
 /// How a run ended.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum RunOutcome {
     Passed,
     Failed { reason: String, output: String, repeat: String },
 }
 
-impl Outcome {
+impl RunOutcome {
     /// Everything there is to say about a failure.
     pub fn report(&self) -> Option<String> {
         match self {
-            Outcome::Passed => None,
-            Outcome::Failed { reason, output, repeat } => {
+            RunOutcome::Passed => None,
+            RunOutcome::Failed { reason, output, repeat } => {
                 Some(format!("  {reason}\n{}\n  repeat: {repeat}", output.trim_end()))
             }
         }
     }
 }
 
-impl Run<'_> {
+impl ProgramRun<'_> {
     pub fn title(&self) -> String {
         let mut title = format!("FAILED {}", self.program.label());
         for part in [self.soc.as_deref(), self.schedule.as_deref()].into_iter().flatten() {
@@ -59,7 +59,7 @@ impl Run<'_> {
         title
     }
 
-    pub fn execute(&self, toolchain: &Toolchain) -> Result<Outcome> {
+    pub fn execute(&self, toolchain: &Toolchain) -> Result<RunOutcome> {
         let output = toolchain.directory.join("output");
         fs::create_dir_all(&output).with_context(|| format!("creating {}", output.display()))?;
         let name = format!(
@@ -83,7 +83,7 @@ impl Run<'_> {
                 }
                 Observer::Tracer => {
                     variables.push(("SOFTACL_TRACE".into(), reports.join("%p.json").into()));
-                    variables.push(("SOFTACL_TRACE_LIMIT".into(), traces::LIMIT.into()));
+                    variables.push(("SOFTACL_TRACE_LIMIT".into(), traces::EVENT_LIMIT.into()));
                 }
             }
         }
@@ -105,16 +105,16 @@ impl Run<'_> {
                 let objection = match toolchain.options.observer {
                     None => None,
                     Some(Observer::Checker(_)) => self.undeclared(&reports)?,
-                    Some(Observer::Tracer) => traces::objection(&reports)?,
+                    Some(Observer::Tracer) => traces::first_error(&reports)?,
                 };
                 match objection {
-                    None => return Ok(Outcome::Passed),
+                    None => return Ok(RunOutcome::Passed),
                     Some(reason) => reason,
                 }
             }
             End::Exited(status) => describe(status),
         };
-        Ok(Outcome::Failed { reason, output: text, repeat })
+        Ok(RunOutcome::Failed { reason, output: text, repeat })
     }
 
     /// Proven findings that the program does not declare, or declares in vain.

@@ -9,12 +9,12 @@ use std::fs;
 use std::path::Path;
 
 /// Facts that a run keeps: some programs make a million calls.
-pub const LIMIT: &str = "10000";
+pub const EVENT_LIMIT: &str = "10000";
 /// Times are in us, with three places.
 const TOLERANCE: f64 = 0.0015;
 
 /// What is wrong with the traces of a directory.
-pub fn objection(directory: &Path) -> Result<Option<String>> {
+pub fn first_error(directory: &Path) -> Result<Option<String>> {
     for path in super::entries(directory)? {
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         // A process that left without running exit handlers.

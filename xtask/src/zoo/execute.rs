@@ -17,7 +17,7 @@ const PROVEN: i32 = 2;
 
 /// Where the programs find what they need.
 #[derive(Debug)]
-pub struct Place {
+pub struct Paths {
     /// Where `libascendcl.so` and `softacl` are.
     pub library: PathBuf,
     pub include: PathBuf,
@@ -33,7 +33,7 @@ pub struct Place {
 
 /// A program with a schedule.
 #[derive(Debug)]
-pub struct Run<'c> {
+pub struct CaseRun<'c> {
     pub case: &'c Case,
     pub twin: Twin,
     pub schedule: String,
@@ -50,19 +50,19 @@ pub struct Failure {
 
 /// The part of the checker's report that the zoo looks at.
 #[derive(Debug, Deserialize)]
-struct Report {
-    findings: Vec<Finding>,
+struct CheckReport {
+    findings: Vec<ReportedFinding>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Finding {
+struct ReportedFinding {
     id: String,
     severity: String,
     message: String,
     count: u64,
 }
 
-impl Place {
+impl Paths {
     fn binary(&self, case: &Case, twin: Twin) -> PathBuf {
         self.directory.join(format!("{}-{}", case.id, twin.name()))
     }
@@ -97,7 +97,7 @@ impl Place {
         Ok((!output.status.success()).then(text))
     }
 
-    fn variables(&self, run: &Run) -> Vec<(String, OsString)> {
+    fn variables(&self, run: &CaseRun) -> Vec<(String, OsString)> {
         let mut variables = vec![
             ("LD_LIBRARY_PATH".to_owned(), self.library.clone().into_os_string()),
             // A machine that is busy must not look like a program that waits.
@@ -116,14 +116,14 @@ impl Place {
     }
 }
 
-impl Run<'_> {
+impl CaseRun<'_> {
     pub fn title(&self) -> String {
         let checked = if self.checked { ", checked" } else { "" };
         format!("{} {} under {}{checked}", self.case.id, self.twin.name(), self.schedule)
     }
 
     /// Runs the program and compares. `None` is success.
-    pub fn execute(&self, place: &Place) -> Result<Option<Failure>> {
+    pub fn execute(&self, place: &Paths) -> Result<Option<Failure>> {
         let name = self.title().replace([' ', ':', ','], "-");
         let output = place.directory.join(format!("{name}.txt"));
         let report = place.directory.join(format!("{name}.json"));
@@ -149,7 +149,7 @@ impl Run<'_> {
         Ok(judged.err().map(|reason| Failure { reason, output: text, repeat }))
     }
 
-    fn command(&self, place: &Place, report: &Path) -> Command {
+    fn command(&self, place: &Paths, report: &Path) -> Command {
         let mut words: Vec<OsString> = Vec::new();
         if self.checked {
             words.push(place.library.join("softacl").into());
@@ -192,7 +192,8 @@ impl Run<'_> {
 
     /// The findings: exactly those that are expected, with the right severity. Says whether one of them is proven.
     fn judge_report(&self, text: &str) -> Result<bool, String> {
-        let report: Report = serde_json::from_str(text).map_err(|error| format!("the report is no report: {error}"))?;
+        let report: CheckReport =
+            serde_json::from_str(text).map_err(|error| format!("the report is no report: {error}"))?;
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for finding in &report.findings {
             *counts.entry(&finding.id).or_default() += finding.count;
@@ -242,7 +243,7 @@ mod tests {
             late = "wrong"
         "#;
         let case: Case = toml::from_str(text).expect("a case");
-        let run = Run { case: &case, twin, schedule: "late".to_owned(), checked: true };
+        let run = CaseRun { case: &case, twin, schedule: "late".to_owned(), checked: true };
         run.judge_report(&format!(r#"{{ "schedule": "late", "findings": [{findings}] }}"#))
     }
 
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn exactly_what_is_expected() {
+    fn report_must_match_expected_findings_exactly() {
         let good = finding("H1", "PROVEN", 3);
         assert_eq!(judge(Twin::Buggy, &good), Ok(true));
         assert_eq!(judge(Twin::Buggy, &format!("{good}, {}", finding("P1", "advice", 1))), Ok(true));

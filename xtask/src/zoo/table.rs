@@ -6,12 +6,12 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 
 use super::case::{self, Case, Expected, FINDINGS, Language, Severity, Twin};
-use crate::tree;
+use crate::workspace;
 
 /// Writes docs/zoo.md, or checks that it is what would be written.
 pub fn write(check: bool) -> Result<()> {
-    let path = tree::root().join("docs/zoo.md");
-    let cases = case::all(&tree::root().join("zoo"))?;
+    let path = workspace::root().join("docs/zoo.md");
+    let cases = case::all(&workspace::root().join("zoo"))?;
     check_pages(&cases)?;
     let text = table(&cases)?;
     if check {
@@ -57,7 +57,7 @@ fn table(cases: &[Case]) -> Result<String> {
 /// Every finding has a page, and the page knows the severity that its cases expect.
 fn check_pages(cases: &[Case]) -> Result<()> {
     for id in FINDINGS {
-        let path = tree::root().join(format!("docs/findings/{id}.md"));
+        let path = workspace::root().join(format!("docs/findings/{id}.md"));
         let page = fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
         ensure!(page.starts_with(&format!("# {id}: ")), "{} does not start with its id", path.display());
         for case in cases.iter().filter(|case| case.findings.first().is_some_and(|f| f.id() == id)) {

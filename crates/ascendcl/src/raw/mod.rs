@@ -378,7 +378,7 @@ mod tests {
 
     #[cfg(feature = "bundled")]
     #[test]
-    fn softacl_has_all_of_them() {
+    fn bundled_library_exports_every_function() {
         let missing: Vec<_> = TABLE
             .iter()
             .filter(|(name, ..)| bundled(&std::ffi::CString::new(*name).expect("no zero")).is_null())

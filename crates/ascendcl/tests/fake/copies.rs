@@ -4,11 +4,11 @@ use crate::library::clean;
 use ascendcl::{Batch, Device, Plane};
 
 #[test]
-fn another_stream_waits() {
+fn use_on_another_stream_inserts_a_wait() {
     clean(|context| {
-        let (one, other) = (context.stream()?, context.stream()?);
-        let (mut first, mut second) = (context.zeros::<u8>(3)?, context.zeros::<u8>(3)?);
-        let upload = one.upload(context.pinned_from(&[1, 2, 3])?, &mut first)?;
+        let (one, other) = (context.new_stream()?, context.new_stream()?);
+        let (mut first, mut second) = (context.alloc_zeros::<u8>(3)?, context.alloc_zeros::<u8>(3)?);
+        let upload = one.upload(context.alloc_pinned_from_slice(&[1, 2, 3])?, &mut first)?;
         other.copy(&first, &mut second)?;
         one.fill(&mut first, 9)?;
         assert_eq!(second.to_vec()?, [1, 2, 3]);
@@ -21,9 +21,9 @@ fn another_stream_waits() {
 #[test]
 fn a_batch_on_a_library_without_batches_is_single_copies() {
     clean(|context| {
-        let stream = context.stream()?;
-        let mut cache = context.zeros::<u8>(8)?;
-        let mut batch = Batch::upload(context.pinned_from(&[1, 2, 3, 4])?, [&mut cache]);
+        let stream = context.new_stream()?;
+        let mut cache = context.alloc_zeros::<u8>(8)?;
+        let mut batch = Batch::upload(context.alloc_pinned_from_slice(&[1, 2, 3, 4])?, [&mut cache]);
         batch.push(0..2, 6..8)?;
         batch.push(2..2, 0..0)?;
         batch.push(2..4, 0..2)?;
@@ -36,14 +36,14 @@ fn a_batch_on_a_library_without_batches_is_single_copies() {
 #[test]
 fn rows_stay_in_their_buffers() {
     clean(|context| {
-        let stream = context.stream()?;
-        let mut device = context.zeros::<u16>(12)?;
+        let stream = context.new_stream()?;
+        let mut device = context.alloc_zeros::<u16>(12)?;
         let plane = Plane { width: 2, height: 3, source_pitch: 2, target_pitch: 4 };
-        stream.upload_2d(context.pinned_from(&[1, 2, 3, 4, 5, 6])?, &mut device, plane)?.wait()?;
+        stream.upload_2d(context.alloc_pinned_from_slice(&[1, 2, 3, 4, 5, 6])?, &mut device, plane)?.wait()?;
         assert_eq!(device.to_vec()?, [1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0]);
         // The last row may end before its pitch does.
         let back = Plane { source_pitch: 4, target_pitch: 2, ..plane };
-        let rows = stream.download_2d(device.slice(..10), context.pinned(6)?, back)?.wait()?;
+        let rows = stream.download_2d(device.slice(..10), context.alloc_pinned(6)?, back)?.wait()?;
         assert_eq!(*rows, [1, 2, 3, 4, 5, 6]);
         let refused = [
             Plane { height: 4, ..plane },
@@ -55,11 +55,11 @@ fn rows_stay_in_their_buffers() {
             Plane { width: 1, height: 1, source_pitch: usize::MAX, target_pitch: 1 },
         ];
         for plane in refused {
-            let error = stream.upload_2d(context.pinned(6)?, &mut device, plane).expect_err("beyond a buffer");
+            let error = stream.upload_2d(context.alloc_pinned(6)?, &mut device, plane).expect_err("beyond a buffer");
             assert!(error.submitted().is_some(), "{error}");
         }
         for nothing in [Plane { width: 0, ..plane }, Plane { height: 0, ..plane }] {
-            stream.upload_2d(context.pinned(6)?, &mut device, nothing)?.wait()?;
+            stream.upload_2d(context.alloc_pinned(6)?, &mut device, nothing)?.wait()?;
         }
         assert_eq!(device.to_vec()?, [1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0]);
         Ok(())
@@ -69,12 +69,12 @@ fn rows_stay_in_their_buffers() {
 #[test]
 fn a_copy_between_devices_keeps_both_buffers() {
     clean(|here| {
-        let there = Device::new(1)?.context()?;
-        let (stream, other) = (here.stream()?, there.stream()?);
-        let source = here.upload_slice(&[1u8, 2, 3])?;
-        let mut target = there.zeros::<u8>(3)?;
+        let there = Device::new(1)?.new_context()?;
+        let (stream, other) = (here.new_stream()?, there.new_stream()?);
+        let source = here.alloc_from_slice(&[1u8, 2, 3])?;
+        let mut target = there.alloc_zeros::<u8>(3)?;
         stream.copy_peer(&source, &mut target)?;
-        let back = other.download(&target, there.pinned(3)?)?;
+        let back = other.download(&target, there.alloc_pinned(3)?)?;
         drop((stream, source, target));
         assert_eq!(*back.wait()?, [1, 2, 3]);
         Ok(())

@@ -303,7 +303,7 @@ fn leaks(body: impl FnOnce(&Context)) -> usize {
     INSTALL.call_once(|| assert!(raw::install(unsafe { Functions::look_up(find) }).is_ok()));
     assert_eq!(raw::loaded(), Ok(&raw::Origin::Installed), "no other library is on the way");
     with(|fake| *fake = Fake { last_handle: fake.last_handle, ..Fake::default() });
-    let context = Device::new(0).and_then(Device::context).expect("the fake has a device");
+    let context = Device::new(0).and_then(Device::new_context).expect("the fake has a device");
     body(&context);
     drop(context);
     while with(|fake| fake.ends_late && !fake.contexts.is_empty()) {

@@ -2,10 +2,10 @@
 use ascendcl::{Batch, Device, Result};
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    let mut cache = context.zeros::<u8>(8)?;
-    let batch = Batch::upload(context.pinned(8)?, [&mut cache]);
+    let context = Device::new(0)?.new_context()?;
+    let mut cache = context.alloc_zeros::<u8>(8)?;
+    let batch = Batch::upload(context.alloc_pinned(8)?, [&mut cache]);
     drop(cache);
-    context.stream()?.submit(batch)?.wait()?;
+    context.new_stream()?.submit(batch)?.wait()?;
     Ok(())
 }

@@ -2,9 +2,9 @@
 use ascendcl::{Batch, Device, Result};
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    let cache = context.zeros::<u8>(8)?;
-    let batch = Batch::upload(context.pinned(8)?, [&cache]);
-    context.stream()?.submit(batch)?.wait()?;
+    let context = Device::new(0)?.new_context()?;
+    let cache = context.alloc_zeros::<u8>(8)?;
+    let batch = Batch::upload(context.alloc_pinned(8)?, [&cache]);
+    context.new_stream()?.submit(batch)?.wait()?;
     Ok(())
 }

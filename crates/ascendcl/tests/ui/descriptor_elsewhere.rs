@@ -2,7 +2,7 @@
 use ascendcl::{Descriptor, Device, Result};
 
 fn main() -> Result<()> {
-    let (here, there) = (Device::new(0)?.context()?, Device::new(1)?.context()?);
-    let mut descriptor = Descriptor::new(&here.stream()?, here.zeros::<u8>(8)?, here.zeros(8)?)?;
-    descriptor.launch(&there.stream()?)
+    let (here, there) = (Device::new(0)?.new_context()?, Device::new(1)?.new_context()?);
+    let mut descriptor = Descriptor::new(&here.new_stream()?, here.alloc_zeros::<u8>(8)?, here.alloc_zeros(8)?)?;
+    descriptor.launch(&there.new_stream()?)
 }

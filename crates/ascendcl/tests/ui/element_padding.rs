@@ -2,8 +2,8 @@
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    context.pinned::<bool>(4)?;
-    context.zeros::<(u8, u32)>(4)?;
+    let context = Device::new(0)?.new_context()?;
+    context.alloc_pinned::<bool>(4)?;
+    context.alloc_zeros::<(u8, u32)>(4)?;
     Ok(())
 }

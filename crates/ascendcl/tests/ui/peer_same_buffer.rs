@@ -2,7 +2,7 @@
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    let mut device = context.zeros::<u8>(4)?;
-    context.stream()?.copy_peer(device.slice(..2), device.slice_mut(2..))
+    let context = Device::new(0)?.new_context()?;
+    let mut device = context.alloc_zeros::<u8>(4)?;
+    context.new_stream()?.copy_peer(device.slice(..2), device.slice_mut(2..))
 }

@@ -2,10 +2,10 @@
 use ascendcl::{Device, Plane, Result};
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    let stream = context.stream()?;
-    let mut device = context.zeros::<u8>(4)?;
-    let mut host = context.pinned::<u8>(4)?;
+    let context = Device::new(0)?.new_context()?;
+    let stream = context.new_stream()?;
+    let mut device = context.alloc_zeros::<u8>(4)?;
+    let mut host = context.alloc_pinned::<u8>(4)?;
     let plane = Plane { width: 2, height: 2, source_pitch: 2, target_pitch: 2 };
     let transfer = stream.upload_2d(host, &mut device, plane)?;
     host[0] = 1;

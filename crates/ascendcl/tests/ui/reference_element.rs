@@ -2,8 +2,8 @@
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    context.zeros::<&str>(8)?;
-    context.zeros::<bool>(8)?;
+    let context = Device::new(0)?.new_context()?;
+    context.alloc_zeros::<&str>(8)?;
+    context.alloc_zeros::<bool>(8)?;
     Ok(())
 }

@@ -2,9 +2,9 @@
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
+    let context = Device::new(0)?.new_context()?;
     let mut escaped = None;
-    context.stream()?.scope(|scope| {
+    context.new_stream()?.scope(|scope| {
         escaped = Some(scope);
         Ok(())
     })?;

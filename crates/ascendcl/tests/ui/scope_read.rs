@@ -2,10 +2,10 @@
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    let device = context.zeros::<u8>(8)?;
-    let mut host = context.pinned::<u8>(8)?;
-    context.stream()?.scope(|scope| {
+    let context = Device::new(0)?.new_context()?;
+    let device = context.alloc_zeros::<u8>(8)?;
+    let mut host = context.alloc_pinned::<u8>(8)?;
+    context.new_stream()?.scope(|scope| {
         scope.download(&device, &mut host)?;
         assert_eq!(host[0], 0);
         Ok(())

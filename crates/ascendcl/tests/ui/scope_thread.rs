@@ -2,8 +2,8 @@
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {
-    let context = Device::new(0)?.context()?;
-    context.stream()?.scope(|scope| {
+    let context = Device::new(0)?.new_context()?;
+    context.new_stream()?.scope(|scope| {
         std::thread::spawn(move || scope.stream().synchronize());
         Ok(())
     })

@@ -4,7 +4,7 @@
 mod table;
 
 use crate::attribute::{self, Values};
-use crate::door::{array, doors, text};
+use crate::entry::{array, export, text};
 use crate::tensor::{self, Description};
 use ascendcl_sys::*;
 use softacl_engine::system::try_collect;
@@ -22,14 +22,14 @@ pub(crate) struct Tensor {
 
 /// A call as it came.
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct OperatorCall {
     pub(crate) operator: String,
     pub(crate) inputs: Vec<Tensor>,
     pub(crate) outputs: Vec<Tensor>,
     pub(crate) attributes: Values,
 }
 
-impl Call {
+impl OperatorCall {
     /// The call in words, for messages.
     pub(crate) fn describe(&self) -> String {
         let list = |tensors: &[Tensor]| {
@@ -54,9 +54,9 @@ fn call(
     output_descriptions: *const *const c_void,
     outputs: *const *const c_void,
     attributes: *const c_void,
-) -> Result<Call> {
+) -> Result<OperatorCall> {
     let Some(operator) = text(operator, "opType")? else { return fail(Error::Null("opType")) };
-    Ok(Call {
+    Ok(OperatorCall {
         operator,
         inputs: tensors(input_count, input_descriptions, inputs)?,
         outputs: tensors(output_count, output_descriptions, outputs)?,
@@ -85,12 +85,12 @@ fn tensors(count: i32, descriptions: *const *const c_void, buffers: *const *cons
 }
 
 /// The parts of a call go to the stream one by one; an error at one of them leaves those before it queued.
-fn execute(caller: Caller<'_>, call: &Call, stream: aclrtStream) -> Result<()> {
+fn execute(caller: Caller<'_>, call: &OperatorCall, stream: aclrtStream) -> Result<()> {
     let requests = table::requests(call)?;
     requests.iter().try_for_each(|request| caller.rearrange_async(request, stream as usize))
 }
 
-doors! {
+export! {
     fn aclopCompileAndExecute(
         operator: *const c_char, input_count: i32, input_descriptions: *const *const c_void, inputs: *const *const c_void,
         output_count: i32, output_descriptions: *const *const c_void, outputs: *const *const c_void,

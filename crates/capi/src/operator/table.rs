@@ -4,16 +4,16 @@
 //! looked up in memory here except small inputs that lie on the host, such as the order of a transposition.
 //! Formats in which a chip keeps matrices in tiles are not known, and refused.
 
-use super::{Call, Tensor};
+use super::{OperatorCall, Tensor};
 use crate::attribute::Value;
 use crate::buffer::aclDataTypeSize;
-use crate::door::array;
+use crate::entry::array;
 use crate::tensor::{Description, type_name};
 use ascendcl_sys::*;
 use softacl_engine::system::try_collect;
 use softacl_engine::{ElementChange, Error, RearrangeRequest, Result, Scalar, TensorSource, TensorView, fail};
 
-type Row = (&'static str, fn(&Call) -> Result<Vec<RearrangeRequest>>);
+type Row = (&'static str, fn(&OperatorCall) -> Result<Vec<RearrangeRequest>>);
 
 /// Every operator that there is.
 const TABLE: &[Row] = &[
@@ -32,7 +32,7 @@ const TABLE: &[Row] = &[
 ];
 
 /// What a call comes down to.
-pub(super) fn requests(call: &Call) -> Result<Vec<RearrangeRequest>> {
+pub(super) fn requests(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     match TABLE.iter().find(|(name, _)| *name == call.operator) {
         Some((_, plan)) => {
             for tensor in call.inputs.iter().chain(&call.outputs) {
@@ -51,7 +51,7 @@ pub(super) fn requests(call: &Call) -> Result<Vec<RearrangeRequest>> {
     }
 }
 
-fn cast(call: &Call) -> Result<Vec<RearrangeRequest>> {
+fn cast(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([input], [output]) = tensors(call)?;
     let (from, to) = (input.description.data_type, output.description.data_type);
     match call.attributes.get("dst_type") {
@@ -72,7 +72,7 @@ fn cast(call: &Call) -> Result<Vec<RearrangeRequest>> {
     Ok(vec![request(&shape, dense(output, &shape), dense(input, &shape), change)])
 }
 
-fn identity(call: &Call) -> Result<Vec<RearrangeRequest>> {
+fn identity(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([input], [output]) = tensors(call)?;
     let shape = shape(call, &output.description)?;
     if shape != self::shape(call, &input.description)? {
@@ -82,7 +82,7 @@ fn identity(call: &Call) -> Result<Vec<RearrangeRequest>> {
     Ok(vec![request(&shape, dense(output, &shape), dense(input, &shape), change)])
 }
 
-fn transpose(call: &Call) -> Result<Vec<RearrangeRequest>> {
+fn transpose(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([input, order], [output]) = tensors(call)?;
     let order = sizes(call, order, "perm")?;
     let (from, to) = (shape(call, &input.description)?, shape(call, &output.description)?);
@@ -96,7 +96,7 @@ fn transpose(call: &Call) -> Result<Vec<RearrangeRequest>> {
     Ok(vec![request(&to, dense(output, &to), source, same(call, input, output)?)])
 }
 
-fn slice(call: &Call) -> Result<Vec<RearrangeRequest>> {
+fn slice(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([input, offsets, lengths], [output]) = tensors(call)?;
     let (offsets, lengths) = (sizes(call, offsets, "offsets")?, integers(call, lengths, "size")?);
     let (from, to) = (shape(call, &input.description)?, shape(call, &output.description)?);
@@ -120,7 +120,7 @@ fn slice(call: &Call) -> Result<Vec<RearrangeRequest>> {
 
 /// A mask has a bit for each dimension: one that begins at its start, ends at its end, or is left out of the output
 /// after one element of it was taken.
-fn strided_slice(call: &Call) -> Result<Vec<RearrangeRequest>> {
+fn strided_slice(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([input, begins, ends, steps], [output]) = tensors(call)?;
     let mask = |name: &str| match call.attributes.get(name) {
         None => Ok(0),
@@ -159,7 +159,7 @@ fn strided_slice(call: &Call) -> Result<Vec<RearrangeRequest>> {
     Ok(vec![request(&to, dense(output, &to), source, same(call, input, output)?)])
 }
 
-fn as_strided(call: &Call) -> Result<Vec<RearrangeRequest>> {
+fn as_strided(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([input, lengths, strides, offset], [output]) = tensors(call)?;
     let source = view(call, input, strides, offset)?;
     let to = shape(call, &output.description)?;
@@ -170,7 +170,7 @@ fn as_strided(call: &Call) -> Result<Vec<RearrangeRequest>> {
 }
 
 /// Both sides come with shape, strides and offset; the output is the first input under another name.
-fn view_copy(call: &Call) -> Result<Vec<RearrangeRequest>> {
+fn view_copy(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([target, to_lengths, to_strides, to_offset, source, from_lengths, from_strides, from_offset], [output]) =
         tensors(call)?;
     if target.address != output.address {
@@ -186,7 +186,7 @@ fn view_copy(call: &Call) -> Result<Vec<RearrangeRequest>> {
     Ok(vec![request(&lengths, to, from, change)])
 }
 
-fn concatenate(call: &Call) -> Result<Vec<RearrangeRequest>> {
+fn concatenate(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let [output] = &call.outputs[..] else { return refuse(call, "there must be one output") };
     let whole = shape(call, &output.description)?;
     let axis = match call.attributes.get("concat_dim") {
@@ -218,7 +218,7 @@ fn concatenate(call: &Call) -> Result<Vec<RearrangeRequest>> {
     Ok(requests)
 }
 
-fn fill(call: &Call) -> Result<Vec<RearrangeRequest>> {
+fn fill(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([lengths, value], [output]) = tensors(call)?;
     let to = shape(call, &output.description)?;
     // A single number is described as one element, and asked for as a list of one.
@@ -232,7 +232,7 @@ fn fill(call: &Call) -> Result<Vec<RearrangeRequest>> {
     Ok(vec![RearrangeRequest { target: dense(output, &to), shape: to, source: TensorSource::Value(bytes), change }])
 }
 
-fn like(call: &Call, value: u8) -> Result<Vec<RearrangeRequest>> {
+fn like(call: &OperatorCall, value: u8) -> Result<Vec<RearrangeRequest>> {
     let ([_], [output]) = tensors(call)?;
     let to = shape(call, &output.description)?;
     let Some(kind) = scalar(output.description.data_type) else {
@@ -251,12 +251,12 @@ fn request(shape: &[usize], target: TensorView, source: TensorView, change: Elem
     RearrangeRequest { shape: shape.to_vec(), target, source: TensorSource::View(source), change }
 }
 
-fn refuse<T>(call: &Call, why: &str) -> Result<T> {
+fn refuse<T>(call: &OperatorCall, why: &str) -> Result<T> {
     fail(Error::Parameter(format!("{why}: {}", call.describe())))
 }
 
 /// The tensors of an operator that has so many of them.
-fn tensors<const I: usize, const O: usize>(call: &Call) -> Result<([&Tensor; I], [&Tensor; O])> {
+fn tensors<const I: usize, const O: usize>(call: &OperatorCall) -> Result<([&Tensor; I], [&Tensor; O])> {
     let inputs: Vec<&Tensor> = call.inputs.iter().collect();
     let outputs: Vec<&Tensor> = call.outputs.iter().collect();
     match (inputs.try_into(), outputs.try_into()) {
@@ -265,7 +265,7 @@ fn tensors<const I: usize, const O: usize>(call: &Call) -> Result<([&Tensor; I],
     }
 }
 
-fn shape(call: &Call, description: &Description) -> Result<Vec<usize>> {
+fn shape(call: &OperatorCall, description: &Description) -> Result<Vec<usize>> {
     let known = description.dimensions.iter().map(|dimension| usize::try_from(*dimension)).collect();
     match known {
         Ok(shape) if description.elements().is_some() => Ok(shape),
@@ -283,7 +283,7 @@ fn dense(tensor: &Tensor, shape: &[usize]) -> TensorView {
 }
 
 /// A tensor with strides and an offset of its own.
-fn view(call: &Call, tensor: &Tensor, strides: &Tensor, offset: &Tensor) -> Result<TensorView> {
+fn view(call: &OperatorCall, tensor: &Tensor, strides: &Tensor, offset: &Tensor) -> Result<TensorView> {
     let strides = sizes(call, strides, "stride")?;
     let [offset] = sizes(call, offset, "storage offset")?[..] else {
         return refuse(call, "there is not one storage offset");
@@ -292,14 +292,14 @@ fn view(call: &Call, tensor: &Tensor, strides: &Tensor, offset: &Tensor) -> Resu
 }
 
 /// Elements that stay as they are.
-fn same(call: &Call, one: &Tensor, other: &Tensor) -> Result<ElementChange> {
+fn same(call: &OperatorCall, one: &Tensor, other: &Tensor) -> Result<ElementChange> {
     if one.description.data_type != other.description.data_type {
         return refuse(call, "the types differ");
     }
     keep(call, one.description.data_type)
 }
 
-fn keep(call: &Call, data_type: i32) -> Result<ElementChange> {
+fn keep(call: &OperatorCall, data_type: i32) -> Result<ElementChange> {
     match aclDataTypeSize(data_type) {
         0 => refuse(call, &format!("elements of {} have no whole bytes", type_name(data_type))),
         size => Ok(ElementChange::Keep(size)),
@@ -343,7 +343,7 @@ fn check_format(description: &Description) -> Result<()> {
 }
 
 /// The bytes of an input that must be known when the operator is called.
-fn host_bytes(call: &Call, tensor: &Tensor, what: &str) -> Result<Vec<u8>> {
+fn host_bytes(call: &OperatorCall, tensor: &Tensor, what: &str) -> Result<Vec<u8>> {
     let Description { constant, placement, .. } = &tensor.description;
     if let Some(constant) = constant {
         return try_collect(constant.iter().copied().map(Ok), "a small input");
@@ -357,7 +357,7 @@ fn host_bytes(call: &Call, tensor: &Tensor, what: &str) -> Result<Vec<u8>> {
     }
 }
 
-fn integers(call: &Call, tensor: &Tensor, what: &str) -> Result<Vec<i64>> {
+fn integers(call: &OperatorCall, tensor: &Tensor, what: &str) -> Result<Vec<i64>> {
     let bytes = host_bytes(call, tensor, what)?;
     let wanted = tensor.description.elements();
     let mut values: Vec<i64> = match tensor.description.data_type {
@@ -374,7 +374,7 @@ fn integers(call: &Call, tensor: &Tensor, what: &str) -> Result<Vec<i64>> {
     }
 }
 
-fn sizes(call: &Call, tensor: &Tensor, what: &str) -> Result<Vec<usize>> {
+fn sizes(call: &OperatorCall, tensor: &Tensor, what: &str) -> Result<Vec<usize>> {
     let values = integers(call, tensor, what)?;
     match values.iter().map(|value| usize::try_from(*value)).collect() {
         Ok(sizes) => Ok(sizes),

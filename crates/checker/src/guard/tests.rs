@@ -51,7 +51,7 @@ fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
                 }
             }
             1 if rng.u32(..10) == 0 => {
-                guard.keep_open(range.start + rng.usize(..PAGE), 1);
+                guard.exempt(range.start + rng.usize(..PAGE), 1);
                 stays_open[first] = true;
             }
             1..=9 if !flights.is_empty() => {

@@ -3,7 +3,7 @@
 //! Skipped where no browser is installed, unless SOFTACL_BROWSER names one: then it has to work.
 
 use super::{Outcome, example, html};
-use crate::finding::{Actor, Finding, Operation, Report};
+use crate::finding::{Actor, Finding, Report, ReportedOperation};
 use serde_json::Value;
 use std::env;
 use std::fs;
@@ -60,7 +60,7 @@ fn measure(browser: &Path, page: &str, size: &str, dark: bool) -> Value {
 fn shapes() -> Report {
     let mut report = example::report();
     let copy = report.findings[0].operations[0].clone();
-    let mut add = |id: &str, roles: [&str; 2], change: fn(&mut Operation, &mut Operation)| {
+    let mut add = |id: &str, roles: [&str; 2], change: fn(&mut ReportedOperation, &mut ReportedOperation)| {
         let (mut one, mut two) = (copy.clone(), copy.clone());
         two.operation.number = 8;
         change(&mut one.operation, &mut two.operation);
@@ -120,7 +120,7 @@ fn a_reader_sees_the_operations_and_the_missing_wait() {
 }
 
 #[test]
-fn the_page_can_be_photographed() {
+fn page_renders_in_light_dark_and_narrow_layouts() {
     let Some(browser) = browser() else { return };
     let home = tempfile::tempdir().unwrap();
     let keep = env::var_os("SOFTACL_SCREENSHOTS").map(PathBuf::from);

@@ -1,6 +1,6 @@
 //! A report as a process writes it, for the tests of the renderings.
 
-use crate::finding::{Actor, Bytes, Finding, Frame, Mode, Operation, Part, Place, Report, Severity};
+use crate::finding::{Actor, Backtrace, Bytes, Finding, Frame, Mode, Participant, Report, ReportedOperation, Severity};
 
 /// One H1, seen three times, and one P1, seen twelve times.
 pub fn report() -> Report {
@@ -84,8 +84,8 @@ pub fn report() -> Report {
     }
 }
 
-fn part(role: &str, operation: &Operation) -> Part {
-    Part { role: role.into(), operation: operation.clone() }
+fn part(role: &str, operation: &ReportedOperation) -> Participant {
+    Participant { role: role.into(), operation: operation.clone() }
 }
 
 fn bytes(address: u64, len: u64, mode: Mode, what: &str) -> Bytes {
@@ -102,7 +102,7 @@ fn operation(
     frames: &[(&str, u32)],
     (submitted, started, finished, waited): Times,
     ranges: Vec<Bytes>,
-) -> Operation {
+) -> ReportedOperation {
     let frame = |(function, line): &(&str, u32)| Frame {
         function: Some((*function).into()),
         file: Some("/no/such/app.c".into()),
@@ -110,14 +110,14 @@ fn operation(
         module: Some("/no/such/app".into()),
         offset: 0x1000,
     };
-    Operation {
+    ReportedOperation {
         number,
         what: what.into(),
         function: function.map(str::to_owned),
         actor,
         thread: 1,
         ranges,
-        place: Place { frames: frames.iter().map(frame).collect() },
+        place: Backtrace { frames: frames.iter().map(frame).collect() },
         submitted,
         started,
         finished,

@@ -1,8 +1,8 @@
 //! The report as one page that needs nothing else: no script, no font, no picture from elsewhere.
 
-use super::words::{self, escape};
-use super::{Case, Outcome, drawing, rule, source};
-use crate::finding::{Operation, Part, Severity};
+use super::format::{self, escape};
+use super::{MergedFinding, Outcome, finding_kind, source, timeline_svg};
+use crate::finding::{Participant, ReportedOperation, Severity};
 use std::fmt::Write as _;
 
 const CALLERS: usize = 12;
@@ -68,7 +68,7 @@ fn header(page: &mut String, outcome: &Outcome, name: &str) {
                 number + 1,
                 class(finding.severity),
                 escape(&finding.id),
-                escape(rule::title(&finding.id)),
+                escape(finding_kind::title(&finding.id)),
                 first_place(&finding.operations).map_or(String::new(), |place| format!(" <i>{}</i>", escape(&place))),
             )
             .expect(TEXT);
@@ -78,8 +78,8 @@ fn header(page: &mut String, outcome: &Outcome, name: &str) {
     page.push_str("</header>\n");
 }
 
-fn first_place(parts: &[Part]) -> Option<String> {
-    parts.iter().find_map(|part| part.operation.place.best()).map(words::place)
+fn first_place(parts: &[Participant]) -> Option<String> {
+    parts.iter().find_map(|part| part.operation.place.best()).map(format::place)
 }
 
 fn class(severity: Severity) -> &'static str {
@@ -89,17 +89,17 @@ fn class(severity: Severity) -> &'static str {
     }
 }
 
-fn article(page: &mut String, outcome: &Outcome, case: &Case, number: usize) {
+fn article(page: &mut String, outcome: &Outcome, case: &MergedFinding, number: usize) {
     let finding = &case.finding;
     let class = class(finding.severity);
-    let seen = if finding.count > 1 { format!("<i>seen {}</i>", words::times(finding.count)) } else { String::new() };
+    let seen = if finding.count > 1 { format!("<i>seen {}</i>", format::times(finding.count)) } else { String::new() };
     write!(
         page,
         "<article class=\"{class}\" id=\"finding-{number}\"><h2><b class=\"{class}\">{} {}</b> {} {seen}</h2>\n\
          <p class=\"message\">{}</p>\n",
         class.to_uppercase(),
         escape(&finding.id),
-        escape(rule::title(&finding.id)),
+        escape(finding_kind::title(&finding.id)),
         escape(&finding.message),
     )
     .expect(TEXT);
@@ -107,8 +107,8 @@ fn article(page: &mut String, outcome: &Outcome, case: &Case, number: usize) {
         writeln!(page, "<p class=\"fix\"><b>Fix</b> {}</p>", escape(&finding.fix)).expect(TEXT);
     }
     let process = outcome.processes.get(case.process);
-    let timeline: &[Operation] = process.map_or(&[], |process| &process.timeline);
-    page.push_str(&drawing::draw(finding, timeline));
+    let timeline: &[ReportedOperation] = process.map_or(&[], |process| &process.timeline);
+    page.push_str(&timeline_svg::draw(finding, timeline));
     page.push_str("<div class=\"parts\">\n");
     for part in finding.operations.iter().take(PARTS) {
         operation(page, part);
@@ -129,18 +129,18 @@ fn article(page: &mut String, outcome: &Outcome, case: &Case, number: usize) {
     .expect(TEXT);
 }
 
-fn operation(page: &mut String, part: &Part) {
+fn operation(page: &mut String, part: &Participant) {
     let operation = &part.operation;
     write!(page, "<section><h3>{}</h3><p>", escape(&part.role)).expect(TEXT);
     if let Some(function) = &operation.function {
         write!(page, "<code>{}</code>: ", escape(function)).expect(TEXT);
     }
-    write!(page, "{}</p><p class=\"actor\">on {}</p>", escape(&operation.what), escape(&words::actor(operation)))
+    write!(page, "{}</p><p class=\"actor\">on {}</p>", escape(&operation.what), escape(&format::actor(operation)))
         .expect(TEXT);
     if !operation.ranges.is_empty() {
         page.push_str("<ul>");
         for range in operation.ranges.iter().take(RANGES) {
-            write!(page, "<li><b>{}</b> {}</li>", words::mode(range.mode), escape(&range.what)).expect(TEXT);
+            write!(page, "<li><b>{}</b> {}</li>", format::mode(range.mode), escape(&range.what)).expect(TEXT);
         }
         if operation.ranges.len() > RANGES {
             write!(page, "<li>and {} more ranges</li>", operation.ranges.len() - RANGES).expect(TEXT);
@@ -151,7 +151,7 @@ fn operation(page: &mut String, part: &Part) {
         page.push_str("<p class=\"actor\">at an unknown place</p></section>\n");
         return;
     };
-    write!(page, "<p class=\"place\">{}</p>", escape(&words::place(best))).expect(TEXT);
+    write!(page, "<p class=\"place\">{}</p>", escape(&format::place(best))).expect(TEXT);
     if let (Some(line), Some(number)) = (source::line(best), best.line) {
         write!(page, "<pre><i>{number}</i> {}</pre>", escape(&line)).expect(TEXT);
     }
@@ -162,7 +162,7 @@ fn operation(page: &mut String, part: &Part) {
         .skip_while(|frame| !std::ptr::eq(*frame, best))
         .skip(1)
         .take(CALLERS)
-        .map(|frame| format!("<li>{}</li>", escape(&words::place(frame))))
+        .map(|frame| format!("<li>{}</li>", escape(&format::place(frame))))
         .collect();
     if !callers.is_empty() {
         write!(page, "<details><summary>called from</summary><ol>{}</ol></details>", callers.concat()).expect(TEXT);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_the_text_says() {
+    fn html_contains_everything_the_text_report_has() {
         let mut outcome = Outcome::of(example::report());
         outcome.exit_code = Some(3);
         outcome.notes.push("process 9 ended without a report".into());

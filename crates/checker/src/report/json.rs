@@ -1,7 +1,7 @@
 //! The report as one JSON object, for scripts.
 
-use super::{Case, Outcome};
-use crate::finding::{Finding, Operation};
+use super::{MergedFinding, Outcome};
+use crate::finding::{Finding, ReportedOperation};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -19,7 +19,7 @@ struct Document<'a> {
     faults: &'a [String],
     /// The command that repeats it.
     repeat: String,
-    timeline: Vec<Step<'a>>,
+    timeline: Vec<TimelineEntry<'a>>,
 }
 
 /// A finding; its operations are those of the process `pid`.
@@ -32,14 +32,14 @@ struct Entry<'a> {
 
 /// An operation of the timeline: numbers, streams and threads count in their process.
 #[derive(Serialize)]
-struct Step<'a> {
+struct TimelineEntry<'a> {
     pid: u32,
     #[serde(flatten)]
-    operation: &'a Operation,
+    operation: &'a ReportedOperation,
 }
 
 pub fn render(outcome: &Outcome) -> String {
-    let pid = |case: &Case| outcome.processes.get(case.process).map(|process| process.pid);
+    let pid = |case: &MergedFinding| outcome.processes.get(case.process).map(|process| process.pid);
     let document = Document {
         program: &outcome.program,
         exit_code: outcome.exit_code,
@@ -55,7 +55,7 @@ pub fn render(outcome: &Outcome) -> String {
         timeline: outcome
             .processes
             .iter()
-            .flat_map(|process| process.timeline.iter().map(|operation| Step { pid: process.pid, operation }))
+            .flat_map(|process| process.timeline.iter().map(|operation| TimelineEntry { pid: process.pid, operation }))
             .collect(),
     };
     let mut text = serde_json::to_string_pretty(&document).expect("findings have text keys");
@@ -70,7 +70,7 @@ mod tests {
     use crate::finding::Report;
 
     #[test]
-    fn a_script_finds_what_the_guide_names() {
+    fn json_has_the_documented_keys() {
         let mut outcome = Outcome::of(example::report());
         outcome.exit_code = Some(7);
         let json: serde_json::Value = serde_json::from_str(&render(&outcome)).unwrap();

@@ -2,21 +2,21 @@
 //!
 //! [`Outcome`] is what a command found, folded over its processes and runs. The renderers only read it.
 
-mod drawing;
+pub mod finding_kind;
+pub(crate) mod format;
 pub mod html;
 pub mod json;
 mod outcome;
-pub mod rule;
 pub mod sarif;
 mod source;
 pub mod suppression;
 pub mod text;
-pub(crate) mod words;
+mod timeline_svg;
 
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
 pub(crate) mod example;
 
-pub use outcome::{Case, Outcome, Process};
-pub use words::{escape, quote};
+pub use format::{escape, quote};
+pub use outcome::{MergedFinding, Outcome, Process};

@@ -1,8 +1,8 @@
 //! What a command found: the reports of its processes and runs, folded into one.
 
+use super::format::quote;
 use super::suppression::Suppressions;
-use super::words::quote;
-use crate::finding::{Finding, Operation, Report, Severity};
+use crate::finding::{Finding, Report, ReportedOperation, Severity};
 use std::collections::BTreeSet;
 
 /// The result of one check.
@@ -17,7 +17,7 @@ pub struct Outcome {
     /// How the program ended; unknown in the program itself.
     pub exit_code: Option<i32>,
     /// Proven ones first, each mistake once.
-    pub cases: Vec<Case>,
+    pub cases: Vec<MergedFinding>,
     pub suppressed: u64,
     /// Fingerprints of what a suppression hid.
     pub hidden: BTreeSet<String>,
@@ -33,7 +33,7 @@ pub struct Outcome {
 
 /// A finding, and the process whose operations it shows.
 #[derive(Debug, Clone)]
-pub struct Case {
+pub struct MergedFinding {
     pub finding: Finding,
     /// Index into [`Outcome::processes`].
     pub process: usize,
@@ -43,7 +43,7 @@ pub struct Case {
 pub struct Process {
     pub pid: u32,
     pub program: Vec<String>,
-    pub timeline: Vec<Operation>,
+    pub timeline: Vec<ReportedOperation>,
 }
 
 impl Outcome {
@@ -80,14 +80,15 @@ impl Outcome {
                 self.suppressed += u64::from(self.hidden.insert(finding.fingerprint));
                 continue;
             }
-            let same =
-                |case: &&mut Case| case.finding.fingerprint == finding.fingerprint && case.finding.id == finding.id;
+            let same = |case: &&mut MergedFinding| {
+                case.finding.fingerprint == finding.fingerprint && case.finding.id == finding.id
+            };
             if let Some(case) = self.cases.iter_mut().find(same) {
                 case.finding.count += finding.count;
                 // Another run may prove what this one only suspected.
                 case.finding.severity = case.finding.severity.min(finding.severity);
             } else {
-                self.cases.push(Case { finding, process });
+                self.cases.push(MergedFinding { finding, process });
                 fresh = true;
             }
         }
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_run_proves_is_proven() {
+    fn severity_is_upgraded_to_proven_when_merged() {
         let mut suspected = example::report();
         suspected.findings[0].severity = Severity::Advice;
         let mut outcome = Outcome::of(suspected);

@@ -1,8 +1,8 @@
 //! The report as SARIF 2.1.0, for code hosts and editors.
 
-use super::words;
-use super::{Case, Outcome, rule::RULES};
-use crate::finding::{Frame, Part, Severity};
+use super::format;
+use super::{MergedFinding, Outcome, finding_kind::RULES};
+use crate::finding::{Frame, Participant, Severity};
 use serde_json::{Map, Value, json};
 use std::env;
 use std::path::Path;
@@ -76,7 +76,7 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-fn result(case: &Case, outcome: &Outcome, root: &Path) -> Value {
+fn result(case: &MergedFinding, outcome: &Outcome, root: &Path) -> Value {
     let finding = &case.finding;
     let message = match finding.fix.as_str() {
         "" => finding.message.clone(),
@@ -106,7 +106,7 @@ fn result(case: &Case, outcome: &Outcome, root: &Path) -> Value {
         .map(|(number, (part, frame))| {
             let mut location = location(frame, root);
             location["id"] = number.into();
-            location["message"] = json!({ "text": told(part) });
+            location["message"] = json!({ "text": participant_message(part) });
             location
         })
         .collect();
@@ -116,14 +116,14 @@ fn result(case: &Case, outcome: &Outcome, root: &Path) -> Value {
     result
 }
 
-fn told(part: &Part) -> String {
-    format!("{}: {}, on {}", part.role, part.operation.what, words::actor(&part.operation))
+fn participant_message(part: &Participant) -> String {
+    format!("{}: {}, on {}", part.role, part.operation.what, format::actor(&part.operation))
 }
 
 fn location(frame: &Frame, root: &Path) -> Value {
     let mut location = Map::new();
     if let Some(file) = &frame.file {
-        let file = words::tidy(file);
+        let file = format::tidy(file);
         let artifact = match file.strip_prefix(root) {
             Ok(below) => json!({ "uri": encode(&below.display().to_string()), "uriBaseId": ROOT }),
             Err(_) if file.is_absolute() => json!({ "uri": file_uri(&file.display().to_string()) }),
@@ -137,7 +137,7 @@ fn location(frame: &Frame, root: &Path) -> Value {
     }
     let name = match &frame.function {
         Some(function) => json!({ "name": function, "kind": "function" }),
-        None => json!({ "name": words::place(frame) }),
+        None => json!({ "name": format::place(frame) }),
     };
     location.insert("logicalLocations".into(), json!([name]));
     Value::Object(location)
@@ -162,7 +162,7 @@ fn encode(path: &str) -> String {
 mod tests {
     use super::super::example;
     use super::*;
-    use crate::finding::{Place, Report};
+    use crate::finding::{Backtrace, Report};
 
     fn parsed(outcome: &Outcome) -> Value {
         serde_json::from_str(&render(outcome)).unwrap()
@@ -267,7 +267,7 @@ mod tests {
         };
         set(&mut report, 0, &here.join("two words/app.c").display().to_string());
         set(&mut report, 1, "src/b.c");
-        report.findings[1].operations[0].operation.place = Place::default();
+        report.findings[1].operations[0].operation.place = Backtrace::default();
         let document = parsed(&Outcome::of(report));
         check(&document);
         let results = &document["runs"][0]["results"];

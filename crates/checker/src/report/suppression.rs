@@ -3,7 +3,7 @@
 //! One per line: an id and a place. The place is `*`, `file.c`, `file.c:42` or a function; it is
 //! compared with every frame of every operation of a finding. `#` begins a comment.
 
-use super::rule;
+use super::finding_kind;
 use crate::finding::{Finding, Frame};
 use std::fmt;
 
@@ -74,8 +74,8 @@ fn strip_comment(line: &str) -> &str {
 
 fn entry(text: &str) -> Result<Entry, String> {
     let (id, place) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let Some(rule) = rule::rule(id) else {
-        return Err(format!("{id:?} is not the id of a finding; known: {}", rule::ids()));
+    let Some(rule) = finding_kind::rule(id) else {
+        return Err(format!("{id:?} is not the id of a finding; known: {}", finding_kind::ids()));
     };
     let place = place.trim();
     if place.is_empty() {

@@ -1,8 +1,8 @@
 //! The report for people who look at a terminal: one finding fits one screen.
 
-use super::words::{self, plain};
-use super::{Case, Outcome, rule, source};
-use crate::finding::{Finding, Frame, Part, Severity};
+use super::format::{self, plain};
+use super::{MergedFinding, Outcome, finding_kind, source};
+use crate::finding::{Finding, Frame, Participant, Severity};
 use std::fmt::Write as _;
 
 const WIDTH: usize = 100;
@@ -22,8 +22,8 @@ pub struct Options {
 }
 
 pub fn render(outcome: &Outcome, options: Options) -> String {
-    let mut page = Page { text: String::new(), options };
-    let (full, brief): (Vec<&Case>, Vec<&Case>) =
+    let mut page = TextWriter { text: String::new(), options };
+    let (full, brief): (Vec<&MergedFinding>, Vec<&MergedFinding>) =
         outcome.cases.iter().partition(|case| options.verbose || case.finding.severity == Severity::Proven);
     let repeat = outcome.repeat();
     for case in &full {
@@ -66,12 +66,12 @@ const GREEN: &str = "32";
 const BOLD: &str = "1";
 const DIM: &str = "2";
 
-struct Page {
+struct TextWriter {
     text: String,
     options: Options,
 }
 
-impl Page {
+impl TextWriter {
     fn paint(&self, code: &str, text: &str) -> String {
         if self.options.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
@@ -93,7 +93,7 @@ impl Page {
         format!(
             "{}  {}",
             self.paint(colour, &format!("{word} {}", finding.id)),
-            self.paint(BOLD, rule::title(&finding.id))
+            self.paint(BOLD, finding_kind::title(&finding.id))
         )
     }
 
@@ -115,7 +115,7 @@ impl Page {
         self.text.push('\n');
         self.labelled("fix", GREEN, width, &plain(&finding.fix));
         if finding.count > 1 {
-            self.labelled("seen", BOLD, width, &words::times(finding.count));
+            self.labelled("seen", BOLD, width, &format::times(finding.count));
         }
         // Not wrapped: it is there to be copied.
         let gap = " ".repeat(width - "repeat".len() + 2);
@@ -136,7 +136,7 @@ impl Page {
         self.wrapped(&format!("  {painted}{gap}"), width + 4, text);
     }
 
-    fn part(&mut self, part: &Part, width: usize) {
+    fn part(&mut self, part: &Participant, width: usize) {
         let operation = &part.operation;
         let what = match &operation.function {
             Some(function) => format!("{function}: {}", operation.what),
@@ -144,21 +144,21 @@ impl Page {
         };
         self.labelled(&plain(&part.role), BOLD, width, &plain(&what));
         let indent = " ".repeat(width + 4);
-        self.line(&indent, &format!("on {}", words::actor(operation)));
+        self.line(&indent, &format!("on {}", format::actor(operation)));
         for range in operation.ranges.iter().take(RANGES) {
-            self.wrapped(&indent, width + 4, &plain(&format!("{} {}", words::mode(range.mode), range.what)));
+            self.wrapped(&indent, width + 4, &plain(&format!("{} {}", format::mode(range.mode), range.what)));
         }
         if operation.ranges.len() > RANGES {
             self.line(&indent, &format!("and {} more ranges", operation.ranges.len() - RANGES));
         }
         let Some(best) = operation.place.best() else { return };
-        self.line(&indent, &format!("at {}", self.paint(BOLD, &words::place(best))));
+        self.line(&indent, &format!("at {}", self.paint(BOLD, &format::place(best))));
         if let (Some(source), Some(number)) = (source::line(best), best.line) {
             self.line(&indent, &format!("{number:>5} | {source}"));
         }
         let after = operation.place.frames.iter().skip_while(|frame| !std::ptr::eq(*frame, best)).skip(1);
         for caller in after.filter(|frame| is_known(frame)).take(CALLERS) {
-            self.line(&indent, &self.paint(DIM, &format!("from {}", words::place(caller))));
+            self.line(&indent, &self.paint(DIM, &format!("from {}", format::place(caller))));
         }
     }
 
@@ -166,11 +166,11 @@ impl Page {
     fn advice(&mut self, finding: &Finding) {
         let (word, colour) = severity(finding.severity);
         let label = format!("{word} {}", finding.id);
-        let times = if finding.count > 1 { format!(" ({})", words::times(finding.count)) } else { String::new() };
+        let times = if finding.count > 1 { format!(" ({})", format::times(finding.count)) } else { String::new() };
         let painted = self.paint(colour, &label);
         self.wrapped(&format!("{painted}  "), label.len() + 2, &plain(&format!("{}{times}", finding.message)));
         let place = finding.operations.iter().find_map(|part| part.operation.place.best());
-        let site = place.map_or(String::new(), |frame| format!("at {}: ", words::place(frame)));
+        let site = place.map_or(String::new(), |frame| format!("at {}: ", format::place(frame)));
         let indent = " ".repeat(label.len() + 2);
         self.wrapped(&indent, indent.len(), &format!("{site}{}", plain(&finding.fix)));
     }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_reads_from_what_to_how() {
+    fn finding_renders_message_operations_and_fix_in_order() {
         let expected = "\
 PROVEN H1  source changed between submit and execution
   1024 of 4096 bytes of the source changed after the copy was submitted, the first at offset 12
@@ -250,7 +250,7 @@ softacl check: 1 proven, 1 advice; schedule late
     }
 
     #[test]
-    fn colour_is_all_that_colour_adds() {
+    fn colored_output_differs_only_in_escape_codes() {
         let outcome = Outcome::of(example::report());
         let coloured = render(&outcome, Options { colour: true, verbose: false });
         assert!(coloured.contains("\x1b[1;31mPROVEN H1\x1b[0m"));
@@ -319,7 +319,7 @@ softacl check: 1 proven, 1 advice; schedule late
     }
 
     #[test]
-    fn names_cannot_command_the_terminal() {
+    fn control_characters_in_names_are_escaped() {
         let mut report = example::report();
         report.findings[0].message = "a\x1b]0;title\x07b".into();
         assert!(!text(report).contains('\x1b'));

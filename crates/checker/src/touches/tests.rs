@@ -1,7 +1,7 @@
 //! What a finding about changed sources says, and how often it is told.
 
 use crate::Checker;
-use crate::checker::Run;
+use crate::checker::RunInfo;
 use crate::guard::PAGE;
 use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, Touch, Window};
 
@@ -65,8 +65,8 @@ fn finish(checker: &Checker, sequence: u64) {
 }
 
 /// What was told of changed sources: the end of each message, and how often.
-fn told(checker: &Checker) -> Vec<(String, u64)> {
-    let findings = checker.report(Run::default()).findings.into_iter().filter(|found| found.id == "H1");
+fn reported(checker: &Checker) -> Vec<(String, u64)> {
+    let findings = checker.report(RunInfo::default()).findings.into_iter().filter(|found| found.id == "H1");
     findings.map(|found| (found.message.split_once("execution: ").unwrap().1.to_owned(), found.count)).collect()
 }
 
@@ -80,7 +80,7 @@ fn a_change_is_told_once_and_counted_over_all_sources() {
     }
     finish(&pinned.checker, 1);
     let message = "3 of 300 bytes differ, the first is byte 44 of piece 2 of 3".to_owned();
-    assert_eq!(told(&pinned.checker), [(message, 1)]);
+    assert_eq!(reported(&pinned.checker), [(message, 1)]);
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn a_change_that_goes_on_while_the_copy_runs_is_told_once() {
     }
     finish(&pinned.checker, 1);
     let message = "1 of 8192 bytes differ, the first is byte 0".to_owned();
-    assert_eq!(told(&pinned.checker), [(message, 1)]);
+    assert_eq!(reported(&pinned.checker), [(message, 1)]);
 }
 
 #[test]
@@ -106,29 +106,29 @@ fn registered_sources_are_counted_together() {
     memory[1500..].fill(2);
     finish(&pinned.checker, 1);
     let message = "1500 of 3000 bytes differ, the first is byte 500 of piece 2 of 3".to_owned();
-    assert_eq!(told(&pinned.checker), [(message, 1)]);
+    assert_eq!(reported(&pinned.checker), [(message, 1)]);
 }
 
 #[test]
-fn of_large_registered_sources_the_page_is_known() {
+fn large_registered_sources_are_compared_by_page() {
     let pinned = Pinned::new(16);
     let mut memory = vec![1_u8; 100_000];
     submit(&pinned.checker, 1, &[(memory.as_mut_ptr() as usize, 100_000)]);
     memory[5000] = 2;
     finish(&pinned.checker, 1);
     let message = "up to 4096 of 100000 bytes differ, the first is in the page from byte 4096".to_owned();
-    assert_eq!(told(&pinned.checker), [(message, 1)]);
+    assert_eq!(reported(&pinned.checker), [(message, 1)]);
 }
 
 #[test]
-fn more_touches_than_are_kept_make_a_lower_bound() {
+fn access_buffer_overflow_yields_a_lower_bound() {
     let pages = 5000;
     let pinned = Pinned::new(pages);
     submit(&pinned.checker, 1, &[(pinned.start, pinned.size)]);
     (0..pages).for_each(|page| pinned.write(page * PAGE, 9));
     finish(&pinned.checker, 1);
     let message = format!("at least 4096 of {} bytes differ, the first is byte 0", pinned.size);
-    assert_eq!(told(&pinned.checker), [(message, 1)]);
+    assert_eq!(reported(&pinned.checker), [(message, 1)]);
 }
 
 #[test]
@@ -142,5 +142,5 @@ fn a_store_beside_a_source_may_reach_it() {
     pinned.checker.stepped();
     finish(&pinned.checker, 1);
     let message = "8 of 8 bytes differ, the first is byte 0".to_owned();
-    assert_eq!(told(&pinned.checker), [(message, 1)]);
+    assert_eq!(reported(&pinned.checker), [(message, 1)]);
 }

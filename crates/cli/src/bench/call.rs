@@ -1,10 +1,10 @@
 //! Single calls on hot memory: what the interface costs when the bytes cost nearly nothing.
 
-use super::case::Outcome;
-use super::ground::Ground;
+use super::case::CaseOutcome;
+use super::fixture::Fixture;
+use super::interleave::{MEMCPY, OURS, PAIR, POCL, Runner, run_interleaved, time, timed};
 use super::memory;
-use super::race::{MEMCPY, OURS, PAIR, POCL, Runner, race, time, timed};
-use super::stage::Stage;
+use super::session::Session;
 use crate::acl::{self, Stream};
 use anyhow::Result;
 
@@ -19,7 +19,7 @@ const TIMES: usize = 10;
 
 /// 1,000 pieces of 64 bytes on each ground.
 struct Pieces {
-    ground: Ground,
+    ground: Fixture,
     stream: Stream,
     targets: Vec<usize>,
     sources: Vec<usize>,
@@ -29,7 +29,7 @@ struct Pieces {
 
 impl Pieces {
     fn new() -> Result<Pieces> {
-        let ground = Ground::new(COPIES * LEN)?;
+        let ground = Fixture::new(COPIES * LEN)?;
         let all = |at: &dyn Fn(usize) -> usize| (0..COPIES).map(|piece| at(piece * LEN)).collect::<Vec<_>>();
         Ok(Pieces {
             targets: all(&|offset| ground.target.at(offset)),
@@ -51,16 +51,16 @@ impl Pieces {
         })
     }
 
-    fn finish<'a>(&'a self, stage: &Stage, mut runners: Vec<Runner<'a>>, with_pocl: bool) -> Result<Outcome> {
+    fn finish<'a>(&'a self, stage: &Session, mut runners: Vec<Runner<'a>>, with_pocl: bool) -> Result<CaseOutcome> {
         let mut notes = Vec::new();
         if with_pocl && let Err(reason) = stage.pocl() {
             notes.push(format!("without PoCL: {reason}"));
         }
         runners.push(self.memcpy());
         runners.push(pair());
-        let (series, _) = race(stage, runners)?;
+        let (series, _) = run_interleaved(stage, runners)?;
         let verified_bytes = self.ground.verify((0..COPIES).map(|piece| (piece * LEN, piece * LEN)), LEN)?;
-        Ok(Outcome { series, unit_bytes: LEN, verified_bytes, notes })
+        Ok(CaseOutcome { series, unit_bytes: LEN, verified_bytes, notes })
     }
 }
 
@@ -70,7 +70,7 @@ pub fn pair<'a>() -> Runner<'a> {
 }
 
 /// Nothing but the submit: the stream is held up meanwhile.
-pub fn submit(stage: &Stage) -> Result<Outcome> {
+pub fn submit(stage: &Session) -> Result<CaseOutcome> {
     let pieces = Pieces::new()?;
     let mut runners = vec![Runner::new(OURS, COPIES, |_| {
         let gate = pieces.stream.block()?;
@@ -100,7 +100,7 @@ pub fn submit(stage: &Stage) -> Result<Outcome> {
 }
 
 /// Each copy is waited for.
-pub fn synchronize(stage: &Stage) -> Result<Outcome> {
+pub fn synchronize(stage: &Session) -> Result<CaseOutcome> {
     let pieces = Pieces::new()?;
     let mut runners = vec![Runner::new(OURS, COPIES, |_| {
         timed(|| acl::upload_and_synchronize_each(&pieces.targets, &pieces.sources, LEN, &pieces.stream))
@@ -122,7 +122,7 @@ pub fn synchronize(stage: &Stage) -> Result<Outcome> {
 }
 
 /// 1,000 copies, then one wait.
-pub fn drain(stage: &Stage) -> Result<Outcome> {
+pub fn drain(stage: &Session) -> Result<CaseOutcome> {
     let pieces = Pieces::new()?;
     let mut runners = vec![Runner::new(OURS, TIMES * COPIES, |_| timed(|| loops(&pieces)))];
     if let Ok(pocl) = stage.pocl() {
@@ -142,7 +142,7 @@ pub fn drain(stage: &Stage) -> Result<Outcome> {
 }
 
 /// A batch against a loop of single copies.
-pub fn batch_against_loop(stage: &Stage) -> Result<Outcome> {
+pub fn batch_against_loop(stage: &Session) -> Result<CaseOutcome> {
     let pieces = Pieces::new()?;
     let sizes = vec![LEN; COPIES];
     let batches = || {

@@ -1,7 +1,7 @@
 //! What a case is: data. Its key, what it needs, the bars it should reach, and how it is run.
 
-use super::race::{MEMCPY, OURS, PAIR, POCL, Series};
-use super::stage::Stage;
+use super::interleave::{MEMCPY, OURS, PAIR, POCL, Series};
+use super::session::Session;
 use super::statistics::Summary;
 use super::transfer::Transfer;
 use super::{instructions, memory};
@@ -12,14 +12,14 @@ pub struct Case {
     pub key: &'static str,
     pub title: &'static str,
     pub needs: &'static [Need],
-    pub bars: &'static [Bar],
-    pub work: Work,
+    pub bars: &'static [Target],
+    pub work: CaseBody,
 }
 
-pub enum Work {
+pub enum CaseBody {
     /// Pieces moved to the device, against a memcpy of the same pieces.
     Transfer(Transfer),
-    Other(fn(&Stage) -> Result<Outcome>),
+    Other(fn(&Session) -> Result<CaseOutcome>),
     /// Instructions of a hot path, counted in a child under callgrind.
     Instructions(instructions::Path),
 }
@@ -37,7 +37,7 @@ pub enum Need {
 }
 
 /// A quantity with the limit it should stay below; smaller is better in all of them.
-pub struct Bar {
+pub struct Target {
     pub measure: Measure,
     pub limit: Option<f64>,
 }
@@ -63,26 +63,26 @@ pub enum Unit {
     Percent,
 }
 
-impl Bar {
-    pub const fn at_most(limit: f64, measure: Measure) -> Bar {
-        Bar { measure, limit: Some(limit) }
+impl Target {
+    pub const fn at_most(limit: f64, measure: Measure) -> Target {
+        Target { measure, limit: Some(limit) }
     }
 
-    pub const fn noted(measure: Measure) -> Bar {
-        Bar { measure, limit: None }
+    pub const fn unlimited(measure: Measure) -> Target {
+        Target { measure, limit: None }
     }
 
     /// At most so many times the memcpy.
-    pub const fn memcpy(limit: f64) -> Bar {
-        Bar::at_most(limit, Measure::Ratio(OURS, MEMCPY))
+    pub const fn memcpy(limit: f64) -> Target {
+        Target::at_most(limit, Measure::Ratio(OURS, MEMCPY))
     }
 
-    pub const fn pocl(limit: f64) -> Bar {
-        Bar::at_most(limit, Measure::Ratio(OURS, POCL))
+    pub const fn pocl(limit: f64) -> Target {
+        Target::at_most(limit, Measure::Ratio(OURS, POCL))
     }
 
-    pub const fn pairs(limit: f64) -> Bar {
-        Bar::at_most(limit, Measure::Pairs(OURS))
+    pub const fn pairs(limit: f64) -> Target {
+        Target::at_most(limit, Measure::Pairs(OURS))
     }
 }
 
@@ -99,7 +99,7 @@ impl Measure {
     }
 
     /// Whether the samples behind it are something else than times.
-    pub fn is_no_time(self) -> bool {
+    pub fn is_count(self) -> bool {
         matches!(self, Measure::Plain(_, Unit::Instructions | Unit::Percent))
     }
 
@@ -133,7 +133,7 @@ impl Measure {
 }
 
 /// What a case found.
-pub struct Outcome {
+pub struct CaseOutcome {
     pub series: Vec<Series>,
     /// Bytes that one unit of softacl moves; 0 when it moves none.
     pub unit_bytes: usize,
@@ -145,7 +145,7 @@ pub struct Outcome {
 
 impl Need {
     /// Why the case cannot be run here.
-    pub fn missing(&self, stage: &Stage) -> Option<String> {
+    pub fn missing(&self, stage: &Session) -> Option<String> {
         match self {
             Need::Cores(count) => {
                 let here = std::thread::available_parallelism().map_or(1, usize::from);

@@ -3,12 +3,12 @@
 //! A child copies, calls memcpy, and writes the source anew, in turns; the memcpy that counts is that of the checked child. It does so
 //! with one buffer, which stays in the caches, or goes through the blocks of a pool, as a cache of keys and values does.
 
-use super::case::Outcome;
-use super::ground::Ground;
+use super::case::CaseOutcome;
+use super::fixture::Fixture;
 use super::instructions::{arguments, child};
+use super::interleave::{MEMCPY, Series, time, timed};
 use super::memory;
-use super::race::{MEMCPY, Series, time, timed};
-use super::stage::Stage;
+use super::session::Session;
 use crate::acl::{self, Stream};
 use anyhow::{Context, Result, ensure};
 use std::process::Command;
@@ -22,19 +22,19 @@ const POOL: usize = 64 << 20;
 const ROUNDS: usize = 41;
 const DEMOS: usize = 5;
 
-pub fn copy_1m(stage: &Stage) -> Result<Outcome> {
+pub fn copy_1m(stage: &Session) -> Result<CaseOutcome> {
     copies(stage, PROBE, 1 << 20, 1 << 20)
 }
 
-pub fn pool_1m(stage: &Stage) -> Result<Outcome> {
+pub fn pool_1m(stage: &Session) -> Result<CaseOutcome> {
     copies(stage, POOL_PROBE, 1 << 20, POOL)
 }
 
-pub fn copy_16m(stage: &Stage) -> Result<Outcome> {
+pub fn copy_16m(stage: &Session) -> Result<CaseOutcome> {
     copies(stage, PROBE, 16 << 20, 16 << 20)
 }
 
-fn copies(stage: &Stage, probe: &str, len: usize, total: usize) -> Result<Outcome> {
+fn copies(stage: &Session, probe: &str, len: usize, total: usize) -> Result<CaseOutcome> {
     let run = |checked| -> Result<(Vec<f64>, Vec<f64>)> {
         let mut command = child(None)?;
         arguments(&mut command, probe, len);
@@ -56,7 +56,7 @@ fn copies(stage: &Stage, probe: &str, len: usize, total: usize) -> Result<Outcom
         Series { name: MEMCPY, samples: memcpy },
     ];
     let notes = vec!["in children; schedule early under the checker".to_owned()];
-    Ok(Outcome { series, unit_bytes: len, verified_bytes: 2 * total, notes })
+    Ok(CaseOutcome { series, unit_bytes: len, verified_bytes: 2 * total, notes })
 }
 
 /// The child: copies and memcpys of so many bytes in turns, of one buffer. Prints both times of each round.
@@ -70,7 +70,7 @@ pub fn pool_probe(len: usize) -> Result<()> {
 }
 
 fn copy_blocks(len: usize, total: usize, rounds: usize) -> Result<()> {
-    let ground = Ground::new(total)?;
+    let ground = Fixture::new(total)?;
     let stream = Stream::new()?;
     let mut lines = String::new();
     for round in 0..=rounds {
@@ -93,7 +93,7 @@ fn copy_blocks(len: usize, total: usize, rounds: usize) -> Result<()> {
 }
 
 /// The whole demo, with and without, in turns.
-pub fn demo(stage: &Stage) -> Result<Outcome> {
+pub fn demo(stage: &Session) -> Result<CaseOutcome> {
     let mut series = [UNCHECKED, CHECKED].map(|name| Series { name, samples: Vec::new() });
     for round in 0..=DEMOS {
         for (checked, series) in series.iter_mut().enumerate() {
@@ -107,7 +107,7 @@ pub fn demo(stage: &Stage) -> Result<Outcome> {
         }
     }
     let notes = vec!["whole processes; schedule early under the checker".to_owned()];
-    Ok(Outcome { series: series.into(), unit_bytes: 0, verified_bytes: 0, notes })
+    Ok(CaseOutcome { series: series.into(), unit_bytes: 0, verified_bytes: 0, notes })
 }
 
 /// Runs a child to its end and gives what it printed.

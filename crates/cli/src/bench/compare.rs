@@ -1,7 +1,7 @@
 //! Two runs side by side. A difference counts when the middle halves of the samples do not overlap and
 //! the medians are apart by more than a few percent; everything else is noise.
 
-use super::report::{Colour, Report, Table, quantity};
+use super::report::{BenchReport, Colour, Table, quantity};
 use super::statistics::Summary;
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ pub enum Verdict {
     Worse,
 }
 
-pub struct Change {
+pub struct Difference {
     key: String,
     measure: String,
     unit: String,
@@ -39,14 +39,14 @@ fn verdict(old: &Summary, new: &Summary, least: f64) -> Verdict {
 }
 
 /// Every quantity that both runs have.
-pub fn compare(old: &Report, new: &Report) -> Vec<Change> {
+pub fn compare(old: &BenchReport, new: &BenchReport) -> Vec<Difference> {
     let mut changes = Vec::new();
     for row in &new.cases {
         let Some(before) = old.cases.iter().find(|before| before.key == row.key) else { continue };
         for finding in &row.results {
             let Some(found) = before.results.iter().find(|found| found.measure == finding.measure) else { continue };
             let least = if finding.unit == "instr" { LEAST_CHANGE_OF_COUNTS } else { LEAST_CHANGE };
-            changes.push(Change {
+            changes.push(Difference {
                 key: row.key.clone(),
                 measure: finding.measure.clone(),
                 unit: finding.unit.clone(),
@@ -59,11 +59,11 @@ pub fn compare(old: &Report, new: &Report) -> Vec<Change> {
     changes
 }
 
-pub fn regressions(changes: &[Change]) -> usize {
+pub fn regressions(changes: &[Difference]) -> usize {
     changes.iter().filter(|change| change.verdict == Verdict::Worse).count()
 }
 
-pub fn table(changes: &[Change], table: &Table) -> String {
+pub fn table(changes: &[Difference], table: &Table) -> String {
     let heading = format!("\n{:<28} {:<24} {:>12} {:>12} {:>8}  verdict", "case", "measure", "before", "now", "change");
     let mut out = table.paint(Colour::Bold, &heading);
     for change in changes {

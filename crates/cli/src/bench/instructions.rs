@@ -3,10 +3,10 @@
 //! A child of this program runs a path N times and another one 2N times; the difference over N is the
 //! cost of one call, and whatever happens at the start cancels out. Only the calling thread counts.
 
-use super::case::Outcome;
-use super::probe;
-use super::race::{OURS, Series};
-use super::stage::Stage;
+use super::case::CaseOutcome;
+use super::child;
+use super::interleave::{OURS, Series};
+use super::session::Session;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -48,14 +48,14 @@ impl Path {
         NAMES.iter().find(|(_, path)| *path == self).map_or("", |(name, _)| name)
     }
 
-    pub fn run(self, stage: &Stage) -> Result<Outcome> {
+    pub fn run(self, stage: &Session) -> Result<CaseOutcome> {
         let once = count(self, CALLS)?;
         stage.tick();
         let twice = count(self, 2 * CALLS)?;
         ensure!(twice > once, "callgrind counted {once} for {CALLS} calls and {twice} for twice as many");
         let samples = vec![(twice - once) as f64 / CALLS as f64];
         let notes = vec!["counted by callgrind, calling thread".to_owned()];
-        Ok(Outcome { series: vec![Series { name: OURS, samples }], unit_bytes: 0, verified_bytes: 0, notes })
+        Ok(CaseOutcome { series: vec![Series { name: OURS, samples }], unit_bytes: 0, verified_bytes: 0, notes })
     }
 }
 
@@ -126,15 +126,15 @@ fn last_lines(text: &str) -> String {
 }
 
 /// Processor time that 100 streams cost which have nothing to do, in percent of a core.
-pub fn idle(stage: &Stage) -> Result<Outcome> {
+pub fn idle(stage: &Session) -> Result<CaseOutcome> {
     let period_ms = if stage.quick { 2000 } else { 10_000 };
     let mut command = child(None)?;
-    arguments(&mut command, probe::IDLE, period_ms);
+    arguments(&mut command, child::IDLE, period_ms);
     let done = command.stderr(Stdio::inherit()).output().context("could not start a child of this program")?;
     ensure!(done.status.success(), "the idle child ended with {}", done.status);
     let spent: f64 =
         String::from_utf8_lossy(&done.stdout).trim().parse().context("the idle child printed no number")?;
     let samples = vec![100.0 * spent / (period_ms as f64 * 1e6)];
     let notes = vec![format!("{} us of processor time in {} s", (spent / 1e3).round(), period_ms / 1000)];
-    Ok(Outcome { series: vec![Series { name: OURS, samples }], unit_bytes: 0, verified_bytes: 8 << 20, notes })
+    Ok(CaseOutcome { series: vec![Series { name: OURS, samples }], unit_bytes: 0, verified_bytes: 8 << 20, notes })
 }

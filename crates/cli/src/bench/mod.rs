@@ -5,17 +5,17 @@ mod allocation;
 mod call;
 mod case;
 mod checked;
+mod child;
 mod compare;
-mod ground;
+mod fixture;
 mod instructions;
+mod interleave;
 mod memory;
 mod overlap;
 mod plot;
 mod pocl;
-mod probe;
-mod race;
 mod report;
-mod stage;
+mod session;
 mod statistics;
 mod suite;
 mod sweep;
@@ -23,11 +23,11 @@ mod transfer;
 
 use crate::acl;
 use anyhow::{Context, Result, bail, ensure};
-use case::{Case, Work};
+use case::{Case, CaseBody};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use report::{Machine, Report, Row, State, Table};
-use stage::Stage;
+use report::{BenchReport, HostInfo, Row, RowState, Table};
+use session::Session;
 use std::fs;
 use std::path::{Path, PathBuf};
 use suite::SUITE;
@@ -80,7 +80,7 @@ is waived with the reason. HIP-CPU is not measured.";
 
 pub fn main(arguments: &Arguments) -> Result<()> {
     if let (Some(probe), Some(calls)) = (&arguments.probe, arguments.calls) {
-        return probe::main(probe, calls);
+        return child::main(probe, calls);
     }
     let chosen = chosen(arguments.filter.as_deref())?;
     if arguments.list {
@@ -99,18 +99,18 @@ pub fn main(arguments: &Arguments) -> Result<()> {
         None => {}
     }
     if let Some(file) = &arguments.plot {
-        let Machine { processor, cores, .. } = &report.machine;
+        let HostInfo { processor, cores, .. } = &report.machine;
         let caption =
             format!("softacl {} on {processor}, {cores} cores. Medians; the bands are quartiles.", report.softacl);
         write(file, plot::svg(&report.sweeps, &caption))?;
     }
     let failed: Vec<&str> =
-        report.cases.iter().filter(|row| row.state == State::Failed).map(|row| row.key.as_str()).collect();
+        report.cases.iter().filter(|row| row.state == RowState::Failed).map(|row| row.key.as_str()).collect();
     ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     old.map_or(Ok(()), |old| judge(&old, &report, !to_output))
 }
 
-fn read(file: &Path) -> Result<Report> {
+fn read(file: &Path) -> Result<BenchReport> {
     let text = fs::read_to_string(file).with_context(|| format!("could not read {}", file.display()))?;
     serde_json::from_str(&text).with_context(|| format!("{} is not a report of softacl bench --json", file.display()))
 }
@@ -120,7 +120,7 @@ fn write(file: &Path, text: String) -> Result<()> {
 }
 
 /// Prints what changed; an error when something got slower.
-fn judge(old: &Report, new: &Report, print: bool) -> Result<()> {
+fn judge(old: &BenchReport, new: &BenchReport, print: bool) -> Result<()> {
     ensure!(old.quick == new.quick, "a quick run and a full one measure different sizes: they cannot be compared");
     let changes = compare::compare(old, new);
     ensure!(!changes.is_empty(), "the two runs have no quantity in common");
@@ -145,11 +145,11 @@ fn chosen(filter: Option<&str>) -> Result<Vec<&'static Case>> {
 }
 
 /// Runs the cases and prints each row as soon as it is there.
-fn measure(cases: &[&Case], arguments: &Arguments, print: bool) -> Result<Report> {
+fn measure(cases: &[&Case], arguments: &Arguments, print: bool) -> Result<BenchReport> {
     acl::set_device(0)?;
     let quick = arguments.quick;
     let pictures = if arguments.plot.is_some() { sweep::steps(quick) } else { 0 };
-    let stage = Stage::new(quick, progress((cases.len() + pictures) as u64));
+    let stage = Session::new(quick, progress((cases.len() + pictures) as u64));
     let table = Table::new();
     let say = |text: String| stage.progress.suspend(|| print.then(|| println!("{text}")));
     say(table.heading());
@@ -164,10 +164,10 @@ fn measure(cases: &[&Case], arguments: &Arguments, print: bool) -> Result<Report
     let sweeps = if arguments.plot.is_some() { sweep::run(&stage)? } else { Vec::new() };
     stage.progress.finish_and_clear();
     let pocl = stage.pocl_in_use().map(|pocl| pocl.version.clone());
-    let report = Report {
+    let report = BenchReport {
         softacl: env!("CARGO_PKG_VERSION").to_owned(),
         quick,
-        machine: Machine::this(pocl),
+        machine: HostInfo::this(pocl),
         cases: rows,
         sweeps,
     };
@@ -175,14 +175,14 @@ fn measure(cases: &[&Case], arguments: &Arguments, print: bool) -> Result<Report
     Ok(report)
 }
 
-fn run(case: &Case, stage: &Stage) -> Row {
+fn run(case: &Case, stage: &Session) -> Row {
     if let Some(reason) = case.needs.iter().find_map(|need| need.missing(stage)) {
         return Row::waived(case, reason);
     }
     let outcome = match &case.work {
-        Work::Transfer(transfer) => transfer.run(stage),
-        Work::Other(run) => run(stage),
-        Work::Instructions(path) => path.run(stage),
+        CaseBody::Transfer(transfer) => transfer.run(stage),
+        CaseBody::Other(run) => run(stage),
+        CaseBody::Instructions(path) => path.run(stage),
     };
     match outcome {
         Ok(outcome) => Row::measured(case, outcome),

@@ -1,10 +1,10 @@
 //! Large copies in company: two directions at once, a copy while the host works, and one on the device.
 
-use super::case::Outcome;
-use super::ground::Ground;
+use super::case::CaseOutcome;
+use super::fixture::Fixture;
+use super::interleave::{MEMCPY, OURS, POCL, Runner, run_interleaved, time, timed};
 use super::memory;
-use super::race::{MEMCPY, OURS, POCL, Runner, race, time, timed};
-use super::stage::Stage;
+use super::session::Session;
 use crate::acl::{self, Stream};
 use anyhow::{Result, ensure};
 use std::hint::black_box;
@@ -13,8 +13,8 @@ use std::time::Duration;
 const LEN: usize = 64 << 20;
 
 /// Up on one stream, down on another.
-pub fn both_ways(stage: &Stage) -> Result<Outcome> {
-    let (up, down) = (Ground::new(LEN)?, Ground::new(LEN)?);
+pub fn both_ways(stage: &Session) -> Result<CaseOutcome> {
+    let (up, down) = (Fixture::new(LEN)?, Fixture::new(LEN)?);
     let (upload, download) = (Stream::new()?, Stream::new()?);
     let mut runners = vec![
         Runner::new(OURS, 1, |_| {
@@ -48,17 +48,17 @@ pub fn both_ways(stage: &Stage) -> Result<Outcome> {
         }
         Err(reason) => notes.push(format!("without PoCL: {reason}")),
     }
-    let (series, _) = race(stage, runners)?;
+    let (series, _) = run_interleaved(stage, runners)?;
     let uploaded = up.verify([(0, 0)], LEN)?;
     // The download overwrote its pinned side with what was on the device.
     let downloaded = down.verify([(0, 0)], LEN)?;
     ensure!(memory::is_filled(down.source.at(0), LEN, 3), "the download did not bring the bytes of the device");
-    Ok(Outcome { series, unit_bytes: 2 * LEN, verified_bytes: uploaded + downloaded, notes })
+    Ok(CaseOutcome { series, unit_bytes: 2 * LEN, verified_bytes: uploaded + downloaded, notes })
 }
 
 /// From one place of the device to another.
-pub fn on_the_device(stage: &Stage) -> Result<Outcome> {
-    let ground = Ground::new(LEN)?;
+pub fn on_the_device(stage: &Session) -> Result<CaseOutcome> {
+    let ground = Fixture::new(LEN)?;
     let origin = acl::DeviceMemory::new(LEN)?;
     let stream = Stream::new()?;
     acl::copy(origin.at(0), ground.source.at(0), LEN)?;
@@ -87,14 +87,14 @@ pub fn on_the_device(stage: &Stage) -> Result<Outcome> {
         }
         Err(reason) => notes.push(format!("without PoCL: {reason}")),
     }
-    let (series, _) = race(stage, runners)?;
+    let (series, _) = run_interleaved(stage, runners)?;
     let verified_bytes = ground.verify([(0, 0)], LEN)?;
-    Ok(Outcome { series, unit_bytes: LEN, verified_bytes, notes })
+    Ok(CaseOutcome { series, unit_bytes: LEN, verified_bytes, notes })
 }
 
 /// The host computes for as long as a memcpy takes while the copy goes on.
-pub fn host_works(stage: &Stage) -> Result<Outcome> {
-    let ground = Ground::new(LEN)?;
+pub fn host_works(stage: &Session) -> Result<CaseOutcome> {
+    let ground = Fixture::new(LEN)?;
     let stream = Stream::new()?;
     memcpy(&ground);
     let copying = (0..3).map(|_| time(|| memcpy(&ground))).min().unwrap_or_default();
@@ -131,12 +131,12 @@ pub fn host_works(stage: &Stage) -> Result<Outcome> {
         }
         Err(reason) => notes.push(format!("without PoCL: {reason}")),
     }
-    let (series, _) = race(stage, runners)?;
+    let (series, _) = run_interleaved(stage, runners)?;
     let verified_bytes = ground.verify([(0, 0)], LEN)?;
-    Ok(Outcome { series, unit_bytes: LEN, verified_bytes, notes })
+    Ok(CaseOutcome { series, unit_bytes: LEN, verified_bytes, notes })
 }
 
-fn memcpy(ground: &Ground) {
+fn memcpy(ground: &Fixture) {
     memory::copy_each(&[ground.reference_target.at(0)], &[ground.reference_source.at(0)], LEN);
 }
 

@@ -1,8 +1,8 @@
 //! Draws sweeps as SVG: both axes logarithmic, medians as lines, the middle half of the samples as a
 //! band. By hand: two charts need no library.
 
-use super::sweep::{Curve, Point, Sweep};
-use crate::figures::size;
+use super::sweep::{Curve, Sample, Sweep};
+use crate::units::size;
 use std::fmt::Write;
 
 const WIDTH: f64 = 880.0;
@@ -135,7 +135,7 @@ fn grid(out: &mut String, sweep: &Sweep, across: &Axis, up: &Axis) {
 
 fn draw(out: &mut String, curve: &Curve, across: &Axis, up: &Axis) {
     let colour = colour(&curve.name);
-    let at = |point: &Point, value: f64| format!("{:.1},{:.1}", across.place(point.bytes as f64), up.place(value));
+    let at = |point: &Sample, value: f64| format!("{:.1},{:.1}", across.place(point.bytes as f64), up.place(value));
     let over = curve.points.iter().map(|point| at(point, point.value.high));
     let under = curve.points.iter().rev().map(|point| at(point, point.value.low));
     let band: Vec<String> = over.chain(under).collect();

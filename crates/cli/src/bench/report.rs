@@ -1,19 +1,19 @@
 //! What was found: rows for people as a table, for scripts as JSON. Read again by `--compare`.
 
-use super::case::{Case, Outcome};
+use super::case::{Case, CaseOutcome};
 use super::statistics::Summary;
 use super::sweep::Sweep;
-use crate::figures::{digits, duration, size};
+use crate::units::{digits, duration, size};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::IsTerminal;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Report {
+pub struct BenchReport {
     pub softacl: String,
     /// Few rounds and small sizes: not to be compared with a full run.
     pub quick: bool,
-    pub machine: Machine,
+    pub machine: HostInfo,
     pub cases: Vec<Row>,
     /// What `--plot` drew.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -21,7 +21,7 @@ pub struct Report {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Machine {
+pub struct HostInfo {
     pub processor: String,
     pub cores: usize,
     pub pocl: Option<String>,
@@ -31,11 +31,11 @@ pub struct Machine {
 pub struct Row {
     pub key: String,
     pub title: String,
-    pub state: State,
+    pub state: RowState,
     /// Why it was waived or failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    pub results: Vec<Finding>,
+    pub results: Vec<Measurement>,
     pub times: Vec<Timing>,
     pub verified_bytes: usize,
     pub notes: Vec<String>,
@@ -43,7 +43,7 @@ pub struct Row {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum RowState {
     Measured,
     Waived,
     Failed,
@@ -51,7 +51,7 @@ pub enum State {
 
 /// A quantity and its bar. Smaller is better.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Finding {
+pub struct Measurement {
     pub measure: String,
     pub unit: String,
     #[serde(flatten)]
@@ -69,11 +69,11 @@ pub struct Timing {
     pub gigabytes_per_second: Option<f64>,
 }
 
-impl Machine {
-    pub fn this(pocl: Option<String>) -> Machine {
+impl HostInfo {
+    pub fn this(pocl: Option<String>) -> HostInfo {
         let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let name = text.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
-        Machine {
+        HostInfo {
             processor: name.unwrap_or("unknown").trim().to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
             pocl,
@@ -82,7 +82,7 @@ impl Machine {
 }
 
 impl Row {
-    fn empty(case: &Case, state: State, reason: Option<String>) -> Row {
+    fn empty(case: &Case, state: RowState, reason: Option<String>) -> Row {
         Row {
             key: case.key.to_owned(),
             title: case.title.to_owned(),
@@ -96,17 +96,17 @@ impl Row {
     }
 
     pub fn waived(case: &Case, reason: String) -> Row {
-        Row::empty(case, State::Waived, Some(reason))
+        Row::empty(case, RowState::Waived, Some(reason))
     }
 
     pub fn failed(case: &Case, error: &anyhow::Error) -> Row {
-        Row::empty(case, State::Failed, Some(format!("{error:#}")))
+        Row::empty(case, RowState::Failed, Some(format!("{error:#}")))
     }
 
-    pub fn measured(case: &Case, outcome: Outcome) -> Row {
+    pub fn measured(case: &Case, outcome: CaseOutcome) -> Row {
         let results = case.bars.iter().filter_map(|bar| {
             let value = bar.measure.value(&outcome.series)?;
-            Some(Finding {
+            Some(Measurement {
                 measure: bar.measure.name(),
                 unit: bar.measure.suffix().trim().to_owned(),
                 value,
@@ -114,10 +114,10 @@ impl Row {
                 reached: bar.limit.map(|limit| value.median <= limit),
             })
         });
-        let counts = case.bars.iter().any(|bar| bar.measure.is_no_time());
+        let counts = case.bars.iter().any(|bar| bar.measure.is_count());
         let times = outcome.series.iter().filter(|_| !counts).map(|series| {
             let ns = Summary::of(&series.samples);
-            let moves = outcome.unit_bytes > 0 && series.name != super::race::PAIR;
+            let moves = outcome.unit_bytes > 0 && series.name != super::interleave::PAIR;
             Timing {
                 name: series.name.to_owned(),
                 ns,
@@ -129,7 +129,7 @@ impl Row {
             times: times.collect(),
             verified_bytes: outcome.verified_bytes,
             notes: outcome.notes,
-            ..Row::empty(case, State::Measured, None)
+            ..Row::empty(case, RowState::Measured, None)
         }
     }
 }
@@ -170,17 +170,17 @@ impl Table {
     pub fn row(&self, row: &Row) -> String {
         let reason = row.reason.as_deref().unwrap_or_default();
         match row.state {
-            State::Waived => {
+            RowState::Waived => {
                 return format!("{:<28} {}", row.key, self.paint(Colour::Yellow, &format!("waived: {reason}")));
             }
-            State::Failed => {
+            RowState::Failed => {
                 return format!("{:<28} {}", row.key, self.paint(Colour::Red, &format!("FAILED: {reason}")));
             }
-            State::Measured => {}
+            RowState::Measured => {}
         }
         let mut lines = Vec::new();
         for (index, finding) in row.results.iter().enumerate() {
-            let Finding { value, unit, .. } = finding;
+            let Measurement { value, unit, .. } = finding;
             let spread = if value.samples > 1 {
                 format!("{}..{}", digits(value.low), digits(value.high))
             } else {
@@ -202,11 +202,11 @@ impl Table {
         lines.join("\n")
     }
 
-    pub fn summary(&self, report: &Report) -> String {
+    pub fn summary(&self, report: &BenchReport) -> String {
         let bars = || report.cases.iter().flat_map(|row| &row.results).filter_map(|finding| finding.reached);
-        let waived = report.cases.iter().filter(|row| row.state == State::Waived).count();
+        let waived = report.cases.iter().filter(|row| row.state == RowState::Waived).count();
         let verified: usize = report.cases.iter().map(|row| row.verified_bytes).sum();
-        let Machine { processor, cores, pocl } = &report.machine;
+        let HostInfo { processor, cores, pocl } = &report.machine;
         let pocl = pocl.as_deref().unwrap_or("not used");
         let quick = if report.quick { " Quick run: small sizes, few rounds, for a first look only." } else { "" };
         format!(

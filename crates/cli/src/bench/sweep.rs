@@ -1,7 +1,7 @@
 //! Sweeps over sizes, for the plots: bandwidth of asynchronous copies, cost of a batch entry.
 
-use super::race::{MEMCPY, OURS, POCL, Series};
-use super::stage::{Pace, Stage};
+use super::interleave::{MEMCPY, OURS, POCL, Series};
+use super::session::{RepeatPolicy, Session};
 use super::statistics::Summary;
 use super::transfer::{Order, Submit, Transfer};
 use anyhow::Result;
@@ -25,11 +25,11 @@ pub struct Sweep {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Curve {
     pub name: String,
-    pub points: Vec<Point>,
+    pub points: Vec<Sample>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Point {
+pub struct Sample {
     pub bytes: usize,
     #[serde(flatten)]
     pub value: Summary,
@@ -48,7 +48,7 @@ impl Sweep {
 
     pub fn add(&mut self, name: &str, bytes: usize, value: Summary) {
         if let Some(curve) = self.curves.iter_mut().find(|curve| curve.name == name) {
-            curve.points.push(Point { bytes, value });
+            curve.points.push(Sample { bytes, value });
         }
     }
 }
@@ -58,9 +58,9 @@ pub fn steps(quick: bool) -> usize {
     copy_sizes(quick).len() + entry_sizes(quick).len()
 }
 
-pub fn run(stage: &Stage) -> Result<Vec<Sweep>> {
+pub fn run(stage: &Session) -> Result<Vec<Sweep>> {
     if !stage.quick {
-        stage.set_pace(Pace { least: 5, most: 15, budget: Duration::from_millis(400) });
+        stage.set_pace(RepeatPolicy { least: 5, most: 15, budget: Duration::from_millis(400) });
     }
     let mut sweeps = vec![bandwidth(stage)?];
     if super::case::Need::Batches.missing(stage).is_none() {
@@ -82,7 +82,7 @@ fn entry_sizes(quick: bool) -> Vec<usize> {
 }
 
 /// Copies one behind the other, then one wait.
-fn bandwidth(stage: &Stage) -> Result<Sweep> {
+fn bandwidth(stage: &Session) -> Result<Sweep> {
     let title = "Asynchronous copies, pinned memory to device";
     let note = "one after the other, then one synchronise; 64 MiB in all, or 4,096 copies: those below 4 KiB stay in the cache";
     let mut sweep = Sweep::new(title, note, "GB/s", &[OURS, MEMCPY, POCL]);
@@ -99,7 +99,7 @@ fn bandwidth(stage: &Stage) -> Result<Sweep> {
 }
 
 /// Scattered entries: one batch, a loop of single copies, a memcpy loop.
-fn entry_cost(stage: &Stage) -> Result<Sweep> {
+fn entry_cost(stage: &Session) -> Result<Sweep> {
     const LOOP: &str = "softacl, loop";
     const BATCH: &str = "softacl, batch";
     let title = "Scattered entries, pinned memory to device";

@@ -1,12 +1,12 @@
 //! Transfers: equal pieces from pinned memory to the device, in a loop, as a batch or as a plane,
 //! against a memcpy loop over the same pieces, and against PoCL where it is installed.
 
-use super::case::Outcome;
-use super::ground::Ground;
+use super::case::CaseOutcome;
+use super::fixture::Fixture;
+use super::interleave::{ALL_CORES, MEMCPY, OURS, POCL, Runner, Series, run_interleaved, time, timed};
 use super::memory;
 use super::pocl::{Buffer, Pocl, Queue};
-use super::race::{ALL_CORES, MEMCPY, OURS, POCL, Runner, Series, race, time, timed};
-use super::stage::Stage;
+use super::session::Session;
 use crate::acl::{self, Stream};
 use crate::demo;
 use anyhow::{Result, ensure};
@@ -25,7 +25,7 @@ pub struct Transfer {
     pub count: usize,
     pub len: usize,
     pub order: Order,
-    pub way: Way,
+    pub way: Method,
     pub streams: usize,
     pub submit: Submit,
 }
@@ -41,7 +41,7 @@ pub enum Order {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub enum Way {
+pub enum Method {
     Loop,
     Batch,
     /// Rows that are so far apart.
@@ -60,14 +60,14 @@ pub enum Submit {
 
 impl Transfer {
     pub const fn loop_of(count: usize, len: usize, order: Order) -> Transfer {
-        Transfer { count, len, order, way: Way::Loop, streams: 1, submit: Submit::Unmeasured }
+        Transfer { count, len, order, way: Method::Loop, streams: 1, submit: Submit::Unmeasured }
     }
 
     pub const fn batch_of(count: usize, len: usize, order: Order, submit: Submit) -> Transfer {
-        Transfer { count, len, order, way: Way::Batch, streams: 1, submit }
+        Transfer { count, len, order, way: Method::Batch, streams: 1, submit }
     }
 
-    pub fn run(self, stage: &Stage) -> Result<Outcome> {
+    pub fn run(self, stage: &Session) -> Result<CaseOutcome> {
         let work = if stage.quick { self.shortened() } else { self };
         Prepared::new(work, stage)?.run(stage)
     }
@@ -84,7 +84,7 @@ impl Transfer {
     /// Distance of the places where pieces can be.
     fn stride(&self) -> usize {
         match self.way {
-            Way::Plane(pitch) => pitch,
+            Method::Plane(pitch) => pitch,
             _ => self.len,
         }
     }
@@ -99,7 +99,7 @@ impl Transfer {
 
 struct Prepared {
     work: Transfer,
-    ground: Ground,
+    ground: Fixture,
     streams: Vec<Stream>,
     sizes: Vec<usize>,
     /// Where pieces come from and go to, in the order of use.
@@ -108,7 +108,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(work: Transfer, stage: &Stage) -> Result<Prepared> {
+    fn new(work: Transfer, stage: &Session) -> Result<Prepared> {
         let places = work.region() / work.stride();
         let pieces = match work.order {
             Order::Cold(_) => places.min(work.count * stage.most_rounds()),
@@ -127,7 +127,7 @@ impl Prepared {
             to.reverse();
         }
         Ok(Prepared {
-            ground: Ground::new(work.region())?,
+            ground: Fixture::new(work.region())?,
             streams: (0..work.streams).map(|_| Stream::new()).collect::<Result<_>>()?,
             sizes: vec![work.len; work.count],
             from,
@@ -136,12 +136,12 @@ impl Prepared {
         })
     }
 
-    fn run(&self, stage: &Stage) -> Result<Outcome> {
+    fn run(&self, stage: &Session) -> Result<CaseOutcome> {
         let count = self.work.count;
         let submits = RefCell::new(Vec::new());
         let mut notes = Vec::new();
         let rival = match stage.pocl() {
-            Ok(pocl) => Some(Rival::new(pocl, &self.work, &self.ground)?),
+            Ok(pocl) => Some(PoclTransfer::new(pocl, &self.work, &self.ground)?),
             Err(reason) => {
                 notes.push(format!("without PoCL: {reason}"));
                 None
@@ -159,7 +159,7 @@ impl Prepared {
             }),
             Runner::new(MEMCPY, count, |round| {
                 let (from, to) = self.set(round);
-                self.chill(stage)?;
+                self.evict_caches(stage)?;
                 let targets = moved(to, self.ground.reference_target.at(0));
                 let sources = moved(from, self.ground.reference_source.at(0));
                 timed(|| {
@@ -172,7 +172,7 @@ impl Prepared {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
             runners.push(Runner::new(ALL_CORES, count, move |round| {
                 let (from, to) = self.set(round);
-                self.chill(stage)?;
+                self.evict_caches(stage)?;
                 let targets = moved(to, self.ground.reference_target.at(0));
                 let sources = moved(from, self.ground.reference_source.at(0));
                 Ok(time(|| memory::copy_each_on(threads, &targets, &sources, self.work.len)))
@@ -191,12 +191,12 @@ impl Prepared {
         if let Some(rival) = &rival {
             let run = move |round| {
                 let (from, to) = self.set(round);
-                self.chill(stage)?;
+                self.evict_caches(stage)?;
                 timed(|| rival.run(&self.work, self.ground.reference_source.at(0), from, to))
             };
             runners.push(Runner::new(POCL, count, run).few());
         }
-        let (mut series, rounds) = race(stage, runners)?;
+        let (mut series, rounds) = run_interleaved(stage, runners)?;
         if self.work.submit == Submit::InPlace {
             series.push(Series { name: SUBMIT, samples: submits.take().split_off(1) });
         }
@@ -211,7 +211,7 @@ impl Prepared {
             let (from, to) = self.set(0);
             rival.verify(&self.work, self.ground.reference_source.at(0), from, to)?;
         }
-        Ok(Outcome { series, unit_bytes: self.work.len, verified_bytes, notes })
+        Ok(CaseOutcome { series, unit_bytes: self.work.len, verified_bytes, notes })
     }
 
     /// The pieces of a round.
@@ -222,13 +222,13 @@ impl Prepared {
         (&self.from[range.clone()], &self.to[range])
     }
 
-    fn ours(&self, stage: &Stage, round: usize) -> Result<(Vec<usize>, Vec<usize>)> {
+    fn ours(&self, stage: &Session, round: usize) -> Result<(Vec<usize>, Vec<usize>)> {
         let (from, to) = self.set(round);
-        self.chill(stage)?;
+        self.evict_caches(stage)?;
         Ok((moved(to, self.ground.target.at(0)), moved(from, self.ground.source.at(0))))
     }
 
-    fn chill(&self, stage: &Stage) -> Result<()> {
+    fn evict_caches(&self, stage: &Session) -> Result<()> {
         if matches!(self.work.order, Order::Cold(_)) {
             stage.flush_caches()?;
         }
@@ -238,10 +238,12 @@ impl Prepared {
     fn submit(&self, targets: &[usize], sources: &[usize]) -> Result<()> {
         let Transfer { count, len, way, streams, .. } = self.work;
         match way {
-            Way::Batch => acl::batch_of_sizes_async(targets, sources, &self.sizes, true, &self.streams[0]),
-            Way::Plane(pitch) => acl::upload_plane_async(targets[0], sources[0], pitch, len, count, &self.streams[0]),
-            Way::Loop if streams == 1 => acl::upload_each(targets, sources, len, &self.streams[0]),
-            Way::Loop => (0..count).try_for_each(|piece| {
+            Method::Batch => acl::batch_of_sizes_async(targets, sources, &self.sizes, true, &self.streams[0]),
+            Method::Plane(pitch) => {
+                acl::upload_plane_async(targets[0], sources[0], pitch, len, count, &self.streams[0])
+            }
+            Method::Loop if streams == 1 => acl::upload_each(targets, sources, len, &self.streams[0]),
+            Method::Loop => (0..count).try_for_each(|piece| {
                 acl::upload_async(targets[piece], sources[piece], len, &self.streams[piece % streams])
             }),
         }
@@ -253,14 +255,14 @@ fn moved(offsets: &[usize], base: usize) -> Vec<usize> {
 }
 
 /// PoCL doing the same. It has no batches; there it is a loop.
-struct Rival<'a> {
+struct PoclTransfer<'a> {
     buffer: Buffer<'a>,
     queues: Vec<Queue<'a>>,
 }
 
-impl<'a> Rival<'a> {
-    fn new(pocl: &'a Pocl, work: &Transfer, ground: &Ground) -> Result<Rival<'a>> {
-        let rival = Rival {
+impl<'a> PoclTransfer<'a> {
+    fn new(pocl: &'a Pocl, work: &Transfer, ground: &Fixture) -> Result<PoclTransfer<'a>> {
+        let rival = PoclTransfer {
             buffer: pocl.buffer(work.region())?,
             queues: (0..work.streams).map(|_| pocl.queue()).collect::<Result<_>>()?,
         };
@@ -281,7 +283,7 @@ impl<'a> Rival<'a> {
     }
 
     fn run(&self, work: &Transfer, source: usize, from: &[usize], to: &[usize]) -> Result<()> {
-        if let Way::Plane(pitch) = work.way {
+        if let Method::Plane(pitch) = work.way {
             self.queues[0].write_plane(&self.buffer, source, pitch, work.len, work.count)?;
         } else {
             for (piece, (from, to)) in from.iter().zip(to).enumerate() {

@@ -3,12 +3,12 @@
 //! The checker itself lives in the library that the program loads. Every process leaves a report in a
 //! directory of ours; this command runs the program, gathers the reports and presents them.
 
-mod gather;
-mod series;
-mod witness;
+mod collect;
+mod interposer;
+mod seeds;
 
-use crate::machine::{self, Machine};
-use crate::{output, relay};
+use crate::machine::{self, MachineOptions};
+use crate::{output, signals};
 use anyhow::{Context, Result, ensure};
 use ascendcl_capi::VARIABLES;
 use clap::{Args, ValueEnum};
@@ -60,7 +60,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     #[command(flatten)]
-    machine: Machine,
+    machine: MachineOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -96,27 +96,27 @@ enum FailOn {
 const PREFIX: &str = "softacl-check-";
 
 /// The exit code of a run with findings.
-const FOUND: u8 = 2;
+const EXIT_FINDINGS: u8 = 2;
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let suppressions = suppressions(&arguments.suppress)?;
     let files = files(arguments)?;
-    relay::install().context("could not take signals")?;
+    signals::install().context("could not take signals")?;
     let outcome = match arguments.seeds {
-        Some(count) => series::run(arguments, count, &suppressions)?,
+        Some(count) => seeds::run(arguments, count, &suppressions)?,
         None => single(arguments, &suppressions)?,
     };
-    tell(&outcome, arguments.verbose);
+    print_report(&outcome, arguments.verbose);
     let mut is_written = true;
     for (path, mut file, render) in files {
         if let Err(error) = file.write_all(render(&outcome).as_bytes()) {
-            output::tell(format_args!("softacl: could not write {}: {error}", path.display()));
+            output::eprint_line(format_args!("softacl: could not write {}: {error}", path.display()));
             is_written = false;
         }
     }
     let own = outcome.exit_code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
     Ok(ExitCode::from(match (fails(&outcome, arguments.fail_on), is_written) {
-        (true, _) => FOUND,
+        (true, _) => EXIT_FINDINGS,
         (false, true) => own,
         (false, false) => 1,
     }))
@@ -146,7 +146,7 @@ fn files(arguments: &Arguments) -> Result<Vec<(&Path, File, Render)>> {
 fn single(arguments: &Arguments, suppressions: &Suppressions) -> Result<Outcome> {
     let schedule = machine::schedule(arguments.schedule.as_deref())?.unwrap_or_else(|| "late".to_owned());
     let mut outcome = fresh(arguments, &schedule);
-    gather::run(arguments, &schedule, suppressions, &mut outcome, |_| Ok(()))?;
+    collect::run(arguments, &schedule, suppressions, &mut outcome, |_| Ok(()))?;
     Ok(outcome)
 }
 
@@ -181,7 +181,7 @@ fn repeat(arguments: &Arguments, schedule: &[&str]) -> String {
     for path in &arguments.suppress {
         command.extend(["--suppress".into(), path.into()]);
     }
-    command.extend(arguments.machine.words().into_iter().map(OsString::from));
+    command.extend(arguments.machine.to_arguments().into_iter().map(OsString::from));
     command.push("--".into());
     command.extend_from_slice(&arguments.machine.program);
     variables.chain(command.iter().map(quote)).collect::<Vec<_>>().join(" ")
@@ -208,7 +208,7 @@ fn fails(outcome: &Outcome, fail_on: FailOn) -> bool {
     }
 }
 
-fn tell(outcome: &Outcome, verbose: bool) {
+fn print_report(outcome: &Outcome, verbose: bool) {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let dumb = set("TERM").is_some_and(|term| term == "dumb");
     let colour = io::stderr().is_terminal() && set("NO_COLOR").is_none() && !dumb;

@@ -12,7 +12,7 @@ use crate::output;
 use anyhow::{Result, ensure};
 use clap::Args;
 use reference::Reference;
-use report::{Report, Step};
+use report::{DemoReport, DemoStep};
 use std::time::Instant;
 
 /// Run a KV-cache offload: batched block copies both ways on several streams, verified.
@@ -79,18 +79,18 @@ impl Demo {
         })
     }
 
-    fn run(&self) -> Result<Report> {
+    fn run(&self) -> Result<DemoReport> {
         let mut steps = vec![self.upload()?, self.offload_batch()?, self.reload_batch()?];
         let (both, overlap) = self.both_ways()?;
         steps.push(both);
         steps.push(self.pageable()?);
         self.ordered_by_event()?;
         let verified_bytes = self.verify()?;
-        Ok(Report { blocks: self.blocks, block_size: self.block, steps, overlap, verified_bytes })
+        Ok(DemoReport { blocks: self.blocks, block_size: self.block, steps, overlap, verified_bytes })
     }
 
     /// The whole cache in one copy.
-    fn upload(&self) -> Result<Step> {
+    fn upload(&self) -> Result<DemoStep> {
         let bytes = self.blocks * self.block;
         self.measure("upload: one pinned copy", bytes, 1, || {
             acl::copy_async(self.cache.at(0), self.contents.at(0), bytes, &self.offload)?;
@@ -99,7 +99,7 @@ impl Demo {
     }
 
     /// Half of the blocks to the host, as one batch.
-    fn offload_batch(&self) -> Result<Step> {
+    fn offload_batch(&self) -> Result<DemoStep> {
         let half = &self.order[..self.blocks / 2];
         self.measure("offload: batch, device to host", half.len() * self.block, half.len(), || {
             self.batch(half, Direction::ToHost, &self.offload)?;
@@ -108,7 +108,7 @@ impl Demo {
     }
 
     /// The same blocks back.
-    fn reload_batch(&self) -> Result<Step> {
+    fn reload_batch(&self) -> Result<DemoStep> {
         let half = &self.order[..self.blocks / 2];
         self.measure("reload: batch, host to device", half.len() * self.block, half.len(), || {
             self.batch(half, Direction::ToDevice, &self.reload)?;
@@ -117,7 +117,7 @@ impl Demo {
     }
 
     /// One half goes out while the other comes in, on two streams with events around them.
-    fn both_ways(&self) -> Result<(Step, report::Overlap)> {
+    fn both_ways(&self) -> Result<(DemoStep, report::Overlap)> {
         let (first, second) = self.order.split_at(self.blocks / 2);
         self.batch(second, Direction::ToHost, &self.offload)?;
         self.offload.synchronize()?;
@@ -144,7 +144,7 @@ impl Demo {
     }
 
     /// Ordinary memory: the call returns when the bytes are there.
-    fn pageable(&self) -> Result<Step> {
+    fn pageable(&self) -> Result<DemoStep> {
         let bytes = PAGEABLE.min(self.blocks * self.block);
         let mut plain = vec![0u8; bytes];
         let step = self.measure("pageable copy, device to host", bytes, 1, || {
@@ -206,7 +206,7 @@ impl Demo {
         bytes: usize,
         pieces: usize,
         mut step: impl FnMut() -> Result<()>,
-    ) -> Result<Step> {
+    ) -> Result<DemoStep> {
         let reference = Reference::new(bytes, pieces)?;
         step()?;
         reference.run();
@@ -223,7 +223,7 @@ impl Demo {
             times.sort();
             times[times.len() / 2].as_secs_f64()
         };
-        Ok(Step { name, bytes, seconds: median(&mut ours), memcpy_seconds: median(&mut theirs) })
+        Ok(DemoStep { name, bytes, seconds: median(&mut ours), memcpy_seconds: median(&mut theirs) })
     }
 }
 

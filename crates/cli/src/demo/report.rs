@@ -1,21 +1,21 @@
 //! What the demo tells: for people as a table, for scripts as JSON.
 
 use crate::acl;
-use crate::figures::size;
+use crate::units::size;
 use serde::Serialize;
 use std::fmt;
 
 #[derive(Serialize)]
-pub struct Report {
+pub struct DemoReport {
     pub blocks: usize,
     pub block_size: usize,
-    pub steps: Vec<Step>,
+    pub steps: Vec<DemoStep>,
     pub overlap: Overlap,
     pub verified_bytes: usize,
 }
 
 #[derive(Serialize)]
-pub struct Step {
+pub struct DemoStep {
     pub name: &'static str,
     pub bytes: usize,
     pub seconds: f64,
@@ -38,7 +38,7 @@ impl Overlap {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for DemoReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,

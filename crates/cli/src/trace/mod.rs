@@ -7,11 +7,11 @@ mod page;
 mod tables;
 mod text;
 
-use crate::machine::{self, Machine};
-use crate::{output, relay};
+use crate::machine::{self, MachineOptions};
+use crate::{output, signals};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use softacl_tracer::{Joiner, Summary};
+use softacl_tracer::{Summary, TraceMerger};
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write as _};
 use std::os::unix::fs::MetadataExt as _;
@@ -41,7 +41,7 @@ pub struct Arguments {
     #[arg(long)]
     schedule: Option<String>,
     #[command(flatten)]
-    machine: Machine,
+    machine: MachineOptions,
 }
 
 const EXAMPLES: &str = "\
@@ -72,12 +72,12 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         command.env("SOFTACL_SCHEDULE", schedule);
     }
     command.env("SOFTACL_TRACE", directory.path().join("%p.json")).env_remove("SOFTACL_CHECK");
-    relay::install().context("could not take signals")?;
-    let (_, status) = relay::run(&mut command).with_context(|| arguments.machine.could_not_run())?;
+    signals::install().context("could not take signals")?;
+    let (_, status) = signals::run(&mut command).with_context(|| arguments.machine.spawn_error())?;
 
     let wrong = |path: &Path| format!("could not write {}", path.display());
     let (summaries, notes) = gather(directory.path(), trace).with_context(|| wrong(&arguments.output))?;
-    output::tell(text::render(&summaries, &notes, &arguments.output).trim_end());
+    output::eprint_line(text::render(&summaries, &notes, &arguments.output).trim_end());
     if let (Some(mut file), Some(path)) = (json, &arguments.json) {
         writeln!(file, "{}", serde_json::to_string(&summaries)?).with_context(|| wrong(path))?;
     }
@@ -98,7 +98,7 @@ fn gather(directory: &Path, to: impl io::Write) -> Result<(Vec<Summary>, Vec<Str
         traces.extend(process.map(|process| (process, path)));
     }
     traces.sort_unstable();
-    let (mut joiner, mut notes) = (Joiner::new(to)?, Vec::new());
+    let (mut joiner, mut notes) = (TraceMerger::new(to)?, Vec::new());
     for (process, path) in traces {
         if !joiner.add(BufReader::new(File::open(path)?))? {
             notes.push(format!(

@@ -1,7 +1,7 @@
 //! A trace as one page that needs nothing else: no script, no font, no picture from elsewhere.
 
 use super::tables::{Table, remarks, tables, time};
-use crate::figures::{duration, size};
+use crate::units::{duration, size};
 use softacl_checker::report::escape;
 use softacl_tracer::{COLUMNS, Row, Summary};
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! The numbers of a trace as tables of words, for the terminal and for the page.
 
-use crate::figures::{digits, duration, size};
+use crate::units::{digits, duration, size};
 use softacl_tracer::{CallLine, RouteLine, StreamLine, Summary};
 
 pub struct Table {

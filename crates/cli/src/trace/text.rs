@@ -1,7 +1,7 @@
 //! What a trace comes to, for a terminal: a timeline of a few lines, and tables.
 
 use super::tables::{Table, remarks, tables, time};
-use crate::figures::size;
+use crate::units::size;
 use softacl_tracer::{Row, Summary};
 use std::fmt::Write as _;
 use std::path::Path;

@@ -271,7 +271,7 @@ impl ExternalWaits {
                     sleep_or_yield(pause);
                 }
             };
-            crate::thread::start("softacl-outside".to_owned(), run)
+            crate::thread::start("softacl-poll".to_owned(), run)
         });
     }
 

@@ -10,7 +10,7 @@
 //! - `random:SEED`: legal choices drawn from the seed; entries of a batch in random order.
 //!
 //! A program may rely on progress without calling us (it waits for a host function, say). A
-//! caretaker thread notices that nothing was called for a while although work is ready, and runs it.
+//! progress thread thread notices that nothing was called for a while although work is ready, and runs it.
 
 use super::job::Job;
 use super::workers::WorkerPool;
@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 const POLLS: u32 = 16;
 /// Copies from this length on are worth the waking of a helper, which takes as long as half a MiB or more.
 const HELPED: usize = 4 << 20;
-/// How often the caretaker looks whether anything was called before it loses patience.
+/// How often the progress thread looks whether anything was called before it loses patience.
 const LOOKS: u32 = 5;
 /// Streams that a wait is followed through.
 const MAX_HOPS: usize = 4096;
@@ -105,11 +105,11 @@ impl Drop for DeferGuard {
 
 pub(crate) struct Stepper {
     schedule: Schedule,
-    /// How long the program may do without us before the caretaker steps in.
+    /// How long the program may do without us before the progress thread steps in.
     progress_timeout: Duration,
     choices: Mutex<Choices>,
     bell: WaitQueue,
-    /// Where the caretaker sleeps. Waking it for every call would cost more than the call.
+    /// Where the progress thread sleeps. Waking it for every call would cost more than the call.
     idle_wait: WaitQueue,
     /// Where it waits while there may be calls; rung at the end only.
     active_wait: WaitQueue,
@@ -149,18 +149,18 @@ impl Stepper {
         }
     }
 
-    /// A stream has work. Whoever says so runs it, or entrusts it to the caretaker.
+    /// A stream has work. Whoever says so runs it, or entrusts it to the progress thread.
     pub(crate) fn announce(&self, key: StreamKey) {
         lock(&self.choices).ready.push(key);
         self.changed();
         self.idle_wait.wake_all();
     }
 
-    /// Work that stays behind is the caretaker's from now on. Where none ever does there is no such thread: one that
+    /// Work that stays behind is the progress thread's from now on. Where none ever does there is no such thread: one that
     /// only sleeps makes each change of page protection dearer, because it could be running elsewhere.
     pub(crate) fn hand_to_progress_thread(self: &Arc<Self>, machine: &Machine) {
         if self.progress_thread.is_empty() && !lock(&self.choices).ready.is_empty() {
-            self.progress_thread.ensure_started(1, |_| self.start_caretaker(machine));
+            self.progress_thread.ensure_started(1, |_| self.start_progress_thread(machine));
         }
     }
 
@@ -308,7 +308,7 @@ impl Stepper {
         false
     }
 
-    fn start_caretaker(self: &Arc<Self>, machine: &Machine) -> io::Result<()> {
+    fn start_progress_thread(self: &Arc<Self>, machine: &Machine) -> io::Result<()> {
         let (stepper, weak) = (Arc::clone(self), machine.weak());
         let run = move || {
             let stopped = || stepper.stop.load(Ordering::Acquire);
@@ -336,6 +336,6 @@ impl Stepper {
                 }
             }
         };
-        crate::thread::start("softacl-caretaker".to_owned(), run)
+        crate::thread::start("softacl-progress".to_owned(), run)
     }
 }

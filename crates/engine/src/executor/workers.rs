@@ -207,7 +207,7 @@ impl WorkerPool {
     fn start(&self, machine: &Machine) -> bool {
         self.crew.ensure_started(self.count, |number| {
             let (shared, weak, may_spin) = (Arc::clone(&self.shared), machine.weak(), self.may_spin);
-            crate::thread::start(format!("softacl-{number}"), move || {
+            crate::thread::start(format!("softacl-worker-{number}"), move || {
                 if !may_spin {
                     crate::thread::yield_to_others();
                 }

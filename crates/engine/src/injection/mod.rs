@@ -19,7 +19,7 @@ mod tests;
 pub use damage::{BadRange, DeviceHealth};
 pub use parse::{RuleError, Vocabulary, parse};
 pub use rule::{ByteRange, Comparison, Effect, Filters, InjectionPoint, MatchContext, Resource, Rule, TaskKind, When};
-pub use suggest::nearest;
+pub use suggest::closest_match;
 
 use crate::error::Error;
 use crate::sync::Mutex;

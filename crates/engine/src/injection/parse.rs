@@ -4,7 +4,7 @@
 //! codes exist is not known here: the caller brings the words.
 
 use super::rule::{ByteRange, Comparison, Effect, Filters, InjectionPoint, POINTS, Resource, Rule, When};
-use super::suggest::nearest;
+use super::suggest::closest_match;
 use crate::machine::MAX_DEVICES;
 use std::fmt;
 use std::time::Duration;
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
             return Ok(point.clone());
         }
         if !name.starts_with("acl") {
-            let near = nearest(name, POINTS.map(|(word, _)| word)).or_else(|| (words.near)(name));
+            let near = closest_match(name, POINTS.map(|(word, _)| word)).or_else(|| (words.near)(name));
             let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
             let why = format!("{name:?} is neither a function of the interface (acl...) nor one of {}{hint}", nouns());
             return Err((at, why));

@@ -1,7 +1,7 @@
 //! What somebody may have meant by a word that there is not.
 
 /// The one of the words that differs by little, if one does.
-pub fn nearest<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest_match<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = 1 + word.len() / 6;
     // A long word is not compared letter by letter with every short one.
     let candidates = words.into_iter().filter(|other| other.len().abs_diff(word.len()) <= most);
@@ -48,7 +48,7 @@ mod tests {
             ("ﬁll", None),
         ];
         for (word, near) in expectations {
-            assert_eq!(nearest(word, words), near, "{word}");
+            assert_eq!(closest_match(word, words), near, "{word}");
         }
     }
 }

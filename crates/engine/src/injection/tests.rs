@@ -6,7 +6,7 @@ const WORDS: Vocabulary = Vocabulary {
         "aclrtMalloc" | "aclrt*" | "acl*" => Ok(()),
         _ => Err(format!("there is no function {name}")),
     },
-    near: |name| nearest(name, ["aclrtMalloc"]),
+    near: |name| closest_match(name, ["aclrtMalloc"]),
     code: |name| (name == "ACL_ERROR_RT_MEMORY_ALLOCATION").then_some(207_001),
 };
 

@@ -3,7 +3,7 @@
 //! `simulate SECONDS SEED` ends with 0 when machine and model agreed every time. A failing seed is made small and
 //! printed as a program; a scenario that does not end is told with its seed.
 
-use softacl_testkit::Operation;
+use softacl_testkit::ApiCall;
 use softacl_testkit::scenario::Scenario;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// A scenario takes a fraction of a second; on a machine that is busy, more. Counted in looks, each a second apart: a
 /// process that was stopped has not looked.
-const PATIENCE: u32 = 90;
+const HANG_TIMEOUT_S: u32 = 90;
 /// A failure that comes and goes with the threads is looked for so often.
 const ATTEMPTS: usize = 5;
 
@@ -73,7 +73,7 @@ fn watch() {
         let count = COUNT.load(Ordering::Relaxed);
         looks = if count == seen { looks + 1 } else { 0 };
         seen = count;
-        if looks > PATIENCE {
+        if looks > HANG_TIMEOUT_S {
             let seed = CURRENT.load(Ordering::Relaxed);
             println!("simulate: seed {seed} does not end\n{}", Scenario::random(seed));
             std::process::exit(1);
@@ -81,7 +81,7 @@ fn watch() {
     }
 }
 
-fn name(operation: &Operation) -> String {
+fn name(operation: &ApiCall) -> String {
     let told = format!("{operation:?}");
     told.split([' ', '{']).next().unwrap_or_default().to_owned()
 }

@@ -91,7 +91,7 @@ fn main() -> ExitCode {
         }
     });
     let left = machine.live_allocations();
-    let text = tell(&samples);
+    let text = format_table(&samples);
     println!("{text}");
     println!(
         "soak: {} programs with {} operations on {THREADS} threads with {STREAMS_PER_THREAD} streams each in {:.0} s, {} measured rounds, {} allocations left",
@@ -173,7 +173,7 @@ fn sample(start: Instant, programs: u64, mut rounds: Vec<f64>) -> Sample {
     }
 }
 
-fn tell(samples: &[Sample]) -> String {
+fn format_table(samples: &[Sample]) -> String {
     let mut text = String::from(
         "| after s | programs | resident MiB | files | threads | rounds | p50 us | p99 us | p99.9 us | longest us |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );

@@ -18,7 +18,7 @@ impl World<'_> {
         self.copy_blocking(&to, &from)
     }
 
-    fn copy_blocking(&mut self, to: &Part, from: &Part) -> Result<(), Failure> {
+    fn copy_blocking(&mut self, to: &BufferRange, from: &BufferRange) -> Result<(), Failure> {
         let size = to.range.len();
         if self.is_refused("aclrtMemcpy", size)? {
             return Ok(());
@@ -57,10 +57,16 @@ impl World<'_> {
     }
 
     /// An asynchronous copy on a stream that is ordered.
-    fn submit_copy(&mut self, to: &Part, from: &Part, stream: usize) -> Result<(), Failure> {
+    fn submit_copy(&mut self, to: &BufferRange, from: &BufferRange, stream: usize) -> Result<(), Failure> {
         let request = self.request(to, from, kinds::DEFAULT);
         let parts = [(to, true), (from, false)];
-        let work = Work { function: "aclrtMemcpyAsync", kind: Kind::Copy, size: to.range.len(), stream, parts: &parts };
+        let work = PendingTask {
+            function: "aclrtMemcpyAsync",
+            kind: TaskKind::Copy,
+            size: to.range.len(),
+            stream,
+            parts: &parts,
+        };
         if self.submit(&work, |caller, stream| caller.copy_async(request, stream))? {
             self.model_copy(to, from);
         }
@@ -136,7 +142,7 @@ impl World<'_> {
         self.order_host(&from, true)?;
         let request = self.request(&to, &from, kinds::HOST_TO_BUFFER_TO_DEVICE);
         let (size, parts) = (to.range.len(), [(&to, true)]);
-        let work = Work { function: "aclrtMemcpyAsync", kind: Kind::Copy, size, stream, parts: &parts };
+        let work = PendingTask { function: "aclrtMemcpyAsync", kind: TaskKind::Copy, size, stream, parts: &parts };
         if self.submit(&work, |caller, stream| caller.copy_async(request, stream))? {
             self.model_copy(&to, &from);
         }
@@ -178,7 +184,7 @@ impl World<'_> {
             kind: kinds::DEFAULT,
         };
         let (size, parts) = (width * height, [(&to, true), (&from, false)]);
-        let work = Work { function: "aclrtMemcpy2dAsync", kind: Kind::Plane, size, stream, parts: &parts };
+        let work = PendingTask { function: "aclrtMemcpy2dAsync", kind: TaskKind::Plane, size, stream, parts: &parts };
         if !self.submit(&work, |caller, stream| caller.copy_plane_async(request, stream))? {
             return Ok(());
         }
@@ -221,7 +227,7 @@ impl World<'_> {
         let targets: Vec<usize> = (0..entries).map(|entry| self.address(&to) + entry * len).collect();
         let sources: Vec<usize> = (0..entries).map(|entry| self.address(&from) + (entries - 1 - entry) * len).collect();
         let sizes = vec![len; entries];
-        let location = |part: &Part| match self.buffers[part.buffer].place {
+        let location = |part: &BufferRange| match self.buffers[part.buffer].place {
             Where::Device => Location { kind: 1, device: self.device },
             _ => Location { kind: 0, device: 0 },
         };
@@ -251,7 +257,7 @@ impl World<'_> {
             self.drain_and(function, size, stream, call)?
         } else {
             let parts = [(&to, true), (&from, false)];
-            self.submit(&Work { function, kind: Kind::Batch, size, stream, parts: &parts }, call)?
+            self.submit(&PendingTask { function, kind: TaskKind::Batch, size, stream, parts: &parts }, call)?
         };
         if !copies {
             return Ok(());
@@ -292,7 +298,8 @@ impl World<'_> {
         // What the descriptor says is not known when it is submitted, so the rules see no size.
         self.aside = descriptor..descriptor + size;
         let parts = [(&to, true), (&from, false)];
-        let work = Work { function: "aclrtMemcpyAsyncWithDesc", kind: Kind::Copy, size: 0, stream, parts: &parts };
+        let work =
+            PendingTask { function: "aclrtMemcpyAsyncWithDesc", kind: TaskKind::Copy, size: 0, stream, parts: &parts };
         let kind = kinds::INNER_DEVICE_TO_DEVICE;
         if self.submit(&work, |caller, stream| caller.copy_described(descriptor, kind, stream))? {
             self.model_copy(&to, &from);
@@ -338,7 +345,8 @@ impl World<'_> {
         };
         self.aside = cells..cells + 16;
         let (size, parts) = (to.range.len(), [(&to, true), (&from, false)]);
-        let work = Work { function: "aclrtMemcpyAsyncWithOffset", kind: Kind::Copy, size, stream, parts: &parts };
+        let work =
+            PendingTask { function: "aclrtMemcpyAsyncWithOffset", kind: TaskKind::Copy, size, stream, parts: &parts };
         if self.submit(&work, |caller, stream| caller.copy_with_offset(request, stream))? {
             self.model_copy(&to, &from);
         }
@@ -371,7 +379,7 @@ impl World<'_> {
         let request =
             FillRequest { target: self.address(&part), capacity: part.range.len(), byte, count: part.range.len() };
         let (size, parts) = (part.range.len(), [(&part, true)]);
-        let work = Work { function: "aclrtMemsetAsync", kind: Kind::Fill, size, stream, parts: &parts };
+        let work = PendingTask { function: "aclrtMemsetAsync", kind: TaskKind::Fill, size, stream, parts: &parts };
         if self.submit(&work, |caller, stream| caller.fill_async(request, stream))? {
             memory::fill(&mut self.buffers[part.buffer].model, part.range.clone(), byte);
         }
@@ -395,7 +403,7 @@ impl World<'_> {
             count: part.range.len() / 4,
         };
         let (size, parts) = (part.range.len(), [(&part, true)]);
-        let work = Work { function: "aclrtMemsetD32Async", kind: Kind::Fill, size, stream, parts: &parts };
+        let work = PendingTask { function: "aclrtMemsetD32Async", kind: TaskKind::Fill, size, stream, parts: &parts };
         if self.submit(&work, |caller, stream| caller.fill_words_async(request, stream))? {
             memory::fill_words(&mut self.buffers[part.buffer].model, part.range.clone(), word);
         }
@@ -424,7 +432,7 @@ impl World<'_> {
             reserved: 0,
         };
         let (size, parts) = (to.range.len(), [(&to, true), (&from, false)]);
-        let work = Work { function: "aclrtReduceAsync", kind: Kind::Reduce, size, stream, parts: &parts };
+        let work = PendingTask { function: "aclrtReduceAsync", kind: TaskKind::Reduce, size, stream, parts: &parts };
         if !self.submit(&work, |caller, stream| caller.reduce_async(request, stream))? {
             return Ok(());
         }

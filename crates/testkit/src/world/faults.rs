@@ -5,19 +5,19 @@
 //! have run is up to the schedule; then the program does what a program has to do: contexts are ended and made anew.
 
 use super::*;
-use crate::faults::{ECC, EVENT_TIMEOUT, Effect, Kind, LOST, STREAM_TIMEOUT};
+use crate::faults::{ECC, EVENT_TIMEOUT, Effect, LOST, STREAM_TIMEOUT, TaskKind};
 use softacl_engine::injection::{DeviceHealth, MatchContext};
 
 /// How long a wait for what never comes may take.
-const MOMENT_MS: i32 = 2;
+const STUCK_WAIT_MS: i32 = 2;
 
 /// A task that is about to be submitted.
-pub(super) struct Work<'a> {
+pub(super) struct PendingTask<'a> {
     pub function: &'static str,
-    pub kind: Kind,
+    pub kind: TaskKind,
     pub size: usize,
     pub stream: usize,
-    pub parts: &'a [(&'a Part, bool)],
+    pub parts: &'a [(&'a BufferRange, bool)],
 }
 
 impl World<'_> {
@@ -51,7 +51,7 @@ impl World<'_> {
             return Err(format!("{function} of {size} bytes: the rules say {found:?}, the model {code:?}"));
         }
         if expected == Some(Effect::Lost) {
-            self.be_lost()?;
+            self.expect_lost()?;
         }
         Ok(code.is_some())
     }
@@ -73,7 +73,7 @@ impl World<'_> {
     /// Submits a task and knows what becomes of it. `true`: it runs, and the model has to follow.
     pub(super) fn submit(
         &mut self,
-        work: &Work<'_>,
+        work: &PendingTask<'_>,
         call: impl FnOnce(&Caller<'_>, usize) -> softacl_engine::Result<()>,
     ) -> Result<bool, Failure> {
         let stream = work.stream;
@@ -101,20 +101,20 @@ impl World<'_> {
             Some(Effect::Code(code)) => {
                 self.streams[stream].expect_failure(&[code]);
                 if stops {
-                    self.be_stopped(stream, code)?;
+                    self.expect_stopped(stream, code)?;
                 }
             }
-            Some(Effect::Stuck) => self.be_stuck(stream)?,
+            Some(Effect::Stuck) => self.expect_stuck(stream)?,
             Some(Effect::Ecc) => {
                 self.streams[stream].expect_failure(&[ECC]);
                 if stops {
-                    self.mend(work.parts)?;
-                    self.be_stopped(stream, ECC)?;
+                    self.repair_memory(work.parts)?;
+                    self.expect_stopped(stream, ECC)?;
                 } else {
-                    self.be_spoilt(stream, work.parts)?;
+                    self.expect_bad_memory(stream, work.parts)?;
                 }
             }
-            Some(Effect::Lost) => self.be_lost()?,
+            Some(Effect::Lost) => self.expect_lost()?,
         }
         Ok(false)
     }
@@ -125,14 +125,14 @@ impl World<'_> {
     }
 
     /// The task never begins. Waits end by their timeouts, and an abort ends it.
-    fn be_stuck(&mut self, stream: usize) -> Result<(), Failure> {
+    fn expect_stuck(&mut self, stream: usize) -> Result<(), Failure> {
         let handle = self.enter_stream(stream)?;
         let caller = self.caller;
         let event = ok(caller.create_event(EventKind::Extended(1)))?.raw();
         ok(caller.record_event(event, handle))?;
-        must_fail(caller.synchronize_stream(handle, MOMENT_MS), STREAM_TIMEOUT, "a wait for a stuck stream")?;
-        must_fail(caller.synchronize_event(event, MOMENT_MS), EVENT_TIMEOUT, "a wait for its event")?;
-        must_fail(caller.synchronize_device(MOMENT_MS), STREAM_TIMEOUT, "a wait for its device")?;
+        must_fail(caller.synchronize_stream(handle, STUCK_WAIT_MS), STREAM_TIMEOUT, "a wait for a stuck stream")?;
+        must_fail(caller.synchronize_event(event, STUCK_WAIT_MS), EVENT_TIMEOUT, "a wait for its event")?;
+        must_fail(caller.synchronize_device(STUCK_WAIT_MS), STREAM_TIMEOUT, "a wait for its device")?;
         if ok(caller.is_stream_finished(handle))? {
             return Err("a stuck stream says that it is finished".to_owned());
         }
@@ -142,7 +142,7 @@ impl World<'_> {
     }
 
     /// The device memory of the task is bad: whatever touches it fails, until it is mended.
-    fn be_spoilt(&mut self, stream: usize, parts: &[(&Part, bool)]) -> Result<(), Failure> {
+    fn expect_bad_memory(&mut self, stream: usize, parts: &[(&BufferRange, bool)]) -> Result<(), Failure> {
         self.synchronize(stream)?;
         let caller = self.caller;
         if let Some((part, _)) = parts.iter().find(|(part, _)| self.buffers[part.buffer].place == Where::Device) {
@@ -163,7 +163,7 @@ impl World<'_> {
                 return Err(format!("bad memory is {ranges:x?}, and not {address:#x} on the {device:?}"));
             }
         }
-        self.mend(parts)
+        self.repair_memory(parts)
     }
 
     /// Starts and lengths of bad memory on the devices of the world; all of it must be the program's.
@@ -177,7 +177,7 @@ impl World<'_> {
         Ok(found)
     }
 
-    fn mend(&mut self, parts: &[(&Part, bool)]) -> Result<(), Failure> {
+    fn repair_memory(&mut self, parts: &[(&BufferRange, bool)]) -> Result<(), Failure> {
         let machine = self.caller.machine();
         for (start, len) in self.bad_ranges()? {
             let is_ours = parts.iter().any(|(part, _)| {
@@ -203,7 +203,7 @@ impl World<'_> {
     }
 
     /// A task failed in a context that stops: everything there gives the code, other contexts go on.
-    fn be_stopped(&mut self, stream: usize, code: i32) -> Result<(), Failure> {
+    fn expect_stopped(&mut self, stream: usize, code: i32) -> Result<(), Failure> {
         let context = self.streams[stream].context;
         self.synchronize(stream)?;
         let handle = self.enter_stream(stream)?;
@@ -220,11 +220,11 @@ impl World<'_> {
             self.enter(other)?;
             ok(caller.synchronize_device(-1)).map_err(|why| format!("another context than the stopped one: {why}"))?;
         }
-        self.renew(&[context])
+        self.recreate_contexts(&[context])
     }
 
     /// The device is lost: everything on it gives the code until its contexts are gone.
-    fn be_lost(&mut self) -> Result<(), Failure> {
+    fn expect_lost(&mut self) -> Result<(), Failure> {
         let caller = self.caller;
         let own: Vec<usize> = (0..self.contexts.len()).filter(|at| self.contexts[*at].device == self.device).collect();
         if ok(caller.machine().health(self.device.into()))? != DeviceHealth::Lost {
@@ -254,12 +254,12 @@ impl World<'_> {
             self.enter(peer)?;
             ok(caller.synchronize_device(-1)).map_err(|why| format!("another device than the lost one: {why}"))?;
         }
-        self.renew(&own)?;
+        self.recreate_contexts(&own)?;
         self.check_health()
     }
 
     /// Ends contexts and makes them anew, with streams. Memory stays.
-    fn renew(&mut self, which: &[usize]) -> Result<(), Failure> {
+    fn recreate_contexts(&mut self, which: &[usize]) -> Result<(), Failure> {
         let mut missing = Vec::new();
         for context in which {
             ok(self.caller.destroy_context(self.contexts[*context].handle))?;

@@ -7,10 +7,10 @@ use fastrand::Rng;
 use std::sync::Arc;
 
 /// What one step does to the model, and the parts it uses.
-struct Step {
+struct GraphOp {
     action: Action,
-    to: Part,
-    from: Option<Part>,
+    to: BufferRange,
+    from: Option<BufferRange>,
 }
 
 enum Action {
@@ -22,8 +22,8 @@ enum Action {
     Increment,
 }
 
-impl Step {
-    fn parts(&self) -> impl Iterator<Item = (&Part, bool)> {
+impl GraphOp {
+    fn parts(&self) -> impl Iterator<Item = (&BufferRange, bool)> {
         let from = if let Action::Staged(_) = self.action { None } else { self.from.as_ref() };
         [(&self.to, true)].into_iter().chain(from.map(|part| (part, false)))
     }
@@ -31,17 +31,18 @@ impl Step {
     /// What the rules make of it.
     fn meets(&self, oracle: &mut Oracle) -> Option<Effect> {
         let kind = match self.action {
-            Action::Copy | Action::Staged(_) => Kind::Copy,
-            Action::Fill(_) => Kind::Fill,
-            Action::Reduce(_) => Kind::Reduce,
+            Action::Copy | Action::Staged(_) => TaskKind::Copy,
+            Action::Fill(_) => TaskKind::Fill,
+            Action::Reduce(_) => TaskKind::Reduce,
             Action::Increment => return None,
         };
         oracle.task(kind, self.to.range.len(), false)
     }
 
-    fn conflicts(&self, other: &Step) -> bool {
-        let meet =
-            |a: &Part, b: &Part| a.buffer == b.buffer && a.range.start < b.range.end && b.range.start < a.range.end;
+    fn conflicts(&self, other: &GraphOp) -> bool {
+        let meet = |a: &BufferRange, b: &BufferRange| {
+            a.buffer == b.buffer && a.range.start < b.range.end && b.range.start < a.range.end
+        };
         self.parts().any(|(a, writes)| other.parts().any(|(b, also)| (writes || also) && meet(a, b)))
     }
 }
@@ -102,11 +103,13 @@ impl World<'_> {
         Ok(())
     }
 
-    fn draw_step(&mut self, rng: &mut Rng) -> Result<Option<Step>, Failure> {
+    fn draw_step(&mut self, rng: &mut Rng) -> Result<Option<GraphOp>, Failure> {
         let (target, source, at, len) = (rng.u32(..), rng.u32(..), rng.u32(..), rng.u32(1..9000));
         let device = self.buffer(target, &[Where::Device]);
         let known = [Where::Device, Where::Pinned];
-        let step = |action, pair: Option<(Part, Part)>| pair.map(|(to, from)| Step { action, to, from: Some(from) });
+        let step = |action, pair: Option<(BufferRange, BufferRange)>| {
+            pair.map(|(to, from)| GraphOp { action, to, from: Some(from) })
+        };
         Ok(match rng.u32(0..10) {
             0..=2 => step(Action::Copy, self.pair(device, self.buffer(source, &known), at, len, 1)),
             3..=4 => {
@@ -118,9 +121,9 @@ impl World<'_> {
                 let Some((to, from)) = self.pair(device, host, at, len, 1) else { return Ok(None) };
                 self.order_host(&from, false)?;
                 let bytes = self.buffers[from.buffer].model[from.range.clone()].to_vec();
-                Some(Step { action: Action::Staged(bytes), to, from: Some(from) })
+                Some(GraphOp { action: Action::Staged(bytes), to, from: Some(from) })
             }
-            6 => device.and_then(|buffer| self.part(buffer, at, len, 1)).map(|to| Step {
+            6 => device.and_then(|buffer| self.part(buffer, at, len, 1)).map(|to| GraphOp {
                 action: Action::Fill(at as u8),
                 to,
                 from: None,
@@ -131,7 +134,7 @@ impl World<'_> {
             }
             _ => {
                 let pinned = self.buffer(target, &[Where::Pinned]);
-                pinned.and_then(|buffer| self.part(buffer, at, len % 500, 1)).map(|to| Step {
+                pinned.and_then(|buffer| self.part(buffer, at, len % 500, 1)).map(|to| GraphOp {
                     action: Action::Increment,
                     to,
                     from: None,
@@ -141,7 +144,7 @@ impl World<'_> {
     }
 
     /// Captures the steps; where two of different branches conflict, an event orders them.
-    fn capture(&self, branches: &[usize], drawn: &[(Step, usize)]) -> Result<usize, Failure> {
+    fn capture(&self, branches: &[usize], drawn: &[(GraphOp, usize)]) -> Result<usize, Failure> {
         let caller = self.caller;
         let handles: Vec<usize> = branches.iter().map(|stream| self.streams[*stream].handle).collect();
         self.enter_stream(branches[0])?;
@@ -155,7 +158,7 @@ impl World<'_> {
             follow(1, 0)?;
         }
         // Steps of each branch that the other one does not know to be over.
-        let mut unknown: [Vec<&Step>; 2] = [Vec::new(), Vec::new()];
+        let mut unknown: [Vec<&GraphOp>; 2] = [Vec::new(), Vec::new()];
         for (step, branch) in drawn {
             if unknown[1 - branch].iter().any(|other| step.conflicts(other)) {
                 follow(*branch, 1 - branch)?;
@@ -173,7 +176,7 @@ impl World<'_> {
     }
 
     /// Makes the call that is captured.
-    fn issue(&self, step: &Step, stream: usize) -> Result<(), Failure> {
+    fn issue(&self, step: &GraphOp, stream: usize) -> Result<(), Failure> {
         let (caller, count, target) = (self.caller, step.to.range.len(), self.address(&step.to));
         match (&step.action, &step.from) {
             (Action::Copy, Some(from)) => ok(caller.copy_async(self.request(&step.to, from, kinds::DEFAULT), stream)),
@@ -202,7 +205,7 @@ impl World<'_> {
         }
     }
 
-    fn apply(&mut self, step: &Step) {
+    fn apply(&mut self, step: &GraphOp) {
         let source = |world: &World<'_>| {
             let from = step.from.as_ref().expect("the step has a source");
             world.buffers[from.buffer].model[from.range.clone()].to_vec()

@@ -9,11 +9,11 @@ mod graphs;
 mod objects;
 mod sources;
 
-use crate::faults::{FaultRule, Kind, Oracle};
+use crate::faults::{FaultRule, Oracle, TaskKind};
 use crate::memory::{self, Bytes};
-use crate::order::{Access, Clock};
-use crate::program::{Operation, Program};
-use faults::{Work, expect};
+use crate::order::{ModelAccess, ModelClock};
+use crate::program::{ApiCall, Program};
+use faults::{PendingTask, expect};
 use softacl_engine::*;
 use std::cell::Cell;
 use std::ops::Range;
@@ -49,7 +49,7 @@ struct Buffer {
     _pageable: Option<Box<[u8]>>,
     source: Source,
     model: Bytes,
-    accesses: Vec<Access>,
+    accesses: Vec<ModelAccess>,
 }
 
 struct StreamState {
@@ -57,7 +57,7 @@ struct StreamState {
     /// Tasks given to the stream so far.
     time: u64,
     /// What has happened before its next task.
-    clock: Clock,
+    clock: ModelClock,
     live: bool,
     /// The context of the world that it belongs to.
     context: usize,
@@ -74,7 +74,7 @@ struct ContextState {
 
 /// What a program has of the machine, and the rules that its devices meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stage {
+pub struct Setup {
     pub device: u32,
     /// Another device that nobody else uses.
     pub peer: Option<u32>,
@@ -86,7 +86,7 @@ pub struct Stage {
 
 struct EventState {
     handle: usize,
-    record: Option<Clock>,
+    record: Option<ModelClock>,
 }
 
 struct World<'m> {
@@ -102,7 +102,7 @@ struct World<'m> {
     streams: Vec<StreamState>,
     events: Vec<EventState>,
     /// What the host knows to be finished.
-    host: Clock,
+    host: ModelClock,
     counter: u32,
     graphs: Vec<usize>,
     signals: sources::Signals,
@@ -114,11 +114,11 @@ pub type Failure = String;
 
 /// Runs a program on a machine, on one of its devices, and compares all bytes with the model.
 pub fn run(machine: &Machine, device: u32, program: &Program) -> Result<(), Failure> {
-    run_on(machine, &Stage { device, peer: None, contexts: 1, rules: Vec::new() }, program)
+    run_on(machine, &Setup { device, peer: None, contexts: 1, rules: Vec::new() }, program)
 }
 
 /// The same, with several contexts, another device, and faults.
-pub fn run_on(machine: &Machine, stage: &Stage, program: &Program) -> Result<(), Failure> {
+pub fn run_on(machine: &Machine, stage: &Setup, program: &Program) -> Result<(), Failure> {
     let current = Cell::new(None);
     let caller = Caller::new(machine, &current);
     let set_up = |error: Box<Error>| format!("set-up: {error}");
@@ -145,7 +145,7 @@ pub fn run_on(machine: &Machine, stage: &Stage, program: &Program) -> Result<(),
         buffers: Vec::new(),
         streams: Vec::new(),
         events: Vec::new(),
-        host: Clock::default(),
+        host: ModelClock::default(),
         counter: 0,
         graphs: Vec::new(),
         signals: sources::Signals::default(),
@@ -164,14 +164,14 @@ pub fn run_on(machine: &Machine, stage: &Stage, program: &Program) -> Result<(),
 
 /// A part of a buffer.
 #[derive(Clone)]
-struct Part {
+struct BufferRange {
     buffer: usize,
     range: Range<usize>,
 }
 
 impl World<'_> {
-    fn step(&mut self, operation: Operation) -> Result<(), Failure> {
-        use Operation::*;
+    fn step(&mut self, operation: ApiCall) -> Result<(), Failure> {
+        use ApiCall::*;
         match operation {
             AllocateDevice { size } => self.allocate(Where::Device, size as usize),
             AllocatePinned { size } => self.allocate(Where::Pinned, size as usize),
@@ -219,7 +219,7 @@ impl World<'_> {
             SynchronizeEvent { event } => self.synchronize_event(event),
             SynchronizeDevice => self.synchronize_device(),
             Query { stream } => self.query(stream),
-            Mistake { which, target, source, stream } => self.mistake(which, target, source, stream),
+            InvalidCall { which, target, source, stream } => self.mistake(which, target, source, stream),
             Corrupt { target } => self.corrupt(target),
             Verify => self.verify(),
         }
@@ -246,7 +246,7 @@ impl World<'_> {
         at: u32,
         len: u32,
         unit: usize,
-    ) -> Option<(Part, Part)> {
+    ) -> Option<(BufferRange, BufferRange)> {
         let (target, source) = (target?, source?);
         if target == source {
             return None;
@@ -258,29 +258,29 @@ impl World<'_> {
         let len = (len as usize % room / unit * unit).max(unit);
         let place = |buffer: usize, at: usize| {
             let start = at % (self.buffers[buffer].model.len() - len + 1) / unit * unit;
-            Part { buffer, range: start..start + len }
+            BufferRange { buffer, range: start..start + len }
         };
         Some((place(target, at as usize), place(source, at as usize / 7)))
     }
 
-    fn part(&self, buffer: usize, at: u32, len: u32, unit: usize) -> Option<Part> {
+    fn part(&self, buffer: usize, at: u32, len: u32, unit: usize) -> Option<BufferRange> {
         let size = self.buffers[buffer].model.len() / unit * unit;
         if size == 0 {
             return None;
         }
         let len = (len as usize % size / unit * unit).max(unit);
         let start = at as usize % (size - len + 1) / unit * unit;
-        Some(Part { buffer, range: start..start + len })
+        Some(BufferRange { buffer, range: start..start + len })
     }
 
-    fn address(&self, part: &Part) -> usize {
+    fn address(&self, part: &BufferRange) -> usize {
         self.buffers[part.buffer].address + part.range.start
     }
 
     // Ordering.
 
     /// Makes sure that everything `part` conflicts with happens before the stream's next task.
-    fn order_stream(&mut self, stream: usize, part: &Part, writes: bool) -> Result<(), Failure> {
+    fn order_stream(&mut self, stream: usize, part: &BufferRange, writes: bool) -> Result<(), Failure> {
         let others: Vec<usize> = self
             .conflicts(part, writes)
             .filter(|access| access.stream != stream && self.streams[stream].clock.of(access.stream) < access.time)
@@ -297,12 +297,12 @@ impl World<'_> {
             }
         }
         let host = self.host.clone();
-        self.streams[stream].clock.learn_all(&host);
+        self.streams[stream].clock.advance_all(&host);
         Ok(())
     }
 
     /// Makes sure that everything `part` conflicts with is over.
-    fn order_host(&mut self, part: &Part, writes: bool) -> Result<(), Failure> {
+    fn order_host(&mut self, part: &BufferRange, writes: bool) -> Result<(), Failure> {
         let others: Vec<usize> = self.conflicts(part, writes).map(|access| access.stream).collect();
         for other in others {
             self.synchronize(other)?;
@@ -310,7 +310,7 @@ impl World<'_> {
         Ok(())
     }
 
-    fn conflicts<'a>(&'a self, part: &'a Part, writes: bool) -> impl Iterator<Item = &'a Access> {
+    fn conflicts<'a>(&'a self, part: &'a BufferRange, writes: bool) -> impl Iterator<Item = &'a ModelAccess> {
         self.buffers[part.buffer]
             .accesses
             .iter()
@@ -318,25 +318,25 @@ impl World<'_> {
     }
 
     /// Notes the stream's next task.
-    fn task(&mut self, stream: usize, parts: &[(&Part, bool)]) {
+    fn task(&mut self, stream: usize, parts: &[(&BufferRange, bool)]) {
         self.streams[stream].time += 1;
         let time = self.streams[stream].time;
-        self.streams[stream].clock.learn(stream, time);
+        self.streams[stream].clock.advance(stream, time);
         for (part, writes) in parts {
             let host = &self.host;
             let accesses = &mut self.buffers[part.buffer].accesses;
             accesses.retain(|access| host.of(access.stream) < access.time);
-            accesses.push(Access { stream, time, range: part.range.clone(), writes: *writes });
+            accesses.push(ModelAccess { stream, time, range: part.range.clone(), writes: *writes });
         }
     }
 
-    fn finished(&mut self, clock: &Clock) {
-        self.host.learn_all(clock);
+    fn finished(&mut self, clock: &ModelClock) {
+        self.host.advance_all(clock);
     }
 
     // Both sides.
 
-    fn request(&self, to: &Part, from: &Part, kind: i32) -> CopyRequest {
+    fn request(&self, to: &BufferRange, from: &BufferRange, kind: i32) -> CopyRequest {
         CopyRequest {
             target: self.address(to),
             capacity: to.range.len(),
@@ -346,12 +346,12 @@ impl World<'_> {
         }
     }
 
-    fn model_copy(&mut self, to: &Part, from: &Part) {
+    fn model_copy(&mut self, to: &BufferRange, from: &BufferRange) {
         let bytes = self.buffers[from.buffer].model[from.range.clone()].to_vec();
         memory::copy(&mut self.buffers[to.buffer].model, to.range.start, &bytes);
     }
 
-    fn write_host(&mut self, part: &Part, byte: u8) -> Result<(), Failure> {
+    fn write_host(&mut self, part: &BufferRange, byte: u8) -> Result<(), Failure> {
         let start = self.address(part) as *mut u8;
         for offset in 0..part.range.len() {
             // SAFETY: host memory of the world; nothing is queued that touches it.

@@ -39,7 +39,7 @@ impl World<'_> {
     pub(super) fn free(&mut self, number: u32, wait: bool) -> Result<(), Failure> {
         let Some(buffer) = self.buffer(number, &[Where::Device, Where::Pinned, Where::Peer]) else { return Ok(()) };
         if wait {
-            let whole = Part { buffer, range: 0..self.buffers[buffer].model.len() };
+            let whole = BufferRange { buffer, range: 0..self.buffers[buffer].model.len() };
             self.order_host(&whole, true)?;
         }
         if self.buffers[buffer].source == Source::Pool {
@@ -76,7 +76,14 @@ impl World<'_> {
     pub(super) fn add_stream(&mut self, context: usize) -> Result<(), Failure> {
         self.enter(context)?;
         let handle = ok(self.caller.create_stream(StreamOptions::default()))?.raw();
-        self.streams.push(StreamState { handle, time: 0, clock: Clock::default(), live: true, context, failure: None });
+        self.streams.push(StreamState {
+            handle,
+            time: 0,
+            clock: ModelClock::default(),
+            live: true,
+            context,
+            failure: None,
+        });
         Ok(())
     }
 
@@ -145,7 +152,7 @@ impl World<'_> {
         ok(self.caller.stream_wait_event(handle, self.events[event].handle))?;
         self.task(stream, &[]);
         if let Some(record) = self.events[event].record.clone() {
-            self.streams[stream].clock.learn_all(&record);
+            self.streams[stream].clock.advance_all(&record);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ const CELL: usize = size_of::<u64>();
 const GRANULE: usize = 2 << 20;
 
 /// One call of a signal.
-type Step<'a> = Box<dyn Fn() -> softacl_engine::Result<()> + 'a>;
+type SignalCall<'a> = Box<dyn Fn() -> softacl_engine::Result<()> + 'a>;
 
 /// What streams were told with since everything was over. Nothing is used twice: a second record would be lost.
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl World<'_> {
         let (telling, waiting) = (self.streams[from].context, self.streams[to].context);
         self.enter(telling)?;
         let value = u64::from(kind) + 1;
-        let (tell, wait): (Step<'_>, Step<'_>) = match kind % 3 {
+        let (tell, wait): (SignalCall<'_>, SignalCall<'_>) = match kind % 3 {
             0 => {
                 let notify = ok(caller.create_notify())?.raw();
                 self.signals.notifies.push((notify, false));
@@ -67,7 +67,7 @@ impl World<'_> {
         self.task(from, &[]);
         self.task(to, &[]);
         let told = self.streams[from].clock.clone();
-        self.streams[to].clock.learn_all(&told);
+        self.streams[to].clock.advance_all(&told);
         Ok(())
     }
 
@@ -116,11 +116,11 @@ impl World<'_> {
             model: vec![0x33; size],
             accesses: Vec::new(),
         });
-        let whole = Part { buffer: self.buffers.len() - 1, range: 0..size };
+        let whole = BufferRange { buffer: self.buffers.len() - 1, range: 0..size };
         // It holds whatever it held; what comes next in the stream may use it.
         let request = FillRequest { target: address, capacity: size, byte: 0x33, count: size };
         let parts = [(&whole, true)];
-        let work = Work { function: "aclrtMemsetAsync", kind: Kind::Fill, size, stream, parts: &parts };
+        let work = PendingTask { function: "aclrtMemsetAsync", kind: TaskKind::Fill, size, stream, parts: &parts };
         if !self.submit(&work, |caller, stream| caller.fill_async(request, stream))? {
             self.synchronize(stream)?;
             self.enter(0)?;
@@ -132,7 +132,7 @@ impl World<'_> {
     /// Gives a buffer back in the order of a stream; the pool may hand it out again at once.
     pub(super) fn free_to_pool(&mut self, buffer: usize, stream: u32) -> Result<(), Failure> {
         let Some(stream) = self.stream(stream) else { return Ok(()) };
-        let whole = Part { buffer, range: 0..self.buffers[buffer].model.len() };
+        let whole = BufferRange { buffer, range: 0..self.buffers[buffer].model.len() };
         self.order_stream(stream, &whole, true)?;
         let handle = self.enter_stream(stream)?;
         ok(self.caller.free_to_pool(self.buffers[buffer].address, handle))?;

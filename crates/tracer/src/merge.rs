@@ -1,0 +1,85 @@
+//! Traces of several processes as one. They are joined line by line, because an event is a line.
+
+use crate::chrome::{HEAD, TAIL};
+use crate::summary::Summary;
+use std::io;
+
+/// A trace that is put together from others.
+pub struct TraceMerger<W> {
+    to: W,
+    separator: &'static str,
+    summaries: Vec<Summary>,
+}
+
+impl<W: io::Write> TraceMerger<W> {
+    pub fn new(mut to: W) -> io::Result<TraceMerger<W>> {
+        write!(to, "{HEAD}")?;
+        Ok(TraceMerger { to, separator: "\n", summaries: Vec::new() })
+    }
+
+    /// Adds the events of a trace. `false`: it has no end, and what there is of it was added.
+    pub fn add(&mut self, trace: impl io::BufRead) -> io::Result<bool> {
+        let mut before: Option<String> = None;
+        for line in trace.lines().skip(1) {
+            let line = line?;
+            // A line is whole when there is another one.
+            if let Some(event) = before.take() {
+                write!(self.to, "{}{}", self.separator, event.trim_end_matches(','))?;
+                self.separator = ",\n";
+            }
+            if let Some(end) = line.strip_prefix(TAIL).and_then(|end| end.strip_suffix('}')) {
+                let summary = serde_json::from_str(end).ok();
+                let is_whole = summary.is_some();
+                self.summaries.extend(summary);
+                return Ok(is_whole);
+            }
+            before = Some(line);
+        }
+        Ok(false)
+    }
+
+    /// Ends the trace: what it comes to, process by process.
+    pub fn finish(mut self) -> io::Result<Vec<Summary>> {
+        writeln!(self.to, "\n{TAIL}{}}}", serde_json::to_string(&self.summaries)?)?;
+        self.to.flush()?;
+        Ok(self.summaries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tracer;
+    use serde_json::Value;
+
+    fn joined(traces: &[&str]) -> (Vec<bool>, Value) {
+        let mut text = Vec::new();
+        let mut joiner = TraceMerger::new(&mut text).unwrap();
+        let whole: Vec<bool> = traces.iter().map(|trace| joiner.add(trace.as_bytes()).unwrap()).collect();
+        assert_eq!(joiner.finish().unwrap().len(), whole.iter().filter(|whole| **whole).count());
+        (whole, serde_json::from_slice(&text).unwrap())
+    }
+
+    fn count(value: &Value) -> usize {
+        value["traceEvents"].as_array().unwrap().len()
+    }
+
+    #[test]
+    fn traces_are_joined_and_what_is_missing_is_told() {
+        let mut one = Vec::new();
+        Tracer::new(10).write(&mut one).unwrap();
+        let one = String::from_utf8(one).unwrap();
+        let (whole, value) = joined(&[&one, "", &one]);
+        assert_eq!(whole, [true, false, true]);
+        assert_eq!(count(&value), 2 * count(&serde_json::from_str(&one).unwrap()));
+        assert_eq!(value["softacl"].as_array().unwrap().len(), 2);
+        assert_eq!(count(&joined(&[]).1), 0);
+    }
+
+    #[test]
+    fn a_trace_that_was_cut_short_is_told_and_the_file_stays_whole() {
+        let cut = format!("{HEAD}\n{{\"ph\":\"M\"}},\n{{\"ph\":\"X\",\"name\":\"half");
+        let (whole, value) = joined(&[&cut]);
+        assert_eq!((whole, count(&value)), (vec![false], 1));
+    }
+}
