@@ -28,7 +28,7 @@ static void reset_batch(void)
     REQUIRE_OK(aclrtMemset(device, ITEMS * SIZE, 0, ITEMS * SIZE));
 }
 
-/* Expects that the current batch is expect_refused because of item BAD, and restores it. */
+/* Expects that the current batch is refused because of item BAD, and restores it. */
 static void expect_refused(enum variant variant, aclrtStream stream, int line)
 {
     expect_batch(variant, b, stream, 107000, BAD, __FILE__, line);

@@ -45,7 +45,7 @@ int main(void)
     aclmdlRICondTaskParams switch_params = {choice, ACL_MODEL_RI_COND_TYPE_SWITCH, 3, subs};
     aclmdlRICondTaskParams wrong = switch_params;
     wrong.type = ACL_MODEL_RI_COND_TYPE_WHILE;
-    EXPECT_CODE(aclmdlRIAddCondTask(wrong, stream, 0), 107000); /* WHILE takes minus_one sub-graph */
+    EXPECT_CODE(aclmdlRIAddCondTask(wrong, stream, 0), 107000); /* WHILE takes one sub-graph */
     wrong.type = (aclmdlRICondTaskType)3;
     EXPECT_CODE(aclmdlRIAddCondTask(wrong, stream, 0), 107000);
     wrong.modelRIArray = NULL;

@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
 // finds: H1
-/* A host function of another stream, which no event orders with a copy, must not write_byte the source of that copy. */
+/* A host function of another stream, which no event orders with a copy, must not change the source of that copy. */
 #include "../expect.h"
 
 #define PAGE 4096

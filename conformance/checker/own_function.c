@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // sanitize: address (the library orders the function and the host; the thread sanitizer does not see into it)
-/* A host function may increment_byte the sources of copies before and after it, also across streams that an event orders. */
+/* A host function may change the sources of copies before and after it, also across streams that an event orders. */
 #include "../expect.h"
 
 #define PAGE 4096

@@ -1,6 +1,6 @@
 // soc: all
 // misuses: C2
-/* Calls that use a context while it is being destroy_result return 507007 (4.3). */
+/* Calls that use a context while it is being destroyed return 507007 (4.3). */
 #include "../expect.h"
 
 static struct gate gate = GATE_INITIALIZER;

@@ -38,7 +38,7 @@ int main(void)
     EXPECT_DEVICE_PATTERN(second, SIZE - 100, 2);
     EXPECT_DEVICE_VALUE(second + SIZE - 100, 100, 0);
 
-    /* A copy queued before the launch may second_stream rewrite the descriptor. */
+    /* A copy queued before the launch may also rewrite the descriptor. */
     uint8_t *image = (uint8_t *)pinned_memory(size);
     REQUIRE_OK(aclrtSetMemcpyDesc(descriptor, INNER, source, first, SIZE, NULL));
     REQUIRE_OK(aclrtMemcpy(image, size, descriptor, size, ACL_MEMCPY_DEVICE_TO_HOST));

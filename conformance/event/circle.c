@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // schedules: all
-/* Two streams wait for each second_event. Waits with a timeout return, and aborting first_event stream resolves the deadlock. */
+/* Two streams wait for each other. Waits with a timeout return, and aborting one stream resolves the deadlock. */
 #include "../expect.h"
 
 int main(void)

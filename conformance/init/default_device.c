@@ -1,19 +1,19 @@
 // soc: all
 // schedules: all
 // misuses: C2
-/* A default device in the configuration: some calls then need no aclrtSetDevice, aclrtMemcpyAsync does. */
+/* With a default device in the configuration some calls work without aclrtSetDevice; aclrtMemcpyAsync does not. */
 #include "../expect.h"
 
 #define SIZE 512
 
-static void *fresh_thread(void *unused)
+static void *check_default_device(void *unused)
 {
     (void)unused;
     static uint8_t source[SIZE], result[SIZE];
     void *device = NULL;
     int32_t id = -1;
     fill_pattern(source, SIZE, 1);
-    EXPECT_OK(aclrtGetDevice(&id)); /* 4.2: the configured one */
+    EXPECT_OK(aclrtGetDevice(&id)); /* 4.2: the configured device */
     EXPECT_TRUE(id == 0, "device %d", id);
     EXPECT_OK(aclrtMalloc(&device, SIZE, ACL_MEM_MALLOC_HUGE_FIRST)); /* 4.3, 1.14 */
     EXPECT_OK(aclrtMemset(device, SIZE, 0, SIZE));
@@ -35,8 +35,8 @@ int main(void)
     close(file);
     REQUIRE_OK(aclInit(name));
     unlink(name);
-    fresh_thread(NULL);
-    in_new_thread(fresh_thread, NULL);
+    check_default_device(NULL);
+    in_new_thread(check_default_device, NULL);
     EXPECT_OK(aclFinalize());
     return finish();
 }

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-/* Version and name queries; none of them needs aclInit or a device. */
+/* Version and name queries, none of which requires aclInit or a device. */
 #include "../expect.h"
 
 int main(void)
@@ -14,7 +14,7 @@ int main(void)
 
     const char *soc = aclrtGetSocName();
     EXPECT_TRUE(soc != NULL && strncmp(soc, "Ascend", 6) == 0, "soc %s", soc == NULL ? "(null)" : soc);
-    EXPECT_TRUE(soc == aclrtGetSocName() || strcmp(soc, aclrtGetSocName()) == 0, "a constant");
+    EXPECT_TRUE(soc == aclrtGetSocName() || strcmp(soc, aclrtGetSocName()) == 0, "the name changed");
 
     aclCANNPackageVersion version;
     char text[128];
@@ -29,12 +29,12 @@ int main(void)
     EXPECT_CODE(aclsysGetVersionNum((char *)"runtime", NULL), 100000);
     EXPECT_CODE(aclsysGetVersionStr((char *)"no-such-package", text), 100003);
 
-    /* Known packages have a version or not; a number agrees with its text. */
+    /* A known package may have a version; its number then matches its text. */
     static const char *packages[] = {"runtime", "toolkit", "opp", "opp_kernel", "opp-kernel", "hccl", "compiler"};
     for (size_t i = 0; i < sizeof packages / sizeof packages[0]; i++) {
         memset(text, 0, sizeof text);
         aclError got = aclsysGetVersionStr((char *)packages[i], text);
-        EXPECT_TRUE(got == 0 || got == 100003, "%s gave %d", packages[i], got);
+        EXPECT_TRUE(got == 0 || got == 100003, "%s returned %d", packages[i], got);
         if (got != 0) {
             continue;
         }
@@ -43,7 +43,7 @@ int main(void)
         int fields = sscanf(text, "%d.%d.%d%63s", &parts[0], &parts[1], &parts[2], rest);
         EXPECT_TRUE(fields >= 2, "%s has version %s", packages[i], text);
         EXPECT_OK(aclsysGetVersionNum((char *)packages[i], &number));
-        if (fields == 3) { /* a release, without alpha, beta or rc */
+        if (fields == 3) { /* a release, without an alpha, beta or rc suffix */
             EXPECT_TRUE(number == parts[0] * 10000000 + parts[1] * 100000 + parts[2] * 1000, "%s is %d", text, number);
         }
     }
@@ -51,7 +51,7 @@ int main(void)
     for (int name = 0; name < 8; name++) {
         memset(&version, 0, sizeof version);
         aclError got = aclsysGetCANNVersion((aclCANNPackageName)name, &version);
-        EXPECT_TRUE(got == 0 || got == 100003, "package %d gave %d", name, got);
+        EXPECT_TRUE(got == 0 || got == 100003, "package %d returned %d", name, got);
         EXPECT_TRUE(got != 0 || version.version[0] != '\0', "package %d has an empty version", name);
     }
     return finish();

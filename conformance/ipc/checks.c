@@ -1,5 +1,5 @@
 // misuses: M1
-/* IPC memory: refused arguments (7, IPC memory). Not on the 310B. */
+/* IPC memory: argument checks (7, IPC memory). The 310B does not support it. */
 #include "../expect.h"
 
 int main(void)
@@ -15,7 +15,7 @@ int main(void)
     EXPECT_CODE(aclrtIpcMemImportByKey(NULL, "key", 0), 100000);
     EXPECT_CODE(aclrtIpcMemImportByKey(&pointer, NULL, 0), 100000);
     EXPECT_CODE(aclrtIpcMemClose(NULL), 100000);
-    if (family() == FAMILY_310B) { /* products: not there */
+    if (family() == FAMILY_310B) { /* not on this product */
         EXPECT_CODE(aclrtIpcMemGetExportKey(device, 100, key, sizeof key, 0), 207000);
         EXPECT_CODE(aclrtIpcMemSetImportPid("key", &pid, 1), 207000);
         EXPECT_CODE(aclrtIpcMemImportByKey(&pointer, "key", 0), 207000);
@@ -34,12 +34,12 @@ int main(void)
     EXPECT_SOFTACL_CODE(aclrtIpcMemImportByKey(&pointer, "key", 0), 107000);
     EXPECT_SOFTACL_CODE(aclrtIpcMemClose("key"), 107000);
 
-    /* a key is a text; two keys of one memory are two keys */
+    /* A key is a string, and every export gets a new one. */
     REQUIRE_OK(aclrtIpcMemGetExportKey(device, 10000, key, sizeof key, 0));
     REQUIRE_OK(aclrtIpcMemGetExportKey(device + 100, 50, other, sizeof other, 1));
-    EXPECT_TRUE(memchr(key, 0, sizeof key) != NULL && key[0] != 0, "terminated");
+    EXPECT_TRUE(memchr(key, 0, sizeof key) != NULL && key[0] != 0, "the key is not a terminated string");
     EXPECT_TRUE(strcmp(key, other) != 0, "%s", key);
-    EXPECT_SOFTACL_CODE(aclrtIpcMemImportByKey(&pointer, key, 0), 107000); /* in its own process */
+    EXPECT_SOFTACL_CODE(aclrtIpcMemImportByKey(&pointer, key, 0), 107000); /* by the exporting process */
     EXPECT_CODE(aclrtIpcMemSetImportPid(key, NULL, 1), 100000);
     EXPECT_FAILS(aclrtIpcMemSetImportPid(key, &pid, 0));
     EXPECT_OK(aclrtIpcMemSetImportPid(key, &pid, 1));
@@ -47,7 +47,7 @@ int main(void)
     EXPECT_FAILS(aclrtIpcMemClose(key));
     EXPECT_FAILS(aclrtIpcMemSetImportPid(key, &pid, 1));
 
-    /* exporting changes nothing for the exporter */
+    /* The exporter can use the memory as before. */
     EXPECT_DEVICE_VALUE(device, 10000, 0);
     device_fill(device, 10000, 1);
     EXPECT_DEVICE_PATTERN(device, 10000, 1);

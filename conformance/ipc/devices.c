@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C
 // env: SOFTACL_DEVICES=2
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Memory of a process on another device: only asynchronous copies from device to device (7, IPC memory). */
+/* Memory imported from a process on another device supports only asynchronous device-to-device copies (7, IPC memory). */
 #include "../expect.h"
 #include "../peer.h"
 
@@ -34,28 +34,28 @@ int main(int argc, char **argv)
     char key[65];
     peer_receive(peer, key, sizeof key);
     REQUIRE_OK(aclrtSetDevice(0));
-    void *there = NULL, *here = device_memory(SIZE);
+    void *imported = NULL, *local = device_memory(SIZE);
     aclrtStream stream = new_stream();
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
-    REQUIRE_OK(aclrtIpcMemImportByKey(&there, key, ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS));
-    EXPECT_OK(aclrtMemcpyAsync(here, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    REQUIRE_OK(aclrtIpcMemImportByKey(&imported, key, ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS));
+    EXPECT_OK(aclrtMemcpyAsync(local, SIZE, imported, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_DEVICE_PATTERN(here, SIZE, 1);
-    EXPECT_SOFTACL_CODE(aclrtMemcpy(pinned, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 507899);
-    EXPECT_SOFTACL_CODE(aclrtMemcpy(here, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
-    EXPECT_SOFTACL_CODE(aclrtMemcpyAsync(there, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 507899);
-    EXPECT_SOFTACL_CODE(aclrtMemcpyAsync(pinned, SIZE, there, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 507899);
-    EXPECT_SOFTACL_CODE(aclrtMemcpyAsync(here, SIZE, there, SIZE, ACL_MEMCPY_DEFAULT, stream), 507899);
+    EXPECT_DEVICE_PATTERN(local, SIZE, 1);
+    EXPECT_SOFTACL_CODE(aclrtMemcpy(pinned, SIZE, imported, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemcpy(local, SIZE, imported, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemcpyAsync(imported, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemcpyAsync(pinned, SIZE, imported, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 507899);
+    EXPECT_SOFTACL_CODE(aclrtMemcpyAsync(local, SIZE, imported, SIZE, ACL_MEMCPY_DEFAULT, stream), 507899);
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    device_fill(here, SIZE, 2);
-    EXPECT_OK(aclrtMemcpyAsync(there, SIZE, here, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    device_fill(local, SIZE, 2);
+    EXPECT_OK(aclrtMemcpyAsync(imported, SIZE, local, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     peer_send_byte(peer, 'w');
     peer_expect_byte(peer, 'r');
     EXPECT_OK(aclrtIpcMemClose(key));
     peer_send_byte(peer, 'e');
     peer_join(peer);
-    EXPECT_OK(aclrtFree(here));
+    EXPECT_OK(aclrtFree(local));
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_OK(aclrtResetDevice(0));

@@ -1,5 +1,5 @@
 // soc: Ascend910B Ascend310P
-/* Memory is exported while queued work writes it: nothing is lost, nothing waits. */
+/* Exporting memory that queued copies write loses no bytes and does not wait for the copies. */
 #include "../expect.h"
 
 #define SIZE ((size_t)32 << 20)
@@ -14,8 +14,8 @@ int main(void)
     for (uint32_t round = 0; round < ROUNDS; round++) {
         uint8_t *device = (uint8_t *)device_memory(SIZE);
         fill_pattern(pinned, SIZE, round);
-        for (size_t at = 0; at < SIZE; at += step) {
-            EXPECT_OK(aclrtMemcpyAsync(device + at, step, pinned + at, step, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+        for (size_t offset = 0; offset < SIZE; offset += step) {
+            EXPECT_OK(aclrtMemcpyAsync(device + offset, step, pinned + offset, step, ACL_MEMCPY_HOST_TO_DEVICE, stream));
         }
         char key[65];
         EXPECT_OK(aclrtIpcMemGetExportKey(device, SIZE, key, sizeof key, 1));
@@ -25,7 +25,7 @@ int main(void)
         EXPECT_OK(aclrtFree(device));
     }
 
-    /* a stream that stands still does not hold up the export */
+    /* A blocked stream does not delay the export. */
     static struct gate gate = GATE_INITIALIZER;
     uint8_t *device = (uint8_t *)device_memory(SIZE);
     gate_close(&gate, stream);
@@ -35,7 +35,7 @@ int main(void)
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(device, SIZE, ROUNDS - 1);
-    EXPECT_OK(aclrtFree(device)); /* the key goes with it */
+    EXPECT_OK(aclrtFree(device)); /* also invalidates the key */
     EXPECT_FAILS(aclrtIpcMemClose(key));
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));

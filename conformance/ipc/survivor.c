@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* The exporter ends first, well or by force; the importer goes on with the memory. */
+/* Imported memory stays valid after the exporter exits or is killed, and an exporter survives a killed importer. */
 #include "../expect.h"
 #include "../peer.h"
 
@@ -19,7 +19,7 @@ static int exporter(struct peer parent)
     return finish();
 }
 
-/* Writes for ever. */
+/* Writes to the imported memory until it is killed. */
 __attribute__((noreturn)) static void writer(struct peer parent)
 {
     REQUIRE_OK(aclrtSetDevice(0));
@@ -59,14 +59,14 @@ int main(int argc, char **argv)
     }
     REQUIRE_OK(aclrtSetDevice(0));
     size_t files = open_files();
-    for (int by_force = 0; by_force < 2; by_force++) {
+    for (int is_killed = 0; is_killed < 2; is_killed++) {
         struct peer peer = peer_start("exporter");
         char key[65];
         void *device = NULL, *again = NULL;
         peer_receive(peer, key, sizeof key);
         REQUIRE_OK(aclrtIpcMemImportByKey(&device, key, 0));
         EXPECT_DEVICE_PATTERN(device, SIZE, 7);
-        if (by_force) {
+        if (is_killed) {
             peer_kill(peer);
         } else {
             peer_send_byte(peer, 'e');
@@ -79,10 +79,10 @@ int main(int argc, char **argv)
         EXPECT_FAILS(aclrtIpcMemImportByKey(&again, key, 0));
     }
 
-    /* an importer that is killed while it writes */
+    /* An importer that is killed while it writes. */
     void *device = device_memory(SIZE);
-    void *neighbour = device_memory(SIZE);
-    device_fill(neighbour, SIZE, 9);
+    void *neighbor = device_memory(SIZE);
+    device_fill(neighbor, SIZE, 9);
     char key[65];
     REQUIRE_OK(aclrtIpcMemGetExportKey(device, SIZE, key, sizeof key, 1));
     struct peer peer = peer_start("writer");
@@ -90,13 +90,13 @@ int main(int argc, char **argv)
     peer_expect_byte(peer, 'w');
     peer_kill(peer);
     EXPECT_DEVICE_VALUE(device, SIZE, 0x33);
-    EXPECT_DEVICE_PATTERN(neighbour, SIZE, 9);
+    EXPECT_DEVICE_PATTERN(neighbor, SIZE, 9);
     device_fill(device, SIZE, 4);
     EXPECT_DEVICE_PATTERN(device, SIZE, 4);
     EXPECT_OK(aclrtIpcMemClose(key));
     EXPECT_OK(aclrtFree(device));
-    EXPECT_OK(aclrtFree(neighbour));
-    EXPECT_TRUE(open_files() == files, "%zu files are open, %zu were", open_files(), files);
+    EXPECT_OK(aclrtFree(neighbor));
+    EXPECT_TRUE(open_files() == files, "%zu open files, initially %zu", open_files(), files);
     EXPECT_OK(aclrtResetDevice(0));
     return finish();
 }

@@ -1,9 +1,9 @@
 // soc: Ascend910B
 // softacl-only
 // sanitize: none (changes its user)
-/* Keys between users: whoever is not the user that made a key gets nothing with it, not even the super-user, who could be led
- * to any file of the system by a key that was made up. Files are for their owner alone. What another user can be is only known
- * to the super-user; as anybody else this program checks the modes of the files. */
+/* A key works only for the user that created it, not even for root: a forged key could otherwise direct root to any file of
+ * the system. Memory files are accessible to their owner only. Only root can switch to another user; run by anybody else,
+ * the program only checks the modes of the files. */
 #include "../expect.h"
 #include "../peer.h"
 
@@ -35,7 +35,7 @@ static struct keys make_keys(void)
     return keys;
 }
 
-/* Every memory file of this process is for its owner, and cannot get shorter. */
+/* Every memory file of this process has mode 0600 and cannot be truncated. */
 static void check_files(void)
 {
     DIR *files = opendir("/proc/self/fd");
@@ -51,25 +51,25 @@ static void check_files(void)
         int file = atoi(entry->d_name);
         REQUIRE_TRUE(fstat(file, &status) == 0, "fstat");
         EXPECT_TRUE((status.st_mode & 0777) == 0600, "mode of %s is %o", name, status.st_mode & 0777);
-        EXPECT_TRUE(ftruncate(file, 0) != 0, "%s can be cut", name);
+        EXPECT_TRUE(ftruncate(file, 0) != 0, "%s can be truncated", name);
         count++;
     }
     closedir(files);
-    EXPECT_TRUE(count >= 4, "%d memory files", count); /* bytes and card of the memory, notify, event */
+    EXPECT_TRUE(count >= 4, "%d memory files", count); /* contents and export record of the memory, notify, event */
 }
 
-static void import_all(struct keys keys, aclError wanted)
+static void import_all(struct keys keys, aclError want)
 {
     void *pointer = NULL;
     aclrtNotify notify = NULL;
     aclrtEvent event = NULL;
-    EXPECT_CODE(aclrtIpcMemImportByKey(&pointer, keys.memory, 0), wanted);
-    EXPECT_CODE(aclrtNotifyImportByKey(&notify, keys.notify, 0), wanted);
-    EXPECT_CODE(aclrtIpcOpenEventHandle(keys.event, &event), wanted);
+    EXPECT_CODE(aclrtIpcMemImportByKey(&pointer, keys.memory, 0), want);
+    EXPECT_CODE(aclrtNotifyImportByKey(&notify, keys.notify, 0), want);
+    EXPECT_CODE(aclrtIpcOpenEventHandle(keys.event, &event), want);
 }
 
-/* Another user, who has the keys of the super-user. */
-static int stranger(struct peer parent)
+/* Process of another user that has the keys of root. */
+static int other_user(struct peer parent)
 {
     REQUIRE_TRUE(setgid(NOBODY) == 0 && setuid(NOBODY) == 0, "setuid");
     REQUIRE_OK(aclrtSetDevice(0));
@@ -78,7 +78,7 @@ static int stranger(struct peer parent)
     import_all(keys, 107000);
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd", (int)parent.pid);
-    EXPECT_TRUE(opendir(path) == NULL, "the files of the super-user can be listed");
+    EXPECT_TRUE(opendir(path) == NULL, "the files of root can be listed");
     keys = make_keys();
     check_files();
     peer_send(parent, &keys, sizeof keys);
@@ -86,14 +86,14 @@ static int stranger(struct peer parent)
     return finish();
 }
 
-/* The same user: the keys are good. */
-static int friend(struct peer parent)
+/* Process of the same user: the keys are valid. */
+static int same_user(struct peer parent)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     struct keys keys;
     peer_receive(parent, &keys, sizeof keys);
     import_all(keys, 0);
-    /* one letter wrong */
+    /* One wrong character. */
     keys.memory[20] = keys.memory[20] == 'a' ? 'b' : 'a';
     size_t last = strlen(keys.notify) - 1;
     keys.notify[last] = keys.notify[last] == 'a' ? 'b' : 'a';
@@ -105,19 +105,19 @@ static int friend(struct peer parent)
 int main(int argc, char **argv)
 {
     if (argc > 1) {
-        return strcmp(argv[1], "friend") == 0 ? friend(peer_parent(argv)) : stranger(peer_parent(argv));
+        return strcmp(argv[1], "same_user") == 0 ? same_user(peer_parent(argv)) : other_user(peer_parent(argv));
     }
     struct keys keys = make_keys();
     check_files();
-    struct peer child = peer_start("friend");
+    struct peer child = peer_start("same_user");
     peer_send(child, &keys, sizeof keys);
     peer_join(child);
     if (getuid() == 0) {
-        child = peer_start("stranger");
+        child = peer_start("other_user");
         peer_send(child, &keys, sizeof keys);
-        struct keys theirs;
-        peer_receive(child, &theirs, sizeof theirs);
-        import_all(theirs, 107000);
+        struct keys other_keys;
+        peer_receive(child, &other_keys, sizeof other_keys);
+        import_all(other_keys, 107000);
         peer_send_byte(child, 'e');
         peer_join(child);
     }

@@ -2,7 +2,7 @@
 // soc: Ascend910B Ascend310P
 // misuses: H2
 // sanitize: none (thousands of cycles take minutes)
-/* Thousands of set and reset: nothing is left of any of them. */
+/* Thousands of aclrtSetDevice and aclrtResetDevice leak no memory, files or mappings. */
 #include "../expect.h"
 #include <dirent.h>
 
@@ -21,12 +21,12 @@ static int open_files(void)
     return count;
 }
 
-/* Kilobytes that this process has in memory, and mappings. */
-static void sizes(long *resident, int *mappings)
+/* Resident kilobytes and number of mappings of this process. */
+static void measure(long *resident, int *mappings)
 {
     FILE *file = fopen("/proc/self/statm", "r");
-    long whole = 0;
-    REQUIRE_TRUE(file != NULL && fscanf(file, "%ld %ld", &whole, resident) == 2, "statm");
+    long total = 0;
+    REQUIRE_TRUE(file != NULL && fscanf(file, "%ld %ld", &total, resident) == 2, "statm");
     fclose(file);
     *resident *= sysconf(_SC_PAGESIZE) / 1024;
     file = fopen("/proc/self/maps", "r");
@@ -52,17 +52,17 @@ int main(void)
         memset(pinned, cycle, SIZE);
         REQUIRE_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
         if (cycle % 10 == 0) {
-            REQUIRE_OK(aclrtLaunchHostFunc(stream, count_up, &ran)); /* a context starts a thread for it */
+            REQUIRE_OK(aclrtLaunchHostFunc(stream, count_up, &ran)); /* makes the context start a thread */
         }
         REQUIRE_OK(aclrtFreeHost(pinned));
-        /* The stream, and what is queued on it, and the memory go with the device. */
+        /* The reset releases the stream with its queued tasks and the memory. */
         REQUIRE_OK(cycle % 3 == 0 ? aclrtResetDeviceForce(cycle % 2) : aclrtResetDevice(cycle % 2));
         if (cycle == CYCLES / 3) {
-            sizes(&first, &first_mappings);
+            measure(&first, &first_mappings);
             first_files = open_files();
         }
     }
-    sizes(&last, &mappings);
+    measure(&last, &mappings);
     EXPECT_TRUE(count_of(&ran) == CYCLES / 10, "%d", count_of(&ran));
     EXPECT_TRUE(last < first + 2048, "%ld KiB became %ld", first, last);
     EXPECT_TRUE(open_files() <= first_files, "%d files became %d", first_files, open_files());

@@ -2,7 +2,7 @@
 // soc: Ascend910B
 // misuses: S1
 // sanitize: none (children leave with work under way)
-/* A process may end at any moment, in any way, whatever is queued or running. */
+/* A process may exit at any time and in any way while tasks are queued or running. */
 #include "../expect.h"
 #include "child.h"
 
@@ -11,8 +11,8 @@
 static struct gate gate = GATE_INITIALIZER;
 static aclrtStream stream;
 
-/* Large copies, small ones, a host function that is running and one that waits behind it. */
-static void begin(int with_gate)
+/* Queues large and small copies and, with a gate, one running and one queued host function. */
+static void queue_work(int with_gate)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     stream = new_stream();
@@ -33,25 +33,25 @@ static void begin(int with_gate)
     }
 }
 
-static int by_return(void)
+static int return_from_main(void)
 {
-    begin(0);
+    queue_work(0);
     return 7;
 }
 
-static int with_a_function_running(void)
+static int return_with_running_function(void)
 {
-    begin(1);
+    queue_work(1);
     return 7;
 }
 
-static int by_leaving_at_once(void)
+static int exit_immediately(void)
 {
-    begin(1);
+    queue_work(1);
     _exit(7);
 }
 
-static void *wait_for_all(void *unused)
+static void *wait_for_stream(void *unused)
 {
     (void)unused;
     REQUIRE_OK(aclrtSetDevice(0));
@@ -59,76 +59,76 @@ static void *wait_for_all(void *unused)
     return NULL;
 }
 
-static int while_another_thread_waits(void)
+static int return_while_thread_waits(void)
 {
     pthread_t thread;
-    begin(1);
-    REQUIRE_TRUE(pthread_create(&thread, NULL, wait_for_all, NULL) == 0, "pthread_create");
+    queue_work(1);
+    REQUIRE_TRUE(pthread_create(&thread, NULL, wait_for_stream, NULL) == 0, "pthread_create");
     return 7;
 }
 
-static void leave(void *code)
+static void exit_with(void *code)
 {
     exit(*(int *)code);
 }
 
-/* A host function ends the process. */
-static int from_a_host_function(void)
+/* A host function calls exit(). */
+static int exit_from_host_function(void)
 {
     static int code = 7;
-    begin(0);
-    REQUIRE_OK(aclrtLaunchHostFunc(stream, leave, &code));
+    queue_work(0);
+    REQUIRE_OK(aclrtLaunchHostFunc(stream, exit_with, &code));
     aclrtSynchronizeStream(stream);
     pause();
     return 1;
 }
 
-static void at_exit(void)
+static void exit_handler(void)
 {
-    /* The interface still answers. */
+    /* AscendCL calls still work in exit handlers. */
     int32_t device = -1;
     if (aclrtSynchronizeDevice() != 0 || aclrtGetDevice(&device) != 0 || aclrtResetDevice(0) != 0) {
         _exit(1);
     }
 }
 
-static int with_an_exit_handler(void)
+static int return_with_exit_handler(void)
 {
-    begin(0);
-    atexit(at_exit);
+    queue_work(0);
+    atexit(exit_handler);
     return 7;
 }
 
-static int by_a_signal(void)
+static int end_by_signal(void)
 {
-    begin(1);
+    queue_work(1);
     raise(SIGTERM);
     return 1;
 }
 
-static int finalized_before(void)
+static int return_after_finalize(void)
 {
     EXPECT_OK(aclInit(NULL));
-    begin(1);
+    queue_work(1);
     EXPECT_OK(aclFinalize());
     return expect_failed == 0 ? 7 : 1;
 }
 
 int main(void)
 {
-    EXPECT_CHILD(by_return, 7);
-    EXPECT_CHILD(with_a_function_running, 7);
-    EXPECT_CHILD(by_leaving_at_once, 7);
-    EXPECT_CHILD(while_another_thread_waits, 7);
-    EXPECT_CHILD(from_a_host_function, 7);
-    EXPECT_CHILD(with_an_exit_handler, 7);
-    EXPECT_CHILD(finalized_before, 7);
+    EXPECT_CHILD(return_from_main, 7);
+    EXPECT_CHILD(return_with_running_function, 7);
+    EXPECT_CHILD(exit_immediately, 7);
+    EXPECT_CHILD(return_while_thread_waits, 7);
+    EXPECT_CHILD(exit_from_host_function, 7);
+    EXPECT_CHILD(return_with_exit_handler, 7);
+    EXPECT_CHILD(return_after_finalize, 7);
     fflush(stdout);
     pid_t child = fork();
     REQUIRE_TRUE(child >= 0, "fork");
     if (child == 0) {
         alarm(CHILD_SECONDS);
-        _exit(by_a_signal());
+        _exit(end_by_signal());
     }
     int status = -1;
     EXPECT_TRUE(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "status %x", status);

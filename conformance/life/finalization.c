@@ -1,6 +1,6 @@
 // misuses: L2
 // schedules: all
-/* aclFinalize neither waits for work nor ends it (4.1): streams and memory live on, and can be cleaned up afterwards. */
+/* aclFinalize neither waits for tasks nor drops them (4.1): streams and memory stay valid and can be released later. */
 #include "../expect.h"
 
 #define SIZE (4u << 20)
@@ -20,7 +20,7 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_TRUE(count_of(&ran) == 1, "%d", count_of(&ran));
     EXPECT_DEVICE_PATTERN(device, SIZE, 3);
-    /* It can begin again. */
+    /* aclInit can be called again. */
     EXPECT_OK(aclInit(NULL));
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));

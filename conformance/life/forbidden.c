@@ -2,7 +2,7 @@
 // soc: Ascend910B
 // sanitize: none (the sanitizers need the same system calls)
 // misuses: M1
-/* System calls that a sandbox forbids: it works without, or says at the start why not. */
+/* With system calls that a sandbox forbids, the runtime works or the first call fails with the reason. */
 #include "../expect.h"
 #include "child.h"
 #include <linux/audit.h>
@@ -14,7 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* From now on these calls fail with EPERM; a number of -1 is none. */
+/* Makes two system calls fail with EPERM from now on; -1 stands for no call. */
 static void forbid(int first, int second)
 {
     struct sock_filter filter[] = {
@@ -34,7 +34,7 @@ static int without_memory_files(void)
     forbid(SYS_memfd_create, -1);
     int failed = small_job_or_setup_error();
     if (aclrtSetDevice(0) != 0) {
-        return failed; /* told */
+        return failed; /* the setup error was reported */
     }
     void *device = device_memory(4096);
     char key[128];
@@ -44,8 +44,8 @@ static int without_memory_files(void)
     return expect_failed;
 }
 
-/* Wishes: huge pages, random numbers. */
-static int without_advice(void)
+/* Optional: huge pages and random numbers. */
+static int without_madvise_and_getrandom(void)
 {
     forbid(SYS_madvise, SYS_getrandom);
     return small_job_or_setup_error();
@@ -61,7 +61,7 @@ static int without_threads(void)
     uint8_t *pinned = (uint8_t *)pinned_memory(4 << 20), *device = (uint8_t *)device_memory(4 << 20);
     fill_pattern(pinned, 4 << 20, 1);
     REQUIRE_OK(aclrtCreateEvent(&event));
-    /* The thread that waits does the work, with and without a timeout, and also one that only asks. */
+    /* The waiting thread runs the tasks, with and without a timeout, and so does a thread that only queries. */
     EXPECT_OK(aclrtMemcpyAsync(device, 4 << 20, pinned, 4 << 20, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtRecordEvent(event, stream));
     EXPECT_OK(aclrtStreamWaitEvent(other, event));
@@ -74,18 +74,18 @@ static int without_threads(void)
     EXPECT_OK(aclrtMemcpyAsync(device, 4 << 20, pinned, 4 << 20, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtRecordEvent(event, stream));
     EXPECT_OK(aclrtSynchronizeEventWithTimeout(event, 20000));
-    /* So is an event that processes share, also behind something that no stream promises. */
+    /* Waiting for an IPC event also runs the tasks, even after an external wait. */
     aclrtEvent shared = NULL;
     uint64_t *value = (uint64_t *)device_memory(64);
     EXPECT_OK(aclrtMemset(value, 64, 0, 64));
     REQUIRE_OK(aclrtCreateEventExWithFlag(&shared, ACL_EVENT_IPC));
     EXPECT_OK(aclrtValueWait(value, 1, 0, stream));
     EXPECT_OK(aclrtRecordEvent(shared, stream));
-    REQUIRE_OK(aclrtValueWrite(value, 1, 0, other)); /* or nobody would come to it */
+    REQUIRE_OK(aclrtValueWrite(value, 1, 0, other)); /* resolves the wait, which no other thread can */
     EXPECT_OK(aclrtSynchronizeEventWithTimeout(shared, 20000));
     EXPECT_OK(aclrtDestroyEvent(shared));
     EXPECT_OK(aclrtFree(value));
-    /* A graph with two branches, launched behind other work, is done by whoever asks, too. */
+    /* A query also runs a graph with two branches that was launched after other tasks. */
     aclmdlRI graph = NULL;
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_GLOBAL));
     EXPECT_OK(aclrtRecordEvent(event, stream));
@@ -107,7 +107,7 @@ static int without_threads(void)
         EXPECT_DEVICE_PATTERN(device, 4 << 20, seed);
     }
     EXPECT_OK(aclmdlRIDestroy(graph));
-    /* A host function needs a thread: the call says that there is none, and the stream goes on. */
+    /* A host function needs a thread: the call fails, and the stream stays usable. */
     EXPECT_CODE(aclrtLaunchHostFunc(stream, count_up, &ran), 507033);
     EXPECT_TRUE(count_of(&ran) == 0, "it ran");
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -122,20 +122,20 @@ static int without_threads(void)
 
 static int without_proc(void)
 {
-    /* Only who may have a file system of his own can try it. */
+    /* Needs the right to create a mount namespace. */
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("none", "/proc", "tmpfs", 0, NULL) != 0) {
-        printf("not tried: no right to hide /proc (%s)\n", strerror(errno));
+        printf("skipped: no permission to hide /proc (%s)\n", strerror(errno));
         return 0;
     }
-    REQUIRE_TRUE(access("/proc/self", F_OK) != 0, "/proc is still there");
+    REQUIRE_TRUE(access("/proc/self", F_OK) != 0, "/proc is still visible");
     return small_job();
 }
 
 int main(void)
 {
     EXPECT_CHILD(without_memory_files, 0);
-    EXPECT_CHILD(without_advice, 0);
+    EXPECT_CHILD(without_madvise_and_getrandom, 0);
     EXPECT_CHILD(without_threads, 0);
     EXPECT_CHILD(without_proc, 0);
     return finish();

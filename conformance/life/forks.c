@@ -2,11 +2,11 @@
 // soc: Ascend910B
 // sanitize: none (the sanitizers watch the parent's threads, which a child has not)
 // misuses: M1
-/* Forking before the first use gives every process a runtime of its own; a child that was forked later may exec. */
+/* A fork before the first AscendCL call gives each process a separate runtime. A child forked later may exec or exit. */
 #include "../expect.h"
 #include "child.h"
 
-static int nothing(void)
+static int do_nothing(void)
 {
     return 0;
 }
@@ -14,8 +14,8 @@ static int nothing(void)
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (getenv("LIFE_AGAIN") != NULL) {
-        /* The new program finds nothing of the old one: no descriptor but the usual ones. */
+    if (getenv("LIFE_REEXECUTED") != NULL) {
+        /* The new program inherits no file descriptor of the library. */
         char link[64], target[256];
         for (int i = 3; i < 64; i++) {
             snprintf(link, sizeof link, "/proc/self/fd/%d", i);
@@ -26,10 +26,10 @@ int main(int argc, char **argv)
         return small_job();
     }
     EXPECT_CHILD(small_job, 0);
-    EXPECT_CHILD(nothing, 0);
-    EXPECT_TRUE(small_job() == 0, "the parent's own");
+    EXPECT_CHILD(do_nothing, 0);
+    EXPECT_TRUE(small_job() == 0, "small_job failed in the parent");
 
-    /* Work is under way in threads; a child that does not use the runtime may do what it likes. */
+    /* Threads are running tasks during the fork; a child that does not use the runtime is unaffected. */
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
     void *device = device_memory(32 << 20), *pinned = pinned_memory(32 << 20);
@@ -45,9 +45,9 @@ int main(int argc, char **argv)
         if (children[i] == 0) {
             alarm(CHILD_SECONDS);
             if (i == 0) {
-                exit(0); /* exit handlers of the library run in it */
+                exit(0); /* runs the exit handlers of the library */
             }
-            setenv("LIFE_AGAIN", "1", 1);
+            setenv("LIFE_REEXECUTED", "1", 1);
             execv("/proc/self/exe", argv);
             _exit(99);
         }

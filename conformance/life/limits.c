@@ -2,7 +2,8 @@
 // soc: Ascend910B
 // misuses: M1
 // sanitize: none (the sanitizers need all addresses themselves)
-/* Little to live on: addresses, descriptors, cores, huge pages. It works, or says at the start why not. */
+/* With few addresses, file descriptors or cores and without huge pages, the runtime works or the first call fails with the
+ * reason. */
 #include "../expect.h"
 #include "child.h"
 #include <sched.h>
@@ -18,7 +19,7 @@ static int with_few_addresses(void)
     return small_job_or_setup_error();
 }
 
-/* A small device needs few. */
+/* A small device needs few addresses. */
 static int with_a_small_device(void)
 {
     setenv("SOFTACL_MEMORY", "64MiB", 1);
@@ -28,7 +29,7 @@ static int with_a_small_device(void)
     return small_job();
 }
 
-/* The limit falls on a program that is already at work. */
+/* The limit is set after the runtime was initialized. */
 static int with_no_more_addresses(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
@@ -37,10 +38,10 @@ static int with_no_more_addresses(void)
     aclrtStream stream = new_stream();
     void *device = NULL, *reserved = NULL;
     uint8_t bytes[64];
-    EXPECT_OK(aclrtMalloc(&device, 1 << 20, ACL_MEM_MALLOC_HUGE_FIRST)); /* reserved long ago */
+    EXPECT_OK(aclrtMalloc(&device, 1 << 20, ACL_MEM_MALLOC_HUGE_FIRST)); /* its addresses are already reserved */
     EXPECT_OK(aclrtMemcpyAsync(device, 64, bytes, 64, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    /* Virtual memory has not been set up, and cannot be now. */
+    /* Virtual memory has not been set up yet, and there are no addresses for it. */
     EXPECT_FAILS(aclrtReserveMemAddress(&reserved, 2u << 20, 0, NULL, 1));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
@@ -51,10 +52,10 @@ static int with_no_more_addresses(void)
 static int without_descriptors(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
-    /* None is free, and no more can be had. */
+    /* All descriptors are in use, and the limit prevents new ones. */
     struct rlimit limit = {3, 3};
     REQUIRE_TRUE(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
-    EXPECT_TRUE(small_job() == 0, "copies need none");
+    EXPECT_TRUE(small_job() == 0, "copies need a descriptor");
     void *device = device_memory(4096);
     char key[128];
     EXPECT_FAILS(aclrtIpcMemGetExportKey(device, 4096, key, sizeof key, 0));
@@ -93,7 +94,7 @@ static int without_huge_pages(void)
     return small_job();
 }
 
-/* The heap of the program itself may not grow. */
+/* The heap of the program cannot grow. */
 static int without_heap(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
@@ -109,12 +110,12 @@ static int without_heap(void)
 
 int main(void)
 {
-    /* From nothing at all to plenty. */
+    /* From far too few addresses to more than enough. */
     for (addresses = 16u << 20; addresses <= (size_t)256 << 30; addresses *= 4) {
         EXPECT_CHILD(with_few_addresses, 0);
     }
     EXPECT_CHILD(with_a_small_device, 0);
-    int is_traced = getenv("SOFTACL_TRACE") != NULL; /* all that happens is kept, and written at the end */
+    int is_traced = getenv("SOFTACL_TRACE") != NULL; /* the tracer keeps all events in memory until the end */
     if (!is_traced) {
         EXPECT_CHILD(with_no_more_addresses, 0);
     }
@@ -122,7 +123,7 @@ int main(void)
     EXPECT_CHILD(without_descriptors_from_the_start, 0);
     EXPECT_CHILD(on_one_core, 0);
     EXPECT_CHILD(without_huge_pages, 0);
-    if (getenv("SOFTACL_CHECK") == NULL && !is_traced) { /* the checker keeps its books on the heap */
+    if (getenv("SOFTACL_CHECK") == NULL && !is_traced) { /* the checker keeps its state on the heap */
         EXPECT_CHILD(without_heap, 0);
     }
     return finish();

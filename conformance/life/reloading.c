@@ -1,6 +1,6 @@
 // softacl-only
 // soc: Ascend910B
-/* dlopen and dlclose, again and again, also with work under way: the library stays, because its threads do. */
+/* Repeated dlopen and dlclose, also while tasks run: the library stays loaded, because its threads keep running. */
 #include "../expect.h"
 #include <dlfcn.h>
 

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend310P
 // schedules: all
 // sanitize: address (a signal every millisecond is more than the thread sanitizer can take)
-/* A signal every millisecond, whose handler does not restart what it interrupts: no wait ends early, no call fails. */
+/* A signal every millisecond, handled without SA_RESTART, ends no wait early and makes no call fail. */
 #include "../expect.h"
 #include <signal.h>
 #include <sys/time.h>
@@ -16,7 +16,7 @@ static void handle(int number)
     signals++;
 }
 
-/* Holds its stream for some signals. */
+/* Blocks its stream until 20 signals have arrived. */
 static void wait_for_signals(void *unused)
 {
     (void)unused;
@@ -27,7 +27,7 @@ static void wait_for_signals(void *unused)
 
 static struct flag subscribed = FLAG_INITIALIZER, finished = FLAG_INITIALIZER;
 
-static void *process(void *unused)
+static void *process_reports(void *unused)
 {
     EXPECT_OK(aclrtSetDevice(0));
     flag_await(&subscribed, 1);
@@ -55,7 +55,7 @@ int main(void)
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE), *device = (uint8_t *)device_memory(SIZE), *pageable = (uint8_t *)pageable_memory(SIZE);
     static int reports;
     pthread_t thread;
-    REQUIRE_TRUE(pthread_create(&thread, NULL, process, NULL) == 0, "pthread_create");
+    REQUIRE_TRUE(pthread_create(&thread, NULL, process_reports, NULL) == 0, "pthread_create");
     REQUIRE_OK(aclrtSubscribeReport((uint64_t)thread, reported));
     flag_set(&subscribed, 1);
     for (int round = 0; round < 10; round++) {
@@ -84,7 +84,7 @@ int main(void)
         EXPECT_OK(aclrtLaunchCallback(count_up, &reports, ACL_CALLBACK_BLOCK, reported));
         EXPECT_OK(aclrtSynchronizeStream(reported));
         EXPECT_TRUE(count_of(&reports) == round + 1, "%d", count_of(&reports));
-        /* A timeout is as long as it says: the signals do not end it. */
+        /* A wait that times out is not ended early by signals either. */
         EXPECT_OK(aclrtLaunchHostFunc(stream, wait_for_signals, NULL));
         EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 2), 507046);
         EXPECT_OK(aclrtSynchronizeStream(stream));

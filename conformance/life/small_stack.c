@@ -2,24 +2,24 @@
 // schedules: all
 // sanitize: none (the sanitizers need larger stacks)
 // misuses: M1
-/* Threads with a stack of 64 KiB use everything: the library needs little of it. */
+/* AscendCL calls work on threads with a stack of 64 KiB. */
 #include "../expect.h"
 #include "child.h"
 
 #if defined(__aarch64__)
-#define STACK (128u << 10) /* no thread may have less there */
+#define STACK (128u << 10) /* the minimum on this architecture */
 #else
 #define STACK (64u << 10)
 #endif
 
-static void *work(void *unused)
+static void *use_runtime(void *unused)
 {
-    EXPECT_TRUE(small_job() == 0, "a small job");
+    EXPECT_TRUE(small_job() == 0, "small_job failed");
     REQUIRE_OK(aclrtSetDevice(0));
-    /* Refusals make sentences. */
+    /* Failing calls format a message. */
     EXPECT_CODE(aclrtSynchronizeStream((aclrtStream)0x1234), 107017);
     EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "no message");
-    /* A batch has long lists. */
+    /* Batches have long lists. */
     if (family_has_batches()) {
         enum { COUNT = 512 };
         uint8_t *pinned = (uint8_t *)pinned_memory(COUNT * 64), *device = (uint8_t *)device_memory(COUNT * 64);
@@ -52,7 +52,7 @@ int main(void)
     REQUIRE_TRUE(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, STACK) == 0, "attributes");
     for (int i = 0; i < 3; i++) {
         pthread_t thread;
-        REQUIRE_TRUE(pthread_create(&thread, &attributes, work, NULL) == 0, "pthread_create");
+        REQUIRE_TRUE(pthread_create(&thread, &attributes, use_runtime, NULL) == 0, "pthread_create");
         REQUIRE_TRUE(pthread_join(thread, NULL) == 0, "pthread_join");
     }
     pthread_attr_destroy(&attributes);

@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C2 L2 M1
-/* aclrtMemcpy: every row of its check table, and which row wins when two apply. */
+/* aclrtMemcpy: every row of its check table (1.1), and which row takes precedence if two apply. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -48,7 +48,7 @@ int main(void)
     EXPECT_OK(aclrtMemcpy(device, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));       /* 1.1 row 7 */
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
 
-    /* destMax far larger than the destination is no error. */
+    /* A destMax that exceeds the destination is not an error. */
     EXPECT_OK(aclrtMemcpy(device, SIZE_MAX, a, SIZE, ACL_MEMCPY_HOST_TO_DEVICE));
 
     EXPECT_OK(aclrtFree(device));

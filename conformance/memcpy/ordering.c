@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: S2
-/* aclrtMemcpy waits for no stream: it finishes while streams are held, and does not see what they have queued. */
+/* aclrtMemcpy waits for no stream: it completes while streams are blocked and does not observe their queued copies. */
 #include "../expect.h"
 
 #define SIZE 4096
@@ -19,18 +19,18 @@ int main(void)
     fill_pattern(before, SIZE, 1);
     fill_pattern(after, SIZE, 2);
 
-    /* 1.1: no stream is synchronised, neither an own one ... */
+    /* 1.1: it synchronizes neither a created stream ... */
     gate_close(&gate, stream);
     REQUIRE_OK(aclrtMemcpyAsync(device, SIZE, after, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtMemcpy(device, SIZE, before, SIZE, ACL_MEMCPY_HOST_TO_DEVICE));
     EXPECT_OK(aclrtMemcpy(result, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));
     EXPECT_PATTERN(result, SIZE, 1);
-    EXPECT_TRUE(stream_is_busy(stream), "the stream is still held");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is no longer blocked");
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(device, SIZE, 2);
 
-    /* ... nor the default one. */
+    /* ... nor the default stream. */
     gate_close(&gate, NULL);
     REQUIRE_OK(aclrtMemcpyAsync(device, SIZE, before, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, NULL));
     EXPECT_OK(aclrtMemcpy(result, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST));

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-/* Two-dimensional copies touch `width` bytes of each row and nothing between. */
+/* 2D copies write `width` bytes of each row and leave the bytes between the rows unchanged. */
 #include "../expect.h"
 
 #define HEIGHT 19
@@ -8,7 +8,7 @@
 #define SPITCH 45
 #define DPITCH 71
 
-/* Rows of pattern `seed` at the given pitch, everything else untouched. */
+/* Writes rows of pattern `seed` at the given pitch and nothing between them. */
 static void write_rows(uint8_t *memory, size_t pitch, uint32_t seed)
 {
     for (uint32_t row = 0; row < HEIGHT; row++) {
@@ -49,7 +49,7 @@ int main(void)
         EXPECT_OK(asynchronous ? aclrtMemcpy2dAsync(device, DPITCH, host, SPITCH, WIDTH, HEIGHT, in, stream)
                                : aclrtMemcpy2d(device, DPITCH, host, SPITCH, WIDTH, HEIGHT, in));
         if (asynchronous && host == pageable) {
-            memset(pageable, 0, narrow); /* pageable: done on return */
+            memset(pageable, 0, narrow); /* a pageable source has been read on return */
         }
         EXPECT_OK(aclrtSynchronizeStream(stream));
         uint8_t *bytes = device_bytes(device, wide);
@@ -73,7 +73,7 @@ int main(void)
     if (family_has_batches()) {
         EXPECT_CODE(got, 0);
     } else {
-        EXPECT_TRUE(got == 0 || got == 207000, "device to device gave %d", got);
+        EXPECT_TRUE(got == 0 || got == 207000, "device to device returned %d", got);
     }
     if (got == 0) {
         uint8_t *bytes = device_bytes(dense, narrow);
@@ -81,7 +81,7 @@ int main(void)
         free(bytes);
     }
 
-    /* The last row may end where the allocation ends. */
+    /* The last row may end at the end of the allocation. */
     EXPECT_OK(aclrtMemcpy2d(device, DPITCH, pageable, DPITCH, WIDTH, HEIGHT, ACL_MEMCPY_HOST_TO_DEVICE));
     EXPECT_OK(aclrtMemcpy2d(device + DPITCH - WIDTH, DPITCH, pageable + DPITCH - WIDTH, DPITCH, WIDTH, HEIGHT, ACL_MEMCPY_HOST_TO_DEVICE));
 

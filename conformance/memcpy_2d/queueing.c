@@ -1,7 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: S2
-/* aclrtMemcpy2dAsync with pinned memory is queued; with pageable memory it waits for the stream and is done on return. */
+/* aclrtMemcpy2dAsync queues copies with pinned memory. With pageable memory it waits for the stream and is complete on
+ * return. */
 #include "../expect.h"
 
 #define PITCH 128
@@ -23,15 +24,15 @@ int main(void)
     gate_close(&gate, stream);
     EXPECT_OK(aclrtMemcpy2dAsync(device, PITCH, pinned, PITCH, WIDTH, HEIGHT, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     gate_await(&gate);
-    EXPECT_TRUE(stream_is_busy(stream), "held");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
     EXPECT_DEVICE_VALUE(device, SPAN, 0);
-    /* The blocking form does not wait for the stream. */
+    /* The blocking call does not wait for the stream. */
     EXPECT_OK(aclrtMemcpy2d(pageable, PITCH, device, PITCH, WIDTH, HEIGHT, ACL_MEMCPY_DEVICE_TO_HOST));
     EXPECT_VALUE(pageable, SPAN, 0);
     gate_open(&gate);
-    /* 1.4 row 11: pageable */
+    /* 1.4 row 11: pageable memory */
     EXPECT_OK(aclrtMemcpy2dAsync(pageable, PITCH, device, PITCH, WIDTH, HEIGHT, ACL_MEMCPY_DEVICE_TO_HOST, stream));
-    EXPECT_TRUE(gate_passed(&gate) == 1, "the stream was waited for");
+    EXPECT_TRUE(gate_passed(&gate) == 1, "the call did not wait for the stream");
     for (size_t row = 0; row < HEIGHT; row++) {
         EXPECT_TRUE(memcmp(pageable + row * PITCH, pinned + row * PITCH, WIDTH) == 0, "row %zu", row);
         EXPECT_VALUE(pageable + row * PITCH + WIDTH, PITCH - WIDTH, 0);

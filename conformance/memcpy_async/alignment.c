@@ -2,7 +2,7 @@
 // softacl-only
 // env: SOFTACL_STRICT=align
 // schedules: all
-/* With SOFTACL_STRICT=align the documented 64-byte rule of aclrtMemcpyAsync is enforced. */
+/* SOFTACL_STRICT=align enforces the documented 64-byte alignment of aclrtMemcpyAsync. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -15,16 +15,16 @@ int main(void)
     uint8_t *device = (uint8_t *)device_memory(2 * SIZE);
     fill_pattern(pinned, 2 * SIZE, 1);
 
-    EXPECT_TRUE((uintptr_t)pinned % 64 == 0 && (uintptr_t)device % 64 == 0, "allocations are aligned to 64");
+    EXPECT_TRUE((uintptr_t)pinned % 64 == 0 && (uintptr_t)device % 64 == 0, "an allocation is not aligned to 64 bytes");
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtMemcpyAsync(device + 64, SIZE, pinned + 64, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, 3, ACL_MEMCPY_HOST_TO_DEVICE, stream)); /* sizes are free */
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, 3, ACL_MEMCPY_HOST_TO_DEVICE, stream)); /* sizes need no alignment */
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
     EXPECT_CODE(aclrtMemcpyAsync(device + 1, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned + 32, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
     EXPECT_CODE(aclrtMemcpyAsync(pinned + 63, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
-    EXPECT_OK(aclrtMemcpy(device + 1, SIZE, pinned + 1, SIZE, ACL_MEMCPY_HOST_TO_DEVICE)); /* the blocking call has no such rule */
+    EXPECT_OK(aclrtMemcpy(device + 1, SIZE, pinned + 1, SIZE, ACL_MEMCPY_HOST_TO_DEVICE)); /* the blocking call requires no alignment */
 
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtFree(device));

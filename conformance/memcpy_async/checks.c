@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C2 M1
-/* aclrtMemcpyAsync and aclrtMemcpyAsyncWithCondition: the check table and its order. */
+/* aclrtMemcpyAsync and aclrtMemcpyAsyncWithCondition: the check table (1.2) and the order of its rows. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -30,13 +30,13 @@ static void *without_context(void *unused)
     return NULL;
 }
 
-static void checks(void)
+static void check_table(void)
 {
     static uint8_t pageable[SIZE];
     device_fill(device, SIZE, 1);
     fill_pattern(pinned, SIZE, 2);
 
-    EXPECT_OK(copy(NULL, 0, NULL, 0, (aclrtMemcpyKind)42, stale));                               /* 1.2 row 1 before all */
+    EXPECT_OK(copy(NULL, 0, NULL, 0, (aclrtMemcpyKind)42, stale));                               /* 1.2 row 1 before all others */
     EXPECT_OK(copy(device, SIZE, pinned, 0, ACL_MEMCPY_HOST_TO_DEVICE, stream));                 /* 1.2 row 1 */
     EXPECT_CODE(copy(NULL, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 100000);      /* 1.2 row 2 */
     EXPECT_CODE(copy(device, SIZE, NULL, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 100000);      /* 1.2 row 2 */
@@ -55,7 +55,7 @@ static void checks(void)
     EXPECT_CODE(copy(device, 1, device, 2, ACL_MEMCPY_DEVICE_TO_DEVICE, stream), 107000);        /* 1.2 row 5 before row 11 */
     EXPECT_CODE(copy(device, SIZE, pageable, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);     /* 1.2 row 9 */
 
-    /* 1.2 row 10: not supported, and the last-error cell keeps what it had. */
+    /* 1.2 row 10: not supported, and the last error does not change. */
     aclrtGetLastError(ACL_RT_THREAD_LEVEL);
     EXPECT_CODE(copy(pinned, SIZE / 2, pinned + SIZE / 2, SIZE / 2, ACL_MEMCPY_HOST_TO_HOST, stream), 207000);
     EXPECT_CODE(copy(pinned, SIZE / 2, pinned + SIZE / 2, SIZE / 2, ACL_MEMCPY_DEFAULT, stream), 207000);
@@ -68,7 +68,7 @@ static void checks(void)
 
     in_new_thread(without_context, NULL);
 
-    /* A null stream is the default stream of the current context; destMax may be larger than the memory. */
+    /* A null stream is the default stream of the current context; destMax may exceed the memory. */
     EXPECT_OK(copy(device, SIZE_MAX, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, NULL));
     EXPECT_OK(aclrtSynchronizeStream(NULL));
     EXPECT_DEVICE_PATTERN(device, SIZE, 2);
@@ -85,9 +85,9 @@ int main(void)
     stream = new_stream();
     stale = stale_stream();
     copy = aclrtMemcpyAsync;
-    checks();
+    check_table();
     copy = aclrtMemcpyAsyncWithCondition; /* 1.3 */
-    checks();
+    check_table();
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_OK(aclrtDestroyStream(stream));

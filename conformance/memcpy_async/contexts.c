@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C1
-/* A stream of another context: refused for queued copies, accepted by the pageable branch. */
+/* A stream of another context is refused for queued copies and accepted for pageable ones. */
 #include "../expect.h"
 
 #define SIZE 512
@@ -29,12 +29,12 @@ int main(void)
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, foreign), 107000); /* row 9 before 13b */
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, foreign));       /* row 11 before 13b */
 
-    /* 4.7: the same with pageable memory succeeds. */
+    /* 4.7: copies with pageable memory succeed. */
     fill_pattern(pageable, SIZE, 1);
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, foreign));
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
 
-    /* In its own context the stream serves memory that was allocated under the other one. */
+    /* With its own context current, the stream copies memory that was allocated under another context. */
     REQUIRE_OK(aclrtSetCurrentContext(other));
     fill_pattern(pinned, SIZE, 2);
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, foreign));

@@ -1,21 +1,21 @@
 // soc: all
 // schedules: all
-/* The kind and location table of aclrtMemcpyAsync, complete: three places, three places, eight kinds. */
+/* The complete table of aclrtMemcpyAsync (1.2): three source locations, three destination locations, eight kinds. */
 #include "../expect.h"
 
 #define SIZE 4096
 
 typedef aclError (*copy_call)(void *, size_t, const void *, size_t, aclrtMemcpyKind, aclrtStream);
 
-enum place { H, D, U, PLACES };
+enum location { H, D, U, LOCATIONS };
 
-/* The driver decides: neither a parameter error nor a missing feature, and right data if it succeeds. */
+/* The result depends on the driver: no parameter error, not 207000, and correct data if it succeeds. */
 #define DRIVER (-1)
 
-static aclError expected(enum place source, enum place target, int kind)
+static aclError expected(enum location source, enum location target, int kind)
 {
-    /* rows of the table in 1.2; columns are kinds 0 to 5 */
-    static const aclError table[PLACES][PLACES][6] = {
+    /* Rows of the table in 1.2; the columns are kinds 0 to 5. */
+    static const aclError table[LOCATIONS][LOCATIONS][6] = {
         {   /* from H */
             {207000, 207000, 207000, 207000, 207000, 107000}, /* to H */
             {0, 0, 0, 0, 0, 0},                               /* to D */
@@ -24,7 +24,7 @@ static aclError expected(enum place source, enum place target, int kind)
         {   /* from D */
             {0, 0, 0, 0, 0, 107000},                          /* to H */
             {0, 0, 0, 0, 0, 107000},                          /* to D */
-            {107000, 107000, 0, DRIVER, 0, 107000},           /* to U; declared D2D goes to the device as it is */
+            {107000, 107000, 0, DRIVER, 0, 107000},           /* to U; kind D2D is passed to the device unchanged */
         },
         {   /* from U */
             {207000, 107000, DRIVER, 107000, 207000, 107000}, /* to H */
@@ -35,8 +35,9 @@ static aclError expected(enum place source, enum place target, int kind)
     return kind > 5 ? 100000 : table[source][target][kind];
 }
 
-static void case_of(copy_call copy, enum place from, enum place to, uint8_t *source, uint8_t *target, int kind,
-                    aclrtStream stream, uint32_t seed)
+/* H: pinned host memory, D: device memory, U: pageable (unregistered) host memory. */
+static void check_case(copy_call copy, enum location from, enum location to, uint8_t *source, uint8_t *target, int kind,
+                       aclrtStream stream, uint32_t seed)
 {
     uint8_t *bytes = (uint8_t *)pageable_memory(SIZE);
     fill_pattern(bytes, SIZE, seed);
@@ -56,7 +57,7 @@ static void case_of(copy_call copy, enum place from, enum place to, uint8_t *sou
         EXPECT_TRUE(got != 0 || waited != 0 || copied, "%s->%s kind %d: success without data", names[from], names[to], kind);
     } else {
         EXPECT_TRUE(got == want, "%s->%s kind %d: got %d, expected %d", names[from], names[to], kind, got, want);
-        EXPECT_TRUE(waited == 0, "%s->%s kind %d: synchronise gave %d", names[from], names[to], kind, waited);
+        EXPECT_TRUE(waited == 0, "%s->%s kind %d: synchronize returned %d", names[from], names[to], kind, waited);
         EXPECT_TRUE(want == 0 ? copied : untouched, "%s->%s kind %d: the destination is wrong", names[from], names[to], kind);
     }
     free(bytes);
@@ -66,22 +67,22 @@ int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
-    uint8_t *sources[PLACES] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
-    uint8_t *targets[PLACES] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
+    uint8_t *sources[LOCATIONS] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
+    uint8_t *targets[LOCATIONS] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
     static const copy_call calls[] = {aclrtMemcpyAsync, aclrtMemcpyAsyncWithCondition};
     uint32_t seed = 1;
     for (int call = 0; call < 2; call++) {
-        for (int from = 0; from < PLACES; from++) {
-            for (int to = 0; to < PLACES; to++) {
+        for (int from = 0; from < LOCATIONS; from++) {
+            for (int to = 0; to < LOCATIONS; to++) {
                 for (int kind = 0; kind < 8; kind++) {
-                    aclrtStream on = seed % 2 == 0 ? NULL : stream; /* the default stream follows the same rules */
-                    case_of(calls[call], (enum place)from, (enum place)to, sources[from], targets[to], kind, on, seed);
+                    aclrtStream target_stream = seed % 2 == 0 ? NULL : stream; /* the rules apply to the default stream too */
+                    check_case(calls[call], (enum location)from, (enum location)to, sources[from], targets[to], kind, target_stream, seed);
                     seed++;
                 }
             }
         }
     }
-    uint8_t *both[2][PLACES] = {{sources[H], sources[D], sources[U]}, {targets[H], targets[D], targets[U]}};
+    uint8_t *both[2][LOCATIONS] = {{sources[H], sources[D], sources[U]}, {targets[H], targets[D], targets[U]}};
     for (int i = 0; i < 2; i++) {
         EXPECT_OK(aclrtFreeHost(both[i][H]));
         EXPECT_OK(aclrtFree(both[i][D]));

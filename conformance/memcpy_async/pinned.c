@@ -1,7 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: H3 S2
-/* With pinned and device memory the call only queues: proven by holding the stream. Order within the stream is strict. */
+/* aclrtMemcpyAsync with pinned and device memory only queues the copy, which a blocked stream shows. Copies run in stream
+ * order. */
 #include "../expect.h"
 
 #define SIZE 8192
@@ -10,7 +11,7 @@ typedef aclError (*copy_call)(void *, size_t, const void *, size_t, aclrtMemcpyK
 
 static struct gate gate = GATE_INITIALIZER;
 
-static void queued(copy_call copy, aclrtStream stream)
+static void check_queued(copy_call copy, aclrtStream stream)
 {
     uint8_t *source = (uint8_t *)pinned_memory(SIZE);
     uint8_t *result = (uint8_t *)pinned_memory(SIZE);
@@ -22,20 +23,20 @@ static void queued(copy_call copy, aclrtStream stream)
     EXPECT_OK(copy(first, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(copy(second, SIZE, first, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(copy(result, SIZE, second, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
-    /* the data is read when the task runs, so a change made now is seen */
+    /* The source is read when the task runs, so this change takes effect. */
     fill_pattern(source, SIZE, 4);
     gate_await(&gate);
-    EXPECT_TRUE(stream_is_busy(stream), "held by the gate");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is not blocked");
     EXPECT_DEVICE_VALUE(first, SIZE, 0);
     EXPECT_DEVICE_VALUE(second, SIZE, 0);
     EXPECT_VALUE(result, SIZE, 0);
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_TRUE(!stream_is_busy(stream), "everything has run");
+    EXPECT_TRUE(!stream_is_busy(stream), "the stream is still busy");
     EXPECT_PATTERN(result, SIZE, 4);
     EXPECT_DEVICE_PATTERN(first, SIZE, 4);
 
-    /* wrong kinds between known memories are repaired and stay asynchronous */
+    /* Wrong kinds between device and pinned memory are corrected and stay asynchronous. */
     memset(result, 0, SIZE);
     fill_pattern(source, SIZE, 5);
     gate_close(&gate, stream);
@@ -57,11 +58,11 @@ int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
-    queued(aclrtMemcpyAsync, stream);
-    queued(aclrtMemcpyAsync, NULL);
-    queued(aclrtMemcpyAsyncWithCondition, stream);
+    check_queued(aclrtMemcpyAsync, stream);
+    check_queued(aclrtMemcpyAsync, NULL);
+    check_queued(aclrtMemcpyAsyncWithCondition, stream);
 
-    /* The default stream does not wait for others, nor others for it. */
+    /* The default stream and other streams do not wait for each other. */
     uint8_t *source = (uint8_t *)pinned_memory(SIZE);
     void *device = device_memory(SIZE);
     fill_pattern(source, SIZE, 6);

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-/* Long chains of copies on several streams: strict order within a stream, unaligned pieces, overlapping in time. */
+/* Long chains of unaligned copies on several concurrent streams run in stream order. */
 #include "../expect.h"
 
 #define STREAMS 4
@@ -23,12 +23,12 @@ int main(void)
     }
     for (int i = 0; i < PIECES; i++) {
         for (int s = 0; s < STREAMS; s++) {
-            size_t at = (size_t)i * PIECE;
-            EXPECT_OK(aclrtMemcpyAsync(first[s] + at, PIECE, sources[s] + at, PIECE, ACL_MEMCPY_HOST_TO_DEVICE, streams[s]));
-            EXPECT_OK(aclrtMemcpyAsync(second[s] + at, PIECE, first[s] + at, PIECE, ACL_MEMCPY_DEVICE_TO_DEVICE, streams[s]));
-            /* overwritten before it is read back: only order makes the result right */
-            EXPECT_OK(aclrtMemsetAsync(first[s] + at, PIECE, 0xFF, PIECE, streams[s]));
-            EXPECT_OK(aclrtMemcpyAsync(results[s] + at, PIECE, second[s] + at, PIECE, ACL_MEMCPY_DEVICE_TO_HOST, streams[s]));
+            size_t offset = (size_t)i * PIECE;
+            EXPECT_OK(aclrtMemcpyAsync(first[s] + offset, PIECE, sources[s] + offset, PIECE, ACL_MEMCPY_HOST_TO_DEVICE, streams[s]));
+            EXPECT_OK(aclrtMemcpyAsync(second[s] + offset, PIECE, first[s] + offset, PIECE, ACL_MEMCPY_DEVICE_TO_DEVICE, streams[s]));
+            /* Overwrite the source: the result is correct only if the tasks run in order. */
+            EXPECT_OK(aclrtMemsetAsync(first[s] + offset, PIECE, 0xFF, PIECE, streams[s]));
+            EXPECT_OK(aclrtMemcpyAsync(results[s] + offset, PIECE, second[s] + offset, PIECE, ACL_MEMCPY_DEVICE_TO_HOST, streams[s]));
         }
     }
     for (int s = STREAMS - 1; s >= 0; s--) {

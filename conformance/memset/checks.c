@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C1 C2 M1
-/* aclrtMemset and aclrtMemsetAsync: checks and their order. */
+/* aclrtMemset and aclrtMemsetAsync: the checks (1.8) and their order. */
 #include "../expect.h"
 
 #define SIZE 128
@@ -33,11 +33,11 @@ int main(void)
     stream = new_stream();
     stale = stale_stream();
 
-    EXPECT_OK(aclrtMemset(NULL, 0, 1, 0));                                       /* 1.8 memset: count 0 first */
+    EXPECT_OK(aclrtMemset(NULL, 0, 1, 0));                                       /* 1.8 memset: count 0 is checked first */
     EXPECT_CODE(aclrtMemset(NULL, SIZE, 1, SIZE), 100000);                       /* 1.8 memset: null */
     EXPECT_FAILS(aclrtMemset(device, SIZE - 1, 1, SIZE));                        /* 1.8 memset: refused by the driver */
     EXPECT_FAILS(aclrtMemset(device, 0, 1, 1));
-    EXPECT_OK(aclrtMemsetAsync(NULL, 0, 1, 0, stale));                           /* 1.8 async: count 0 first */
+    EXPECT_OK(aclrtMemsetAsync(NULL, 0, 1, 0, stale));                           /* 1.8 async: count 0 is checked first */
     EXPECT_CODE(aclrtMemsetAsync(NULL, SIZE, 1, SIZE, stale), 100000);           /* 1.8 async: null before handle */
     EXPECT_CODE(aclrtMemsetAsync(device, SIZE, 1, SIZE, stale), 107017);         /* 1.8 async: handle */
     EXPECT_CODE(aclrtMemsetAsync(device, SIZE - 1, 1, SIZE, stale), 107017);     /* handle before size */

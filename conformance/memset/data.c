@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: S2
-/* What memset sets, and when: device memory in stream order, host memory at once. */
+/* aclrtMemsetAsync sets device memory in stream order and host memory during the call. */
 #include "../expect.h"
 
 #define SIZE 5000
@@ -16,23 +16,23 @@ int main(void)
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
 
-    /* The low eight bits count; only `count` bytes are touched, at any address. */
+    /* The value is truncated to eight bits; exactly `count` bytes are written, at any alignment. */
     static const int32_t values[] = {0, 1, 255, 256 + 0x5A, -1, INT32_MIN + 7, 0x12345678};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         uint8_t byte = (uint8_t)values[i];
-        size_t count = 1 + i * 701 % 4000, at = i * 13;
-        uint8_t *places[] = {device, pinned, pageable};
+        size_t count = 1 + i * 701 % 4000, offset = i * 13;
+        uint8_t *memories[] = {device, pinned, pageable};
         for (int p = 0; p < 3; p++) {
             for (int asynchronous = 0; asynchronous < 2; asynchronous++) {
-                REQUIRE_OK(aclrtMemset(places[p], SIZE, ~byte, SIZE));
-                EXPECT_OK(asynchronous ? aclrtMemsetAsync(places[p] + at, count, values[i], count, stream)
-                                       : aclrtMemset(places[p] + at, SIZE - at, values[i], count));
+                REQUIRE_OK(aclrtMemset(memories[p], SIZE, ~byte, SIZE));
+                EXPECT_OK(asynchronous ? aclrtMemsetAsync(memories[p] + offset, count, values[i], count, stream)
+                                       : aclrtMemset(memories[p] + offset, SIZE - offset, values[i], count));
                 EXPECT_OK(aclrtSynchronizeStream(stream));
                 uint8_t *bytes = (uint8_t *)pageable_memory(SIZE);
-                REQUIRE_OK(aclrtMemcpy(bytes, SIZE, places[p], SIZE, ACL_MEMCPY_DEFAULT));
-                EXPECT_VALUE(bytes, at, (uint8_t)~byte);
-                EXPECT_VALUE(bytes + at, count, byte);
-                EXPECT_VALUE(bytes + at + count, SIZE - at - count, (uint8_t)~byte);
+                REQUIRE_OK(aclrtMemcpy(bytes, SIZE, memories[p], SIZE, ACL_MEMCPY_DEFAULT));
+                EXPECT_VALUE(bytes, offset, (uint8_t)~byte);
+                EXPECT_VALUE(bytes + offset, count, byte);
+                EXPECT_VALUE(bytes + offset + count, SIZE - offset - count, (uint8_t)~byte);
                 free(bytes);
             }
         }
@@ -46,7 +46,7 @@ int main(void)
     EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0x11, SIZE, stream));
     gate_await(&gate);
     EXPECT_DEVICE_VALUE(device, SIZE, 0);
-    /* ... host memory at once on the calling thread, ... */
+    /* ... host memory during the call, ... */
     EXPECT_OK(aclrtMemsetAsync(pinned, SIZE, 0x22, SIZE, stream));
     EXPECT_VALUE(pinned, SIZE, 0x22);
     EXPECT_OK(aclrtMemsetAsync(pageable, SIZE, 0x33, SIZE, stream));
@@ -54,7 +54,7 @@ int main(void)
     /* ... and the blocking call waits for no stream. */
     EXPECT_OK(aclrtMemset(device, SIZE, 0x44, SIZE));
     EXPECT_DEVICE_VALUE(device, SIZE, 0x44);
-    EXPECT_TRUE(stream_is_busy(stream), "still held");
+    EXPECT_TRUE(stream_is_busy(stream), "no longer blocked");
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_VALUE(device, SIZE, 0x11);

@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C1 C2 S2
-/* aclrtMemsetD32 and its asynchronous form; where the product has none, they return 0 and set nothing. */
+/* aclrtMemsetD32 and aclrtMemsetD32Async. On products without them they return 0 and write nothing. */
 #include "../expect.h"
 
 #define WORDS 300
@@ -42,21 +42,21 @@ int main(void)
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
 
-    EXPECT_OK(aclrtMemsetD32(NULL, 0, 1, 0));                                  /* 1.8 D32: N == 0 first */
+    EXPECT_OK(aclrtMemsetD32(NULL, 0, 1, 0));                                  /* 1.8 D32: N == 0 is checked first */
     EXPECT_CODE(aclrtMemsetD32(NULL, SIZE, 1, WORDS), 100000);                 /* 1.8 D32: null */
     EXPECT_CODE(aclrtMemsetD32(device + 1, SIZE - 4, 1, 1), 100000);           /* 1.8 D32: alignment */
     EXPECT_CODE(aclrtMemsetD32(device + 2, SIZE - 4, 1, 1), 100000);
     EXPECT_CODE(aclrtMemsetD32(device, SIZE - 1, 1, WORDS), 100000);           /* 1.8 D32: memSize < 4 N */
-    EXPECT_CODE(aclrtMemsetD32(device, SIZE, 1, SIZE_MAX / 2), 100000);        /* 4 N does not wrap */
+    EXPECT_CODE(aclrtMemsetD32(device, SIZE, 1, SIZE_MAX / 2), 100000);        /* 4 N does not overflow */
     EXPECT_CODE(aclrtMemsetD32(device, SIZE, 1, (size_t)1 << 62), 100000);
-    EXPECT_CODE(aclrtMemsetD32(pageable, SIZE, 1, WORDS), 100000);                /* 1.8 D32: memory not of the library */
+    EXPECT_CODE(aclrtMemsetD32(pageable, SIZE, 1, WORDS), 100000);                /* 1.8 D32: memory that the library did not allocate */
     EXPECT_OK(aclrtMemsetD32Async(NULL, 0, 1, 0, stream));
     EXPECT_CODE(aclrtMemsetD32Async(NULL, SIZE, 1, WORDS, stream), 100000);
     EXPECT_CODE(aclrtMemsetD32Async(device + 1, SIZE - 4, 1, 1, stream), 100000);
     EXPECT_CODE(aclrtMemsetD32Async(device, SIZE - 1, 1, WORDS, stream), 100000);
     EXPECT_CODE(aclrtMemsetD32Async(pageable, SIZE, 1, WORDS, stream), 100000);
 
-    if (!family_has_batches()) { /* 1.8 D32: 207000 is swallowed */
+    if (!family_has_batches()) { /* 1.8 D32: 207000 is not returned */
         EXPECT_OK(aclrtMemsetD32(device, SIZE, 0x01020304, WORDS));
         EXPECT_OK(aclrtMemsetD32Async(device, SIZE, 0x01020304, WORDS, stream));
         EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -74,7 +74,7 @@ int main(void)
         EXPECT_OK(aclrtMemsetD32(device, SIZE, 0x01020304, WORDS));
         expect_words(device, 0x01020304, WORDS, __LINE__);
         EXPECT_OK(aclrtMemset(device, SIZE, 0, SIZE));
-        EXPECT_OK(aclrtMemsetD32(device, SIZE, 0xFFFFFFFE, 7)); /* N words, not memSize */
+        EXPECT_OK(aclrtMemsetD32(device, SIZE, 0xFFFFFFFE, 7)); /* writes N words, not memSize bytes */
         expect_words(device, 0xFFFFFFFE, 7, __LINE__);
         EXPECT_OK(aclrtMemsetD32(pinned, SIZE, 0x80000001, WORDS));
         expect_words(pinned, 0x80000001, WORDS, __LINE__);
@@ -83,7 +83,7 @@ int main(void)
         memset(pinned, 0, SIZE);
         gate_close(&gate, stream);
         EXPECT_OK(aclrtMemsetD32Async(device, SIZE, 0xABCD, WORDS, stream));
-        EXPECT_OK(aclrtMemsetD32Async(pinned, SIZE, 0xCAFE, WORDS, stream)); /* host memory: at once */
+        EXPECT_OK(aclrtMemsetD32Async(pinned, SIZE, 0xCAFE, WORDS, stream)); /* host memory is set during the call */
         expect_words(pinned, 0xCAFE, WORDS, __LINE__);
         expect_words(device, 0, WORDS, __LINE__);
         gate_open(&gate);

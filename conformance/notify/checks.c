@@ -1,6 +1,6 @@
 // soc: all
 // misuses: C1 C2
-/* Notifies and counting notifies: arguments, handles, products. */
+/* Notifies and counting notifies: argument and handle checks, and the products that support them. */
 #include "../expect.h"
 
 static void *without_context(void *notify)
@@ -15,7 +15,7 @@ static void *without_context(void *notify)
 static void check_counting(aclrtStream stream)
 {
     aclrtCntNotify counting = NULL;
-    if (family() != FAMILY_950) { /* products: 950 only */
+    if (family() != FAMILY_950) { /* only the 950 has them */
         EXPECT_CODE(aclrtCntNotifyCreate(&counting, 0), 207000);
         return;
     }
@@ -37,7 +37,7 @@ static void check_counting(aclrtStream stream)
     wait.mode = (aclrtCntNotifyWaitMode)5;
     EXPECT_FAILS(aclrtCntNotifyWaitWithTimeout(counting, stream, &wait));
     EXPECT_CODE(aclrtCntNotifyReset(counting, stale_stream()), 107017);
-    /* The two kinds are not each other. */
+    /* A counting notify is not a notify. */
     EXPECT_SOFTACL_CODE(aclrtRecordNotify(counting, stream), 107017);
     EXPECT_CODE(aclrtCntNotifyDestroy(NULL), 100000);
     EXPECT_OK(aclrtCntNotifyDestroy(counting));
@@ -56,7 +56,7 @@ int main(void)
     REQUIRE_OK(aclrtCreateNotify(&other, ACL_NOTIFY_DEVICE_USE_ONLY));
     EXPECT_OK(aclrtGetNotifyId(notify, &first));
     EXPECT_OK(aclrtGetNotifyId(other, &second));
-    EXPECT_TRUE(first != second, "both have number %u", first);
+    EXPECT_TRUE(first != second, "both have id %u", first);
     EXPECT_CODE(aclrtGetNotifyId(NULL, &first), 100000);
     EXPECT_CODE(aclrtGetNotifyId(notify, NULL), 100000);
     EXPECT_CODE(aclrtRecordNotify(NULL, stream), 100000);
@@ -65,28 +65,28 @@ int main(void)
     EXPECT_CODE(aclrtWaitAndResetNotify(notify, stale_stream(), 0), 107017);
     in_new_thread(without_context, notify);
 
-    aclrtContext mine = NULL, context = NULL;
-    REQUIRE_OK(aclrtGetCurrentContext(&mine));
+    aclrtContext primary = NULL, context = NULL;
+    REQUIRE_OK(aclrtGetCurrentContext(&primary));
     REQUIRE_OK(aclrtCreateContext(&context, 0));
     EXPECT_CODE(aclrtRecordNotify(notify, stream), 107003);
     EXPECT_CODE(aclrtWaitAndResetNotify(notify, stream, 0), 107003);
-    /* A notify has no context. */
+    /* A notify belongs to no context. */
     EXPECT_OK(aclrtRecordNotify(notify, NULL));
     EXPECT_OK(aclrtWaitAndResetNotify(notify, NULL, 0));
     EXPECT_OK(aclrtSynchronizeStream(NULL));
     EXPECT_OK(aclrtDestroyContext(context));
-    EXPECT_OK(aclrtSetCurrentContext(mine));
+    EXPECT_OK(aclrtSetCurrentContext(primary));
 
     aclrtNotify both[2] = {notify, other};
     if (family_has_batches()) {
         EXPECT_CODE(aclrtNotifyBatchReset(NULL, 2), 100000);
         EXPECT_FAILS(aclrtNotifyBatchReset(both, 0));
         EXPECT_OK(aclrtNotifyBatchReset(both, 2));
-    } else { /* products: not there */
+    } else { /* not on this product */
         EXPECT_CODE(aclrtNotifyBatchReset(both, 2), 207000);
     }
     char key[65];
-    if (family() == FAMILY_310B) { /* products: not there */
+    if (family() == FAMILY_310B) { /* not on this product */
         EXPECT_CODE(aclrtNotifyGetExportKey(notify, key, sizeof key, 0), 207000);
     } else {
         int32_t pid = 1;

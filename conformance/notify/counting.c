@@ -1,6 +1,6 @@
 // soc: Ascend950
 // schedules: all
-/* Counting notifies: what records do to the number, and which numbers let a wait pass. */
+/* Counting notifies: how records change the counter, and which values resolve a wait. */
 #include "../expect.h"
 
 static aclrtStream stream, waiter;
@@ -12,22 +12,22 @@ static void record(aclrtCntNotifyRecordMode mode, uint32_t value)
     EXPECT_OK(aclrtCntNotifyRecord(notify, stream, &info));
 }
 
-static void wait_for(aclrtCntNotifyWaitMode mode, uint32_t value, uint8_t clears)
+static void wait_for(aclrtCntNotifyWaitMode mode, uint32_t value, uint8_t is_clear)
 {
-    aclrtCntNotifyWaitInfo info = {mode, value, 0, clears, {0, 0, 0}};
+    aclrtCntNotifyWaitInfo info = {mode, value, 0, is_clear, {0, 0, 0}};
     EXPECT_OK(aclrtCntNotifyWaitWithTimeout(notify, waiter, &info));
 }
 
-/* The number is exactly this. */
-static void expect_number(uint32_t value)
+/* Expects that the counter has this value. */
+static void expect_counter(uint32_t value)
 {
     EXPECT_OK(aclrtSynchronizeStream(stream));
     wait_for(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE, value, 0);
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(waiter, 20000), 0);
 }
 
-/* The wait holds until the number is set. */
-static void expect_holds(aclrtCntNotifyWaitMode mode, uint32_t value, uint32_t before, uint32_t after)
+/* Expects that a wait is pending at value `before` and resolved at `after`. */
+static void expect_pending_until(aclrtCntNotifyWaitMode mode, uint32_t value, uint32_t before, uint32_t after)
 {
     record(ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, before);
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -43,25 +43,25 @@ int main(void)
     stream = new_stream();
     waiter = new_stream();
     REQUIRE_OK(aclrtCntNotifyCreate(&notify, 0));
-    expect_number(0);
+    expect_counter(0);
     record(ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 6);
-    expect_number(6);
+    expect_counter(6);
     record(ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, 3);
-    expect_number(9);
+    expect_counter(9);
     record(ACL_RT_CNT_NOTIFY_RECORD_BIT_OR_MODE, 6);
-    expect_number(15);
+    expect_counter(15);
     record(ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE, 10);
-    expect_number(10);
+    expect_counter(10);
     EXPECT_OK(aclrtCntNotifyReset(notify, stream));
-    expect_number(0);
+    expect_counter(0);
 
-    expect_holds(ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE, 5, 5, 4);
-    expect_holds(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE, 5, 6, 5);
-    expect_holds(ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE, 5, 5, 6);
-    expect_holds(ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE, 5, 4, 5);
-    expect_holds(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE, 5, 0, 5);
+    expect_pending_until(ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE, 5, 5, 4);
+    expect_pending_until(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE, 5, 6, 5);
+    expect_pending_until(ACL_RT_CNT_NOTIFY_WAIT_BIGGER_MODE, 5, 5, 6);
+    expect_pending_until(ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE, 5, 4, 5);
+    expect_pending_until(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_WITH_BITMASK_MODE, 5, 0, 5);
 
-    /* isClear sets the number back when the stream passes; without it the number stays. */
+    /* With isClear the passing wait sets the counter to 0; without it the counter does not change. */
     record(ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE, 5);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     wait_for(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE, 5, 0);
@@ -69,7 +69,7 @@ int main(void)
     wait_for(ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE, 0, 0);
     EXPECT_OK(aclrtSynchronizeStream(waiter));
 
-    /* A barrier for many: each adds one. */
+    /* A barrier: every stream adds one. */
     enum { MEMBERS = 8 };
     aclrtStream members[MEMBERS];
     static int ran;

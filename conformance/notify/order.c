@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend310P Ascend910A
 // schedules: all
 // misuses: H3
-/* A notify orders two streams, and each record lets one wait pass. */
+/* A notify orders two streams, and each record resolves one wait. */
 #include "../expect.h"
 
 #define SIZE 4096
@@ -19,7 +19,7 @@ int main(void)
     REQUIRE_OK(aclrtCreateNotify(&full, ACL_NOTIFY_DEFAULT));
     REQUIRE_OK(aclrtCreateNotify(&empty, ACL_NOTIFY_DEFAULT));
 
-    /* The wait is for a record that the stream has not come to. */
+    /* A wait for a record that the producer has not reached yet. */
     fill_pattern(source, SIZE, 7);
     gate_close(&gate, producer);
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, producer));
@@ -27,7 +27,7 @@ int main(void)
     EXPECT_OK(aclrtWaitAndResetNotify(full, consumer, 0));
     EXPECT_OK(aclrtMemcpyAsync(result, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, consumer));
     gate_await(&gate);
-    EXPECT_TRUE(stream_is_busy(consumer), "the consumer waits");
+    EXPECT_TRUE(stream_is_busy(consumer), "the consumer does not wait");
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(consumer, 5), 507046);
     EXPECT_VALUE(result, SIZE, 0);
     gate_open(&gate);
@@ -35,20 +35,20 @@ int main(void)
     EXPECT_PATTERN(result, SIZE, 7);
     EXPECT_OK(aclrtSynchronizeStream(producer));
 
-    /* The record was taken away by the wait. */
+    /* The wait has consumed the record. */
     EXPECT_OK(aclrtWaitAndResetNotify(full, consumer, 0));
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(consumer, 5), 507046);
     EXPECT_OK(aclrtRecordNotify(full, producer));
     EXPECT_OK(aclrtSynchronizeStream(consumer));
     EXPECT_OK(aclrtSynchronizeStream(producer));
 
-    /* A record that comes first is kept. */
+    /* A record before the wait is kept for it. */
     EXPECT_OK(aclrtRecordNotify(full, producer));
     EXPECT_OK(aclrtSynchronizeStream(producer));
     EXPECT_OK(aclrtWaitAndResetNotify(full, consumer, 0));
     EXPECT_OK(aclrtSynchronizeStream(consumer));
 
-    /* Two notifies hand a buffer to and fro. */
+    /* Two notifies pass a buffer back and forth. */
     EXPECT_OK(aclrtRecordNotify(empty, NULL));
     for (uint32_t i = 0; i < ROUNDS; i++) {
         fill_pattern(source + SIZE * i, SIZE, i);
@@ -59,7 +59,7 @@ int main(void)
         EXPECT_OK(aclrtMemcpyAsync(result + SIZE * i, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, consumer));
         EXPECT_OK(aclrtRecordNotify(empty, consumer));
     }
-    /* Destroyed notifies keep their effect. */
+    /* Destroying the notifies does not affect queued tasks. */
     EXPECT_OK(aclrtDestroyNotify(full));
     EXPECT_OK(aclrtDestroyNotify(empty));
     EXPECT_OK(aclrtSynchronizeStream(consumer));

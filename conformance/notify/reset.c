@@ -1,5 +1,6 @@
 // soc: Ascend910B
-/* One record lets one of several streams pass; aclrtNotifyBatchReset takes records away; a timeout ends a wait. */
+/* One record releases one of several waiting streams. aclrtNotifyBatchReset discards records. A wait fails after its
+ * timeout. */
 #include "../expect.h"
 
 #define WAITERS 4
@@ -22,7 +23,7 @@ int main(void)
         EXPECT_OK(aclrtRecordNotify(notifies[0], recorder));
         EXPECT_OK(aclrtSynchronizeStream(recorder));
         int busy = WAITERS;
-        while (busy != WAITERS - i) { /* one more passes */
+        while (busy != WAITERS - i) { /* until one more stream has passed */
             poll_pause();
             busy = 0;
             for (int k = 0; k < WAITERS; k++) {
@@ -44,13 +45,13 @@ int main(void)
     EXPECT_OK(aclrtRecordNotify(notifies[1], recorder));
     EXPECT_OK(aclrtSynchronizeDevice());
 
-    /* Seconds; the stream goes on, and the next wait of the host says it once. */
+    /* The timeout is in seconds. The stream then continues, and the next synchronize call reports the timeout once. */
     EXPECT_OK(aclrtWaitAndResetNotify(notifies[0], waiters[0], 1));
     EXPECT_OK(aclrtLaunchHostFunc(waiters[0], count_up, &ran));
     EXPECT_SOFTACL_CODE(aclrtSynchronizeStream(waiters[0]), 107019);
     EXPECT_OK(aclrtSynchronizeStream(waiters[0]));
     EXPECT_TRUE(count_of(&ran) == WAITERS + 1, "%d", count_of(&ran));
-    /* One that is recorded in time is no error. */
+    /* A record within the timeout is not an error. */
     EXPECT_OK(aclrtWaitAndResetNotify(notifies[0], waiters[0], 50));
     EXPECT_OK(aclrtRecordNotify(notifies[0], recorder));
     EXPECT_OK(aclrtSynchronizeStream(waiters[0]));

@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C1 C2 M1
-/* aclrtMemcpyAsyncWithOffset: its checks in their order. The upper layer has none of its own. */
+/* aclrtMemcpyAsyncWithOffset: the checks of the runtime layer (1.7) in order; the upper layer checks nothing. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -35,9 +35,9 @@ int main(void)
     dst = (void **)cells;
     src = (const void **)cells + 1;
 
-    EXPECT_OK(aclrtMemcpyAsyncWithOffset(NULL, 0, 0, NULL, 0, 0, (aclrtMemcpyKind)99, stale)); /* 1.7: count 0 first */
+    EXPECT_OK(aclrtMemcpyAsyncWithOffset(NULL, 0, 0, NULL, 0, 0, (aclrtMemcpyKind)99, stale)); /* 1.7: count 0 is checked first */
     for (int kind = -1; kind < 10; kind++) {
-        if (kind != 6) { /* 1.7: kind, before the product and the handle */
+        if (kind != 6) { /* 1.7: the kind is checked before the product and the handle */
             EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, (aclrtMemcpyKind)kind, stream), 107000);
             EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, (aclrtMemcpyKind)kind, stale), 107000);
         }
@@ -56,7 +56,7 @@ int main(void)
         EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE_MAX, BITS_48 + 1, src, SIZE, 0, INNER, stream), 107000); /* 48 bits */
         EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, BITS_48 + 1, INNER, stream), 107000);
         EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, SIZE, src, 1, 0, INNER, stream), 107000); /* offset >= destMax */
-        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 1, src, SIZE, 0, INNER, stream), 107000); /* does not fit behind it */
+        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 1, src, SIZE, 0, INNER, stream), 107000); /* offset + count > destMax */
         in_new_thread(without_context, NULL); /* 1.7: no context */
 
         aclrtContext primary = NULL, other = NULL;

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend910A
 // schedules: all
 // misuses: S2
-/* aclrtMemcpyAsyncWithOffset follows the cells when the task runs, and adds the offsets. */
+/* aclrtMemcpyAsyncWithOffset reads the two address cells when the task runs and adds the offsets. */
 #include "../expect.h"
 
 #define SIZE 1024
@@ -33,13 +33,13 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(target, SIZE, 1);
 
-    /* offsets on both sides, up to the last byte that fits */
+    /* Offsets on both sides, up to the last byte that fits. */
     REQUIRE_OK(aclrtMemset(target, SIZE, 0, SIZE));
     EXPECT_OK(aclrtMemcpyAsyncWithOffset(dst, SIZE, 1000, src, 24, 0, INNER, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_VALUE(target, 1000, 0);
     EXPECT_DEVICE_PATTERN(target + 1000, 24, 1);
-    EXPECT_OK(aclrtMemcpyAsyncWithOffset(dst, SIZE, 10, src, 30, 17, INNER, NULL)); /* the default stream may be used */
+    EXPECT_OK(aclrtMemcpyAsyncWithOffset(dst, SIZE, 10, src, 30, 17, INNER, NULL)); /* on the default stream */
     EXPECT_OK(aclrtSynchronizeStream(NULL));
     uint8_t *bytes = device_bytes(target, SIZE);
     for (size_t i = 0; i < 30; i++) {
@@ -52,19 +52,19 @@ int main(void)
     /* The cells are read when the task runs. */
     gate_close(&gate, stream);
     EXPECT_OK(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, INNER, stream));
-    EXPECT_TRUE(stream_is_busy(stream), "held");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
     set_cell(cell, other);
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_PATTERN(target, SIZE, 2);
 
-    /* Wild cells fail the stream, and only it. */
+    /* Invalid addresses in the cells fail the stream and have no other effect. */
     if (on_softacl()) {
         set_cell(cell, (const void *)(uintptr_t)0x12345);
         EXPECT_OK(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, INNER, stream));
         EXPECT_CODE(aclrtSynchronizeStream(stream), 507013);
         set_cell(cell, source);
-        set_cell(dst, target + 1); /* leaves the allocation by one byte */
+        set_cell(dst, target + 1); /* one byte beyond the allocation */
         EXPECT_OK(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, INNER, stream));
         EXPECT_CODE(aclrtSynchronizeStream(stream), 507013);
         EXPECT_DEVICE_PATTERN(target, SIZE, 2);

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C
 // softacl-only
 // schedules: all
-/* Operators in a captured graph run again with every run, on what is there then. */
+/* Captured operators run in every launch of the graph, with the contents of their inputs at that time. */
 #include "call.h"
 
 #define COUNT 300
@@ -19,7 +19,7 @@ int main(void)
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     Tensor source = tensor(ACL_FLOAT, 1, dims, from, COUNT * 4);
     EXPECT_OK(call_operator("Cast", 1, &source, tensor(ACL_INT64, 1, dims, to, COUNT * 8), NULL, stream));
-    /* The value is read now, and is the same in every run. */
+    /* A host value is read during the call; every run uses it. */
     int64_t length[] = {10};
     int64_t value = 77;
     Tensor fill[] = {host_int64_tensor(1, length), tensor(ACL_INT64, 0, NULL, &value, sizeof value)};

@@ -1,7 +1,7 @@
 // soc: all
 // softacl-only
 // schedules: all
-/* A cast is a copy that changes the type of the elements, in stream order. */
+/* The Cast operator copies and converts the elements, in stream order. */
 #include "call.h"
 
 #define COUNT 1000
@@ -20,7 +20,7 @@ int main(void)
     }
     int64_t dims[] = {10, COUNT / 10};
 
-    /* Queued between two copies: it sees the first, and the second sees it. */
+    /* Queued between two copies: it reads the result of the first, and the second reads its result. */
     EXPECT_OK(aclrtMemcpyAsync(from, COUNT * 4, floats, COUNT * 4, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     aclopAttr *attr = aclopCreateAttr();
     EXPECT_OK(aclopSetAttrInt(attr, "dst_type", ACL_INT32));

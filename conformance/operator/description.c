@@ -1,6 +1,6 @@
 // soc: all
 // softacl-only
-/* Descriptions of tensors are data: what was said is what is answered. */
+/* Tensor descriptions, attributes and compile options store values; queries return what was set. */
 #include "call.h"
 
 int main(void)
@@ -8,7 +8,7 @@ int main(void)
     int64_t dims[] = {2, 3, 4};
     aclTensorDesc *desc = aclCreateTensorDesc(ACL_FLOAT16, 3, dims, ACL_FORMAT_ND);
     REQUIRE_TRUE(desc != NULL, "%s", "no description");
-    dims[0] = 9; /* copied: this changes nothing */
+    dims[0] = 9; /* no effect: the dimensions were copied */
     EXPECT_TRUE(aclGetTensorDescType(desc) == ACL_FLOAT16, "type %d", aclGetTensorDescType(desc));
     EXPECT_TRUE(aclGetTensorDescFormat(desc) == ACL_FORMAT_ND, "format %d", aclGetTensorDescFormat(desc));
     EXPECT_TRUE(aclGetTensorDescNumDims(desc) == 3, "%zu dimensions", aclGetTensorDescNumDims(desc));

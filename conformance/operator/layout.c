@@ -1,7 +1,7 @@
 // soc: all
 // softacl-only
 // schedules: all
-/* Operators that copy from one layout to another: transposition, slices, views. */
+/* Operators that copy between layouts: Transpose, Slice, StridedSlice, AsStrided and ViewCopy. */
 #include "call.h"
 
 #define ROWS 12
@@ -25,7 +25,7 @@ static Tensor output(int64_t rows, int64_t columns)
     return tensor(ACL_INT32, 2, dims, device_out, (size_t)(rows * columns) * 4);
 }
 
-/* The input holds the numbers of its elements; compares the output with row * a + column * b + c. */
+/* Element i of the input is i. Compares the output with row * a + column * b + c. */
 static void expect_plane(int rows, int columns, int a, int b, int c)
 {
     EXPECT_OK(aclrtMemcpyAsync(host, CELLS * 4, device_out, (size_t)(rows * columns) * 4, ACL_MEMCPY_DEVICE_TO_HOST, stream));
@@ -53,8 +53,8 @@ int main(void)
     EXPECT_OK(call_operator("Transpose", 2, transposed, output(COLUMNS, ROWS), NULL, stream));
     expect_plane(COLUMNS, ROWS, 1, COLUMNS, 0);
 
-    int64_t at[] = {3, 5}, size[] = {4, 6};
-    Tensor slice[] = {input(), host_int64_tensor(2, at), host_int64_tensor(2, size)};
+    int64_t slice_begin[] = {3, 5}, size[] = {4, 6};
+    Tensor slice[] = {input(), host_int64_tensor(2, slice_begin), host_int64_tensor(2, size)};
     EXPECT_OK(call_operator("Slice", 3, slice, output(4, 6), NULL, stream));
     expect_plane(4, 6, COLUMNS, 1, 3 * COLUMNS + 5);
 
@@ -63,7 +63,7 @@ int main(void)
     EXPECT_OK(call_operator("StridedSlice", 4, steps, output(6, 6), NULL, stream));
     expect_plane(6, 6, 2 * COLUMNS, 3, COLUMNS + 2);
 
-    /* One row of each step, and the dimension is gone. */
+    /* A single row, whose dimension shrink_axis_mask removes. */
     int64_t row_end[] = {4, COLUMNS}, row_begin[] = {3, 2};
     aclopAttr *attr = aclopCreateAttr();
     EXPECT_OK(aclopSetAttrInt(attr, "shrink_axis_mask", 1));
@@ -79,7 +79,7 @@ int main(void)
     EXPECT_OK(call_operator("AsStrided", 4, view, output(5, 3), NULL, stream));
     expect_plane(5, 3, 7, 11, 4);
 
-    /* Into a view: the columns beside it keep what they hold. */
+    /* Copy into a view: columns outside it are unchanged. */
     REQUIRE_OK(aclrtMemset(device_out, CELLS * 4, 0xff, CELLS * 4));
     int64_t columns[] = {ROWS, 2}, to_stride[] = {COLUMNS, 5}, to_offset[] = {6};
     int64_t from_stride[] = {COLUMNS, 1}, from_offset[] = {8};

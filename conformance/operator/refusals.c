@@ -1,7 +1,7 @@
 // soc: all
 // softacl-only
 // misuses: M1
-/* What an operator is given may be wrong in many ways: each is an error at the call, and nothing is written. */
+/* Invalid operator arguments are errors of the call, and the output is not written. */
 #include "call.h"
 
 #define SIZE 64
@@ -25,22 +25,22 @@ int main(void)
     Tensor input = vector(ACL_FLOAT, 16, SIZE);
     EXPECT_FAILS(call_operator("Cast", 1, &input, vector(ACL_FLOAT16, 8, SIZE), NULL, stream)); /* shapes differ */
     input = vector(ACL_FLOAT, 16, SIZE);
-    EXPECT_FAILS(call_operator("Cast", 1, &input, vector(ACL_COMPLEX64, 16, SIZE * 2), NULL, stream)); /* no such conversion */
+    EXPECT_FAILS(call_operator("Cast", 1, &input, vector(ACL_COMPLEX64, 16, SIZE * 2), NULL, stream)); /* unsupported conversion */
     input = vector(ACL_FLOAT, 32, SIZE);
-    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 32, SIZE), NULL, stream)); /* more than the buffer */
+    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 32, SIZE), NULL, stream)); /* exceeds the buffer */
     input = vector(ACL_FLOAT, 32, SIZE * 2);
-    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 32, SIZE * 2), NULL, stream)); /* more than the allocation */
+    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 32, SIZE * 2), NULL, stream)); /* exceeds the allocation */
     input = tensor(ACL_FLOAT, 1, (const int64_t[]){16}, host, SIZE);
     EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 16, SIZE), NULL, stream)); /* pageable memory */
     input = vector(ACL_FLOAT, -1, SIZE);
-    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, -1, SIZE), NULL, stream)); /* a shape that is not known */
+    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, -1, SIZE), NULL, stream)); /* unknown shape */
     int64_t order[] = {0, 0};
     int64_t square[] = {4, 4};
-    Tensor twice[] = {tensor(ACL_FLOAT, 2, square, device, SIZE), host_int64_tensor(2, order)};
-    EXPECT_FAILS(call_operator("Transpose", 2, twice, tensor(ACL_FLOAT, 2, square, device, SIZE), NULL, stream));
+    Tensor repeated_axis[] = {tensor(ACL_FLOAT, 2, square, device, SIZE), host_int64_tensor(2, order)};
+    EXPECT_FAILS(call_operator("Transpose", 2, repeated_axis, tensor(ACL_FLOAT, 2, square, device, SIZE), NULL, stream));
     EXPECT_CODE(aclopCompileAndExecute(NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, ACL_ENGINE_SYS, ACL_COMPILE_SYS, NULL, stream), 100000);
     input = vector(ACL_FLOAT, 16, SIZE);
-    aclDestroyTensorDesc(input.desc); /* stale */
+    aclDestroyTensorDesc(input.desc); /* now a stale description */
     const aclTensorDesc *descs[] = {input.desc};
     const aclDataBuffer *buffers[] = {input.buffer};
     aclDataBuffer *outputs[] = {input.buffer};

@@ -1,5 +1,5 @@
 // soc: Ascend910B
-/* Operator dump: begun once, ended once, with a file that can be read. */
+/* Operator dump: aclmdlInitDump and aclmdlFinalizeDump must alternate, and aclmdlSetDump needs a valid file. */
 #include "../expect.h"
 
 static void write_file(const char *path, const char *text)
@@ -20,7 +20,7 @@ int main(void)
     EXPECT_OK(aclmdlInitDump());
     EXPECT_CODE(aclmdlInitDump(), 100044);
     EXPECT_CODE(aclmdlSetDump(NULL), 100000);
-    EXPECT_FAILS(aclmdlSetDump("/there/is/no/such/file.json"));
+    EXPECT_FAILS(aclmdlSetDump("/nonexistent/file.json"));
     EXPECT_FAILS(aclmdlSetDump(bad));
     EXPECT_OK(aclmdlSetDump(good));
     EXPECT_OK(aclmdlFinalizeDump());

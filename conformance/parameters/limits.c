@@ -1,21 +1,22 @@
 // soc: all
 // misuses: C2
-/* Execution parameters: what is set is given back; bad arguments are refused. Nothing here depends on what operators do with them. */
+/* Execution parameters: queries return what was set, and invalid arguments are refused. Their effect on operators is not
+ * tested. */
 #include "../expect.h"
 
-static void *fresh_thread(void *stream)
+static void *check_thread_limit(void *stream)
 {
     uint32_t value = 0;
     EXPECT_CODE(aclrtSetDeviceSatMode(ACL_RT_OVERFLOW_MODE_INFNAN), 107002);
     REQUIRE_OK(aclrtSetDevice(0));
     EXPECT_OK(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &value));
-    EXPECT_TRUE(value == 3, "the device's limit in a thread that uses no stream: %u", value);
+    EXPECT_TRUE(value == 3, "expected the limit of the device, got %u", value);
     EXPECT_OK(aclrtUseStreamResInCurrentThread(stream));
     EXPECT_OK(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &value));
-    EXPECT_TRUE(value == 2, "the stream's limit: %u", value);
+    EXPECT_TRUE(value == 2, "expected the limit of the stream, got %u", value);
     EXPECT_OK(aclrtUnuseStreamResInCurrentThread(stream));
     EXPECT_OK(aclrtGetResInCurrentThread(ACL_RT_DEV_RES_CUBE_CORE, &value));
-    EXPECT_TRUE(value == 3, "the device's again: %u", value);
+    EXPECT_TRUE(value == 3, "expected the limit of the device again, got %u", value);
     EXPECT_OK(aclrtResetDevice(0));
     return NULL;
 }
@@ -30,16 +31,16 @@ static void check_cores(aclrtStream stream)
     EXPECT_FAILS(aclrtSetDeviceResLimit(0, (aclrtDevResLimitType)-1, 1));
     EXPECT_CODE(aclrtResetDeviceResLimit(1000), 107001);
     aclError known = aclrtGetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, &all);
-    EXPECT_TRUE(known == 0 ? all > 0 : known == 207000, "the cores of the device, or no figure: %d, %u", known, all);
+    EXPECT_TRUE(known == 0 ? all > 0 : known == 207000, "code %d, %u cores", known, all);
     EXPECT_OK(aclrtSetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, 3));
     EXPECT_OK(aclrtGetDeviceResLimit(0, ACL_RT_DEV_RES_CUBE_CORE, &value));
     EXPECT_TRUE(value == 3, "%u", value);
     EXPECT_OK(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, &value));
-    EXPECT_TRUE(value == 3, "without one of its own, that of the device: %u", value);
+    EXPECT_TRUE(value == 3, "expected the limit of the device, got %u", value);
     EXPECT_OK(aclrtSetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, 2));
     EXPECT_OK(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, &value));
     EXPECT_TRUE(value == 2, "%u", value);
-    in_new_thread(fresh_thread, stream);
+    in_new_thread(check_thread_limit, stream);
     EXPECT_CODE(aclrtGetStreamResLimit(stream, ACL_RT_DEV_RES_CUBE_CORE, NULL), 100000);
     EXPECT_CODE(aclrtSetStreamResLimit(stale_stream(), ACL_RT_DEV_RES_CUBE_CORE, 1), 107017);
     EXPECT_CODE(aclrtUseStreamResInCurrentThread(stale_stream()), 107017);
@@ -66,7 +67,7 @@ static void check_overflow(aclrtStream stream)
         EXPECT_TRUE((int)found == mode, "%d", found);
     }
     uint32_t flag = 7;
-    if (!family_has_batches()) { /* products: not there */
+    if (!family_has_batches()) { /* not on this product */
         EXPECT_CODE(aclrtSetStreamOverflowSwitch(stream, 1), 207000);
         EXPECT_CODE(aclrtGetStreamOverflowSwitch(stream, &flag), 207000);
         return;
@@ -74,13 +75,13 @@ static void check_overflow(aclrtStream stream)
     EXPECT_CODE(aclrtGetStreamOverflowSwitch(stream, NULL), 100000);
     EXPECT_CODE(aclrtSetStreamOverflowSwitch(stale_stream(), 1), 107017);
     EXPECT_OK(aclrtGetStreamOverflowSwitch(stream, &flag));
-    EXPECT_TRUE(flag == 0, "off at first: %u", flag);
+    EXPECT_TRUE(flag == 0, "initially %u", flag);
     EXPECT_OK(aclrtSetStreamOverflowSwitch(stream, 1));
     EXPECT_OK(aclrtGetStreamOverflowSwitch(stream, &flag));
     EXPECT_TRUE(flag == 1, "%u", flag);
     aclrtStreamAttrValue value;
     EXPECT_OK(aclrtGetStreamAttribute(stream, ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK, &value));
-    EXPECT_TRUE(value.overflowSwitch == 1, "the attribute is the same switch");
+    EXPECT_TRUE(value.overflowSwitch == 1, "the attribute differs from the switch");
 }
 
 int main(void)
@@ -104,7 +105,7 @@ int main(void)
             EXPECT_TRUE(groups == 0, "%u", groups);
             EXPECT_CODE(aclrtSetGroup(0), 107014);
         }
-    } else { /* products: 310P only */
+    } else { /* only the 310P has groups */
         EXPECT_CODE(aclrtGetGroupCount(&groups), 207000);
         EXPECT_CODE(aclrtSetGroup(0), 207000);
     }

@@ -1,14 +1,14 @@
 // soc: all
 // schedules: all
 // misuses: C2
-/* Peer access: arguments and their order, and the products without it. Needs two devices. */
+/* Peer access: argument checks and their order, and the products without it (5). Needs two devices. */
 #include "../expect.h"
 
 static void *without_context(void *unused)
 {
     (void)unused;
     int32_t out = -1;
-    EXPECT_CODE(aclrtDeviceEnablePeerAccess(1, 1), 200006);  /* 5 Enable: flags first */
+    EXPECT_CODE(aclrtDeviceEnablePeerAccess(1, 1), 200006);  /* 5 Enable: the flags are checked first */
     EXPECT_FAILS(aclrtDeviceEnablePeerAccess(1, 0));
     EXPECT_FAILS(aclrtDeviceDisablePeerAccess(1));
     EXPECT_CODE(aclrtDevicePeerAccessStatus(0, 1, NULL), 100000);
@@ -30,7 +30,7 @@ int main(void)
     in_new_thread(without_context, NULL);
     REQUIRE_OK(aclrtSetDevice(0));
 
-    EXPECT_CODE(aclrtDeviceCanAccessPeer(&out, 0, 0), 100000);  /* 5 CanAccess: the same device */
+    EXPECT_CODE(aclrtDeviceCanAccessPeer(&out, 0, 0), 100000);  /* 5 CanAccess: a device and itself */
     EXPECT_CODE(aclrtDeviceCanAccessPeer(NULL, 1, 1), 100000);
     EXPECT_CODE(aclrtDeviceEnablePeerAccess(1, 1), 200006);     /* 5 Enable: flags */
     EXPECT_CODE(aclrtDeviceEnablePeerAccess(0, 7), 200006);     /* 5 Enable: flags before peer */
@@ -41,12 +41,12 @@ int main(void)
     aclError got = aclrtDevicePeerAccessStatus(0, 60, &out); /* 5 Status: out of range is 0 or 107000 */
     EXPECT_TRUE(got == 107000 || (got == 0 && out == 0), "code %d status %d", got, out);
 
-    if (family() == FAMILY_310B) { /* section 5 and 6: not there */
+    if (family() == FAMILY_310B) { /* sections 5 and 6: not on this product */
         EXPECT_CODE(aclrtDeviceCanAccessPeer(&out, 0, 1), 207000);
         EXPECT_CODE(aclrtDeviceEnablePeerAccess(1, 0), 207000);
         EXPECT_CODE(aclrtDeviceDisablePeerAccess(1), 207000);
     } else {
-        EXPECT_CODE(aclrtDeviceCanAccessPeer(NULL, 0, 1), 107000); /* 5 CanAccess: null, found by the runtime */
+        EXPECT_CODE(aclrtDeviceCanAccessPeer(NULL, 0, 1), 107000); /* 5 CanAccess: null, checked by the runtime layer */
         EXPECT_FAILS(aclrtDeviceCanAccessPeer(&out, 0, 64));
         EXPECT_FAILS(aclrtDeviceCanAccessPeer(&out, -1, 0));
         EXPECT_FAILS(aclrtDeviceEnablePeerAccess(64, 0));

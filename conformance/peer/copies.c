@@ -1,57 +1,57 @@
 // soc: all
 // schedules: all
-/* Copies between devices: refused until both directions are enabled (A3 needs no enabling), right afterwards. */
+/* Copies between devices are refused until peer access is enabled in both directions. A3 needs no enabling. */
 #include "../expect.h"
 
 #define SIZE 3000
 
-static uint8_t *near, *far;
+static uint8_t *local, *remote;
 static aclrtStream stream;
 
-/* Without access: an error at the call or at the synchronise, the destination as it was, a message. */
-static void refused(void)
+/* Without access: an error of the call or of the wait, an unchanged destination, and a message. */
+static void expect_refused(void)
 {
-    REQUIRE_OK(aclrtMemset(near, SIZE, 0x21, SIZE));
-    EXPECT_SOFTACL_CODE(aclrtMemcpy(near, SIZE, far, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
-    EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "a message");
-    EXPECT_SOFTACL_CODE(aclrtMemcpy(far, SIZE, near, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
-    aclError got = aclrtMemcpyAsync(near, SIZE, far, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
+    REQUIRE_OK(aclrtMemset(local, SIZE, 0x21, SIZE));
+    EXPECT_SOFTACL_CODE(aclrtMemcpy(local, SIZE, remote, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
+    EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "no message");
+    EXPECT_SOFTACL_CODE(aclrtMemcpy(remote, SIZE, local, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 507899);
+    aclError got = aclrtMemcpyAsync(local, SIZE, remote, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
     aclError waited = aclrtSynchronizeStream(stream);
-    EXPECT_TRUE(got != 0 || waited != 0, "call %d, synchronise %d", got, waited);
+    EXPECT_TRUE(got != 0 || waited != 0, "call %d, synchronize %d", got, waited);
     if (on_softacl()) {
         EXPECT_CODE(got, 507899);
         EXPECT_CODE(waited, 0);
     }
-    EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "a message");
-    EXPECT_DEVICE_VALUE(near, SIZE, 0x21);
+    EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "no message");
+    EXPECT_DEVICE_VALUE(local, SIZE, 0x21);
     REQUIRE_OK(aclrtSetDevice(1));
-    EXPECT_DEVICE_PATTERN(far, SIZE, 1);
+    EXPECT_DEVICE_PATTERN(remote, SIZE, 1);
     REQUIRE_OK(aclrtSetDevice(0));
 }
 
-static void allowed(void)
+static void expect_allowed(void)
 {
-    REQUIRE_OK(aclrtMemset(near, SIZE, 0, SIZE));
-    EXPECT_OK(aclrtMemcpy(near, SIZE, far, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));
-    EXPECT_DEVICE_PATTERN(near, SIZE, 1);
-    REQUIRE_OK(aclrtMemset(near, SIZE, 0, SIZE));
-    EXPECT_OK(aclrtMemcpyAsync(near, SIZE, far, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    REQUIRE_OK(aclrtMemset(local, SIZE, 0, SIZE));
+    EXPECT_OK(aclrtMemcpy(local, SIZE, remote, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));
+    EXPECT_DEVICE_PATTERN(local, SIZE, 1);
+    REQUIRE_OK(aclrtMemset(local, SIZE, 0, SIZE));
+    EXPECT_OK(aclrtMemcpyAsync(local, SIZE, remote, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_DEVICE_PATTERN(near, SIZE, 1);
-    /* a wrong kind is repaired, an odd range is fine */
-    REQUIRE_OK(aclrtMemset(near, SIZE, 0, SIZE));
-    EXPECT_OK(aclrtMemcpyAsync(near + 3, 100, far, 100, ACL_MEMCPY_DEFAULT, stream));
+    EXPECT_DEVICE_PATTERN(local, SIZE, 1);
+    /* A wrong kind is corrected, and the range needs no alignment. */
+    REQUIRE_OK(aclrtMemset(local, SIZE, 0, SIZE));
+    EXPECT_OK(aclrtMemcpyAsync(local + 3, 100, remote, 100, ACL_MEMCPY_DEFAULT, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_DEVICE_VALUE(near, 3, 0);
-    EXPECT_DEVICE_PATTERN(near + 3, 100, 1);
-    EXPECT_DEVICE_VALUE(near + 103, SIZE - 103, 0);
-    /* and the other way */
-    device_fill(near, SIZE, 2);
-    EXPECT_OK(aclrtMemcpyAsync(far, SIZE, near, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
+    EXPECT_DEVICE_VALUE(local, 3, 0);
+    EXPECT_DEVICE_PATTERN(local + 3, 100, 1);
+    EXPECT_DEVICE_VALUE(local + 103, SIZE - 103, 0);
+    /* In the other direction. */
+    device_fill(local, SIZE, 2);
+    EXPECT_OK(aclrtMemcpyAsync(remote, SIZE, local, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     REQUIRE_OK(aclrtSetDevice(1));
-    EXPECT_DEVICE_PATTERN(far, SIZE, 2);
-    device_fill(far, SIZE, 1);
+    EXPECT_DEVICE_PATTERN(remote, SIZE, 2);
+    device_fill(remote, SIZE, 1);
     REQUIRE_OK(aclrtSetDevice(0));
 }
 
@@ -61,34 +61,34 @@ int main(void)
     REQUIRE_OK(aclrtGetDeviceCount(&devices));
     REQUIRE_TRUE(devices >= 2, "this program needs two devices");
     REQUIRE_OK(aclrtSetDevice(1));
-    far = (uint8_t *)device_memory(SIZE);
-    device_fill(far, SIZE, 1);
+    remote = (uint8_t *)device_memory(SIZE);
+    device_fill(remote, SIZE, 1);
     REQUIRE_OK(aclrtSetDevice(0));
-    near = (uint8_t *)device_memory(SIZE);
+    local = (uint8_t *)device_memory(SIZE);
     stream = new_stream();
 
-    /* Host memory is everybody's: memory of the other device may be read and written from here. */
-    EXPECT_DEVICE_PATTERN(far, SIZE, 1);
+    /* Copies between the host and another device need no peer access. */
+    EXPECT_DEVICE_PATTERN(remote, SIZE, 1);
 
     if (family() == FAMILY_310B) {
-        EXPECT_FAILS(aclrtMemcpy(near, SIZE, far, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));
+        EXPECT_FAILS(aclrtMemcpy(local, SIZE, remote, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));
     } else if (family() == FAMILY_A3) {
-        allowed();
+        expect_allowed();
     } else {
-        refused();
+        expect_refused();
         EXPECT_OK(aclrtDeviceEnablePeerAccess(1, 0));
-        refused(); /* one direction is not enough */
+        expect_refused(); /* one direction is not enough */
         REQUIRE_OK(aclrtSetDevice(1));
         EXPECT_OK(aclrtDeviceEnablePeerAccess(0, 0));
         REQUIRE_OK(aclrtSetDevice(0));
-        allowed();
+        expect_allowed();
         EXPECT_OK(aclrtDeviceDisablePeerAccess(1));
-        refused();
+        expect_refused();
         EXPECT_OK(aclrtDeviceEnablePeerAccess(1, 0));
-        allowed();
+        expect_allowed();
     }
-    EXPECT_OK(aclrtFree(near));
-    EXPECT_OK(aclrtFree(far));
+    EXPECT_OK(aclrtFree(local));
+    EXPECT_OK(aclrtFree(remote));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDeviceForce(1));
     REQUIRE_OK(aclrtResetDeviceForce(0));

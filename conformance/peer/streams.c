@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P Ascend910A
 // schedules: all
 // misuses: C1
-/* Two devices at work: each with its own streams, joined by copies and events. */
+/* Two devices with one stream each, connected by copies between the devices. */
 #include "../expect.h"
 
 #define SIZE 2048
@@ -20,14 +20,14 @@ int main(void)
         REQUIRE_OK(aclrtGetCurrentContext(&contexts[d]));
         int32_t can = 0;
         EXPECT_OK(aclrtDeviceCanAccessPeer(&can, d, 1 - d));
-        EXPECT_TRUE(can == 1, "peers");
+        EXPECT_TRUE(can == 1, "no peer access");
         EXPECT_OK(aclrtDeviceEnablePeerAccess(1 - d, 0));
         memory[d] = (uint8_t *)device_memory(SIZE);
         pinned[d] = (uint8_t *)pinned_memory(SIZE);
         streams[d] = new_stream();
     }
 
-    /* The stream of one device is not the current context of the other. */
+    /* A stream of one device does not belong to the current context of the other. */
     REQUIRE_OK(aclrtSetCurrentContext(contexts[0]));
     EXPECT_CODE(aclrtMemcpyAsync(memory[1], SIZE, pinned[1], SIZE, ACL_MEMCPY_HOST_TO_DEVICE, streams[1]), 107003); /* 4.7 */
     EXPECT_OK(aclrtSynchronizeStream(streams[1]));

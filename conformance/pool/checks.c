@@ -1,6 +1,6 @@
 // soc: all
 // misuses: R1 M1
-/* Memory pools: arguments, attributes, handles, products. */
+/* Memory pools: argument and handle checks, attributes, and the products that support them. */
 #include "../expect.h"
 #include "acl/acl_rt_memory_soma.h"
 
@@ -23,8 +23,8 @@ static uint64_t attribute(aclrtMemPool pool, aclrtMemPoolAttr attr)
 
 static void check_attributes(aclrtMemPool pool)
 {
-    uint32_t on = 0;
-    uint64_t wide = 1 << 20, zero = 0;
+    uint32_t zero32 = 0;
+    uint64_t threshold = 1 << 20, zero = 0;
     for (int attr = ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES; attr <= ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES; attr++) {
         for (uint32_t value = 0; value < 2; value++) {
             uint32_t found[2] = {7, 7};
@@ -33,19 +33,19 @@ static void check_attributes(aclrtMemPool pool)
             EXPECT_TRUE(found[0] == value && found[1] == 7, "32 bits: attribute %d is %u", attr, found[0]);
         }
     }
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD) == 0, "default 0");
-    EXPECT_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, &wide));
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD) == wide, "as set");
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD) == 0, "the default is not 0");
+    EXPECT_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, &threshold));
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD) == threshold, "not the value that was set");
     for (int attr = ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT; attr <= ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH; attr++) {
-        EXPECT_TRUE(attribute(pool, (aclrtMemPoolAttr)attr) == 0, "nothing was allocated");
-        EXPECT_FAILS(aclrtMemPoolSetAttr(pool, (aclrtMemPoolAttr)attr, &wide));
+        EXPECT_TRUE(attribute(pool, (aclrtMemPoolAttr)attr) == 0, "not 0 before the first allocation");
+        EXPECT_FAILS(aclrtMemPoolSetAttr(pool, (aclrtMemPoolAttr)attr, &threshold));
     }
     EXPECT_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, &zero));
     EXPECT_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH, &zero));
     EXPECT_FAILS(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT, &zero));
     EXPECT_FAILS(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT, &zero));
-    EXPECT_FAILS(aclrtMemPoolSetAttr(pool, (aclrtMemPoolAttr)0, &on));
-    EXPECT_FAILS(aclrtMemPoolGetAttr(pool, (aclrtMemPoolAttr)9, &wide));
+    EXPECT_FAILS(aclrtMemPoolSetAttr(pool, (aclrtMemPoolAttr)0, &zero32));
+    EXPECT_FAILS(aclrtMemPoolGetAttr(pool, (aclrtMemPoolAttr)9, &threshold));
 }
 
 int main(void)
@@ -53,7 +53,7 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtMemPool pool = NULL;
     aclrtMemPoolProps props = properties();
-    if (family() != FAMILY_A2) { /* products: A2 only */
+    if (family() != FAMILY_A2) { /* only A2 has pools */
         EXPECT_CODE(aclrtMemPoolCreate(&pool, &props), 207000);
         EXPECT_OK(aclrtResetDevice(0));
         return finish();
@@ -109,7 +109,7 @@ int main(void)
     EXPECT_SOFTACL_CODE(aclrtMemPoolDestroy(pool), 107017);
     EXPECT_SOFTACL_CODE(aclrtMemPoolMallocAsync(&memory, 64, pool, stream), 107017);
 
-    /* An upper limit. */
+    /* maxSize limits the pool. */
     props.maxSize = 1 << 20;
     REQUIRE_OK(aclrtMemPoolCreate(&pool, &props));
     EXPECT_CODE(aclrtMemPoolMallocAsync(&memory, 2 << 20, pool, stream), 207001);

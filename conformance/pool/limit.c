@@ -1,5 +1,5 @@
 // soc: Ascend910B
-/* The limit of a pool holds when several threads allocate at once. */
+/* maxSize of a pool is not exceeded if several threads allocate concurrently. */
 #include "../expect.h"
 #include "acl/acl_rt_memory_soma.h"
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ static void *allocate(void *unused)
         atomic_fetch_add(&arrived, 1);
         while (atomic_load(&arrived) < 2 * round) {
         }
-        /* The other thread may have the only one. */
+        /* The other thread may own the only block. */
         if (EXPECT_EITHER(aclrtMemPoolMallocAsync(&block, SIZE, pool, stream), 0, 207001) && block != NULL) {
             EXPECT_OK(aclrtMemPoolFreeAsync(block, stream));
             EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -46,9 +46,9 @@ int main(void)
     for (int i = 0; i < 2; i++) {
         REQUIRE_TRUE(pthread_join(threads[i], NULL) == 0, "pthread_join");
     }
-    uint64_t highest = 0;
-    EXPECT_OK(aclrtMemPoolGetAttr(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, &highest));
-    EXPECT_TRUE(highest == SIZE, "%llu bytes were held at once", (unsigned long long)highest);
+    uint64_t peak = 0;
+    EXPECT_OK(aclrtMemPoolGetAttr(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, &peak));
+    EXPECT_TRUE(peak == SIZE, "at most %llu bytes were reserved", (unsigned long long)peak);
     EXPECT_OK(aclrtMemPoolDestroy(pool));
     EXPECT_OK(aclrtResetDevice(0));
     return finish();

@@ -1,6 +1,7 @@
 // soc: Ascend910B
 // schedules: all
-/* Allocation and release in stream order: data of every round arrives, memory of a stream is reused, and nothing grows. */
+/* Pool allocation and release in stream order: the data of every round is correct, a stream reuses its memory, and the pool
+ * does not grow. */
 #include "../expect.h"
 #include "acl/acl_rt_memory_soma.h"
 
@@ -33,7 +34,7 @@ int main(void)
     aclrtMemPool pool = NULL;
     REQUIRE_OK(aclrtMemPoolCreate(&pool, &props));
     uint8_t *source = (uint8_t *)pinned_memory(SIZE * ROUNDS), *result = (uint8_t *)pinned_memory(SIZE * ROUNDS);
-    size_t at_first = free_bytes();
+    size_t initial = free_bytes();
     for (uint32_t i = 0; i < ROUNDS; i++) {
         void *memory = NULL;
         fill_pattern(source + SIZE * i, SIZE, i);
@@ -46,35 +47,35 @@ int main(void)
     for (uint32_t i = 0; i < ROUNDS; i++) {
         EXPECT_PATTERN(result + SIZE * i, SIZE, i);
     }
-    /* A wait trims down to the threshold, which is 0. */
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == 0, "nothing is kept");
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) == 0, "nothing is used");
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH) >= SIZE, "something was");
-    EXPECT_TRUE(free_bytes() == at_first, "everything went back to the device");
+    /* A wait trims the pool to its release threshold, which is 0. */
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == 0, "the pool retains memory");
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) == 0, "memory is in use");
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH) >= SIZE, "no use was recorded");
+    EXPECT_TRUE(free_bytes() == initial, "memory was not returned to the device");
 
-    /* With a threshold memory is kept, and given out again. */
+    /* Below the threshold the pool retains memory and reuses it. */
     uint64_t threshold = 4 * SIZE, zero = 0;
     EXPECT_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_RELEASE_THRESHOLD, &threshold));
     EXPECT_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH, &zero));
     EXPECT_OK(aclrtMemPoolSetAttr(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_HIGH, &zero));
     void *first = NULL, *second = NULL;
     EXPECT_OK(aclrtMemPoolMallocAsync(&first, SIZE, pool, stream));
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) >= SIZE, "used");
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) >= SIZE, "not in use");
     EXPECT_OK(aclrtMemPoolFreeAsync(first, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    uint64_t kept = attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT);
-    EXPECT_TRUE(kept >= SIZE && kept == attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH), "kept: %llu", (unsigned long long)kept);
-    EXPECT_TRUE(free_bytes() == at_first - kept, "the device counts it");
+    uint64_t retained = attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT);
+    EXPECT_TRUE(retained >= SIZE && retained == attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH), "retained: %llu", (unsigned long long)retained);
+    EXPECT_TRUE(free_bytes() == initial - retained, "the device does not count retained memory");
     EXPECT_OK(aclrtMemPoolMallocAsync(&second, SIZE, pool, stream));
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == kept, "given out again");
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == retained, "retained memory was not reused");
     EXPECT_OK(aclrtMemPoolFreeAsync(second, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_OK(aclrtMemPoolTrimTo(pool, (size_t)kept));
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == kept, "it may be kept");
+    EXPECT_OK(aclrtMemPoolTrimTo(pool, (size_t)retained));
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == retained, "the pool was trimmed too far");
     EXPECT_OK(aclrtMemPoolTrimTo(pool, 0));
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == 0 && free_bytes() == at_first, "trimmed");
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == 0 && free_bytes() == initial, "not trimmed");
 
-    /* A release that its stream has not come to keeps the memory; other memory is given out. */
+    /* Memory is not reused before the stream has reached its release. */
     memset(result, 0, SIZE);
     fill_pattern(source, SIZE, 77);
     EXPECT_OK(aclrtMemPoolMallocAsync(&first, SIZE, pool, stream));
@@ -83,26 +84,26 @@ int main(void)
     EXPECT_OK(aclrtMemcpyAsync(result, SIZE, first, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_OK(aclrtMemPoolFreeAsync(first, stream));
     EXPECT_OK(aclrtMemPoolMallocAsync(&second, SIZE, pool, other));
-    EXPECT_TRUE(first != second, "the first is still in use");
+    EXPECT_TRUE(first != second, "memory in use was reused");
     EXPECT_OK(aclrtMemsetAsync(second, SIZE, 1, SIZE, other));
     EXPECT_OK(aclrtSynchronizeStream(other));
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) >= 2 * SIZE, "both are used");
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) >= 2 * SIZE, "the two blocks are not counted");
     gate_await(&gate);
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_PATTERN(result, SIZE, 77);
     EXPECT_DEVICE_VALUE(second, SIZE, 1);
 
-    /* aclrtFree takes memory of a pool as well. */
+    /* aclrtFree accepts memory of a pool. */
     EXPECT_OK(aclrtFree(second));
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) == 0, "given back");
-    /* A pool may end while its memory is in use. */
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_USED_MEM_CURRENT) == 0, "not returned to the pool");
+    /* A pool may be destroyed while its memory is in use. */
     EXPECT_OK(aclrtMemPoolMallocAsync(&first, SIZE, pool, stream));
     EXPECT_OK(aclrtMemPoolDestroy(pool));
     EXPECT_OK(aclrtMemcpyAsync(first, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtMemPoolFreeAsync(first, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_TRUE(free_bytes() == at_first, "everything went back to the device");
+    EXPECT_TRUE(free_bytes() == initial, "memory was not returned to the device");
     EXPECT_OK(aclrtFreeHost(source));
     EXPECT_OK(aclrtFreeHost(result));
     EXPECT_OK(aclrtDestroyStream(stream));

@@ -2,7 +2,7 @@
 // softacl-only
 // misuses: R1
 // env: SOFTACL_MEMORY=64M
-/* 1.14: pools give back what they only keep before aclrtMalloc says that there is none. Aborted releases and resets lose nothing. */
+/* 1.14: pools release retained memory before aclrtMalloc fails. Aborted releases and resets leak no memory. */
 #include "../expect.h"
 #include "acl/acl_rt_memory_soma.h"
 
@@ -33,15 +33,15 @@ int main(void)
     EXPECT_CODE(aclrtMalloc(&large, 48 * MIB, ACL_MEM_MALLOC_HUGE_FIRST), 207001);
     EXPECT_OK(aclrtMemPoolFreeAsync(memory, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_TRUE(free_bytes() < 48 * MIB, "the pool keeps it");
+    EXPECT_TRUE(free_bytes() < 48 * MIB, "the pool does not retain the memory");
     EXPECT_OK(aclrtMalloc(&large, 48 * MIB, ACL_MEM_MALLOC_HUGE_FIRST));
     EXPECT_OK(aclrtFree(large));
-    /* Another size of the pool as well. */
+    /* An allocation of another size from the pool. */
     EXPECT_OK(aclrtMemPoolMallocAsync(&memory, 48 * MIB, pool, stream));
     EXPECT_OK(aclrtMemPoolFreeAsync(memory, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtMemPoolMallocAsync(&memory, 40 * MIB, pool, stream));
-    /* One stream can use the same memory many times without a wait. */
+    /* One stream can reuse its memory many times without a wait. */
     EXPECT_OK(aclrtMemPoolFreeAsync(memory, stream));
     gate_close(&gate, stream);
     for (int i = 0; i < 10; i++) {
@@ -49,14 +49,14 @@ int main(void)
         EXPECT_OK(aclrtMemsetAsync(memory, 40 * MIB, i, 64, stream));
         EXPECT_OK(aclrtMemPoolFreeAsync(memory, stream));
     }
-    /* An abort throws queued releases away; the memory goes back all the same. */
+    /* An abort drops queued releases, but the memory is returned. */
     gate_await(&gate);
     gate_open(&gate);
     EXPECT_OK(aclrtStreamAbort(stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtMemPoolTrimTo(pool, 0));
     EXPECT_TRUE(free_bytes() == 64 * MIB, "%zu", free_bytes());
-    /* A reset takes the pools of the device with it. */
+    /* A reset destroys the pools of the device. */
     EXPECT_OK(aclrtMemPoolMallocAsync(&memory, 40 * MIB, pool, stream));
     EXPECT_OK(aclrtResetDevice(0));
     REQUIRE_OK(aclrtSetDevice(0));

@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
-/* Numbers of elements that memory would bear but nobody means: refused at once, not walked through. Found by fuzzing:
-   the array lay in pinned memory, which is readable for a long way. */
+/* An absurd number of attributes is refused without iterating over them, even if the array lies in pinned memory, where
+ * billions of elements would be readable. */
 #include "../expect.h"
 
 int main(void)

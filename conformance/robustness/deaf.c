@@ -3,8 +3,8 @@
 // schedules: all
 // misuses: B1
 // valgrind: none (gives addresses away that nobody has)
-/* A thread that blocks every signal, as workers of servers do: wild pointers are errors there too, and
-   the mask stays as it was. */
+/* On a thread that blocks every signal, as server workers do, invalid pointers are errors too, and the signal mask does not
+ * change. */
 #include "../batch/variants.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #define SIZE 4096
 #define LARGE (4u << 20)
 
-static void *const wild[] = {
+static void *const invalid[] = {
     (void *)(uintptr_t)0x10,
     (void *)(uintptr_t)0x900000000000u,
     (void *)(uintptr_t)0xFFFFFFFFFFFFE000u,
@@ -23,7 +23,7 @@ static void *const wild[] = {
 static aclrtStream stream;
 static uint8_t *device;
 
-static void pointers(void *address)
+static void expect_refused(void *address)
 {
     EXPECT_FAILS(aclrtGetDeviceCount((uint32_t *)address));
     EXPECT_FAILS(aclrtMalloc((void **)address, SIZE, ACL_MEM_MALLOC_HUGE_FIRST));
@@ -55,18 +55,18 @@ static void pointers(void *address)
     EXPECT_OK(aclrtSynchronizeStream(stream));
 }
 
-/* Registered memory that the program closes: the copy fails when its turn comes. */
-static void closed(size_t size)
+/* A copy from registered memory that the program made inaccessible fails, in the call or when it runs. */
+static void check_inaccessible(size_t size)
 {
     void *mapped = NULL;
     uint8_t *pages = (uint8_t *)mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     REQUIRE_TRUE(pages != MAP_FAILED, "mmap");
     if (aclrtHostRegister(pages, LARGE, ACL_HOST_REGISTER_MAPPED, &mapped) != ACL_SUCCESS)
-        return; /* not on this chip */
+        return; /* not on this product */
     REQUIRE_TRUE(mprotect(pages, LARGE, PROT_NONE) == 0, "mprotect");
     aclError called = aclrtMemcpyAsync(device, size, pages, size, ACL_MEMCPY_HOST_TO_DEVICE, stream);
     aclError waited = aclrtSynchronizeStream(stream);
-    EXPECT_TRUE(called != 0 || waited != 0, "a copy from memory that is gone must be reported");
+    EXPECT_TRUE(called != 0 || waited != 0, "a copy from inaccessible memory succeeded");
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtHostUnregister(pages));
     munmap(pages, LARGE);
@@ -81,14 +81,14 @@ int main(void)
     sigfillset(&all);
     REQUIRE_TRUE(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0, "pthread_sigmask");
 
-    for (size_t i = 0; i < sizeof wild / sizeof wild[0]; i++)
-        pointers(wild[i]);
-    closed(SIZE);
-    closed(LARGE);
+    for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++)
+        expect_refused(invalid[i]);
+    check_inaccessible(SIZE);
+    check_inaccessible(LARGE);
 
     REQUIRE_TRUE(pthread_sigmask(SIG_SETMASK, NULL, &mask) == 0, "pthread_sigmask");
-    EXPECT_TRUE(sigismember(&mask, SIGSEGV) == 1, "SIGSEGV is still blocked");
-    EXPECT_TRUE(sigismember(&mask, SIGBUS) == 1, "SIGBUS is still blocked");
+    EXPECT_TRUE(sigismember(&mask, SIGSEGV) == 1, "SIGSEGV is no longer blocked");
+    EXPECT_TRUE(sigismember(&mask, SIGBUS) == 1, "SIGBUS is no longer blocked");
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));
     REQUIRE_OK(aclrtResetDevice(0));

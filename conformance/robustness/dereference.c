@@ -2,22 +2,22 @@
 // softacl-only
 // sanitize: none (the child dies of SIGSEGV on purpose, which the sanitizers would catch)
 // schedules: all
-/* A program that touches device memory as if it were its own dies of SIGSEGV, and is told why. */
+/* Dereferencing device memory on the host ends the process with SIGSEGV, after a message that explains the cause. */
 #include "../expect.h"
 
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-/* In the child: allocates, touches; nothing after the touch is ever reached. */
-static void touch(int write_it)
+/* In the child: allocates device memory and dereferences it, which does not return. */
+static void dereference(int is_write)
 {
     void *memory = NULL;
     if (aclrtSetDevice(0) != 0 || aclrtMalloc(&memory, 4096, ACL_MEM_MALLOC_HUGE_FIRST) != 0) {
         _exit(2);
     }
     volatile uint8_t *cell = (volatile uint8_t *)memory + 100;
-    if (write_it) {
+    if (is_write) {
         *cell = 1;
     } else {
         uint8_t value = *cell;
@@ -26,12 +26,12 @@ static void touch(int write_it)
     _exit(0);
 }
 
-static void child(int write_it)
+static void expect_killed(int is_write)
 {
     int ends[2];
     REQUIRE_TRUE(pipe(ends) == 0, "pipe");
     fflush(stdout);
-    pid_t pid = fork(); /* before any call of the library in this process */
+    pid_t pid = fork(); /* before the first AscendCL call of this process */
     REQUIRE_TRUE(pid >= 0, "fork");
     if (pid == 0) {
         struct rlimit no_core = {0, 0};
@@ -39,7 +39,7 @@ static void child(int write_it)
         dup2(ends[1], STDERR_FILENO);
         close(ends[0]);
         close(ends[1]);
-        touch(write_it);
+        dereference(is_write);
     }
     close(ends[1]);
     char text[4096] = {0};
@@ -52,12 +52,12 @@ static void child(int write_it)
     int status = 0;
     REQUIRE_TRUE(waitpid(pid, &status, 0) == pid, "waitpid");
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV, "status 0x%x", status);
-    EXPECT_TRUE(strstr(text, "device") != NULL, "stderr says: %s", text);
+    EXPECT_TRUE(strstr(text, "device") != NULL, "stderr: %s", text);
 }
 
 int main(void)
 {
-    child(0);
-    child(1);
+    expect_killed(0);
+    expect_killed(1);
     return finish();
 }

@@ -1,6 +1,6 @@
 // softacl-only
 // sanitize: none (the sanitizers watch the parent's threads, which the child has not)
-/* A child that is forked after the first use gets clear errors and never hangs; its parent goes on. */
+/* A child forked after the first AscendCL call gets errors that name the cause and never hangs; the parent is unaffected. */
 #include "../expect.h"
 #include <sys/wait.h>
 #include <unistd.h>

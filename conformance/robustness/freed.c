@@ -3,14 +3,15 @@
 // schedules: all
 // misuses: H2 L3 M1
 // valgrind: none (gives addresses away that nobody has)
-/* Freed memory, memory freed twice, memory freed under a pending copy, and pointers that were never allocated. */
+/* Use of freed memory, double free, free during a pending copy, and pointers that were never allocated: errors without side
+ * effects. */
 #include "../expect.h"
 
 #define SIZE 1024
 
 static struct gate gate = GATE_INITIALIZER;
 
-static void refused(uint8_t *stray, aclrtStream stream)
+static void expect_refused(uint8_t *stray, aclrtStream stream)
 {
     uint8_t pageable[SIZE];
     memset(pageable, 0x44, SIZE);
@@ -34,20 +35,20 @@ int main(void)
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
     uint8_t *kept = (uint8_t *)device_memory(SIZE);
-    uint8_t *gone = (uint8_t *)device_memory(SIZE);
+    uint8_t *freed = (uint8_t *)device_memory(SIZE);
     device_fill(kept, SIZE, 1);
-    REQUIRE_OK(aclrtFree(gone));
-    refused(gone, stream);
+    REQUIRE_OK(aclrtFree(freed));
+    expect_refused(freed, stream);
 
-    /* A range of the device that was never handed out: far behind everything allocated. */
-    refused(kept + ((size_t)1 << 30), stream);
+    /* A device address far beyond every allocation. */
+    expect_refused(kept + ((size_t)1 << 30), stream);
 
     /* Only the start of an allocation can be freed. */
     EXPECT_FAILS(aclrtFree(kept + 64));
     EXPECT_FAILS(aclrtFree(kept + SIZE - 1));
     EXPECT_DEVICE_PATTERN(kept, SIZE, 1);
 
-    /* The wrong call for the kind of memory. */
+    /* The wrong release function for the kind of memory. */
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
     EXPECT_CODE(aclrtFreeHost(kept), 107000); /* 1.14: aclrtFreeHost of a device pointer */
@@ -57,15 +58,15 @@ int main(void)
     EXPECT_FAILS(aclrtFreeHost(pinned + 1));
     EXPECT_OK(aclrtFreeHost(pinned));
     EXPECT_FAILS(aclrtFreeHost(pinned));
-    EXPECT_FAILS(aclrtFreeWithDevSync(gone));
+    EXPECT_FAILS(aclrtFreeWithDevSync(freed));
     EXPECT_FAILS(aclrtFreeHostWithDevSync(pinned));
 
-    /* Freed while a copy that uses it is still queued: whatever the stream reports, nothing else is hurt. */
+    /* Memory freed while a queued copy uses it: the stream may report an error, but no other memory is affected. */
     uint8_t *source = (uint8_t *)pinned_memory(SIZE);
-    uint8_t *victim = (uint8_t *)device_memory(SIZE);
+    uint8_t *target = (uint8_t *)device_memory(SIZE);
     gate_close(&gate, stream);
-    REQUIRE_OK(aclrtMemcpyAsync(victim, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    EXPECT_OK(aclrtFree(victim)); /* 1.14: no implicit wait, or this would never return */
+    REQUIRE_OK(aclrtMemcpyAsync(target, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+    EXPECT_OK(aclrtFree(target)); /* 1.14: no implicit wait, or this would never return */
     gate_open(&gate);
     aclrtSynchronizeStream(stream);
     EXPECT_DEVICE_PATTERN(kept, SIZE, 1);
@@ -75,7 +76,7 @@ int main(void)
     gate_open(&gate);
     aclrtSynchronizeStream(stream);
 
-    /* And all goes on. */
+    /* The device stays usable. */
     device_fill(kept, SIZE, 2);
     EXPECT_DEVICE_PATTERN(kept, SIZE, 2);
     for (int i = 0; i < 200; i++) {

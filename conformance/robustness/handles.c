@@ -2,19 +2,20 @@
 // softacl-only
 // schedules: all
 // misuses: C2
-/* Handles that are stale, of another type, or never were: 107017 for streams and events, the codes of 4.3 for contexts. */
+/* Stale handles, handles of another type and arbitrary values are refused: 107017 for streams and events, the codes of 4.3
+ * for contexts. */
 #include "../expect.h"
 
 #define SIZE 64
 
 static uint8_t *device, *pinned;
 
-static void nothing(void *unused)
+static void do_nothing(void *unused)
 {
     (void)unused;
 }
 
-static void as_stream(void *bad, aclrtEvent event)
+static void expect_invalid_stream(void *bad, aclrtEvent event)
 {
     aclrtStreamStatus status;
     EXPECT_CODE(aclrtSynchronizeStream(bad), 107017);
@@ -26,7 +27,7 @@ static void as_stream(void *bad, aclrtEvent event)
     EXPECT_CODE(aclrtRecordEvent(event, bad), 107017);
     EXPECT_CODE(aclrtStreamWaitEvent(bad, event), 107017);
     EXPECT_FAILS(aclrtReduceAsync(device, device, SIZE, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, bad, NULL));
-    EXPECT_FAILS(aclrtLaunchHostFunc(bad, nothing, NULL));
+    EXPECT_FAILS(aclrtLaunchHostFunc(bad, do_nothing, NULL));
     EXPECT_FAILS(aclrtSetStreamFailureMode(bad, 1));
     int32_t id;
     EXPECT_FAILS(aclrtStreamGetId(bad, &id));
@@ -34,7 +35,7 @@ static void as_stream(void *bad, aclrtEvent event)
     EXPECT_FAILS(aclrtDestroyStreamForce(bad));
 }
 
-static void as_event(void *bad, aclrtStream stream)
+static void expect_invalid_event(void *bad, aclrtStream stream)
 {
     aclrtEventRecordedStatus recorded;
     float ms;
@@ -47,7 +48,7 @@ static void as_event(void *bad, aclrtStream stream)
     EXPECT_CODE(aclrtDestroyEvent(bad), 107017);
 }
 
-static void as_context(void *bad)
+static void expect_invalid_context(void *bad)
 {
     EXPECT_CODE(aclrtSetCurrentContext(bad), 107000);
     EXPECT_CODE(aclrtDestroyContext(bad), 107002);
@@ -64,7 +65,7 @@ int main(void)
     aclrtContext primary = NULL, stale_context = NULL;
     REQUIRE_OK(aclrtGetCurrentContext(&primary));
     REQUIRE_OK(aclrtCreateContext(&stale_context, 0));
-    aclrtStream orphan = new_stream(); /* its context goes first */
+    aclrtStream orphan = new_stream(); /* its context is destroyed first */
     REQUIRE_OK(aclrtDestroyContext(stale_context));
     REQUIRE_OK(aclrtSetCurrentContext(primary));
     device = (uint8_t *)device_memory(SIZE);
@@ -72,22 +73,22 @@ int main(void)
     uint64_t zeros[64] = {0};
     uint64_t *heap = (uint64_t *)pageable_memory(512);
 
-    void *never[] = {(void *)1, (void *)(uintptr_t)0x10, (void *)(uintptr_t)0xDEADBEEFDEADBEEFu, (void *)UINTPTR_MAX, zeros, heap,
+    void *arbitrary[] = {(void *)1, (void *)(uintptr_t)0x10, (void *)(uintptr_t)0xDEADBEEFDEADBEEFu, (void *)UINTPTR_MAX, zeros, heap,
                      pinned, device, (void *)(uintptr_t)main};
-    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) {
-        as_stream(never[i], event);
-        as_event(never[i], stream);
-        as_context(never[i]);
+    for (size_t i = 0; i < sizeof arbitrary / sizeof arbitrary[0]; i++) {
+        expect_invalid_stream(arbitrary[i], event);
+        expect_invalid_event(arbitrary[i], stream);
+        expect_invalid_context(arbitrary[i]);
     }
-    as_stream(stale_stream(), event); /* destroyed */
-    as_stream(event, event);          /* of another type */
-    as_stream(primary, event);
-    as_event(stale_event, stream);
-    as_event(stream, stream);
-    as_event(primary, stream);
-    as_context(stale_context);
-    as_context(stream);
-    as_context(event);
+    expect_invalid_stream(stale_stream(), event); /* destroyed */
+    expect_invalid_stream(event, event);          /* of another type */
+    expect_invalid_stream(primary, event);
+    expect_invalid_event(stale_event, stream);
+    expect_invalid_event(stream, stream);
+    expect_invalid_event(primary, stream);
+    expect_invalid_context(stale_context);
+    expect_invalid_context(stream);
+    expect_invalid_context(event);
     EXPECT_FAILS(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, orphan));
     EXPECT_FAILS(aclrtDestroyStream(orphan));
 
@@ -98,9 +99,9 @@ int main(void)
         EXPECT_CODE(aclrtSynchronizeStream(handle), 107017);
         EXPECT_CODE(aclrtSynchronizeEvent(handle), 107017);
         EXPECT_CODE(aclrtSetCurrentContext(handle), 107000);
-        /* near a live handle, too */
-        void *near = (char *)stream + 1 + i % 500;
-        EXPECT_TRUE(aclrtSynchronizeStream(near) == 107017, "a handle %d bytes off", 1 + i % 500);
+        /* Values near a live handle. */
+        void *nearby = (char *)stream + 1 + i % 500;
+        EXPECT_TRUE(aclrtSynchronizeStream(nearby) == 107017, "handle + %d bytes was accepted", 1 + i % 500);
     }
 
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));

@@ -3,7 +3,7 @@
 // schedules: all
 // misuses: B1
 // valgrind: none (gives addresses away that nobody has)
-/* Host addresses that are not there: the copy fails, the process lives. */
+/* Copies with inaccessible host addresses fail without ending the process. */
 #include "../batch/variants.h"
 
 #include <sys/mman.h>
@@ -14,20 +14,20 @@
 static aclrtStream stream;
 static uint8_t *device;
 
-static void unreadable(uint8_t *address)
+static void expect_unreadable(uint8_t *address)
 {
     uint8_t pageable[SIZE];
     memset(pageable, 1, SIZE);
     EXPECT_CODE(aclrtMemcpy(device, SIZE, address, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 507899);
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, address, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 507899);
-    EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "there is a message");
+    EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "no message");
     EXPECT_FAILS(aclrtMemcpyAsync(device, SIZE, address, SIZE, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
     EXPECT_FAILS(aclrtMemcpy(pageable, SIZE, address, SIZE, ACL_MEMCPY_HOST_TO_HOST));
     EXPECT_FAILS(aclrtMemcpy2d(device, 64, address, 64, 64, SIZE / 64, ACL_MEMCPY_HOST_TO_DEVICE));
-    /* declared D2D it goes to the device unseen: refused at once, or failed there */
+    /* With kind D2D the address is passed to the device unchecked: the call or the task fails. */
     aclError got = aclrtMemcpyAsync(device, SIZE, address, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
     aclError waited = aclrtSynchronizeStream(stream);
-    EXPECT_TRUE(got != 0 || waited != 0, "an unreadable source must be reported");
+    EXPECT_TRUE(got != 0 || waited != 0, "a copy from an unreadable source succeeded");
     if (family_has_batches()) {
         void *dsts[1] = {device}, *srcs[1] = {address};
         size_t sizes[1] = {SIZE}, indexes[1] = {0};
@@ -41,7 +41,7 @@ static void unreadable(uint8_t *address)
     EXPECT_OK(aclrtSynchronizeStream(stream));
 }
 
-static void unwritable(uint8_t *address)
+static void expect_unwritable(uint8_t *address)
 {
     EXPECT_CODE(aclrtMemcpy(address, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST), 507899);
     EXPECT_CODE(aclrtMemcpyAsync(address, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream), 507899);
@@ -67,28 +67,28 @@ int main(void)
     uint8_t *bad[] = {
         pages + PAGE,                         /* no access */
         pages + 3 * PAGE,                     /* unmapped */
-        pages + 100,                          /* begins well, ends in the page without access */
-        pages + 2 * PAGE + 100,               /* begins readable, ends unmapped */
+        pages + 100,                          /* starts accessible, ends in the page without access */
+        pages + 2 * PAGE + 100,               /* starts readable, ends unmapped */
         (uint8_t *)(uintptr_t)0x10,           /* the null page */
-        (uint8_t *)(uintptr_t)0x900000000000u, /* above all that a process has */
-        (uint8_t *)(uintptr_t)0x8000000000000000u, /* not even an address */
-        (uint8_t *)(uintptr_t)0xFFFFFFFFFFFFE000u,      /* the last ones */
+        (uint8_t *)(uintptr_t)0x900000000000u, /* above the user address space */
+        (uint8_t *)(uintptr_t)0x8000000000000000u, /* not canonical */
+        (uint8_t *)(uintptr_t)0xFFFFFFFFFFFFE000u,      /* the last pages */
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         printf("case %zu\n", i);
-        unreadable(bad[i]);
-        unwritable(bad[i]);
+        expect_unreadable(bad[i]);
+        expect_unwritable(bad[i]);
     }
     printf("read-only page\n");
     EXPECT_OK(aclrtMemcpy(device, SIZE, pages + 2 * PAGE, SIZE, ACL_MEMCPY_HOST_TO_DEVICE));
-    unwritable(pages + 2 * PAGE);
+    expect_unwritable(pages + 2 * PAGE);
 
-    /* Everything goes on. */
+    /* The device stays usable. */
     device_fill(device, SIZE, 2);
     EXPECT_DEVICE_PATTERN(device, SIZE, 2);
     aclrtPtrAttributes attributes;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        aclrtPointerGetAttributes(bad[i], &attributes); /* any answer will do */
+        aclrtPointerGetAttributes(bad[i], &attributes); /* any code is accepted */
     }
     munmap(pages, 3 * PAGE);
     EXPECT_OK(aclrtFree(device));

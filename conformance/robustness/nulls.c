@@ -1,12 +1,12 @@
 // soc: all
 // schedules: all
 // misuses: C2
-/* Null pointers everywhere: an error, mostly 100000, and nothing more. Run with and without a device. */
+/* Null pointers for every argument return an error, mostly 100000, with and without a current device. */
 #include "../expect.h"
 
 #define SIZE 64
 
-static void nulls(int device_set)
+static void check_nulls(int device_set)
 {
     static uint8_t pageable[SIZE];
     size_t number = 0;
@@ -84,10 +84,10 @@ static void nulls(int device_set)
 
 int main(void)
 {
-    nulls(0);
+    check_nulls(0);
     REQUIRE_OK(aclrtSetDevice(0));
-    nulls(1);
+    check_nulls(1);
     REQUIRE_OK(aclrtResetDevice(0));
-    nulls(0);
+    check_nulls(0);
     return finish();
 }

@@ -2,16 +2,17 @@
 // softacl-only
 // schedules: all
 // misuses: B1 M1
-/* A range that leaves its allocation, on either side, by one byte or by much, is refused at the call; neighbours stay whole. */
+/* A range that exceeds its allocation on either side, by one byte or by many, is refused by the call, and neighboring
+ * allocations stay unchanged. */
 #include "../batch/variants.h"
 
 #define SIZE 4096
 
-static uint8_t *buffers[3]; /* the one in the middle is abused */
+static uint8_t *buffers[3]; /* the ranges start in the middle one */
 static uint8_t *pinned, *pageable;
 static aclrtStream stream;
 
-static void one_range(uint8_t *start, size_t size)
+static void expect_refused(uint8_t *start, size_t size)
 {
     EXPECT_CODE(aclrtMemcpy(start, size, pageable, size, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
     EXPECT_CODE(aclrtMemcpy(pageable, size, start, size, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
@@ -54,26 +55,26 @@ int main(void)
     memset(pageable, 0xBD, 4 * SIZE);
 
     uint8_t *middle = buffers[1];
-    one_range(middle, SIZE + 1);
-    one_range(middle + 1, SIZE);
-    one_range(middle + SIZE - 1, 2);
-    one_range(middle, 3 * SIZE);
-    one_range(middle - 1, SIZE); /* wherever that is, it does not hold SIZE bytes from there */
-    one_range(middle - 1, 2);
+    expect_refused(middle, SIZE + 1);
+    expect_refused(middle + 1, SIZE);
+    expect_refused(middle + SIZE - 1, 2);
+    expect_refused(middle, 3 * SIZE);
+    expect_refused(middle - 1, SIZE); /* starts before the allocation */
+    expect_refused(middle - 1, 2);
 
-    /* One row too many of a two-dimensional copy. */
+    /* A 2D copy with one row too many. */
     EXPECT_CODE(aclrtMemcpy2d(middle, 64, pageable, 64, 32, SIZE / 64 + 1, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
     EXPECT_CODE(aclrtMemcpy2dAsync(middle, 64, pinned, 64, 32, SIZE / 64 + 1, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
 
-    /* Device to device, wrong at the source or at the destination. */
+    /* Device to device, with a wrong source or destination. */
     EXPECT_CODE(aclrtMemcpyAsync(buffers[0], SIZE_MAX, middle, SIZE + 1, ACL_MEMCPY_DEVICE_TO_DEVICE, stream), 107000);
     EXPECT_CODE(aclrtMemcpyAsync(middle + 8, SIZE_MAX, buffers[0], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, stream), 107000);
     EXPECT_CODE(aclrtMemcpy(middle + 8, SIZE_MAX, buffers[0], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE), 107000);
 
-    /* Pinned host memory has an end, too. */
+    /* A range that exceeds pinned memory. */
     EXPECT_FAILS(aclrtMemcpyAsync(middle, SIZE, pinned + 4 * SIZE - 1, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
 
-    /* Up to the very last byte everything is allowed, and overlapping ranges are nobody's error. */
+    /* Ranges up to the last byte are accepted, and so are overlapping ranges. */
     EXPECT_OK(aclrtMemcpy(middle + SIZE - 1, 1, buffers[2], 1, ACL_MEMCPY_DEVICE_TO_DEVICE));
     EXPECT_OK(aclrtMemcpyAsync(middle, SIZE, middle + 16, SIZE - 16, ACL_MEMCPY_DEVICE_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));

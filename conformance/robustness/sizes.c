@@ -2,7 +2,7 @@
 // softacl-only
 // schedules: all
 // misuses: B1 M1 R1
-/* Sizes beyond all reason: an error without harm, also where a sum or a product would wrap around. */
+/* Absurdly large sizes return an error without side effects, also if a sum or product of arguments overflows. */
 #include "../batch/variants.h"
 
 #define SIZE 256
@@ -26,8 +26,8 @@ int main(void)
         if (huge >= (size_t)1 << 48) {
             EXPECT_FAILS(aclrtMallocHost(&memory, huge));
         }
-        EXPECT_FAILS(aclrtMemcpy(device, huge, pageable, huge, ACL_MEMCPY_HOST_TO_DEVICE)); /* wrong on both sides */
-        EXPECT_FAILS(aclrtMemcpy(pageable, huge, device, huge, ACL_MEMCPY_DEVICE_TO_HOST)); /* wrong on both sides */
+        EXPECT_FAILS(aclrtMemcpy(device, huge, pageable, huge, ACL_MEMCPY_HOST_TO_DEVICE)); /* too large for source and destination */
+        EXPECT_FAILS(aclrtMemcpy(pageable, huge, device, huge, ACL_MEMCPY_DEVICE_TO_HOST)); /* too large for source and destination */
         EXPECT_CODE(aclrtMemcpyAsync(device, huge, pinned, huge, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
         EXPECT_CODE(aclrtMemcpyAsync(pinned, huge, device, huge, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
         EXPECT_FAILS(aclrtMemcpyAsync(device, huge, pageable, huge, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
@@ -43,9 +43,9 @@ int main(void)
                 EXPECT_FAILS(aclrtHostRegisterV2(pageable, huge, ACL_HOST_REG_MAPPED));
             }
             void *dsts[2] = {device, device + 64}, *srcs[2] = {pinned, pinned + 64};
-            size_t many[2] = {64, huge}, indexes[1] = {0};
+            size_t batch_sizes[2] = {64, huge}, indexes[1] = {0};
             aclrtMemcpyBatchAttr attrs[1] = {host_to_device()};
-            struct batch b = {dsts, many, srcs, many, 2, attrs, indexes, 1};
+            struct batch b = {dsts, batch_sizes, srcs, batch_sizes, 2, attrs, indexes, 1};
             for (int f = SYNC; f <= SYNC_V2; f++) {
                 size_t index = 0;
                 EXPECT_FAILS(batch_call((enum variant)f, b, &index, stream));

@@ -1,7 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: C1 C2 L1
-/* Creating and destroying streams: arguments, configuration, waiting, forcing. */
+/* Creating and destroying streams: argument checks, configuration flags, and what a normal and a forced destruction do with
+ * queued tasks. */
 #include "../expect.h"
 
 static struct gate gate = GATE_INITIALIZER;
@@ -11,7 +12,7 @@ static void *without_context(void *unused)
 {
     (void)unused;
     aclrtStream stream = NULL;
-    EXPECT_CODE(aclrtCreateStream(NULL), 100000); /* 4.4: arguments first */
+    EXPECT_CODE(aclrtCreateStream(NULL), 100000); /* 4.4: arguments are checked before the context */
     EXPECT_CODE(aclrtCreateStream(&stream), 107002);
     EXPECT_CODE(aclrtCreateStreamWithConfig(&stream, 0, 0), 107002);
     return NULL;
@@ -24,7 +25,7 @@ int main(void)
     REQUIRE_OK(aclrtGetCurrentContext(&primary));
     in_new_thread(without_context, NULL);
     EXPECT_CODE(aclrtCreateStream(NULL), 100000);
-    EXPECT_CODE(aclrtDestroyStream(NULL), 100000); /* 4.4: no default stream to destroy */
+    EXPECT_CODE(aclrtDestroyStream(NULL), 100000); /* 4.4: NULL is not the default stream here */
     aclrtStream stream = new_stream();
     EXPECT_OK(aclrtDestroyStream(stream));
     EXPECT_CODE(aclrtDestroyStream(stream), 107017);
@@ -45,29 +46,29 @@ int main(void)
     EXPECT_OK(aclrtDeviceGetStreamPriorityRange(&least, &greatest));
     EXPECT_TRUE(least == 7 && greatest == 0, "from %d to %d", greatest, least);
     aclError got = aclrtCreateStreamWithConfig(&stream, 0, ACL_STREAM_HUGE); /* 4.4: 207000 where the product lacks it */
-    EXPECT_TRUE(got == 0 || got == 207000, "HUGE gave %d", got);
+    EXPECT_TRUE(got == 0 || got == 207000, "HUGE returned %d", got);
     if (got == 0) {
         EXPECT_OK(aclrtDestroyStream(stream));
     }
     static const uint32_t special[] = {ACL_STREAM_PERSISTENT, ACL_STREAM_CPU_SCHEDULE, ACL_STREAM_DEVICE_USE_ONLY};
-    for (int i = 0; i < 3; i++) { /* 4.4: synchronise and query answer at once */
+    for (int i = 0; i < 3; i++) { /* 4.4: synchronize and query return immediately */
         got = aclrtCreateStreamWithConfig(&stream, 0, special[i]);
-        EXPECT_TRUE(got == 0 || got == 207000, "flag %u gave %d", special[i], got);
+        EXPECT_TRUE(got == 0 || got == 207000, "flag %u returned %d", special[i], got);
         if (got == 0) {
             EXPECT_OK(aclrtSynchronizeStream(stream));
-            EXPECT_TRUE(!stream_is_busy(stream), "complete");
+            EXPECT_TRUE(!stream_is_busy(stream), "not complete");
             EXPECT_OK(aclrtDestroyStream(stream));
         }
     }
 
-    /* 4.4: a stream of another context is not ours to destroy. */
+    /* 4.4: a stream of another context cannot be destroyed. */
     shared = new_stream();
     REQUIRE_OK(aclrtCreateContext(&other, 0));
     EXPECT_CODE(aclrtDestroyStream(shared), 107003);
     REQUIRE_OK(aclrtSetCurrentContext(primary));
     EXPECT_OK(aclrtDestroyContext(other));
 
-    /* 4.4, 4.7: destroy waits for what is pending. */
+    /* 4.4, 4.7: destroying a stream waits for its tasks. */
     static int ran;
     for (int i = 0; i < 100; i++) {
         REQUIRE_OK(aclrtLaunchHostFunc(shared, count_up, &ran));
@@ -75,7 +76,7 @@ int main(void)
     EXPECT_OK(aclrtDestroyStream(shared));
     EXPECT_TRUE(count_of(&ran) == 100, "%d of 100 had run", count_of(&ran));
 
-    /* 4.4: force drops it and does not wait, or this call would never return. */
+    /* 4.4: a forced destruction drops the tasks and does not wait; otherwise this call would not return. */
     static int dropped, after;
     stream = new_stream();
     gate_close(&gate, stream);
@@ -90,7 +91,7 @@ int main(void)
     REQUIRE_OK(aclrtLaunchHostFunc(next, count_up, &after));
     EXPECT_OK(aclrtSynchronizeStream(next));
     EXPECT_OK(aclrtSynchronizeDevice());
-    EXPECT_TRUE(count_of(&dropped) == 0 && count_of(&after) == 1, "dropped tasks must not run, %d did", count_of(&dropped));
+    EXPECT_TRUE(count_of(&dropped) == 0 && count_of(&after) == 1, "%d dropped tasks ran", count_of(&dropped));
     EXPECT_OK(aclrtDestroyStreamForce(next));
     REQUIRE_OK(aclrtResetDevice(0));
     return finish();

@@ -1,13 +1,13 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // softacl-only
 // schedules: all
-/* Failure modes: CONTINUE reports once and goes on, STOP keeps the error for the whole context. */
+/* Failure modes: CONTINUE reports an error once and runs later tasks; STOP keeps the error for the whole context. */
 #include "../expect.h"
 
 #define SIZE 64
 #define INNER ACL_MEMCPY_INNER_DEVICE_TO_DEVICE
 
-/* A device copy that cannot succeed: its descriptor points nowhere. */
+/* Returns a descriptor with invalid addresses, so that a copy with it fails. */
 static void *bad_descriptor(void)
 {
     size_t size = 0;
@@ -26,7 +26,7 @@ int main(void)
     void *bad = bad_descriptor();
     fill_pattern(pinned, SIZE, 1);
 
-    /* 4.4: CONTINUE, the default. Setting it again is fine. */
+    /* 4.4: CONTINUE is the default and may be set again. */
     EXPECT_OK(aclrtSetStreamFailureMode(first, 0));
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(bad, INNER, first));
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, first));
@@ -35,7 +35,7 @@ int main(void)
     EXPECT_DEVICE_PATTERN(device, SIZE, 1);
     EXPECT_OK(aclrtSynchronizeStream(first));
 
-    /* 4.2: in CONTINUE mode the device synchronise waits for all and reports the first error. */
+    /* 4.2: in CONTINUE mode aclrtSynchronizeDevice waits for all streams and returns the first error. */
     static int ran;
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(bad, INNER, first));
     for (int i = 0; i < 50; i++) {
@@ -44,7 +44,7 @@ int main(void)
     EXPECT_CODE(aclrtSynchronizeDevice(), 507013);
     EXPECT_TRUE(count_of(&ran) == 50, "%d of 50 had run", count_of(&ran));
 
-    /* 4.4: STOP. It cannot be taken back. */
+    /* 4.4: STOP cannot be changed back. */
     EXPECT_OK(aclrtSetStreamFailureMode(first, 1));
     EXPECT_OK(aclrtSetStreamFailureMode(first, 1));
     EXPECT_CODE(aclrtSetStreamFailureMode(first, 0), 207000);
@@ -52,13 +52,13 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeStream(first));
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(bad, INNER, first));
     EXPECT_CODE(aclrtSynchronizeStream(first), 507013);
-    EXPECT_CODE(aclrtSynchronizeStream(first), 507013); /* sticky */
+    EXPECT_CODE(aclrtSynchronizeStream(first), 507013); /* the error persists */
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, first), 507013);
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, second), 507013); /* the whole context */
     EXPECT_CODE(aclrtSynchronizeStream(second), 507013);
     EXPECT_CODE(aclrtSynchronizeDevice(), 507013);
 
-    /* After a reset all is well. */
+    /* A reset clears the error. */
     REQUIRE_OK(aclrtResetDeviceForce(0));
     REQUIRE_OK(aclrtSetDevice(0));
     first = new_stream();

@@ -1,13 +1,14 @@
 // soc: all
 // schedules: all
 // misuses: R1
-/* As many streams as the product has, each of them working; then 207008; then all over again. */
+/* A device has as many streams as the product documents, all usable at once; one more fails with 207008, and destroyed
+ * streams make room for new ones. */
 #include "../expect.h"
 
-#define MOST 4096
+#define MAX_STREAMS 4096
 #define SIZE 32
 
-static aclrtStream streams[MOST];
+static aclrtStream streams[MAX_STREAMS];
 
 static int limit_of_product(void)
 {
@@ -27,17 +28,17 @@ int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     int limit = limit_of_product();
-    uint8_t *pinned = (uint8_t *)pinned_memory(MOST * SIZE);
-    uint8_t *device = (uint8_t *)device_memory(MOST * SIZE);
-    fill_pattern(pinned, MOST * SIZE, 1);
+    uint8_t *pinned = (uint8_t *)pinned_memory(MAX_STREAMS * SIZE);
+    uint8_t *device = (uint8_t *)device_memory(MAX_STREAMS * SIZE);
+    fill_pattern(pinned, MAX_STREAMS * SIZE, 1);
 
     int count = 0;
     aclError got = 0;
-    while (count < MOST && (got = aclrtCreateStream(&streams[count])) == 0) {
+    while (count < MAX_STREAMS && (got = aclrtCreateStream(&streams[count])) == 0) {
         count++;
     }
-    EXPECT_CODE(got, 207008); /* 4.4: exhaustion */
-    EXPECT_TRUE(count <= limit && count >= limit - 8, "%d streams, the limit is %d", count, limit); /* default streams count */
+    EXPECT_CODE(got, 207008); /* 4.4: no stream left */
+    EXPECT_TRUE(count <= limit && count >= limit - 8, "%d streams, the limit is %d", count, limit); /* default streams are included */
     aclrtStream extra = NULL;
     EXPECT_CODE(aclrtCreateStreamWithConfig(&extra, 0, ACL_STREAM_FAST_LAUNCH), 207008);
 
@@ -47,14 +48,14 @@ int main(void)
     EXPECT_OK(aclrtSynchronizeDevice());
     EXPECT_DEVICE_PATTERN(device, (size_t)count * SIZE, 1);
 
-    /* One gone, one more; and the others are still what they were. */
+    /* Destroying one stream makes room for one. */
     EXPECT_OK(aclrtDestroyStream(streams[7]));
     EXPECT_OK(aclrtCreateStream(&streams[7]));
     EXPECT_CODE(aclrtCreateStream(&extra), 207008);
     for (int i = 0; i < count; i++) {
         EXPECT_OK(aclrtDestroyStream(streams[i]));
     }
-    for (int i = 0; i < 5000; i++) { /* thousands, one after the other */
+    for (int i = 0; i < 5000; i++) { /* thousands, one at a time */
         extra = new_stream();
         EXPECT_OK(aclrtDestroyStream(extra));
     }

@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
 // misuses: C2
-/* Synchronise and query: timeouts, contexts, the default stream. */
+/* Synchronizing and querying streams: timeouts, contexts and the default stream (4.4). */
 #include "../expect.h"
 
 static struct gate gate = GATE_INITIALIZER;
@@ -46,13 +46,13 @@ int main(void)
     gate_close(&gate, stream);
     REQUIRE_OK(aclrtLaunchHostFunc(stream, count_up, &ran));
     gate_await(&gate);
-    EXPECT_OK(aclrtStreamQuery(stream, &status)); /* 4.4: busy is no error */
+    EXPECT_OK(aclrtStreamQuery(stream, &status)); /* 4.4: a busy stream is not an error */
     EXPECT_TRUE(status == ACL_STREAM_STATUS_NOT_READY, "status %d", (int)status);
-    EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 1), 507046); /* 4.4: expiry */
+    EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 1), 507046); /* 4.4: timeout */
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
-    EXPECT_TRUE(count_of(&ran) == 0, "held");
+    EXPECT_TRUE(count_of(&ran) == 0, "not blocked");
 
-    /* 4.4: neither query nor synchronise compares contexts. */
+    /* 4.4: neither query nor synchronize checks the context of the stream. */
     aclrtContext primary = NULL, other = NULL;
     REQUIRE_OK(aclrtGetCurrentContext(&primary));
     REQUIRE_OK(aclrtCreateContext(&other, 0));
@@ -60,11 +60,11 @@ int main(void)
     EXPECT_TRUE(status == ACL_STREAM_STATUS_NOT_READY, "status %d", (int)status);
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 1), 507046);
     gate_open(&gate);
-    EXPECT_OK(aclrtSynchronizeStream(stream)); /* the stream kept running after the timeouts */
-    EXPECT_TRUE(count_of(&ran) == 1, "it has run");
+    EXPECT_OK(aclrtSynchronizeStream(stream)); /* a timeout does not affect the stream */
+    EXPECT_TRUE(count_of(&ran) == 1, "the function did not run");
     aclrtContext current = NULL;
     EXPECT_OK(aclrtGetCurrentContext(&current));
-    EXPECT_TRUE(current == other, "the current context is what it was");
+    EXPECT_TRUE(current == other, "the current context changed");
     REQUIRE_OK(aclrtSetCurrentContext(primary));
     EXPECT_OK(aclrtDestroyContext(other));
     EXPECT_OK(aclrtDestroyStream(stream));

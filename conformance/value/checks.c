@@ -1,5 +1,5 @@
 // soc: all
-/* aclrtValueWrite, aclrtValueWait and aclrtCmoAsync: 1.15, argument by argument. */
+/* aclrtValueWrite, aclrtValueWait and aclrtCmoAsync: the argument checks (1.15). */
 #include "../expect.h"
 
 int main(void)
@@ -9,7 +9,7 @@ int main(void)
     uint64_t *cell = (uint64_t *)device_memory(64);
     uint64_t *pinned = (uint64_t *)pinned_memory(64);
     uint64_t pageable[8] = {0};
-    if (!family_has_batches()) { /* products: not there */
+    if (!family_has_batches()) { /* not on this product */
         EXPECT_CODE(aclrtValueWrite(cell, 1, 0, stream), 207000);
         EXPECT_CODE(aclrtValueWait(cell, 0, ACL_STREAM_WAIT_VALUE_GEQ, stream), 207000);
         EXPECT_CODE(aclrtCmoAsync(cell, 64, ACL_RT_CMO_TYPE_PREFETCH, stream), 207000);
@@ -32,7 +32,7 @@ int main(void)
         EXPECT_CODE(aclrtCmoAsync(cell, 64, ACL_RT_CMO_TYPE_PREFETCH, stale_stream()), 107017);
         EXPECT_OK(aclrtSynchronizeStream(stream));
         EXPECT_DEVICE_VALUE(cell, 64, 0);
-        /* Every cache operation leaves the memory as it is. */
+        /* Cache operations do not change memory. */
         device_fill(cell, 64, 3);
         for (int type = ACL_RT_CMO_TYPE_PREFETCH; type <= ACL_RT_CMO_TYPE_FLUSH; type++) {
             EXPECT_OK(aclrtCmoAsync(cell, 64, (aclrtCmoType)type, stream));

@@ -1,10 +1,11 @@
 // soc: Ascend910B Ascend950
 // schedules: all
-/* When aclrtValueWait lets a stream pass: the four conditions, for values that a stream, a blocking copy or a memset writes. */
+/* aclrtValueWait: the four conditions, resolved by a value that a stream, a blocking copy, an asynchronous copy or a memset
+ * writes. */
 #include "../expect.h"
 
-/* What is in memory at first holds the stream back, what is written then lets it pass. */
-static const struct row { uint32_t flag; uint64_t wanted, before, after; } rows[] = {
+/* With value `before` in memory the wait is pending; value `after` resolves it. */
+static const struct row { uint32_t flag; uint64_t operand, before, after; } rows[] = {
     {ACL_STREAM_WAIT_VALUE_GEQ, 7, 6, 7},
     {ACL_STREAM_WAIT_VALUE_GEQ, 7, 0, UINT64_MAX},
     {ACL_STREAM_WAIT_VALUE_EQ, 7, 8, 7},
@@ -14,7 +15,7 @@ static const struct row { uint32_t flag; uint64_t wanted, before, after; } rows[
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
-static void put(uint64_t *cell, uint64_t value)
+static void write_cell(uint64_t *cell, uint64_t value)
 {
     REQUIRE_OK(aclrtMemcpy(cell, 8, &value, 8, ACL_MEMCPY_HOST_TO_DEVICE));
 }
@@ -28,25 +29,25 @@ int main(void)
     static int ran;
     int expected = 0;
     for (size_t i = 0; i < ROWS; i++) {
-        for (int way = 0; way < 3; way++) {
-            put(cell, rows[i].before);
-            EXPECT_OK(aclrtValueWait(cell, rows[i].wanted, rows[i].flag, waiter));
+        for (int writer_kind = 0; writer_kind < 3; writer_kind++) {
+            write_cell(cell, rows[i].before);
+            EXPECT_OK(aclrtValueWait(cell, rows[i].operand, rows[i].flag, waiter));
             EXPECT_OK(aclrtLaunchHostFunc(waiter, count_up, &ran));
             EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(waiter, 5), 507046);
             EXPECT_TRUE(count_of(&ran) == expected, "row %zu passed too early", i);
-            if (way == 0) {
+            if (writer_kind == 0) {
                 EXPECT_OK(aclrtValueWrite(cell, rows[i].after, 0, writer));
-            } else if (way == 1) {
-                put(cell, rows[i].after);
+            } else if (writer_kind == 1) {
+                write_cell(cell, rows[i].after);
             } else {
                 *pinned = rows[i].after;
                 EXPECT_OK(aclrtMemcpyAsync(cell, 8, pinned, 8, ACL_MEMCPY_HOST_TO_DEVICE, writer));
             }
             EXPECT_OK(aclrtSynchronizeStream(waiter));
-            EXPECT_TRUE(count_of(&ran) == ++expected, "row %zu, way %d", i, way);
+            EXPECT_TRUE(count_of(&ran) == ++expected, "row %zu, writer %d", i, writer_kind);
             EXPECT_OK(aclrtSynchronizeStream(writer));
-            /* What lets it pass at once is no wait. */
-            EXPECT_OK(aclrtValueWait(cell, rows[i].wanted, rows[i].flag, waiter));
+            /* A condition that already holds does not block. */
+            EXPECT_OK(aclrtValueWait(cell, rows[i].operand, rows[i].flag, waiter));
             EXPECT_OK(aclrtSynchronizeStream(waiter));
         }
     }
@@ -54,7 +55,7 @@ int main(void)
     EXPECT_OK(aclrtValueWait(cell, 0x0101010101010101u, ACL_STREAM_WAIT_VALUE_EQ, waiter));
     EXPECT_OK(aclrtMemset(cell, 8, 1, 8));
     EXPECT_OK(aclrtSynchronizeStream(waiter));
-    /* 64 bits, and no more. */
+    /* A write changes exactly 64 bits. */
     EXPECT_OK(aclrtMemset(cell, 16, 0, 16));
     EXPECT_OK(aclrtValueWrite(cell, 0x0807060504030201u, 0, writer));
     EXPECT_OK(aclrtSynchronizeStream(writer));

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // schedules: all
-/* Values and cache operations in a captured graph: every run waits and writes anew. */
+/* Value waits, value writes and cache operations in a captured graph take effect in every run. */
 #include "../expect.h"
 
 #define RUNS 3

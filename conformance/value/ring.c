@@ -1,8 +1,8 @@
 // soc: Ascend910B
 // schedules: all
 // misuses: L1
-/* Two streams hand a buffer to each other through two values, many times; all is queued before the first wait of the host.
- * Then many streams wait for one value. */
+/* Two streams pass a buffer back and forth through two values; all rounds are queued before the host waits. Then many
+ * streams wait for one value. */
 #include "../expect.h"
 
 #define SIZE 1024
@@ -41,12 +41,12 @@ int main(void)
         EXPECT_OK(aclrtValueWait(full, 1000, ACL_STREAM_WAIT_VALUE_EQ, waiters[i]));
         EXPECT_OK(aclrtLaunchHostFunc(waiters[i], count_up, &ran));
     }
-    EXPECT_TRUE(stream_is_busy(waiters[0]) && stream_is_busy(waiters[WAITERS - 1]), "nobody has written");
+    EXPECT_TRUE(stream_is_busy(waiters[0]) && stream_is_busy(waiters[WAITERS - 1]), "a stream passed before the write");
     EXPECT_OK(aclrtValueWrite(full, 1000, 0, producer));
     EXPECT_OK(aclrtSynchronizeDevice());
     EXPECT_TRUE(count_of(&ran) == WAITERS, "%d of %d have passed", count_of(&ran), WAITERS);
 
-    /* A stream that is ended by force does not wait any more. */
+    /* A forced destruction ends a pending wait. */
     EXPECT_OK(aclrtValueWait(full, 0, ACL_STREAM_WAIT_VALUE_EQ, waiters[0]));
     EXPECT_OK(aclrtDestroyStreamForce(waiters[0]));
     for (int i = 1; i < WAITERS; i++) {

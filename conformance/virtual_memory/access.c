@@ -1,8 +1,8 @@
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Virtual memory: rights of mapped memory. */
+/* Virtual memory: access flags of mapped memory. */
 #include "../expect.h"
 
-static uint64_t rights(void *address, aclrtMemLocation location)
+static uint64_t access_of(void *address, aclrtMemLocation location)
 {
     uint64_t flags = 99;
     EXPECT_OK(aclrtMemGetAccess(address, &location, &flags));
@@ -23,9 +23,9 @@ int main(void)
     REQUIRE_OK(aclrtMallocPhysical(&handle, size, &prop, 0));
     REQUIRE_OK(aclrtReserveMemAddress(&base, size, 0, NULL, 0));
 
-    /* mapped without access: nothing can use it until it is granted */
+    /* Memory mapped without access is unusable until access is granted. */
     REQUIRE_OK(aclrtMemMapNoAccess(base, size, 0, handle, 0));
-    EXPECT_TRUE(rights(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_NONE, "none");
+    EXPECT_TRUE(access_of(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_NONE, "not NONE");
     uint8_t bytes[1000];
     fill_pattern(bytes, sizeof bytes, 1);
     EXPECT_SOFTACL_CODE(aclrtMemcpy(base, size, bytes, sizeof bytes, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
@@ -35,14 +35,14 @@ int main(void)
     desc.location = prop.location;
     desc.flags = ACL_RT_MEM_ACCESS_FLAGS_READWRITE;
     REQUIRE_OK(aclrtMemSetAccess(base, size, &desc, 1));
-    EXPECT_TRUE(rights((uint8_t *)base + 5, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_READWRITE, "read and write");
+    EXPECT_TRUE(access_of((uint8_t *)base + 5, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_READWRITE, "not READWRITE");
     EXPECT_OK(aclrtMemcpy(base, size, bytes, sizeof bytes, ACL_MEMCPY_HOST_TO_DEVICE));
     EXPECT_DEVICE_PATTERN(base, sizeof bytes, 1);
 
-    /* read only: the blocking copy says so, the queued one at the wait */
+    /* Read-only: a blocking write fails in the call, a queued one at the wait. */
     desc.flags = ACL_RT_MEM_ACCESS_FLAGS_READ;
     REQUIRE_OK(aclrtMemSetAccess(base, size, &desc, 1));
-    EXPECT_TRUE(rights(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_READ, "read");
+    EXPECT_TRUE(access_of(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_READ, "not READ");
     EXPECT_DEVICE_PATTERN(base, sizeof bytes, 1);
     EXPECT_SOFTACL_CODE(aclrtMemset(base, size, 0, 10), 507899);
     aclrtStream stream = new_stream();
@@ -62,12 +62,12 @@ int main(void)
     REQUIRE_OK(aclrtMemSetAccess(base, size, &desc, 1));
     EXPECT_FAILS(aclrtMemcpy(bytes, sizeof bytes, base, sizeof bytes, ACL_MEMCPY_DEVICE_TO_HOST));
 
-    /* mapped in the usual way the device has every right, others have none that was not granted */
+    /* aclrtMapMem grants the device full access and other locations none. */
     EXPECT_OK(aclrtUnmapMem(base));
     REQUIRE_OK(aclrtMapMem(base, size, 0, handle, 0));
-    EXPECT_TRUE(rights(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_READWRITE, "read and write");
+    EXPECT_TRUE(access_of(base, prop.location) == ACL_RT_MEM_ACCESS_FLAGS_READWRITE, "not READWRITE");
     aclrtMemLocation host = {0, ACL_MEM_LOCATION_TYPE_HOST};
-    EXPECT_TRUE(rights(base, host) == ACL_RT_MEM_ACCESS_FLAGS_NONE, "none for the host");
+    EXPECT_TRUE(access_of(base, host) == ACL_RT_MEM_ACCESS_FLAGS_NONE, "not NONE for the host");
     EXPECT_DEVICE_PATTERN(base, sizeof bytes, 1);
     EXPECT_OK(aclrtUnmapMem(base));
     uint64_t flags;

@@ -1,9 +1,9 @@
 // misuses: M1 R1
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Virtual memory: refused arguments (7, virtual memory management). */
+/* Virtual memory: argument checks (7, virtual memory management). */
 #include "../expect.h"
 
-static void addresses(size_t granule)
+static void check_addresses(size_t granule)
 {
     void *base = NULL, *other = NULL;
     EXPECT_CODE(aclrtReserveMemAddress(NULL, granule, 0, NULL, 0), 100000);
@@ -15,7 +15,7 @@ static void addresses(size_t granule)
     EXPECT_CODE(aclrtReleaseMemAddress(NULL), 100000);
     REQUIRE_OK(aclrtReserveMemAddress(&base, 4 * granule, 0, NULL, 1));
     EXPECT_TRUE((uintptr_t)base % granule == 0, "%p", base);
-    /* an address that was free a moment ago can be asked for */
+    /* A released address can be requested again. */
     REQUIRE_OK(aclrtReleaseMemAddress(base));
     EXPECT_FAILS(aclrtReleaseMemAddress(base));
     REQUIRE_OK(aclrtReserveMemAddress(&other, 4 * granule, 0, base, 0));
@@ -33,7 +33,7 @@ static void addresses(size_t granule)
     }
 }
 
-static void physical(size_t granule)
+static void check_physical(size_t granule)
 {
     aclrtDrvMemHandle handle = NULL;
     aclrtPhysicalMemProp prop = physical_memory_of(0);
@@ -78,22 +78,22 @@ static void physical(size_t granule)
     EXPECT_FAILS(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF, &size));
 }
 
-static void mappings(size_t granule)
+static void check_mappings(size_t granule)
 {
     aclrtPhysicalMemProp prop = physical_memory_of(0);
-    aclrtDrvMemHandle handle = NULL, gone = NULL;
+    aclrtDrvMemHandle handle = NULL, freed = NULL;
     void *base = NULL;
     REQUIRE_OK(aclrtReserveMemAddress(&base, 4 * granule, 0, NULL, 0));
     REQUIRE_OK(aclrtMallocPhysical(&handle, granule, &prop, 0));
-    REQUIRE_OK(aclrtMallocPhysical(&gone, granule, &prop, 0));
-    REQUIRE_OK(aclrtFreePhysical(gone));
+    REQUIRE_OK(aclrtMallocPhysical(&freed, granule, &prop, 0));
+    REQUIRE_OK(aclrtFreePhysical(freed));
     EXPECT_CODE(aclrtMapMem(NULL, granule, 0, handle, 0), 100000);
     EXPECT_CODE(aclrtMapMem(base, 0, 0, handle, 0), 100000);
     EXPECT_CODE(aclrtMapMem(base, granule, 0, NULL, 0), 100000);
     EXPECT_CODE(aclrtMapMem(base, granule, 0, handle, 1), 100000);
     EXPECT_CODE(aclrtMemMapNoAccess(base, granule, 0, handle, 1), 100000);
-    EXPECT_SOFTACL_CODE(aclrtMapMem(base, granule, 0, gone, 0), 107017);
-    EXPECT_FAILS(aclrtFreePhysical(gone));
+    EXPECT_SOFTACL_CODE(aclrtMapMem(base, granule, 0, freed, 0), 107017);
+    EXPECT_FAILS(aclrtFreePhysical(freed));
     EXPECT_SOFTACL_CODE(aclrtMapMem(base, granule / 2, 0, handle, 0), 107000);
     EXPECT_SOFTACL_CODE(aclrtMapMem(base, granule, 4096, handle, 0), 107000);
     EXPECT_SOFTACL_CODE(aclrtMapMem((uint8_t *)base + 4096, granule, 0, handle, 0), 107000);
@@ -106,7 +106,7 @@ static void mappings(size_t granule)
     EXPECT_SOFTACL_CODE(aclrtReleaseMemAddress(base), 107000);
     EXPECT_FAILS(aclrtFree(base));
 
-    /* a range does not mix devices */
+    /* A range holds memory of one device only. */
     uint32_t count = 0;
     EXPECT_OK(aclrtGetDeviceCount(&count));
     if (count > 1) {
@@ -117,15 +117,15 @@ static void mappings(size_t granule)
         EXPECT_OK(aclrtFreePhysical(other));
     }
 
-    aclrtDrvMemHandle held = NULL;
+    aclrtDrvMemHandle retained = NULL;
     aclrtMemAccessDesc desc;
     memset(&desc, 0, sizeof desc);
     desc.flags = ACL_RT_MEM_ACCESS_FLAGS_READWRITE;
     desc.location = physical_memory_of(0).location;
     uint64_t flags = 0;
-    EXPECT_FAILS(aclrtMemRetainAllocationHandle(NULL, &held));
+    EXPECT_FAILS(aclrtMemRetainAllocationHandle(NULL, &retained));
     EXPECT_FAILS(aclrtMemRetainAllocationHandle(base, NULL));
-    EXPECT_SOFTACL_CODE(aclrtMemRetainAllocationHandle((uint8_t *)base + granule, &held), 107000);
+    EXPECT_SOFTACL_CODE(aclrtMemRetainAllocationHandle((uint8_t *)base + granule, &retained), 107000);
     EXPECT_CODE(aclrtMemSetAccess(NULL, granule, &desc, 1), 107000);
     EXPECT_CODE(aclrtMemSetAccess(base, granule, NULL, 1), 107000);
     EXPECT_CODE(aclrtMemSetAccess(base, granule, &desc, 0), 107000);
@@ -135,38 +135,38 @@ static void mappings(size_t granule)
     EXPECT_FAILS(aclrtMemGetAccess(base, &desc.location, NULL));
     EXPECT_FAILS(aclrtMemGetAllocationPropertiesFromHandle(NULL, &prop));
     EXPECT_FAILS(aclrtMemGetAllocationPropertiesFromHandle(handle, NULL));
-    EXPECT_FAILS(aclrtMemGetAllocationPropertiesFromHandle(gone, &prop));
+    EXPECT_FAILS(aclrtMemGetAllocationPropertiesFromHandle(freed, &prop));
 
-    /* sharing */
-    uint64_t number = 0;
+    /* Sharing. */
+    uint64_t shareable = 0;
     int32_t pid = 1;
-    EXPECT_CODE(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_POSIX, 0, &number), 100000);
-    EXPECT_CODE(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 2, &number), 107000);
-    EXPECT_FAILS(aclrtMemExportToShareableHandle(NULL, ACL_MEM_HANDLE_TYPE_NONE, 0, &number));
+    EXPECT_CODE(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_POSIX, 0, &shareable), 100000);
+    EXPECT_CODE(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 2, &shareable), 107000);
+    EXPECT_FAILS(aclrtMemExportToShareableHandle(NULL, ACL_MEM_HANDLE_TYPE_NONE, 0, &shareable));
     EXPECT_FAILS(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 0, NULL));
-    EXPECT_CODE(aclrtMemExportToShareableHandleV2(handle, 0, (aclrtMemSharedHandleType)3, &number), 107000);
-    EXPECT_FAILS(aclrtMemExportToShareableHandleV2(handle, 2, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &number));
+    EXPECT_CODE(aclrtMemExportToShareableHandleV2(handle, 0, (aclrtMemSharedHandleType)3, &shareable), 107000);
+    EXPECT_FAILS(aclrtMemExportToShareableHandleV2(handle, 2, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &shareable));
     if (family() != FAMILY_A3) {
         aclrtMemFabricHandle fabric;
         EXPECT_SOFTACL_CODE(aclrtMemExportToShareableHandleV2(handle, 0, ACL_MEM_SHARE_HANDLE_TYPE_FABRIC, &fabric), 207000);
     }
-    REQUIRE_OK(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 0, &number));
-    EXPECT_FAILS(aclrtMemSetPidToShareableHandle(number, NULL, 1));
-    EXPECT_FAILS(aclrtMemSetPidToShareableHandle(number, &pid, 0));
-    EXPECT_FAILS(aclrtMemSetPidToShareableHandle(number ^ 1, &pid, 1));
-    EXPECT_OK(aclrtMemSetPidToShareableHandle(number, &pid, 1));
-    EXPECT_OK(aclrtMemSetPidToShareableHandleV2(&number, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &pid, 1));
-    EXPECT_FAILS(aclrtMemImportFromShareableHandle(number, 0, NULL));
-    EXPECT_CODE(aclrtMemImportFromShareableHandle(number, 99, &held), 107001);
-    EXPECT_FAILS(aclrtMemImportFromShareableHandle(12345, 0, &held));
-    EXPECT_FAILS(aclrtMemImportFromShareableHandleV2(&number, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, 1, &held));
-    EXPECT_FAILS(aclrtMemImportFromShareableHandleV2(NULL, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, 0, &held));
+    REQUIRE_OK(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 0, &shareable));
+    EXPECT_FAILS(aclrtMemSetPidToShareableHandle(shareable, NULL, 1));
+    EXPECT_FAILS(aclrtMemSetPidToShareableHandle(shareable, &pid, 0));
+    EXPECT_FAILS(aclrtMemSetPidToShareableHandle(shareable ^ 1, &pid, 1));
+    EXPECT_OK(aclrtMemSetPidToShareableHandle(shareable, &pid, 1));
+    EXPECT_OK(aclrtMemSetPidToShareableHandleV2(&shareable, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &pid, 1));
+    EXPECT_FAILS(aclrtMemImportFromShareableHandle(shareable, 0, NULL));
+    EXPECT_CODE(aclrtMemImportFromShareableHandle(shareable, 99, &retained), 107001);
+    EXPECT_FAILS(aclrtMemImportFromShareableHandle(12345, 0, &retained));
+    EXPECT_FAILS(aclrtMemImportFromShareableHandleV2(&shareable, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, 1, &retained));
+    EXPECT_FAILS(aclrtMemImportFromShareableHandleV2(NULL, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, 0, &retained));
 
     EXPECT_OK(aclrtUnmapMem(base));
     EXPECT_FAILS(aclrtUnmapMem(base));
     EXPECT_OK(aclrtFreePhysical(handle));
-    /* with the memory the number is gone */
-    EXPECT_FAILS(aclrtMemSetPidToShareableHandle(number, &pid, 1));
+    /* Freeing the memory invalidates the shareable handle. */
+    EXPECT_FAILS(aclrtMemSetPidToShareableHandle(shareable, &pid, 1));
     EXPECT_OK(aclrtReleaseMemAddress(base));
 }
 
@@ -176,9 +176,9 @@ int main(void)
     aclrtPhysicalMemProp prop = physical_memory_of(0);
     size_t granule = 0;
     REQUIRE_OK(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granule));
-    addresses(granule);
-    physical(granule);
-    mappings(granule);
+    check_addresses(granule);
+    check_physical(granule);
+    check_mappings(granule);
     EXPECT_OK(aclrtResetDevice(0));
     return finish();
 }

@@ -1,31 +1,32 @@
 // schedules: all
 // misuses: L3 M1
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Virtual memory: what is mapped where, one memory at two addresses, handles, capacity, early unmapping. */
+/* Virtual memory: aliased mappings, retained handles, capacity, many handles, host memory, and unmapping while copies are
+ * queued. */
 #include "../expect.h"
 
 static aclrtPhysicalMemProp prop;
 static size_t granule;
 
-static aclrtDrvMemHandle physical(size_t size)
+static aclrtDrvMemHandle allocate_physical(size_t size)
 {
     aclrtDrvMemHandle handle = NULL;
     REQUIRE_OK(aclrtMallocPhysical(&handle, size, &prop, 0));
     return handle;
 }
 
-static uint8_t *reserved(size_t size)
+static uint8_t *reserve(size_t size)
 {
     void *base = NULL;
     REQUIRE_OK(aclrtReserveMemAddress(&base, size, 0, NULL, 0));
     return (uint8_t *)base;
 }
 
-/* One memory at two addresses, at the same time and one after the other. */
-static void aliases(aclrtStream stream)
+/* Maps one memory at two addresses, concurrently and one after the other. */
+static void check_aliases(aclrtStream stream)
 {
-    aclrtDrvMemHandle handle = physical(granule), same = NULL;
-    uint8_t *a = reserved(granule), *b = reserved(2 * granule);
+    aclrtDrvMemHandle handle = allocate_physical(granule), retained = NULL;
+    uint8_t *a = reserve(granule), *b = reserve(2 * granule);
     REQUIRE_OK(aclrtMapMem(a, granule, 0, handle, 0));
     REQUIRE_OK(aclrtMapMem(b + granule, granule, 0, handle, 0));
     device_fill(a + 100, 5000, 1);
@@ -40,40 +41,40 @@ static void aliases(aclrtStream stream)
     EXPECT_TRUE(start == b + granule && size == granule, "%p, %zu", start, size);
     aclrtPtrAttributes attributes;
     EXPECT_OK(aclrtPointerGetAttributes(a + granule - 1, &attributes));
-    EXPECT_TRUE(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE && attributes.location.id == 0, "place");
+    EXPECT_TRUE(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE && attributes.location.id == 0, "wrong location");
 
-    /* beyond the mapping, and where nothing is mapped */
+    /* Addresses beyond a mapping and without one. */
     uint8_t byte;
     EXPECT_SOFTACL_CODE(aclrtMemcpy(&byte, 1, b, 1, ACL_MEMCPY_DEVICE_TO_HOST), 107000);
     EXPECT_SOFTACL_CODE(aclrtMemset(a, granule + 1, 0, granule + 1), 107000);
 
-    /* a retained handle is one more; contents live as long as anyone has them */
-    REQUIRE_OK(aclrtMemRetainAllocationHandle(a + 1000, &same));
-    aclrtPhysicalMemProp told;
-    EXPECT_OK(aclrtMemGetAllocationPropertiesFromHandle(same, &told));
-    EXPECT_TRUE(told.memAttr == prop.memAttr && told.location.type == ACL_MEM_LOCATION_TYPE_DEVICE, "properties");
+    /* A retained handle is an additional reference; the contents live until the last reference is released. */
+    REQUIRE_OK(aclrtMemRetainAllocationHandle(a + 1000, &retained));
+    aclrtPhysicalMemProp found;
+    EXPECT_OK(aclrtMemGetAllocationPropertiesFromHandle(retained, &found));
+    EXPECT_TRUE(found.memAttr == prop.memAttr && found.location.type == ACL_MEM_LOCATION_TYPE_DEVICE, "wrong properties");
     EXPECT_OK(aclrtFreePhysical(handle));
     EXPECT_OK(aclrtUnmapMem(a));
     EXPECT_OK(aclrtUnmapMem(b + granule));
     EXPECT_FAILS(aclrtMemGetAddressRange(a, &start, &size));
-    REQUIRE_OK(aclrtMapMem(b, granule, 0, same, 0));
+    REQUIRE_OK(aclrtMapMem(b, granule, 0, retained, 0));
     EXPECT_DEVICE_PATTERN(b + 100, 5000, 1);
-    EXPECT_OK(aclrtFreePhysical(same));
+    EXPECT_OK(aclrtFreePhysical(retained));
     EXPECT_DEVICE_PATTERN(b + 100, 5000, 1);
     EXPECT_OK(aclrtUnmapMem(b));
     EXPECT_OK(aclrtReleaseMemAddress(a));
     EXPECT_OK(aclrtReleaseMemAddress(b));
 }
 
-/* Physical memory counts as soon as it exists, addresses do not. */
-static void capacity(void)
+/* Physical memory counts against the capacity from its allocation on; reserved addresses do not. */
+static void check_capacity(void)
 {
     size_t free_before = 0, free_now = 0, total = 0;
     EXPECT_OK(aclrtGetMemInfo(ACL_HBM_MEM, &free_before, &total));
-    uint8_t *base = reserved((size_t)72 << 30);
+    uint8_t *base = reserve((size_t)72 << 30);
     EXPECT_OK(aclrtGetMemInfo(ACL_HBM_MEM, &free_now, &total));
     EXPECT_TRUE(free_now == free_before, "%zu of %zu", free_now, free_before);
-    aclrtDrvMemHandle handle = physical(4 * granule);
+    aclrtDrvMemHandle handle = allocate_physical(4 * granule);
     EXPECT_OK(aclrtGetMemInfo(ACL_HBM_MEM, &free_now, &total));
     EXPECT_TRUE(free_now == free_before - 4 * granule, "%zu of %zu", free_now, free_before);
     EXPECT_OK(aclrtMapMem(base + 8 * granule, 4 * granule, 0, handle, 0));
@@ -86,21 +87,21 @@ static void capacity(void)
     EXPECT_OK(aclrtReleaseMemAddress(base));
 }
 
-/* More handles than files a process usually may have. */
-static void many(void)
+/* More handles than a process may usually open files. */
+static void check_many_handles(void)
 {
     enum { COUNT = 1500 };
     static aclrtDrvMemHandle handles[COUNT];
-    uint8_t *base = reserved(COUNT * granule);
+    uint8_t *base = reserve(COUNT * granule);
     for (size_t i = 0; i < COUNT; i++) {
-        handles[i] = physical(granule);
+        handles[i] = allocate_physical(granule);
         REQUIRE_OK(aclrtMapMem(base + i * granule, granule, 0, handles[i], 0));
     }
-    /* one copy over many of them */
+    /* One memset across several mappings. */
     EXPECT_OK(aclrtMemset(base + granule / 2, 3 * granule, 0x5a, 3 * granule));
     EXPECT_DEVICE_VALUE(base + granule / 2, 3 * granule, 0x5a);
     FILE *file = fopen("/proc/self/status", "r");
-    EXPECT_TRUE(file != NULL, "the program can still open files");
+    EXPECT_TRUE(file != NULL, "the program cannot open files");
     if (file != NULL) {
         fclose(file);
     }
@@ -111,15 +112,15 @@ static void many(void)
     EXPECT_OK(aclrtReleaseMemAddress(base));
 }
 
-/* Host memory as physical memory: the program touches it itself. */
-static void host_memory(aclrtStream stream)
+/* Physical memory on the host, which the program can access directly. */
+static void check_host_memory(aclrtStream stream)
 {
     aclrtPhysicalMemProp device_prop = prop;
     prop.location.type = ACL_MEM_LOCATION_TYPE_HOST;
     prop.memAttr = ACL_MEM_HUGE;
-    aclrtDrvMemHandle handle = physical(granule);
+    aclrtDrvMemHandle handle = allocate_physical(granule);
     prop = device_prop;
-    uint8_t *host = reserved(granule);
+    uint8_t *host = reserve(granule);
     REQUIRE_OK(aclrtMapMem(host, granule, 0, handle, 0));
     aclrtPtrAttributes attributes;
     EXPECT_OK(aclrtPointerGetAttributes(host, &attributes));
@@ -136,11 +137,11 @@ static void host_memory(aclrtStream stream)
     EXPECT_OK(aclrtReleaseMemAddress(host));
 }
 
-/* Memory that is unmapped or taken by a reset: errors, never a crash. */
-static void endings(aclrtStream stream)
+/* Unmapping with queued copies, and a reset with mapped memory, may return errors but never crash. */
+static void check_unmapping(aclrtStream stream)
 {
-    aclrtDrvMemHandle handle = physical(granule);
-    uint8_t *base = reserved(granule);
+    aclrtDrvMemHandle handle = allocate_physical(granule);
+    uint8_t *base = reserve(granule);
     uint8_t *pinned = (uint8_t *)pinned_memory(granule);
     fill_pattern(pinned, granule, 5);
     for (int round = 0; round < 20; round++) {
@@ -171,10 +172,10 @@ int main(void)
     prop.location.type = ACL_MEM_LOCATION_TYPE_DEVICE;
     REQUIRE_OK(aclrtMemGetAllocationGranularity(&prop, ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, &granule));
     aclrtStream stream = new_stream();
-    aliases(stream);
-    capacity();
-    many();
-    host_memory(stream);
-    endings(stream);
+    check_aliases(stream);
+    check_capacity();
+    check_many_handles();
+    check_host_memory(stream);
+    check_unmapping(stream);
     return finish();
 }

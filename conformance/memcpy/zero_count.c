@@ -2,7 +2,7 @@
 // softacl-only
 // env: SOFTACL_CANN=9.0
 // schedules: all
-/* Up to 9.0 a count of zero was an error of the copy calls, found after the pointer checks. */
+/* Up to CANN 9.0 the copy functions refuse a count of zero, after the pointer checks. */
 #include "../expect.h"
 
 #define SIZE 64
@@ -18,7 +18,7 @@ int main(void)
     EXPECT_CODE(aclrtMemcpy(b, SIZE, a, 0, ACL_MEMCPY_HOST_TO_HOST), 107000);
     EXPECT_CODE(aclrtMemcpy(device, SIZE, a, 0, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
 
-    EXPECT_CODE(aclrtMemcpyAsync(NULL, SIZE, a, 0, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 100000); /* 1.2 row 1, older */
+    EXPECT_CODE(aclrtMemcpyAsync(NULL, SIZE, a, 0, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 100000); /* 1.2 row 1, version note */
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, NULL, 0, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 100000);
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, a, 0, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 107000);
 
