@@ -1,7 +1,7 @@
 """Builds the wheel: `python wheel.py --stage DIR --output DIR`.
 
-The stage directory holds what goes into site-packages. A wheel is a zip file with a list of its
-contents; nothing here needs more than the standard library.
+The stage directory has the contents of site-packages. A wheel is a zip file with a list of its
+contents. This script needs only the standard library.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import re
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parent
-# Readers of the file see the same bytes for the same contents.
+# A fixed time stamp makes wheels with equal contents identical.
 EPOCH = (2020, 1, 1, 0, 0, 0)
 
 METADATA = """Metadata-Version: 2.1
@@ -50,7 +50,8 @@ def main() -> None:
     tag = f"cp39-abi3-linux_{platform.machine()}"
     info = f"softacl-{version()}.dist-info"
     readme = (ROOT.parent / "README.md").read_text()
-    files = {str(path.relative_to(arguments.stage)): path.read_bytes() for path in sorted(arguments.stage.rglob("*")) if path.is_file()}
+    paths = [path for path in sorted(arguments.stage.rglob("*")) if path.is_file()]
+    files = {str(path.relative_to(arguments.stage)): path.read_bytes() for path in paths}
     files[f"{info}/METADATA"] = METADATA.format(version=version(), readme=readme).encode()
     files[f"{info}/WHEEL"] = WHEEL.format(tag=tag).encode()
     files[f"{info}/entry_points.txt"] = ENTRY_POINTS.encode()

@@ -1,9 +1,10 @@
-# Pointers, sizes and handles are plain int; other numbers may be anything with __index__. A code comes last and
-# 0 is success. Functions without inputs ignore what they are given.
+# Pointers, sizes and handles are int; other numbers are anything with __index__. The return code comes last,
+# and 0 is success. Functions without parameters ignore their arguments.
 
 from typing import SupportsIndex, TypedDict
 
-from . import blas as blas, fv as fv, himpi as himpi, mdl as mdl, media as media, op as op, prof as prof, rt as rt, util as util
+from . import blas as blas, fv as fv, himpi as himpi, mdl as mdl, media as media
+from . import op as op, prof as prof, rt as rt, util as util
 
 class _CannVersion(TypedDict):
     version: str

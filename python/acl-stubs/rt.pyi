@@ -1,5 +1,5 @@
-# Pointers, sizes and handles are plain int; other numbers may be anything with __index__. A code comes last and
-# 0 is success. Functions without inputs ignore what they are given.
+# Pointers, sizes and handles are int; other numbers are anything with __index__. The return code comes last,
+# and 0 is success. Functions without parameters ignore their arguments.
 
 from collections.abc import Callable
 from typing import Any, Protocol, SupportsIndex, TypedDict, TypeVar
@@ -10,7 +10,7 @@ class _ArrayInterface(Protocol):
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
-# 64-bit integers: a list, or a contiguous one-dimensional array of them, which is used in place.
+# 64-bit integers: a list or a contiguous one-dimensional array. Arrays are not copied.
 _Words = list[int] | _ArrayInterface
 
 class _PointerLocation(TypedDict):
@@ -155,7 +155,7 @@ def host_register_v2(ptr: int, size: int, flag: SupportsIndex, /) -> int: ...
 def host_unregister(ptr: int, /) -> int: ...
 def host_get_device_pointer(host_ptr: int, flag: SupportsIndex, /) -> tuple[int, int]: ...
 
-# Copy and set
+# Copies and memsets
 def memcpy(dst: int, dest_max: int, src: int, count: int, kind: SupportsIndex, /) -> int: ...
 def memcpy_async(dst: int, dest_max: int, src: int, count: int, kind: SupportsIndex, stream: int, /) -> int: ...
 def memcpy_async_with_condition(
@@ -206,7 +206,7 @@ def cmo_async(src: int, size: int, cmo_type: SupportsIndex, stream: int, /) -> i
 def value_write(ptr: int, value: int, flag: SupportsIndex, stream: int, /) -> int: ...
 def value_wait(ptr: int, value: int, flag: SupportsIndex, stream: int, /) -> int: ...
 
-# Batch copies: softacl's own, not part of pyACL. An attribute is
+# Batch copies: an extension of softacl, not part of pyACL. An attribute is
 # {"dstLoc": {"id": int, "type": int}, "srcLoc": {"id": int, "type": int}}.
 def memcpy_batch(
     dsts: _Words,
@@ -253,7 +253,7 @@ def notify_get_export_key(notify: int, length: int, flag: int, /) -> tuple[str, 
 def notify_set_import_pid(notify: int, pids: list[int], /) -> int: ...
 def notify_import_by_key(key: str, flag: int, /) -> tuple[int, int]: ...
 
-# Memory of other processes
+# IPC memory
 def ipc_mem_get_export_key(ptr: int, size: int, length: int, flag: int, /) -> tuple[str, int]: ...
 def ipc_mem_set_import_pid(key: str, pids: list[int], /) -> int: ...
 def ipc_mem_import_by_key(key: str, flag: int, /) -> tuple[int, int]: ...
@@ -312,8 +312,39 @@ def binary_load_from_file(path: str, options: object, /) -> tuple[int, int]: ...
 def binary_load_from_data(data: int, length: int, options: object, /) -> tuple[int, int]: ...
 def register_cpu_func(handle: int, func_name: str, kernel_name: str, /) -> tuple[int, int]: ...
 def get_function_name(func_handle: int, max_len: SupportsIndex, /) -> tuple[int, int]: ...
-def launch_kernel_v2(func_handle: int, num_blocks: SupportsIndex, args_data: int, args_size: int, cfg: object, stream: int, /) -> int: ...
-def launch_kernel_with_config(func_handle: int, num_blocks: SupportsIndex, stream: int, cfg: object, args_handle: int, reserve: int, /) -> int: ...
-def launch_kernel_with_host_args(func_handle: int, num_blocks: SupportsIndex, stream: int, cfg: object, host_args: int, args_size: int, place_holders: object, place_holder_num: int, /) -> int: ...
+def launch_kernel_v2(
+    func_handle: int,
+    num_blocks: SupportsIndex,
+    args_data: int,
+    args_size: int,
+    cfg: object,
+    stream: int,
+    /,
+) -> int: ...
+def launch_kernel_with_config(
+    func_handle: int,
+    num_blocks: SupportsIndex,
+    stream: int,
+    cfg: object,
+    args_handle: int,
+    reserve: int,
+    /,
+) -> int: ...
+def launch_kernel_with_host_args(
+    func_handle: int,
+    num_blocks: SupportsIndex,
+    stream: int,
+    cfg: object,
+    host_args: int,
+    args_size: int,
+    place_holders: object,
+    place_holder_num: int,
+    /,
+) -> int: ...
 def allocator_get_by_stream(stream: int, /) -> tuple[int, int, int, int, int, int, int]: ...
-def get_group_info_detail(group_info: int, group_id: SupportsIndex, attr: SupportsIndex, /) -> tuple[list[int], int]: ...
+def get_group_info_detail(
+    group_info: int,
+    group_id: SupportsIndex,
+    attr: SupportsIndex,
+    /,
+) -> tuple[list[int], int]: ...

@@ -1,8 +1,8 @@
-"""What a call from Python costs: `python call_cost.py`.
+"""Measures the cost of a call from Python: `python call_cost.py`.
 
-Measures one `acl.rt.memcpy_async` of 64 pinned bytes on an idle stream, an almost empty C function
-through the same mechanism, and the C call itself in a C loop, all in one run and in turns. The median
-of the rounds counts. Needs gcc for the C loop.
+Measures `acl.rt.memcpy_async` of 64 pinned bytes on an idle stream, a nearly empty C function called
+the same way, and the C call in a C loop. The three alternate in one run, and the medians of the rounds
+are printed. Needs gcc for the C loop.
 """
 
 import ctypes
@@ -36,7 +36,8 @@ double loop(void *dst, void *src, void *stream, int calls)
 def c_loop():
     directory = tempfile.mkdtemp()
     library = f"{directory}/loop.so"
-    command = ["gcc", "-O2", "-shared", "-fPIC", f"-I{softacl.include_path()}", softacl.library_path(), "-x", "c", "-", "-o", library]
+    command = ["gcc", "-O2", "-shared", "-fPIC", f"-I{softacl.include_path()}", softacl.library_path()]
+    command += ["-x", "c", "-", "-o", library]
     subprocess.run(command, input=LOOP.encode(), check=True)
     loop = ctypes.CDLL(library).loop
     loop.restype = ctypes.c_double
@@ -45,14 +46,14 @@ def c_loop():
 
 
 def per_call_ns(function, *arguments):
-    """Time of one call, less that of the loop around it."""
-    numbers = range(CALLS)
+    """Returns the time of one call, without the loop around it."""
+    iterations = range(CALLS)
     start = time.perf_counter_ns()
-    for _ in numbers:
+    for _ in iterations:
         function(*arguments)
     called = time.perf_counter_ns() - start
     start = time.perf_counter_ns()
-    for _ in numbers:
+    for _ in iterations:
         pass
     return (called - (time.perf_counter_ns() - start)) / CALLS
 
@@ -74,9 +75,9 @@ def main():
         print(json.dumps({"memcpy_async_ns": copy, "empty_ns": empty, "c_call_ns": plain, "ratio": ratio}))
         return
     print(f"acl.rt.memcpy_async, 64 bytes     {copy:7.0f} ns")
-    print(f"an empty call the same way        {empty:7.0f} ns")
+    print(f"a nearly empty call               {empty:7.0f} ns")
     print(f"aclrtMemcpyAsync in a C loop      {plain:7.0f} ns")
-    print(f"copy / (empty + C call)           {ratio:7.2f}   (2.00 is the bar)")
+    print(f"copy / (empty + C call)           {ratio:7.2f}   (target: at most 2.00)")
 
 
 if __name__ == "__main__":

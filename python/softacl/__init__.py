@@ -1,7 +1,7 @@
 """softacl: AscendCL without the NPU.
 
-The module `acl` is installed beside this package and is all that a pyACL program needs. This package
-carries the library, the C headers and a pytest plugin:
+The module `acl`, which is installed beside this package, is all that a pyACL program needs. This package
+contains the library, the C headers and a pytest plugin:
 
     @pytest.mark.softacl(soc="Ascend910C", schedules=["early", "late"], seeds=3)
     def test_my_copies(softacl): ...
@@ -16,22 +16,22 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def _root() -> str:
-    """The directory that holds lib64 and include: this package in a wheel, the prefix in an installation."""
+    """Returns the directory with lib64 and include: the package in a wheel, the prefix in an installation."""
     if os.path.isdir(os.path.join(_HERE, "lib64")):
         return _HERE
     return os.path.normpath(os.path.join(_HERE, "..", "..", ".."))
 
 
 def library_path() -> str:
-    """The path of libascendcl.so, for linking extensions or loading it with ctypes."""
+    """Returns the path of libascendcl.so, for linking extensions or loading it with ctypes."""
     return os.path.join(_root(), "lib64", "libascendcl.so")
 
 
 def include_path() -> str:
-    """The directory of the C headers: compile with -I and include acl/acl.h."""
+    """Returns the directory of the C headers: compile with -I and include acl/acl.h."""
     return os.path.join(_root(), "include")
 
 
-# `pytest -p softacl` looks for hooks and fixtures here. Programs that are no tests do not need pytest.
+# `pytest -p softacl` looks for hooks and fixtures in this module. Other programs do not need pytest.
 if "pytest" in sys.modules:
     from softacl.plugin import *  # noqa: F403

@@ -1,8 +1,8 @@
-"""The pytest plugin: each marked test runs in a process of its own, with fresh devices.
+"""The pytest plugin: runs each test that uses softacl in a separate process with fresh devices.
 
-    def test_copy(softacl):                                  # fresh devices, `softacl` is the module acl
+    def test_copy(softacl): ...                              # `softacl` is the module acl
 
-    @pytest.mark.softacl(soc="Ascend310P", devices=1)        # another machine
+    @pytest.mark.softacl(soc="Ascend310P", devices=1)        # another chip, one device
     def test_other_chip(softacl): ...
 
     @pytest.mark.softacl(schedules=["early", "late"], seeds=5)   # seven runs: two schedules, five seeds
@@ -11,8 +11,8 @@
     @pytest.mark.softacl(check=True)                         # under the checker, on the schedule `late`
     def test_waits(softacl): ...
 
-A test fails when a task of one of its streams failed and no wait ever returned that error, and when the checker
-has proven something. `--softacl-check` checks every test.
+A test fails if a task of one of its streams failed and no wait returned the error, or if the checker has proven
+a finding. `--softacl-check` runs every test under the checker.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ __all__ = [
     "softacl_schedule",
 ]
 
-# Keyword of the marker to environment variable.
+# Maps keywords of the marker to environment variables.
 _VARIABLES = {
     "soc": "SOFTACL_SOC",
     "form": "SOFTACL_FORM",
@@ -50,15 +50,18 @@ _VARIABLES = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("softacl")
-    group.addoption("--softacl-soc", default=None, help="chip for tests that do not choose one")
+    group.addoption("--softacl-soc", default=None, help="default chip")
     group.addoption("--softacl-check", action="store_true", help="run every test under the checker")
-    group.addoption("--softacl-schedule", default=None, help="schedule for tests that do not choose one: threads, early, late or random:SEED")
+    group.addoption(
+        "--softacl-schedule", default=None, help="default schedule: threads, early, late or random:SEED"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "softacl(soc, form, cann, devices, memory, host_memory, strict, schedules, seeds, check): run the test in a process with fresh devices",
+        "softacl(soc, form, cann, devices, memory, host_memory, strict, schedules, seeds, check): "
+        "run the test in a separate process with fresh devices",
     )
 
 
@@ -68,7 +71,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     unknown = set(marker.kwargs) - set(_VARIABLES) - {"schedules", "seeds", "check"}
     if unknown or marker.args:
-        raise pytest.UsageError(f"pytest.mark.softacl: unknown {sorted(unknown) or marker.args}; known: {sorted(_VARIABLES)}, schedules, seeds, check")
+        wrong = sorted(unknown) or marker.args
+        known = f"{sorted(_VARIABLES)}, schedules, seeds, check"
+        raise pytest.UsageError(f"pytest.mark.softacl: unknown {wrong}; known: {known}")
     schedules: List[str] = list(marker.kwargs.get("schedules", []))
     schedules += [f"random:{seed}" for seed in range(marker.kwargs.get("seeds", 0))]
     if schedules:
@@ -85,7 +90,7 @@ def softacl_schedule(request: pytest.FixtureRequest) -> Optional[str]:
 
 @pytest.fixture
 def softacl() -> Iterator[Any]:
-    """The module acl, initialised, with device 0 set."""
+    """The module acl, initialized, with device 0 set."""
     import acl  # type: ignore[import-not-found,unused-ignore]
 
     assert acl.init() == 0
@@ -95,11 +100,13 @@ def softacl() -> Iterator[Any]:
     acl.finalize()
 
 
-def _is_ours(item: pytest.Item) -> bool:
+def _uses_softacl(item: pytest.Item) -> bool:
+    """Returns True if the test has the marker or uses the fixture."""
     return item.get_closest_marker("softacl") is not None or "softacl" in getattr(item, "fixturenames", ())
 
 
 def _environment(item: pytest.Item) -> "dict[str, str]":
+    """Returns the environment variables for the test."""
     marker = item.get_closest_marker("softacl")
     options = {} if marker is None else marker.kwargs
     chosen = {_VARIABLES[name]: str(value) for name, value in options.items() if name in _VARIABLES}
@@ -115,16 +122,16 @@ def _environment(item: pytest.Item) -> "dict[str, str]":
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: Optional[pytest.Item]) -> Optional[bool]:
-    if not _is_ours(item):
+    if not _uses_softacl(item):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for report in _in_child(item):
+    for report in _run_forked(item):
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
 
-def _in_child(item: pytest.Item) -> List[TestReport]:
+def _run_forked(item: pytest.Item) -> List[TestReport]:
     """Runs the test in a forked process and returns its reports."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -152,9 +159,9 @@ def _in_child(item: pytest.Item) -> List[TestReport]:
         assert isinstance(reports, list)
         return reports
     if os.WIFSIGNALED(status):
-        how = f"was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+        how = f"was terminated by {signal.Signals(os.WTERMSIG(status)).name}"
     else:
-        how = f"ended with code {os.WEXITSTATUS(status)} before the test was done"
+        how = f"exited with code {os.WEXITSTATUS(status)} before the test finished"
     return [_failed(item, f"the process of the test {how}")]
 
 
@@ -163,7 +170,7 @@ def _failed(item: pytest.Item, text: str) -> TestReport:
 
 
 def _add_unobserved(item: pytest.Item, reports: List[TestReport]) -> None:
-    """Turns a passed test into a failed one when an asynchronous error was never observed."""
+    """Fails a passed test if a task failed and no wait returned its error."""
     text = _unobserved()
     if not text:
         return
@@ -173,7 +180,7 @@ def _add_unobserved(item: pytest.Item, reports: List[TestReport]) -> None:
 
 
 def _add_findings(item: pytest.Item, reports: List[TestReport]) -> None:
-    """Turns a passed test into a failed one when the checker has proven something."""
+    """Fails a passed test if the checker has proven a finding."""
     library = _library()
     if library is None or not hasattr(library, "softaclFindings"):
         return
@@ -181,46 +188,49 @@ def _add_findings(item: pytest.Item, reports: List[TestReport]) -> None:
     library.softaclFindings.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     size = library.softaclFindings(None, 0)
     if not size:
-        return  # no checker
+        return  # the checker is off
     buffer = ctypes.create_string_buffer(size + (1 << 16))
     library.softaclFindings(buffer, len(buffer))
     proven = [finding for finding in json.loads(buffer.value)["findings"] if finding["severity"] == "PROVEN"]
-    # For `softacl check -- pytest`: this process ends without running exit handlers.
+    # For `softacl check -- pytest`: reports the findings now, because this process skips its exit handlers.
     library.softaclTellFindings()
     if not proven:
         return
-    text = "\n\n".join(_described(finding) for finding in proven)
+    text = "\n\n".join(_describe(finding) for finding in proven)
     for index, report in enumerate(reports):
         if report.when == "call" and report.passed:
             reports[index] = _failed(item, f"softacl check: {len(proven)} proven\n{text}")
 
 
-def _described(finding: Any) -> str:
+def _describe(finding: Any) -> str:
+    """Formats a finding with its operations and its fix."""
     lines = [f"{finding['id']}: {finding['message']}"]
-    for part in finding["operations"]:
-        place = next((frame for frame in part["place"]["frames"] if frame.get("line")), None)
-        where = f" at {place['file']}:{place['line']}" if place else ""
-        lines.append(f"  {part['role']}: {part['what']}{where}")
+    for operation in finding["operations"]:
+        frame = next((frame for frame in operation["place"]["frames"] if frame.get("line")), None)
+        where = f" at {frame['file']}:{frame['line']}" if frame else ""
+        lines.append(f"  {operation['role']}: {operation['what']}{where}")
     lines.append(f"  fix: {finding['fix']}")
     return "\n".join(lines)
 
 
 def _library() -> Optional[ctypes.CDLL]:
+    """Returns libascendcl.so if the process has loaded it."""
     try:
         return ctypes.CDLL("libascendcl.so", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
     except OSError:
-        return None  # the test never loaded the library
+        return None  # the test did not load the library
 
 
 def _unobserved() -> str:
+    """Returns the errors of failed tasks that no wait has returned, as text."""
     library = _library()
     if library is None:
         return ""
     try:
-        ask = library.softaclUnobservedErrors
+        unobserved = library.softaclUnobservedErrors
     except AttributeError:
-        return ""  # a real library, which does not tell
-    ask.restype = ctypes.c_size_t
-    ask.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+        return ""  # the library of a card, which lacks this function
+    unobserved.restype = ctypes.c_size_t
+    unobserved.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
     buffer = ctypes.create_string_buffer(4096)
-    return buffer.value.decode(errors="replace") if ask(buffer, len(buffer)) else ""
+    return buffer.value.decode(errors="replace") if unobserved(buffer, len(buffer)) else ""

@@ -1,4 +1,4 @@
-"""Every test starts from a fresh device 0, and nothing of it stays."""
+"""Fixtures: every test starts with a fresh device 0, and all devices are reset after it."""
 
 from typing import Iterator
 
@@ -10,10 +10,10 @@ from support import Reporter, create_stream
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "bare: starts without a device")
+    config.addinivalue_line("markers", "bare: the test starts without a device")
 
 
-def _forget_everything() -> None:
+def _reset_everything() -> None:
     count, ret = rt.get_device_count()
     assert ret == 0
     for device in range(count):
@@ -33,12 +33,12 @@ def device(request: pytest.FixtureRequest) -> Iterator[int]:
     yield 0
     if not bare:
         rt.reset_device(0)
-    _forget_everything()
+    _reset_everything()
 
 
 @pytest.fixture
 def stream(device: int) -> int:
-    """A stream of the device."""
+    """A stream on device 0."""
     return create_stream()
 
 

@@ -1,12 +1,13 @@
 """Every function of the module with the kinds of its arguments.
 
 P  pointer, size or handle: an int or a subclass, taken modulo 2**64
-i  signed 32-bit number: anything with __index__, an error when it does not fit
+i  signed 32-bit number: anything with __index__; raises if out of range
 u  unsigned 32-bit number: anything with __index__, taken modulo 2**32
-l  signed 64-bit number: as i
-H  unsigned 16-bit number, f  number: as their names say
-s  str without a zero in it
-O  an object that the function checks itself; SAMPLES has one that it takes
+l  signed 64-bit number: anything with __index__; raises if out of range
+H  unsigned 16-bit number
+f  floating-point number
+s  str without a null character
+O  object that the function checks; SAMPLES contains a valid one
 """
 
 from typing import Any
@@ -34,7 +35,7 @@ TOP: dict[str, str] = {
     "update_data_buffer": "PPP",
 }
 
-# Takes nothing or one str.
+# Functions with an optional str.
 TOP_OPTIONAL = {"init"}
 
 RT: dict[str, str] = {
@@ -163,7 +164,7 @@ RT: dict[str, str] = {
     "cmo_async": "PPiP",
     "value_write": "PPuP",
     "value_wait": "PPuP",
-    # Batch copies, which pyACL does not have
+    # Batch copies, an extension of softacl
     "memcpy_batch": "OOOOOO",
     "memcpy_batch_async": "OOOOOOP",
     # Callbacks and errors
@@ -188,7 +189,7 @@ RT: dict[str, str] = {
     "notify_get_export_key": "PPP",
     "notify_set_import_pid": "PO",
     "notify_import_by_key": "sP",
-    # Memory of other processes
+    # IPC memory
     "ipc_mem_get_export_key": "PPPP",
     "ipc_mem_set_import_pid": "sO",
     "ipc_mem_import_by_key": "sP",
@@ -206,10 +207,10 @@ RT: dict[str, str] = {
     "mem_import_from_shareable_handle": "Pi",
 }
 
-# Takes nothing or one callable.
+# Functions with an optional callable.
 RT_OPTIONAL = {"set_exception_info_callback"}
 
-# Names beyond the runtime's copies: allocators, kernels and groups. A build may leave them out.
+# Functions that are not about copies: allocators, kernels and groups. A build may omit them.
 RT_BEYOND: dict[str, str] = {
     "set_group": "i",
     "get_group_count": "i",
@@ -274,7 +275,7 @@ def _nothing(_: object) -> None:
     pass
 
 
-# What the arguments of kind O are in a call that is only about the others.
+# Valid arguments of kind O, for tests of the other arguments.
 SAMPLES: dict[str, tuple[Any, ...]] = {
     "set_stream_attribute": ({},),
     "malloc_with_cfg": ({},),

@@ -1,4 +1,4 @@
-"""Numbers, small helpers and the callback thread that the tests share."""
+"""Constants, helpers and the callback thread that the tests share."""
 
 import contextlib
 import ctypes
@@ -43,28 +43,28 @@ H2H, H2D, D2H, D2D, DEFAULT, HOST_TO_BUF, INNER_D2D, INTER_D2D = range(8)
 HUGE_FIRST = 0
 NO_BLOCK, BLOCK = 0, 1
 HOST, DEVICE, UNREGISTERED = 0, 1, 2
-NOWHERE = 2**64 - 1  # the fail_index of a batch when no item is to blame
+NO_FAIL_INDEX = 2**64 - 1  # fail index of a batch when no entry is to blame
 
-PATIENCE = 30  # seconds after which a test gives up waiting for another thread
+TEST_TIMEOUT = 30  # seconds to wait for another thread or process
 
 
 @functools.lru_cache(maxsize=None)
 def pattern(size: int, seed: int = 0) -> bytes:
-    """Bytes that tell their position and their seed. Do not write to them."""
+    """Returns bytes that depend on their position and on the seed. They are shared: do not write to them."""
     period = 1 << 16
     once = bytes((i * 31 + (i >> 8) * 7 + seed * 101 + 1) & 0xFF for i in range(min(size, period)))
     return (once * (size // period + 1))[:size]
 
 
 def malloc(size: int) -> int:
-    """Device memory."""
+    """Allocates device memory."""
     ptr, ret = rt.malloc(size, HUGE_FIRST)
     assert ret == 0 and ptr != 0
     return ptr
 
 
 def malloc_host(size: int) -> int:
-    """Pinned memory."""
+    """Allocates pinned memory."""
     ptr, ret = rt.malloc_host(size)
     assert ret == 0 and ptr != 0
     return ptr
@@ -83,7 +83,7 @@ def create_event() -> int:
 
 
 def write(ptr: int, data: bytes) -> None:
-    """Puts bytes into device or pinned memory."""
+    """Writes bytes to device or pinned memory."""
     assert rt.memcpy(ptr, len(data), acl.util.bytes_to_ptr(data), len(data), DEFAULT) == 0
 
 
@@ -95,25 +95,25 @@ def read(ptr: int, size: int) -> bytes:
 
 
 def device_bytes(data: bytes) -> int:
-    """Device memory with these bytes in it."""
+    """Allocates device memory with the given contents."""
     ptr = malloc(len(data))
     write(ptr, data)
     return ptr
 
 
 def pinned_bytes(data: bytes) -> int:
-    """Pinned memory with these bytes in it."""
+    """Allocates pinned memory with the given contents."""
     ptr = malloc_host(len(data))
     ctypes.memmove(ptr, data, len(data))
     return ptr
 
 
 def on_new_thread(function: Callable[[], Any]) -> Any:
-    """The result of a function on a thread that has no context yet."""
+    """Runs a function on a new thread, which has no context, and returns its result."""
     result: list[Any] = []
     thread = threading.Thread(target=lambda: result.append(function()))
     thread.start()
-    thread.join(PATIENCE)
+    thread.join(TEST_TIMEOUT)
     assert result, "the thread ended without a result"
     return result[0]
 
@@ -132,7 +132,7 @@ class Reporter:
         self._subscribed.set()
 
     def _serve(self) -> None:
-        self._subscribed.wait(PATIENCE)
+        self._subscribed.wait(TEST_TIMEOUT)
         while not self.stopping:
             ret = rt.process_report(10)
             if ret not in (0, REPORT_TIMEOUT):
@@ -145,7 +145,7 @@ class Reporter:
 
 
 class Gate:
-    """Holds a stream until it is opened: a callback that waits."""
+    """Blocks a stream, with a callback that waits, until the gate is opened."""
 
     def __init__(self, stream: int) -> None:
         self.reached = threading.Event()
@@ -154,15 +154,15 @@ class Gate:
 
     def _wait(self, _: None) -> None:
         self.reached.set()
-        self._open.wait(PATIENCE)
+        self._open.wait(TEST_TIMEOUT)
 
     def open(self) -> None:
         self._open.set()
 
 
 @contextlib.contextmanager
-def held_stream() -> Iterator[tuple[int, Gate]]:
-    """A stream and the gate that holds it."""
+def blocked_stream() -> Iterator[tuple[int, Gate]]:
+    """Yields a stream and the gate that blocks it."""
     stream = create_stream()
     reporter = Reporter(stream)
     gate = Gate(stream)
@@ -177,16 +177,16 @@ def held_stream() -> Iterator[tuple[int, Gate]]:
 
 
 def library_path() -> str:
-    """The libascendcl.so that the module stands on."""
+    """Returns the path of the libascendcl.so that the module uses."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
         for line in maps:
             if line.rstrip().endswith("/libascendcl.so"):
                 return line.split(maxsplit=5)[5].rstrip()
-    raise AssertionError("libascendcl.so is not in the process")
+    raise AssertionError("libascendcl.so is not loaded")
 
 
 def environment(**more: Optional[str]) -> dict[str, str]:
-    """The environment for a Python child that finds the module where this process found it."""
+    """Returns an environment in which a Python child finds the module that this process uses."""
     where = os.path.dirname(os.path.abspath(str(acl.__file__)))
     merged: dict[str, Optional[str]] = dict(os.environ)
     merged["PYTHONPATH"] = os.pathsep.join(filter(None, [where, os.environ.get("PYTHONPATH")]))
@@ -195,9 +195,9 @@ def environment(**more: Optional[str]) -> dict[str, str]:
 
 
 def run_python(
-    code: str, *arguments: str, timeout: float = PATIENCE, options: tuple[str, ...] = (), **more: Optional[str]
+    code: str, *arguments: str, timeout: float = TEST_TIMEOUT, options: tuple[str, ...] = (), **more: Optional[str]
 ) -> str:
-    """Runs a program in a child and returns what it printed; it must succeed."""
+    """Runs a Python program in a child process, which must succeed, and returns its output."""
     child = subprocess.run(
         [sys.executable, *options, "-c", code, *arguments],
         stdout=subprocess.PIPE,

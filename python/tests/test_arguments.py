@@ -1,4 +1,4 @@
-"""How arguments are read: the same for every function, from one table."""
+"""Argument parsing, which is the same for all functions, tested from one table."""
 
 from typing import Any, Callable, Iterator
 
@@ -14,7 +14,7 @@ PARSE = "parse fai"
 
 
 class Index:
-    """A number for whoever asks with __index__."""
+    """A number that implements only __index__."""
 
     def __init__(self, value: int = 0) -> None:
         self.value = value
@@ -25,16 +25,16 @@ class Index:
 
 class BrokenIndex:
     def __index__(self) -> int:
-        raise ZeroDivisionError("no index today")
+        raise ZeroDivisionError("broken index")
 
 
-class NoNumber:
+class BadIndex:
     def __index__(self) -> str:
         return "7"
 
 
 class Int(int):
-    """A subclass is as good as an int."""
+    """A subclass, which is accepted like an int."""
 
 
 TABLES: list[tuple[str, Any, dict[str, str]]] = [
@@ -45,8 +45,8 @@ TABLES: list[tuple[str, Any, dict[str, str]]] = [
     ("acl.media", acl.media, signatures.MEDIA),
 ]
 
-# They read or start what they are given: no call that is only about parsing.
-NEVER_CALLED = frozenset(
+# Functions that dereference or start their arguments, so that parsing cannot be tested alone.
+USES_ARGUMENTS = frozenset(
     {
         "acl.util.ptr_to_bytes",
         "acl.util.ptr_to_numpy",
@@ -55,9 +55,9 @@ NEVER_CALLED = frozenset(
         "acl.util.start_thread",
     }
 )
-# Their errors have a text of their own.
-OWN_TEXT = frozenset({"acl.util.start_thread", "acl.rt.get_event_id"})
-# The kind of these arguments is not checked yet.
+# Functions with other error messages.
+OTHER_MESSAGE = frozenset({"acl.util.start_thread", "acl.rt.get_event_id"})
+# Functions that do not check the kind of their arguments yet.
 LENIENT = frozenset({"acl.rt.get_group_count"})
 
 
@@ -68,7 +68,7 @@ def rows() -> Iterator[tuple[str, Callable[..., Any], str]]:
 
 
 def functions(letters: str = "", without: frozenset[str] = frozenset(), inputs: bool = True) -> Any:
-    """Runs a test for the functions that have an argument of these kinds."""
+    """Parametrizes a test with the functions that have an argument of these kinds."""
     chosen = [
         row
         for row in rows()
@@ -78,33 +78,33 @@ def functions(letters: str = "", without: frozenset[str] = frozenset(), inputs: 
 
 
 def sample(name: str, kinds: str) -> list[Any]:
-    """Arguments that are read without an error and do nothing."""
+    """Returns arguments that are valid and have no effect."""
     objects = iter(SAMPLES.get(name.rpartition(".")[2], ()))
-    plain = {"s": "no such thing", "f": 1.0}
+    plain = {"s": "no-such-name", "f": 1.0}
     return [next(objects, None) if kind == "O" else plain.get(kind, 0) for kind in kinds]
 
 
-def refused(name: str, function: Callable[..., Any], arguments: list[Any]) -> None:
+def assert_parse_error(name: str, function: Callable[..., Any], arguments: list[Any]) -> None:
     with pytest.raises(TypeError) as caught:
         function(*arguments)
     assert PARSE in str(caught.value), f"{name}{tuple(arguments)}: {caught.value}"
     assert name.rpartition(".")[2] in str(caught.value)
 
 
-def read(name: str, function: Callable[..., Any], arguments: list[Any]) -> None:
-    """The arguments are taken, whatever comes of it."""
+def assert_parsed(name: str, function: Callable[..., Any], arguments: list[Any]) -> None:
+    """Asserts that the arguments are accepted. The call itself may fail."""
     try:
         function(*arguments)
     except RuntimeError:
-        # The one function of pyACL that raises when the runtime refuses.
+        # The only function of pyACL that raises if the runtime refuses the call.
         assert name == "acl.rt.get_group_info_detail"
 
 
-@functions(without=OWN_TEXT)
-def test_wrong_counts(name: str, function: Callable[..., Any], kinds: str) -> None:
-    refused(name, function, [*sample(name, kinds), 0])
+@functions(without=OTHER_MESSAGE)
+def test_wrong_argument_count_raises(name: str, function: Callable[..., Any], kinds: str) -> None:
+    assert_parse_error(name, function, [*sample(name, kinds), 0])
     for count in range(len(kinds)):
-        refused(name, function, sample(name, kinds)[:count])
+        assert_parse_error(name, function, sample(name, kinds)[:count])
 
 
 @functions(inputs=False)
@@ -113,8 +113,8 @@ def test_functions_without_inputs_ignore_arguments(name: str, function: Callable
         function(*arguments)
 
 
-@functions("PiulHfs", without=LENIENT | OWN_TEXT)
-def test_none_and_other_types(name: str, function: Callable[..., Any], kinds: str) -> None:
+@functions("PiulHfs", without=LENIENT | OTHER_MESSAGE)
+def test_none_and_wrong_types_raise(name: str, function: Callable[..., Any], kinds: str) -> None:
     for position, kind in enumerate(kinds):
         bad: list[Any] = [None, b"8", [], object(), 1j]
         if kind != "s":
@@ -122,7 +122,7 @@ def test_none_and_other_types(name: str, function: Callable[..., Any], kinds: st
         if kind != "f":
             bad += [1.0]
         if kind in "iulH":
-            bad += [BrokenIndex(), NoNumber()]
+            bad += [BrokenIndex(), BadIndex()]
         if kind == "s":
             bad += [8, "zero\0inside"]
         if kind == "O":
@@ -130,11 +130,11 @@ def test_none_and_other_types(name: str, function: Callable[..., Any], kinds: st
         for value in bad:
             arguments = sample(name, kinds)
             arguments[position] = value
-            refused(name, function, arguments)
+            assert_parse_error(name, function, arguments)
 
 
 @functions("il", without=LENIENT)
-def test_signed_numbers_out_of_range(name: str, function: Callable[..., Any], kinds: str) -> None:
+def test_signed_numbers_out_of_range_raise(name: str, function: Callable[..., Any], kinds: str) -> None:
     for position, kind in enumerate(kinds):
         bits = {"i": 31, "l": 63}.get(kind)
         if bits is None:
@@ -142,10 +142,10 @@ def test_signed_numbers_out_of_range(name: str, function: Callable[..., Any], ki
         for value in [2**bits, -(2**bits) - 1, 2**64, 10**30, Index(2**bits)]:
             arguments = sample(name, kinds)
             arguments[position] = value
-            refused(name, function, arguments)
+            assert_parse_error(name, function, arguments)
 
 
-@functions("Pu", without=NEVER_CALLED)
+@functions("Pu", without=USES_ARGUMENTS)
 def test_unsigned_numbers_wrap(name: str, function: Callable[..., Any], kinds: str) -> None:
     for position, kind in enumerate(kinds):
         if kind not in "Pu":
@@ -153,30 +153,32 @@ def test_unsigned_numbers_wrap(name: str, function: Callable[..., Any], kinds: s
         for value in [2**64, -(2**64), 2**100, 3 * 2**64]:
             arguments = sample(name, kinds)
             arguments[position] = value
-            read(name, function, arguments)
+            assert_parsed(name, function, arguments)
 
 
-@functions("P", without=OWN_TEXT)
-def test_pointers_take_no_index_objects(name: str, function: Callable[..., Any], kinds: str) -> None:
+@functions("P", without=OTHER_MESSAGE)
+def test_pointers_reject_index_objects(name: str, function: Callable[..., Any], kinds: str) -> None:
     for position, kind in enumerate(kinds):
         if kind == "P":
             arguments = sample(name, kinds)
             arguments[position] = Index()
-            refused(name, function, arguments)
+            assert_parse_error(name, function, arguments)
 
 
-@functions("iulH", without=NEVER_CALLED)
-def test_numbers_take_index_objects(name: str, function: Callable[..., Any], kinds: str) -> None:
-    read(name, function, [Index() if kind in "iulH" else value for kind, value in zip(kinds, sample(name, kinds))])
+@functions("iulH", without=USES_ARGUMENTS)
+def test_numbers_accept_index_objects(name: str, function: Callable[..., Any], kinds: str) -> None:
+    arguments = [Index() if kind in "iulH" else value for kind, value in zip(kinds, sample(name, kinds))]
+    assert_parsed(name, function, arguments)
 
 
-@functions("PiulHf", without=NEVER_CALLED)
-def test_bools_and_subclasses_are_ints(name: str, function: Callable[..., Any], kinds: str) -> None:
+@functions("PiulHf", without=USES_ARGUMENTS)
+def test_bools_and_int_subclasses_are_accepted(name: str, function: Callable[..., Any], kinds: str) -> None:
     for one in [False, True, Int(0), Int(1)]:
-        read(name, function, [one if kind in "PiulHf" else value for kind, value in zip(kinds, sample(name, kinds))])
+        arguments = [one if kind in "PiulHf" else value for kind, value in zip(kinds, sample(name, kinds))]
+        assert_parsed(name, function, arguments)
 
 
-def test_numpy_integers_are_numbers_but_no_pointers() -> None:
+def test_numpy_integers_are_accepted_as_numbers_but_not_as_pointers() -> None:
     numpy = pytest.importorskip("numpy")
     assert acl.rt.set_device(numpy.int64(0)) == 0
     assert acl.rt.set_device(numpy.uint8(0)) == 0
@@ -188,7 +190,7 @@ def test_numpy_integers_are_numbers_but_no_pointers() -> None:
     assert ret == 0 and type(ptr) is int
 
 
-def test_a_wrapped_pointer_is_the_pointer() -> None:
+def test_pointers_are_taken_modulo_2_64() -> None:
     assert acl.rt.set_device(0) == 0
     ptr, ret = acl.rt.malloc(64 + 2**64, 0)
     assert ret == 0
@@ -196,13 +198,13 @@ def test_a_wrapped_pointer_is_the_pointer() -> None:
     assert acl.rt.malloc(-1, 0) == (0, 100000)
 
 
-def test_a_wrapped_number_is_the_number() -> None:
+def test_unsigned_numbers_are_taken_modulo_2_32() -> None:
     assert acl.rt.set_device(0) == 0
     assert acl.rt.create_event_with_flag(2**32 + 8)[1] == 0
     assert acl.rt.get_device_info(2**32, 102) == acl.rt.get_device_info(0, 102)
 
 
-def test_the_message_has_the_dotted_name() -> None:
+def test_error_message_contains_the_dotted_name() -> None:
     with pytest.raises(TypeError, match=r"^acl\.rt\.memcpy_async args parse failed"):
         acl.rt.memcpy_async(0, 0, 0, 0, 0, None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^acl\.init args parse failed"):
@@ -210,29 +212,29 @@ def test_the_message_has_the_dotted_name() -> None:
 
 
 @pytest.mark.parametrize("arguments", [(None,), (1,), (b"x",), ("x", "y"), (None, 1), ("a\0b",)])
-def test_init(arguments: tuple[Any, ...]) -> None:
+def test_init_rejects_wrong_arguments(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError, match=PARSE):
         acl.init(*arguments)
 
 
 @pytest.mark.parametrize(("arguments", "given"), [((), 0), ((len,), 1), ((len, [], 1), 3)])
-def test_start_thread_counts_as_python_does(arguments: tuple[Any, ...], given: int) -> None:
+def test_start_thread_reports_the_number_of_arguments(arguments: tuple[Any, ...], given: int) -> None:
     with pytest.raises(TypeError, match=rf"takes exactly 2 arguments \({given} given\)"):
         acl.util.start_thread(*arguments)
 
 
 @pytest.mark.parametrize("arguments", [(), (1, 2), (None,), (1.0,), (Index(),)])
-def test_get_event_id_is_a_type_error(arguments: tuple[Any, ...]) -> None:
+def test_get_event_id_rejects_wrong_arguments(arguments: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError):
         acl.rt.get_event_id(*arguments)
 
 
-def test_get_event_id_keeps_the_text_of_the_interpreter() -> None:
+def test_get_event_id_keeps_the_message_of_the_interpreter() -> None:
     with pytest.raises(TypeError, match="function takes exactly 1 argument"):
         acl.rt.get_event_id()  # type: ignore[call-arg]
 
 
-def test_get_group_count_wants_a_number() -> None:
+def test_get_group_count_rejects_a_str() -> None:
     with pytest.raises(TypeError, match=PARSE):
         acl.rt.get_group_count("x")  # type: ignore[arg-type]
 
@@ -243,13 +245,13 @@ def test_exception_callback_must_be_callable(value: Any) -> None:
         acl.rt.set_exception_info_callback(value)
 
 
-def test_exception_callback_takes_one_argument() -> None:
+def test_exception_callback_rejects_a_second_argument() -> None:
     with pytest.raises(TypeError, match=PARSE):
         acl.rt.set_exception_info_callback(None, None)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("value", [None, 5, "text", [], ()])
-def test_dictionaries_must_be_dictionaries(value: Any) -> None:
+def test_dictionary_arguments_reject_other_types(value: Any) -> None:
     for call in [
         lambda: acl.rt.set_stream_attribute(0, 1, value),
         lambda: acl.rt.malloc_with_cfg(64, 0, value),
@@ -263,7 +265,7 @@ def test_dictionaries_must_be_dictionaries(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [-1, 2**32, 2**70])
-def test_numbers_in_dictionaries_must_fit(value: int) -> None:
+def test_numbers_in_dictionaries_out_of_range_raise(value: int) -> None:
     for call in [
         lambda: acl.rt.set_stream_attribute(0, 3, {"userCustomTag": value}),
         lambda: acl.rt.malloc_physical(64, {"memAttr": value}, 0),
@@ -274,7 +276,7 @@ def test_numbers_in_dictionaries_must_fit(value: int) -> None:
             call()
 
 
-def test_other_values_in_dictionaries_count_as_zero() -> None:
+def test_other_values_in_dictionaries_are_read_as_zero() -> None:
     assert acl.rt.set_device(0) == 0
     stream, ret = acl.rt.create_stream()
     assert ret == 0
@@ -284,7 +286,7 @@ def test_other_values_in_dictionaries_count_as_zero() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, (1,), "text", {1}])
-def test_lists_must_be_lists(value: Any) -> None:
+def test_list_arguments_reject_other_types(value: Any) -> None:
     for position, call in [
         (1, lambda: acl.rt.notify_batch_reset(value)),
         (2, lambda: acl.rt.notify_set_import_pid(0, value)),
@@ -296,7 +298,7 @@ def test_lists_must_be_lists(value: Any) -> None:
 
 
 @pytest.mark.parametrize("element", [None, 1.0, "1", [1], Index()])
-def test_elements_of_lists_must_be_ints(element: Any) -> None:
+def test_list_elements_must_be_ints(element: Any) -> None:
     for call in [
         lambda: acl.rt.notify_batch_reset([0, element]),
         lambda: acl.rt.notify_set_import_pid(0, [1, element]),
@@ -308,7 +310,7 @@ def test_elements_of_lists_must_be_ints(element: Any) -> None:
 
 
 @pytest.mark.parametrize("length", [1024, 2**40])
-def test_lengths_of_keys_are_below_1024(length: int) -> None:
+def test_key_lengths_must_be_below_1024(length: int) -> None:
     with pytest.raises(ValueError):
         acl.rt.ipc_mem_get_export_key(0, 0, length, 0)
     with pytest.raises(ValueError):
@@ -316,7 +318,7 @@ def test_lengths_of_keys_are_below_1024(length: int) -> None:
 
 
 @pytest.mark.parametrize("timeout", [-1, 2**32])
-def test_the_timeout_of_a_notify_has_its_own_text(timeout: int) -> None:
+def test_notify_timeout_out_of_range_has_a_specific_message(timeout: int) -> None:
     with pytest.raises(TypeError, match="timeout"):
         acl.rt.wait_and_reset_notify(0, 0, timeout)
 
@@ -329,6 +331,6 @@ def test_callbacks_must_be_callable(value: Any) -> None:
         acl.util.start_thread(value, None)
 
 
-def test_group_details_raise_when_the_runtime_refuses() -> None:
+def test_group_details_raise_if_the_runtime_refuses() -> None:
     with pytest.raises(RuntimeError, match="207000"):
         acl.rt.get_group_info_detail(1, 0, 0)

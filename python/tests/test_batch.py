@@ -1,4 +1,4 @@
-"""Batch copies, which are softacl's own in Python."""
+"""Batch copies, an extension of softacl to pyACL."""
 
 import array
 from typing import Any, Callable, Sequence
@@ -13,12 +13,12 @@ from support import (
     INVALID_HANDLE,
     INVALID_PARAM,
     NOT_SUPPORTED,
-    NOWHERE,
+    NO_FAIL_INDEX,
     PARAM_INVALID,
     SUCCESS,
     UNREGISTERED,
+    blocked_stream,
     device_bytes,
-    held_stream,
     malloc,
     malloc_host,
     on_new_thread,
@@ -63,39 +63,39 @@ containers = pytest.mark.parametrize(
 
 @both
 @containers
-def test_blocks_there_and_back(copy: Batch, container: Callable[[list[int]], Any]) -> None:
+def test_blocks_round_trip(copy: Batch, container: Callable[[list[int]], Any]) -> None:
     count, size = 50, 300
     device, host, back = malloc(count * 512), pinned_bytes(pattern(count * size)), malloc_host(count * size)
     slots = [device + (i * 7 % count) * 512 for i in range(count)]
     hosts, backs = [host + i * size for i in range(count)], [back + i * size for i in range(count)]
     sizes, maxs, zero = container([size] * count), container([512] * count), container([0])
-    assert copy(container(slots), maxs, container(hosts), sizes, [TO_DEVICE], zero) == (NOWHERE, SUCCESS)
-    assert copy(container(backs), sizes, container(slots), sizes, [TO_HOST], zero) == (NOWHERE, SUCCESS)
+    assert copy(container(slots), maxs, container(hosts), sizes, [TO_DEVICE], zero) == (NO_FAIL_INDEX, SUCCESS)
+    assert copy(container(backs), sizes, container(slots), sizes, [TO_HOST], zero) == (NO_FAIL_INDEX, SUCCESS)
     assert read(back, count * size) == pattern(count * size)
 
 
 @both
 def test_pageable_memory_counts_as_host(copy: Batch) -> None:
     data, result, device = pattern(100), bytes(100), malloc(100)
-    assert copy([device], [100], [bytes_to_ptr(data)], [100], [TO_DEVICE], [0]) == (NOWHERE, SUCCESS)
-    assert copy([bytes_to_ptr(result)], [100], [device], [100], [TO_HOST], [0]) == (NOWHERE, SUCCESS)
+    assert copy([device], [100], [bytes_to_ptr(data)], [100], [TO_DEVICE], [0]) == (NO_FAIL_INDEX, SUCCESS)
+    assert copy([bytes_to_ptr(result)], [100], [device], [100], [TO_HOST], [0]) == (NO_FAIL_INDEX, SUCCESS)
     assert result == data
     unregistered = {"dstLoc": {"type": DEVICE}, "srcLoc": {"type": UNREGISTERED}}
     assert copy([device], [100], [bytes_to_ptr(data)], [100], [unregistered], [0]) == (0, PARAM_INVALID)
 
 
 @both
-def test_one_attribute_for_each_direction(copy: Batch) -> None:
+def test_one_batch_can_copy_in_both_directions(copy: Batch) -> None:
     first, second = device_bytes(pattern(100, 1)), malloc(100)
     up, down = pinned_bytes(pattern(100, 2)), malloc_host(100)
     result = copy([down, second], [100, 100], [first, up], [100, 100], [TO_HOST, TO_DEVICE], [0, 1])
-    assert result == (NOWHERE, SUCCESS)
+    assert result == (NO_FAIL_INDEX, SUCCESS)
     assert read(down, 100) == pattern(100, 1)
     assert read(second, 100) == pattern(100, 2)
 
 
 @both
-def test_the_wrong_item_is_named(copy: Batch) -> None:
+def test_index_of_the_invalid_entry_is_returned(copy: Batch) -> None:
     device, host = malloc(64), malloc_host(64)
     for wrong in range(4):
         dsts, srcs = [device] * 4, [host] * 4
@@ -104,7 +104,7 @@ def test_the_wrong_item_is_named(copy: Batch) -> None:
 
 
 @both
-def test_items_on_one_side(copy: Batch) -> None:
+def test_entries_within_device_or_host_are_refused(copy: Batch) -> None:
     device, host = malloc(64), malloc_host(64)
     inside = {"dstLoc": {"id": 0, "type": DEVICE}, "srcLoc": {"id": 0, "type": DEVICE}}
     outside = {"dstLoc": {"type": HOST}, "srcLoc": {"type": HOST}}
@@ -113,57 +113,57 @@ def test_items_on_one_side(copy: Batch) -> None:
 
 
 @both
-def test_the_device_of_an_item_must_be_right(copy: Batch) -> None:
+def test_wrong_device_id_is_refused(copy: Batch) -> None:
     other = {"dstLoc": {"id": 1, "type": DEVICE}, "srcLoc": {"type": HOST}}
     assert copy([malloc(64)], [64], [malloc_host(64)], [64], [other], [0]) == (0, PARAM_INVALID)
 
 
 @both
-def test_errors_of_no_item(copy: Batch) -> None:
+def test_errors_of_the_whole_batch_have_no_index(copy: Batch) -> None:
     device, host = malloc(64), malloc_host(64)
-    assert copy([], [], [], [], [], []) == (NOWHERE, INVALID_PARAM)
-    assert copy([device], [63], [host], [64], [TO_DEVICE], [0]) == (NOWHERE, INVALID_PARAM)
-    assert copy([device], [64], [host], [64], [], []) == (NOWHERE, PARAM_INVALID)
-    assert copy([device], [64], [host], [64], [TO_DEVICE] * 2, [0, 1]) == (NOWHERE, PARAM_INVALID)
-    assert copy([device] * 2, [64] * 2, [host] * 2, [64] * 2, [TO_DEVICE], [1]) == (NOWHERE, PARAM_INVALID)
-    assert copy([device] * 2, [64] * 2, [host] * 2, [64] * 2, [TO_DEVICE] * 2, [0, 0]) == (NOWHERE, PARAM_INVALID)
-    assert copy([device] * 2, [64] * 2, [host] * 2, [64] * 2, [TO_DEVICE] * 2, [0, 2]) == (NOWHERE, PARAM_INVALID)
+    assert copy([], [], [], [], [], []) == (NO_FAIL_INDEX, INVALID_PARAM)
+    assert copy([device], [63], [host], [64], [TO_DEVICE], [0]) == (NO_FAIL_INDEX, INVALID_PARAM)
+    assert copy([device], [64], [host], [64], [], []) == (NO_FAIL_INDEX, PARAM_INVALID)
+    assert copy([device], [64], [host], [64], [TO_DEVICE] * 2, [0, 1]) == (NO_FAIL_INDEX, PARAM_INVALID)
+    assert copy([device] * 2, [64] * 2, [host] * 2, [64] * 2, [TO_DEVICE], [1]) == (NO_FAIL_INDEX, PARAM_INVALID)
+    assert copy([device] * 2, [64] * 2, [host] * 2, [64] * 2, [TO_DEVICE] * 2, [0, 0]) == (NO_FAIL_INDEX, PARAM_INVALID)
+    assert copy([device] * 2, [64] * 2, [host] * 2, [64] * 2, [TO_DEVICE] * 2, [0, 2]) == (NO_FAIL_INDEX, PARAM_INVALID)
 
 
 @both
-def test_nothing_to_copy(copy: Batch) -> None:
-    assert copy([0, 0], [0, 0], [0, 0], [0, 0], [], []) == (NOWHERE, SUCCESS)
+def test_batch_of_empty_entries_succeeds(copy: Batch) -> None:
+    assert copy([0, 0], [0, 0], [0, 0], [0, 0], [], []) == (NO_FAIL_INDEX, SUCCESS)
 
 
-def test_a_size_of_zero_among_others() -> None:
+def test_empty_entry_is_refused_only_by_the_asynchronous_call() -> None:
     device, host = malloc(64), malloc_host(64)
     arguments: Any = ([device] * 2, [64] * 2, [host] * 2, [64, 0], [TO_DEVICE], [0])
-    assert rt.memcpy_batch(*arguments) == (NOWHERE, SUCCESS)
+    assert rt.memcpy_batch(*arguments) == (NO_FAIL_INDEX, SUCCESS)
     assert rt.memcpy_batch_async(*arguments, 0) == (1, PARAM_INVALID)
 
 
-def test_only_the_synchronous_form_has_a_limit() -> None:
+def test_only_the_blocking_call_has_an_entry_limit() -> None:
     device, host = malloc(5000), pinned_bytes(pattern(5000))
     dsts, srcs = [device + i for i in range(5000)], [host + i for i in range(5000)]
     arguments: Any = (dsts, [1] * 5000, srcs, [1] * 5000, [TO_DEVICE], [0])
-    assert rt.memcpy_batch(*arguments) == (NOWHERE, PARAM_INVALID)
-    assert rt.memcpy_batch_async(*arguments, 0) == (NOWHERE, SUCCESS)
+    assert rt.memcpy_batch(*arguments) == (NO_FAIL_INDEX, PARAM_INVALID)
+    assert rt.memcpy_batch_async(*arguments, 0) == (NO_FAIL_INDEX, SUCCESS)
     assert rt.synchronize_stream(0) == SUCCESS
     assert read(device, 5000) == pattern(5000)
 
 
-def test_the_asynchronous_form_runs_when_the_stream_gets_there() -> None:
+def test_asynchronous_batch_runs_in_stream_order() -> None:
     device, host = device_bytes(pattern(128)), pinned_bytes(bytes(128))
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         dsts, srcs, sizes = [host, host + 64], [device + 64, device], [64, 64]
-        assert rt.memcpy_batch_async(dsts, sizes, srcs, sizes, [TO_HOST], [0], stream) == (NOWHERE, SUCCESS)
+        assert rt.memcpy_batch_async(dsts, sizes, srcs, sizes, [TO_HOST], [0], stream) == (NO_FAIL_INDEX, SUCCESS)
         assert read(host, 128) == bytes(128)
         gate.open()
         assert rt.synchronize_stream(stream) == SUCCESS
     assert read(host, 128) == pattern(128)[64:] + pattern(128)[:64]
 
 
-def test_items_before_the_wrong_one_are_done_by_the_asynchronous_form_only() -> None:
+def test_entries_before_an_invalid_one_are_copied_only_by_the_asynchronous_call() -> None:
     device, host = device_bytes(bytes(64)), pinned_bytes(b"\7" * 64)
     arguments: Any = ([device, host], [8, 8], [host, device], [8, 8], [TO_DEVICE], [0])
     assert rt.memcpy_batch(*arguments) == (1, PARAM_INVALID)
@@ -173,15 +173,15 @@ def test_items_before_the_wrong_one_are_done_by_the_asynchronous_form_only() -> 
     assert read(device, 64) == b"\7" * 8 + bytes(56)
 
 
-def test_streams_and_contexts() -> None:
+def test_invalid_stream_and_missing_context_are_refused() -> None:
     device, host = malloc(64), malloc_host(64)
     arguments: Any = ([device], [64], [host], [64], [TO_DEVICE], [0])
-    assert rt.memcpy_batch_async(*arguments, 5) == (NOWHERE, INVALID_HANDLE)
+    assert rt.memcpy_batch_async(*arguments, 5) == (NO_FAIL_INDEX, INVALID_HANDLE)
     assert on_new_thread(lambda: rt.memcpy_batch_async(*arguments, 0))[1] == 107002
-    assert on_new_thread(lambda: rt.memcpy_batch(*arguments)) == (NOWHERE, SUCCESS)  # needs no context
+    assert on_new_thread(lambda: rt.memcpy_batch(*arguments)) == (NO_FAIL_INDEX, SUCCESS)  # needs no context
 
 
-def test_chips_without_batches() -> None:
+def test_chips_without_batch_copies_return_not_supported() -> None:
     program = """
 import acl
 acl.rt.set_device(0)
@@ -192,11 +192,11 @@ print(acl.rt.memcpy_batch([device], [8], [host], [8], [attr], [0])[1])
     assert run_python(program, SOFTACL_SOC="Ascend310P").strip() == str(NOT_SUPPORTED)
 
 
-# Arguments that are none
+# Invalid arguments
 
 
 @both
-def test_lengths_must_agree(copy: Batch) -> None:
+def test_lists_of_different_lengths_raise(copy: Batch) -> None:
     for position in range(4):
         arguments: list[Any] = [[1, 1], [1, 1], [1, 1], [1, 1], [TO_DEVICE], [0]]
         arguments[position] = [1]
@@ -208,7 +208,7 @@ def test_lengths_must_agree(copy: Batch) -> None:
 
 @both
 @pytest.mark.parametrize("value", [None, 5, (1,), {1}, "text", [None], [1.0], ["1"], object()])
-def test_numbers_must_be_numbers(copy: Batch, value: Any) -> None:
+def test_non_integers_raise(copy: Batch, value: Any) -> None:
     for position in [0, 1, 2, 3, 5]:
         arguments: list[Any] = [[1], [1], [1], [1], [TO_DEVICE], [0]]
         arguments[position] = value
@@ -224,7 +224,7 @@ def test_attributes_must_be_dictionaries(copy: Batch, value: Any) -> None:
 
 
 @both
-def test_attributes_must_be_complete(copy: Batch) -> None:
+def test_incomplete_attributes_raise(copy: Batch) -> None:
     for lacking in ["dstLoc", "srcLoc"]:
         attribute = {key: value for key, value in TO_DEVICE.items() if key != lacking}
         with pytest.raises(ValueError, match=lacking):
@@ -234,7 +234,7 @@ def test_attributes_must_be_complete(copy: Batch) -> None:
 
 
 @both
-def test_arrays_that_are_refused(copy: Batch) -> None:
+def test_unsuitable_arrays_raise(copy: Batch) -> None:
     numpy = pytest.importorskip("numpy")
     words = numpy.ones(8, dtype=numpy.uint64)
     for bad in [
@@ -255,24 +255,24 @@ def test_arrays_that_are_refused(copy: Batch) -> None:
 
 
 @both
-def test_arrays_are_not_written(copy: Batch) -> None:
+def test_read_only_arrays_are_accepted_and_unchanged(copy: Batch) -> None:
     numpy = pytest.importorskip("numpy")
     device, host = malloc(64), malloc_host(64)
     arrays = [numpy.array([number], dtype=numpy.uint64) for number in (device, 64, host, 64)]
     for one in arrays:
         one.flags.writeable = False
-    assert copy(*arrays, [TO_DEVICE], [0]) == (NOWHERE, SUCCESS)
+    assert copy(*arrays, [TO_DEVICE], [0]) == (NO_FAIL_INDEX, SUCCESS)
     assert [int(one[0]) for one in arrays] == [device, 64, host, 64]
 
 
 @both
 def test_reserved_bytes_must_be_zero(copy: Batch) -> None:
     attribute = {**TO_DEVICE, "rsv": [1] + [0] * 15}
-    assert copy([malloc(64)], [64], [malloc_host(64)], [64], [attribute], [0]) == (NOWHERE, INVALID_PARAM)
+    assert copy([malloc(64)], [64], [malloc_host(64)], [64], [attribute], [0]) == (NO_FAIL_INDEX, INVALID_PARAM)
 
 
 @both
-def test_other_buffers_must_have_words_of_64_bits(copy: Batch) -> None:
+def test_buffers_without_64_bit_items_raise(copy: Batch) -> None:
     for bad in [b"\1", bytearray(1), array.array("B", [1])]:
         with pytest.raises(TypeError):
             copy(bad, [1], [1], [1], [TO_DEVICE], [0])

@@ -1,4 +1,4 @@
-"""Callbacks: who runs them, when, and what may go wrong in them."""
+"""Callbacks: threads, order, exceptions and lifetimes."""
 
 import gc
 import sys
@@ -19,10 +19,10 @@ from support import (
     INVALID_PARAM,
     NO_BLOCK,
     NO_CALLBACK_THREAD,
-    PATIENCE,
     REPORT_TIMEOUT,
     STREAM_SUBSCRIBE,
     SUCCESS,
+    TEST_TIMEOUT,
     THREAD_SUBSCRIBE,
     Reporter,
     create_stream,
@@ -39,7 +39,7 @@ blocks = pytest.mark.parametrize("block", [NO_BLOCK, BLOCK], ids=["no-block", "b
 
 @pytest.fixture
 def own_stream(stream: int) -> Iterator[int]:
-    """A stream whose callbacks this very thread runs."""
+    """A stream whose callbacks the test's thread serves."""
     me = threading.get_ident()
     assert rt.subscribe_report(me, stream) == SUCCESS
     yield stream
@@ -47,7 +47,7 @@ def own_stream(stream: int) -> Iterator[int]:
 
 
 @blocks
-def test_a_callback_runs_on_the_subscribed_thread(reporter: Reporter, block: int) -> None:
+def test_callback_runs_on_the_subscribed_thread(reporter: Reporter, block: int) -> None:
     ran = threading.Event()
     seen: list[Any] = []
 
@@ -58,28 +58,28 @@ def test_a_callback_runs_on_the_subscribed_thread(reporter: Reporter, block: int
     data = [1, 2, 3]
     assert rt.launch_callback(callback, data, block, reporter.stream) == SUCCESS
     assert rt.synchronize_stream(reporter.stream) == SUCCESS
-    assert ran.wait(PATIENCE)
+    assert ran.wait(TEST_TIMEOUT)
     assert seen[0][0] is data
     assert seen[0][1] == reporter.id
     assert reporter.codes == []
 
 
 @pytest.mark.parametrize("data", [None, [], ["list"], (1, 2), {"a": 1}, "text", 5, object()], ids=repr)
-def test_any_object_is_passed_as_it_is(own_stream: int, data: Any) -> None:
+def test_any_object_is_passed_unchanged(own_stream: int, data: Any) -> None:
     seen: list[Any] = []
     assert rt.launch_callback(lambda *arguments: seen.append(arguments), data, BLOCK, own_stream) == SUCCESS
-    assert rt.process_report(PATIENCE * 1000) == SUCCESS
+    assert rt.process_report(TEST_TIMEOUT * 1000) == SUCCESS
     assert len(seen) == 1 and len(seen[0]) == 1 and seen[0][0] is data
 
 
-def test_a_thread_of_the_threading_module() -> None:
+def test_threading_thread_can_serve_callbacks() -> None:
     stream = create_stream()
     subscribed, ran = threading.Event(), threading.Event()
     seen: list[int] = []
 
     def serve() -> None:
-        subscribed.wait(PATIENCE)
-        assert rt.process_report(PATIENCE * 1000) == SUCCESS
+        subscribed.wait(TEST_TIMEOUT)
+        assert rt.process_report(TEST_TIMEOUT * 1000) == SUCCESS
         seen.append(threading.get_ident())
 
     thread = threading.Thread(target=serve)
@@ -89,19 +89,19 @@ def test_a_thread_of_the_threading_module() -> None:
     subscribed.set()
     assert rt.launch_callback(lambda _: ran.set(), None, BLOCK, stream) == SUCCESS
     assert rt.synchronize_stream(stream) == SUCCESS
-    thread.join(PATIENCE)
+    thread.join(TEST_TIMEOUT)
     assert ran.is_set() and seen == [thread.ident]
     assert rt.unsubscribe_report(thread.ident, stream) == SUCCESS  # after the thread has ended
 
 
-def test_the_flow_of_the_samples() -> None:
+def test_call_sequence_of_the_pyacl_samples_works() -> None:
     """start_thread, subscribe, launch, synchronize, unsubscribe, stop_thread."""
     stream, (ctx, _) = create_stream(), rt.get_context()
     stop, ready, results = threading.Event(), threading.Event(), []
 
     def serve(arguments: list[int]) -> None:
         assert rt.set_context(arguments[0]) == SUCCESS
-        ready.wait(PATIENCE)
+        ready.wait(TEST_TIMEOUT)
         while not stop.is_set():
             rt.process_report(10)
 
@@ -109,16 +109,16 @@ def test_the_flow_of_the_samples() -> None:
     assert ret == SUCCESS
     assert rt.subscribe_report(tid, stream) == SUCCESS
     ready.set()
-    for number in range(20):
-        assert rt.launch_callback(results.append, [number], BLOCK, stream) == SUCCESS
+    for index in range(20):
+        assert rt.launch_callback(results.append, [index], BLOCK, stream) == SUCCESS
     assert rt.synchronize_stream(stream) == SUCCESS
-    assert results == [[number] for number in range(20)]
+    assert results == [[index] for index in range(20)]
     assert rt.unsubscribe_report(tid, stream) == SUCCESS
     stop.set()
     assert acl.util.stop_thread(tid) == SUCCESS
 
 
-def test_the_default_stream_can_be_subscribed() -> None:
+def test_default_stream_can_be_subscribed() -> None:
     me = threading.get_ident()
     assert rt.subscribe_report(me, 0) == SUCCESS
     seen: list[int] = []
@@ -128,7 +128,7 @@ def test_the_default_stream_can_be_subscribed() -> None:
     assert rt.unsubscribe_report(me, 0) == SUCCESS
 
 
-def test_a_blocking_callback_holds_the_stream(own_stream: int) -> None:
+def test_blocking_callback_blocks_the_stream(own_stream: int) -> None:
     device, host = device_bytes(pattern(64)), pinned_bytes(bytes(64))
     seen: list[bytes] = []
     assert rt.launch_callback(lambda _: seen.append(read(host, 64)), None, BLOCK, own_stream) == SUCCESS
@@ -142,7 +142,7 @@ def test_a_blocking_callback_holds_the_stream(own_stream: int) -> None:
     assert rt.synchronize_stream(own_stream) == SUCCESS
 
 
-def test_a_callback_that_does_not_block_lets_the_stream_go(own_stream: int) -> None:
+def test_non_blocking_callback_does_not_block_the_stream(own_stream: int) -> None:
     ran: list[int] = []
     assert rt.launch_callback(ran.append, 1, NO_BLOCK, own_stream) == SUCCESS
     assert rt.synchronize_stream(own_stream) == SUCCESS
@@ -151,28 +151,28 @@ def test_a_callback_that_does_not_block_lets_the_stream_go(own_stream: int) -> N
     assert ran == [1]
 
 
-def test_a_callback_comes_after_the_work_before_it(reporter: Reporter) -> None:
+def test_callback_runs_after_earlier_work(reporter: Reporter) -> None:
     device, host = device_bytes(pattern(100_000)), pinned_bytes(bytes(100_000))
     seen: list[bytes] = []
 
-    def look(_: None) -> None:
+    def inspect(_: None) -> None:
         seen.append(acl.util.ptr_to_bytes(host, 100_000))
 
     assert rt.memcpy_async(host, 100_000, device, 100_000, D2H, reporter.stream) == SUCCESS
-    assert rt.launch_callback(look, None, BLOCK, reporter.stream) == SUCCESS
+    assert rt.launch_callback(inspect, None, BLOCK, reporter.stream) == SUCCESS
     assert rt.synchronize_stream(reporter.stream) == SUCCESS
     assert seen == [pattern(100_000)]
 
 
-def test_many_callbacks_keep_their_order(reporter: Reporter) -> None:
+def test_callbacks_run_in_order(reporter: Reporter) -> None:
     seen: list[int] = []
-    for number in range(500):
-        assert rt.launch_callback(seen.append, number, BLOCK, reporter.stream) == SUCCESS
+    for index in range(500):
+        assert rt.launch_callback(seen.append, index, BLOCK, reporter.stream) == SUCCESS
     assert rt.synchronize_stream(reporter.stream) == SUCCESS
     assert seen == list(range(500))
 
 
-def test_one_thread_serves_two_streams() -> None:
+def test_one_thread_can_serve_two_streams() -> None:
     me, streams = threading.get_ident(), [create_stream(), create_stream()]
     seen: list[int] = []
     for stream in streams:
@@ -186,7 +186,7 @@ def test_one_thread_serves_two_streams() -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("boom"), SystemExit(3), KeyboardInterrupt()], ids=repr)
-def test_an_exception_is_reported_and_the_stream_goes_on(
+def test_exception_is_reported_and_the_stream_continues(
     own_stream: int, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reported: list[Any] = []
@@ -207,7 +207,7 @@ def test_an_exception_is_reported_and_the_stream_goes_on(
     reported.clear()  # it keeps this frame alive
 
 
-def test_without_a_subscription(stream: int) -> None:
+def test_launch_without_a_subscription_is_refused(stream: int) -> None:
     for block in [NO_BLOCK, BLOCK]:
         assert rt.launch_callback(print, None, block, stream) == NO_CALLBACK_THREAD
     me = threading.get_ident()
@@ -218,11 +218,11 @@ def test_without_a_subscription(stream: int) -> None:
     assert rt.process_report(10) == THREAD_SUBSCRIBE
 
 
-def test_a_second_subscription(own_stream: int) -> None:
+def test_second_subscription_is_refused(own_stream: int) -> None:
     assert rt.subscribe_report(threading.get_ident(), own_stream) == STREAM_SUBSCRIBE
 
 
-def test_wrong_arguments(own_stream: int) -> None:
+def test_wrong_arguments_are_refused(own_stream: int) -> None:
     assert rt.launch_callback(print, None, 2, own_stream) == INVALID_PARAM
     assert rt.launch_callback(print, None, -1, own_stream) == INVALID_PARAM
     assert rt.launch_callback(print, None, BLOCK, 5) == INVALID_HANDLE
@@ -234,7 +234,7 @@ def test_wrong_arguments(own_stream: int) -> None:
         rt.launch_callback(print, None, BLOCK, None)  # type: ignore[arg-type]
 
 
-def test_process_report_and_its_timeouts(own_stream: int) -> None:
+def test_process_report_checks_its_timeout(own_stream: int) -> None:
     assert rt.process_report(5) == REPORT_TIMEOUT
     assert rt.process_report(0) == INVALID_PARAM
     assert rt.process_report(-2) == INVALID_PARAM
@@ -246,19 +246,19 @@ class Thing:
     pass
 
 
-def test_nothing_is_kept_after_the_call(own_stream: int) -> None:
+def test_references_are_released_after_the_callback(own_stream: int) -> None:
     thing = Thing()
     alive = weakref.ref(thing)
     assert rt.launch_callback(lambda _: None, thing, BLOCK, own_stream) == SUCCESS
     del thing
     gc.collect()
-    assert alive() is not None  # the stream holds it
+    assert alive() is not None  # referenced by the stream
     assert rt.process_report(1000) == SUCCESS
     gc.collect()
     assert alive() is None
 
 
-def test_nothing_is_kept_when_the_launch_fails(stream: int) -> None:
+def test_references_are_released_if_the_launch_fails(stream: int) -> None:
     thing = Thing()
     alive = weakref.ref(thing)
     assert rt.launch_callback(lambda _: None, thing, BLOCK, stream) == NO_CALLBACK_THREAD
@@ -268,7 +268,7 @@ def test_nothing_is_kept_when_the_launch_fails(stream: int) -> None:
 
 
 @pytest.mark.xfail(strict=True, reason="function and object of a callback that never runs are not released")
-def test_nothing_is_kept_when_the_stream_is_dropped(stream: int) -> None:
+def test_references_are_released_if_the_stream_is_destroyed(stream: int) -> None:
     me, thing = threading.get_ident(), Thing()
     alive = weakref.ref(thing)
     assert rt.subscribe_report(me, stream) == SUCCESS
@@ -283,8 +283,8 @@ def test_nothing_is_kept_when_the_stream_is_dropped(stream: int) -> None:
 @pytest.mark.parametrize(
     "call", ["memcpy_async", "synchronize_stream", "synchronize_device", "destroy_stream", "reset_device", "event"]
 )
-def test_the_interpreter_is_free_while_a_call_waits(call: str) -> None:
-    """A Python callback in front of a waiting call must be able to run, else both wait forever."""
+def test_waiting_calls_release_the_gil(call: str) -> None:
+    """A call may wait for a Python callback. It would deadlock if it held the GIL."""
     program = """
 import sys, threading, acl
 from acl import rt
@@ -310,7 +310,7 @@ assert rt.launch_callback(callback, source, 1, stream) == 0
 assert rt.record_event(event, stream) == 0
 assert rt.stream_query(stream) == (1, 0)
 call = sys.argv[1]
-sys.setswitchinterval(1000)  # nobody takes the interpreter from here until the call below lets it go
+sys.setswitchinterval(1000)  # no thread switch until the call below releases the GIL
 gate.set()
 if call == "memcpy_async":
     assert rt.memcpy_async(device, 6, address, 6, 1, stream) == 0
@@ -335,7 +335,7 @@ print("done")
     assert run_python(program, call, timeout=20).strip() == "done"
 
 
-def test_callbacks_may_call_back_into_the_module(reporter: Reporter) -> None:
+def test_callbacks_may_call_the_module(reporter: Reporter) -> None:
     (ctx, _), results, device = rt.get_context(), [], malloc(64)
 
     def callback(_: object) -> None:
@@ -351,7 +351,7 @@ def test_callbacks_may_call_back_into_the_module(reporter: Reporter) -> None:
 
 
 @pytest.mark.bare
-def test_the_process_ends_although_a_thread_serves_callbacks() -> None:
+def test_process_exits_while_a_thread_serves_callbacks() -> None:
     program = """
 import threading, acl
 from acl import rt
@@ -371,7 +371,7 @@ print("end")
 
 
 @pytest.mark.bare
-def test_a_callback_that_comes_too_late_does_no_harm() -> None:
+def test_callback_during_interpreter_shutdown_is_harmless() -> None:
     program = """
 import os, sys, threading, acl
 from acl import rt
@@ -382,14 +382,14 @@ ready, inside = threading.Event(), threading.Event()
 def serve():
     ready.wait()
     inside.set()
-    rt.process_report(-1)  # only here the main thread gets its turn
+    rt.process_report(-1)  # only here can the main thread continue
 thread = threading.Thread(target=serve, daemon=True)
 thread.start()
 assert rt.subscribe_report(thread.ident, stream) == 0
 sys.setswitchinterval(1000)
 ready.set()
 inside.wait()
-class Late:  # destroyed when the interpreter is nearly gone
+class Late:  # destroyed late in the shutdown of the interpreter
     def __del__(self, launch=rt.launch_callback, wait=rt.synchronize_stream_with_timeout, stream=stream, nothing=id):
         launch(nothing, None, 1, stream)
         wait(stream, 100)
@@ -399,7 +399,7 @@ print("end", flush=True)
     assert run_python(program, timeout=20).strip() == "end"
 
 
-def test_exception_callbacks_are_set_and_unset() -> None:
+def test_exception_callback_can_be_set_and_cleared() -> None:
     for result in [
         rt.set_exception_info_callback(lambda info: None),
         rt.set_exception_info_callback(None),
@@ -410,15 +410,15 @@ def test_exception_callbacks_are_set_and_unset() -> None:
         assert type(getattr(rt, f"get_{name}_from_exception_info")(0)) is int
 
 
-def test_exception_callback_is_told_of_failed_tasks() -> None:
+def test_exception_callback_receives_failed_tasks() -> None:
     program = """
         import acl
-        told = []
-        def note(info):
+        failures = []
+        def record(info):
             code = acl.rt.get_error_code_from_exception_info(info)
-            told.append((code, acl.rt.get_device_id_from_exception_info(info)))
+            failures.append((code, acl.rt.get_device_id_from_exception_info(info)))
         assert acl.rt.set_device(0) == 0
-        assert acl.rt.set_exception_info_callback(note) == 0
+        assert acl.rt.set_exception_info_callback(record) == 0
         stream, _ = acl.rt.create_stream()
         device, _ = acl.rt.malloc(64, 0)
         pinned, _ = acl.rt.malloc_host(64)
@@ -427,6 +427,7 @@ def test_exception_callback_is_told_of_failed_tasks() -> None:
             assert acl.rt.memcpy_async(device, 64, pinned, 64, 1, stream) == 0
             codes.append(acl.rt.synchronize_stream(stream))
         assert acl.rt.set_exception_info_callback() == 0
-        print(codes, told)
+        print(codes, failures)
     """
-    assert run_python(textwrap.dedent(program), SOFTACL_FAULTS="copy@2=507013").strip() == "[0, 507013, 0] [(507013, 0)]"
+    output = run_python(textwrap.dedent(program), SOFTACL_FAULTS="copy@2=507013")
+    assert output.strip() == "[0, 507013, 0] [(507013, 0)]"

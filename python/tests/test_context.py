@@ -19,7 +19,7 @@ from support import (
 )
 
 
-def test_create_makes_it_current_and_set_goes_back() -> None:
+def test_new_context_is_current_until_another_is_set() -> None:
     primary, ret = rt.get_context()
     assert ret == SUCCESS and primary != 0
     ctx, ret = rt.create_context(0)
@@ -30,7 +30,7 @@ def test_create_makes_it_current_and_set_goes_back() -> None:
     assert rt.destroy_context(ctx) == SUCCESS
 
 
-def test_a_context_belongs_to_its_device() -> None:
+def test_context_determines_the_current_device() -> None:
     primary, _ = rt.get_context()
     ctx, ret = rt.create_context(1)
     assert ret == SUCCESS
@@ -40,7 +40,7 @@ def test_a_context_belongs_to_its_device() -> None:
     assert rt.destroy_context(ctx) == SUCCESS
 
 
-def test_a_context_with_streams_can_be_destroyed() -> None:
+def test_context_with_streams_can_be_destroyed() -> None:
     primary, _ = rt.get_context()
     ctx, ret = rt.create_context(0)
     assert ret == SUCCESS
@@ -51,7 +51,7 @@ def test_a_context_with_streams_can_be_destroyed() -> None:
     assert rt.set_context(primary) == SUCCESS
 
 
-def test_contexts_that_are_none() -> None:
+def test_invalid_contexts_are_refused() -> None:
     primary, _ = rt.get_context()
     assert rt.create_context(99) == (0, INVALID_DEVICEID)
     assert rt.create_context(-1) == (0, INVALID_DEVICEID)
@@ -63,13 +63,13 @@ def test_contexts_that_are_none() -> None:
     assert rt.get_context() == (primary, SUCCESS)
 
 
-def test_a_new_thread_has_no_context_and_can_take_one() -> None:
+def test_new_thread_has_no_context_until_it_sets_one() -> None:
     ctx, _ = rt.get_context()
     assert on_new_thread(rt.get_context) == (0, CONTEXT_NULL)
     assert on_new_thread(lambda: (rt.set_context(ctx), rt.get_context())) == (SUCCESS, (ctx, SUCCESS))
 
 
-def test_other_threads_lose_a_context_that_is_destroyed() -> None:
+def test_destroyed_context_is_lost_by_all_threads() -> None:
     primary, _ = rt.get_context()
     ctx, _ = rt.create_context(0)
 
@@ -83,14 +83,14 @@ def test_other_threads_lose_a_context_that_is_destroyed() -> None:
     assert rt.set_context(primary) == SUCCESS
 
 
-def test_default_stream() -> None:
+def test_default_stream_requires_a_context() -> None:
     stream, ret = rt.ctx_get_current_default_stream()
     assert ret == SUCCESS and stream != 0
     assert rt.synchronize_stream(stream) == SUCCESS
     assert on_new_thread(rt.ctx_get_current_default_stream) == (0, CONTEXT_NULL)
 
 
-def test_a_stream_of_another_context_is_refused() -> None:
+def test_stream_of_another_context_is_refused() -> None:
     primary, _ = rt.get_context()
     device, host = malloc(64), malloc_host(64)
     ctx, _ = rt.create_context(0)
@@ -102,7 +102,7 @@ def test_a_stream_of_another_context_is_refused() -> None:
     assert rt.destroy_context(ctx) == SUCCESS
 
 
-def test_get_primary_ctx_state() -> None:
+def test_primary_context_is_active_after_set_device() -> None:
     assert rt.get_primary_ctx_state(0) == (1, 0, SUCCESS)
     assert rt.get_primary_ctx_state(1) == (0, 0, SUCCESS)
     assert rt.set_device(1) == SUCCESS
@@ -111,7 +111,7 @@ def test_get_primary_ctx_state() -> None:
 
 
 @pytest.mark.parametrize("scope", ["", "ctx_"])
-def test_system_parameters(scope: str) -> None:
+def test_system_parameters_round_trip(scope: str) -> None:
     put, get = getattr(rt, f"{scope}set_sys_param_opt"), getattr(rt, f"{scope}get_sys_param_opt")
     assert put(0, 1) == SUCCESS
     assert get(0) == (1, SUCCESS)
@@ -121,7 +121,7 @@ def test_system_parameters(scope: str) -> None:
     assert get(99)[1] != SUCCESS
 
 
-def test_overflow_status_works_or_says_that_it_does_not() -> None:
+def test_overflow_status_succeeds_or_is_not_supported() -> None:
     memory = malloc(64)
     assert rt.get_overflow_status(memory, 64, 0) in (SUCCESS, NOT_SUPPORTED)
     assert rt.reset_overflow_status(0) in (SUCCESS, NOT_SUPPORTED)

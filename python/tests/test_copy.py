@@ -1,4 +1,4 @@
-"""Every copy and set: bytes, codes, and when they happen."""
+"""Copies and memsets: data, return codes and time of execution."""
 
 import ctypes
 import struct
@@ -26,9 +26,9 @@ from support import (
     PARAM_INVALID,
     STREAM_CONTEXT,
     SUCCESS,
+    blocked_stream,
     create_stream,
     device_bytes,
-    held_stream,
     malloc,
     malloc_host,
     on_new_thread,
@@ -67,12 +67,12 @@ asynchronous = pytest.mark.parametrize(
 )
 
 
-# The plain copies
+# Plain copies
 
 
 @every_copy
 @pytest.mark.parametrize("size", SIZES)
-def test_there_and_back_through_pinned_memory(copy: Copy, size: int) -> None:
+def test_pinned_memory_round_trip(copy: Copy, size: int) -> None:
     data = pattern(size, 1)
     up, first, second, down = pinned_bytes(data), malloc(size), malloc(size), malloc_host(size)
     assert copy(first, size, up, size, H2D) == SUCCESS
@@ -83,8 +83,8 @@ def test_there_and_back_through_pinned_memory(copy: Copy, size: int) -> None:
 
 @every_copy
 @pytest.mark.parametrize("size", SIZES)
-def test_there_and_back_through_bytes(copy: Copy, size: int) -> None:
-    data, result = pattern(size, 2), bytes(size + 1)  # never the one-byte object that all share
+def test_bytes_round_trip(copy: Copy, size: int) -> None:
+    data, result = pattern(size, 2), bytes(size + 1)  # larger than the shared one-byte objects
     device = malloc(size)
     assert copy(device, size, bytes_to_ptr(data), size, H2D) == SUCCESS
     assert copy(bytes_to_ptr(result), size, device, size, D2H) == SUCCESS
@@ -92,7 +92,7 @@ def test_there_and_back_through_bytes(copy: Copy, size: int) -> None:
 
 
 @every_copy
-def test_other_host_memory(copy: Copy) -> None:
+def test_ctypes_and_bytearray_round_trip(copy: Copy) -> None:
     data = pattern(100, 3)
     device = malloc(100)
     source = (ctypes.c_ubyte * 100).from_buffer_copy(data)
@@ -104,7 +104,7 @@ def test_other_host_memory(copy: Copy) -> None:
 
 
 @every_copy
-def test_pointers_may_point_inside(copy: Copy) -> None:
+def test_pointers_into_allocations_are_accepted(copy: Copy) -> None:
     device = device_bytes(bytes(100))
     host = pinned_bytes(pattern(100))
     assert copy(device + 10, 90, host + 5, 20, H2D) == SUCCESS
@@ -112,7 +112,7 @@ def test_pointers_may_point_inside(copy: Copy) -> None:
 
 
 @every_copy
-def test_the_default_kind_finds_its_direction(copy: Copy) -> None:
+def test_default_kind_infers_the_direction(copy: Copy) -> None:
     data = pattern(100)
     host, device, other, back = pinned_bytes(data), malloc(100), malloc(100), malloc_host(100)
     assert copy(device, 100, host, 100, DEFAULT) == SUCCESS
@@ -123,7 +123,7 @@ def test_the_default_kind_finds_its_direction(copy: Copy) -> None:
 
 @every_copy
 @pytest.mark.parametrize("kind", [H2H, H2D, D2H, D2D, DEFAULT])
-def test_a_wrong_kind_between_known_memories_is_put_right(copy: Copy, kind: int) -> None:
+def test_wrong_kind_between_known_allocations_is_corrected(copy: Copy, kind: int) -> None:
     data = pattern(100)
     host, device = pinned_bytes(data), malloc(100)
     assert copy(device, 100, host, 100, kind) == SUCCESS
@@ -131,12 +131,12 @@ def test_a_wrong_kind_between_known_memories_is_put_right(copy: Copy, kind: int)
 
 
 @every_copy
-def test_a_copy_of_nothing_is_not_looked_at(copy: Copy) -> None:
+def test_empty_copy_is_not_checked(copy: Copy) -> None:
     assert copy(0, 0, 0, 0, 99) == SUCCESS
 
 
 @every_copy
-def test_wrong_arguments(copy: Copy) -> None:
+def test_wrong_arguments_are_refused(copy: Copy) -> None:
     host, device = malloc_host(100), malloc(100)
     assert copy(0, 100, host, 100, H2D) == INVALID_PARAM
     assert copy(device, 100, 0, 100, H2D) == INVALID_PARAM
@@ -147,7 +147,7 @@ def test_wrong_arguments(copy: Copy) -> None:
 
 
 @every_copy
-def test_a_range_that_leaves_its_allocation(copy: Copy) -> None:
+def test_range_beyond_its_allocation_is_refused(copy: Copy) -> None:
     host, device = malloc_host(10_000), malloc(100)
     assert copy(device, 10_000, host, 10_000, H2D) != SUCCESS
     assert copy(device + 90, 5000, host, 5000, H2D) != SUCCESS
@@ -155,29 +155,29 @@ def test_a_range_that_leaves_its_allocation(copy: Copy) -> None:
 
 
 @every_copy
-def test_memory_that_was_freed(copy: Copy) -> None:
+def test_freed_memory_is_refused(copy: Copy) -> None:
     host, device = malloc_host(100), malloc(100)
     assert rt.free(device) == SUCCESS
     assert copy(device, 100, host, 100, H2D) != SUCCESS
 
 
-def test_a_wild_pointer_is_a_code() -> None:
+def test_invalid_pointer_returns_an_error() -> None:
     device = malloc(100)
     assert rt.memcpy(device, 100, 8, 100, H2D) != SUCCESS
     assert rt.memcpy(2**63, 100, device, 100, D2H) != SUCCESS
     assert rt.memcpy_async(8, 100, device, 100, D2H, 0) != SUCCESS
 
 
-def test_memcpy_between_hosts() -> None:
+def test_memcpy_copies_from_host_to_host() -> None:
     data, target = pattern(100), malloc_host(100)
     assert rt.memcpy(target, 100, bytes_to_ptr(data), 100, H2H) == SUCCESS
     assert read(target, 100) == data
 
 
-def test_memcpy_without_a_context() -> None:
+def test_memcpy_between_host_and_device_requires_a_context() -> None:
     host, device = malloc_host(100), malloc(100)
     assert on_new_thread(lambda: rt.memcpy(device, 100, host, 100, H2D)) == CONTEXT_NULL
-    assert on_new_thread(lambda: rt.memcpy(device, 100, device, 100, D2D)) == SUCCESS  # onto itself
+    assert on_new_thread(lambda: rt.memcpy(device, 100, device, 100, D2D)) == SUCCESS  # a copy onto itself
     assert on_new_thread(lambda: rt.memcpy_async(device, 100, host, 100, H2D, 0)) == CONTEXT_NULL
 
 
@@ -185,10 +185,10 @@ def test_memcpy_without_a_context() -> None:
 
 
 @asynchronous
-def test_pinned_memory_is_written_when_the_stream_gets_there(submit: Callable[..., int]) -> None:
+def test_pinned_destination_is_written_when_the_copy_runs(submit: Callable[..., int]) -> None:
     data = pattern(4096)
     device, host = device_bytes(data), pinned_bytes(bytes(4096))
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert submit(host, 4096, device, 4096, D2H, stream) == SUCCESS
         assert acl.util.ptr_to_bytes(host, 4096) == bytes(4096)
         gate.open()
@@ -197,9 +197,9 @@ def test_pinned_memory_is_written_when_the_stream_gets_there(submit: Callable[..
 
 
 @asynchronous
-def test_pinned_memory_is_read_when_the_stream_gets_there(submit: Callable[..., int]) -> None:
+def test_pinned_source_is_read_when_the_copy_runs(submit: Callable[..., int]) -> None:
     device, host = device_bytes(bytes(64)), pinned_bytes(pattern(64, 1))
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert submit(device, 64, host, 64, H2D, stream) == SUCCESS
         ctypes.memmove(host, pattern(64, 2), 64)
         gate.open()
@@ -208,7 +208,7 @@ def test_pinned_memory_is_read_when_the_stream_gets_there(submit: Callable[..., 
 
 
 @asynchronous
-def test_pageable_memory_is_done_on_return(submit: Callable[..., int], stream: int) -> None:
+def test_pageable_copy_finishes_before_the_call_returns(submit: Callable[..., int], stream: int) -> None:
     data = pattern(100_000)
     device, result = malloc(100_000), bytes(100_000)
     assert submit(device, 100_000, bytes_to_ptr(data), 100_000, H2D, stream) == SUCCESS
@@ -217,9 +217,9 @@ def test_pageable_memory_is_done_on_return(submit: Callable[..., int], stream: i
 
 
 @asynchronous
-def test_pageable_memory_waits_for_the_stream(submit: Callable[..., int]) -> None:
+def test_pageable_copy_waits_for_the_stream(submit: Callable[..., int]) -> None:
     device, first, second = malloc(64), pinned_bytes(pattern(64, 1)), bytes(64)
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert submit(device, 64, first, 64, H2D, stream) == SUCCESS
         gate.open()
         assert submit(bytes_to_ptr(second), 64, device, 64, D2H, stream) == SUCCESS
@@ -228,22 +228,22 @@ def test_pageable_memory_waits_for_the_stream(submit: Callable[..., int]) -> Non
 
 @asynchronous
 @pytest.mark.parametrize("kind", [H2H, D2H])
-def test_a_wrong_kind_with_pageable_memory_is_refused(submit: Callable[..., int], kind: int, stream: int) -> None:
+def test_wrong_kind_with_pageable_memory_is_refused(submit: Callable[..., int], kind: int, stream: int) -> None:
     assert submit(malloc(64), 64, bytes_to_ptr(pattern(64)), 64, kind, stream) == PARAM_INVALID
 
 
 @asynchronous
 @pytest.mark.parametrize("kind", [H2H, DEFAULT])
-def test_between_hosts_is_not_supported(submit: Callable[..., int], kind: int, stream: int) -> None:
+def test_asynchronous_host_to_host_copy_is_not_supported(submit: Callable[..., int], kind: int, stream: int) -> None:
     assert submit(malloc_host(64), 64, malloc_host(64), 64, kind, stream) == NOT_SUPPORTED
     assert submit(malloc_host(64), 64, bytes_to_ptr(pattern(64)), 64, kind, stream) == NOT_SUPPORTED
 
 
 @asynchronous
-def test_a_buffered_copy_takes_its_source_at_once(submit: Callable[..., int]) -> None:
+def test_buffered_copy_reads_its_source_during_the_call(submit: Callable[..., int]) -> None:
     device = malloc(64)
     source = ctypes.create_string_buffer(pattern(64, 1), 64)
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert submit(device, 64, ctypes.addressof(source), 64, HOST_TO_BUF, stream) == SUCCESS
         source.raw = bytes(64)
         gate.open()
@@ -252,7 +252,7 @@ def test_a_buffered_copy_takes_its_source_at_once(submit: Callable[..., int]) ->
 
 
 @asynchronous
-def test_copies_of_a_stream_keep_their_order(submit: Callable[..., int], stream: int) -> None:
+def test_copies_of_a_stream_run_in_order(submit: Callable[..., int], stream: int) -> None:
     device, hosts = malloc(1000), [pinned_bytes(pattern(1000, seed)) for seed in range(20)]
     for host in hosts:
         assert submit(device, 1000, host, 1000, H2D, stream) == SUCCESS
@@ -261,7 +261,7 @@ def test_copies_of_a_stream_keep_their_order(submit: Callable[..., int], stream:
 
 
 @asynchronous
-def test_streams_that_are_none(submit: Callable[..., int]) -> None:
+def test_invalid_streams_are_refused(submit: Callable[..., int]) -> None:
     host, device = malloc_host(64), malloc(64)
     assert submit(device, 64, host, 64, H2D, 5) == INVALID_HANDLE
     gone = create_stream()
@@ -269,26 +269,26 @@ def test_streams_that_are_none(submit: Callable[..., int]) -> None:
     assert submit(device, 64, host, 64, H2D, gone) == INVALID_HANDLE
 
 
-def test_the_last_error() -> None:
+def test_last_error_is_kept_per_thread_until_it_is_read() -> None:
     host, device = malloc_host(64), malloc(64)
     assert rt.peek_at_last_error(0) == SUCCESS
     assert rt.memcpy_async(device, 64, host, 64, H2D, 5) == INVALID_HANDLE
     assert rt.peek_at_last_error(0) == INVALID_HANDLE
     assert rt.memcpy(device, 1, host, 64, H2D) == PARAM_INVALID
-    assert rt.memcpy(0, 1, host, 64, H2D) == INVALID_PARAM  # this layer leaves the cell alone
-    assert rt.memcpy(device, 64, host, 64, H2D) == SUCCESS  # and success does not clear it
+    assert rt.memcpy(0, 1, host, 64, H2D) == INVALID_PARAM  # this check does not set the last error
+    assert rt.memcpy(device, 64, host, 64, H2D) == SUCCESS  # success does not clear it
     assert on_new_thread(lambda: rt.peek_at_last_error(0)) == SUCCESS
     assert rt.get_last_error(0) == PARAM_INVALID
     assert rt.get_last_error(0) == SUCCESS
     assert rt.get_last_error(1) == rt.peek_at_last_error(1) == INVALID_PARAM
 
 
-def test_older_versions_refuse_a_copy_of_nothing() -> None:
+def test_older_versions_refuse_an_empty_copy() -> None:
     program = "import acl; acl.rt.set_device(0); p, r = acl.rt.malloc(8, 0); print(acl.rt.memcpy(p, 8, p, 0, 3))"
     assert run_python(program, SOFTACL_CANN="9.0").strip() == str(PARAM_INVALID)
 
 
-# Two dimensions
+# 2D copies
 
 
 def rows(data: bytes, pitch: int, width: int, height: int) -> list[bytes]:
@@ -296,22 +296,22 @@ def rows(data: bytes, pitch: int, width: int, height: int) -> list[bytes]:
 
 
 @pytest.mark.parametrize(("width", "height"), [(1, 1), (10, 7), (16, 7), (3, 1)])
-def test_memcpy2d(width: int, height: int) -> None:
+def test_memcpy2d_leaves_the_padding_unchanged(width: int, height: int) -> None:
     source, result = pattern(20 * height), bytes(bytearray(b"\xee") * (24 * height))
     device = device_bytes(b"\xdd" * (16 * height))
     assert rt.memcpy2d(device, 16, bytes_to_ptr(source), 20, width, height, H2D) == SUCCESS
-    there = read(device, 16 * height)
-    assert rows(there, 16, width, height) == rows(source, 20, width, height)
-    assert all(there[row * 16 + width : (row + 1) * 16] == b"\xdd" * (16 - width) for row in range(height))
+    copied = read(device, 16 * height)
+    assert rows(copied, 16, width, height) == rows(source, 20, width, height)
+    assert all(copied[row * 16 + width : (row + 1) * 16] == b"\xdd" * (16 - width) for row in range(height))
     assert rt.memcpy2d(bytes_to_ptr(result), 24, device, 16, width, height, DEFAULT) == SUCCESS
     assert rows(result, 24, width, height) == rows(source, 20, width, height)
     assert all(result[row * 24 + width : (row + 1) * 24] == b"\xee" * (24 - width) for row in range(height))
 
 
-def test_memcpy2d_async() -> None:
+def test_memcpy2d_async_runs_in_stream_order() -> None:
     source = pinned_bytes(pattern(20 * 5))
     device, other, result = device_bytes(bytes(16 * 5)), device_bytes(bytes(12 * 5)), pinned_bytes(bytes(24 * 5))
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert rt.memcpy2d_async(device, 16, source, 20, 10, 5, H2D, stream) == SUCCESS
         assert rt.memcpy2d_async(other, 12, device, 16, 10, 5, D2D, stream) == SUCCESS
         assert rt.memcpy2d_async(result, 24, other, 12, 10, 5, D2H, stream) == SUCCESS
@@ -321,7 +321,7 @@ def test_memcpy2d_async() -> None:
     assert rows(read(result, 24 * 5), 24, 10, 5) == rows(pattern(20 * 5), 20, 10, 5)
 
 
-def test_memcpy2d_async_of_pageable_memory_is_done_on_return(stream: int) -> None:
+def test_pageable_memcpy2d_async_finishes_before_the_call_returns(stream: int) -> None:
     source, result, device = pattern(100), bytes(100), malloc(100)
     assert rt.memcpy2d_async(device, 10, bytes_to_ptr(source), 10, 10, 10, H2D, stream) == SUCCESS
     assert rt.memcpy2d_async(bytes_to_ptr(result), 10, device, 10, 10, 10, D2H, stream) == SUCCESS
@@ -329,7 +329,7 @@ def test_memcpy2d_async_of_pageable_memory_is_done_on_return(stream: int) -> Non
 
 
 @pytest.mark.parametrize("suffix", [(), (0,)], ids=["memcpy2d", "memcpy2d_async"])
-def test_memcpy2d_with_wrong_arguments(suffix: tuple[int, ...]) -> None:
+def test_memcpy2d_refuses_wrong_arguments(suffix: tuple[int, ...]) -> None:
     function: Callable[..., int] = rt.memcpy2d_async if suffix else rt.memcpy2d
     device, host = malloc(1000), malloc_host(1000)
     assert function(0, 0, 0, 0, 0, 5, 99, *suffix) == SUCCESS
@@ -345,7 +345,7 @@ def test_memcpy2d_with_wrong_arguments(suffix: tuple[int, ...]) -> None:
     assert function(device, 10, host, 10, 10, 200, H2D, *suffix) != SUCCESS  # beyond the allocations
 
 
-def test_memcpy2d_within_a_device_is_only_asynchronous() -> None:
+def test_memcpy2d_within_a_device_must_be_asynchronous() -> None:
     device = malloc(100)
     assert rt.memcpy2d(device, 10, device + 50, 10, 5, 5, D2D) == NOT_SUPPORTED
     assert rt.memcpy2d_async(device, 10, device + 50, 10, 5, 5, D2D, 5) == INVALID_HANDLE
@@ -361,7 +361,7 @@ def descriptor() -> int:
     return malloc(size)
 
 
-def test_descriptor_size() -> None:
+def test_only_one_kind_has_a_descriptor_size() -> None:
     assert rt.get_memcpy_desc_size(INNER_D2D) == (32, SUCCESS)
     for kind in [H2H, H2D, D2H, D2D, DEFAULT, HOST_TO_BUF, INTER_D2D]:
         assert rt.get_memcpy_desc_size(kind) == (0, NOT_SUPPORTED)
@@ -369,15 +369,15 @@ def test_descriptor_size() -> None:
         assert rt.get_memcpy_desc_size(kind) == (0, INVALID_PARAM)
 
 
-def test_descriptor_size_of_other_chips() -> None:
+def test_descriptor_size_depends_on_the_chip() -> None:
     program = "import acl; print(acl.rt.get_memcpy_desc_size(6))"
     assert run_python(program, SOFTACL_SOC="Ascend950").strip() == "(64, 0)"
     assert run_python(program, SOFTACL_SOC="Ascend310P").strip() == "(0, 207000)"
 
 
-def test_a_copy_by_descriptor(descriptor: int, stream: int) -> None:
+def test_descriptor_can_be_used_repeatedly(descriptor: int, stream: int) -> None:
     source, target = device_bytes(pattern(1000)), device_bytes(bytes(1000))
-    # The source comes before the destination, and the descriptor comes back.
+    # The source comes before the destination, and the call returns the descriptor.
     assert rt.set_memcpy_desc(descriptor, INNER_D2D, source, target, 1000, 0) == (descriptor, SUCCESS)
     assert rt.memcpy_async_with_desc(descriptor, INNER_D2D, stream) == SUCCESS
     assert rt.synchronize_stream(stream) == SUCCESS
@@ -389,11 +389,11 @@ def test_a_copy_by_descriptor(descriptor: int, stream: int) -> None:
     assert read(target, 1000) == pattern(1000)
 
 
-def test_a_descriptor_is_read_when_the_task_runs(descriptor: int) -> None:
+def test_descriptor_is_read_when_the_task_runs(descriptor: int) -> None:
     source = device_bytes(pattern(100))
     first, second = device_bytes(bytes(100)), device_bytes(bytes(100))
     assert rt.set_memcpy_desc(descriptor, INNER_D2D, source, first, 100, 0)[1] == SUCCESS
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert rt.memcpy_async_with_desc(descriptor, INNER_D2D, stream) == SUCCESS
         assert rt.set_memcpy_desc(descriptor, INNER_D2D, source + 10, second + 5, 50, 0)[1] == SUCCESS
         gate.open()
@@ -402,7 +402,7 @@ def test_a_descriptor_is_read_when_the_task_runs(descriptor: int) -> None:
     assert read(second, 100) == bytes(5) + pattern(100)[10:60] + bytes(45)
 
 
-def test_a_descriptor_can_be_written_by_hand(descriptor: int, stream: int) -> None:
+def test_descriptor_fields_can_be_written_directly(descriptor: int, stream: int) -> None:
     source, target = device_bytes(pattern(100)), device_bytes(bytes(100))
     assert rt.set_memcpy_desc(descriptor, INNER_D2D, source, target, 100, 0)[1] == SUCCESS
     assert read(descriptor, 32)[12:] == struct.pack("<IQQ", 100, source, target)
@@ -413,7 +413,7 @@ def test_a_descriptor_can_be_written_by_hand(descriptor: int, stream: int) -> No
     assert read(target, 100) == bytes(7) + pattern(100)[:30] + bytes(63)
 
 
-def test_descriptors_with_wrong_arguments(descriptor: int) -> None:
+def test_set_memcpy_desc_refuses_wrong_arguments(descriptor: int) -> None:
     source, target, host = malloc(100), malloc(100), malloc_host(128)
 
     def put(*changes: Any) -> int:
@@ -435,7 +435,7 @@ def test_descriptors_with_wrong_arguments(descriptor: int) -> None:
     assert on_new_thread(put) == CONTEXT_NULL
 
 
-def test_descriptor_launches_with_wrong_arguments(descriptor: int, stream: int) -> None:
+def test_memcpy_async_with_desc_refuses_wrong_arguments(descriptor: int, stream: int) -> None:
     host = malloc_host(128)
     assert rt.memcpy_async_with_desc(0, INNER_D2D, stream) == INVALID_PARAM
     assert rt.memcpy_async_with_desc(descriptor, INNER_D2D, 0) == INVALID_PARAM  # no default stream here
@@ -451,12 +451,12 @@ def test_descriptor_launches_with_wrong_arguments(descriptor: int, stream: int) 
     assert rt.destroy_context(ctx) == SUCCESS
 
 
-# Setting bytes
+# Memsets
 
 
 @pytest.mark.parametrize("value", [0, 1, 255, 256 + 7, -1])
 @pytest.mark.parametrize("allocate", [malloc, malloc_host], ids=["device", "pinned"])
-def test_memset(allocate: Callable[[int], int], value: int) -> None:
+def test_memset_writes_the_low_byte(allocate: Callable[[int], int], value: int) -> None:
     ptr = allocate(100)
     assert rt.memset(ptr, 100, 0xAA, 100) == SUCCESS
     assert rt.memset(ptr + 10, 90, value, 50) == SUCCESS
@@ -466,13 +466,13 @@ def test_memset(allocate: Callable[[int], int], value: int) -> None:
     assert read(ptr, 100) == bytes([value & 255]) * 100
 
 
-def test_memset_of_bytes() -> None:
+def test_memset_accepts_pageable_memory() -> None:
     data = bytes(100)
     assert rt.memset(bytes_to_ptr(data), 100, 7, 100) == SUCCESS
     assert data == b"\7" * 100
 
 
-def test_memset_with_wrong_arguments() -> None:
+def test_memset_refuses_wrong_arguments() -> None:
     ptr = malloc(100)
     assert rt.memset(0, 0, 0, 0) == rt.memset_async(0, 0, 0, 0, 5) == SUCCESS
     assert rt.memset(0, 100, 0, 100) == rt.memset_async(0, 100, 0, 100, 0) == INVALID_PARAM
@@ -483,9 +483,9 @@ def test_memset_with_wrong_arguments() -> None:
     assert on_new_thread(lambda: rt.memset(ptr, 100, 0, 100)) == CONTEXT_NULL
 
 
-def test_memset_async_of_a_device_keeps_the_order_and_of_a_host_does_not() -> None:
+def test_memset_async_is_ordered_for_device_memory_and_immediate_for_host_memory() -> None:
     device, host = device_bytes(bytes(64)), pinned_bytes(bytes(64))
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert rt.memset_async(device, 64, 7, 64, stream) == SUCCESS
         assert rt.memset_async(host, 64, 7, 64, stream) == SUCCESS
         assert read(device, 64) == bytes(64)
@@ -509,7 +509,9 @@ SUM, MAX, MIN, EQUAL = 10, 11, 12, 13
 @pytest.mark.parametrize(
     ("dtype", "letter"), [(0, "f"), (3, "i"), (2, "b"), (6, "h")], ids=["float", "int32", "int8", "int16"]
 )
-def test_reduce(kind: int, expected: Callable[[int, int], int], dtype: int, letter: str, stream: int) -> None:
+def test_reduce_async_computes_sum_max_and_min(
+    kind: int, expected: Callable[[int, int], int], dtype: int, letter: str, stream: int
+) -> None:
     left, right = [1, -2, 30, 4, 0, 7], [5, 6, -7, 4, 0, -9]
     target = device_bytes(struct.pack(f"<6{letter}", *left))
     source = device_bytes(struct.pack(f"<6{letter}", *right))
@@ -520,7 +522,7 @@ def test_reduce(kind: int, expected: Callable[[int, int], int], dtype: int, lett
     assert list(result) == [expected(a, b) for a, b in zip(left, right)]
 
 
-def test_reduce_with_wrong_arguments() -> None:
+def test_reduce_async_refuses_wrong_arguments() -> None:
     one, two, host = malloc(64), malloc(64), malloc_host(64)
     assert rt.reduce_async(0, two, 4, SUM, 0, 0, 0) == INVALID_PARAM
     assert rt.reduce_async(one, 0, 4, SUM, 0, 0, 0) == INVALID_PARAM

@@ -18,8 +18,8 @@ from support import (
     PARAM_INVALID,
     STREAM_TIMEOUT,
     SUCCESS,
+    blocked_stream,
     device_bytes,
-    held_stream,
     malloc,
     on_new_thread,
     pattern,
@@ -28,7 +28,7 @@ from support import (
 )
 
 
-def test_set_device_makes_it_current() -> None:
+def test_set_device_makes_the_device_current() -> None:
     assert rt.get_device() == (0, SUCCESS)
     assert rt.set_device(1) == SUCCESS
     assert rt.get_device() == (1, SUCCESS)
@@ -36,15 +36,15 @@ def test_set_device_makes_it_current() -> None:
     assert rt.get_device() == (0, SUCCESS)
 
 
-@pytest.mark.parametrize("number", [-1, 64, 2**31 - 1, -(2**31)])
-def test_devices_that_do_not_exist_are_codes(number: int) -> None:
-    assert rt.set_device(number) == INVALID_DEVICEID
-    assert rt.reset_device(number) == INVALID_DEVICEID
+@pytest.mark.parametrize("device_id", [-1, 64, 2**31 - 1, -(2**31)])
+def test_missing_device_returns_an_error(device_id: int) -> None:
+    assert rt.set_device(device_id) == INVALID_DEVICEID
+    assert rt.reset_device(device_id) == INVALID_DEVICEID
     assert rt.get_device() == (0, SUCCESS)
 
 
 @pytest.mark.bare
-def test_without_a_device() -> None:
+def test_queries_work_without_a_device() -> None:
     assert on_new_thread(rt.get_device) == (0, CONTEXT_NULL)
     count, ret = on_new_thread(rt.get_device_count)
     assert ret == SUCCESS and count >= 1
@@ -52,7 +52,7 @@ def test_without_a_device() -> None:
 
 
 @pytest.mark.bare
-def test_reset_counts() -> None:
+def test_reset_device_is_counted() -> None:
     assert rt.set_device(0) == SUCCESS
     assert rt.set_device(0) == SUCCESS
     assert rt.reset_device(0) == SUCCESS
@@ -72,7 +72,7 @@ def test_reset_force_ignores_the_count() -> None:
 
 
 @pytest.mark.bare
-def test_the_environment_sets_the_number_of_devices() -> None:
+def test_environment_sets_the_number_of_devices() -> None:
     assert run_python("import acl; print(acl.rt.get_device_count())", SOFTACL_DEVICES="5").strip() == "(5, 0)"
 
 
@@ -80,7 +80,7 @@ def test_get_run_mode_is_host() -> None:
     assert rt.get_run_mode() == (1, SUCCESS)
 
 
-def test_get_device_info() -> None:
+def test_get_device_info_returns_cores_and_memory() -> None:
     cores, ret = rt.get_device_info(0, 102)
     assert ret == SUCCESS and cores > 0
     memory, ret = rt.get_device_info(0, 301)
@@ -89,7 +89,7 @@ def test_get_device_info() -> None:
     assert rt.get_device_info(0, 9999)[1] == PARAM_INVALID
 
 
-def test_get_device_utilization_rate() -> None:
+def test_get_device_utilization_rate_has_the_documented_keys() -> None:
     rates, ret = rt.get_device_utilization_rate(0)
     assert ret == SUCCESS
     assert list(rates) == [
@@ -103,16 +103,16 @@ def test_get_device_utilization_rate() -> None:
     assert rt.get_device_utilization_rate(99)[1] == INVALID_DEVICEID
 
 
-def test_query_device_status() -> None:
+def test_query_device_status_returns_normal() -> None:
     assert rt.query_device_status(0) == (0, SUCCESS)
     assert rt.query_device_status(99)[1] == INVALID_DEVICEID
 
 
-def test_device_get_bare_tgid_is_the_process() -> None:
+def test_device_get_bare_tgid_returns_the_process_id() -> None:
     assert rt.device_get_bare_tgid() == (os.getpid(), SUCCESS)
 
 
-def test_device_get_uuid() -> None:
+def test_device_uuids_are_stable_and_distinct() -> None:
     first, ret = rt.device_get_uuid(0)
     assert ret == SUCCESS
     assert list(first) == ["bytes"] and len(first["bytes"]) == 16
@@ -122,7 +122,7 @@ def test_device_get_uuid() -> None:
     assert rt.device_get_uuid(99)[1] == INVALID_DEVICEID
 
 
-def test_device_get_stream_priority_range() -> None:
+def test_stream_priority_range_is_7_to_0() -> None:
     assert rt.device_get_stream_priority_range() == (7, 0, SUCCESS)
 
 
@@ -135,12 +135,12 @@ def test_device_get_stream_priority_range() -> None:
         "get_phy_dev_id_by_logic_dev_id",
     ],
 )
-def test_numbers_of_devices(name: str) -> None:
+def test_device_id_conversions_return_the_same_id(name: str) -> None:
     assert getattr(rt, name)(1) == (1, SUCCESS)
     assert getattr(rt, name)(99)[1] == INVALID_DEVICEID
 
 
-def test_synchronize_device() -> None:
+def test_synchronize_device_checks_its_timeout() -> None:
     assert rt.synchronize_device() == SUCCESS
     assert rt.synchronize_device(0) == SUCCESS  # the argument is ignored
     assert rt.synchronize_device_with_timeout(1000) == SUCCESS
@@ -150,40 +150,40 @@ def test_synchronize_device() -> None:
 
 
 def test_synchronize_device_waits_for_every_stream() -> None:
-    with held_stream() as (_, gate):
+    with blocked_stream() as (_, gate):
         assert gate.reached.wait(30)
         assert rt.synchronize_device_with_timeout(10) == STREAM_TIMEOUT
         gate.open()
         assert rt.synchronize_device() == SUCCESS
 
 
-def test_synchronize_device_needs_a_context() -> None:
+def test_synchronize_device_requires_a_context() -> None:
     assert on_new_thread(rt.synchronize_device) == CONTEXT_NULL
 
 
-def test_peer_access_is_off_at_first() -> None:
+def test_peer_access_is_disabled_by_default() -> None:
     assert rt.device_can_access_peer(0, 1) == (1, SUCCESS)
     assert rt.device_peer_access_status(0, 1) == (0, SUCCESS)
 
 
-def test_copies_between_devices_need_peer_access() -> None:
+def test_copies_between_devices_require_peer_access() -> None:
     data = pattern(1000)
-    here = device_bytes(data)
+    source = device_bytes(data)
     assert rt.set_device(1) == SUCCESS
-    there = malloc(1000)
-    assert rt.memcpy(there, 1000, here, 1000, D2D) != SUCCESS
+    target = malloc(1000)
+    assert rt.memcpy(target, 1000, source, 1000, D2D) != SUCCESS
     assert rt.device_enable_peer_access(0, 0) == SUCCESS
     assert rt.set_device(0) == SUCCESS
     assert rt.device_enable_peer_access(1, 0) == SUCCESS
     assert rt.device_peer_access_status(0, 1) == (1, SUCCESS)
-    assert rt.memcpy(there, 1000, here, 1000, D2D) == SUCCESS
-    assert read(there, 1000) == data
+    assert rt.memcpy(target, 1000, source, 1000, D2D) == SUCCESS
+    assert read(target, 1000) == data
     assert rt.device_disable_peer_access(1) == SUCCESS
     assert rt.device_disable_peer_access(1) != SUCCESS
     assert rt.device_peer_access_status(0, 1) == (0, SUCCESS)
 
 
-def test_peer_access_that_makes_no_sense() -> None:
+def test_invalid_peer_access_is_refused() -> None:
     assert rt.device_can_access_peer(0, 0) == (0, INVALID_PARAM)
     assert rt.device_can_access_peer(0, 99)[1] == INVALID_DEVICEID
     assert rt.device_enable_peer_access(1, 1) == FEATURE_UNSUPPORTED
@@ -192,18 +192,18 @@ def test_peer_access_that_makes_no_sense() -> None:
     assert on_new_thread(lambda: rt.device_enable_peer_access(1, 0)) == CONTEXT_NULL
 
 
-def test_device_task_abort_empties_the_streams() -> None:
+def test_device_task_abort_leaves_the_device_status_normal() -> None:
     assert rt.device_task_abort(0, 1000) == SUCCESS
     assert rt.query_device_status(0) == (0, SUCCESS)
 
 
-def test_memory_of_one_device_seen_from_another() -> None:
+def test_blocking_copies_accept_memory_of_another_device() -> None:
     data = pattern(100)
-    here = device_bytes(data)
+    source = device_bytes(data)
     assert rt.set_device(1) == SUCCESS
-    assert read(here, 100) == data
-    assert rt.memcpy(here, 100, acl.util.bytes_to_ptr(bytes(100)), 100, H2D) == SUCCESS
-    assert read(here, 100) == bytes(100)
+    assert read(source, 100) == data
+    assert rt.memcpy(source, 100, acl.util.bytes_to_ptr(bytes(100)), 100, H2D) == SUCCESS
+    assert read(source, 100) == bytes(100)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_memory_of_one_device_seen_from_another() -> None:
         ("device_get_limit", (0,)),
     ],
 )
-def test_functions_of_the_card_work_or_say_that_they_do_not(name: str, arguments: tuple[int, ...]) -> None:
+def test_hardware_functions_succeed_or_are_not_supported(name: str, arguments: tuple[int, ...]) -> None:
     result = getattr(rt, name)(*arguments)
     ret = result[-1] if isinstance(result, tuple) else result
     assert ret in (SUCCESS, NOT_SUPPORTED)

@@ -13,10 +13,10 @@ from support import (
     PARAM_INVALID,
     SUCCESS,
     TIMESTAMP_INVALID,
+    blocked_stream,
     create_event,
     create_stream,
     device_bytes,
-    held_stream,
     on_new_thread,
     pattern,
     pinned_bytes,
@@ -26,7 +26,7 @@ from support import (
 SYNC, PROGRESS, TIME_LINE = 1, 2, 8
 
 
-def test_record_and_wait() -> None:
+def test_recorded_event_completes() -> None:
     event = create_event()
     assert rt.record_event(event, 0) == SUCCESS
     assert rt.synchronize_event(event) == SUCCESS
@@ -37,7 +37,7 @@ def test_record_and_wait() -> None:
 
 @pytest.mark.parametrize("flag", [SYNC, PROGRESS, TIME_LINE, SYNC | TIME_LINE, SYNC | PROGRESS | TIME_LINE])
 @pytest.mark.parametrize("create", [rt.create_event_with_flag, rt.create_event_ex_with_flag], ids=["classic", "ex"])
-def test_flags(create: object, flag: int) -> None:
+def test_event_of_every_flag_is_usable(create: object, flag: int) -> None:
     event, ret = create(flag)  # type: ignore[operator]
     assert ret == SUCCESS and event != 0
     assert rt.record_event(event, 0) == SUCCESS
@@ -46,14 +46,14 @@ def test_flags(create: object, flag: int) -> None:
 
 
 @pytest.mark.parametrize("flag", [0, 4, 0x80, 0x10 | 1, 2**31])
-def test_flags_that_are_none(flag: int) -> None:
+def test_invalid_flags_are_refused(flag: int) -> None:
     assert rt.create_event_with_flag(flag) == (0, PARAM_INVALID)
     assert rt.create_event_ex_with_flag(flag) == (0, PARAM_INVALID)
 
 
-def test_the_two_queries_have_opposite_codes() -> None:
+def test_the_two_queries_return_opposite_values() -> None:
     event = create_event()
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert rt.record_event(event, stream) == SUCCESS
         assert rt.query_event(event) == (1, SUCCESS)
         assert rt.query_event_status(event) == (0, SUCCESS)
@@ -63,20 +63,20 @@ def test_the_two_queries_have_opposite_codes() -> None:
         assert rt.query_event_status(event) == (1, SUCCESS)
 
 
-def test_before_the_first_record() -> None:
+def test_unrecorded_ex_event_is_complete_and_classic_event_is_not() -> None:
     classic = create_event()
     assert rt.query_event_status(classic) == (0, SUCCESS)
     assert rt.synchronize_event(classic) == SUCCESS
     assert rt.stream_wait_event(0, classic) == PARAM_INVALID
-    modern, _ = rt.create_event_ex_with_flag(SYNC)
-    assert rt.query_event_status(modern) == (1, SUCCESS)
-    assert rt.stream_wait_event(0, modern) == SUCCESS
+    ex, _ = rt.create_event_ex_with_flag(SYNC)
+    assert rt.query_event_status(ex) == (1, SUCCESS)
+    assert rt.stream_wait_event(0, ex) == SUCCESS
     assert rt.synchronize_stream(0) == SUCCESS
 
 
-def test_timeouts() -> None:
+def test_synchronize_event_with_timeout_times_out() -> None:
     event = create_event()
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert rt.record_event(event, stream) == SUCCESS
         assert rt.synchronize_event_with_timeout(event, 5) == EVENT_TIMEOUT
         assert rt.synchronize_event_with_timeout(event, 0) == PARAM_INVALID
@@ -85,20 +85,20 @@ def test_timeouts() -> None:
         assert rt.synchronize_event_with_timeout(event, -1) == SUCCESS
 
 
-def test_no_context_is_needed_to_wait() -> None:
+def test_synchronize_event_needs_no_context() -> None:
     event = create_event()
     assert rt.record_event(event, 0) == SUCCESS
     assert on_new_thread(lambda: rt.synchronize_event(event)) == SUCCESS
 
 
-def test_one_stream_waits_for_another() -> None:
+def test_stream_wait_event_orders_two_streams() -> None:
     data = pattern(64)
     device, host = device_bytes(data), pinned_bytes(bytes(64))
     event = create_event()
     waiting = create_stream()
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert rt.record_event(event, stream) == SUCCESS
-        assert rt.stream_wait_event(waiting, event) == SUCCESS  # the stream comes first
+        assert rt.stream_wait_event(waiting, event) == SUCCESS  # the stream is the first argument
         assert rt.memcpy_async(host, 64, device, 64, D2H, waiting) == SUCCESS
         assert rt.query_event_wait_status(event) == (1, SUCCESS)
         assert rt.stream_query(waiting) == (1, SUCCESS)
@@ -109,18 +109,18 @@ def test_one_stream_waits_for_another() -> None:
     assert rt.query_event_wait_status(event) == (0, SUCCESS)
 
 
-def test_a_second_record_does_not_move_an_earlier_wait() -> None:
+def test_second_record_does_not_affect_an_earlier_wait() -> None:
     event = create_event()
     waiting, busy = create_stream(), create_stream()
     assert rt.record_event(event, busy) == SUCCESS
     assert rt.stream_wait_event(waiting, event) == SUCCESS
-    with held_stream() as (stream, _gate):
+    with blocked_stream() as (stream, _gate):
         assert rt.record_event(event, stream) == SUCCESS
         assert rt.synchronize_stream(waiting) == SUCCESS
         assert rt.query_event_status(event) == (0, SUCCESS)
 
 
-def test_elapsed_time_and_timestamps() -> None:
+def test_elapsed_time_matches_the_timestamps() -> None:
     start, end = create_event(), create_event()
     assert rt.record_event(start, 0) == SUCCESS
     assert rt.record_event(end, 0) == SUCCESS
@@ -136,7 +136,7 @@ def test_elapsed_time_and_timestamps() -> None:
     assert abs((second - first) / 1000 - forward) <= 0.002
 
 
-def test_elapsed_time_that_there_is_none() -> None:
+def test_elapsed_time_requires_recorded_time_line_events() -> None:
     recorded, fresh = create_event(), create_event()
     assert rt.record_event(recorded, 0) == SUCCESS
     assert rt.synchronize_stream(0) == SUCCESS
@@ -147,15 +147,15 @@ def test_elapsed_time_that_there_is_none() -> None:
     assert rt.event_elapsed_time(recorded, without)[1] == TIMESTAMP_INVALID
 
 
-def test_reset() -> None:
+def test_ex_events_cannot_be_reset() -> None:
     event = create_event()
     assert rt.record_event(event, 0) == SUCCESS
     assert rt.reset_event(event, 0) == SUCCESS
     assert rt.synchronize_stream(0) == SUCCESS
-    modern, _ = rt.create_event_ex_with_flag(SYNC)
-    assert rt.reset_event(modern, 0) == NOT_SUPPORTED
-    assert rt.query_event(modern)[1] == NOT_SUPPORTED
-    assert rt.query_event_wait_status(modern)[1] == NOT_SUPPORTED
+    ex, _ = rt.create_event_ex_with_flag(SYNC)
+    assert rt.reset_event(ex, 0) == NOT_SUPPORTED
+    assert rt.query_event(ex)[1] == NOT_SUPPORTED
+    assert rt.query_event_wait_status(ex)[1] == NOT_SUPPORTED
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_reset() -> None:
         ("get_event_id", "e"),
     ],
 )
-def test_handles_that_are_none(name: str, shape: str, stream: int) -> None:
+def test_invalid_handles_are_refused(name: str, shape: str, stream: int) -> None:
     function = getattr(rt, name)
     gone = create_event()
     assert rt.destroy_event(gone) == SUCCESS
@@ -183,27 +183,27 @@ def test_handles_that_are_none(name: str, shape: str, stream: int) -> None:
         assert (result[-1] if isinstance(result, tuple) else result) == code, (handle, result)
 
 
-def test_a_stream_that_is_none() -> None:
+def test_invalid_stream_is_refused() -> None:
     event = create_event()
     assert rt.record_event(event, 5) == INVALID_HANDLE
     assert rt.record_event(event, 0) == SUCCESS
     assert rt.stream_wait_event(5, event) == INVALID_HANDLE
 
 
-def test_ids() -> None:
+def test_events_have_ids() -> None:
     event = create_event()
     assert rt.get_event_id(event)[1] == SUCCESS
     assert rt.get_event_avail_num()[1] in (SUCCESS, NOT_SUPPORTED)
 
 
-def test_limits_of_operators_work_or_say_that_they_do_not() -> None:
+def test_operator_timeouts_succeed_or_are_not_supported() -> None:
     assert rt.set_op_wait_timeout(1) in (SUCCESS, NOT_SUPPORTED)
     assert rt.set_op_execute_time_out(1) in (SUCCESS, NOT_SUPPORTED)
     for result in [rt.set_op_execute_timeout_v2(1000), rt.get_op_timeout_interval(), rt.get_op_execute_timeout()]:
         assert len(result) == 2 and result[1] in (SUCCESS, NOT_SUPPORTED)
 
 
-def test_notify() -> None:
+def test_notify_wait_ends_when_the_notify_is_recorded() -> None:
     notify, ret = rt.create_notify(0)
     assert ret == SUCCESS
     assert rt.get_notify_id(notify)[1] == SUCCESS

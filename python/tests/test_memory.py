@@ -1,4 +1,4 @@
-"""Allocations, registrations and what a pointer is."""
+"""Allocations, registrations and pointer attributes."""
 
 import ctypes
 import mmap
@@ -22,8 +22,8 @@ from support import (
     PARAM_INVALID,
     SUCCESS,
     UNREGISTERED,
+    blocked_stream,
     device_bytes,
-    held_stream,
     malloc,
     malloc_host,
     on_new_thread,
@@ -35,7 +35,7 @@ from support import (
 
 @pytest.fixture
 def page() -> Iterator[int]:
-    """The address of four ordinary pages."""
+    """The address of four pageable pages."""
     memory = mmap.mmap(-1, 16384)
     view = ctypes.c_char.from_buffer(memory)
     yield ctypes.addressof(view)
@@ -45,7 +45,7 @@ def page() -> Iterator[int]:
 
 @pytest.mark.parametrize("policy", [0, 1, 2, 3, 4, 5, 0x100, 0x1000, 0x100000])
 @pytest.mark.parametrize("name", ["malloc", "malloc_align32", "malloc_cached"])
-def test_malloc(name: str, policy: int) -> None:
+def test_malloc_accepts_every_policy(name: str, policy: int) -> None:
     ptr, ret = getattr(rt, name)(1000, policy)
     assert ret == SUCCESS and ptr % 64 == 0
     write(ptr, pattern(1000))
@@ -54,14 +54,14 @@ def test_malloc(name: str, policy: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["malloc", "malloc_align32", "malloc_cached"])
-def test_sizes_that_cannot_be(name: str) -> None:
+def test_impossible_sizes_are_refused(name: str) -> None:
     function = getattr(rt, name)
     assert function(0, 0) == (0, INVALID_PARAM)
     assert function(2**64 - 1, 0) == (0, INVALID_PARAM)
     assert function(2**50, 0) == (0, OUT_OF_MEMORY)
 
 
-def test_malloc_host() -> None:
+def test_malloc_host_returns_memory_of_the_host() -> None:
     ptr, ret = rt.malloc_host(1000)
     assert ret == SUCCESS and ptr != 0
     ctypes.memmove(ptr, pattern(1000), 1000)
@@ -70,7 +70,7 @@ def test_malloc_host() -> None:
     assert rt.malloc_host(0) == (0, INVALID_PARAM)
 
 
-def test_dvpp_names() -> None:
+def test_dvpp_functions_allocate_device_memory() -> None:
     ptr, ret = acl.media.dvpp_malloc(1000)
     assert ret == SUCCESS
     write(ptr, pattern(1000))
@@ -80,7 +80,7 @@ def test_dvpp_names() -> None:
     assert acl.media.dvpp_free(0) == INVALID_PARAM
 
 
-def test_what_cannot_be_freed() -> None:
+def test_invalid_frees_are_refused() -> None:
     device, host = malloc(64), malloc_host(64)
     assert rt.free(0) == INVALID_PARAM
     assert rt.free_host(0) == INVALID_PARAM
@@ -93,10 +93,10 @@ def test_what_cannot_be_freed() -> None:
     assert rt.free_host(host) == PARAM_INVALID
 
 
-def test_memory_that_is_in_use_can_be_freed() -> None:
+def test_memory_in_use_can_be_freed() -> None:
     data = pattern(64)
     device, host = device_bytes(data), malloc_host(64)
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert rt.memcpy_async(host, 64, device, 64, D2H, stream) == SUCCESS
         assert rt.free(device) == SUCCESS
         gate.open()
@@ -104,7 +104,7 @@ def test_memory_that_is_in_use_can_be_freed() -> None:
     assert read(host, 64) == data
 
 
-def test_a_new_thread_cannot_allocate_but_can_free() -> None:
+def test_thread_without_a_context_can_free_but_not_allocate() -> None:
     assert on_new_thread(lambda: rt.malloc(64, 0)) == (0, CONTEXT_NULL)
     assert on_new_thread(lambda: rt.malloc_host(64)) == (0, CONTEXT_NULL)
     assert on_new_thread(lambda: rt.get_mem_info(1)) == (0, 0, CONTEXT_NULL)
@@ -113,7 +113,7 @@ def test_a_new_thread_cannot_allocate_but_can_free() -> None:
 
 
 @pytest.mark.parametrize("attribute", [0, 1, 4])
-def test_get_mem_info(attribute: int) -> None:
+def test_get_mem_info_reflects_allocations(attribute: int) -> None:
     free, total, ret = rt.get_mem_info(attribute)
     assert ret == SUCCESS and 0 < free <= total
     ptr = malloc(1 << 30)
@@ -123,11 +123,11 @@ def test_get_mem_info(attribute: int) -> None:
 
 
 @pytest.mark.parametrize("attribute", [-1, 18, 1000])
-def test_get_mem_info_of_no_memory(attribute: int) -> None:
+def test_get_mem_info_refuses_unknown_memory_types(attribute: int) -> None:
     assert rt.get_mem_info(attribute) == (0, 0, INVALID_MEMORY_TYPE)
 
 
-def test_malloc_with_cfg() -> None:
+def test_malloc_with_cfg_checks_its_attributes() -> None:
     for function in [rt.malloc_with_cfg, rt.malloc_for_task_scheduler]:
         ptr, ret = function(64, 0, {})
         assert ret == SUCCESS and rt.free(ptr) == SUCCESS
@@ -142,7 +142,7 @@ def test_malloc_with_cfg() -> None:
             function(64, 0, {"numAttrs": 1, "attrs": [5]})
 
 
-def test_malloc_with_cfg_for_another_device() -> None:
+def test_malloc_with_cfg_for_another_device_is_refused() -> None:
     def configuration(device: int) -> dict[str, object]:
         return {"numAttrs": 1, "attrs": [{"attr": 2, "value": {"deviceId": device}}]}
 
@@ -150,7 +150,7 @@ def test_malloc_with_cfg_for_another_device() -> None:
     assert rt.malloc_with_cfg(64, 0, configuration(1)) == (0, PARAM_INVALID)
 
 
-def test_malloc_host_with_cfg() -> None:
+def test_malloc_host_with_cfg_checks_its_attributes() -> None:
     ptr, ret = rt.malloc_host_with_cfg(64, {})
     assert ret == SUCCESS and rt.free_host(ptr) == SUCCESS
     assert rt.malloc_host_with_cfg(0, {}) == (0, INVALID_PARAM)
@@ -158,7 +158,7 @@ def test_malloc_host_with_cfg() -> None:
         rt.malloc_host_with_cfg(64, {"numAttrs": 1})
 
 
-def test_flush_and_invalidate() -> None:
+def test_mem_flush_and_mem_invalidate_succeed() -> None:
     ptr = malloc(64)
     assert rt.mem_flush(ptr, 64) == SUCCESS
     assert rt.mem_invalidate(ptr, 64) == SUCCESS
@@ -170,7 +170,7 @@ def kind(ptr: int) -> tuple[int, int]:
     return attributes["location"]["type"], attributes["location"]["id"]
 
 
-def test_pointer_get_attributes(page: int) -> None:
+def test_pointer_attributes_contain_the_location(page: int) -> None:
     device, host = malloc(64), malloc_host(64)
     assert kind(device) == (DEVICE, 0)
     assert kind(device + 63) == (DEVICE, 0)
@@ -183,7 +183,7 @@ def test_pointer_get_attributes(page: int) -> None:
     assert on_new_thread(lambda: rt.pointer_get_attributes(device)[1]) == SUCCESS
 
 
-def test_pointer_attributes_have_their_keys() -> None:
+def test_pointer_attributes_have_the_documented_keys() -> None:
     attributes, ret = rt.pointer_get_attributes(malloc(64))
     assert ret == SUCCESS
     assert list(attributes) == ["location", "page_size", "rsv"]
@@ -191,7 +191,7 @@ def test_pointer_attributes_have_their_keys() -> None:
     assert attributes["page_size"] > 0 and attributes["rsv"] == [0, 0, 0, 0]
 
 
-def test_host_register(page: int) -> None:
+def test_host_register_pins_exactly_the_range(page: int) -> None:
     mapped, ret = rt.host_register(page, 8192, 0)
     assert ret == SUCCESS and mapped != 0
     assert kind(page + 8191) == (HOST, 0)
@@ -203,7 +203,7 @@ def test_host_register(page: int) -> None:
     assert kind(page)[0] == UNREGISTERED
 
 
-def test_host_register_of_nothing(page: int) -> None:
+def test_host_register_refuses_wrong_arguments(page: int) -> None:
     assert rt.host_register(0, 4096, 0) == (0, INVALID_PARAM)
     assert rt.host_register(page, 0, 0) == (0, INVALID_PARAM)
     assert rt.host_register(page, 4096, 1) == (0, NOT_SUPPORTED)
@@ -211,7 +211,7 @@ def test_host_register_of_nothing(page: int) -> None:
     assert on_new_thread(lambda: rt.host_register(page, 4096, 0)) == (0, CONTEXT_NULL)
 
 
-def test_host_register_v2(page: int) -> None:
+def test_host_register_v2_checks_its_flags(page: int) -> None:
     assert rt.host_register_v2(page, 4096, 2) == SUCCESS
     assert rt.host_register_v2(page, 4096, 2) == ALREADY_REGISTERED
     assert rt.host_get_device_pointer(page, 0)[1] == SUCCESS
@@ -230,7 +230,7 @@ def test_registered_memory_is_copied_asynchronously(page: int) -> None:
     data = pattern(4096)
     device = device_bytes(data)
     assert rt.host_register(page, 4096, 0)[1] == SUCCESS
-    with held_stream() as (stream, gate):
+    with blocked_stream() as (stream, gate):
         assert rt.memcpy_async(page, 4096, device, 4096, D2H, stream) == SUCCESS
         assert ctypes.string_at(page, 4096) == bytes(4096)
         gate.open()
@@ -239,7 +239,7 @@ def test_registered_memory_is_copied_asynchronously(page: int) -> None:
     assert rt.host_unregister(page) == SUCCESS
 
 
-def test_virtual_memory() -> None:
+def test_mapped_virtual_memory_is_usable() -> None:
     prop = {"handleType": 0, "allocationType": 0, "memAttr": 1, "location": {"id": 0, "type": DEVICE}, "reserve": 0}
     granularity, ret = rt.mem_get_allocation_granularity(prop, 0)
     assert ret == SUCCESS and granularity > 0
@@ -255,7 +255,7 @@ def test_virtual_memory() -> None:
     assert rt.release_mem_address(address) == SUCCESS
 
 
-def test_ipc_memory() -> None:
+def test_memory_can_be_exported_to_other_processes() -> None:
     data = pattern(1000)
     ptr = device_bytes(data)
     key, ret = rt.ipc_mem_get_export_key(ptr, 1000, 65, 1)
@@ -264,7 +264,7 @@ def test_ipc_memory() -> None:
     assert rt.ipc_mem_close(key) == SUCCESS
 
 
-def test_stream_memory_operations() -> None:
+def test_value_wait_passes_after_value_write() -> None:
     ptr = device_bytes(bytes(8))
     ret = rt.value_write(ptr, 7, 0, 0)
     assert ret == SUCCESS
@@ -273,6 +273,6 @@ def test_stream_memory_operations() -> None:
     assert read(ptr, 8) == (7).to_bytes(8, "little")
 
 
-def test_cache_operations() -> None:
+def test_cmo_async_succeeds_or_is_not_supported() -> None:
     ret = rt.cmo_async(malloc(64), 64, 0, 0)
     assert ret in (SUCCESS, NOT_SUPPORTED)

@@ -1,4 +1,4 @@
-"""The module's shape: how it is imported, what is in it, and what is not."""
+"""Imports and contents of the module."""
 
 import importlib
 import inspect
@@ -12,12 +12,12 @@ import signatures
 from support import run_python
 
 SUBMODULES = ["rt", "util", "media"]
-# Parts of pyACL that have nothing to do with the runtime.
-OTHER_SUBMODULES = ["mdl", "op", "blas", "prof", "himpi", "fv"]
+# Parts of pyACL that are unrelated to the runtime and empty here.
+EMPTY_SUBMODULES = ["mdl", "op", "blas", "prof", "himpi", "fv"]
 
 
 def functions(module: types.ModuleType) -> set[str]:
-    """Names of a module without underscores and submodules."""
+    """Returns the public names of a module except its submodules."""
     return {name for name in dir(module) if not name.startswith("_") and not inspect.ismodule(getattr(module, name))}
 
 
@@ -40,19 +40,19 @@ def functions(module: types.ModuleType) -> set[str]:
     ],
 )
 @pytest.mark.bare
-def test_every_form_of_import_works_in_this_process(statement: str) -> None:
+def test_every_form_of_import_works(statement: str) -> None:
     exec(statement, {})
 
 
 @pytest.mark.bare
-def test_forms_of_import_work_as_the_first_one() -> None:
+def test_every_form_of_import_works_in_a_new_process() -> None:
     for statement in ["import acl.rt as r", "from acl import rt as r", "from acl.rt import memcpy as r"]:
         run_python(f"{statement}\nimport sys, acl\nassert r is not None and sys.modules['acl.rt'] is acl.rt")
 
 
 @pytest.mark.bare
 @pytest.mark.parametrize("name", SUBMODULES)
-def test_submodules_are_modules_with_their_dotted_names(name: str) -> None:
+def test_submodules_have_dotted_names(name: str) -> None:
     module = importlib.import_module(f"acl.{name}")
     assert module is getattr(acl, name) is sys.modules[f"acl.{name}"]
     assert isinstance(module, types.ModuleType)
@@ -60,20 +60,20 @@ def test_submodules_are_modules_with_their_dotted_names(name: str) -> None:
 
 
 @pytest.mark.bare
-@pytest.mark.parametrize("name", OTHER_SUBMODULES)
-def test_other_submodules_can_be_imported(name: str) -> None:
+@pytest.mark.parametrize("name", EMPTY_SUBMODULES)
+def test_empty_submodules_can_be_imported(name: str) -> None:
     importlib.import_module(f"acl.{name}")
 
 
 @pytest.mark.bare
-def test_a_second_import_gives_the_same_module() -> None:
+def test_second_import_returns_the_same_module() -> None:
     assert importlib.import_module("acl") is acl
     assert not hasattr(acl, "__path__")
 
 
 @pytest.mark.bare
 @pytest.mark.parametrize("module", [acl, acl.rt, acl.util, acl.media], ids=lambda module: module.__name__)
-def test_there_are_no_constants(module: types.ModuleType) -> None:
+def test_modules_have_no_constants(module: types.ModuleType) -> None:
     for name in functions(module):
         assert inspect.isbuiltin(getattr(module, name)), name
     for name in ["ACL_SUCCESS", "ACL_MEMCPY_HOST_TO_DEVICE", "ACL_ERROR_NONE"]:
@@ -97,7 +97,7 @@ def test_all_names_are_present(module: types.ModuleType, names: set[str]) -> Non
 
 
 @pytest.mark.bare
-def test_the_table_of_signatures_has_every_function() -> None:
+def test_signature_table_has_every_function() -> None:
     assert functions(acl) == {*signatures.TOP, *signatures.TOP_OPTIONAL}
     assert functions(acl.rt) - set(signatures.RT_BEYOND) == {*signatures.RT, *signatures.RT_OPTIONAL}
     assert functions(acl.util) == set(signatures.UTIL)
@@ -105,25 +105,25 @@ def test_the_table_of_signatures_has_every_function() -> None:
 
 
 @pytest.mark.bare
-def test_the_probes_of_real_programs() -> None:
+def test_feature_checks_of_real_programs_work() -> None:
     assert "bytes_to_ptr" in dir(acl.util)
     assert hasattr(acl.rt, "memcpy_async")
     assert hasattr(acl.rt, "create_stream_with_config")
     assert callable(getattr(acl.util, "bytes_to_ptr", None))
-    assert not hasattr(acl.rt, "get_soc_name")  # it is at the top
+    assert not hasattr(acl.rt, "get_soc_name")  # it is in acl
     assert not hasattr(acl.rt, "memcpy_2d")  # no underscore before 2d
 
 
 @pytest.mark.bare
 @pytest.mark.parametrize("module", [acl, acl.rt, acl.util, acl.media], ids=lambda module: module.__name__)
-def test_a_missing_name_is_an_attribute_error(module: types.ModuleType) -> None:
+def test_missing_name_raises_attribute_error(module: types.ModuleType) -> None:
     with pytest.raises(AttributeError, match="no_such_function"):
         module.no_such_function  # noqa: B018
 
 
 @pytest.mark.bare
 @pytest.mark.parametrize("module", [acl, acl.rt, acl.util, acl.media], ids=lambda module: module.__name__)
-def test_functions_have_their_names_and_a_text(module: types.ModuleType) -> None:
+def test_functions_have_names_and_docstrings(module: types.ModuleType) -> None:
     for name in functions(module):
         function = getattr(module, name)
         assert function.__name__ == name
@@ -139,5 +139,5 @@ def test_every_function_is_positional_only(module: types.ModuleType) -> None:
 
 
 @pytest.mark.bare
-def test_an_empty_set_of_keywords_is_none() -> None:
+def test_empty_keyword_dictionary_is_accepted() -> None:
     assert acl.rt.get_device_count(**{})[1] == 0

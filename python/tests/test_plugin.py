@@ -1,4 +1,4 @@
-"""The pytest plugin, used as a user would: a test file of its own in a pytest of its own."""
+"""Runs the pytest plugin as a user would: with a separate test file in a separate pytest."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ def run(tmp_path, source, *options):
     return done.returncode, done.stdout + done.stderr
 
 
-def test_each_test_has_fresh_devices_and_its_own_chip(tmp_path):
+def test_each_test_gets_fresh_devices_and_its_chip(tmp_path):
     code, output = run(
         tmp_path,
         """
@@ -36,7 +36,7 @@ def test_each_test_has_fresh_devices_and_its_own_chip(tmp_path):
         def test_default_chip(softacl):
             assert softacl.get_soc_name() == "Ascend310P3"
 
-        def test_not_ours():
+        def test_without_softacl():
             assert "SOFTACL_SOC" not in os.environ
         """,
         "--softacl-soc",
@@ -46,7 +46,7 @@ def test_each_test_has_fresh_devices_and_its_own_chip(tmp_path):
     assert "5 passed" in output
 
 
-def test_schedules_and_seeds_are_one_line(tmp_path):
+def test_marker_runs_the_test_once_per_schedule_and_seed(tmp_path):
     code, output = run(
         tmp_path,
         """
@@ -58,7 +58,7 @@ def test_schedules_and_seeds_are_one_line(tmp_path):
             assert os.environ["SOFTACL_SCHEDULE"] == softacl_schedule
 
         @pytest.mark.softacl(schedules=["late"])
-        def test_without_asking(softacl):
+        def test_without_schedule_fixture(softacl):
             assert os.environ["SOFTACL_SCHEDULE"] == "late"
         """,
     )
@@ -68,7 +68,7 @@ def test_schedules_and_seeds_are_one_line(tmp_path):
     assert "5 passed" in output
 
 
-def test_an_error_that_nobody_observed_fails_the_test(tmp_path):
+def test_unobserved_error_fails_the_test(tmp_path):
     code, output = run(
         tmp_path,
         """
@@ -93,7 +93,7 @@ def test_an_error_that_nobody_observed_fails_the_test(tmp_path):
     assert "asynchronous errors that no wait returned" in output and "507013" in output
 
 
-def test_failures_and_crashes_are_told(tmp_path):
+def test_failures_and_crashes_are_reported(tmp_path):
     code, output = run(
         tmp_path,
         """
@@ -111,19 +111,19 @@ def test_failures_and_crashes_are_told(tmp_path):
     assert "107001" in output and "SIGKILL" in output
 
 
-def test_an_unknown_option_is_an_error(tmp_path):
+def test_unknown_marker_option_is_an_error(tmp_path):
     code, output = run(
         tmp_path,
         """
         import pytest
 
-        @pytest.mark.softacl(colour="red")
+        @pytest.mark.softacl(color="red")
         def test_wrong_option(softacl):
             pass
         """,
     )
     assert code != 0
-    assert "colour" in output and "schedules" in output
+    assert "color" in output and "schedules" in output
 
 
 REUSE = """
@@ -157,7 +157,7 @@ REUSE = """
 """
 
 
-def test_a_proven_misuse_fails_the_test_that_is_checked(tmp_path):
+def test_proven_finding_fails_a_checked_test(tmp_path):
     code, output = run(tmp_path, REUSE)
     assert code == 1, output
     assert "1 failed, 2 passed" in output
@@ -165,7 +165,7 @@ def test_a_proven_misuse_fails_the_test_that_is_checked(tmp_path):
     assert "test_inner.py:12" in output and "fix: wait before changing the source" in output
 
 
-def test_every_test_can_be_checked(tmp_path):
+def test_check_option_checks_every_test(tmp_path):
     code, output = run(tmp_path, REUSE, "--softacl-check")
     assert code == 1, output
     assert "2 failed, 1 passed" in output

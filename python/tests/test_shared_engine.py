@@ -1,4 +1,4 @@
-"""A C library in the same process meets the same engine, whichever is loaded first."""
+"""A C library in the process uses the same engine as the module, in either load order."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import pytest
 
 from support import library_path, run_python
 
-pytestmark = [pytest.mark.bare, pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")]
+pytestmark = [pytest.mark.bare, pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")]
 
 SOURCE = r"""
 #include <stddef.h>
@@ -43,7 +43,7 @@ int increment(void *device, size_t size, void *stream)
     return code != 0 ? code : aclrtSynchronizeStream(stream);
 }
 
-/* Device memory with a text in it, or NULL. */
+/* Returns device memory that contains the text, or NULL. */
 void *make(const char *text)
 {
     void *device = NULL;
@@ -117,24 +117,24 @@ def build(directory: pathlib.Path, libraries: str) -> str:
 
 
 @pytest.mark.parametrize("first", ["module", "library"])
-def test_pointers_are_valid_on_both_sides(first: str, tmp_path: pathlib.Path) -> None:
+def test_pointers_are_valid_in_python_and_c(first: str, tmp_path: pathlib.Path) -> None:
     native = build(tmp_path, os.path.dirname(library_path()))
     assert run_python(PROGRAM, first, native).strip() == "1"
 
 
-def test_another_copy_of_the_library_after_the_module(tmp_path: pathlib.Path) -> None:
-    native = build(tmp_path, another_copy(tmp_path))
+def test_second_library_loaded_after_the_module_shares_the_engine(tmp_path: pathlib.Path) -> None:
+    native = build(tmp_path, copy_library(tmp_path))
     assert run_python(PROGRAM, "module", native).strip() == "1"
 
 
-def test_another_copy_of_the_library_before_the_module(tmp_path: pathlib.Path) -> None:
-    native = build(tmp_path, another_copy(tmp_path))
+def test_second_library_loaded_before_the_module_shares_the_engine(tmp_path: pathlib.Path) -> None:
+    native = build(tmp_path, copy_library(tmp_path))
     assert run_python(PROGRAM, "library", native).strip() == "1"
 
 
-def another_copy(directory: pathlib.Path) -> str:
-    """A directory with a copy of the library, as an installation beside a wheel would have it."""
-    place = directory / "installed"
-    place.mkdir()
-    shutil.copy(library_path(), place / "libascendcl.so")
-    return str(place)
+def copy_library(directory: pathlib.Path) -> str:
+    """Copies the library to another directory, like an installation beside a wheel."""
+    target = directory / "installed"
+    target.mkdir()
+    shutil.copy(library_path(), target / "libascendcl.so")
+    return str(target)

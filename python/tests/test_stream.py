@@ -12,9 +12,9 @@ from support import (
     PARAM_INVALID,
     STREAM_TIMEOUT,
     SUCCESS,
+    blocked_stream,
     create_stream,
     device_bytes,
-    held_stream,
     on_new_thread,
     pattern,
     pinned_bytes,
@@ -24,7 +24,7 @@ from support import (
 COMPLETE, NOT_READY = 0, 1
 
 
-def test_create_use_and_destroy() -> None:
+def test_stream_can_be_created_used_and_destroyed() -> None:
     stream = create_stream()
     assert rt.stream_query(stream) == (COMPLETE, SUCCESS)
     assert rt.synchronize_stream(stream) == SUCCESS
@@ -32,14 +32,14 @@ def test_create_use_and_destroy() -> None:
 
 
 @pytest.mark.parametrize(("priority", "flag"), [(0, 0), (7, 1), (3, 2), (0, 3), (99, 0), (-5, 0), (0, 1 << 20)])
-def test_create_stream_with_config(priority: int, flag: int) -> None:
+def test_create_stream_with_config_accepts_any_priority_and_flag(priority: int, flag: int) -> None:
     stream, ret = rt.create_stream_with_config(priority, flag)
     assert ret == SUCCESS and stream != 0
     assert rt.synchronize_stream(stream) == SUCCESS
     assert rt.destroy_stream(stream) == SUCCESS
 
 
-def test_streams_differ_and_have_numbers() -> None:
+def test_streams_have_distinct_handles_and_ids() -> None:
     streams = [create_stream() for _ in range(10)]
     assert len(set(streams)) == 10
     ids = [rt.stream_get_id(stream) for stream in streams]
@@ -47,7 +47,7 @@ def test_streams_differ_and_have_numbers() -> None:
     assert len(set(ids)) == 10
 
 
-def test_a_new_thread_cannot_create_one() -> None:
+def test_thread_without_a_context_cannot_create_a_stream() -> None:
     assert on_new_thread(rt.create_stream) == (0, CONTEXT_NULL)
     assert on_new_thread(lambda: rt.create_stream_with_config(0, 0)) == (0, CONTEXT_NULL)
 
@@ -65,7 +65,7 @@ def test_zero_is_the_default_stream() -> None:
     "name",
     ["destroy_stream", "destroy_stream_force", "synchronize_stream", "stream_query", "stream_abort", "stream_get_id"],
 )
-def test_handles_that_are_none(name: str) -> None:
+def test_invalid_handles_are_refused(name: str) -> None:
     function = getattr(rt, name)
     gone = create_stream()
     assert rt.destroy_stream(gone) == SUCCESS
@@ -75,7 +75,7 @@ def test_handles_that_are_none(name: str) -> None:
         assert (result[-1] if isinstance(result, tuple) else result) == INVALID_HANDLE, handle
 
 
-def test_timeouts() -> None:
+def test_synchronize_stream_with_timeout_checks_its_timeout() -> None:
     stream = create_stream()
     assert rt.synchronize_stream_with_timeout(stream, -1) == SUCCESS
     assert rt.synchronize_stream_with_timeout(stream, 1) == SUCCESS
@@ -83,8 +83,8 @@ def test_timeouts() -> None:
     assert rt.synchronize_stream_with_timeout(stream, -2) == PARAM_INVALID
 
 
-def test_a_held_stream_is_not_ready_and_times_out() -> None:
-    with held_stream() as (stream, gate):
+def test_blocked_stream_is_not_ready_and_times_out() -> None:
+    with blocked_stream() as (stream, gate):
         assert gate.reached.wait(30)
         assert rt.stream_query(stream) == (NOT_READY, SUCCESS)
         assert rt.synchronize_stream_with_timeout(stream, 5) == STREAM_TIMEOUT
@@ -93,7 +93,7 @@ def test_a_held_stream_is_not_ready_and_times_out() -> None:
         assert rt.stream_query(stream) == (COMPLETE, SUCCESS)
 
 
-def test_destroy_waits_for_the_work() -> None:
+def test_destroy_stream_waits_for_pending_work() -> None:
     data = pattern(4096)
     device, host = device_bytes(data), pinned_bytes(bytes(4096))
     stream = create_stream()
@@ -102,9 +102,9 @@ def test_destroy_waits_for_the_work() -> None:
     assert read(host, 4096) == data
 
 
-def test_destroy_force_drops_the_work() -> None:
+def test_destroy_stream_force_drops_pending_work() -> None:
     device, host = device_bytes(pattern(64)), pinned_bytes(bytes(64))
-    with held_stream() as (_, _gate):
+    with blocked_stream() as (_, _gate):
         waiting = create_stream()
         event, _ = rt.create_event_with_flag(1)  # a wait for it is allowed before it is recorded
         assert rt.stream_wait_event(waiting, event) == SUCCESS
@@ -113,7 +113,7 @@ def test_destroy_force_drops_the_work() -> None:
     assert read(host, 64) == bytes(64)
 
 
-def test_abort_empties_a_stream() -> None:
+def test_stream_abort_drops_pending_work() -> None:
     device, host = device_bytes(pattern(64)), pinned_bytes(bytes(64))
     stream = create_stream()
     event, _ = rt.create_event_with_flag(1)
@@ -128,16 +128,16 @@ def test_abort_empties_a_stream() -> None:
 def test_streams_are_independent() -> None:
     data = pattern(64)
     device, host = device_bytes(data), pinned_bytes(bytes(64))
-    with held_stream() as (held, gate):
+    with blocked_stream() as (blocked, gate):
         assert gate.reached.wait(30)
         other = create_stream()
         assert rt.memcpy_async(host, 64, device, 64, D2H, other) == SUCCESS
         assert rt.synchronize_stream(other) == SUCCESS
         assert read(host, 64) == data
-        assert rt.stream_query(held) == (NOT_READY, SUCCESS)
+        assert rt.stream_query(blocked) == (NOT_READY, SUCCESS)
 
 
-def test_failure_mode() -> None:
+def test_failure_mode_can_be_enabled_but_not_disabled() -> None:
     stream = create_stream()
     assert rt.set_stream_failure_mode(stream, 1) == SUCCESS
     assert rt.set_stream_failure_mode(stream, 1) == SUCCESS
@@ -146,7 +146,7 @@ def test_failure_mode() -> None:
     assert rt.set_stream_failure_mode(stream, 5) != SUCCESS
 
 
-def test_attributes() -> None:
+def test_attributes_round_trip() -> None:
     stream = create_stream()
     assert rt.get_stream_attribute(stream, 1) == ({"failureMode": 0}, SUCCESS)
     assert rt.get_stream_attribute(stream, 3) == ({"userCustomTag": 0}, SUCCESS)
@@ -157,7 +157,7 @@ def test_attributes() -> None:
     assert list(rt.get_stream_attribute(stream, 2)[0]) == ["overflowSwitch"]
 
 
-def test_attributes_without_a_name() -> None:
+def test_unknown_attributes_are_refused() -> None:
     stream = create_stream()
     value, ret = rt.get_stream_attribute(stream, 77)
     assert ret == INVALID_PARAM
@@ -178,12 +178,12 @@ def test_attributes_without_a_name() -> None:
         ("unuse_stream_res_in_current_thread", ()),
     ],
 )
-def test_functions_of_the_card_work_or_say_that_they_do_not(name: str, rest: tuple[int, ...], stream: int) -> None:
+def test_hardware_functions_succeed_or_are_not_supported(name: str, rest: tuple[int, ...], stream: int) -> None:
     result = getattr(rt, name)(stream, *rest)
     assert isinstance(result, tuple) == name.startswith("get_")
     assert (result[-1] if isinstance(result, tuple) else result) in (SUCCESS, NOT_SUPPORTED)
 
 
-def test_counters_work_or_say_that_they_do_not() -> None:
+def test_counters_succeed_or_are_not_supported() -> None:
     for result in [rt.get_stream_available_num(), rt.get_thread_last_task_id(), rt.get_res_in_current_thread(0)]:
         assert len(result) == 2 and result[1] in (SUCCESS, NOT_SUPPORTED)

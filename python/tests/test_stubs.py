@@ -1,4 +1,4 @@
-"""The type stubs name the functions that the module has, with as many arguments."""
+"""The type stubs have the functions and parameters of the module."""
 
 import ast
 import importlib
@@ -21,7 +21,7 @@ MODULES = [
 
 
 @pytest.mark.parametrize(("module", "table"), MODULES, ids=[name for name, _ in MODULES])
-def test_stubs(module: str, table: dict[str, str]) -> None:
+def test_stubs_match_the_signature_table(module: str, table: dict[str, str]) -> None:
     tree = ast.parse((STUBS / f"{module}.pyi").read_text(encoding="utf-8"))
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     assert {function.name for function in functions} == set(table)
@@ -39,14 +39,13 @@ def test_stubs(module: str, table: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(("module", "table"), MODULES, ids=[name for name, _ in MODULES])
-def test_results(module: str, table: dict[str, str]) -> None:
-    """What the stub says about the length of a result is so."""
+def test_annotated_results_have_the_real_length(module: str, table: dict[str, str]) -> None:
     tree = ast.parse((STUBS / f"{module}.pyi").read_text(encoding="utf-8"))
     runtime = importlib.import_module("acl" if module == "__init__" else f"acl.{module}")
     for function in tree.body:
         if not isinstance(function, ast.FunctionDef) or not set(table[function.name]) <= set("iuP"):
             continue
-        if module == "util":  # would use the memory
+        if module == "util":  # dereferences its arguments
             continue
         if function.name == "get_group_info_detail":  # raises, as in pyACL
             continue

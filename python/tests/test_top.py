@@ -14,16 +14,16 @@ from support import (
     INVALID_FILE,
     INVALID_PARAM,
     NOT_SUPPORTED,
-    PATIENCE,
     REPEAT_FINALIZE,
     REPEAT_INITIALIZE,
     SUCCESS,
+    TEST_TIMEOUT,
     run_python,
 )
 
 
 @pytest.mark.bare
-def test_init_counts_and_finalize_ends_it() -> None:
+def test_init_is_counted_and_finalize_ends_it() -> None:
     assert acl.init() == SUCCESS
     assert acl.init() == REPEAT_INITIALIZE
     assert acl.finalize_reference() == (1, SUCCESS)
@@ -36,13 +36,13 @@ def test_init_counts_and_finalize_ends_it() -> None:
 
 
 @pytest.mark.bare
-def test_init_with_an_empty_path() -> None:
+def test_init_accepts_an_empty_path() -> None:
     assert acl.init("") == SUCCESS
     assert acl.finalize() == SUCCESS
 
 
 @pytest.mark.bare
-def test_init_with_a_file(tmp_path: pathlib.Path) -> None:
+def test_init_reads_a_configuration_file(tmp_path: pathlib.Path) -> None:
     config = tmp_path / "acl.json"
     config.write_text(json.dumps({"err_msg_mode": "0"}), encoding="utf-8")
     assert acl.init(str(config)) == SUCCESS
@@ -50,7 +50,7 @@ def test_init_with_a_file(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.bare
-def test_init_with_a_default_device(tmp_path: pathlib.Path) -> None:
+def test_init_sets_the_default_device(tmp_path: pathlib.Path) -> None:
     config = tmp_path / "acl.json"
     config.write_text(json.dumps({"defaultDevice": {"default_device": "1"}}), encoding="utf-8")
     program = """
@@ -64,12 +64,12 @@ print(acl.rt.pointer_get_attributes(ptr)[0]["location"])
 
 
 @pytest.mark.bare
-def test_init_with_a_file_that_is_not_there(tmp_path: pathlib.Path) -> None:
+def test_init_refuses_a_missing_file(tmp_path: pathlib.Path) -> None:
     assert acl.init(str(tmp_path / "missing.json")) == INVALID_FILE
 
 
 @pytest.mark.bare
-def test_the_runtime_works_without_init() -> None:
+def test_runtime_works_without_init() -> None:
     run_python("""
 import acl
 assert acl.rt.set_device(0) == 0
@@ -79,19 +79,19 @@ assert acl.finalize() == 0
 
 
 @pytest.mark.bare
-def test_get_version() -> None:
+def test_get_version_returns_1_17_0() -> None:
     assert acl.get_version() == (1, 17, 0, SUCCESS)
 
 
 @pytest.mark.bare
-def test_get_version_str() -> None:
+def test_get_version_str_refuses_unknown_packages() -> None:
     version, ret = acl.get_version_str("runtime")
     assert ret == SUCCESS and version[0].isdigit()
     assert acl.get_version_str("no-such-package") == ("", INVALID_FILE)
 
 
 @pytest.mark.bare
-def test_get_cann_version() -> None:
+def test_get_cann_version_has_the_documented_keys() -> None:
     version, ret = acl.get_cann_version(0)
     assert ret == SUCCESS
     keys = ["version", "major_version", "minor_version", "release_version", "patch_version", "reserved"]
@@ -102,13 +102,13 @@ def test_get_cann_version() -> None:
 
 
 @pytest.mark.bare
-def test_get_soc_name_is_a_str_before_and_after_init() -> None:
+def test_get_soc_name_returns_the_configured_chip() -> None:
     name = acl.get_soc_name()
     assert isinstance(name, str) and name.upper().startswith("ASCEND")
     assert run_python("import acl; print(acl.get_soc_name())", SOFTACL_SOC="Ascend310P3").strip() == "Ascend310P3"
 
 
-def test_get_recent_err_msg_is_told_once() -> None:
+def test_get_recent_err_msg_returns_each_message_once() -> None:
     assert acl.get_recent_err_msg() is None
     assert rt.free(0) == INVALID_PARAM
     message = acl.get_recent_err_msg()
@@ -116,30 +116,30 @@ def test_get_recent_err_msg_is_told_once() -> None:
     assert acl.get_recent_err_msg() is None
 
 
-def test_get_recent_err_msg_is_of_the_thread() -> None:
+def test_get_recent_err_msg_is_per_thread() -> None:
     assert rt.free(0) == INVALID_PARAM
     seen: list[object] = []
     thread = threading.Thread(target=lambda: seen.append(acl.get_recent_err_msg()))
     thread.start()
-    thread.join(PATIENCE)
+    thread.join(TEST_TIMEOUT)
     assert seen == [None]
     assert acl.get_recent_err_msg() is not None
 
 
 @pytest.mark.bare
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
-def test_app_log(level: int) -> None:
+def test_app_log_accepts_every_level(level: int) -> None:
     assert acl.app_log(level, "a text with %s and %d in it") is None
 
 
 @pytest.mark.bare
-def test_app_log_writes_the_text() -> None:
+def test_app_log_writes_the_text_unchanged() -> None:
     program = "import acl, os; os.dup2(1, 2); acl.app_log(3, '100 %s are %d')"
     assert "100 %s are %d" in run_python(program, SOFTACL_LOG="1")
 
 
 @pytest.mark.bare
-def test_get_device_capability() -> None:
+def test_get_device_capability_refuses_a_missing_device() -> None:
     for info in [0, 1]:
         value, ret = acl.get_device_capability(0, info)
         assert ret == SUCCESS and value > 0
@@ -147,7 +147,7 @@ def test_get_device_capability() -> None:
 
 
 @pytest.mark.bare
-def test_cann_attributes() -> None:
+def test_listed_cann_attributes_can_be_queried() -> None:
     attributes, count, ret = acl.get_cann_attribute_list()
     assert ret == SUCCESS and count == len(attributes) > 0
     for attribute in attributes:
@@ -159,7 +159,7 @@ def test_cann_attributes() -> None:
 @pytest.mark.parametrize(
     ("kind", "size"), [(0, 4), (1, 2), (2, 1), (3, 4), (4, 1), (6, 2), (9, 8), (11, 8), (27, 2), (-1, 0), (999, 0)]
 )
-def test_data_type_size(kind: int, size: int) -> None:
+def test_data_type_size_returns_bytes(kind: int, size: int) -> None:
     assert acl.data_type_size(kind) == size
 
 
@@ -168,13 +168,13 @@ def test_data_type_size(kind: int, size: int) -> None:
     ("value", "bits"),
     [(0.0, 0), (1.0, 0x3C00), (-2.0, 0xC000), (1.5, 0x3E00), (65504.0, 0x7BFF), (math.inf, 0x7C00), (2, 0x4000)],
 )
-def test_half_precision(value: float, bits: int) -> None:
+def test_half_precision_round_trip(value: float, bits: int) -> None:
     assert acl.float_to_float16(value) == bits
     assert acl.float16_to_float(bits) == value
 
 
 @pytest.mark.bare
-def test_half_precision_at_its_ends() -> None:
+def test_half_precision_handles_overflow_and_nan() -> None:
     assert acl.float_to_float16(1e30) == 0x7C00
     assert acl.float_to_float16(1e300) == 0x7C00
     assert math.isnan(acl.float16_to_float(0x7E00))
@@ -183,7 +183,7 @@ def test_half_precision_at_its_ends() -> None:
 
 
 @pytest.mark.bare
-def test_data_buffers() -> None:
+def test_data_buffer_fields_can_be_updated() -> None:
     buffer = acl.create_data_buffer(0x1000, 64)
     assert buffer != 0
     assert acl.get_data_buffer_addr(buffer) == 0x1000
@@ -195,7 +195,7 @@ def test_data_buffers() -> None:
 
 
 @pytest.mark.bare
-def test_data_buffers_that_are_none() -> None:
+def test_invalid_data_buffers_are_refused() -> None:
     assert acl.destroy_data_buffer(0) == INVALID_PARAM
     assert acl.update_data_buffer(0, 1, 1) == INVALID_PARAM
     assert acl.get_data_buffer_addr(0) == 0

@@ -1,4 +1,4 @@
-"""Addresses of Python objects, arrays, and threads."""
+"""Addresses of bytes objects and arrays, and threads."""
 
 import ctypes
 import errno
@@ -16,8 +16,8 @@ from support import (
     CONTEXT_NULL,
     D2H,
     H2D,
-    PATIENCE,
     SUCCESS,
+    TEST_TIMEOUT,
     malloc,
     malloc_host,
     pattern,
@@ -28,7 +28,7 @@ from support import (
 # bytes
 
 
-def test_bytes_to_ptr_is_the_address_itself() -> None:
+def test_bytes_to_ptr_returns_the_address() -> None:
     data = bytes(bytearray(pattern(1000)))
     ptr = util.bytes_to_ptr(data)
     assert type(ptr) is int
@@ -41,12 +41,12 @@ def test_bytes_to_ptr_is_the_address_itself() -> None:
 @pytest.mark.parametrize(
     "value", [bytearray(8), memoryview(b"12345678"), "text", None, 5, [1]], ids=lambda v: type(v).__name__
 )
-def test_bytes_to_ptr_wants_bytes(value: Any) -> None:
+def test_bytes_to_ptr_rejects_other_types(value: Any) -> None:
     with pytest.raises(ValueError):
         util.bytes_to_ptr(value)
 
 
-def test_ptr_to_bytes_is_a_copy() -> None:
+def test_ptr_to_bytes_returns_a_copy() -> None:
     host = pinned_bytes(pattern(100))
     copy = util.ptr_to_bytes(host, 100)
     assert type(copy) is bytes and copy == pattern(100)
@@ -55,7 +55,7 @@ def test_ptr_to_bytes_is_a_copy() -> None:
     assert util.ptr_to_bytes(host + 10, 0) == b""
 
 
-def test_bytes_there_and_back() -> None:
+def test_bytes_round_trip() -> None:
     data = bytes(bytearray(pattern(100)))
     assert util.ptr_to_bytes(util.bytes_to_ptr(data), 100) == data
 
@@ -102,7 +102,7 @@ quiet = pytest.mark.filterwarnings("ignore")
 
 
 @quiet
-def test_numpy_to_ptr_is_the_address_itself(np: Any) -> None:
+def test_numpy_to_ptr_returns_the_address(np: Any) -> None:
     array = np.arange(10, dtype=np.int32)
     ptr = util.numpy_to_ptr(array)
     assert type(ptr) is int and ptr == array.ctypes.data
@@ -118,7 +118,7 @@ def test_numpy_to_ptr_warns(np: Any) -> None:
     assert len(caught) == 2 and "contiguous" in str(caught[1].message)
 
 
-def test_warnings_name_the_line_of_the_caller(np: Any) -> None:
+def test_warnings_refer_to_the_caller(np: Any) -> None:
     with pytest.warns(Warning) as caught:
         util.numpy_to_ptr(np.zeros(4))
     assert caught[0].filename == __file__
@@ -137,7 +137,7 @@ def test_warnings_can_be_errors(np: Any) -> None:
 
 @quiet
 @pytest.mark.parametrize("value", [[1, 2], b"bytes", None, 5, (1,)], ids=repr)
-def test_arrays_must_be_arrays(np: Any, value: Any) -> None:
+def test_array_arguments_reject_other_types(np: Any, value: Any) -> None:
     with pytest.raises(ValueError):
         util.numpy_to_ptr(value)
     with pytest.raises(ValueError):
@@ -145,7 +145,7 @@ def test_arrays_must_be_arrays(np: Any, value: Any) -> None:
 
 
 @quiet
-def test_numpy_contiguous_to_ptr(np: Any) -> None:
+def test_numpy_contiguous_to_ptr_copies_only_if_needed(np: Any) -> None:
     array = np.arange(12).reshape(3, 4)
     ptr, same = util.numpy_contiguous_to_ptr(array)
     assert same is array and ptr == array.ctypes.data
@@ -178,19 +178,19 @@ TYPES = [
 
 
 @quiet
-@pytest.mark.parametrize(("number", "name"), TYPES, ids=[name for _, name in TYPES])
-def test_ptr_to_numpy_is_a_view(np: Any, number: int, name: str) -> None:
+@pytest.mark.parametrize(("npy_type", "name"), TYPES, ids=[name for _, name in TYPES])
+def test_ptr_to_numpy_returns_a_view(np: Any, npy_type: int, name: str) -> None:
     host = pinned_bytes(bytes(1024))
-    array = util.ptr_to_numpy(host, (2, 3, 4), number)
+    array = util.ptr_to_numpy(host, (2, 3, 4), npy_type)
     assert array.shape == (2, 3, 4) and array.dtype == np.dtype(name)
     assert array.ctypes.data == host and array.flags.writeable and array.flags.c_contiguous
     array[1, 2, 3] = 1
-    again = util.ptr_to_numpy(host, (24,), number)
+    again = util.ptr_to_numpy(host, (24,), npy_type)
     assert again[23] == 1 and not again[:23].any()
 
 
 @quiet
-def test_ptr_to_numpy_of_odd_shapes(np: Any) -> None:
+def test_ptr_to_numpy_accepts_empty_shapes(np: Any) -> None:
     host = malloc_host(64)
     assert util.ptr_to_numpy(host, (), 5).shape == ()
     assert util.ptr_to_numpy(host, (0,), 5).shape == (0,)
@@ -198,7 +198,7 @@ def test_ptr_to_numpy_of_odd_shapes(np: Any) -> None:
 
 
 @quiet
-def test_ptr_to_numpy_with_wrong_arguments(np: Any) -> None:
+def test_ptr_to_numpy_rejects_wrong_arguments(np: Any) -> None:
     host = malloc_host(64)
     for shape in [[4], None, 4]:
         with pytest.raises(ValueError):
@@ -209,9 +209,9 @@ def test_ptr_to_numpy_with_wrong_arguments(np: Any) -> None:
     for shape in [(-1,), (2**62, 2**62)]:
         with pytest.raises(ValueError):
             util.ptr_to_numpy(host, shape, 5)
-    for number in [99, -1]:
+    for npy_type in [99, -1]:
         with pytest.raises(ValueError):
-            util.ptr_to_numpy(host, (4,), number)
+            util.ptr_to_numpy(host, (4,), npy_type)
 
 
 def test_ptr_to_numpy_warns(np: Any) -> None:
@@ -220,7 +220,7 @@ def test_ptr_to_numpy_warns(np: Any) -> None:
 
 
 @quiet
-def test_arrays_there_and_back(np: Any) -> None:
+def test_arrays_round_trip(np: Any) -> None:
     source, device = np.arange(1000, dtype=np.float32), malloc(4000)
     assert rt.memcpy(device, 4000, util.numpy_to_ptr(source), 4000, H2D) == SUCCESS
     result = np.zeros_like(source)
@@ -234,7 +234,7 @@ def test_arrays_there_and_back(np: Any) -> None:
 # Threads
 
 
-def test_a_thread_gets_its_list_as_one_argument() -> None:
+def test_thread_receives_its_list_as_one_argument() -> None:
     seen: list[Any] = []
     arguments = [1, "two"]
 
@@ -248,7 +248,7 @@ def test_a_thread_gets_its_list_as_one_argument() -> None:
     assert seen[0][1] == thread != threading.get_ident()
 
 
-def test_none_means_no_argument() -> None:
+def test_thread_started_with_none_receives_no_argument() -> None:
     seen: list[Any] = []
     thread, ret = util.start_thread(lambda *given: seen.append(given), None)
     assert ret == 0
@@ -256,7 +256,7 @@ def test_none_means_no_argument() -> None:
     assert seen == [()]
 
 
-def test_a_new_thread_has_no_context() -> None:
+def test_new_thread_has_no_context() -> None:
     (ctx, _), seen = rt.get_context(), []
 
     def run(arguments: list[int]) -> None:
@@ -269,11 +269,11 @@ def test_a_new_thread_has_no_context() -> None:
     assert seen == [(0, CONTEXT_NULL), SUCCESS, (ctx, SUCCESS)]
 
 
-def test_stop_waits_with_the_interpreter_free() -> None:
+def test_stop_thread_releases_the_gil() -> None:
     gate, done = threading.Event(), []
 
     def run() -> None:
-        gate.wait(PATIENCE)
+        gate.wait(TEST_TIMEOUT)
         done.append(1)
 
     thread, _ = util.start_thread(run, None)
@@ -281,17 +281,17 @@ def test_stop_waits_with_the_interpreter_free() -> None:
     opener.start()
     assert util.stop_thread(thread) == 0
     assert done == [1]
-    opener.join(PATIENCE)
+    opener.join(TEST_TIMEOUT)
 
 
-def test_several_threads_at_once() -> None:
+def test_several_threads_run_concurrently() -> None:
     barrier = threading.Barrier(8)
-    threads = [util.start_thread(lambda: barrier.wait(PATIENCE), None) for _ in range(8)]
+    threads = [util.start_thread(lambda: barrier.wait(TEST_TIMEOUT), None) for _ in range(8)]
     assert len({thread for thread, _ in threads}) == 8
     assert [util.stop_thread(thread) for thread, _ in threads] == [0] * 8
 
 
-def test_an_exception_is_printed_and_raised_by_stop(capfd: pytest.CaptureFixture[str]) -> None:
+def test_exception_is_printed_and_raised_by_stop_thread(capfd: pytest.CaptureFixture[str]) -> None:
     def run() -> None:
         raise KeyError("something is missing")
 
@@ -301,10 +301,10 @@ def test_an_exception_is_printed_and_raised_by_stop(capfd: pytest.CaptureFixture
         util.stop_thread(thread)
     text = capfd.readouterr().err
     assert "Traceback" in text and "something is missing" in text
-    assert util.stop_thread(thread) == errno.ESRCH  # it is gone all the same
+    assert util.stop_thread(thread) == errno.ESRCH  # the thread has ended nevertheless
 
 
-def test_the_wrong_number_of_arguments_is_an_exception_of_the_thread() -> None:
+def test_wrong_argument_count_raises_in_the_thread() -> None:
     thread, ret = util.start_thread(lambda: None, [1])
     assert ret == 0
     with pytest.raises(RuntimeError, match="exception=TypeError"):
@@ -313,7 +313,7 @@ def test_the_wrong_number_of_arguments_is_an_exception_of_the_thread() -> None:
 
 @pytest.mark.bare
 @pytest.mark.parametrize("modules", ["sys, acl", "sys, threading, acl"])
-def test_exit_in_a_thread_ends_the_thread_only(modules: str) -> None:
+def test_exit_in_a_thread_ends_only_the_thread(modules: str) -> None:
     program = f"""
 import {modules}
 thread, _ = acl.util.start_thread(lambda: sys.exit(3), None)
@@ -327,17 +327,17 @@ print("alive")
 
 
 @pytest.mark.parametrize("thread", [0, 1, 2**64 - 1])
-def test_threads_that_are_none(thread: int) -> None:
+def test_stop_thread_refuses_invalid_ids(thread: int) -> None:
     assert util.stop_thread(thread) == errno.ESRCH
 
 
-def test_a_thread_can_be_stopped_once() -> None:
+def test_thread_can_be_stopped_once() -> None:
     thread, _ = util.start_thread(lambda: None, None)
     assert util.stop_thread(thread) == 0
     assert util.stop_thread(thread) == errno.ESRCH
 
 
-def test_threads_keep_nothing() -> None:
+def test_stopped_thread_releases_its_arguments() -> None:
     class Thing:
         pass
 
@@ -351,18 +351,18 @@ def test_threads_keep_nothing() -> None:
 
 
 @pytest.mark.bare
-def test_a_thread_that_comes_too_late_says_nothing() -> None:
+def test_thread_that_runs_during_shutdown_prints_nothing() -> None:
     program = """
 import os, sys, acl
 os.dup2(1, 2)
-sys.setswitchinterval(1000)  # the thread gets no turn before the end
+sys.setswitchinterval(1000)  # the thread does not run before the shutdown
 acl.util.start_thread(int, None)
 """
     assert run_python(program, timeout=20).strip() == ""
 
 
 @pytest.mark.bare
-def test_the_process_ends_although_a_thread_was_not_stopped() -> None:
+def test_process_exits_with_a_running_thread() -> None:
     program = """
 import threading, acl
 started, gate = threading.Event(), threading.Event()

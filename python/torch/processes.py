@@ -1,4 +1,4 @@
-"""A tensor of a device that two processes share, through torch.multiprocessing."""
+"""Shares a device tensor between two processes with torch.multiprocessing."""
 
 import torch
 import torch.multiprocessing as processes

@@ -1,10 +1,10 @@
-"""What happens beyond the border: an operator that computes is an exception that names it, never a wrong tensor."""
+"""Operators that compute raise an exception that names them. They never return a wrong tensor."""
 
 import os
 import subprocess
 import sys
 
-# Without its task queue, torch_npu tells at the call that failed, and goes on after it.
+# Without its task queue, torch_npu raises in the call that failed and can continue afterwards.
 os.environ["ASCEND_LAUNCH_BLOCKING"] = "1"
 
 import torch
@@ -26,7 +26,7 @@ for name, operator in refused.items():
         sys.exit(f"{name} was not refused")
 assert x.cpu().tolist() == [0, 1, 2, 3, 4, 5, 6, 7]
 
-# With the queue, the next wait tells.
+# With the queue, the next wait raises.
 program = "import torch, torch_npu; x = torch.arange(8.).npu(); y = x + x; print(y.cpu())"
 del os.environ["ASCEND_LAUNCH_BLOCKING"]
 ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
