@@ -73,7 +73,7 @@ fn scripts(workflow: &str) -> Vec<(String, String)> {
 /// wrong on purpose.
 pub fn check(seeds: u32) -> Result<()> {
     run()?;
-    let purpose = workspace::root().join("examples/on_purpose.txt");
+    let purpose = workspace::root().join("examples/expected-findings.txt");
     let mut programs: Vec<String> = fs::read_dir(copy())?
         .flatten()
         .map(|entry| entry.path())
