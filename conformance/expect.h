@@ -262,13 +262,15 @@ static inline size_t verify_value(const void *memory, size_t size, uint8_t value
     return size;
 }
 
-static inline int expect_pattern(const void *memory, size_t size, uint32_t seed, const char *text, const char *file, int line)
+static inline int expect_pattern(const void *memory, size_t size, uint32_t seed, const char *text, const char *file,
+                                 int line)
 {
     size_t at = verify_pattern(memory, size, seed);
     return expect_true(at == size, text, file, line, "byte %zu of %zu differs from pattern %u", at, size, seed);
 }
 
-static inline int expect_value(const void *memory, size_t size, uint8_t value, const char *text, const char *file, int line)
+static inline int expect_value(const void *memory, size_t size, uint8_t value, const char *text, const char *file,
+                               int line)
 {
     size_t at = verify_value(memory, size, value);
     return expect_true(at == size, text, file, line, "byte %zu of %zu is not 0x%02x", at, size, value);
@@ -340,7 +342,8 @@ static inline void device_fill(void *device, size_t size, uint32_t seed)
     free(bytes);
 }
 
-static inline int expect_device_pattern(const void *device, size_t size, uint32_t seed, const char *text, const char *file, int line)
+static inline int expect_device_pattern(const void *device, size_t size, uint32_t seed, const char *text,
+                                        const char *file, int line)
 {
     uint8_t *bytes = device_bytes(device, size);
     int holds = expect_pattern(bytes, size, seed, text, file, line);
@@ -348,7 +351,8 @@ static inline int expect_device_pattern(const void *device, size_t size, uint32_
     return holds;
 }
 
-static inline int expect_device_value(const void *device, size_t size, uint8_t value, const char *text, const char *file, int line)
+static inline int expect_device_value(const void *device, size_t size, uint8_t value, const char *text,
+                                      const char *file, int line)
 {
     uint8_t *bytes = device_bytes(device, size);
     int holds = expect_value(bytes, size, value, text, file, line);
@@ -359,8 +363,10 @@ static inline int expect_device_value(const void *device, size_t size, uint8_t v
 /* Host or device memory holds pattern `seed`, or `value` in every byte. */
 #define EXPECT_PATTERN(memory, size, seed) expect_pattern((memory), (size), (seed), #memory, __FILE__, __LINE__)
 #define EXPECT_VALUE(memory, size, value) expect_value((memory), (size), (value), #memory, __FILE__, __LINE__)
-#define EXPECT_DEVICE_PATTERN(memory, size, seed) expect_device_pattern((memory), (size), (seed), #memory, __FILE__, __LINE__)
-#define EXPECT_DEVICE_VALUE(memory, size, value) expect_device_value((memory), (size), (value), #memory, __FILE__, __LINE__)
+#define EXPECT_DEVICE_PATTERN(memory, size, seed) \
+    expect_device_pattern((memory), (size), (seed), #memory, __FILE__, __LINE__)
+#define EXPECT_DEVICE_VALUE(memory, size, value) \
+    expect_device_value((memory), (size), (value), #memory, __FILE__, __LINE__)
 
 #include "gate.h"
 

@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
-/* aclrtPointerGetAttributes classifies device, pinned and pageable addresses; aclrtMemGetAddressRange returns the bounds
- * of an allocation. */
+/* aclrtPointerGetAttributes classifies device, pinned and pageable
+ * addresses; aclrtMemGetAddressRange returns the bounds of an allocation. */
 #include "../expect.h"
 
 #define SIZE 10000
@@ -13,11 +13,12 @@ static void expect_location(const void *pointer, aclrtMemLocationType type, int 
     aclrtPtrAttributes attributes;
     memset(&attributes, 0xFF, sizeof attributes);
     expect_code(aclrtPointerGetAttributes(pointer, &attributes), 0, "aclrtPointerGetAttributes", __FILE__, line);
-    expect_true(attributes.location.type == type, "type", __FILE__, line, "type %d, expected %d", (int)attributes.location.type, (int)type);
+    expect_true(attributes.location.type == type, "type", __FILE__, line, "type %d, expected %d",
+                (int)attributes.location.type, (int)type);
     if (type != ACL_MEM_LOCATION_TYPE_UNREGISTERED) { /* unregistered memory has no meaningful id */
         expect_true(attributes.location.id == 0, "id", __FILE__, line, "id %u", attributes.location.id);
-        expect_true(attributes.pageSize >= 1024 && (attributes.pageSize & (attributes.pageSize - 1)) == 0, "page size", __FILE__, line,
-                    "page size %u", attributes.pageSize);
+        expect_true(attributes.pageSize >= 1024 && (attributes.pageSize & (attributes.pageSize - 1)) == 0, "page size",
+                    __FILE__, line, "page size %u", attributes.pageSize);
     }
 }
 

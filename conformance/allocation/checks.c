@@ -12,7 +12,8 @@ static void *without_context(void *unused)
 {
     (void)unused;
     void *memory = NULL;
-    EXPECT_CODE(aclrtMalloc(NULL, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 100000);    /* 1.14: arguments are checked before the context */
+    /* 1.14: arguments are checked before the context */
+    EXPECT_CODE(aclrtMalloc(NULL, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 100000);
     EXPECT_CODE(aclrtMalloc(&memory, 0, ACL_MEM_MALLOC_HUGE_FIRST), 100000);
     EXPECT_CODE(aclrtMalloc(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 107002); /* 1.14: no context */
     EXPECT_CODE(aclrtMallocAlign32(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 107002);
@@ -43,7 +44,8 @@ static void check_configurations(void)
     attribute.value.deviceId = 1;
     EXPECT_CODE(aclrtMallocWithCfg(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST, &config), 107000); /* 1.14: other device */
     config.attrs = NULL;
-    EXPECT_CODE(aclrtMallocWithCfg(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST, &config), 100000); /* 1.14: null attributes */
+    /* 1.14: null attributes */
+    EXPECT_CODE(aclrtMallocWithCfg(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST, &config), 100000);
     EXPECT_CODE(aclrtMallocHostWithCfg(&memory, SIZE, &config), 100000);
     config.numAttrs = 0;
     EXPECT_OK(aclrtMallocWithCfg(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST, &config));
@@ -70,7 +72,7 @@ int main(void)
     EXPECT_CODE(aclrtFreeWithDevSync(NULL), 100000);
     EXPECT_CODE(aclrtFreeHostWithDevSync(NULL), 100000);
 
-    static const int policies[] = {0, 1, 2, 3, 4, 5, 99, 12345};                        /* 1.14: unknown values are accepted */
+    static const int policies[] = {0, 1, 2, 3, 4, 5, 99, 12345}; /* 1.14: unknown values are accepted */
     static const size_t sizes[] = {1, 31, 32, 33, 4096, 100000, 3 << 20};
     uint8_t *blocks[8];
     for (int i = 0; i < 8; i++) {

@@ -2,8 +2,8 @@
 // env: SOFTACL_HOST_MEMORY=64MiB
 // schedules: all
 // misuses: R1
-/* Pinned memory allocation fails with 207001 at the limit of SOFTACL_HOST_MEMORY, and succeeds again after memory is
- * freed. */
+/* Pinned memory allocation fails with 207001 at the limit of
+ * SOFTACL_HOST_MEMORY, and succeeds again after memory is freed. */
 #include "../expect.h"
 
 #define BLOCK ((size_t)8 << 20)

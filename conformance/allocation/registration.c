@@ -1,7 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: C2 S2
-/* Host registration turns pageable memory into pinned memory on A2, A3 and 950, and is refused on the other products. */
+/* Host registration turns pageable memory into pinned memory
+ * on A2, A3 and 950, and is refused on the other products. */
 #include "../expect.h"
 
 #define PAGE 4096
@@ -20,13 +21,13 @@ static void check_arguments(void)
     EXPECT_CODE(aclrtHostRegister(memory, SIZE, (aclrtHostRegisterType)0x10, &mapped), 207000);
     EXPECT_CODE(aclrtHostRegisterV2(NULL, SIZE, ACL_HOST_REG_MAPPED), 100000);             /* 1.13 HostRegisterV2 */
     EXPECT_CODE(aclrtHostRegisterV2(memory, 0, ACL_HOST_REG_MAPPED), 100000);
-    EXPECT_CODE(aclrtHostUnregister(NULL), 100000);                                        /* 1.13 HostUnregister */
-    EXPECT_CODE(aclrtHostGetDevicePointer(NULL, &mapped, 0), 100000);                      /* 1.13 HostGetDevicePointer */
+    EXPECT_CODE(aclrtHostUnregister(NULL), 100000);                   /* 1.13 HostUnregister */
+    EXPECT_CODE(aclrtHostGetDevicePointer(NULL, &mapped, 0), 100000); /* 1.13 HostGetDevicePointer */
     EXPECT_CODE(aclrtHostGetDevicePointer(memory, NULL, 0), 100000);
     EXPECT_CODE(aclrtHostGetDevicePointer(memory, &mapped, 1), 100000);
 
     aclrtHostMemMapCapability capability;
-    EXPECT_CODE(aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_SDMA, NULL), 100000);       /* 1.13 HostMemMapCapabilities */
+    EXPECT_CODE(aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_SDMA, NULL), 100000); /* 1.13 HostMemMapCapabilities */
     EXPECT_FAILS(aclrtHostMemMapCapabilities(63, ACL_RT_HAC_TYPE_SDMA, &capability));
     EXPECT_EITHER(aclrtHostMemMapCapabilities(0, (aclrtHacType)10, &capability), 107000, 207000);
     EXPECT_EITHER(aclrtHostMemMapCapabilities(0, ACL_RT_HAC_TYPE_SDMA, &capability), 0, 207000);
@@ -36,7 +37,8 @@ static void *without_context(void *unused)
 {
     (void)unused;
     void *mapped = NULL;
-    EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 107002); /* 1.13 HostRegister, no context */
+    /* 1.13 HostRegister, no context */
+    EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 107002);
     return NULL;
 }
 
@@ -62,8 +64,10 @@ static void check_supported(void)
     EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 507910);
     EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED), 507910);
     EXPECT_CODE(aclrtHostRegisterV2(memory + PAGE, PAGE, ACL_HOST_REG_MAPPED), 507910); /* an overlapping range */
-    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_HOST && type_of(memory + SIZE - 1) == ACL_MEM_LOCATION_TYPE_HOST, "pinned");
-    EXPECT_TRUE(type_of(memory + SIZE) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "the byte after the range is not registered");
+    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_HOST
+                && type_of(memory + SIZE - 1) == ACL_MEM_LOCATION_TYPE_HOST, "pinned");
+    EXPECT_TRUE(type_of(memory + SIZE) == ACL_MEM_LOCATION_TYPE_UNREGISTERED,
+                "the byte after the range is not registered");
 
     /* Registered memory is class H: copies to and from it are asynchronous. */
     aclrtStream stream = new_stream();
@@ -105,7 +109,8 @@ int main(void)
         check_supported();
     } else {
         void *mapped = NULL;
-        EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 207000); /* 1.13: not on this product */
+        /* 1.13: not on this product */
+        EXPECT_CODE(aclrtHostRegister(memory, SIZE, ACL_HOST_REGISTER_MAPPED, &mapped), 207000);
         EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED), 207000);
         EXPECT_CODE(aclrtHostUnregister(memory), 207000);
         EXPECT_CODE(aclrtHostGetDevicePointer(memory, &mapped, 0), 207000);

@@ -58,7 +58,8 @@ int main(void)
         EXPECT_BATCH(variant, b, stream, 100000, UNTOUCHED); /* 1.5 row 5 before row 8 */
 
         maxs[1] = SIZE - 1;
-        EXPECT_BATCH(variant, good, stream, 100000, UNTOUCHED); /* 1.5 row 6: failIndex stays untouched, although item 1 is wrong */
+        /* 1.5 row 6: failIndex stays untouched, although item 1 is wrong */
+        EXPECT_BATCH(variant, good, stream, 100000, UNTOUCHED);
         EXPECT_BATCH(variant, good, stale, 100000, UNTOUCHED);  /* 1.5 row 6 before rows 8, 9 */
         maxs[1] = SIZE;
 

@@ -1,7 +1,8 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 // misuses: H3 S2
-/* An asynchronous batch is queued if all its host memory is pinned. With pageable items the call waits for the stream. */
+/* An asynchronous batch is queued if all its host memory is
+ * pinned. With pageable items the call waits for the stream. */
 #include "variants.h"
 
 #define SIZE 512
@@ -85,7 +86,8 @@ int main(void)
         uint8_t *bytes = device_bytes(device, ITEMS * SIZE);
         EXPECT_TRUE(memcmp(pageable, bytes + SIZE, SIZE) == 0, "the pageable item is not complete");
         EXPECT_OK(aclrtSynchronizeStream(stream));
-        EXPECT_TRUE(memcmp(pinned + 2 * SIZE, bytes + 2 * SIZE, SIZE) == 0, "the item after the pageable one has not run");
+        EXPECT_TRUE(memcmp(pinned + 2 * SIZE, bytes + 2 * SIZE, SIZE) == 0,
+                    "the item after the pageable one has not run");
         free(bytes);
     }
 

@@ -38,32 +38,35 @@ static inline aclError batch_call(enum variant variant, struct batch b, size_t *
 {
     switch (variant) {
     case SYNC:
-        return aclrtMemcpyBatch(b.dsts, b.dest_maxs, b.srcs, b.sizes, b.count, b.attrs, b.attr_indexes, b.attr_count, fail_index);
+        return aclrtMemcpyBatch(b.dsts, b.dest_maxs, b.srcs, b.sizes, b.count, b.attrs, b.attr_indexes, b.attr_count,
+                                fail_index);
     case SYNC_V2:
         return aclrtMemcpyBatchV2(b.dsts, b.dest_maxs, b.srcs, b.sizes, b.count, b.attrs, b.attr_indexes, b.attr_count);
     case ASYNC:
-        return aclrtMemcpyBatchAsync(b.dsts, b.dest_maxs, b.srcs, b.sizes, b.count, b.attrs, b.attr_indexes, b.attr_count,
-                                     fail_index, stream);
+        return aclrtMemcpyBatchAsync(b.dsts, b.dest_maxs, b.srcs, b.sizes, b.count, b.attrs, b.attr_indexes,
+                                     b.attr_count, fail_index, stream);
     default:
-        return aclrtMemcpyBatchAsyncV2(b.dsts, b.dest_maxs, b.srcs, b.sizes, b.count, b.attrs, b.attr_indexes, b.attr_count, stream);
+        return aclrtMemcpyBatchAsyncV2(b.dsts, b.dest_maxs, b.srcs, b.sizes, b.count, b.attrs, b.attr_indexes,
+                                       b.attr_count, stream);
     }
 }
 
 /* Calls a variant and checks the code and, if the variant has one, the value of failIndex. */
-static inline int expect_batch(enum variant variant, struct batch b, aclrtStream stream, aclError want, size_t want_index, const char *file,
-                               int line)
+static inline int expect_batch(enum variant variant, struct batch b, aclrtStream stream, aclError want,
+                               size_t want_index, const char *file, int line)
 {
     size_t index = UNTOUCHED;
     aclError got = batch_call(variant, b, &index, stream);
     int holds = expect_code(got, want, variant_names[variant], file, line);
     if (has_fail_index(variant)) {
-        holds &= expect_true(index == want_index, "failIndex", file, line, "%s left failIndex %zu, expected %zu", variant_names[variant],
-                             index, want_index);
+        holds &= expect_true(index == want_index, "failIndex", file, line, "%s left failIndex %zu, expected %zu",
+                             variant_names[variant], index, want_index);
     }
     return holds;
 }
 
-#define EXPECT_BATCH(variant, batch, stream, code, index) expect_batch((variant), (batch), (stream), (code), (index), __FILE__, __LINE__)
+#define EXPECT_BATCH(variant, batch, stream, code, index) \
+    expect_batch((variant), (batch), (stream), (code), (index), __FILE__, __LINE__)
 
 static inline aclrtMemLocation location(aclrtMemLocationType type, uint32_t id)
 {

@@ -17,12 +17,14 @@ int main(void)
     static int ran;
     uint64_t self = (uint64_t)pthread_self();
 
-    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, (aclrtCallbackBlockType)2, stream), 100000); /* 4.9: the block type is checked first */
+    /* 4.9: the block type is checked first */
+    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, (aclrtCallbackBlockType)2, stream), 100000);
     EXPECT_CODE(aclrtLaunchCallback(NULL, &ran, (aclrtCallbackBlockType)-1, stream), 100000);
     EXPECT_CODE(aclrtLaunchCallback(NULL, &ran, ACL_CALLBACK_NO_BLOCK, stream), 107000);         /* 4.9: no function */
-    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, stream), 107015);        /* 4.9: no thread is subscribed */
+    /* 4.9: no thread is subscribed */
+    EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, stream), 107015);
     EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, NULL), 107015);
-    EXPECT_CODE(aclrtProcessReport(0), 100000);                                                  /* 4.9: invalid timeouts */
+    EXPECT_CODE(aclrtProcessReport(0), 100000); /* 4.9: invalid timeouts */
     EXPECT_CODE(aclrtProcessReport(-2), 100000);
     in_new_thread(not_subscribed, NULL);
 

@@ -44,8 +44,8 @@ int main(void)
         EXPECT_OK(aclrtLaunchHostFunc(stream, check_value, (void *)(uintptr_t)i));
     }
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    EXPECT_TRUE(count_of(&sequence) == STEPS && count_of(&mismatches) == 0, "%d functions, %d out of order", count_of(&sequence),
-                count_of(&mismatches));
+    EXPECT_TRUE(count_of(&sequence) == STEPS && count_of(&mismatches) == 0, "%d functions, %d out of order",
+                count_of(&sequence), count_of(&mismatches));
 
     for (uint32_t i = 0; i < STEPS; i++) {
         EXPECT_OK(aclrtLaunchHostFunc(stream, write_value, (void *)(uintptr_t)(1000 + i)));

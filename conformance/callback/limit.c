@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend310P
 // softacl-only
-/* At most 1024 threads can be subscribed (4.9). The thread ids here are arbitrary; a card may require existing threads. */
+/* At most 1024 threads can be subscribed (4.9). The thread ids
+ * here are arbitrary; a card may require existing threads. */
 #include "../expect.h"
 
 #define MAX_THREADS 1024
@@ -12,7 +13,8 @@ int main(void)
     static aclrtStream streams[2][STREAMS];
     int threads = 0;
     int devices = 2;
-    for (int device = 0; device < devices; device++) { /* two devices, because on some products one has too few streams */
+    /* two devices, because on some products one has too few streams */
+    for (int device = 0; device < devices; device++) {
         REQUIRE_OK(aclrtSetDevice(device));
         for (int i = 0; i < STREAMS; i++) {
             REQUIRE_OK(aclrtCreateStream(&streams[device][i]));

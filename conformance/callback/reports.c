@@ -1,8 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: S2
-/* Callbacks run on the thread that processes reports. ACL_CALLBACK_BLOCK blocks the stream until the callback returns,
- * ACL_CALLBACK_NO_BLOCK does not. */
+/* Callbacks run on the thread that processes reports. ACL_CALLBACK_BLOCK blocks
+ * the stream until the callback returns, ACL_CALLBACK_NO_BLOCK does not. */
 #include "../expect.h"
 
 #define SIZE 256

@@ -1,6 +1,6 @@
 // schedules: all
-/* Unsubscribing fails pending blocking callbacks, so that they do not block their stream forever, and ends
- * aclrtProcessReport with 107012. */
+/* Unsubscribing fails pending blocking callbacks, so that they do not
+ * block their stream forever, and ends aclrtProcessReport with 107012. */
 #include "../expect.h"
 
 static struct flag proceed = FLAG_INITIALIZER;

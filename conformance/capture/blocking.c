@@ -1,8 +1,8 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P
 // schedules: all
 // misuses: B1 M1
-/* Blocking copies, and asynchronous copies with pageable memory, during a capture: refused unless the capture is relaxed
- * (1.1, 1.2, 1.4, 1.5, 1.8, 4.8). */
+/* Blocking copies, and asynchronous copies with pageable memory, during a
+ * capture: refused unless the capture is relaxed (1.1, 1.2, 1.4, 1.5, 1.8, 4.8). */
 #include "../expect.h"
 #include "graph.h"
 
@@ -46,25 +46,31 @@ static void check_blocking_calls(aclError expected)
 /* Pageable copies on a stream that is not capturing. */
 static void check_pageable_calls(aclError expected)
 {
-    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other), expected); /* 1.2 row 13a */
+    /* 1.2 row 13a */
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, other), expected);
     EXPECT_CODE(aclrtMemcpyAsync(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEFAULT, other), expected);
     EXPECT_CODE(aclrtMemcpyAsync(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, NULL), expected);
-    EXPECT_CODE(aclrtMemcpyAsyncWithCondition(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, other), expected); /* 1.3 */
+    /* 1.3 */
+    EXPECT_CODE(aclrtMemcpyAsyncWithCondition(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, other),
+                expected);
     if (family() != FAMILY_310P) {
         size_t failed = 7;
-        EXPECT_CODE(batch_of_one(pageable, other, &failed), expected); /* 1.5: every item follows the rule of a single copy */
+        /* 1.5: every item follows the rule of a single copy */
+        EXPECT_CODE(batch_of_one(pageable, other, &failed), expected);
         EXPECT_TRUE(failed == SIZE_MAX, "failIndex %zu", failed);
     }
 }
 
 static void check_capturing_calls(void)
 {
-    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000); /* 1.2 row 13a */
+    /* 1.2 row 13a */
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
     EXPECT_CODE(aclrtMemcpyAsync(pageable, SIZE, device, SIZE, ACL_MEMCPY_DEFAULT, stream), 107000);
     EXPECT_CODE(aclrtMemcpyAsyncWithCondition(device, SIZE, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
-    EXPECT_CODE(aclrtMemcpyAsync(pinned, SIZE, pinned + 8, SIZE - 8, ACL_MEMCPY_HOST_TO_HOST, stream), 207000); /* row 10 */
-    EXPECT_CODE(aclrtMemcpyAsync(device, 1, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);          /* row 5 */
-    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, device, SIZE, ACL_MEMCPY_DEFAULT, stream));                       /* row 11 */
+    /* row 10 */
+    EXPECT_CODE(aclrtMemcpyAsync(pinned, SIZE, pinned + 8, SIZE - 8, ACL_MEMCPY_HOST_TO_HOST, stream), 207000);
+    EXPECT_CODE(aclrtMemcpyAsync(device, 1, pageable, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000); /* row 5 */
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, device, SIZE, ACL_MEMCPY_DEFAULT, stream)); /* row 11 */
     if (family() != FAMILY_310P) {
         size_t failed = 7;
         EXPECT_CODE(batch_of_one(pageable, stream, &failed), 107000);
@@ -80,7 +86,8 @@ int main(void)
     pageable = (uint8_t *)pageable_memory(SIZE);
     pinned = (uint8_t *)pinned_memory(SIZE);
     device = (uint8_t *)device_memory(SIZE);
-    static const aclmdlRICaptureMode modes[] = {ACL_MODEL_RI_CAPTURE_MODE_GLOBAL, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL,
+    static const aclmdlRICaptureMode modes[] = {ACL_MODEL_RI_CAPTURE_MODE_GLOBAL,
+                                                ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL,
                                                 ACL_MODEL_RI_CAPTURE_MODE_RELAXED};
     for (int i = 0; i < 3; i++) {
         int relaxed = modes[i] == ACL_MODEL_RI_CAPTURE_MODE_RELAXED;
@@ -90,7 +97,8 @@ int main(void)
         check_blocking_calls(relaxed ? 0 : 107030);
         check_pageable_calls(relaxed ? 0 : 107041);
         check_capturing_calls(); /* on the capturing stream the results are independent of the mode */
-        EXPECT_SOFTACL_CODE(aclrtMalloc(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), relaxed ? 0 : 107030); /* 4.8: malloc-like calls */
+        /* 4.8: malloc-like calls */
+        EXPECT_SOFTACL_CODE(aclrtMalloc(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), relaxed ? 0 : 107030);
         if (memory != NULL) {
             EXPECT_OK(aclrtFree(memory));
         }

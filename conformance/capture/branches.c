@@ -80,7 +80,8 @@ int main(void)
     EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0, SIZE, side[0]));
     EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 107025);
 
-    /* 4.8, 107031: the default stream cannot join. Without the wait the graph would be incomplete: it is invalidated. */
+    /* 4.8, 107031: the default stream cannot join. Without the
+     * wait the graph would be incomplete: it is invalidated. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_OK(aclrtRecordEvent(fork, stream));
     EXPECT_CODE(aclrtStreamWaitEvent(NULL, fork), 107031);

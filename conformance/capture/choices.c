@@ -11,7 +11,8 @@ int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream(), other = new_stream();
-    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE), *device = (uint8_t *)device_memory(SIZE), *spare = (uint8_t *)device_memory(SIZE);
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE), *device = (uint8_t *)device_memory(SIZE);
+    uint8_t *spare = (uint8_t *)device_memory(SIZE);
     aclrtEvent event = new_event(), shared = NULL;
     REQUIRE_OK(aclrtCreateEventExWithFlag(&shared, ACL_EVENT_IPC));
     static int ran;
@@ -32,7 +33,8 @@ int main(void)
     order_after(other, stream, event); /* a stream with a subscribed thread joins the capture */
     EXPECT_CODE(aclrtLaunchCallback(count_up, &ran, ACL_CALLBACK_BLOCK, other), 207000);
     order_after(stream, other, event);
-    EXPECT_OK(aclrtMemsetAsync(pinned, SIZE, 0x33, SIZE, stream)); /* host memory is set during the call, also in a capture */
+    /* host memory is set during the call, also in a capture */
+    EXPECT_OK(aclrtMemsetAsync(pinned, SIZE, 0x33, SIZE, stream));
     EXPECT_VALUE(pinned, SIZE, 0x33);
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     /* 1.5: synchronous batches ignore captures. */

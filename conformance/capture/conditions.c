@@ -1,8 +1,8 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 // softacl-only
-/* Conditional tasks (IF, SWITCH, WHILE). The prototypes are documented, their combined use is not: this is softacl's
- * interpretation. */
+/* Conditional tasks (IF, SWITCH, WHILE). The prototypes are documented,
+ * their combined use is not: this is softacl's interpretation. */
 #include "../expect.h"
 #include "graph.h"
 
@@ -57,7 +57,8 @@ int main(void)
         REQUIRE_TRUE(subs[i] != NULL, "sub-graph %d", i);
         capture_memset(side, subs[i], device, &marks[i], SIZE);
     }
-    EXPECT_FAILS(aclmdlRICaptureToModelRIBegin(side, subs[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED)); /* already captured */
+    /* already captured */
+    EXPECT_FAILS(aclmdlRICaptureToModelRIBegin(side, subs[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_FAILS(aclmdlRICaptureToModelRIBegin(side, graph, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
 
@@ -97,7 +98,8 @@ int main(void)
         attribute.dstLoc.type = ACL_MEM_LOCATION_TYPE_DEVICE;
         attribute.srcLoc.type = ACL_MEM_LOCATION_TYPE_HOST;
         if (family() == FAMILY_950) {
-            EXPECT_CODE(aclrtMemcpyBatchAsync(dsts, sizes, srcs, sizes, 1, &attribute, first, 1, &failed, side), 207000);
+            EXPECT_CODE(aclrtMemcpyBatchAsync(dsts, sizes, srcs, sizes, 1, &attribute, first, 1, &failed, side),
+                        207000);
             EXPECT_TRUE(failed == SIZE_MAX, "failIndex %zu", failed);
             EXPECT_OK(aclrtMemcpyAsync(device, 8, device, 8, ACL_MEMCPY_DEFAULT, side)); /* row 11 is checked first */
         }

@@ -1,8 +1,8 @@
 // soc: Ascend910B
 // schedules: all
 // softacl-only
-/* A sub-graph whose capture failed can be captured again; event records of the first attempt do not belong to the
- * second. */
+/* A sub-graph whose capture failed can be captured again; event
+ * records of the first attempt do not belong to the second. */
 #include "../expect.h"
 #include "graph.h"
 
@@ -32,7 +32,8 @@ int main(void)
     for (int attempt = 0; attempt < 2; attempt++) {
         REQUIRE_OK(aclmdlRICaptureToModelRIBegin(side, inner[0], ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
         if (attempt == 0) {
-            EXPECT_FAILS(aclrtStreamWaitEvent(side, event)); /* on the capturing stream, which invalidates the capture */
+            /* on the capturing stream, which invalidates the capture */
+            EXPECT_FAILS(aclrtStreamWaitEvent(side, event));
         } else {
             EXPECT_FAILS(aclrtStreamWaitEvent(branch, event)); /* on another stream, which does not */
         }

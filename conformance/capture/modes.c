@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // schedules: all
-/* The capture mode determines which threads may make blocking calls during a capture; a thread can exchange its own mode
- * (1.1 row 10, 4.8). */
+/* The capture mode determines which threads may make blocking calls
+ * during a capture; a thread can exchange its own mode (1.1 row 10, 4.8). */
 #include "../expect.h"
 #include "graph.h"
 

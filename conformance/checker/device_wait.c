@@ -1,8 +1,8 @@
 // soc: Ascend910B
 // softacl-only
 // finds: H3
-/* aclrtSynchronizeDevice waits for the streams one after the other. A host function of one stream is not ordered after the
- * copies of another. */
+/* aclrtSynchronizeDevice waits for the streams one after the other. A
+ * host function of one stream is not ordered after the copies of another. */
 #include "../expect.h"
 
 #define SIZE 4096

@@ -1,8 +1,8 @@
 // soc: Ascend910B
 // softacl-only
 // finds: H3
-/* The host may use the bytes between two copy destinations in one page. Doing so does not hide a later access to the
- * destinations. */
+/* The host may use the bytes between two copy destinations in one
+ * page. Doing so does not hide a later access to the destinations. */
 #include "../expect.h"
 
 #define PAGE 4096

@@ -1,7 +1,8 @@
 // soc: Ascend910B
 // softacl-only
 // finds: L3
-/* Freeing a pool block on one stream while another stream may still read it is reported, unless an event orders them. */
+/* Freeing a pool block on one stream while another stream may
+ * still read it is reported, unless an event orders them. */
 #include "../expect.h"
 #include "acl/acl_rt_memory_soma.h"
 

@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
-/* One host function passes memory to a thread and a later one waits for that thread. Tasks queued after the later function
- * are ordered after the thread's accesses, also if several rounds are queued at once: no finding. */
+/* One host function passes memory to a thread and a later one waits for that thread. Tasks queued after the later
+ * function are ordered after the thread's accesses, also if several rounds are queued at once: no finding. */
 #include "../expect.h"
 #include <semaphore.h>
 

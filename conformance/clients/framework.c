@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
-/* Client usage: the calls of a tensor framework from start to exit, with a stream pool, failure mode and short-lived
- * events. */
+/* Client usage: the calls of a tensor framework from start to
+ * exit, with a stream pool, failure mode and short-lived events. */
 #include "../expect.h"
 
 #define POOL 32

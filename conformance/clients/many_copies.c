@@ -17,11 +17,13 @@ int main(void)
     size_t failed = 0;
     for (size_t i = 0; i < COPIES; i++) {
         size_t offset = i * SIZE;
-        failed += aclrtMemcpyAsync(device + offset, SIZE, source + offset, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream) != 0;
+        failed += aclrtMemcpyAsync(device + offset, SIZE, source + offset, SIZE, ACL_MEMCPY_HOST_TO_DEVICE,
+                                   stream) != 0;
     }
     for (size_t i = COPIES; i-- > 0;) {
         size_t offset = i * SIZE;
-        failed += aclrtMemcpyAsync(result + offset, SIZE, device + offset, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream) != 0;
+        failed += aclrtMemcpyAsync(result + offset, SIZE, device + offset, SIZE, ACL_MEMCPY_DEVICE_TO_HOST,
+                                   stream) != 0;
     }
     EXPECT_TRUE(failed == 0, "%zu calls failed", failed);
     EXPECT_OK(aclrtSynchronizeStream(stream));

@@ -17,9 +17,11 @@ int main(void)
         device_fill(device, size, (uint32_t)i);
         for (int asynchronous = 0; asynchronous < 2; asynchronous++) {
             memset(object, 0x5C, HEADER + size + 1);
-            EXPECT_OK(asynchronous ? aclrtMemcpyAsync(object + HEADER, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST, stream)
+            EXPECT_OK(asynchronous
+                      ? aclrtMemcpyAsync(object + HEADER, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST, stream)
                                    : aclrtMemcpy(object + HEADER, size, device, size, ACL_MEMCPY_DEVICE_TO_HOST));
-            EXPECT_PATTERN(object + HEADER, size, (uint32_t)i); /* complete without a wait, because the memory is pageable */
+            /* complete without a wait, because the memory is pageable */
+            EXPECT_PATTERN(object + HEADER, size, (uint32_t)i);
             EXPECT_VALUE(object, HEADER, 0x5C);
             EXPECT_TRUE(object[HEADER + size] == 0x5C, "the terminator was overwritten");
         }

@@ -1,7 +1,7 @@
 // soc: all
 // softacl-only
-/* Client usage: frameworks call many operators. Those that softacl does not implement fail with an error that names them
- * and do not touch the output, because success without a computation would yield wrong tensors. */
+/* Client usage: frameworks call many operators. Those that softacl does not implement fail with an error that names
+ * them and do not touch the output, because success without a computation would yield wrong tensors. */
 #include "../operator/call.h"
 
 #define COUNT 16
@@ -15,8 +15,10 @@ int main(void)
     const char *names[] = {"Add", "MatMulV2", "IsFinite", "GatherV2", "", "cast"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         int64_t dims[] = {COUNT};
-        Tensor inputs[] = {tensor(ACL_FLOAT, 1, dims, device, COUNT * 4), tensor(ACL_FLOAT, 1, dims, device, COUNT * 4)};
-        EXPECT_SOFTACL_CODE(call_operator(names[i], 2, inputs, tensor(ACL_FLOAT, 1, dims, device, COUNT * 4), NULL, stream), 207000);
+        Tensor inputs[] = {tensor(ACL_FLOAT, 1, dims, device, COUNT * 4),
+                           tensor(ACL_FLOAT, 1, dims, device, COUNT * 4)};
+        EXPECT_SOFTACL_CODE(call_operator(names[i], 2, inputs, tensor(ACL_FLOAT, 1, dims, device, COUNT * 4), NULL,
+                                          stream), 207000);
         const char *text = aclGetRecentErrMsg();
         EXPECT_TRUE(text != NULL && strstr(text, names[i]) != NULL, "%s", text == NULL ? "(none)" : text);
     }

@@ -1,8 +1,8 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Usage in serving engines: memory that is unmapped and mapped again at one address (sleep and wake), and copies across
- * mappings. */
+/* Usage in serving engines: memory that is unmapped and mapped again
+ * at one address (sleep and wake), and copies across mappings. */
 #include "../expect.h"
 
 #define PIECES 4

@@ -1,7 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: C1 C2 S1 S2
-/* Every context has a separate default stream, which both NULL and the handle of aclrtCtxGetCurrentDefaultStream name. */
+/* Every context has a separate default stream, which both NULL
+ * and the handle of aclrtCtxGetCurrentDefaultStream name. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -41,7 +42,8 @@ int main(void)
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, NULL));
     EXPECT_OK(aclrtSynchronizeStream(NULL));
     EXPECT_DEVICE_PATTERN(device, SIZE, 2);
-    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, handle), 107003); /* 1.2 row 13b */
+    /* 1.2 row 13b */
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, handle), 107003);
     fill_pattern(pinned, SIZE, 3);
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(handle)); /* 4.4: synchronizing does not check the context */

@@ -25,7 +25,8 @@ int main(void)
     pthread_t thread;
     REQUIRE_TRUE(pthread_create(&thread, NULL, destroy, NULL) == 0, "pthread_create");
     aclError got = 0;
-    while (got == 0 && __atomic_load_n(&destroy_result, __ATOMIC_SEQ_CST) == PENDING) { /* until the destruction has begun */
+    /* until the destruction has begun */
+    while (got == 0 && __atomic_load_n(&destroy_result, __ATOMIC_SEQ_CST) == PENDING) {
         got = aclrtCreateStream(&another);
         if (got == 0) {
             got = aclrtDestroyStream(another); /* the destruction may begin between the two calls */

@@ -1,7 +1,7 @@
 // soc: all
 // schedules: all
-/* Many C++ threads on one device: a stream per thread, one shared stream, and host functions that signal a condition
- * variable. */
+/* Many C++ threads on one device: a stream per thread, one shared
+ * stream, and host functions that signal a condition variable. */
 #include "../expect.h"
 
 #include <condition_variable>

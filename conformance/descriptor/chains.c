@@ -17,7 +17,8 @@ int main(void)
     uint8_t *cells = (uint8_t *)device_memory((LINKS + 1) * SIZE);
     uint8_t *pinned = (uint8_t *)pinned_memory(SIZE);
     for (int i = 0; i < LINKS; i++) {
-        REQUIRE_OK(aclrtSetMemcpyDesc(descriptors + 64 * i, INNER, cells + i * SIZE, cells + (i + 1) * SIZE, SIZE, NULL));
+        REQUIRE_OK(aclrtSetMemcpyDesc(descriptors + 64 * i, INNER, cells + i * SIZE, cells + (i + 1) * SIZE, SIZE,
+                                      NULL));
     }
     for (uint32_t round = 1; round <= 3; round++) {
         fill_pattern(pinned, SIZE, round);

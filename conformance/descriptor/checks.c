@@ -14,10 +14,12 @@ static aclrtStream stream, stale;
 static void *without_context(void *unused)
 {
     (void)unused;
-    EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, source, target, SIZE, NULL), 107002);      /* 1.6 Set, no context */
-    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream), 107002);                    /* 1.6 copy, no context */
-    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stale), 107017);                     /* the handle is checked before the context */
-    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor + 1, INNER, stream), 107000);                /* the alignment is checked before the context */
+    EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, source, target, SIZE, NULL), 107002); /* 1.6 Set, no context */
+    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream), 107002); /* 1.6 copy, no context */
+    /* the handle is checked before the context */
+    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stale), 107017);
+    /* the alignment is checked before the context */
+    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor + 1, INNER, stream), 107000);
     size_t size = 0;
     EXPECT_OK(aclrtGetMemcpyDescSize(INNER, &size));
     return NULL;
@@ -31,7 +33,7 @@ static void check_size(void)
     EXPECT_CODE(aclrtGetMemcpyDescSize((aclrtMemcpyKind)-1, &size), 100000);
     for (int kind = 0; kind < 8; kind++) {
         if (kind != 6) {
-            EXPECT_CODE(aclrtGetMemcpyDescSize((aclrtMemcpyKind)kind, &size), 207000);           /* 1.6 Size, kind not 6 */
+            EXPECT_CODE(aclrtGetMemcpyDescSize((aclrtMemcpyKind)kind, &size), 207000); /* 1.6 Size, kind not 6 */
         }
     }
     EXPECT_TRUE(size == 0, "the size was written");
@@ -42,7 +44,7 @@ static void check_size(void)
 static void check_set(void)
 {
     static uint64_t config;
-    EXPECT_CODE(aclrtSetMemcpyDesc(NULL, INNER, source, target, SIZE, NULL), 100000);            /* 1.6 Set, in this order */
+    EXPECT_CODE(aclrtSetMemcpyDesc(NULL, INNER, source, target, SIZE, NULL), 100000); /* 1.6 Set, in this order */
     EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, (aclrtMemcpyKind)8, source, target, SIZE, NULL), 100000);
     EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, (aclrtMemcpyKind)-1, source, target, SIZE, NULL), 100000);
     EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, NULL, target, SIZE, NULL), 100000);
@@ -59,11 +61,14 @@ static void check_set(void)
 
     uint8_t *pinned = (uint8_t *)pinned_memory(4096);
     uint8_t *pageable = (uint8_t *)pageable_memory(4096);
-    EXPECT_CODE(aclrtSetMemcpyDesc(pinned, INNER, source, target, SIZE, NULL), 107000);          /* descriptor not on the device */
-    EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, pinned, target, SIZE, NULL), 107000);      /* source not on the device */
-    EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, source, pinned, SIZE, NULL), 107000);      /* destination not on the device */
+    /* descriptor not on the device */
+    EXPECT_CODE(aclrtSetMemcpyDesc(pinned, INNER, source, target, SIZE, NULL), 107000);
+    /* source not on the device */
+    EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, pinned, target, SIZE, NULL), 107000);
+    /* destination not on the device */
+    EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, source, pinned, SIZE, NULL), 107000);
     EXPECT_CODE(aclrtSetMemcpyDesc(descriptor, INNER, pageable, target, SIZE, NULL), 107000);
-    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(pinned, INNER, stream), 107000);                        /* 1.6 copy, not device */
+    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(pinned, INNER, stream), 107000); /* 1.6 copy, not device */
     EXPECT_OK(aclrtFreeHost(pinned));
     free(pageable);
     EXPECT_OK(aclrtSetMemcpyDesc(descriptor + 64, INNER, source, target, SIZE, NULL));
@@ -71,9 +76,9 @@ static void check_set(void)
 
 static void check_copy(void)
 {
-    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(NULL, INNER, stream), 100000);                          /* 1.6 copy, in this order */
+    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(NULL, INNER, stream), 100000); /* 1.6 copy, in this order */
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, (aclrtMemcpyKind)8, stream), 100000);
-    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, NULL), 100000);                      /* NULL is not the default stream here */
+    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, NULL), 100000); /* NULL is not the default stream here */
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stale), 107017);
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, ACL_MEMCPY_DEVICE_TO_DEVICE, stale), 107017);
     for (int kind = 0; kind < 8; kind++) {

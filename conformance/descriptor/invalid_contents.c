@@ -1,8 +1,8 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // softacl-only
 // schedules: all
-/* A descriptor with invalid contents fails its task with 507013. Other memory and streams are unaffected, and later tasks
- * still run. */
+/* A descriptor with invalid contents fails its task with 507013.
+ * Other memory and streams are unaffected, and later tasks still run. */
 #include "../expect.h"
 
 #define SIZE 256

@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // schedules: all
-/* Byte layout of a descriptor: aclrtSetMemcpyDesc writes it, and a descriptor that the program wrote itself works too. */
+/* Byte layout of a descriptor: aclrtSetMemcpyDesc writes it,
+ * and a descriptor that the program wrote itself works too. */
 #include "../expect.h"
 
 #define SIZE 300

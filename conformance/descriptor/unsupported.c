@@ -27,7 +27,8 @@ int main(void)
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(NULL, INNER, stream), 100000);
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, NULL), 100000);
     EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream), 207000);
-    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stale), 207000); /* the product is checked before the handle */
+    /* the product is checked before the handle */
+    EXPECT_CODE(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stale), 207000);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_VALUE(target, SIZE, 0);
 

@@ -23,7 +23,8 @@ int main(void)
     void *device = device_memory(64);
     aclrtPtrAttributes attributes;
     EXPECT_OK(aclrtPointerGetAttributes(device, &attributes));
-    EXPECT_TRUE(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE && attributes.location.id == 0, "id %u", attributes.location.id);
+    EXPECT_TRUE(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE && attributes.location.id == 0, "id %u",
+                attributes.location.id);
     device_fill(device, 64, 1);
     EXPECT_DEVICE_PATTERN(device, 64, 1);
     int32_t can = 0;

@@ -1,8 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: C2 M1
-/* The last error is per thread. Runtime failures set it, failures of the upper layer do not; aclrtGetLastError clears it,
- * aclrtPeekAtLastError does not. */
+/* The last error is per thread. Runtime failures set it, failures of the upper
+ * layer do not; aclrtGetLastError clears it, aclrtPeekAtLastError does not. */
 #include "../expect.h"
 
 #define SIZE 64

@@ -56,8 +56,9 @@ int main(void)
         expect_refused(create[i], ACL_EVENT_IPC | ACL_EVENT_SYNC, __LINE__);
         expect_refused(create[i], ACL_EVENT_IPC | ACL_EVENT_EXTERNAL, __LINE__);
     }
-    EXPECT_FAILS(aclrtCreateEventWithFlag(&event, ACL_EVENT_IPC));               /* 4.5: only the Ex function accepts it */
-    EXPECT_FAILS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_EXTERNAL));        /* 4.5: only the classic function accepts these */
+    EXPECT_FAILS(aclrtCreateEventWithFlag(&event, ACL_EVENT_IPC)); /* 4.5: only the Ex function accepts it */
+    /* 4.5: only the classic function accepts these */
+    EXPECT_FAILS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_EXTERNAL));
     EXPECT_FAILS(aclrtCreateEventExWithFlag(&event, ACL_EVENT_DEVICE_USE_ONLY));
     aclError got = aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC);            /* 4.5: 207000 where unsupported */
     if (family_has_batches()) {
@@ -80,7 +81,8 @@ int main(void)
     /* A2, A3 and 950 have the record and wait calls with flags. The flags are checked before the product. */
     REQUIRE_OK(aclrtCreateEvent(&event));
     EXPECT_EITHER(aclrtRecordEventWithFlag(event, NULL, 2), 100000, 207000); /* a library may lack this function */
-    EXPECT_EITHER(aclrtRecordEventWithFlag(event, NULL, ACL_EVENT_RECORD_DEFAULT), family_has_batches() ? 0 : 207000, 207000);
+    EXPECT_EITHER(aclrtRecordEventWithFlag(event, NULL, ACL_EVENT_RECORD_DEFAULT), family_has_batches() ? 0 : 207000,
+                  207000);
     EXPECT_OK(aclrtSynchronizeStream(NULL));
     EXPECT_OK(aclrtDestroyEvent(event));
     REQUIRE_OK(aclrtResetDevice(0));

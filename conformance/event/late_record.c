@@ -1,6 +1,6 @@
 // soc: Ascend910B
-/* A stream waits for an unrecorded event while another thread records it: the wait completes, whichever call comes
- * first. */
+/* A stream waits for an unrecorded event while another thread
+ * records it: the wait completes, whichever call comes first. */
 #include "../expect.h"
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 // schedules: all
-/* A wait queued before the first record of an event is bound to that record. Later records, a reset or the destruction of
- * the event do not change that, and the wait always completes. */
+/* A wait queued before the first record of an event is bound to that record. Later records, a reset or the destruction
+ * of the event do not change that, and the wait always completes. */
 #include "../expect.h"
 
 static aclrtEvent event;

@@ -1,8 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: H3
-/* Events order streams: a waiting stream stops until the record completes, also if the event was destroyed after the
- * calls. */
+/* Events order streams: a waiting stream stops until the record
+ * completes, also if the event was destroyed after the calls. */
 #include "../expect.h"
 
 #define SIZE 4096

@@ -1,7 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: C1
-/* Recording, querying, synchronizing and resetting events, with the codes for invalid timeouts, handles and contexts. */
+/* Recording, querying, synchronizing and resetting events,
+ * with the codes for invalid timeouts, handles and contexts. */
 #include "../expect.h"
 
 static struct gate gate = GATE_INITIALIZER;
@@ -69,7 +70,8 @@ int main(void)
     /* Handles and contexts. */
     EXPECT_CODE(aclrtRecordEvent(NULL, stream), 100000);
     EXPECT_CODE(aclrtRecordEvent(events[0], stale_stream()), 107017);
-    EXPECT_EITHER(aclrtStreamWaitEventWithTimeout(stream, events[0], -1), 107000, 207000); /* 4.5: negative; or not there */
+    /* 4.5: negative; or not there */
+    EXPECT_EITHER(aclrtStreamWaitEventWithTimeout(stream, events[0], -1), 107000, 207000);
     aclrtContext primary = NULL, other = NULL;
     REQUIRE_OK(aclrtGetCurrentContext(&primary));
     REQUIRE_OK(aclrtCreateContext(&other, 0));

@@ -28,12 +28,15 @@ int main(void)
                 EXPECT_OK(aclrtStreamWaitEvent(streams[s], done[previous]));
             }
             if (s == 0) {
-                EXPECT_OK(aclrtMemcpyAsync(cells[0], SIZE, inputs + round * SIZE, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, streams[0]));
+                EXPECT_OK(aclrtMemcpyAsync(cells[0], SIZE, inputs + round * SIZE, SIZE, ACL_MEMCPY_HOST_TO_DEVICE,
+                                           streams[0]));
             } else {
-                EXPECT_OK(aclrtMemcpyAsync(cells[s], SIZE, cells[previous], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, streams[s]));
+                EXPECT_OK(aclrtMemcpyAsync(cells[s], SIZE, cells[previous], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE,
+                                           streams[s]));
             }
             if (s == STREAMS - 1) {
-                EXPECT_OK(aclrtMemcpyAsync(results + round * SIZE, SIZE, cells[s], SIZE, ACL_MEMCPY_DEVICE_TO_HOST, streams[s]));
+                EXPECT_OK(aclrtMemcpyAsync(results + round * SIZE, SIZE, cells[s], SIZE, ACL_MEMCPY_DEVICE_TO_HOST,
+                                           streams[s]));
             }
             EXPECT_OK(aclrtRecordEvent(done[s], streams[s]));
         }

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend310P
 // schedules: all
-/* A wait for an event that has already completed still orders: synchronizing the waiting stream covers the tasks before
- * the record. */
+/* A wait for an event that has already completed still orders:
+ * synchronizing the waiting stream covers the tasks before the record. */
 #include "../expect.h"
 
 #define SIZE 4096

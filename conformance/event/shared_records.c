@@ -2,8 +2,8 @@
 // schedules: all
 // softacl-only
 // misuses: L1
-/* Records of an IPC event: a later record on another stream does not complete an earlier one, and a dropped record does not
- * leave waits pending. */
+/* Records of an IPC event: a later record on another stream does not complete
+ * an earlier one, and a dropped record does not leave waits pending. */
 #include "../expect.h"
 
 int main(void)

@@ -1,6 +1,7 @@
 // soc: all
 // schedules: all
-/* aclrtEventElapsedTime and aclrtEventGetTimestamp agree, and refuse events without a time line or before completion. */
+/* aclrtEventElapsedTime and aclrtEventGetTimestamp agree, and
+ * refuse events without a time line or before completion. */
 #include "../expect.h"
 
 #define SIZE ((size_t)1 << 20)
@@ -25,7 +26,8 @@ static void check_times(aclrtEvent start, aclrtEvent end, aclrtStream stream)
     EXPECT_OK(aclrtEventGetTimestamp(end, &second));
     EXPECT_TRUE(second >= first, "%lu then %lu", (unsigned long)first, (unsigned long)second);
     double difference = (double)ms - (double)(second - first) / 1000.0;
-    EXPECT_TRUE(difference < 0.01 && difference > -0.01, "%f ms, but %lu us", (double)ms, (unsigned long)(second - first));
+    EXPECT_TRUE(difference < 0.01 && difference > -0.01, "%f ms, but %lu us", (double)ms,
+                (unsigned long)(second - first));
     EXPECT_OK(aclrtFree(device));
 }
 

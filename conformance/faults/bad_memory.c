@@ -34,7 +34,8 @@ int main(void)
     EXPECT_TRUE(count == 1 && found[0].addr == bad + 1024 && found[0].len == 64, "%zu: %zu bytes", count, found[0].len);
     EXPECT_OK(aclrtGetErrorVerbose(0, &info));
     EXPECT_TRUE(info.errorType == ACL_RT_ERROR_MEMORY && info.tryRepair && info.hasDetail, "type %d", info.errorType);
-    EXPECT_TRUE(info.detail.uceInfo.arraySize == 1 && info.detail.uceInfo.memUceInfoArray[0].addr == bad + 1024, "wrong detail");
+    EXPECT_TRUE(info.detail.uceInfo.arraySize == 1 && info.detail.uceInfo.memUceInfoArray[0].addr == bad + 1024,
+                "wrong detail");
     EXPECT_OK(aclrtMemUceRepair(0, found, 1));
     EXPECT_OK(aclrtGetMemUceInfo(0, found, 4, &count));
     EXPECT_TRUE(count == 0, "%zu", count);

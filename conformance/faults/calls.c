@@ -1,7 +1,8 @@
 // softacl-only
 // env: SOFTACL_FAULTS=aclrtMalloc@3=207001; aclrtMalloc[size>=1MiB]@2+=ACL_ERROR_RT_MEMORY_ALLOCATION; aclrtCreateStream@2-3=207008; aclrtMemcpy[device=1]=507899; aclrtMemcpyAsync[stream=2]@1=507000; aclInit@1=100003
 // schedules: all
-/* Fault rules make calls fail, selected by occurrence, range, size, device and stream. All other calls are unaffected. */
+/* Fault rules make calls fail, selected by occurrence, range,
+ * size, device and stream. All other calls are unaffected. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -21,7 +22,8 @@ int main(void)
     /* 4.6: the failure sets the last error of the thread, and the message names the rule. */
     EXPECT_CODE(aclrtPeekAtLastError(ACL_RT_THREAD_LEVEL), 207001);
     const char *message = aclGetRecentErrMsg();
-    EXPECT_TRUE(message != NULL && strstr(message, "aclrtMalloc@3=207001") != NULL, "%s", message == NULL ? "(none)" : message);
+    EXPECT_TRUE(message != NULL && strstr(message, "aclrtMalloc@3=207001") != NULL, "%s",
+                message == NULL ? "(none)" : message);
 
     /* By size: only large allocations are counted, and the first of them succeeds. */
     void *large = NULL, *refused = NULL;

@@ -1,8 +1,8 @@
 // softacl-only
 // soc: Ascend910B
 // sanitize: none (counts threads, files and mappings)
-/* A program that cleans up after any failed call leaks nothing, and its next round succeeds. Without fault rules no call
- * fails. `cargo xtask failpoints` runs it once for every system request and every call. */
+/* A program that cleans up after any failed call leaks nothing, and its next round succeeds. Without fault rules no
+ * call fails. `cargo xtask failpoints` runs it once for every system request and every call. */
 #include "../expect.h"
 #include <dirent.h>
 #include <sched.h>
@@ -13,20 +13,20 @@
 static int refusals;
 
 /* Jumps to the end of the round if a call fails; the code there releases every object. */
-#define TRY(call)                                                                                                          \
-    do {                                                                                                                   \
-        if ((call) != 0) {                                                                                                 \
-            refusals++;                                                                                                    \
-            goto end;                                                                                                      \
-        }                                                                                                                  \
+#define TRY(call) \
+    do { \
+        if ((call) != 0) { \
+            refusals++; \
+            goto end; \
+        } \
     } while (0)
 /* A release call may also fail, but only once. */
-#define RELEASE(call)                                                                                                         \
-    do {                                                                                                                   \
-        if ((call) != 0) {                                                                                                 \
-            refusals++;                                                                                                    \
-            EXPECT_OK(call);                                                                                               \
-        }                                                                                                                  \
+#define RELEASE(call) \
+    do { \
+        if ((call) != 0) { \
+            refusals++; \
+            EXPECT_OK(call); \
+        } \
     } while (0)
 
 static int directory_entries(const char *path)
@@ -176,9 +176,10 @@ int main(void)
         files = round == 1 || now < files ? now : files;
     }
     /* The last round left no files open; those that remain are opened once per process. */
-    EXPECT_TRUE(directory_entries("/proc/self/fd") <= files, "%d open files became %d", files, directory_entries("/proc/self/fd"));
-    /* This thread, the workers and the thread that polls external waits; threads of contexts end with them. Two directory
-     * entries are "." and "..". */
+    EXPECT_TRUE(directory_entries("/proc/self/fd") <= files, "%d open files became %d", files,
+                directory_entries("/proc/self/fd"));
+    /* This thread, the workers and the thread that polls external waits; threads
+     * of contexts end with them. Two directory entries are "." and "..". */
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int workers = cores > 9 ? 8 : cores > 2 ? (int)cores - 1 : 1;
     EXPECT_TRUE(thread_count_drops_to(2 + 1 + workers + 1), "more than %d threads", 1 + workers + 1);

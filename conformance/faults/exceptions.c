@@ -42,7 +42,8 @@ int main(void)
     for (int i = 1; i <= 3; i++) {
         EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     }
-    EXPECT_CODE(aclrtSynchronizeStream(stream), 507013); /* the wait returns the first failure; the callbacks run for both */
+    /* the wait returns the first failure; the callbacks run for both */
+    EXPECT_CODE(aclrtSynchronizeStream(stream), 507013);
     EXPECT_TRUE(calls == 2 && second_calls == 2, "%d and %d", calls, second_calls);
     EXPECT_TRUE(codes[0] == 507013 && codes[1] == 507899, "%u %u", codes[0], codes[1]);
     EXPECT_TRUE(streams[0] == (uint32_t)id && streams[1] == (uint32_t)id, "%u %u, not %d", streams[0], streams[1], id);

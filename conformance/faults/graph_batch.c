@@ -3,8 +3,8 @@
 // env: SOFTACL_FAULTS=buffer[size>=20000]@2=fail
 // schedules: all
 // misuses: R1
-/* Each run of a graph allocates a list for a captured batch, whose length the program chose. If that allocation fails, the
- * wait returns 207001 and the process continues. */
+/* Each run of a graph allocates a list for a captured batch, whose length the program chose. If that allocation fails,
+ * the wait returns 207001 and the process continues. */
 #include "../batch/variants.h"
 
 /* Longer than the span lists that the library recycles. */
@@ -27,7 +27,8 @@ int main(void)
     }
     aclmdlRI graph = NULL;
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
-    EXPECT_OK(aclrtMemcpyBatchAsync(dsts, sizes, srcs, sizes, ENTRIES, attrs, indexes, 1, &index, stream)); /* buffer 1 */
+    /* buffer 1 */
+    EXPECT_OK(aclrtMemcpyBatchAsync(dsts, sizes, srcs, sizes, ENTRIES, attrs, indexes, 1, &index, stream));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
     static const aclError expected[] = {207001, 0, 0};
     EXPECT_OK(aclrtMemset(device, ENTRIES * SIZE, 0, ENTRIES * SIZE));

@@ -47,7 +47,8 @@ int main(void)
 
     for (int device = 0; device < 3; device++) {
         EXPECT_OK(aclrtGetErrorVerbose(device, &info));
-        EXPECT_TRUE(info.errorType == (device < 2 ? ACL_RT_ERROR_LINK : ACL_RT_NO_ERROR), "device %d: %d", device, info.errorType);
+        EXPECT_TRUE(info.errorType == (device < 2 ? ACL_RT_ERROR_LINK : ACL_RT_NO_ERROR), "device %d: %d", device,
+                    info.errorType);
     }
     EXPECT_OK(aclrtGetErrorVerbose(1, &info));
     EXPECT_TRUE(info.tryRepair, "tryRepair is not set");

@@ -3,7 +3,8 @@
 // env: SOFTACL_FAULTS=allocation@1=207001; allocation@2=ecc 4KiB+64; aclrtResetDevice[device=1]@1=lost; aclInit=lost
 // schedules: all
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Allocation rules apply to physical memory. Bad bytes stay bad wherever the memory is mapped, until they are repaired. */
+/* Allocation rules apply to physical memory. Bad bytes stay
+ * bad wherever the memory is mapped, until they are repaired. */
 #include "../expect.h"
 
 #define GRANULE ((size_t)2 << 20)
@@ -41,7 +42,8 @@ int main(void)
         EXPECT_CODE(aclrtMemcpy(pinned, 1, address + 4159, 1, ACL_MEMCPY_DEVICE_TO_HOST), 507054);
         EXPECT_OK(aclrtMemset(other_address, SIZE, 1, SIZE));
         EXPECT_OK(aclrtGetMemUceInfo(0, found, 4, &count));
-        EXPECT_TRUE(count == 1 && found[0].addr == address + 4096 && found[0].len == 64, "%zu: %p", count, found[0].addr);
+        EXPECT_TRUE(count == 1 && found[0].addr == address + 4096 && found[0].len == 64, "%zu: %p", count,
+                    found[0].addr);
         if (round == 1) {
             EXPECT_OK(aclrtMemUceRepair(0, found, 1));
             EXPECT_OK(aclrtMemset(address, SIZE, 1, SIZE));

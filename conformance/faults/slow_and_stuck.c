@@ -3,8 +3,8 @@
 // env: SOFTACL_FAULTS=copy@1=slow 60ms; copy@3=stuck; copy@5=stuck; copy@7=stuck; copy@9=stuck
 // schedules: all
 // misuses: L1
-/* Tasks that are slow or never start: waits with a timeout return, and aborting, destroying or resetting drops the stuck
- * tasks. */
+/* Tasks that are slow or never start: waits with a timeout return,
+ * and aborting, destroying or resetting drops the stuck tasks. */
 #include "../expect.h"
 
 #define SIZE 256

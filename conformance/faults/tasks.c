@@ -1,8 +1,8 @@
 // softacl-only
 // env: SOFTACL_FAULTS=copy@2=507013; fill@1=507899; copy[size=128]@1=507899; task@12=507013
 // schedules: all
-/* Task failures: the submitting call succeeds and a later wait reports the failure, once in CONTINUE mode and always in
- * STOP mode. */
+/* Task failures: the submitting call succeeds and a later wait
+ * reports the failure, once in CONTINUE mode and always in STOP mode. */
 #include "../expect.h"
 
 #define SIZE 256
@@ -54,7 +54,8 @@ int main(void)
     EXPECT_OK(copy(first, 128));
     EXPECT_OK(aclrtSynchronizeStream(first));
 
-    /* 4.4 STOP: eight tasks have run. The twelfth fails, and from then on every call of the context returns its code. */
+    /* 4.4 STOP: eight tasks have run. The twelfth fails, and
+     * from then on every call of the context returns its code. */
     EXPECT_OK(aclrtSetStreamFailureMode(first, ACL_STOP_ON_FAILURE));
     for (int i = 9; i <= 12; i++) {
         EXPECT_OK(copy(first, SIZE));

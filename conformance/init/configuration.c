@@ -1,6 +1,7 @@
 // soc: Ascend910B Ascend310P
 // schedules: all
-/* The configuration file of aclInit: a missing, malformed, empty or valid file, and a second file with other contents. */
+/* The configuration file of aclInit: a missing, malformed,
+ * empty or valid file, and a second file with other contents. */
 #include "../expect.h"
 
 static const char *write_file(const char *text)

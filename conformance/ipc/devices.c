@@ -1,7 +1,8 @@
 // soc: Ascend910B Ascend910C
 // env: SOFTACL_DEVICES=2
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Memory imported from a process on another device supports only asynchronous device-to-device copies (7, IPC memory). */
+/* Memory imported from a process on another device supports
+ * only asynchronous device-to-device copies (7, IPC memory). */
 #include "../expect.h"
 #include "../peer.h"
 

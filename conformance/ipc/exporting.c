@@ -15,7 +15,8 @@ int main(void)
         uint8_t *device = (uint8_t *)device_memory(SIZE);
         fill_pattern(pinned, SIZE, round);
         for (size_t offset = 0; offset < SIZE; offset += step) {
-            EXPECT_OK(aclrtMemcpyAsync(device + offset, step, pinned + offset, step, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+            EXPECT_OK(aclrtMemcpyAsync(device + offset, step, pinned + offset, step, ACL_MEMCPY_HOST_TO_DEVICE,
+                                       stream));
         }
         char key[65];
         EXPECT_OK(aclrtIpcMemGetExportKey(device, SIZE, key, sizeof key, 1));

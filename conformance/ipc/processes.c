@@ -2,8 +2,8 @@
 // schedules: all
 // misuses: M1
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Memory shared between processes: whole allocations and parts, the list of allowed processes, queued copies on both sides,
- * and release in either order. */
+/* Memory shared between processes: whole allocations and parts, the list of
+ * allowed processes, queued copies on both sides, and release in either order. */
 #include "../expect.h"
 #include "../peer.h"
 
@@ -44,7 +44,8 @@ static int importer(struct peer parent)
     EXPECT_FAILS(aclrtFree(whole));
     aclrtPtrAttributes attributes;
     EXPECT_OK(aclrtPointerGetAttributes(part, &attributes));
-    EXPECT_TRUE(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE && attributes.location.id == 0, "wrong location");
+    EXPECT_TRUE(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE && attributes.location.id == 0,
+                "wrong location");
     char key[65];
     EXPECT_FAILS(aclrtIpcMemGetExportKey(whole, SIZE, key, sizeof key, 0));
 
@@ -57,8 +58,8 @@ static int importer(struct peer parent)
     EXPECT_OK(aclrtSynchronizeStream(stream));
     peer_send_byte(parent, 'w');
 
-    /* The parent has closed its keys and freed the memory. The imported memory stays valid and is not the memory that the
-     * parent now has at that address. */
+    /* The parent has closed its keys and freed the memory. The imported memory
+     * stays valid and is not the memory that the parent now has at that address. */
     peer_expect_byte(parent, 'f');
     EXPECT_DEVICE_PATTERN(part, PART, 2);
     EXPECT_OK(aclrtMemset(whole, SIZE, 0x77, SIZE));

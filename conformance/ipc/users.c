@@ -1,9 +1,9 @@
 // soc: Ascend910B
 // softacl-only
 // sanitize: none (changes its user)
-/* A key works only for the user that created it, not even for root: a forged key could otherwise direct root to any file of
- * the system. Memory files are accessible to their owner only. Only root can switch to another user; run by anybody else,
- * the program only checks the modes of the files. */
+/* A key works only for the user that created it, not even for root: a forged key could otherwise direct root to any
+ * file of the system. Memory files are accessible to their owner only. Only root can switch to another user; run by
+ * anybody else, the program only checks the modes of the files. */
 #include "../expect.h"
 #include "../peer.h"
 
@@ -25,10 +25,12 @@ static struct keys make_keys(void)
     memset(&keys, 0, sizeof keys);
     REQUIRE_OK(aclrtSetDevice(0));
     void *device = device_memory(SIZE);
-    REQUIRE_OK(aclrtIpcMemGetExportKey(device, SIZE, keys.memory, sizeof keys.memory, ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION));
+    REQUIRE_OK(aclrtIpcMemGetExportKey(device, SIZE, keys.memory, sizeof keys.memory,
+                                       ACL_RT_IPC_MEM_EXPORT_FLAG_DISABLE_PID_VALIDATION));
     aclrtNotify notify;
     REQUIRE_OK(aclrtCreateNotify(&notify, 0));
-    REQUIRE_OK(aclrtNotifyGetExportKey(notify, keys.notify, sizeof keys.notify, ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION));
+    REQUIRE_OK(aclrtNotifyGetExportKey(notify, keys.notify, sizeof keys.notify,
+                                       ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION));
     aclrtEvent event;
     REQUIRE_OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
     REQUIRE_OK(aclrtIpcGetEventHandle(event, &keys.event));

@@ -1,10 +1,8 @@
 // soc: all
 // schedules: all
-/*
- * Key-value cache offload as in a serving engine: one stream saves blocks of several layers to the host, a second stream
- * loads others back, a third computes on the cache. Events order the streams, and every byte is verified. Products
- * without batch copies issue single copies.
- */
+/* Key-value cache offload as in a serving engine: one stream saves blocks of several layers to the host, a second
+ * stream loads others back, a third computes on the cache. Events order the streams, and every byte is verified.
+ * Products without batch copies issue single copies. */
 #include "../batch/variants.h"
 
 #define LAYERS 6
@@ -57,7 +55,8 @@ static void generate(int slot, uint32_t sequence, uint8_t *staging, aclrtStream 
 {
     for (int layer = 0; layer < LAYERS; layer++) {
         fill_pattern(staging, BLOCK, seed_of(layer, sequence));
-        EXPECT_OK(aclrtMemcpyAsync(device_cache[layer] + slot * BLOCK, BLOCK, staging, BLOCK, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
+        EXPECT_OK(aclrtMemcpyAsync(device_cache[layer] + slot * BLOCK, BLOCK, staging, BLOCK,
+                                   ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));
     }
     on_device[slot] = sequence;
 }

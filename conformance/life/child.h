@@ -45,7 +45,8 @@ static inline int small_job(void)
     uint8_t *pinned = (uint8_t *)pinned_memory(1 << 20), *device = (uint8_t *)device_memory(1 << 20);
     fill_pattern(pinned, 1 << 20, 5);
     for (int i = 0; i < 16; i++) {
-        EXPECT_OK(aclrtMemcpyAsync(device + i * 65536, 65536, pinned + i * 65536, 65536, ACL_MEMCPY_HOST_TO_DEVICE, stream));
+        EXPECT_OK(aclrtMemcpyAsync(device + i * 65536, 65536, pinned + i * 65536, 65536, ACL_MEMCPY_HOST_TO_DEVICE,
+                                   stream));
     }
     EXPECT_OK(aclrtLaunchHostFunc(stream, count_up, &ran));
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -69,7 +70,8 @@ static inline int small_job_or_setup_error(void)
     }
     const char *message = aclGetRecentErrMsg();
     EXPECT_CODE(code, 507033);
-    EXPECT_TRUE(message != NULL && strstr(message, "could not be set up") != NULL, "%s", message == NULL ? "(none)" : message);
+    EXPECT_TRUE(message != NULL && strstr(message, "could not be set up") != NULL, "%s",
+                message == NULL ? "(none)" : message);
     return expect_failed;
 }
 

@@ -131,6 +131,7 @@ int main(void)
         _exit(end_by_signal());
     }
     int status = -1;
-    EXPECT_TRUE(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "status %x", status);
+    EXPECT_TRUE(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "status %x",
+                status);
     return finish();
 }

@@ -91,7 +91,8 @@ static int without_threads(void)
     EXPECT_OK(aclrtRecordEvent(event, stream));
     EXPECT_OK(aclrtStreamWaitEvent(other, event));
     EXPECT_OK(aclrtMemcpyAsync(device, 2 << 20, pinned, 2 << 20, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    EXPECT_OK(aclrtMemcpyAsync(device + (2 << 20), 2 << 20, pinned + (2 << 20), 2 << 20, ACL_MEMCPY_HOST_TO_DEVICE, other));
+    EXPECT_OK(aclrtMemcpyAsync(device + (2 << 20), 2 << 20, pinned + (2 << 20), 2 << 20, ACL_MEMCPY_HOST_TO_DEVICE,
+                               other));
     EXPECT_OK(aclrtRecordEvent(event, other));
     EXPECT_OK(aclrtStreamWaitEvent(stream, event));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));

@@ -2,8 +2,8 @@
 // soc: Ascend910B
 // misuses: M1
 // sanitize: none (the sanitizers need all addresses themselves)
-/* With few addresses, file descriptors or cores and without huge pages, the runtime works or the first call fails with the
- * reason. */
+/* With few addresses, file descriptors or cores and without huge
+ * pages, the runtime works or the first call fails with the reason. */
 #include "../expect.h"
 #include "child.h"
 #include <sched.h>

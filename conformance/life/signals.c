@@ -52,7 +52,8 @@ int main(void)
     aclrtStream stream = new_stream(), reported = new_stream();
     aclrtEvent event = NULL;
     REQUIRE_OK(aclrtCreateEvent(&event));
-    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE), *device = (uint8_t *)device_memory(SIZE), *pageable = (uint8_t *)pageable_memory(SIZE);
+    uint8_t *pinned = (uint8_t *)pinned_memory(SIZE), *device = (uint8_t *)device_memory(SIZE);
+    uint8_t *pageable = (uint8_t *)pageable_memory(SIZE);
     static int reports;
     pthread_t thread;
     REQUIRE_TRUE(pthread_create(&thread, NULL, process_reports, NULL) == 0, "pthread_create");

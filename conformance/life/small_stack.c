@@ -49,7 +49,8 @@ static void *use_runtime(void *unused)
 int main(void)
 {
     pthread_attr_t attributes;
-    REQUIRE_TRUE(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, STACK) == 0, "attributes");
+    REQUIRE_TRUE(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, STACK) == 0,
+                 "attributes");
     for (int i = 0; i < 3; i++) {
         pthread_t thread;
         REQUIRE_TRUE(pthread_create(&thread, &attributes, use_runtime, NULL) == 0, "pthread_create");

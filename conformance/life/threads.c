@@ -22,7 +22,8 @@ static void *create_objects(void *unused)
     objects.pinned = (uint8_t *)pinned_memory(SIZE);
     fill_pattern(objects.pinned, SIZE, 6);
     EXPECT_OK(aclrtMemcpyAsync(objects.device, SIZE, objects.pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, objects.stream));
-    EXPECT_CODE(aclrtMemcpy(objects.device, 1, objects.pinned, 2, ACL_MEMCPY_HOST_TO_DEVICE), 107000); /* leaves an error message */
+    /* leaves an error message */
+    EXPECT_CODE(aclrtMemcpy(objects.device, 1, objects.pinned, 2, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
     return unused;
 }
 

@@ -34,7 +34,8 @@ int main(void)
     EXPECT_CODE(aclrtMemcpy(NULL, SIZE, a, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 100000);      /* 1.1 row 2 */
     EXPECT_CODE(aclrtMemcpy(NULL, 0, a, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 100000);         /* 1.1 row 2 before row 5 */
     EXPECT_CODE(aclrtMemcpy(device, SIZE, NULL, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 100000); /* 1.1 row 3 */
-    EXPECT_CODE(aclrtMemcpy(NULL, SIZE, NULL, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 100000);   /* 1.1 rows 2, 3 before row 7 */
+    /* 1.1 rows 2, 3 before row 7 */
+    EXPECT_CODE(aclrtMemcpy(NULL, SIZE, NULL, SIZE, ACL_MEMCPY_HOST_TO_DEVICE), 100000);
     for (int kind = -1; kind <= 12; kind++) {
         aclError want = kind >= 0 && kind <= 5 ? 0 : 100000;
         EXPECT_CODE(aclrtMemcpy(device, SIZE, a, SIZE, (aclrtMemcpyKind)kind), want);      /* 1.1 row 4 */

@@ -1,6 +1,7 @@
 // soc: all
 // schedules: all
-/* aclrtMemcpy derives the direction from the addresses; the kind is only validated. Sizes and addresses need no alignment. */
+/* aclrtMemcpy derives the direction from the addresses; the kind
+ * is only validated. Sizes and addresses need no alignment. */
 #include "../expect.h"
 
 #define SPAN 5000

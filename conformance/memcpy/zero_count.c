@@ -18,7 +18,8 @@ int main(void)
     EXPECT_CODE(aclrtMemcpy(b, SIZE, a, 0, ACL_MEMCPY_HOST_TO_HOST), 107000);
     EXPECT_CODE(aclrtMemcpy(device, SIZE, a, 0, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
 
-    EXPECT_CODE(aclrtMemcpyAsync(NULL, SIZE, a, 0, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 100000); /* 1.2 row 1, version note */
+    /* 1.2 row 1, version note */
+    EXPECT_CODE(aclrtMemcpyAsync(NULL, SIZE, a, 0, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 100000);
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, NULL, 0, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 100000);
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, a, 0, ACL_MEMCPY_HOST_TO_DEVICE, NULL), 107000);
 

@@ -21,7 +21,8 @@ static void expect_rows(const uint8_t *memory, size_t pitch, uint32_t seed, uint
     size_t wrong = 0;
     for (uint32_t row = 0; row < HEIGHT; row++) {
         wrong += verify_pattern(memory + row * pitch, WIDTH, seed + row) != WIDTH;
-        wrong += row + 1 < HEIGHT && verify_value(memory + row * pitch + WIDTH, pitch - WIDTH, padding) != pitch - WIDTH;
+        wrong += row + 1 < HEIGHT && verify_value(memory + row * pitch + WIDTH, pitch - WIDTH,
+                                                  padding) != pitch - WIDTH;
     }
     expect_true(wrong == 0, "rows", __FILE__, line, "%zu rows or paddings are wrong", wrong);
 }
@@ -68,7 +69,8 @@ int main(void)
 
     /* Device to device, asynchronous only; documented for A2, A3 and 950. */
     REQUIRE_OK(aclrtMemset(dense, narrow, 0, narrow));
-    aclError got = aclrtMemcpy2dAsync(dense, SPITCH, device, DPITCH, WIDTH, HEIGHT, ACL_MEMCPY_DEVICE_TO_DEVICE, stream);
+    aclError got = aclrtMemcpy2dAsync(dense, SPITCH, device, DPITCH, WIDTH, HEIGHT, ACL_MEMCPY_DEVICE_TO_DEVICE,
+                                      stream);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     if (family_has_batches()) {
         EXPECT_CODE(got, 0);
@@ -83,7 +85,8 @@ int main(void)
 
     /* The last row may end at the end of the allocation. */
     EXPECT_OK(aclrtMemcpy2d(device, DPITCH, pageable, DPITCH, WIDTH, HEIGHT, ACL_MEMCPY_HOST_TO_DEVICE));
-    EXPECT_OK(aclrtMemcpy2d(device + DPITCH - WIDTH, DPITCH, pageable + DPITCH - WIDTH, DPITCH, WIDTH, HEIGHT, ACL_MEMCPY_HOST_TO_DEVICE));
+    EXPECT_OK(aclrtMemcpy2d(device + DPITCH - WIDTH, DPITCH, pageable + DPITCH - WIDTH, DPITCH, WIDTH, HEIGHT,
+                            ACL_MEMCPY_HOST_TO_DEVICE));
 
     free(pageable);
     EXPECT_OK(aclrtFreeHost(pinned));

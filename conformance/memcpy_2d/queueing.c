@@ -1,8 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: S2
-/* aclrtMemcpy2dAsync queues copies with pinned memory. With pageable memory it waits for the stream and is complete on
- * return. */
+/* aclrtMemcpy2dAsync queues copies with pinned memory. With pageable
+ * memory it waits for the stream and is complete on return. */
 #include "../expect.h"
 
 #define PITCH 128

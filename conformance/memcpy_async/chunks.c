@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend950 Ascend310P
 // schedules: all
-/* Copies larger than the 64 MiB of one transfer task, with unaligned sizes and addresses, are complete and write no other
- * bytes. */
+/* Copies larger than the 64 MiB of one transfer task, with unaligned
+ * sizes and addresses, are complete and write no other bytes. */
 #include "../expect.h"
 
 #define MIB (1024u * 1024u)

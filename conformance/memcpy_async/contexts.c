@@ -26,8 +26,10 @@ int main(void)
     EXPECT_CODE(aclrtMemcpyAsync(pinned, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, foreign), 107003);
     EXPECT_CODE(aclrtMemcpyAsync(second, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, foreign), 107003);
     EXPECT_CODE(aclrtMemcpyAsyncWithCondition(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, foreign), 107003);
-    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, foreign), 107000); /* row 9 before 13b */
-    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, foreign));       /* row 11 before 13b */
+    /* row 9 before 13b */
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pageable, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, foreign), 107000);
+    /* row 11 before 13b */
+    EXPECT_OK(aclrtMemcpyAsync(device, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, foreign));
 
     /* 4.7: copies with pageable memory succeed. */
     fill_pattern(pageable, SIZE, 1);

@@ -53,12 +53,15 @@ static void check_case(copy_call copy, enum location from, enum location to, uin
     int untouched = verify_value(bytes, SIZE, 0x77) == SIZE;
     static const char *names[] = {"H", "D", "U"};
     if (want == DRIVER) {
-        EXPECT_TRUE(got != 100000 && got != 107000 && got != 207000, "%s->%s kind %d: got %d", names[from], names[to], kind, got);
-        EXPECT_TRUE(got != 0 || waited != 0 || copied, "%s->%s kind %d: success without data", names[from], names[to], kind);
+        EXPECT_TRUE(got != 100000 && got != 107000 && got != 207000, "%s->%s kind %d: got %d", names[from], names[to],
+                    kind, got);
+        EXPECT_TRUE(got != 0 || waited != 0 || copied, "%s->%s kind %d: success without data", names[from], names[to],
+                    kind);
     } else {
         EXPECT_TRUE(got == want, "%s->%s kind %d: got %d, expected %d", names[from], names[to], kind, got, want);
         EXPECT_TRUE(waited == 0, "%s->%s kind %d: synchronize returned %d", names[from], names[to], kind, waited);
-        EXPECT_TRUE(want == 0 ? copied : untouched, "%s->%s kind %d: the destination is wrong", names[from], names[to], kind);
+        EXPECT_TRUE(want == 0 ? copied : untouched, "%s->%s kind %d: the destination is wrong", names[from], names[to],
+                    kind);
     }
     free(bytes);
 }
@@ -67,16 +70,20 @@ int main(void)
 {
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
-    uint8_t *sources[LOCATIONS] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
-    uint8_t *targets[LOCATIONS] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
+    uint8_t *sources[LOCATIONS] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE),
+                                   (uint8_t *)pageable_memory(SIZE)};
+    uint8_t *targets[LOCATIONS] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE),
+                                   (uint8_t *)pageable_memory(SIZE)};
     static const copy_call calls[] = {aclrtMemcpyAsync, aclrtMemcpyAsyncWithCondition};
     uint32_t seed = 1;
     for (int call = 0; call < 2; call++) {
         for (int from = 0; from < LOCATIONS; from++) {
             for (int to = 0; to < LOCATIONS; to++) {
                 for (int kind = 0; kind < 8; kind++) {
-                    aclrtStream target_stream = seed % 2 == 0 ? NULL : stream; /* the rules apply to the default stream too */
-                    check_case(calls[call], (enum location)from, (enum location)to, sources[from], targets[to], kind, target_stream, seed);
+                    /* the rules apply to the default stream too */
+                    aclrtStream target_stream = seed % 2 == 0 ? NULL : stream;
+                    check_case(calls[call], (enum location)from, (enum location)to, sources[from], targets[to], kind,
+                               target_stream, seed);
                     seed++;
                 }
             }

@@ -15,8 +15,10 @@ int main(void)
     EXPECT_TRUE(mode == ACL_DEVICE, "run mode %d", (int)mode);
     REQUIRE_OK(aclrtSetDevice(0));
     aclrtStream stream = new_stream();
-    uint8_t *sources[3] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
-    uint8_t *targets[3] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE), (uint8_t *)pageable_memory(SIZE)};
+    uint8_t *sources[3] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE),
+                           (uint8_t *)pageable_memory(SIZE)};
+    uint8_t *targets[3] = {(uint8_t *)pinned_memory(SIZE), (uint8_t *)device_memory(SIZE),
+                           (uint8_t *)pageable_memory(SIZE)};
     uint32_t seed = 1;
 
     /* 1.2: kinds H2H, H2D, D2H and D2D are all executed as copies on the device. */
@@ -29,14 +31,17 @@ int main(void)
                 EXPECT_OK(aclrtSynchronizeStream(stream));
                 EXPECT_PATTERN(targets[to], SIZE, seed);
                 memset(targets[to], 0, SIZE);
-                EXPECT_OK(aclrtMemcpyAsyncWithCondition(targets[to], SIZE, sources[from], SIZE, (aclrtMemcpyKind)kind, stream));
+                EXPECT_OK(aclrtMemcpyAsyncWithCondition(targets[to], SIZE, sources[from], SIZE, (aclrtMemcpyKind)kind,
+                                                        stream));
                 EXPECT_OK(aclrtSynchronizeStream(stream));
                 EXPECT_PATTERN(targets[to], SIZE, seed);
             }
         }
     }
-    EXPECT_CODE(aclrtMemcpyAsync(targets[1], SIZE, sources[1], SIZE, (aclrtMemcpyKind)6, stream), 100000); /* 1.2 row 3 */
-    EXPECT_CODE(aclrtMemcpyAsync(targets[1], 1, sources[1], 2, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000); /* 1.2 row 5 */
+    /* 1.2 row 3 */
+    EXPECT_CODE(aclrtMemcpyAsync(targets[1], SIZE, sources[1], SIZE, (aclrtMemcpyKind)6, stream), 100000);
+    /* 1.2 row 5 */
+    EXPECT_CODE(aclrtMemcpyAsync(targets[1], 1, sources[1], 2, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
 
     fill_pattern(sources[1], SIZE, 99);
     EXPECT_OK(aclrtMemcpy(targets[1], SIZE, sources[1], SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE));

@@ -29,7 +29,8 @@ static void *caller(void *argument)
     return NULL;
 }
 
-/* Makes the copy on another thread while the stream is blocked, and checks that it returns only after the gate opens. */
+/* Makes the copy on another thread while the stream is blocked,
+ * and checks that it returns only after the gate opens. */
 static void expect_waits_for_stream(void *target, const void *source, aclrtMemcpyKind kind, aclrtStream stream)
 {
     struct request request = {target, source, kind, stream, -1};

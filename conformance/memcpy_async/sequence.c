@@ -24,11 +24,14 @@ int main(void)
     for (int i = 0; i < PIECES; i++) {
         for (int s = 0; s < STREAMS; s++) {
             size_t offset = (size_t)i * PIECE;
-            EXPECT_OK(aclrtMemcpyAsync(first[s] + offset, PIECE, sources[s] + offset, PIECE, ACL_MEMCPY_HOST_TO_DEVICE, streams[s]));
-            EXPECT_OK(aclrtMemcpyAsync(second[s] + offset, PIECE, first[s] + offset, PIECE, ACL_MEMCPY_DEVICE_TO_DEVICE, streams[s]));
+            EXPECT_OK(aclrtMemcpyAsync(first[s] + offset, PIECE, sources[s] + offset, PIECE, ACL_MEMCPY_HOST_TO_DEVICE,
+                                       streams[s]));
+            EXPECT_OK(aclrtMemcpyAsync(second[s] + offset, PIECE, first[s] + offset, PIECE, ACL_MEMCPY_DEVICE_TO_DEVICE,
+                                       streams[s]));
             /* Overwrite the source: the result is correct only if the tasks run in order. */
             EXPECT_OK(aclrtMemsetAsync(first[s] + offset, PIECE, 0xFF, PIECE, streams[s]));
-            EXPECT_OK(aclrtMemcpyAsync(results[s] + offset, PIECE, second[s] + offset, PIECE, ACL_MEMCPY_DEVICE_TO_HOST, streams[s]));
+            EXPECT_OK(aclrtMemcpyAsync(results[s] + offset, PIECE, second[s] + offset, PIECE, ACL_MEMCPY_DEVICE_TO_HOST,
+                                       streams[s]));
         }
     }
     for (int s = STREAMS - 1; s >= 0; s--) {

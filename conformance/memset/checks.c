@@ -33,15 +33,15 @@ int main(void)
     stream = new_stream();
     stale = stale_stream();
 
-    EXPECT_OK(aclrtMemset(NULL, 0, 1, 0));                                       /* 1.8 memset: count 0 is checked first */
-    EXPECT_CODE(aclrtMemset(NULL, SIZE, 1, SIZE), 100000);                       /* 1.8 memset: null */
-    EXPECT_FAILS(aclrtMemset(device, SIZE - 1, 1, SIZE));                        /* 1.8 memset: refused by the driver */
+    EXPECT_OK(aclrtMemset(NULL, 0, 1, 0));                 /* 1.8 memset: count 0 is checked first */
+    EXPECT_CODE(aclrtMemset(NULL, SIZE, 1, SIZE), 100000); /* 1.8 memset: null */
+    EXPECT_FAILS(aclrtMemset(device, SIZE - 1, 1, SIZE));  /* 1.8 memset: refused by the driver */
     EXPECT_FAILS(aclrtMemset(device, 0, 1, 1));
-    EXPECT_OK(aclrtMemsetAsync(NULL, 0, 1, 0, stale));                           /* 1.8 async: count 0 is checked first */
-    EXPECT_CODE(aclrtMemsetAsync(NULL, SIZE, 1, SIZE, stale), 100000);           /* 1.8 async: null before handle */
-    EXPECT_CODE(aclrtMemsetAsync(device, SIZE, 1, SIZE, stale), 107017);         /* 1.8 async: handle */
-    EXPECT_CODE(aclrtMemsetAsync(device, SIZE - 1, 1, SIZE, stale), 107017);     /* handle before size */
-    EXPECT_CODE(aclrtMemsetAsync(device, SIZE - 1, 1, SIZE, stream), 107000);    /* 1.8 async: count > maxCount */
+    EXPECT_OK(aclrtMemsetAsync(NULL, 0, 1, 0, stale));                        /* 1.8 async: count 0 is checked first */
+    EXPECT_CODE(aclrtMemsetAsync(NULL, SIZE, 1, SIZE, stale), 100000);        /* 1.8 async: null before handle */
+    EXPECT_CODE(aclrtMemsetAsync(device, SIZE, 1, SIZE, stale), 107017);      /* 1.8 async: handle */
+    EXPECT_CODE(aclrtMemsetAsync(device, SIZE - 1, 1, SIZE, stale), 107017);  /* handle before size */
+    EXPECT_CODE(aclrtMemsetAsync(device, SIZE - 1, 1, SIZE, stream), 107000); /* 1.8 async: count > maxCount */
     EXPECT_CODE(aclrtMemsetAsync(pinned, 0, 1, SIZE, stream), 107000);
     in_new_thread(without_context, NULL);
 

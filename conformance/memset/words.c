@@ -49,7 +49,8 @@ int main(void)
     EXPECT_CODE(aclrtMemsetD32(device, SIZE - 1, 1, WORDS), 100000);           /* 1.8 D32: memSize < 4 N */
     EXPECT_CODE(aclrtMemsetD32(device, SIZE, 1, SIZE_MAX / 2), 100000);        /* 4 N does not overflow */
     EXPECT_CODE(aclrtMemsetD32(device, SIZE, 1, (size_t)1 << 62), 100000);
-    EXPECT_CODE(aclrtMemsetD32(pageable, SIZE, 1, WORDS), 100000);                /* 1.8 D32: memory that the library did not allocate */
+    /* 1.8 D32: memory that the library did not allocate */
+    EXPECT_CODE(aclrtMemsetD32(pageable, SIZE, 1, WORDS), 100000);
     EXPECT_OK(aclrtMemsetD32Async(NULL, 0, 1, 0, stream));
     EXPECT_CODE(aclrtMemsetD32Async(NULL, SIZE, 1, WORDS, stream), 100000);
     EXPECT_CODE(aclrtMemsetD32Async(device + 1, SIZE - 4, 1, 1, stream), 100000);

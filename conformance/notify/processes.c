@@ -1,8 +1,8 @@
 // soc: Ascend910B Ascend310P
 // schedules: all
-/* Notifies order streams of two processes in both directions. The child is forked before the first AscendCL call and
- * receives the keys through a pipe. Processes that are not on the list are refused, and imported notifies outlive their
- * creator's. */
+/* Notifies order streams of two processes in both directions. The child is forked
+ * before the first AscendCL call and receives the keys through a pipe. Processes that
+ * are not on the list are refused, and imported notifies outlive their creator's. */
 #include "../expect.h"
 #include "../peer.h"
 
@@ -55,7 +55,8 @@ int main(void)
     REQUIRE_OK(aclrtCreateNotify(&to_child, ACL_NOTIFY_DEFAULT));
     REQUIRE_OK(aclrtCreateNotify(&to_parent, ACL_NOTIFY_DEFAULT));
     REQUIRE_OK(aclrtNotifyGetExportKey(to_child, key, sizeof key, ACL_RT_NOTIFY_EXPORT_FLAG_DEFAULT));
-    REQUIRE_OK(aclrtNotifyGetExportKey(to_parent, open_key, sizeof open_key, ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION));
+    REQUIRE_OK(aclrtNotifyGetExportKey(to_parent, open_key, sizeof open_key,
+                                       ACL_RT_NOTIFY_EXPORT_FLAG_DISABLE_PID_VALIDATION));
     EXPECT_TRUE(memchr(key, 0, sizeof key) != NULL && strcmp(key, open_key) != 0, "the keys are not distinct strings");
     peer_send(peer, key, sizeof key);
     peer_send(peer, open_key, sizeof open_key);

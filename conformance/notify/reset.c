@@ -1,6 +1,6 @@
 // soc: Ascend910B
-/* One record releases one of several waiting streams. aclrtNotifyBatchReset discards records. A wait fails after its
- * timeout. */
+/* One record releases one of several waiting streams.
+ * aclrtNotifyBatchReset discards records. A wait fails after its timeout. */
 #include "../expect.h"
 
 #define WAITERS 4
@@ -30,7 +30,8 @@ int main(void)
                 busy += stream_is_busy(waiters[k]);
             }
         }
-        EXPECT_TRUE(flag_never_becomes(&passed, 1) && count_of(&ran) == i, "%d have passed after %d records", count_of(&ran), i);
+        EXPECT_TRUE(flag_never_becomes(&passed, 1) && count_of(&ran) == i, "%d have passed after %d records",
+                    count_of(&ran), i);
     }
 
     EXPECT_OK(aclrtRecordNotify(notifies[0], recorder));

@@ -35,7 +35,8 @@ int main(void)
     dst = (void **)cells;
     src = (const void **)cells + 1;
 
-    EXPECT_OK(aclrtMemcpyAsyncWithOffset(NULL, 0, 0, NULL, 0, 0, (aclrtMemcpyKind)99, stale)); /* 1.7: count 0 is checked first */
+    /* 1.7: count 0 is checked first */
+    EXPECT_OK(aclrtMemcpyAsyncWithOffset(NULL, 0, 0, NULL, 0, 0, (aclrtMemcpyKind)99, stale));
     for (int kind = -1; kind < 10; kind++) {
         if (kind != 6) { /* 1.7: the kind is checked before the product and the handle */
             EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, (aclrtMemcpyKind)kind, stream), 107000);
@@ -49,20 +50,27 @@ int main(void)
     } else {
         EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, INNER, stale), 107017); /* 1.7: handle */
         EXPECT_CODE(aclrtMemcpyAsyncWithOffset(NULL, SIZE, 0, src, SIZE, 0, INNER, stale), 107017);
-        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(NULL, SIZE, 0, src, SIZE, 0, INNER, stream), 107000); /* 1.7: null, not 100000 */
+        /* 1.7: null, not 100000 */
+        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(NULL, SIZE, 0, src, SIZE, 0, INNER, stream), 107000);
         EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, NULL, SIZE, 0, INNER, stream), 107000);
-        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE - 1, 0, src, SIZE, 0, INNER, stream), 107000); /* count > destMax */
-        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE_MAX, 0, src, FOUR_GIB + 1, 0, INNER, stream), 107000); /* > 4 GiB */
-        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE_MAX, BITS_48 + 1, src, SIZE, 0, INNER, stream), 107000); /* 48 bits */
+        /* count > destMax */
+        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE - 1, 0, src, SIZE, 0, INNER, stream), 107000);
+        /* > 4 GiB */
+        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE_MAX, 0, src, FOUR_GIB + 1, 0, INNER, stream), 107000);
+        /* 48 bits */
+        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE_MAX, BITS_48 + 1, src, SIZE, 0, INNER, stream), 107000);
         EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, BITS_48 + 1, INNER, stream), 107000);
-        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, SIZE, src, 1, 0, INNER, stream), 107000); /* offset >= destMax */
-        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 1, src, SIZE, 0, INNER, stream), 107000); /* offset + count > destMax */
+        /* offset >= destMax */
+        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, SIZE, src, 1, 0, INNER, stream), 107000);
+        /* offset + count > destMax */
+        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 1, src, SIZE, 0, INNER, stream), 107000);
         in_new_thread(without_context, NULL); /* 1.7: no context */
 
         aclrtContext primary = NULL, other = NULL;
         REQUIRE_OK(aclrtGetCurrentContext(&primary));
         REQUIRE_OK(aclrtCreateContext(&other, 0));
-        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, INNER, stream), 107003); /* 1.7: other context */
+        /* 1.7: other context */
+        EXPECT_CODE(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, INNER, stream), 107003);
         REQUIRE_OK(aclrtSetCurrentContext(primary));
         EXPECT_OK(aclrtDestroyContext(other));
     }

@@ -35,8 +35,8 @@ static inline void destroy_tensor(Tensor tensor)
 }
 
 /* Queues an operator and destroys its tensors, as clients do while the operator may still be queued. */
-static inline aclError call_operator(const char *name, int count, const Tensor *inputs, Tensor output, const aclopAttr *attr,
-                                     aclrtStream stream)
+static inline aclError call_operator(const char *name, int count, const Tensor *inputs, Tensor output,
+                                     const aclopAttr *attr, aclrtStream stream)
 {
     const aclTensorDesc *descs[8] = {NULL};
     const aclDataBuffer *buffers[8] = {NULL};
@@ -46,8 +46,8 @@ static inline aclError call_operator(const char *name, int count, const Tensor *
     }
     const aclTensorDesc *output_descs[] = {output.desc};
     aclDataBuffer *output_buffers[] = {output.buffer};
-    aclError code = aclopCompileAndExecute(name, count, descs, buffers, 1, output_descs, output_buffers, attr, ACL_ENGINE_SYS,
-                                           ACL_COMPILE_SYS, NULL, stream);
+    aclError code = aclopCompileAndExecute(name, count, descs, buffers, 1, output_descs, output_buffers, attr,
+                                           ACL_ENGINE_SYS, ACL_COMPILE_SYS, NULL, stream);
     for (int i = 0; i < count; i++) {
         destroy_tensor(inputs[i]);
     }

@@ -28,7 +28,8 @@ static Tensor output(int64_t rows, int64_t columns)
 /* Element i of the input is i. Compares the output with row * a + column * b + c. */
 static void expect_plane(int rows, int columns, int a, int b, int c)
 {
-    EXPECT_OK(aclrtMemcpyAsync(host, CELLS * 4, device_out, (size_t)(rows * columns) * 4, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    EXPECT_OK(aclrtMemcpyAsync(host, CELLS * 4, device_out, (size_t)(rows * columns) * 4, ACL_MEMCPY_DEVICE_TO_HOST,
+                               stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     for (int i = 0; i < rows * columns; i++) {
         int expected = i / columns * a + i % columns * b + c;
@@ -68,7 +69,8 @@ int main(void)
     aclopAttr *attr = aclopCreateAttr();
     EXPECT_OK(aclopSetAttrInt(attr, "shrink_axis_mask", 1));
     EXPECT_OK(aclopSetAttrInt(attr, "end_mask", 2));
-    Tensor row[] = {input(), host_int64_tensor(2, row_begin), host_int64_tensor(2, row_end), host_int64_tensor(2, step)};
+    Tensor row[] = {input(), host_int64_tensor(2, row_begin), host_int64_tensor(2, row_end),
+                    host_int64_tensor(2, step)};
     int64_t row_length[] = {6};
     EXPECT_OK(call_operator("StridedSlice", 4, row, tensor(ACL_INT32, 1, row_length, device_out, 24), attr, stream));
     aclopDestroyAttr(attr);
@@ -84,8 +86,14 @@ int main(void)
     int64_t columns[] = {ROWS, 2}, to_stride[] = {COLUMNS, 5}, to_offset[] = {6};
     int64_t from_stride[] = {COLUMNS, 1}, from_offset[] = {8};
     Tensor target = output(ROWS, COLUMNS);
-    Tensor copy[] = {output(ROWS, COLUMNS), host_int64_tensor(2, columns), host_int64_tensor(2, to_stride), host_int64_tensor(1, to_offset),
-                     input(), host_int64_tensor(2, columns), host_int64_tensor(2, from_stride), host_int64_tensor(1, from_offset)};
+    Tensor copy[] = {output(ROWS, COLUMNS),
+                     host_int64_tensor(2, columns),
+                     host_int64_tensor(2, to_stride),
+                     host_int64_tensor(1, to_offset),
+                     input(),
+                     host_int64_tensor(2, columns),
+                     host_int64_tensor(2, from_stride),
+                     host_int64_tensor(1, from_offset)};
     EXPECT_OK(call_operator("ViewCopy", 8, copy, target, NULL, stream));
     EXPECT_OK(aclrtMemcpyAsync(host, CELLS * 4, device_out, CELLS * 4, ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));

@@ -25,11 +25,14 @@ int main(void)
     Tensor input = vector(ACL_FLOAT, 16, SIZE);
     EXPECT_FAILS(call_operator("Cast", 1, &input, vector(ACL_FLOAT16, 8, SIZE), NULL, stream)); /* shapes differ */
     input = vector(ACL_FLOAT, 16, SIZE);
-    EXPECT_FAILS(call_operator("Cast", 1, &input, vector(ACL_COMPLEX64, 16, SIZE * 2), NULL, stream)); /* unsupported conversion */
+    /* unsupported conversion */
+    EXPECT_FAILS(call_operator("Cast", 1, &input, vector(ACL_COMPLEX64, 16, SIZE * 2), NULL, stream));
     input = vector(ACL_FLOAT, 32, SIZE);
-    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 32, SIZE), NULL, stream)); /* exceeds the buffer */
+    /* exceeds the buffer */
+    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 32, SIZE), NULL, stream));
     input = vector(ACL_FLOAT, 32, SIZE * 2);
-    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 32, SIZE * 2), NULL, stream)); /* exceeds the allocation */
+    /* exceeds the allocation */
+    EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 32, SIZE * 2), NULL, stream));
     input = tensor(ACL_FLOAT, 1, (const int64_t[]){16}, host, SIZE);
     EXPECT_FAILS(call_operator("Identity", 1, &input, vector(ACL_FLOAT, 16, SIZE), NULL, stream)); /* pageable memory */
     input = vector(ACL_FLOAT, -1, SIZE);
@@ -37,14 +40,17 @@ int main(void)
     int64_t order[] = {0, 0};
     int64_t square[] = {4, 4};
     Tensor repeated_axis[] = {tensor(ACL_FLOAT, 2, square, device, SIZE), host_int64_tensor(2, order)};
-    EXPECT_FAILS(call_operator("Transpose", 2, repeated_axis, tensor(ACL_FLOAT, 2, square, device, SIZE), NULL, stream));
-    EXPECT_CODE(aclopCompileAndExecute(NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, ACL_ENGINE_SYS, ACL_COMPILE_SYS, NULL, stream), 100000);
+    EXPECT_FAILS(call_operator("Transpose", 2, repeated_axis, tensor(ACL_FLOAT, 2, square, device, SIZE), NULL,
+                               stream));
+    EXPECT_CODE(aclopCompileAndExecute(NULL, 0, NULL, NULL, 0, NULL, NULL, NULL, ACL_ENGINE_SYS, ACL_COMPILE_SYS, NULL,
+                                       stream), 100000);
     input = vector(ACL_FLOAT, 16, SIZE);
     aclDestroyTensorDesc(input.desc); /* now a stale description */
     const aclTensorDesc *descs[] = {input.desc};
     const aclDataBuffer *buffers[] = {input.buffer};
     aclDataBuffer *outputs[] = {input.buffer};
-    EXPECT_SOFTACL_CODE(aclopCompileAndExecute("Identity", 1, descs, buffers, 1, descs, outputs, NULL, ACL_ENGINE_SYS, ACL_COMPILE_SYS, NULL, stream), 100000);
+    EXPECT_SOFTACL_CODE(aclopCompileAndExecute("Identity", 1, descs, buffers, 1, descs, outputs, NULL, ACL_ENGINE_SYS,
+                                               ACL_COMPILE_SYS, NULL, stream), 100000);
     EXPECT_OK(aclDestroyDataBuffer(input.buffer));
 
     EXPECT_OK(aclrtSynchronizeStream(stream));

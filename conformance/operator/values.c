@@ -20,7 +20,8 @@ static Tensor tensor_at(size_t offset, int64_t rows, int64_t columns)
 /* Copies elements to the host and compares each with the expected value. */
 static void expect_elements(size_t offset, int count, int (*expected)(int))
 {
-    EXPECT_OK(aclrtMemcpyAsync(host, (size_t)count * 2, device + offset * 2, (size_t)count * 2, ACL_MEMCPY_DEVICE_TO_HOST, stream));
+    EXPECT_OK(aclrtMemcpyAsync(host, (size_t)count * 2, device + offset * 2, (size_t)count * 2,
+                               ACL_MEMCPY_DEVICE_TO_HOST, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     for (int i = 0; i < count; i++) {
         EXPECT_TRUE(host[i] == expected(i), "element %d is %d, not %d", i, host[i], expected(i));

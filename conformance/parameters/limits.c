@@ -1,7 +1,7 @@
 // soc: all
 // misuses: C2
-/* Execution parameters: queries return what was set, and invalid arguments are refused. Their effect on operators is not
- * tested. */
+/* Execution parameters: queries return what was set, and invalid
+ * arguments are refused. Their effect on operators is not tested. */
 #include "../expect.h"
 
 static void *check_thread_limit(void *stream)

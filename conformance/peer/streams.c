@@ -29,7 +29,8 @@ int main(void)
 
     /* A stream of one device does not belong to the current context of the other. */
     REQUIRE_OK(aclrtSetCurrentContext(contexts[0]));
-    EXPECT_CODE(aclrtMemcpyAsync(memory[1], SIZE, pinned[1], SIZE, ACL_MEMCPY_HOST_TO_DEVICE, streams[1]), 107003); /* 4.7 */
+    /* 4.7 */
+    EXPECT_CODE(aclrtMemcpyAsync(memory[1], SIZE, pinned[1], SIZE, ACL_MEMCPY_HOST_TO_DEVICE, streams[1]), 107003);
     EXPECT_OK(aclrtSynchronizeStream(streams[1]));
 
     for (uint32_t round = 1; round <= ROUNDS; round++) {

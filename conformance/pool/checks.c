@@ -25,7 +25,8 @@ static void check_attributes(aclrtMemPool pool)
 {
     uint32_t zero32 = 0;
     uint64_t threshold = 1 << 20, zero = 0;
-    for (int attr = ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES; attr <= ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES; attr++) {
+    for (int attr = ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES;
+         attr <= ACL_RT_MEM_POOL_REUSE_ALLOW_INTERNAL_DEPENDENCIES; attr++) {
         for (uint32_t value = 0; value < 2; value++) {
             uint32_t found[2] = {7, 7};
             EXPECT_OK(aclrtMemPoolSetAttr(pool, (aclrtMemPoolAttr)attr, &value));

@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // schedules: all
-/* Pool allocation and release in stream order: the data of every round is correct, a stream reuses its memory, and the pool
- * does not grow. */
+/* Pool allocation and release in stream order: the data of every round
+ * is correct, a stream reuses its memory, and the pool does not grow. */
 #include "../expect.h"
 #include "acl/acl_rt_memory_soma.h"
 
@@ -64,16 +64,19 @@ int main(void)
     EXPECT_OK(aclrtMemPoolFreeAsync(first, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     uint64_t retained = attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT);
-    EXPECT_TRUE(retained >= SIZE && retained == attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH), "retained: %llu", (unsigned long long)retained);
+    EXPECT_TRUE(retained >= SIZE && retained == attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_HIGH),
+                "retained: %llu", (unsigned long long)retained);
     EXPECT_TRUE(free_bytes() == initial - retained, "the device does not count retained memory");
     EXPECT_OK(aclrtMemPoolMallocAsync(&second, SIZE, pool, stream));
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == retained, "retained memory was not reused");
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == retained,
+                "retained memory was not reused");
     EXPECT_OK(aclrtMemPoolFreeAsync(second, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtMemPoolTrimTo(pool, (size_t)retained));
     EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == retained, "the pool was trimmed too far");
     EXPECT_OK(aclrtMemPoolTrimTo(pool, 0));
-    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == 0 && free_bytes() == initial, "not trimmed");
+    EXPECT_TRUE(attribute(pool, ACL_RT_MEM_POOL_ATTR_RESERVED_MEM_CURRENT) == 0 && free_bytes() == initial,
+                "not trimmed");
 
     /* Memory is not reused before the stream has reached its release. */
     memset(result, 0, SIZE);

@@ -34,7 +34,8 @@ int main(void)
                                       ACL_COMPLEX64,    ACL_UINT1, ACL_FLOAT8_E5M2};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         EXPECT_CODE(aclrtReduceAsync(dst, src, SIZE, SUM, bad[i], stream, NULL), 100000);
-        EXPECT_CODE(aclrtReduceAsync(dst, src, 0, (aclrtReduceKind)1, bad[i], stream, NULL), 100000); /* the type is checked before count and kind */
+        /* the type is checked before count and kind */
+        EXPECT_CODE(aclrtReduceAsync(dst, src, 0, (aclrtReduceKind)1, bad[i], stream, NULL), 100000);
     }
     EXPECT_CODE(aclrtReduceAsync(dst, src, 0, SUM, ACL_FLOAT, stream, NULL), 107000);
     EXPECT_CODE(aclrtReduceAsync(dst, src, SIZE, (aclrtReduceKind)9, ACL_FLOAT, stream, NULL), 107000);
@@ -60,7 +61,8 @@ int main(void)
     EXPECT_EITHER(aclrtReduceAsync(dst + 1, src + 3, 4, SUM, ACL_INT8, stream, NULL), 0, 207000);
 
     /* EQUAL has no documented effect; a product may refuse it. */
-    EXPECT_EITHER(aclrtReduceAsync(dst, src, SIZE, ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL, ACL_FLOAT, stream, NULL), 0, 207000);
+    EXPECT_EITHER(aclrtReduceAsync(dst, src, SIZE, ACL_RT_MEMCPY_SDMA_AUTOMATIC_EQUAL, ACL_FLOAT, stream, NULL), 0,
+                  207000);
     EXPECT_OK(aclrtReduceAsync(dst, src, SIZE, SUM, ACL_FLOAT, NULL, NULL)); /* the default stream */
     EXPECT_OK(aclrtSynchronizeDevice());
 

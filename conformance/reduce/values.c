@@ -1,8 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: S2
-/* aclrtReduceAsync: sum, maximum and minimum of every type, with precomputed results. A product may lack a combination
- * (207000). */
+/* aclrtReduceAsync: sum, maximum and minimum of every type, with
+ * precomputed results. A product may lack a combination (207000). */
 #include "../expect.h"
 
 #define COUNT 6
@@ -42,10 +42,12 @@ static void expect_reduced(const char *name, aclDataType type, const void *left,
 static void check_integers(void)
 {
     const int8_t a8[COUNT] = {1, -5, 100, -128, 0, 7}, b8[COUNT] = {2, 5, 27, 127, -1, -7};
-    const int8_t s8[COUNT] = {3, 0, 127, -1, -1, 0}, x8[COUNT] = {2, 5, 100, 127, 0, 7}, n8[COUNT] = {1, -5, 27, -128, -1, -7};
+    const int8_t s8[COUNT] = {3, 0, 127, -1, -1, 0}, x8[COUNT] = {2, 5, 100, 127, 0, 7}, n8[COUNT] = {1, -5, 27, -128,
+                                                                                                      -1, -7};
     expect_reduced(NAME(ACL_INT8), ACL_INT8, a8, b8, s8, x8, n8, sizeof a8);
     const uint8_t au8[COUNT] = {1, 200, 0, 255, 128, 9}, bu8[COUNT] = {3, 55, 0, 0, 127, 10};
-    const uint8_t su8[COUNT] = {4, 255, 0, 255, 255, 19}, xu8[COUNT] = {3, 200, 0, 255, 128, 10}, nu8[COUNT] = {1, 55, 0, 0, 127, 9};
+    const uint8_t su8[COUNT] = {4, 255, 0, 255, 255, 19}, xu8[COUNT] = {3, 200, 0, 255, 128, 10},
+                  nu8[COUNT] = {1, 55, 0, 0, 127, 9};
     expect_reduced(NAME(ACL_UINT8), ACL_UINT8, au8, bu8, su8, xu8, nu8, sizeof au8);
     const int16_t a16[COUNT] = {300, -32768, 1, 20000, -1, 0}, b16[COUNT] = {-300, 32767, 2, 12767, -2, 0};
     const int16_t s16[COUNT] = {0, -1, 3, 32767, -3, 0}, x16[COUNT] = {300, 32767, 2, 20000, -1, 0},
@@ -60,18 +62,22 @@ static void check_integers(void)
                   n32[COUNT] = {-1, INT32_MIN, -2, 7, 0, -123};
     expect_reduced(NAME(ACL_INT32), ACL_INT32, a32, b32, s32, x32, n32, sizeof a32);
     const uint32_t au32[COUNT] = {3000000000u, 1, 0, UINT32_MAX, 10, 2}, bu32[COUNT] = {1000000000u, 2, 0, 0, 5, 2};
-    const uint32_t su32[COUNT] = {4000000000u, 3, 0, UINT32_MAX, 15, 4}, xu32[COUNT] = {3000000000u, 2, 0, UINT32_MAX, 10, 2},
+    const uint32_t su32[COUNT] = {4000000000u, 3, 0, UINT32_MAX, 15, 4}, xu32[COUNT] = {3000000000u, 2, 0, UINT32_MAX,
+                                                                                        10, 2},
                    nu32[COUNT] = {1000000000u, 1, 0, 0, 5, 2};
     expect_reduced(NAME(ACL_UINT32), ACL_UINT32, au32, bu32, su32, xu32, nu32, sizeof au32);
     /* Two 4-bit numbers per byte: (1, -2) with (2, -1), (3, 4) with (-3, 3). */
-    const uint8_t a4[2] = {0xE1, 0x43}, b4[2] = {0xF2, 0x3D}, s4[2] = {0xD3, 0x70}, x4[2] = {0xF2, 0x43}, n4[2] = {0xE1, 0x3D};
+    const uint8_t a4[2] = {0xE1, 0x43}, b4[2] = {0xF2, 0x3D}, s4[2] = {0xD3, 0x70}, x4[2] = {0xF2, 0x43},
+                  n4[2] = {0xE1, 0x3D};
     expect_reduced(NAME(ACL_INT4), ACL_INT4, a4, b4, s4, x4, n4, sizeof a4);
 }
 
 static void check_floats(void)
 {
-    const float a[COUNT] = {1.5f, -2.0f, 0.0f, 1e10f, -0.25f, 3.0f}, b[COUNT] = {2.25f, 5.0f, -1.0f, 1e10f, -0.5f, -3.0f};
-    const float s[COUNT] = {3.75f, 3.0f, -1.0f, 2e10f, -0.75f, 0.0f}, x[COUNT] = {2.25f, 5.0f, 0.0f, 1e10f, -0.25f, 3.0f},
+    const float a[COUNT] = {1.5f, -2.0f, 0.0f, 1e10f, -0.25f, 3.0f}, b[COUNT] = {2.25f, 5.0f, -1.0f, 1e10f, -0.5f,
+                                                                                 -3.0f};
+    const float s[COUNT] = {3.75f, 3.0f, -1.0f, 2e10f, -0.75f, 0.0f}, x[COUNT] = {2.25f, 5.0f, 0.0f, 1e10f, -0.25f,
+                                                                                  3.0f},
                 n[COUNT] = {1.5f, -2.0f, -1.0f, 1e10f, -0.5f, -3.0f};
     expect_reduced(NAME(ACL_FLOAT), ACL_FLOAT, a, b, s, x, n, sizeof a);
     /* Half precision: 1.5, -2, 0, 1024 with 2.25, 5, -1, 1. */

@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
-/* An absurd number of attributes is refused without iterating over them, even if the array lies in pinned memory, where
- * billions of elements would be readable. */
+/* An absurd number of attributes is refused without iterating over them, even if
+ * the array lies in pinned memory, where billions of elements would be readable. */
 #include "../expect.h"
 
 int main(void)

@@ -3,8 +3,8 @@
 // schedules: all
 // misuses: B1
 // valgrind: none (gives addresses away that nobody has)
-/* On a thread that blocks every signal, as server workers do, invalid pointers are errors too, and the signal mask does not
- * change. */
+/* On a thread that blocks every signal, as server workers do, invalid
+ * pointers are errors too, and the signal mask does not change. */
 #include "../batch/variants.h"
 
 #include <pthread.h>

@@ -1,6 +1,7 @@
 // softacl-only
 // sanitize: none (the sanitizers watch the parent's threads, which the child has not)
-/* A child forked after the first AscendCL call gets errors that name the cause and never hangs; the parent is unaffected. */
+/* A child forked after the first AscendCL call gets errors that
+ * name the cause and never hangs; the parent is unaffected. */
 #include "../expect.h"
 #include <sys/wait.h>
 #include <unistd.h>

@@ -3,8 +3,8 @@
 // schedules: all
 // misuses: H2 L3 M1
 // valgrind: none (gives addresses away that nobody has)
-/* Use of freed memory, double free, free during a pending copy, and pointers that were never allocated: errors without side
- * effects. */
+/* Use of freed memory, double free, free during a pending copy, and
+ * pointers that were never allocated: errors without side effects. */
 #include "../expect.h"
 
 #define SIZE 1024

@@ -2,8 +2,8 @@
 // softacl-only
 // schedules: all
 // misuses: C2
-/* Stale handles, handles of another type and arbitrary values are refused: 107017 for streams and events, the codes of 4.3
- * for contexts. */
+/* Stale handles, handles of another type and arbitrary values are
+ * refused: 107017 for streams and events, the codes of 4.3 for contexts. */
 #include "../expect.h"
 
 #define SIZE 64
@@ -73,7 +73,8 @@ int main(void)
     uint64_t zeros[64] = {0};
     uint64_t *heap = (uint64_t *)pageable_memory(512);
 
-    void *arbitrary[] = {(void *)1, (void *)(uintptr_t)0x10, (void *)(uintptr_t)0xDEADBEEFDEADBEEFu, (void *)UINTPTR_MAX, zeros, heap,
+    void *arbitrary[] = {(void *)1, (void *)(uintptr_t)0x10, (void *)(uintptr_t)0xDEADBEEFDEADBEEFu,
+                         (void *)UINTPTR_MAX, zeros, heap,
                      pinned, device, (void *)(uintptr_t)main};
     for (size_t i = 0; i < sizeof arbitrary / sizeof arbitrary[0]; i++) {
         expect_invalid_stream(arbitrary[i], event);

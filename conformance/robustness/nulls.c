@@ -37,8 +37,10 @@ static void check_nulls(int device_set)
     EXPECT_CODE(aclrtMemsetD32Async(NULL, SIZE, 0, 1, NULL), 100000);
     EXPECT_CODE(aclrtMemcpy2d(NULL, SIZE, pageable, SIZE, SIZE, 1, ACL_MEMCPY_HOST_TO_DEVICE), 100000);
     EXPECT_CODE(aclrtMemcpy2d(pageable, SIZE, NULL, SIZE, SIZE, 1, ACL_MEMCPY_HOST_TO_DEVICE), 100000);
-    EXPECT_CODE(aclrtReduceAsync(NULL, pageable, SIZE, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, NULL, NULL), 100000);
-    EXPECT_CODE(aclrtReduceAsync(pageable, NULL, SIZE, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, NULL, NULL), 100000);
+    EXPECT_CODE(aclrtReduceAsync(NULL, pageable, SIZE, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, NULL, NULL),
+                100000);
+    EXPECT_CODE(aclrtReduceAsync(pageable, NULL, SIZE, ACL_RT_MEMCPY_SDMA_AUTOMATIC_SUM, ACL_FLOAT, NULL, NULL),
+                100000);
     EXPECT_CODE(aclrtCreateContext(NULL, 0), 100000);
     EXPECT_CODE(aclrtDestroyContext(NULL), 100000);
     EXPECT_CODE(aclrtSetCurrentContext(NULL), 100000);

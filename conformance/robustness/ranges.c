@@ -2,8 +2,8 @@
 // softacl-only
 // schedules: all
 // misuses: B1 M1
-/* A range that exceeds its allocation on either side, by one byte or by many, is refused by the call, and neighboring
- * allocations stay unchanged. */
+/* A range that exceeds its allocation on either side, by one byte or by
+ * many, is refused by the call, and neighboring allocations stay unchanged. */
 #include "../batch/variants.h"
 
 #define SIZE 4096
@@ -64,7 +64,8 @@ int main(void)
 
     /* A 2D copy with one row too many. */
     EXPECT_CODE(aclrtMemcpy2d(middle, 64, pageable, 64, 32, SIZE / 64 + 1, ACL_MEMCPY_HOST_TO_DEVICE), 107000);
-    EXPECT_CODE(aclrtMemcpy2dAsync(middle, 64, pinned, 64, 32, SIZE / 64 + 1, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
+    EXPECT_CODE(aclrtMemcpy2dAsync(middle, 64, pinned, 64, 32, SIZE / 64 + 1, ACL_MEMCPY_HOST_TO_DEVICE, stream),
+                107000);
 
     /* Device to device, with a wrong source or destination. */
     EXPECT_CODE(aclrtMemcpyAsync(buffers[0], SIZE_MAX, middle, SIZE + 1, ACL_MEMCPY_DEVICE_TO_DEVICE, stream), 107000);

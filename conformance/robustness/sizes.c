@@ -26,8 +26,10 @@ int main(void)
         if (huge >= (size_t)1 << 48) {
             EXPECT_FAILS(aclrtMallocHost(&memory, huge));
         }
-        EXPECT_FAILS(aclrtMemcpy(device, huge, pageable, huge, ACL_MEMCPY_HOST_TO_DEVICE)); /* too large for source and destination */
-        EXPECT_FAILS(aclrtMemcpy(pageable, huge, device, huge, ACL_MEMCPY_DEVICE_TO_HOST)); /* too large for source and destination */
+        /* too large for source and destination */
+        EXPECT_FAILS(aclrtMemcpy(device, huge, pageable, huge, ACL_MEMCPY_HOST_TO_DEVICE));
+        /* too large for source and destination */
+        EXPECT_FAILS(aclrtMemcpy(pageable, huge, device, huge, ACL_MEMCPY_DEVICE_TO_HOST));
         EXPECT_CODE(aclrtMemcpyAsync(device, huge, pinned, huge, ACL_MEMCPY_HOST_TO_DEVICE, stream), 107000);
         EXPECT_CODE(aclrtMemcpyAsync(pinned, huge, device, huge, ACL_MEMCPY_DEVICE_TO_HOST, stream), 107000);
         EXPECT_FAILS(aclrtMemcpyAsync(device, huge, pageable, huge, ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE, stream));

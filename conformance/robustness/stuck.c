@@ -3,8 +3,8 @@
 // schedules: all
 // misuses: L3 M1
 // valgrind: none (gives addresses away that nobody has)
-/* A blocked stream does not affect other work: freed memory that its tasks do not use is reused immediately, freed memory
- * that they use is not, and dropped tasks never block later ones. */
+/* A blocked stream does not affect other work: freed memory that its tasks do not use is reused immediately, freed
+ * memory that they use is not, and dropped tasks never block later ones. */
 #include "../expect.h"
 
 #define PIECE (64u << 20)
@@ -63,7 +63,8 @@ int main(void)
     /* A range whose first byte is inaccessible is refused immediately, whatever its length. */
     EXPECT_CODE(aclrtMemcpy((void *)0x1000, (size_t)1 << 45, pinned, (size_t)1 << 45, ACL_MEMCPY_HOST_TO_HOST), 107000);
     void *pageable = pageable_memory(4096);
-    EXPECT_CODE(aclrtMemcpy((void *)0x1000, (size_t)1 << 45, pageable, (size_t)1 << 45, ACL_MEMCPY_HOST_TO_HOST), 507899);
+    EXPECT_CODE(aclrtMemcpy((void *)0x1000, (size_t)1 << 45, pageable, (size_t)1 << 45, ACL_MEMCPY_HOST_TO_HOST),
+                507899);
     free(pageable);
 
     EXPECT_OK(aclrtDestroyStream(blocked));

@@ -2,8 +2,8 @@
 // softacl-only
 // schedules: all
 // misuses: C2 L2 M1
-/* Using objects after a device reset and after aclFinalize returns errors without side effects, and the device can be set
- * again. */
+/* Using objects after a device reset and after aclFinalize returns
+ * errors without side effects, and the device can be set again. */
 #include "../expect.h"
 
 #define SIZE 128
@@ -65,7 +65,8 @@ int main(void)
     expect_invalid(first);
 
     struct objects second = create_objects(); /* old handles stay invalid after new ones are created */
-    EXPECT_TRUE(aclrtSynchronizeStream(first.stream) != 0 || first.stream == second.stream, "the old stream handle is valid");
+    EXPECT_TRUE(aclrtSynchronizeStream(first.stream) != 0 || first.stream == second.stream,
+                "the old stream handle is valid");
     EXPECT_OK(aclrtSynchronizeStream(second.stream));
     EXPECT_DEVICE_VALUE(second.device, SIZE, 1);
     REQUIRE_OK(aclrtResetDeviceForce(0));

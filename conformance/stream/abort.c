@@ -1,6 +1,7 @@
 // soc: all
 // schedules: all
-/* aclrtStreamAbort drops queued tasks on A2, A3 and 950. The other products refuse aclrtStreamAbort and aclrtStreamStop. */
+/* aclrtStreamAbort drops queued tasks on A2, A3 and 950. The
+ * other products refuse aclrtStreamAbort and aclrtStreamStop. */
 #include "../expect.h"
 
 static struct gate gate = GATE_INITIALIZER;

@@ -1,8 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: C1 C2 L1
-/* Creating and destroying streams: argument checks, configuration flags, and what a normal and a forced destruction do with
- * queued tasks. */
+/* Creating and destroying streams: argument checks, configuration flags,
+ * and what a normal and a forced destruction do with queued tasks. */
 #include "../expect.h"
 
 static struct gate gate = GATE_INITIALIZER;
@@ -31,7 +31,8 @@ int main(void)
     EXPECT_CODE(aclrtDestroyStream(stream), 107017);
 
     /* 4.4: the priority is clamped, unknown flags are ignored. */
-    static const uint32_t flags[] = {0, ACL_STREAM_FAST_LAUNCH, ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC, 0x80000000u, 0x40};
+    static const uint32_t flags[] = {0, ACL_STREAM_FAST_LAUNCH, ACL_STREAM_FAST_LAUNCH | ACL_STREAM_FAST_SYNC,
+                                     0x80000000u, 0x40};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         for (uint32_t priority = 0; priority < 20; priority += 6) {
             uint32_t clamped = 99;
@@ -45,7 +46,8 @@ int main(void)
     int32_t least = -1, greatest = -1;
     EXPECT_OK(aclrtDeviceGetStreamPriorityRange(&least, &greatest));
     EXPECT_TRUE(least == 7 && greatest == 0, "from %d to %d", greatest, least);
-    aclError got = aclrtCreateStreamWithConfig(&stream, 0, ACL_STREAM_HUGE); /* 4.4: 207000 where the product lacks it */
+    /* 4.4: 207000 where the product lacks it */
+    aclError got = aclrtCreateStreamWithConfig(&stream, 0, ACL_STREAM_HUGE);
     EXPECT_TRUE(got == 0 || got == 207000, "HUGE returned %d", got);
     if (got == 0) {
         EXPECT_OK(aclrtDestroyStream(stream));

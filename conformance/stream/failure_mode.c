@@ -54,7 +54,8 @@ int main(void)
     EXPECT_CODE(aclrtSynchronizeStream(first), 507013);
     EXPECT_CODE(aclrtSynchronizeStream(first), 507013); /* the error persists */
     EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, first), 507013);
-    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, second), 507013); /* the whole context */
+    /* the whole context */
+    EXPECT_CODE(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, second), 507013);
     EXPECT_CODE(aclrtSynchronizeStream(second), 507013);
     EXPECT_CODE(aclrtSynchronizeDevice(), 507013);
 

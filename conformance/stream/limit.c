@@ -1,8 +1,8 @@
 // soc: all
 // schedules: all
 // misuses: R1
-/* A device has as many streams as the product documents, all usable at once; one more fails with 207008, and destroyed
- * streams make room for new ones. */
+/* A device has as many streams as the product documents, all usable at once;
+ * one more fails with 207008, and destroyed streams make room for new ones. */
 #include "../expect.h"
 
 #define MAX_STREAMS 4096
@@ -38,12 +38,14 @@ int main(void)
         count++;
     }
     EXPECT_CODE(got, 207008); /* 4.4: no stream left */
-    EXPECT_TRUE(count <= limit && count >= limit - 8, "%d streams, the limit is %d", count, limit); /* default streams are included */
+    /* default streams are included */
+    EXPECT_TRUE(count <= limit && count >= limit - 8, "%d streams, the limit is %d", count, limit);
     aclrtStream extra = NULL;
     EXPECT_CODE(aclrtCreateStreamWithConfig(&extra, 0, ACL_STREAM_FAST_LAUNCH), 207008);
 
     for (int i = 0; i < count; i++) {
-        EXPECT_OK(aclrtMemcpyAsync(device + i * SIZE, SIZE, pinned + i * SIZE, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, streams[i]));
+        EXPECT_OK(aclrtMemcpyAsync(device + i * SIZE, SIZE, pinned + i * SIZE, SIZE, ACL_MEMCPY_HOST_TO_DEVICE,
+                                   streams[i]));
     }
     EXPECT_OK(aclrtSynchronizeDevice());
     EXPECT_DEVICE_PATTERN(device, (size_t)count * SIZE, 1);

@@ -23,7 +23,8 @@ int main(void)
             EXPECT_OK(aclrtDestroyStream(stream));
             continue;
         }
-        /* softacl runs the tasks as on any other stream, so that their effects are visible; only waits skip the stream. */
+        /* softacl runs the tasks as on any other stream, so that
+         * their effects are visible; only waits skip the stream. */
         REQUIRE_OK(aclrtMemset(device, SIZE, 0, SIZE));
         gate_close(&gate, stream);
         EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend950
 // schedules: all
-/* aclrtValueWait: the four conditions, resolved by a value that a stream, a blocking copy, an asynchronous copy or a memset
- * writes. */
+/* aclrtValueWait: the four conditions, resolved by a value that a
+ * stream, a blocking copy, an asynchronous copy or a memset writes. */
 #include "../expect.h"
 
 /* With value `before` in memory the wait is pending; value `after` resolves it. */

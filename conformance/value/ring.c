@@ -1,8 +1,8 @@
 // soc: Ascend910B
 // schedules: all
 // misuses: L1
-/* Two streams pass a buffer back and forth through two values; all rounds are queued before the host waits. Then many
- * streams wait for one value. */
+/* Two streams pass a buffer back and forth through two values; all rounds
+ * are queued before the host waits. Then many streams wait for one value. */
 #include "../expect.h"
 
 #define SIZE 1024

@@ -29,7 +29,8 @@ static void check_addresses(size_t granule)
         EXPECT_OK(aclrtReserveMemAddressNoUCMemory(&base, (size_t)1 << 30, 0, (void *)((uintptr_t)40 << 40), 0));
         EXPECT_OK(aclrtReleaseMemAddress(base));
     } else {
-        EXPECT_CODE(aclrtReserveMemAddressNoUCMemory(&base, (size_t)1 << 30, 0, (void *)((uintptr_t)40 << 40), 0), 207000);
+        EXPECT_CODE(aclrtReserveMemAddressNoUCMemory(&base, (size_t)1 << 30, 0, (void *)((uintptr_t)40 << 40), 0),
+                    207000);
     }
 }
 
@@ -148,7 +149,8 @@ static void check_mappings(size_t granule)
     EXPECT_FAILS(aclrtMemExportToShareableHandleV2(handle, 2, ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT, &shareable));
     if (family() != FAMILY_A3) {
         aclrtMemFabricHandle fabric;
-        EXPECT_SOFTACL_CODE(aclrtMemExportToShareableHandleV2(handle, 0, ACL_MEM_SHARE_HANDLE_TYPE_FABRIC, &fabric), 207000);
+        EXPECT_SOFTACL_CODE(aclrtMemExportToShareableHandleV2(handle, 0, ACL_MEM_SHARE_HANDLE_TYPE_FABRIC, &fabric),
+                            207000);
     }
     REQUIRE_OK(aclrtMemExportToShareableHandle(handle, ACL_MEM_HANDLE_TYPE_NONE, 0, &shareable));
     EXPECT_FAILS(aclrtMemSetPidToShareableHandle(shareable, NULL, 1));

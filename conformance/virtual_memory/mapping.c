@@ -1,8 +1,8 @@
 // schedules: all
 // misuses: L3 M1
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Virtual memory: aliased mappings, retained handles, capacity, many handles, host memory, and unmapping while copies are
- * queued. */
+/* Virtual memory: aliased mappings, retained handles, capacity,
+ * many handles, host memory, and unmapping while copies are queued. */
 #include "../expect.h"
 
 static aclrtPhysicalMemProp prop;
@@ -41,7 +41,8 @@ static void check_aliases(aclrtStream stream)
     EXPECT_TRUE(start == b + granule && size == granule, "%p, %zu", start, size);
     aclrtPtrAttributes attributes;
     EXPECT_OK(aclrtPointerGetAttributes(a + granule - 1, &attributes));
-    EXPECT_TRUE(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE && attributes.location.id == 0, "wrong location");
+    EXPECT_TRUE(attributes.location.type == ACL_MEM_LOCATION_TYPE_DEVICE && attributes.location.id == 0,
+                "wrong location");
 
     /* Addresses beyond a mapping and without one. */
     uint8_t byte;
@@ -52,7 +53,8 @@ static void check_aliases(aclrtStream stream)
     REQUIRE_OK(aclrtMemRetainAllocationHandle(a + 1000, &retained));
     aclrtPhysicalMemProp found;
     EXPECT_OK(aclrtMemGetAllocationPropertiesFromHandle(retained, &found));
-    EXPECT_TRUE(found.memAttr == prop.memAttr && found.location.type == ACL_MEM_LOCATION_TYPE_DEVICE, "wrong properties");
+    EXPECT_TRUE(found.memAttr == prop.memAttr && found.location.type == ACL_MEM_LOCATION_TYPE_DEVICE,
+                "wrong properties");
     EXPECT_OK(aclrtFreePhysical(handle));
     EXPECT_OK(aclrtUnmapMem(a));
     EXPECT_OK(aclrtUnmapMem(b + granule));

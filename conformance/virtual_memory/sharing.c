@@ -1,7 +1,7 @@
 // schedules: all
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
-/* Physical memory shared between processes: shareable handles of both API versions, the list of allowed processes, and
- * release in either order. */
+/* Physical memory shared between processes: shareable handles of both API
+ * versions, the list of allowed processes, and release in either order. */
 #include "../expect.h"
 #include "../peer.h"
 
