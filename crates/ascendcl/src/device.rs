@@ -11,7 +11,7 @@ use ascendcl_sys::{ACL_ERROR_RT_INVALID_DEVICEID, ACL_HBM_MEM};
 /// use ascendcl::Device;
 ///
 /// for device in Device::all()? {
-///     println!("device {} is an {}", device.number(), Device::soc_name()?);
+///     println!("device {} is an {}", device.index(), Device::soc_name()?);
 /// }
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
@@ -87,7 +87,7 @@ impl Device {
     /// The number that the program uses for it.
     ///
     /// ```
-    /// assert_eq!(ascendcl::Device::new(1)?.number(), 1);
+    /// assert_eq!(ascendcl::Device::new(1)?.index(), 1);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn index(self) -> u32 {
@@ -98,7 +98,7 @@ impl Device {
     ///
     /// ```
     /// let context = ascendcl::Device::new(0)?.new_context()?;
-    /// assert_eq!(context.device().number(), 0);
+    /// assert_eq!(context.device().index(), 0);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn new_context(self) -> Result<Context> {

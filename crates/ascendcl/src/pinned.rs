@@ -207,7 +207,7 @@ macro_rules! parts {
     )*};
 }
 
-parts!(PinnedView "part", PinnedViewMut "part_mut");
+parts!(PinnedView "slice", PinnedViewMut "slice_mut");
 
 impl<'a, T: Element> From<&'a PinnedBuffer<T>> for PinnedView<'a, T> {
     fn from(buffer: &'a PinnedBuffer<T>) -> PinnedView<'a, T> {

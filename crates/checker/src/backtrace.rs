@@ -281,7 +281,7 @@ mod tests {
         let spot = RawBacktrace::capture();
         // This very function has the project's name in it, so it counts as ours: look before that.
         let frames: Vec<Frame> = spot.addresses.iter().flat_map(|address| symbolize(*address)).collect();
-        let own = |frame: &&Frame| frame.file.as_deref().is_some_and(|file| file.ends_with("place.rs"));
+        let own = |frame: &&Frame| frame.file.as_deref().is_some_and(|file| file.ends_with("backtrace.rs"));
         assert!(frames.iter().filter(own).any(|frame| frame.line == Some(line)), "{frames:#?}");
         assert_eq!(spot.key(), spot.clone().key());
     }
