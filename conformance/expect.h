@@ -457,7 +457,7 @@ static inline void check_runtime_usable(void)
 /*
  * A program may wait forever for the effect of a call that was refused. The
  * watchdog ends it after a few seconds and first checks that another thread can
- * still use the runtime. It leaves a program alone that has reached finish().
+ * still use the runtime. A program that has reached finish() is not ended.
  */
 #define WAIT_LIMIT_SECONDS 3
 

@@ -1,6 +1,6 @@
 /*
- * Gates, which block a stream, threads and flags: the part of the harness that
- * is about concurrency. Included by expect.h.
+ * Concurrency helpers of the harness: streams, threads, gates and flags.
+ * Included by expect.h.
  */
 #ifndef CONFORMANCE_GATE_H
 #define CONFORMANCE_GATE_H

@@ -43,7 +43,7 @@ static void *check_attributes(void *unused)
 
 int main(void)
 {
-    EXPECT_TRUE(sizeof(aclrtPtrAttributes) == 28 && sizeof(aclrtMemLocation) == 8, "layout");
+    EXPECT_TRUE(sizeof(aclrtPtrAttributes) == 28 && sizeof(aclrtMemLocation) == 8, "wrong layout");
     REQUIRE_OK(aclrtSetDevice(0));
     device = (uint8_t *)device_memory(SIZE);
     pinned = (uint8_t *)pinned_memory(SIZE);

@@ -20,7 +20,7 @@ static void *without_context(void *unused)
     EXPECT_CODE(aclrtMallocCached(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST), 107002);
     EXPECT_CODE(aclrtMallocWithCfg(&memory, SIZE, ACL_MEM_MALLOC_HUGE_FIRST, NULL), 107002);
     EXPECT_CODE(aclrtMallocHost(&memory, SIZE), 107002);                        /* 1.14: pinned memory needs one too */
-    EXPECT_TRUE(memory == NULL, "nothing was written");
+    EXPECT_TRUE(memory == NULL, "a failed call wrote the pointer");
     EXPECT_OK(aclrtFree(shared_device));                                        /* 1.14: release needs no context */
     EXPECT_OK(aclrtFreeHost(shared_pinned));
     return NULL;

@@ -65,9 +65,9 @@ static void check_supported(void)
     EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED), 507910);
     EXPECT_CODE(aclrtHostRegisterV2(memory + PAGE, PAGE, ACL_HOST_REG_MAPPED), 507910); /* an overlapping range */
     EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_HOST
-                && type_of(memory + SIZE - 1) == ACL_MEM_LOCATION_TYPE_HOST, "pinned");
+                && type_of(memory + SIZE - 1) == ACL_MEM_LOCATION_TYPE_HOST, "not pinned");
     EXPECT_TRUE(type_of(memory + SIZE) == ACL_MEM_LOCATION_TYPE_UNREGISTERED,
-                "the byte after the range is not registered");
+                "the byte after the range is registered");
 
     /* Registered memory is class H: copies to and from it are asynchronous. */
     aclrtStream stream = new_stream();
@@ -83,13 +83,13 @@ static void check_supported(void)
 
     EXPECT_OK(aclrtHostUnregister(memory));
     EXPECT_CODE(aclrtHostUnregister(memory), 507911);
-    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "pageable again");
+    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "still registered");
     EXPECT_PATTERN(memory, SIZE, 1);
 
     EXPECT_OK(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED | ACL_HOST_REG_PINNED));
     EXPECT_OK(aclrtHostGetDevicePointer(memory, &mapped, 0));
     EXPECT_TRUE(mapped != NULL, "no device address");
-    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_HOST, "pinned");
+    EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_HOST, "not pinned");
     EXPECT_OK(aclrtHostUnregister(memory));
     EXPECT_OK(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_PINNED));
     EXPECT_CODE(aclrtHostGetDevicePointer(memory, &mapped, 0), 107000); /* pinned, but not mapped */
@@ -114,7 +114,7 @@ int main(void)
         EXPECT_CODE(aclrtHostRegisterV2(memory, SIZE, ACL_HOST_REG_MAPPED), 207000);
         EXPECT_CODE(aclrtHostUnregister(memory), 207000);
         EXPECT_CODE(aclrtHostGetDevicePointer(memory, &mapped, 0), 207000);
-        EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "the memory is not registered");
+        EXPECT_TRUE(type_of(memory) == ACL_MEM_LOCATION_TYPE_UNREGISTERED, "the memory was registered");
     }
     free(block);
     REQUIRE_OK(aclrtResetDevice(0));

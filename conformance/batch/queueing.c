@@ -48,7 +48,7 @@ int main(void)
         gate_close(&gate, stream);
         EXPECT_BATCH(variant, b, stream, 0, SIZE_MAX);
         device_fill(device, ITEMS * SIZE, 20); /* the queued batch reads the contents later */
-        EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
+        EXPECT_TRUE(stream_is_busy(stream), "the stream is not blocked");
         EXPECT_VALUE(pinned, ITEMS * SIZE, 0);
         gate_open(&gate);
         EXPECT_OK(aclrtSynchronizeStream(stream));

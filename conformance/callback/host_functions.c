@@ -1,6 +1,7 @@
 // soc: all
 // schedules: all
-/* Host functions run in stream order with copies: they see earlier copies, and later copies see their writes. */
+/* Host functions run in stream order with copies: they read what earlier copies wrote, and later copies read what they
+ * wrote. */
 #include "../expect.h"
 
 #define STEPS 100

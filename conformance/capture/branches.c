@@ -25,7 +25,7 @@ int main(void)
     EXPECT_OK(aclrtRecordEvent(fork, stream));
     for (int i = 0; i < STREAMS; i++) {
         EXPECT_OK(aclrtStreamWaitEvent(side[i], fork));
-        EXPECT_TRUE(capture_status(side[i]) == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE, "stream %d has joined", i);
+        EXPECT_TRUE(capture_status(side[i]) == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE, "stream %d has not joined", i);
         EXPECT_OK(aclrtMemcpyAsync(parts + SIZE * i, SIZE, device, SIZE, ACL_MEMCPY_DEVICE_TO_DEVICE, side[i]));
         if (i > 0) { /* a side stream may depend on another one */
             order_after(side[i], side[i - 1], later);
@@ -40,7 +40,7 @@ int main(void)
     EXPECT_OK(aclrtMemsetAsync(device, SIZE, 0, SIZE, stream));
     REQUIRE_OK(aclmdlRICaptureEnd(stream, &graph));
     for (int i = 0; i < STREAMS; i++) {
-        EXPECT_TRUE(capture_status(side[i]) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "stream %d is free again", i);
+        EXPECT_TRUE(capture_status(side[i]) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "stream %d is still capturing", i);
         EXPECT_OK(aclrtSynchronizeStream(side[i]));
     }
 
@@ -71,8 +71,8 @@ int main(void)
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     order_after(side[0], stream, fork);
     EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 107025);
-    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has ended");
-    EXPECT_TRUE(capture_status(side[0]) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has ended");
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has not ended");
+    EXPECT_TRUE(capture_status(side[0]) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has not ended");
     /* Joined back, but with a task after the join. */
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     order_after(side[0], stream, fork);
@@ -91,10 +91,10 @@ int main(void)
         REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
         EXPECT_OK(aclrtRecordEvent(fork, stream));
         EXPECT_CODE(aclrtStreamWaitEvent(NULL, fork), 107031);
-        EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED, "invalidated");
+        EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED, "not invalidated");
         EXPECT_CODE(aclrtMemsetAsync(device, SIZE, 0, SIZE, stream), 507903);
         EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 507903);
-        EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has ended");
+        EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has not ended");
     }
 
     /* 107032: two captures cannot depend on each other. */

@@ -13,7 +13,7 @@ static void *end_on_other_thread(void *unused)
     aclmdlRI graph = NULL;
     REQUIRE_OK(aclrtSetDevice(0));
     EXPECT_CODE(aclmdlRICaptureEnd(stream, &graph), 107038); /* 4.8: another thread */
-    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE, "still capturing");
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE, "the capture has ended");
     EXPECT_OK(aclrtResetDevice(0));
     return NULL;
 }
@@ -48,13 +48,13 @@ int main(void)
     EXPECT_CODE(aclmdlRICaptureEnd(stale_stream(), &graph), 107017);
     EXPECT_CODE(aclmdlRICaptureGetInfo(stream, NULL, &seen), 100000);
     EXPECT_OK(aclmdlRICaptureGetInfo(NULL, &status, &seen));
-    EXPECT_TRUE(status == ACL_MODEL_RI_CAPTURE_STATUS_NONE && seen == NULL, "the default stream never captures");
-    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "not capturing yet");
+    EXPECT_TRUE(status == ACL_MODEL_RI_CAPTURE_STATUS_NONE && seen == NULL, "the default stream is capturing");
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "already capturing");
 
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL));
     EXPECT_OK(aclmdlRICaptureGetInfo(stream, &status, &seen));
     EXPECT_TRUE(status == ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE && seen != NULL, "status %d", (int)status);
-    EXPECT_TRUE(capture_status(other) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "other streams do not capture");
+    EXPECT_TRUE(capture_status(other) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "another stream is capturing");
     EXPECT_FAILS(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_CODE(aclmdlRICaptureEnd(stream, NULL), 100000);
     EXPECT_CODE(aclmdlRICaptureEnd(other, &graph), 107029);
@@ -71,12 +71,12 @@ int main(void)
     EXPECT_CODE(aclrtSynchronizeDeviceWithTimeout(10), 107027);
     EXPECT_OK(aclrtSynchronizeStream(other));
     EXPECT_OK(aclrtSynchronizeStream(NULL));
-    EXPECT_TRUE(!stream_is_busy(other), "other streams are idle");
+    EXPECT_TRUE(!stream_is_busy(other), "another stream is busy");
 
     /* The refusals have no effect: the capture succeeds, and its graph is the one that aclmdlRICaptureGetInfo named. */
     EXPECT_OK(aclmdlRICaptureEnd(stream, &graph));
     EXPECT_TRUE(graph == seen, "%p, earlier %p", graph, seen);
-    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has ended");
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has not ended");
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtSynchronizeDevice());
 

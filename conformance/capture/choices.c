@@ -70,7 +70,7 @@ int main(void)
     REQUIRE_OK(aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
     EXPECT_OK(aclmdlRICaptureTaskGrpBegin(stream));
     EXPECT_CODE(aclmdlRICaptureEnd(stream, &empty), 107033);
-    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has ended nevertheless");
+    EXPECT_TRUE(capture_status(stream) == ACL_MODEL_RI_CAPTURE_STATUS_NONE, "the capture has not ended");
 
     /* Unregistering memory invalidates the graph like freeing it. */
     void *pages = NULL, *mapped = NULL;

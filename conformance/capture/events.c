@@ -38,7 +38,7 @@ int main(void)
         EXPECT_OK(aclrtRecordEvent(event, other));
         EXPECT_OK(aclrtSynchronizeEvent(event));
         EXPECT_OK(aclrtQueryEventStatus(event, &status));
-        EXPECT_TRUE(status == ACL_EVENT_RECORDED_STATUS_COMPLETE, "recorded");
+        EXPECT_TRUE(status == ACL_EVENT_RECORDED_STATUS_COMPLETE, "not recorded");
         EXPECT_OK(aclrtStreamWaitEvent(stream, event));
         /* Running the graph does not change the event. */
         EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));

@@ -43,7 +43,7 @@ int main(void)
     EXPECT_OK(aclmdlRIExecuteAsync(graph, stream));
     gate_await(&gate);
     EXPECT_SOFTACL_CODE(aclmdlRIDestroy(graph), 107037);
-    EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is not blocked");
     EXPECT_DEVICE_VALUE(device, SIZE, 0);
     EXPECT_CODE(aclmdlRIExecute(graph, 20), 507046); /* queued after the blocked run */
     gate_open(&gate);

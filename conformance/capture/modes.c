@@ -57,7 +57,7 @@ int main(void)
     aclmdlRI graph = NULL;
     aclmdlRICaptureMode wrong = (aclmdlRICaptureMode)9;
     EXPECT_FAILS(aclmdlRICaptureThreadExchangeMode(&wrong));
-    EXPECT_TRUE((int)wrong == 9, "untouched");
+    EXPECT_TRUE((int)wrong == 9, "the argument was changed");
     EXPECT_FAILS(aclmdlRICaptureThreadExchangeMode(NULL));
 
     /* A global capture restricts every thread whose mode is not relaxed. */

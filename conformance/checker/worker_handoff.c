@@ -44,8 +44,8 @@ int main(void)
     to = (uint8_t *)pinned_memory(SIZE);
     uint8_t *source = (uint8_t *)device_memory(SIZE), *results = (uint8_t *)device_memory(STEPS * SIZE);
     pthread_t worker;
-    REQUIRE_TRUE(sem_init(&start, 0, 0) == 0 && sem_init(&done, 0, 0) == 0, "no semaphores");
-    REQUIRE_TRUE(pthread_create(&worker, NULL, work, NULL) == 0, "no thread");
+    REQUIRE_TRUE(sem_init(&start, 0, 0) == 0 && sem_init(&done, 0, 0) == 0, "sem_init");
+    REQUIRE_TRUE(pthread_create(&worker, NULL, work, NULL) == 0, "pthread_create");
     for (int step = 0; step < STEPS; step++) {
         EXPECT_OK(aclrtMemsetAsync(source, SIZE, step, SIZE, stream));
         EXPECT_OK(aclrtMemcpyAsync(from, SIZE, source, SIZE, ACL_MEMCPY_DEVICE_TO_HOST, stream));

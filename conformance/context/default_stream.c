@@ -30,7 +30,7 @@ int main(void)
     gate_close(&gate, NULL);
     EXPECT_OK(aclrtMemcpyAsync(device, SIZE, pinned, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, handle));
     gate_await(&gate);
-    EXPECT_TRUE(stream_is_busy(handle) && stream_is_busy(NULL), "the stream is blocked");
+    EXPECT_TRUE(stream_is_busy(handle) && stream_is_busy(NULL), "the stream is not blocked");
     EXPECT_DEVICE_VALUE(device, SIZE, 0);
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(handle, 5), 507046);
 

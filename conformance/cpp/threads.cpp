@@ -125,7 +125,8 @@ int main()
     }
 
     static Completion completion;
-    completion.wait_for(0); /* takes the lock once, so that the thread that takes it next sees the initialized object */
+    /* takes the lock once, so that the thread that takes it next observes the initialized object */
+    completion.wait_for(0);
     for (int i = 0; i < 100; i++) {
         EXPECT_OK(aclrtLaunchHostFunc(stream, Completion::increment, &completion));
     }

@@ -28,7 +28,7 @@ int main(void)
     gate_close(&gate, stream);
     EXPECT_OK(aclrtMemcpyAsyncWithDesc(descriptor, INNER, stream));
     gate_await(&gate);
-    EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is not blocked");
     EXPECT_DEVICE_VALUE(first, SIZE, 0);
     /* aclrtSetMemcpyDesc is synchronous, so the new addresses are in place before the gate opens. */
     EXPECT_OK(aclrtSetMemcpyDesc(descriptor, INNER, other, second, SIZE - 100, NULL));

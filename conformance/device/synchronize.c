@@ -35,16 +35,16 @@ int main(void)
     gate_close(&gate, stream);
     gate_await(&gate);
     EXPECT_CODE(aclrtSynchronizeDeviceWithTimeout(5), 507046); /* 4.2: timeout */
-    EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is not blocked");
 
     /* Another context on the device does not wait for the stream. */
     REQUIRE_OK(aclrtCreateContext(&other, 0));
     EXPECT_OK(aclrtSynchronizeDevice());
     REQUIRE_OK(aclrtSetCurrentContext(primary));
-    EXPECT_TRUE(stream_is_busy(stream), "still blocked");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is no longer blocked");
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeDeviceWithTimeout(-1));
-    EXPECT_TRUE(!stream_is_busy(stream), "done");
+    EXPECT_TRUE(!stream_is_busy(stream), "the stream is still busy");
 
     EXPECT_OK(aclrtDestroyContext(other));
     EXPECT_OK(aclrtFree(device));

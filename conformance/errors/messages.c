@@ -7,7 +7,7 @@
 static void *other_thread(void *unused)
 {
     (void)unused;
-    EXPECT_TRUE(aclGetRecentErrMsg() == NULL, "4.6: no error on this thread yet");
+    EXPECT_TRUE(aclGetRecentErrMsg() == NULL, "4.6: a message before the first error on this thread");
     EXPECT_CODE(aclrtSynchronizeDevice(), 107002);
     EXPECT_TRUE(aclGetRecentErrMsg() != NULL, "no message after an error");
     return NULL;
@@ -15,7 +15,7 @@ static void *other_thread(void *unused)
 
 int main(void)
 {
-    EXPECT_TRUE(aclGetRecentErrMsg() == NULL, "4.6: no error yet");
+    EXPECT_TRUE(aclGetRecentErrMsg() == NULL, "4.6: a message before the first error");
     REQUIRE_OK(aclrtSetDevice(0));
     void *device = device_memory(64);
     EXPECT_TRUE(aclGetRecentErrMsg() == NULL, "a message without an error");
@@ -23,7 +23,7 @@ int main(void)
     EXPECT_CODE(aclrtMemcpy(device, 1, device, 2, ACL_MEMCPY_DEVICE_TO_DEVICE), 107000);
     const char *text = aclGetRecentErrMsg();
     EXPECT_TRUE(text != NULL && strlen(text) > 10, "message: %s", text == NULL ? "(none)" : text);
-    EXPECT_TRUE(aclGetRecentErrMsg() == NULL, "4.6: reading clears the message");
+    EXPECT_TRUE(aclGetRecentErrMsg() == NULL, "4.6: reading did not clear the message");
 
     EXPECT_CODE(aclrtFree(NULL), 100000); /* upper layer */
     text = aclGetRecentErrMsg();

@@ -22,7 +22,7 @@ int main(void)
     unlink(name);
     EXPECT_CODE(aclrtSetDevice(64), 107001);
     in_new_thread(reader, NULL);
-    EXPECT_TRUE(aclGetRecentErrMsg() == NULL, "the other thread has read the message");
+    EXPECT_TRUE(aclGetRecentErrMsg() == NULL, "reading on the other thread did not clear the message");
     /* The last error is per thread in any mode. */
     EXPECT_CODE(aclrtGetLastError(ACL_RT_THREAD_LEVEL), 107001);
     EXPECT_OK(aclFinalize());

@@ -19,13 +19,13 @@ static void check_record(aclrtEvent event, aclrtStream stream)
     gate_close(&gate, stream);
     EXPECT_OK(aclrtRecordEvent(event, stream));
     gate_await(&gate);
-    EXPECT_TRUE(!is_complete(event), "queued behind the gate");
+    EXPECT_TRUE(!is_complete(event), "complete before the gate opened");
     EXPECT_CODE(aclrtSynchronizeEventWithTimeout(event, 0), 107000); /* 4.5 */
     EXPECT_CODE(aclrtSynchronizeEventWithTimeout(event, -2), 107000);
     EXPECT_CODE(aclrtSynchronizeEventWithTimeout(event, 5), 507047); /* 4.5: expiry */
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeEvent(event));
-    EXPECT_TRUE(is_complete(event), "done");
+    EXPECT_TRUE(is_complete(event), "not complete");
     EXPECT_OK(aclrtSynchronizeEventWithTimeout(event, -1));
     EXPECT_OK(aclrtSynchronizeEventWithTimeout(event, 1000));
     EXPECT_OK(aclrtSynchronizeStream(stream));
@@ -42,19 +42,20 @@ int main(void)
     REQUIRE_OK(aclrtCreateEventExWithFlag(&events[3], ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE));
     for (int i = 0; i < 4; i++) {
         check_record(events[i], stream);
-        if (i != 1) { /* an event with a fixed resource would want a reset first */
+        if (i != 1) { /* an event that reserves a resource needs a reset first */
             check_record(events[i], stream);
             check_record(events[i], NULL); /* the default stream */
         }
     }
 
-    /* Old style status and reset of a classic event. */
+    /* Legacy status query and reset of a classic event. */
     aclrtEventStatus status = ACL_EVENT_STATUS_RESERVED;
     aclrtEventWaitStatus waited = ACL_EVENT_WAIT_STATUS_RESERVED;
     gate_close(&gate, stream);
     EXPECT_OK(aclrtRecordEvent(events[0], stream));
     EXPECT_OK(aclrtQueryEvent(events[0], &status));
-    EXPECT_TRUE(status == ACL_EVENT_STATUS_NOT_READY, "status %d", (int)status); /* 1 here, 0 in the new enumeration */
+    /* 1 in this enumeration, 0 in the newer one */
+    EXPECT_TRUE(status == ACL_EVENT_STATUS_NOT_READY, "status %d", (int)status);
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeEvent(events[0]));
     EXPECT_OK(aclrtQueryEvent(events[0], &status));
@@ -70,7 +71,7 @@ int main(void)
     /* Handles and contexts. */
     EXPECT_CODE(aclrtRecordEvent(NULL, stream), 100000);
     EXPECT_CODE(aclrtRecordEvent(events[0], stale_stream()), 107017);
-    /* 4.5: negative; or not there */
+    /* 4.5: negative timeout, or not on this product */
     EXPECT_EITHER(aclrtStreamWaitEventWithTimeout(stream, events[0], -1), 107000, 207000);
     aclrtContext primary = NULL, other = NULL;
     REQUIRE_OK(aclrtGetCurrentContext(&primary));

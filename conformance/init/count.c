@@ -11,7 +11,7 @@ int main(void)
     EXPECT_CODE(aclFinalize(), 100037);
 
     EXPECT_OK(aclInit(NULL));
-    EXPECT_CODE(aclInit(NULL), 100002); /* 4.1, 4.7: harmless */
+    EXPECT_CODE(aclInit(NULL), 100002); /* 4.1, 4.7: no effect besides the code */
     EXPECT_CODE(aclInit(NULL), 100002);
     EXPECT_OK(aclFinalize()); /* 4.1: sets the count to 0 */
     EXPECT_CODE(aclFinalize(), 100037);

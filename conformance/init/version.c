@@ -19,7 +19,7 @@ int main(void)
     aclCANNPackageVersion version;
     char text[128];
     int32_t number = 0;
-    EXPECT_TRUE(sizeof version == 512, "layout");
+    EXPECT_TRUE(sizeof version == 512, "wrong layout");
     EXPECT_CODE(aclsysGetCANNVersion(ACL_PKG_NAME_CANN, NULL), 100000);
     EXPECT_CODE(aclsysGetCANNVersion((aclCANNPackageName)8, &version), 100000);
     EXPECT_CODE(aclsysGetCANNVersion((aclCANNPackageName)-1, &version), 100000);

@@ -1,9 +1,9 @@
 // soc: Ascend910B
 // softacl-only
 // sanitize: none (changes its user)
-/* A key works only for the user that created it, not even for root: a forged key could otherwise direct root to any
- * file of the system. Memory files are accessible to their owner only. Only root can switch to another user; run by
- * anybody else, the program only checks the modes of the files. */
+/* A key works only for the user that created it. Not even root can use it, because a forged key could direct root to
+ * any file of the system. Memory files are accessible to their owner only. Only root can switch to another user; run by
+ * any other user, the program checks only the modes of the files. */
 #include "../expect.h"
 #include "../peer.h"
 

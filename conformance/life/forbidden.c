@@ -110,7 +110,7 @@ static int without_threads(void)
     EXPECT_OK(aclmdlRIDestroy(graph));
     /* A host function needs a thread: the call fails, and the stream stays usable. */
     EXPECT_CODE(aclrtLaunchHostFunc(stream, count_up, &ran), 507033);
-    EXPECT_TRUE(count_of(&ran) == 0, "it ran");
+    EXPECT_TRUE(count_of(&ran) == 0, "the host function ran");
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_OK(aclrtDestroyEvent(event));
     EXPECT_OK(aclrtFree(device));

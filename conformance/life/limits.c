@@ -41,7 +41,7 @@ static int with_no_more_addresses(void)
     EXPECT_OK(aclrtMalloc(&device, 1 << 20, ACL_MEM_MALLOC_HUGE_FIRST)); /* its addresses are already reserved */
     EXPECT_OK(aclrtMemcpyAsync(device, 64, bytes, 64, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     EXPECT_OK(aclrtSynchronizeStream(stream));
-    /* Virtual memory has not been set up yet, and there are no addresses for it. */
+    /* Virtual memory has not been set up yet, and no addresses are left for it. */
     EXPECT_FAILS(aclrtReserveMemAddress(&reserved, 2u << 20, 0, NULL, 1));
     EXPECT_OK(aclrtFree(device));
     EXPECT_OK(aclrtDestroyStream(stream));

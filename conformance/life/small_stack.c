@@ -50,7 +50,7 @@ int main(void)
 {
     pthread_attr_t attributes;
     REQUIRE_TRUE(pthread_attr_init(&attributes) == 0 && pthread_attr_setstacksize(&attributes, STACK) == 0,
-                 "attributes");
+                 "pthread_attr_setstacksize");
     for (int i = 0; i < 3; i++) {
         pthread_t thread;
         REQUIRE_TRUE(pthread_create(&thread, &attributes, use_runtime, NULL) == 0, "pthread_create");

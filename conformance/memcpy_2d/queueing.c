@@ -24,7 +24,7 @@ int main(void)
     gate_close(&gate, stream);
     EXPECT_OK(aclrtMemcpy2dAsync(device, PITCH, pinned, PITCH, WIDTH, HEIGHT, ACL_MEMCPY_HOST_TO_DEVICE, stream));
     gate_await(&gate);
-    EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is not blocked");
     EXPECT_DEVICE_VALUE(device, SPAN, 0);
     /* The blocking call does not wait for the stream. */
     EXPECT_OK(aclrtMemcpy2d(pageable, PITCH, device, PITCH, WIDTH, HEIGHT, ACL_MEMCPY_DEVICE_TO_HOST));

@@ -54,7 +54,7 @@ int main(void)
     /* ... and the blocking call waits for no stream. */
     EXPECT_OK(aclrtMemset(device, SIZE, 0x44, SIZE));
     EXPECT_DEVICE_VALUE(device, SIZE, 0x44);
-    EXPECT_TRUE(stream_is_busy(stream), "no longer blocked");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is no longer blocked");
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));
     EXPECT_DEVICE_VALUE(device, SIZE, 0x11);

@@ -52,7 +52,7 @@ int main(void)
     /* The cells are read when the task runs. */
     gate_close(&gate, stream);
     EXPECT_OK(aclrtMemcpyAsyncWithOffset(dst, SIZE, 0, src, SIZE, 0, INNER, stream));
-    EXPECT_TRUE(stream_is_busy(stream), "the stream is blocked");
+    EXPECT_TRUE(stream_is_busy(stream), "the stream is not blocked");
     set_cell(cell, other);
     gate_open(&gate);
     EXPECT_OK(aclrtSynchronizeStream(stream));

@@ -66,7 +66,7 @@ int main(void)
     uint8_t *target = (uint8_t *)device_memory(SIZE);
     gate_close(&gate, stream);
     REQUIRE_OK(aclrtMemcpyAsync(target, SIZE, source, SIZE, ACL_MEMCPY_HOST_TO_DEVICE, stream));
-    EXPECT_OK(aclrtFree(target)); /* 1.14: no implicit wait, or this would never return */
+    EXPECT_OK(aclrtFree(target)); /* 1.14: does not wait; otherwise this call would not return */
     gate_open(&gate);
     aclrtSynchronizeStream(stream);
     EXPECT_DEVICE_PATTERN(kept, SIZE, 1);

@@ -58,7 +58,7 @@ int main(void)
         EXPECT_TRUE(got == 0 || got == 207000, "flag %u returned %d", special[i], got);
         if (got == 0) {
             EXPECT_OK(aclrtSynchronizeStream(stream));
-            EXPECT_TRUE(!stream_is_busy(stream), "not complete");
+            EXPECT_TRUE(!stream_is_busy(stream), "the stream is busy");
             EXPECT_OK(aclrtDestroyStream(stream));
         }
     }

@@ -1,6 +1,7 @@
 // soc: all
 // misuses: S2
-/* Waits do not wait for PERSISTENT, CPU_SCHEDULE and DEVICE_USE_ONLY streams, even if they have tasks (4.2, 4.4). */
+/* Synchronize and query calls do not wait for PERSISTENT, CPU_SCHEDULE and DEVICE_USE_ONLY streams, even if they have
+ * tasks (4.2, 4.4). */
 #include "../expect.h"
 
 #define SIZE 256
@@ -42,7 +43,7 @@ int main(void)
         EXPECT_OK(aclrtRecordEvent(event, stream));
         EXPECT_CODE(aclrtSynchronizeEventWithTimeout(event, 1), 507047);
         EXPECT_OK(aclrtStreamWaitEvent(ordinary, event));
-        EXPECT_TRUE(stream_is_busy(ordinary), "does not wait for the event");
+        EXPECT_TRUE(stream_is_busy(ordinary), "the ordinary stream does not wait for the event");
         gate_open(&gate);
         EXPECT_OK(aclrtSynchronizeEvent(event));
         EXPECT_OK(aclrtSynchronizeStream(ordinary));

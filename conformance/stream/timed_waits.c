@@ -1,6 +1,6 @@
 // soc: Ascend910B
 /* One thread makes small copies while another waits for the stream with a timeout. No wait lasts until its timeout,
- * because the stream is idle again and again. */
+ * because the stream becomes idle repeatedly. */
 #include "../expect.h"
 #include <limits.h>
 #include <time.h>

@@ -50,7 +50,7 @@ int main(void)
     EXPECT_TRUE(status == ACL_STREAM_STATUS_NOT_READY, "status %d", (int)status);
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 1), 507046); /* 4.4: timeout */
     EXPECT_CODE(aclrtSynchronizeStreamWithTimeout(stream, 20), 507046);
-    EXPECT_TRUE(count_of(&ran) == 0, "not blocked");
+    EXPECT_TRUE(count_of(&ran) == 0, "the stream is not blocked");
 
     /* 4.4: neither query nor synchronize checks the context of the stream. */
     aclrtContext primary = NULL, other = NULL;
