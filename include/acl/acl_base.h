@@ -1,7 +1,6 @@
 /**
  * @file acl_base.h
- * Everything the other headers build on: base types, all error codes. No runtime calls; those are
- * in acl_rt.h.
+ * Base types and all error codes, used by every other header. The runtime functions are in acl_rt.h.
  */
 #ifndef ACL_ACL_BASE_H_
 #define ACL_ACL_BASE_H_

@@ -1,6 +1,6 @@
 /**
  * @file acl_base_rt.h
- * Base types of the interface: aclError and the ACL-layer codes, handles, data types and formats,
+ * Base types of the API: aclError and the ACL-layer codes, handles, data types and formats,
  * data buffers, half-precision conversion, the application log, and a few queries that need no
  * device. The runtime-layer codes are in error_codes/rt_error_codes.h; devices, streams and memory
  * are in acl_rt.h.
@@ -22,7 +22,7 @@ extern "C" {
 #define ACL_FUNC_VISIBILITY
 #endif
 
-/** Compiler warnings for functions that have a better successor; silent on compilers without it. */
+/** Compiler warnings for deprecated functions; empty on compilers without support. */
 #if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 6)
 #define ACL_DEPRECATED __attribute__((deprecated))
 #define ACL_DEPRECATED_MESSAGE(message) __attribute__((deprecated(message)))
@@ -35,11 +35,11 @@ extern "C" {
 
 /*
  * Handles are opaque pointers. A NULL aclrtStream means "the default stream of the current
- * context" in most calls; the few exceptions say so. A handle that was destroyed, or that is of
- * another kind, is answered with 107017.
+ * context" in most calls; the few exceptions are documented. A destroyed handle, or a handle of
+ * another kind, gives 107017.
  */
-typedef void *aclrtStream;    /**< queue of work that runs in order */
-typedef void *aclrtEvent;     /**< marker in a stream that others can wait for */
+typedef void *aclrtStream;    /**< queue of tasks that run in order */
+typedef void *aclrtEvent;     /**< marker in a stream that other streams and the host can wait for */
 typedef void *aclrtContext;   /**< owner of streams and events on one device */
 typedef void *aclrtNotify;    /**< one-shot signal between streams, devices or processes */
 typedef void *aclrtCntNotify; /**< notify that carries a counter */
@@ -50,23 +50,23 @@ typedef void *aclrtTaskGrp;   /**< group of captured tasks that can be updated *
 typedef void *aclmdlRITask;   /**< one task of a captured graph */
 
 typedef void *aclrtAllocatorDesc;  /**< description of a custom allocator */
-typedef void *aclrtAllocator;      /**< the custom allocator object, yours */
-typedef void *aclrtAllocatorBlock; /**< one block handed out by a custom allocator, yours */
+typedef void *aclrtAllocator;      /**< custom allocator object, owned by the program */
+typedef void *aclrtAllocatorBlock; /**< block returned by a custom allocator, owned by the program */
 typedef void *aclrtAllocatorAddr;  /**< address inside such a block */
 
 typedef uint16_t aclFloat16; /**< IEEE 754 half precision, as raw bits */
 
-/** Address and length of a piece of memory; opaque, see aclCreateDataBuffer. */
+/** Address and length of a memory range; opaque, see aclCreateDataBuffer. */
 typedef struct aclDataBuffer aclDataBuffer;
 
 /* ------------------------------------------------------------ error codes */
 
 /**
- * Result of nearly every call. 0 is success. The first digit tells whose fault it is:
- * 1xxxxx the caller's, 2xxxxx a resource or a missing feature, 3xxxxx a limit of the application,
- * 5xxxxx the runtime's or the device's. The codes below come from the outer layer, which checks
- * pointers, enum ranges and reserved fields; they never enter the cell that aclrtGetLastError
- * reads. x07xxx codes come from the runtime layer, which does.
+ * Result of nearly every call. 0 is success. The first digit gives the cause: 1xxxxx the caller,
+ * 2xxxxx a resource or a missing feature, 3xxxxx a limit of the application, 5xxxxx the runtime or
+ * the device. The codes below come from the outer layer, which checks pointers, enum ranges and
+ * reserved fields; they do not set the error that aclrtGetLastError returns. The x07xxx codes come
+ * from the runtime layer and do set it.
  */
 typedef int aclError;
 
@@ -75,11 +75,11 @@ static const int ACL_SUCCESS = 0;    /**< success */
 
 static const int ACL_ERROR_INVALID_PARAM = 100000;      /**< NULL, bad enum, reserved field set ... */
 static const int ACL_ERROR_UNINITIALIZE = 100001;       /**< aclInit missing; not used by aclrt* */
-static const int ACL_ERROR_REPEAT_INITIALIZE = 100002;  /**< aclInit once more; harmless */
+static const int ACL_ERROR_REPEAT_INITIALIZE = 100002;  /**< repeated aclInit; harmless */
 static const int ACL_ERROR_INVALID_FILE = 100003;       /**< file missing or unreadable */
 static const int ACL_ERROR_WRITE_FILE = 100004;         /**< file cannot be written */
 static const int ACL_ERROR_INVALID_FILE_SIZE = 100005;  /**< file too small or too big */
-static const int ACL_ERROR_PARSE_FILE = 100006;         /**< file content not understood */
+static const int ACL_ERROR_PARSE_FILE = 100006;         /**< file content cannot be parsed */
 static const int ACL_ERROR_FILE_MISSING_ATTR = 100007;  /**< file lacks a required key */
 static const int ACL_ERROR_FILE_ATTR_INVALID = 100008;  /**< file has a bad value for a key */
 static const int ACL_ERROR_INVALID_DUMP_CONFIG = 100009;      /**< bad dump section */
@@ -103,34 +103,34 @@ static const int ACL_ERROR_UNSUPPORTED_DATA_TYPE = 100026;    /**< data type not
 static const int ACL_ERROR_FORMAT_NOT_MATCH = 100027;         /**< format differs */
 static const int ACL_ERROR_BIN_SELECTOR_NOT_REGISTERED = 100028; /**< kernel selector missing */
 static const int ACL_ERROR_KERNEL_NOT_FOUND = 100029;            /**< no such kernel */
-static const int ACL_ERROR_BIN_SELECTOR_ALREADY_REGISTERED = 100030; /**< selector given twice */
-static const int ACL_ERROR_KERNEL_ALREADY_REGISTERED = 100031;   /**< kernel given twice */
+static const int ACL_ERROR_BIN_SELECTOR_ALREADY_REGISTERED = 100030; /**< selector already registered */
+static const int ACL_ERROR_KERNEL_ALREADY_REGISTERED = 100031;   /**< kernel already registered */
 static const int ACL_ERROR_INVALID_QUEUE_ID = 100032;            /**< no such queue */
 static const int ACL_ERROR_REPEAT_SUBSCRIBE = 100033;      /**< superseded by 107011 */
 static const int ACL_ERROR_STREAM_NOT_SUBSCRIBE = 100034;  /**< superseded by 107015 */
 static const int ACL_ERROR_THREAD_NOT_SUBSCRIBE = 100035;  /**< superseded by 107012 */
 static const int ACL_ERROR_WAIT_CALLBACK_TIMEOUT = 100036; /**< superseded by 507012 */
-static const int ACL_ERROR_REPEAT_FINALIZE = 100037;       /**< aclFinalize once more */
+static const int ACL_ERROR_REPEAT_FINALIZE = 100037;       /**< repeated aclFinalize */
 static const int ACL_ERROR_NOT_STATIC_AIPP = 100038;       /**< image preprocessing not static */
 static const int ACL_ERROR_COMPILING_STUB_MODE = 100039;   /**< a link-time stub was loaded */
 static const int ACL_ERROR_GROUP_NOT_SET = 100040;         /**< superseded by 107013 */
 static const int ACL_ERROR_GROUP_NOT_CREATE = 100041;      /**< superseded by 107014 */
-static const int ACL_ERROR_PROF_ALREADY_RUN = 100042;      /**< profiling already runs */
-static const int ACL_ERROR_PROF_NOT_RUN = 100043;          /**< profiling does not run */
-static const int ACL_ERROR_DUMP_ALREADY_RUN = 100044;      /**< dump already runs */
-static const int ACL_ERROR_DUMP_NOT_RUN = 100045;          /**< dump does not run */
+static const int ACL_ERROR_PROF_ALREADY_RUN = 100042;      /**< profiling already running */
+static const int ACL_ERROR_PROF_NOT_RUN = 100043;          /**< profiling not running */
+static const int ACL_ERROR_DUMP_ALREADY_RUN = 100044;      /**< dump already running */
+static const int ACL_ERROR_DUMP_NOT_RUN = 100045;          /**< dump not running */
 static const int ACL_ERROR_PROF_REPEAT_SUBSCRIBE = 148046; /**< model already subscribed */
-static const int ACL_ERROR_PROF_API_CONFLICT = 148047;     /**< two ways of profiling mixed */
+static const int ACL_ERROR_PROF_API_CONFLICT = 148047;     /**< conflicting profiling APIs */
 static const int ACL_ERROR_INVALID_MAX_OPQUEUE_NUM_CONFIG = 148048; /**< bad max_opqueue_num */
 static const int ACL_ERROR_INVALID_OPP_PATH = 148049;      /**< operator package path not set */
 static const int ACL_ERROR_OP_UNSUPPORTED_DYNAMIC = 148050; /**< operator needs fixed shapes */
-static const int ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED = 148051; /**< dependants still alive */
+static const int ACL_ERROR_RELATIVE_RESOURCE_NOT_CLEARED = 148051; /**< dependent objects still alive */
 static const int ACL_ERROR_UNSUPPORTED_JPEG = 148052;        /**< kind of JPEG not supported */
 static const int ACL_ERROR_INVALID_BUNDLE_MODEL_ID = 148053; /**< no such model bundle */
 
-static const int ACL_ERROR_BAD_ALLOC = 200000;                /**< out of ordinary host memory */
-static const int ACL_ERROR_API_NOT_SUPPORT = 200001;          /**< call not available here */
-static const int ACL_ERROR_INVALID_DEVICE = 200002;           /**< device unfit for the request */
+static const int ACL_ERROR_BAD_ALLOC = 200000;                /**< out of pageable host memory */
+static const int ACL_ERROR_API_NOT_SUPPORT = 200001;          /**< call not available */
+static const int ACL_ERROR_INVALID_DEVICE = 200002;           /**< device unsuitable for the request */
 static const int ACL_ERROR_MEMORY_ADDRESS_UNALIGNED = 200003; /**< address not aligned */
 static const int ACL_ERROR_RESOURCE_NOT_MATCH = 200004;       /**< objects do not belong together */
 static const int ACL_ERROR_INVALID_RESOURCE_HANDLE = 200005;  /**< bad handle */
@@ -140,7 +140,7 @@ static const int ACL_ERROR_PROF_MODULES_UNSUPPORTED = 200007; /**< profiling mod
 static const int ACL_ERROR_STORAGE_OVER_LIMIT = 300000; /**< storage limit reached */
 
 static const int ACL_ERROR_INTERNAL_ERROR = 500000;    /**< error inside the outer layer */
-static const int ACL_ERROR_FAILURE = 500001;           /**< failure without a better name */
+static const int ACL_ERROR_FAILURE = 500001;           /**< other failure */
 static const int ACL_ERROR_GE_FAILURE = 500002;        /**< graph engine failed */
 static const int ACL_ERROR_RT_FAILURE = 500003;        /**< runtime failed */
 static const int ACL_ERROR_DRV_FAILURE = 500004;       /**< driver failed */
@@ -180,7 +180,7 @@ typedef enum aclDataType {
     ACL_FLOAT4_E1M2 = 41     /**< 4-bit float */
 } aclDataType;
 
-/** Order of the dimensions in memory. Copies do not look at it. */
+/** Order of the dimensions in memory. Copies ignore it. */
 typedef enum aclFormat {
     ACL_FORMAT_UNDEFINED = -1,
     ACL_FORMAT_NCHW = 0,
@@ -212,7 +212,7 @@ typedef enum aclLogLevel {
     ACL_ERROR = 3
 } aclLogLevel;
 
-/** Where a tensor lives. */
+/** Location of a tensor. */
 typedef enum aclMemType {
     ACL_MEMTYPE_DEVICE = 0,
     ACL_MEMTYPE_HOST = 1,
@@ -227,7 +227,7 @@ typedef enum aclSysParamOpt {
     ACL_OPT_ENABLE_KERNEL_EARLY_START = 3
 } aclSysParamOpt;
 
-/** Abilities that aclGetCannAttribute can answer. */
+/** Features that aclGetCannAttribute can query. */
 typedef enum aclCannAttr {
     ACL_CANN_ATTR_UNDEFINED = -1,
     ACL_CANN_ATTR_INF_NAN = 0,
@@ -235,7 +235,7 @@ typedef enum aclCannAttr {
     ACL_CANN_ATTR_JIT_COMPILE = 2
 } aclCannAttr;
 
-/** Numbers that aclGetDeviceCapability can answer. */
+/** Values that aclGetDeviceCapability can query. */
 typedef enum aclDeviceInfo {
     ACL_DEVICE_INFO_UNDEFINED = -1,
     ACL_DEVICE_INFO_AI_CORE_NUM = 0,     /**< number of AI cores */
@@ -245,15 +245,15 @@ typedef enum aclDeviceInfo {
 
 /* -------------------------------------------------------------- functions */
 
-/** Widens a half-precision value. Exact; infinities and NaN stay what they are. */
+/** Converts a half-precision value to float. Exact; preserves infinities and NaN. */
 ACL_FUNC_VISIBILITY float aclFloat16ToFloat(aclFloat16 value);
 
 /** Rounds a float to half precision. Values too large for it become infinity. */
 ACL_FUNC_VISIBILITY aclFloat16 aclFloatToFloat16(float value);
 
 /**
- * Makes a data buffer: a small object that remembers an address and a length. The memory itself
- * stays yours. NULL only if the object cannot be allocated; data may be NULL.
+ * Creates a data buffer: a small object that stores an address and a length. The caller keeps
+ * ownership of the memory. Returns NULL only if the object cannot be allocated; data may be NULL.
  */
 ACL_FUNC_VISIBILITY aclDataBuffer *aclCreateDataBuffer(void *data, size_t size);
 
@@ -264,42 +264,42 @@ ACL_FUNC_VISIBILITY aclError aclDestroyDataBuffer(const aclDataBuffer *dataBuffe
 ACL_FUNC_VISIBILITY aclError aclUpdateDataBuffer(aclDataBuffer *dataBuffer, void *data,
                                                  size_t size);
 
-/** The address kept in a data buffer; NULL for a NULL buffer. */
+/** Returns the address stored in a data buffer; NULL for a NULL buffer. */
 ACL_FUNC_VISIBILITY void *aclGetDataBufferAddr(const aclDataBuffer *dataBuffer);
 
-/** The length kept in a data buffer, cut to 32 bits; 0 for a NULL buffer. */
+/** Returns the length stored in a data buffer, truncated to 32 bits; 0 for a NULL buffer. */
 ACL_DEPRECATED_MESSAGE("the result has only 32 bits; use aclGetDataBufferSizeV2")
 ACL_FUNC_VISIBILITY uint32_t aclGetDataBufferSize(const aclDataBuffer *dataBuffer);
 
-/** The length kept in a data buffer; 0 for a NULL buffer. */
+/** Returns the length stored in a data buffer; 0 for a NULL buffer. */
 ACL_FUNC_VISIBILITY size_t aclGetDataBufferSizeV2(const aclDataBuffer *dataBuffer);
 
-/** Bytes of one element; 0 for types without a whole-byte size, and for unknown values. */
+/** Returns the size of one element in bytes; 0 for types without a whole-byte size and for unknown values. */
 ACL_FUNC_VISIBILITY size_t aclDataTypeSize(aclDataType dataType);
 
 /**
- * Writes one line to the log, printf style. func, file and line say where it comes from:
- * pass __func__, __FILE__, __LINE__.
+ * Writes one line to the log, printf style. func, file and line give its origin: pass __func__,
+ * __FILE__ and __LINE__.
  */
 ACL_FUNC_VISIBILITY void aclAppLog(aclLogLevel logLevel, const char *func, const char *file,
                                    uint32_t line, const char *fmt, ...);
 
 /**
- * Name of the chip, for example "Ascend910B3". A constant string that needs neither aclInit nor a
- * device; NULL if it cannot be told. Do not free it.
+ * Returns the name of the chip, for example "Ascend910B3"; NULL if it is unknown. Needs neither
+ * aclInit nor a device. Do not free the string.
  */
 ACL_FUNC_VISIBILITY const char *aclrtGetSocName(void);
 
 /**
- * The list of abilities that are present. *cannAttrList points to memory of the library; do not
+ * Returns the list of supported features. *cannAttrList points to memory of the library; do not
  * free it. Either pointer NULL -> 100000.
  */
 ACL_FUNC_VISIBILITY aclError aclGetCannAttributeList(const aclCannAttr **cannAttrList, size_t *num);
 
-/** *value becomes 1 if the ability is present, else 0. NULL or an unknown ability -> 100000. */
+/** Sets *value to 1 if the feature is supported, else to 0. NULL or an unknown feature -> 100000. */
 ACL_FUNC_VISIBILITY aclError aclGetCannAttribute(aclCannAttr cannAttr, int32_t *value);
 
-/** One number about a device. value NULL or an unknown deviceInfo -> 100000, bad id -> 107001. */
+/** Reads one device property. value NULL or an unknown deviceInfo -> 100000, bad id -> 107001. */
 ACL_FUNC_VISIBILITY aclError aclGetDeviceCapability(uint32_t deviceId, aclDeviceInfo deviceInfo,
                                                     int64_t *value);
 

@@ -1,6 +1,6 @@
 /**
  * @file acl_mdl.h
- * Placeholder for the offline-model interface (aclmdlLoad*, aclmdlExecute*). It declares nothing:
+ * Placeholder for the offline-model API (aclmdlLoad*, aclmdlExecute*). It declares nothing, because
  * loading model files is not part of the runtime. Captured graphs (aclmdlRI*) are in acl_rt.h.
  */
 #ifndef ACL_ACL_MDL_H_

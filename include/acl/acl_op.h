@@ -1,7 +1,7 @@
 /**
  * @file acl_op.h
- * Attributes of operators: names with values, collected before an operator is called (acl_op_compiler.h).
- * Loading and executing operators from files is not declared: softacl computes nothing.
+ * Operator attributes: named values that are passed to an operator (acl_op_compiler.h). Functions that load and
+ * execute operators from files are not declared, because softacl does not compute.
  */
 #ifndef ACL_ACL_OP_H_
 #define ACL_ACL_OP_H_
@@ -12,23 +12,23 @@
 extern "C" {
 #endif
 
-/** Named values for one call of an operator; opaque. */
+/** Named values for one operator call; opaque. */
 typedef struct aclopAttr aclopAttr;
 
-/** Which part of a chip an operator is meant for. Without effect here. */
+/** Engine that runs an operator. No effect in softacl. */
 typedef enum aclEngineType {
     ACL_ENGINE_SYS,
     ACL_ENGINE_AICORE,
     ACL_ENGINE_VECTOR,
 } aclopEngineType;
 
-/** An empty set of attributes. Destroy it with aclopDestroyAttr. */
+/** Creates an empty set of attributes. Destroy it with aclopDestroyAttr. */
 ACL_FUNC_VISIBILITY aclopAttr *aclopCreateAttr(void);
 
-/** Ends a set of attributes. One that is not alive is ignored. */
+/** Destroys a set of attributes. Ignores an invalid or destroyed one. */
 ACL_FUNC_VISIBILITY void aclopDestroyAttr(const aclopAttr *attr);
 
-/* A name that was set before gets the new value. Names and values are copied. */
+/* Setting a name again replaces its value. Names and values are copied. */
 
 ACL_FUNC_VISIBILITY aclError aclopSetAttrBool(aclopAttr *attr, const char *attrName, uint8_t attrValue);
 ACL_FUNC_VISIBILITY aclError aclopSetAttrInt(aclopAttr *attr, const char *attrName, int64_t attrValue);

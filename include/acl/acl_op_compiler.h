@@ -1,7 +1,7 @@
 /**
  * @file acl_op_compiler.h
- * Operators by name. softacl has those that only copy memory, listed in docs/pytorch.md; every other one is
- * refused with 207000 and a sentence that names it. Nothing is compiled.
+ * Calling operators by name. softacl implements the operators that only copy memory, listed in docs/pytorch.md. It
+ * refuses all others with 207000 and a message that names the operator. Nothing is compiled.
  */
 #ifndef ACL_ACL_OP_COMPILER_H_
 #define ACL_ACL_OP_COMPILER_H_
@@ -13,19 +13,19 @@
 extern "C" {
 #endif
 
-/** How an operator is looked for. Without effect here. */
+/** How an operator is looked up. No effect in softacl. */
 typedef enum aclCompileType {
     ACL_COMPILE_SYS,
     ACL_COMPILE_UNREGISTERED,
 } aclopCompileType;
 
-/** Options of the compiler, by number. Only the one that programs ask softacl for has a name here. */
+/** Compiler options. Only the option that programs use with softacl has a name. */
 typedef enum {
     ACL_OP_JIT_COMPILE = 10, /**< "enable" or "disable": whether operators are compiled at run time */
 } aclCompileOpt;
 
 /**
- * Queues an operator. Tensors lie on one device; shapes, permutations and fill values lie on the host, and are
+ * Queues an operator. All tensors are on one device. Shapes, permutations and fill values are on the host and are
  * read before the call returns. Bounds are checked against the data buffers and the allocations.
  */
 ACL_FUNC_VISIBILITY aclError aclopCompileAndExecute(const char *opType, int numInputs,
@@ -33,19 +33,19 @@ ACL_FUNC_VISIBILITY aclError aclopCompileAndExecute(const char *opType, int numI
     const aclTensorDesc *const outputDesc[], aclDataBuffer *const outputs[], const aclopAttr *attr,
     aclopEngineType engineType, aclopCompileType compileFlag, const char *opPath, aclrtStream stream);
 
-/** The same. It may also tell shapes of outputs, which no operator here needs. */
+/** Variant of aclopCompileAndExecute that can also return output shapes, which no operator in softacl needs. */
 ACL_FUNC_VISIBILITY aclError aclopCompileAndExecuteV2(const char *opType, int numInputs,
     aclTensorDesc *inputDesc[], aclDataBuffer *inputs[], int numOutputs, aclTensorDesc *outputDesc[],
     aclDataBuffer *outputs[], aclopAttr *attr, aclopEngineType engineType, aclopCompileType compileFlag,
     const char *opPath, aclrtStream stream);
 
-/** Keeps an option. */
+/** Sets an option. */
 ACL_FUNC_VISIBILITY aclError aclSetCompileopt(aclCompileOpt opt, const char *value);
 
-/** Bytes of an option with its terminating zero; 0 when it has no value. */
+/** Returns the size of an option value in bytes, including the terminating zero; 0 if it is not set. */
 ACL_FUNC_VISIBILITY size_t aclGetCompileoptSize(aclCompileOpt opt);
 
-/** Gives an option back. */
+/** Reads an option. */
 ACL_FUNC_VISIBILITY aclError aclGetCompileopt(aclCompileOpt opt, char *value, size_t length);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /**
  * @file acl_platform.h
- * Properties of the chip as text. Numbers about a device are in rt/device.h.
+ * Chip properties as text. Numeric device properties are in rt/device.h.
  */
 #ifndef ACL_ACL_PLATFORM_H_
 #define ACL_ACL_PLATFORM_H_
@@ -11,15 +11,15 @@
 extern "C" {
 #endif
 
-/* The values of these two are not part of this header: plain ints, of the size of an enum. */
+/* This header does not define the values of these two; int has the size of the enums. */
 typedef int aclplatformDevInfo;  /**< property of the chip */
 typedef int aclplatformCoreType; /**< kind of core */
 
-/** One property of the chip, at most maxLen bytes with the closing 0. */
+/** Reads one chip property: at most maxLen bytes, including the terminating zero. */
 ACL_FUNC_VISIBILITY aclError aclplatformGetDeviceInfo(aclplatformDevInfo infoType, char *value,
                                                       uint32_t maxLen);
 
-/** Data types that an instruction works with, at most maxLen bytes with the closing 0. */
+/** Reads the data types that an instruction supports: at most maxLen bytes, including the terminating zero. */
 ACL_FUNC_VISIBILITY aclError aclplatformGetInstructionInfo(aclplatformCoreType type,
                                                            const char *instruction, char *value,
                                                            uint32_t maxLen);

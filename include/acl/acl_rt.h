@@ -1,7 +1,7 @@
 /**
  * @file acl_rt.h
- * The runtime interface. This file only gathers the headers of its areas; each of them can also be
- * included alone. Start reading at rt/types.h (words and common results), then rt/device.h,
+ * The runtime API. This file only includes the headers of its areas, each of which can also be
+ * included alone. Start reading at rt/types.h (terms and common results), then rt/device.h,
  * rt/memory.h, rt/stream.h and rt/copy.h.
  */
 #ifndef ACL_ACL_RT_H_
@@ -10,7 +10,7 @@
 #include "acl/acl_base.h"
 #include "acl/acl_rt_allocator.h"
 
-/* devices, streams and what they wait for */
+/* devices, streams and synchronization */
 #include "acl/rt/types.h"
 #include "acl/rt/init.h"
 #include "acl/rt/error.h"

@@ -1,6 +1,6 @@
 /**
  * @file acl_rt_allocator.h
- * Custom allocators: functions of yours that operators call for working memory in a stream. Copies
+ * Custom allocators: user functions that operators call for workspace memory in a stream. Copies
  * and aclrtMalloc do not use them.
  *
  * Describe the allocator (CreateDesc, Set*ToDesc), register it for a stream, destroy the
@@ -18,7 +18,7 @@ extern "C" {
 /** Returns a block of at least size bytes. */
 typedef void *(*aclrtAllocatorAllocFunc)(aclrtAllocator allocator, size_t size);
 
-/** Takes a block back. */
+/** Frees a block. */
 typedef void (*aclrtAllocatorFreeFunc)(aclrtAllocator allocator, aclrtAllocatorBlock block);
 
 /** Returns a block, if possible at the given address. */
@@ -28,44 +28,44 @@ typedef void *(*aclrtAllocatorAllocAdviseFunc)(aclrtAllocator allocator, size_t 
 /** Returns the device address of a block. */
 typedef void *(*aclrtAllocatorGetAddrFromBlockFunc)(aclrtAllocatorBlock block);
 
-/** Makes an empty description; NULL on failure. */
+/** Creates an empty description; NULL on failure. */
 ACL_FUNC_VISIBILITY aclrtAllocatorDesc aclrtAllocatorCreateDesc(void);
 
-/** Destroys a description; the registered allocator stays. */
+/** Destroys a description; a registered allocator stays registered. */
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorDestroyDesc(aclrtAllocatorDesc allocatorDesc);
 
-/** Sets the object that is passed to the functions. */
+/** Sets the object that the functions receive. */
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetObjToDesc(aclrtAllocatorDesc allocatorDesc,
                                                         aclrtAllocator allocator);
 
-/** Sets the function that allocates. */
+/** Sets the allocation function. */
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetAllocFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                                               aclrtAllocatorAllocFunc func);
 
-/** Sets the function that frees. */
+/** Sets the release function. */
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetFreeFuncToDesc(aclrtAllocatorDesc allocatorDesc,
                                                              aclrtAllocatorFreeFunc func);
 
-/** Sets the function that allocates at a wished address. */
+/** Sets the function that allocates at a preferred address. */
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetAllocAdviseFuncToDesc(
     aclrtAllocatorDesc allocatorDesc, aclrtAllocatorAllocAdviseFunc func);
 
-/** Sets the function that tells the address of a block. */
+/** Sets the function that returns the address of a block. */
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorSetGetAddrFromBlockFuncToDesc(
     aclrtAllocatorDesc allocatorDesc, aclrtAllocatorGetAddrFromBlockFunc func);
 
-/** Uses the described allocator for a stream. */
+/** Registers the described allocator for a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorRegister(aclrtStream stream,
                                                     aclrtAllocatorDesc allocatorDesc);
 
-/** Tells which allocator a stream uses. */
+/** Returns the allocator of a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorGetByStream(
     aclrtStream stream, aclrtAllocatorDesc *allocatorDesc, aclrtAllocator *allocator,
     aclrtAllocatorAllocFunc *allocFunc, aclrtAllocatorFreeFunc *freeFunc,
     aclrtAllocatorAllocAdviseFunc *allocAdviseFunc,
     aclrtAllocatorGetAddrFromBlockFunc *getAddrFromBlockFunc);
 
-/** Ends the use of a custom allocator for a stream. */
+/** Unregisters the custom allocator of a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtAllocatorUnregister(aclrtStream stream);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /**
  * @file acl_tdt.h
- * Channels that carry tensors between host and device. Queues of shared buffers are in
+ * Channels that transfer tensors between host and device. Queues of shared buffers are in
  * acl_tdt_queue.h.
  */
 #ifndef ACL_ACL_TDT_H_
@@ -13,40 +13,40 @@ extern "C" {
 #endif
 
 /**
- * What an item is: tensor, end of the data, and so on. The values are not part of this header, so
- * it is a plain int, of the size of an enum.
+ * Kind of an item: tensor, end of the data, and so on. This header does not define the values; int
+ * has the size of the enum.
  */
 typedef int acltdtTensorType;
 
-/* These three are only ever used through pointers, so they are opaque. */
+/* These three are opaque: programs use only pointers to them. */
 typedef struct acltdtDataItem acltdtDataItem;           /**< one tensor */
 typedef struct acltdtDataset acltdtDataset;             /**< list of tensors */
 typedef struct acltdtChannelHandle acltdtChannelHandle; /**< a channel */
 
-/** Kind of an item. */
+/** Returns the kind of an item. */
 ACL_FUNC_VISIBILITY acltdtTensorType acltdtGetTensorTypeFromItem(const acltdtDataItem *dataItem);
 
-/** Element type of an item. */
+/** Returns the element type of an item. */
 ACL_FUNC_VISIBILITY aclDataType acltdtGetDataTypeFromItem(const acltdtDataItem *dataItem);
 
-/** Address of the data of an item. */
+/** Returns the address of the data of an item. */
 ACL_FUNC_VISIBILITY void *acltdtGetDataAddrFromItem(const acltdtDataItem *dataItem);
 
-/** Bytes of the data of an item. */
+/** Returns the size of the data of an item in bytes. */
 ACL_FUNC_VISIBILITY size_t acltdtGetDataSizeFromItem(const acltdtDataItem *dataItem);
 
-/** Number of dimensions of an item. */
+/** Returns the number of dimensions of an item. */
 ACL_FUNC_VISIBILITY size_t acltdtGetDimNumFromItem(const acltdtDataItem *dataItem);
 
-/** Into how many slices a tensor is cut, and which one this is. */
+/** Reads the number of slices of a tensor and the index of this slice. */
 ACL_FUNC_VISIBILITY aclError acltdtGetSliceInfoFromItem(const acltdtDataItem *dataItem,
                                                         size_t *sliceNum, size_t *sliceId);
 
-/** Dimensions of an item; dimNum is the room in dims. */
+/** Reads the dimensions of an item; dimNum is the capacity of dims. */
 ACL_FUNC_VISIBILITY aclError acltdtGetDimsFromItem(const acltdtDataItem *dataItem, int64_t *dims,
                                                    size_t dimNum);
 
-/** Makes an item; NULL on failure. The data stays yours. */
+/** Creates an item; NULL on failure. The caller keeps ownership of the data. */
 ACL_FUNC_VISIBILITY acltdtDataItem *acltdtCreateDataItem(acltdtTensorType tdtType,
                                                          const int64_t *dims, size_t dimNum,
                                                          aclDataType dataType, void *data,
@@ -55,25 +55,25 @@ ACL_FUNC_VISIBILITY acltdtDataItem *acltdtCreateDataItem(acltdtTensorType tdtTyp
 /** Destroys an item. */
 ACL_FUNC_VISIBILITY aclError acltdtDestroyDataItem(acltdtDataItem *dataItem);
 
-/** Makes an empty list; NULL on failure. */
+/** Creates an empty list; NULL on failure. */
 ACL_FUNC_VISIBILITY acltdtDataset *acltdtCreateDataset(void);
 
 /** Destroys a list. */
 ACL_FUNC_VISIBILITY aclError acltdtDestroyDataset(acltdtDataset *dataset);
 
-/** One item of a list; NULL if there is none with this index. */
+/** Returns one item of a list; NULL if the index is out of range. */
 ACL_FUNC_VISIBILITY acltdtDataItem *acltdtGetDataItem(const acltdtDataset *dataset, size_t index);
 
 /** Adds an item to a list. */
 ACL_FUNC_VISIBILITY aclError acltdtAddDataItem(acltdtDataset *dataset, acltdtDataItem *dataItem);
 
-/** Number of items in a list. */
+/** Returns the number of items in a list. */
 ACL_FUNC_VISIBILITY size_t acltdtGetDatasetSize(const acltdtDataset *dataset);
 
-/** Name of a list. */
+/** Returns the name of a list. */
 ACL_FUNC_VISIBILITY const char *acltdtGetDatasetName(const acltdtDataset *dataset);
 
-/** Wakes up a thread that waits in a channel. */
+/** Wakes a thread that waits for a channel. */
 ACL_FUNC_VISIBILITY aclError acltdtStopChannel(acltdtChannelHandle *handle);
 
 /** Opens a channel; NULL on failure. */
@@ -87,7 +87,7 @@ ACL_FUNC_VISIBILITY acltdtChannelHandle *acltdtCreateChannelWithCapacity(uint32_
 /** Closes a channel. */
 ACL_FUNC_VISIBILITY aclError acltdtDestroyChannel(acltdtChannelHandle *handle);
 
-/** Throws away what is in a channel. */
+/** Discards the contents of a channel. */
 ACL_FUNC_VISIBILITY aclError acltdtCleanChannel(acltdtChannelHandle *handle);
 
 /** Sends a list. */
@@ -98,7 +98,7 @@ ACL_FUNC_VISIBILITY aclError acltdtSendTensor(const acltdtChannelHandle *handle,
 ACL_FUNC_VISIBILITY aclError acltdtReceiveTensor(const acltdtChannelHandle *handle,
                                                  acltdtDataset *dataset, int32_t timeout);
 
-/** Number of elements in a channel. */
+/** Reads the number of elements in a channel. */
 ACL_FUNC_VISIBILITY aclError acltdtQueryChannelSize(const acltdtChannelHandle *handle,
                                                     size_t *size);
 

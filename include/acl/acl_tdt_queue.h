@@ -1,7 +1,7 @@
 /**
  * @file acl_tdt_queue.h
- * Queues of shared buffers, and routes between queues. Channels for tensors are in acl_tdt.h, the
- * same kind of buffer without queues is in rt/mbuf.h.
+ * Queues of shared buffers, and routes between queues. Channels for tensors are in acl_tdt.h, shared
+ * buffers without queues in rt/mbuf.h.
  */
 #ifndef ACL_ACL_TDT_QUEUE_H_
 #define ACL_ACL_TDT_QUEUE_H_
@@ -12,16 +12,16 @@
 extern "C" {
 #endif
 
-/** A shared buffer. Taken to be a bare pointer like aclrtMbuf, since it is passed by value. */
+/** A shared buffer. Assumed to be a pointer like aclrtMbuf, because it is passed by value. */
 typedef void *acltdtBuf;
 
-/* These four are only ever used through pointers, so they are opaque. */
+/* These four are opaque: programs use only pointers to them. */
 typedef struct acltdtQueueAttr acltdtQueueAttr;                     /**< settings of a queue */
 typedef struct acltdtQueueRoute acltdtQueueRoute;                   /**< from one queue to another */
 typedef struct acltdtQueueRouteList acltdtQueueRouteList;           /**< list of routes */
-typedef struct acltdtQueueRouteQueryInfo acltdtQueueRouteQueryInfo; /**< which routes to look for */
+typedef struct acltdtQueueRouteQueryInfo acltdtQueueRouteQueryInfo; /**< routes to look for */
 
-/* The values of these three are not part of this header: plain ints, of the size of an enum. */
+/* This header does not define the values of these three; int has the size of the enums. */
 typedef int acltdtQueueAttrType;                /**< field of acltdtQueueAttr */
 typedef int acltdtQueueRouteParamType;          /**< field of acltdtQueueRoute */
 typedef int acltdtQueueRouteQueryInfoParamType; /**< field of acltdtQueueRouteQueryInfo */
@@ -34,30 +34,30 @@ ACL_FUNC_VISIBILITY aclError acltdtCreateQueue(const acltdtQueueAttr *attr, uint
 /** Destroys a queue. */
 ACL_FUNC_VISIBILITY aclError acltdtDestroyQueue(uint32_t qid);
 
-/** Puts a buffer into a queue. */
+/** Adds a buffer to a queue. */
 ACL_FUNC_VISIBILITY aclError acltdtEnqueue(uint32_t qid, acltdtBuf buf, int32_t timeout);
 
-/** Takes a buffer out of a queue. */
+/** Removes a buffer from a queue. */
 ACL_FUNC_VISIBILITY aclError acltdtDequeue(uint32_t qid, acltdtBuf *buf, int32_t timeout);
 
-/** Puts a copy of plain data into a queue. */
+/** Adds a copy of raw data to a queue. */
 ACL_FUNC_VISIBILITY aclError acltdtEnqueueData(uint32_t qid, const void *data, size_t dataSize,
                                                const void *userData, size_t userDataSize,
                                                int32_t timeout, uint32_t rsv);
 
-/** Takes plain data out of a queue. */
+/** Removes raw data from a queue. */
 ACL_FUNC_VISIBILITY aclError acltdtDequeueData(uint32_t qid, void *data, size_t dataSize,
                                                size_t *retDataSize, void *userData,
                                                size_t userDataSize, int32_t timeout);
 
-/** Gives another process rights on a queue. */
+/** Grants another process access to a queue. */
 ACL_FUNC_VISIBILITY aclError acltdtGrantQueue(uint32_t qid, int32_t pid, uint32_t permission,
                                               int32_t timeout);
 
-/** Attaches to a queue of another process and tells the rights on it. */
+/** Attaches to a queue of another process and returns the granted access. */
 ACL_FUNC_VISIBILITY aclError acltdtAttachQueue(uint32_t qid, int32_t timeout, uint32_t *permission);
 
-/** Makes queue settings with default values; NULL on failure. */
+/** Creates queue settings with default values; NULL on failure. */
 ACL_FUNC_VISIBILITY acltdtQueueAttr *acltdtCreateQueueAttr(void);
 
 /** Destroys queue settings. */
@@ -74,17 +74,17 @@ ACL_FUNC_VISIBILITY aclError acltdtGetQueueAttr(const acltdtQueueAttr *attr,
 
 /* -------------------------------------------------------------------- routes */
 
-/** Puts routes in force. */
+/** Activates routes. */
 ACL_FUNC_VISIBILITY aclError acltdtBindQueueRoutes(acltdtQueueRouteList *qRouteList);
 
-/** Ends routes. */
+/** Deactivates routes. */
 ACL_FUNC_VISIBILITY aclError acltdtUnbindQueueRoutes(acltdtQueueRouteList *qRouteList);
 
 /** Lists the routes that match. */
 ACL_FUNC_VISIBILITY aclError acltdtQueryQueueRoutes(const acltdtQueueRouteQueryInfo *queryInfo,
                                                     acltdtQueueRouteList *qRouteList);
 
-/** Makes a route; NULL on failure. */
+/** Creates a route; NULL on failure. */
 ACL_FUNC_VISIBILITY acltdtQueueRoute *acltdtCreateQueueRoute(uint32_t srcId, uint32_t dstId);
 
 /** Destroys a route object. */
@@ -95,7 +95,7 @@ ACL_FUNC_VISIBILITY aclError acltdtGetQueueRouteParam(const acltdtQueueRoute *ro
                                                       acltdtQueueRouteParamType type, size_t len,
                                                       size_t *paramRetSize, void *param);
 
-/** Makes an empty list of routes; NULL on failure. */
+/** Creates an empty list of routes; NULL on failure. */
 ACL_FUNC_VISIBILITY acltdtQueueRouteList *acltdtCreateQueueRouteList(void);
 
 /** Destroys a list of routes. */
@@ -105,14 +105,14 @@ ACL_FUNC_VISIBILITY aclError acltdtDestroyQueueRouteList(const acltdtQueueRouteL
 ACL_FUNC_VISIBILITY aclError acltdtAddQueueRoute(acltdtQueueRouteList *routeList,
                                                  const acltdtQueueRoute *route);
 
-/** Copies one route of a list. */
+/** Copies one route from a list. */
 ACL_FUNC_VISIBILITY aclError acltdtGetQueueRoute(const acltdtQueueRouteList *routeList,
                                                  size_t index, acltdtQueueRoute *route);
 
-/** Number of routes in a list. */
+/** Returns the number of routes in a list. */
 ACL_FUNC_VISIBILITY size_t acltdtGetQueueRouteNum(const acltdtQueueRouteList *routeList);
 
-/** Makes an empty query; NULL on failure. */
+/** Creates an empty query; NULL on failure. */
 ACL_FUNC_VISIBILITY acltdtQueueRouteQueryInfo *acltdtCreateQueueRouteQueryInfo(void);
 
 /** Destroys a query. */
@@ -126,28 +126,28 @@ ACL_FUNC_VISIBILITY aclError acltdtSetQueueRouteQueryInfo(acltdtQueueRouteQueryI
 
 /* ------------------------------------------------------------------- buffers */
 
-/** Allocates a buffer with room for size bytes. */
+/** Allocates a buffer with a capacity of size bytes. */
 ACL_FUNC_VISIBILITY aclError acltdtAllocBuf(size_t size, uint32_t type, acltdtBuf *buf);
 
-/** Drops a reference; the last one frees the buffer. */
+/** Releases a reference; releasing the last one frees the buffer. */
 ACL_FUNC_VISIBILITY aclError acltdtFreeBuf(acltdtBuf buf);
 
-/** Address and room of the data. */
+/** Reads the address and the capacity of the data. */
 ACL_FUNC_VISIBILITY aclError acltdtGetBufData(const acltdtBuf buf, void **dataPtr, size_t *size);
 
-/** Sets how many bytes of the room are in use. */
+/** Sets the number of bytes in use. */
 ACL_FUNC_VISIBILITY aclError acltdtSetBufDataLen(acltdtBuf buf, size_t len);
 
-/** How many bytes of the room are in use. */
+/** Reads the number of bytes in use. */
 ACL_FUNC_VISIBILITY aclError acltdtGetBufDataLen(acltdtBuf buf, size_t *len);
 
-/** Adds a buffer to the end of a chain. */
+/** Appends a buffer to a chain. */
 ACL_FUNC_VISIBILITY aclError acltdtAppendBufChain(acltdtBuf headBuf, acltdtBuf buf);
 
-/** Number of buffers in a chain. */
+/** Reads the number of buffers in a chain. */
 ACL_FUNC_VISIBILITY aclError acltdtGetBufChainNum(acltdtBuf headBuf, uint32_t *num);
 
-/** One buffer of a chain. */
+/** Reads one buffer of a chain. */
 ACL_FUNC_VISIBILITY aclError acltdtGetBufFromChain(acltdtBuf headBuf, uint32_t index,
                                                    acltdtBuf *buf);
 
@@ -159,7 +159,7 @@ ACL_FUNC_VISIBILITY aclError acltdtGetBufUserData(const acltdtBuf buf, void *dat
 ACL_FUNC_VISIBILITY aclError acltdtSetBufUserData(acltdtBuf buf, const void *dataPtr, size_t size,
                                                   size_t offset);
 
-/** Makes another reference to the same data. */
+/** Creates another reference to the data of a buffer. */
 ACL_FUNC_VISIBILITY aclError acltdtCopyBufRef(const acltdtBuf buf, acltdtBuf *newBuf);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /**
  * @file annotate.h
- * Tells the checker (`softacl check`) what code that it cannot see touches: a kernel, a host function, a
- * network card, another process. Without the checker these calls do nothing.
+ * Annotations for the checker (`softacl check`) about memory accesses that it cannot observe: by a kernel, a host
+ * function, a network card or another process. Without the checker these calls do nothing.
  */
 #ifndef SOFTACL_ANNOTATE_H_
 #define SOFTACL_ANNOTATE_H_
@@ -13,14 +13,14 @@ extern "C" {
 #endif
 
 /**
- * Something reads `size` bytes at `ptr`, host or device memory.
+ * Declares a read of `size` bytes at `ptr`, in host or device memory.
  *
- * @param stream  in order with the tasks of this stream, as a kernel would; NULL means outside all
- *                streams and now, as a network card or another process would
+ * @param stream  orders the read like a task of this stream, as for a kernel; NULL declares a read outside all
+ *                streams at the time of the call, as for a network card or another process
  */
 ACL_FUNC_VISIBILITY aclError softaclAnnotateRead(void *stream, const void *ptr, size_t size);
 
-/** Something writes `size` bytes at `ptr`. */
+/** Declares a write of `size` bytes at `ptr`, ordered like softaclAnnotateRead. */
 ACL_FUNC_VISIBILITY aclError softaclAnnotateWrite(void *stream, const void *ptr, size_t size);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /**
  * @file softacl.h
- * What softacl offers beyond the AscendCL interface. Nothing in acl/ needs this header; a program
- * that uses it runs on softacl only.
+ * Functions that softacl adds to the AscendCL API. The headers in acl/ do not need this one. A program
+ * that uses it runs only on softacl.
  */
 #ifndef SOFTACL_SOFTACL_H_
 #define SOFTACL_SOFTACL_H_
@@ -13,8 +13,8 @@ extern "C" {
 #endif
 
 /**
- * Gives the address through which host code may read and write device memory. It is meant for a
- * host function that plays the part of a kernel:
+ * Returns the address through which host code may read and write device memory. Intended for a
+ * host function that stands in for a kernel:
  *
  *     static void doubleAll(void *p) {            // runs in stream order, on a host thread
  *         struct Args *a = p;
@@ -24,42 +24,42 @@ extern "C" {
  *     }
  *     aclrtLaunchHostFunc(stream, doubleAll, &args);
  *
- * The view is valid until the allocation is freed. It is no copy and takes no lock: order your
- * accesses with streams and events, as a kernel's would be. Do not pass it to acl functions, and do
- * not free it.
+ * The view is valid until the allocation is freed. It is not a copy and takes no lock: order your
+ * accesses with streams and events, like those of a kernel. Do not pass the address to acl functions,
+ * and do not free it.
  *
  *   100000   devPtr or hostPtr NULL
- *   107000   the range does not lie in one live device allocation
+ *   107000   the range is not inside one live device allocation
  */
 ACL_FUNC_VISIBILITY aclError softaclHostView(void *devPtr, size_t size, void **hostPtr);
 
 /**
- * Tells about failed tasks whose error no wait ever returned, of streams that live and of streams that
- * were destroyed meanwhile. A test can ask this at its end.
+ * Returns the errors of failed tasks that no wait has returned, of live and of destroyed streams. A test
+ * can call this function at its end.
  *
- * @param text  receives one line per error, ended by a zero and cut to `size`; may be NULL
+ * @param text  receives one line per error, zero-terminated and truncated to `size`; may be NULL
  * @param size  bytes at `text`
- * @return the number of such errors
+ * @return the number of errors
  */
 ACL_FUNC_VISIBILITY size_t softaclUnobservedErrors(char *text, size_t size);
 
-/** 1 in a process that is checked for misuse of asynchronous copies (SOFTACL_CHECK=1, `softacl check`), 0 otherwise. */
+/** Returns 1 if the checker is active in this process (SOFTACL_CHECK=1, `softacl check`), 0 otherwise. */
 ACL_FUNC_VISIBILITY int softaclIsChecking(void);
 
 /**
- * Tells now what the checker has found, once; at its end the process tells nothing more. For a process that ends
- * without running its exit handlers.
+ * Reports the findings now, once; the process then reports nothing at its end. For a process that ends without
+ * running its exit handlers.
  *
- * @return 1 when something was proven and told on standard error; 0 when nothing was, or when `softacl check` tells it
+ * @return 1 if findings were proven and printed to stderr; 0 if none were, or if `softacl check` reports them
  */
 ACL_FUNC_VISIBILITY int softaclTellFindings(void);
 
 /**
- * Writes what the checker has found so far as JSON. A test can ask this at its end.
+ * Writes the findings so far as JSON. A test can call this function at its end.
  *
- * @param text  receives the report, ended by a zero and cut to `size`; may be NULL
+ * @param text  receives the report, zero-terminated and truncated to `size`; may be NULL
  * @param size  bytes at `text`
- * @return the length of the whole report; 0 when the process is not checked
+ * @return the length of the whole report; 0 if the checker is not active
  */
 ACL_FUNC_VISIBILITY size_t softaclFindings(char *text, size_t size);
 

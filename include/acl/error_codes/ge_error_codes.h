@@ -1,7 +1,7 @@
 /**
  * @file ge_error_codes.h
- * Error codes of the graph engine, which loads and runs offline models. The runtime interface never
- * returns them; they are here for sources that name them.
+ * Error codes of the graph engine, which loads and runs offline models. The runtime API never
+ * returns them; they are defined for sources that name them.
  */
 #ifndef ACL_ERROR_CODES_GE_ERROR_CODES_H_
 #define ACL_ERROR_CODES_GE_ERROR_CODES_H_
@@ -25,7 +25,7 @@ static const uint32_t ACL_ERROR_GE_DYNAMIC_INPUT_ADDR_INVALID = 145011; /**< bad
 static const uint32_t ACL_ERROR_GE_DYNAMIC_INPUT_LENGTH_INVALID = 145012; /**< bad length of the dynamic input */
 static const uint32_t ACL_ERROR_GE_DYNAMIC_BATCH_SIZE_INVALID = 145013; /**< bad batch size */
 static const uint32_t ACL_ERROR_GE_AIPP_BATCH_EMPTY = 145014; /**< preprocessing has no batch */
-static const uint32_t ACL_ERROR_GE_AIPP_NOT_EXIST = 145015; /**< no preprocessing here */
+static const uint32_t ACL_ERROR_GE_AIPP_NOT_EXIST = 145015; /**< no preprocessing configured */
 static const uint32_t ACL_ERROR_GE_AIPP_MODE_INVALID = 145016; /**< bad preprocessing mode */
 static const uint32_t ACL_ERROR_GE_OP_TASK_TYPE_INVALID = 145017; /**< bad kind of operator task */
 static const uint32_t ACL_ERROR_GE_OP_KERNEL_TYPE_INVALID = 145018; /**< bad kind of kernel */
@@ -56,7 +56,7 @@ static const uint32_t ACL_ERROR_GE_COMMAND_HANDLE = 545007; /**< command failed 
 static const uint32_t ACL_ERROR_GE_GET_TENSOR_INFO = 545008; /**< tensor info not available */
 static const uint32_t ACL_ERROR_GE_UNLOAD_MODEL = 545009; /**< model cannot be unloaded */
 static const uint32_t ACL_ERROR_GE_MODEL_EXECUTE_TIMEOUT = 545601; /**< model took too long */
-static const uint32_t ACL_ERROR_GE_REDEPLOYING = 545602; /**< being deployed anew */
+static const uint32_t ACL_ERROR_GE_REDEPLOYING = 545602; /**< being redeployed */
 
 #ifdef __cplusplus
 }

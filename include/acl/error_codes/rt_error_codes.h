@@ -9,7 +9,7 @@
 
 #define ACL_RT_SUCCESS                                   0 /**< success */
 
-/* 107xxx: the caller passed or did something wrong */
+/* 107xxx: invalid argument or invalid use */
 #define ACL_ERROR_RT_PARAM_INVALID                       107000 /**< an argument the runtime layer refuses */
 #define ACL_ERROR_RT_INVALID_DEVICEID                    107001 /**< no such device id */
 #define ACL_ERROR_RT_CONTEXT_NULL                        107002 /**< this thread has no usable current context */
@@ -22,7 +22,7 @@
 #define ACL_ERROR_RT_FILE_OPEN                           107009 /**< file cannot be opened */
 #define ACL_ERROR_RT_FILE_WRITE                          107010 /**< file cannot be written */
 #define ACL_ERROR_RT_STREAM_SUBSCRIBE                    107011 /**< stream already has a callback thread */
-#define ACL_ERROR_RT_THREAD_SUBSCRIBE                    107012 /**< thread is not subscribed */
+#define ACL_ERROR_RT_THREAD_SUBSCRIBE                    107012 /**< thread not subscribed */
 #define ACL_ERROR_RT_GROUP_NOT_SET                       107013 /**< no group chosen */
 #define ACL_ERROR_RT_GROUP_NOT_CREATE                    107014 /**< no groups exist */
 #define ACL_ERROR_RT_STREAM_NO_CB_REG                    107015 /**< no callback thread for this stream */
@@ -45,11 +45,11 @@
 #define ACL_ERROR_STREAM_CAPTURE_CONFLICT                107032 /**< two captures depend on each other */
 #define ACL_ERROR_STREAM_TASK_GROUP_STATUS               107033 /**< task group in the wrong state */
 #define ACL_ERROR_STREAM_TASK_GROUP_INTR                 107034 /**< task group interrupted */
-#define ACL_ERROR_RT_TASK_ABORT_STOP                     107035 /**< abort ended early */
+#define ACL_ERROR_RT_TASK_ABORT_STOP                     107035 /**< abort stopped early */
 #define ACL_ERROR_RT_STREAM_CAPTURE_UNMATCHED            107036 /**< capture began on another stream */
 #define ACL_ERROR_RT_MODEL_RUNNING                       107037 /**< graph still runs */
 #define ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD         107038 /**< capture began in another thread */
-#define ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY            107039 /**< your array is too short */
+#define ACL_ERROR_RT_INSUFFICIENT_INPUT_ARRAY            107039 /**< output array too short */
 #define ACL_ERROR_RT_MODEL_UPDATE_FAILED                 107040 /**< graph update failed */
 #define ACL_ERROR_RT_CAPTURE_MODE_BLOCK_ASYNC            107041 /**< async copy would block, not allowed */
 #define ACL_ERROR_RT_SYMBOL_NOT_FOUND                    107042 /**< no such device symbol */
@@ -89,10 +89,10 @@
 #define ACL_ERROR_RT_STREAM_NOT_COMPLETE                 507004 /**< stream busy; queries turn it into a status */
 #define ACL_ERROR_RT_END_OF_SEQUENCE                     507005 /**< no more data */
 #define ACL_ERROR_RT_EVENT_NOT_COMPLETE                  507006 /**< event pending; queries turn it into a status */
-#define ACL_ERROR_RT_CONTEXT_RELEASE_ERROR               507007 /**< context gone, or reset without set */
+#define ACL_ERROR_RT_CONTEXT_RELEASE_ERROR               507007 /**< context destroyed, or reset without set */
 #define ACL_ERROR_RT_SOC_VERSION                         507008 /**< built for another chip */
 #define ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT               507009 /**< kind of task not supported */
-#define ACL_ERROR_RT_LOST_HEARTBEAT                      507010 /**< scheduler stopped answering */
+#define ACL_ERROR_RT_LOST_HEARTBEAT                      507010 /**< scheduler stopped responding */
 #define ACL_ERROR_RT_MODEL_EXECUTE                       507011 /**< graph execution failed */
 #define ACL_ERROR_RT_REPORT_TIMEOUT                      507012 /**< no callback arrived in time */
 #define ACL_ERROR_RT_SYS_DMA                             507013 /**< copy failed on the device */
@@ -110,7 +110,7 @@
 #define ACL_ERROR_RT_RINGBUFFER_NOT_INIT                 507025 /**< ring buffer not ready */
 #define ACL_ERROR_RT_RINGBUFFER_NO_DATA                  507026 /**< ring buffer empty */
 #define ACL_ERROR_RT_KERNEL_LOOKUP                       507027 /**< kernel not found */
-#define ACL_ERROR_RT_KERNEL_DUPLICATE                    507028 /**< kernel known already */
+#define ACL_ERROR_RT_KERNEL_DUPLICATE                    507028 /**< kernel already registered */
 #define ACL_ERROR_RT_DEBUG_REGISTER_FAIL                 507029 /**< debugger cannot attach */
 #define ACL_ERROR_RT_DEBUG_UNREGISTER_FAIL               507030 /**< debugger cannot detach */
 #define ACL_ERROR_RT_LABEL_CONTEXT                       507031 /**< label of another context */
@@ -139,12 +139,12 @@
 #define ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR             507054 /**< uncorrectable memory error */
 #define ACL_ERROR_RT_SUSPECT_DEVICE_MEM_ERROR            507055 /**< probably a device memory fault */
 #define ACL_ERROR_RT_LINK_ERROR                          507056 /**< link between devices failed */
-#define ACL_ERROR_RT_SUSPECT_REMOTE_ERROR                507057 /**< probably a fault of the other side */
-#define ACL_ERROR_RT_DRV_INTERNAL_ERROR                  507899 /**< driver error without a better name */
+#define ACL_ERROR_RT_SUSPECT_REMOTE_ERROR                507057 /**< probably a fault of the peer */
+#define ACL_ERROR_RT_DRV_INTERNAL_ERROR                  507899 /**< other driver error */
 #define ACL_ERROR_RT_AICPU_INTERNAL_ERROR                507900 /**< AI CPU internal error */
 #define ACL_ERROR_RT_SOCKET_CLOSE                        507901 /**< connection to the device closed */
 #define ACL_ERROR_RT_AICPU_INFO_LOAD_RSP_ERR             507902 /**< AI CPU refused its set-up */
-#define ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED          507903 /**< capture was spoiled by an earlier call */
+#define ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED          507903 /**< capture was invalidated by an earlier call */
 #define ACL_ERROR_RT_COMM_OP_RETRY_FAIL                  507904 /**< collective operation failed again */
 #define ACL_ERROR_SNAPSHOT_LOCK_TIMEOUT                  507905 /**< process not locked in time */
 #define ACL_ERROR_SNAPSHOT_LOCK_FAILED                   507906 /**< process cannot be locked */

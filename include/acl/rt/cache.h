@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define ACL_RT_CMO_MAX_BARRIER_NUM 6U /**< barriers in one aclrtBarrierTaskInfo */
+#define ACL_RT_CMO_MAX_BARRIER_NUM 6U /**< maximum barriers in one aclrtBarrierTaskInfo */
 
 /** Cache operation. */
 typedef enum aclrtCmoType {
@@ -29,32 +29,32 @@ typedef struct aclrtBarrierCmoInfo {
 
 /** Barriers to wait for. */
 typedef struct aclrtBarrierTaskInfo {
-    size_t barrierNum; /**< how many entries are valid */
+    size_t barrierNum; /**< number of valid entries */
     aclrtBarrierCmoInfo cmoInfo[ACL_RT_CMO_MAX_BARRIER_NUM];
 } aclrtBarrierTaskInfo;
 
 /**
- * Queues a cache operation for a range of memory. softacl has no caches: the task does nothing.
- * src NULL or size 0 -> 100000; chip without it (310B, 310P, 910) -> 207000.
+ * Queues a cache operation on a memory range. A no-op in softacl, which models no device caches. src
+ * NULL or size 0 -> 100000; chip without the feature (310B, 310P, 910) -> 207000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType,
                                            aclrtStream stream);
 
-/** aclrtCmoAsync with the number of a barrier (310B). */
+/** aclrtCmoAsync with a barrier id (310B). */
 ACL_FUNC_VISIBILITY aclError aclrtCmoAsyncWithBarrier(void *src, size_t size, aclrtCmoType cmoType,
                                                       uint32_t barrierId, aclrtStream stream);
 
-/** Queues waiting for barriers (310B). */
+/** Queues a wait for barriers (310B). */
 ACL_FUNC_VISIBILITY aclError aclrtCmoWaitBarrier(aclrtBarrierTaskInfo *taskInfo, aclrtStream stream,
                                                  uint32_t flag);
 
-/** Bytes of a descriptor of a cache operation. */
+/** Reads the size of a cache operation descriptor in bytes. */
 ACL_FUNC_VISIBILITY aclError aclrtCmoGetDescSize(size_t *size);
 
-/** Writes address and size into such a descriptor. */
+/** Writes address and size into a cache operation descriptor. */
 ACL_FUNC_VISIBILITY aclError aclrtCmoSetDesc(void *cmoDesc, void *src, size_t size);
 
-/** Queues the cache operation that a descriptor describes. */
+/** Queues the cache operation given by a descriptor. */
 ACL_FUNC_VISIBILITY aclError aclrtCmoAsyncWithDesc(void *cmoDesc, aclrtCmoType cmoType,
                                                    aclrtStream stream, const void *reserve);
 

@@ -1,13 +1,13 @@
 /**
  * @file rt/callback.h
- * Host functions as tasks of a stream, and hooks for changes of streams and devices. Callbacks
+ * Host functions as tasks of a stream, and hooks for state changes of streams and devices. Callbacks
  * after a failed task are in rt/error.h.
  *
- * Two ways to run host code in a stream; one stream uses only one of them:
- *   aclrtLaunchHostFunc    a thread of the runtime calls the function; nothing to set up.
- *   aclrtLaunchCallback    a thread of yours calls it: subscribe the thread for the stream, and let
- *                          it sit in aclrtProcessReport.
- * Inside such a function, do not call anything that waits for the stream it runs in.
+ * Two ways to run host code in a stream; a stream uses only one of them:
+ *   aclrtLaunchHostFunc    a runtime thread calls the function; no setup is needed.
+ *   aclrtLaunchCallback    a user thread calls it: subscribe the thread to the stream and let it loop
+ *                          in aclrtProcessReport.
+ * In such a function, do not call anything that waits for its stream.
  */
 #ifndef ACL_RT_CALLBACK_H_
 #define ACL_RT_CALLBACK_H_
@@ -21,30 +21,30 @@ extern "C" {
 /** Function for aclrtLaunchHostFunc. */
 typedef void (*aclrtHostFunc)(void *args);
 
-/** Whether the stream goes on while an aclrtLaunchCallback function runs. */
+/** Determines whether the stream continues while an aclrtLaunchCallback function runs. */
 typedef enum aclrtCallbackBlockType {
-    ACL_CALLBACK_NO_BLOCK = 0, /**< the stream goes on at once */
+    ACL_CALLBACK_NO_BLOCK = 0, /**< the stream continues immediately */
     ACL_CALLBACK_BLOCK = 1     /**< the next task starts after the function has returned */
 } aclrtCallbackBlockType;
 
-/** What happened to a stream. */
+/** State change of a stream. */
 typedef enum aclrtStreamState {
-    ACL_RT_STREAM_STATE_CREATE_POST = 1, /**< was created */
+    ACL_RT_STREAM_STATE_CREATE_POST = 1, /**< has been created */
     ACL_RT_STREAM_STATE_DESTROY_PRE = 2  /**< is about to be destroyed */
 } aclrtStreamState;
 
-/** What happens to a device. */
+/** State change of a device. */
 typedef enum aclrtDeviceState {
     ACL_RT_DEVICE_STATE_SET_PRE = 0,   /**< about to be set up */
-    ACL_RT_DEVICE_STATE_SET_POST = 1,  /**< was set up */
+    ACL_RT_DEVICE_STATE_SET_POST = 1,  /**< has been set up */
     ACL_RT_DEVICE_STATE_RESET_PRE = 2, /**< about to be torn down */
-    ACL_RT_DEVICE_STATE_RESET_POST = 3 /**< was torn down */
+    ACL_RT_DEVICE_STATE_RESET_POST = 3 /**< has been torn down */
 } aclrtDeviceState;
 
 /** Phase of aclrtDeviceTaskAbort. */
 typedef enum aclrtDeviceTaskAbortStage {
     ACL_RT_DEVICE_TASK_ABORT_PRE = 0, /**< before tasks are dropped */
-    ACL_RT_DEVICE_TASK_ABORT_POST = 1 /**< after they were dropped */
+    ACL_RT_DEVICE_TASK_ABORT_POST = 1 /**< after tasks were dropped */
 } aclrtDeviceTaskAbortStage;
 
 /** Hook for streams. */
@@ -60,33 +60,33 @@ typedef int32_t (*aclrtDeviceTaskAbortCallback)(int32_t deviceId, aclrtDeviceTas
 /* ----------------------------------------------------------- host functions */
 
 /**
- * Queues fn(args); a thread of the runtime calls it when the stream gets there, and the stream goes
- * on when it has returned. A stream with a subscribed thread -> 107011.
+ * Queues fn(args). A runtime thread calls it when the stream reaches the task, and the stream
+ * continues after it has returned. A stream with a subscribed thread -> 107011.
  */
 ACL_FUNC_VISIBILITY aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args);
 
 /**
- * Makes the thread (its pthread_self) the one that runs the callbacks of the stream. One thread may
- * serve several streams, at most 1024 threads can be subscribed. Stream already subscribed, or used
- * with aclrtLaunchHostFunc -> 107011.
+ * Subscribes a thread, given by its pthread_self, to the callbacks of a stream. One thread may serve
+ * several streams; at most 1024 threads can be subscribed. Stream already subscribed, or used with
+ * aclrtLaunchHostFunc -> 107011.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream);
 
-/** Undoes aclrtSubscribeReport. Thread not subscribed -> 107012. */
+/** Ends a subscription. Thread not subscribed -> 107012. */
 ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream);
 
 /**
- * Queues fn(userData), to be called by the thread that is subscribed for the stream. Unknown
- * blockType -> 100000, fn NULL -> 107000, no subscribed thread -> 107015.
+ * Queues fn(userData), which the subscribed thread of the stream calls. Unknown blockType -> 100000,
+ * fn NULL -> 107000, no subscribed thread -> 107015.
  */
 ACL_FUNC_VISIBILITY aclError aclrtLaunchCallback(aclrtCallback fn, void *userData,
                                                  aclrtCallbackBlockType blockType,
                                                  aclrtStream stream);
 
 /**
- * Waits for callbacks of the calling thread's streams and runs them; call it in a loop. timeout in
- * milliseconds, -1 for ever, 0 and other negative values -> 100000. Thread not subscribed ->
- * 107012, nothing came -> 507012.
+ * Waits for callbacks of the calling thread's streams and runs them; call it in a loop. timeout is in
+ * milliseconds; -1 waits forever, 0 and other negative values -> 100000. Thread not subscribed ->
+ * 107012, timeout -> 507012.
  */
 ACL_FUNC_VISIBILITY aclError aclrtProcessReport(int32_t timeout);
 
@@ -103,17 +103,17 @@ ACL_FUNC_VISIBILITY aclError aclrtUnSubscribeHostFunc(uint64_t hostFuncThreadId,
 
 /* -------------------------------------------------------------------- hooks */
 
-/** Calls back when streams come and go, under a name; callback NULL removes that name. */
+/** Registers a callback for creation and destruction of streams under a name; callback NULL removes it. */
 ACL_FUNC_VISIBILITY aclError aclrtRegStreamStateCallback(const char *regName,
                                                          aclrtStreamStateCallback callback,
                                                          void *args);
 
-/** Calls back when devices are set and reset, under a name; callback NULL removes that name. */
+/** Registers a callback for set and reset of devices under a name; callback NULL removes it. */
 ACL_FUNC_VISIBILITY aclError aclrtRegDeviceStateCallback(const char *regName,
                                                          aclrtDeviceStateCallback callback,
                                                          void *args);
 
-/** Calls back around aclrtDeviceTaskAbort, under a name; callback NULL removes that name. */
+/** Registers a callback for aclrtDeviceTaskAbort under a name; callback NULL removes it. */
 ACL_FUNC_VISIBILITY aclError aclrtSetDeviceTaskAbortCallback(const char *regName,
                                                              aclrtDeviceTaskAbortCallback callback,
                                                              void *args);

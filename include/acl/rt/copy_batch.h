@@ -11,10 +11,10 @@
 extern "C" {
 #endif
 
-/** Where a run of items of a batch lives. Zero the whole struct first; rsv must be 0. */
+/** Memory locations of consecutive items of a batch. Zero the whole struct first; rsv must be 0. */
 typedef struct aclrtMemcpyBatchAttr {
-    aclrtMemLocation dstLoc; /**< place of the destinations */
-    aclrtMemLocation srcLoc; /**< place of the sources */
+    aclrtMemLocation dstLoc; /**< location of the destinations */
+    aclrtMemLocation srcLoc; /**< location of the sources */
     uint8_t rsv[16];         /**< reserved, must be 0 */
 } aclrtMemcpyBatchAttr;
 
@@ -26,38 +26,37 @@ typedef struct aclrtMemcpyBatchAttr {
  *     size_t max[2]  = {sizeA, sizeB}, len[2] = {sizeA, sizeB};
  *     aclrtMemcpyBatchAttr attr = {{0, ACL_MEM_LOCATION_TYPE_DEVICE},   // dst: device 0
  *                                  {0, ACL_MEM_LOCATION_TYPE_HOST}, {0}};
- *     size_t first = 0, bad;                              // attr is for item 0 and all after it
+ *     size_t first = 0, bad;                              // attr applies to item 0 and all later ones
  *     err = aclrtMemcpyBatchAsync(dst, max, src, len, 2, &attr, &first, 1, &bad, stream);
  *     if (err != ACL_SUCCESS && bad != SIZE_MAX) printf("item %zu is wrong\n", bad);
  *
  * Arguments
- *   dsts, destMaxs, srcs, sizes   numBatches elements each: to, room there, from, how many bytes
- *   attrs, attrsIndexes           numAttrs elements each; attrs[k] describes the items from
+ *   dsts, destMaxs, srcs, sizes   numBatches elements each: destination, its capacity, source, bytes
+ *   attrs, attrsIndexes           numAttrs elements each; attrs[k] applies to the items from
  *                                 attrsIndexes[k] up to the next entry, the last one to the end.
  *                                 attrsIndexes[0] is 0 and the entries increase.
- *   failIndex                     out: which item was refused, or SIZE_MAX if no single item is to
- *                                 blame. 100000, 107017 and a chip without batch copies leave it
- *                                 untouched.
+ *   failIndex                     out: index of the refused item, or SIZE_MAX if no single item
+ *                                 caused the error. 100000, 107017 and a chip without batch copies
+ *                                 leave it unchanged.
  *
- * The attributes are compared with the addresses and nothing else; the direction follows from the
- * addresses. For pageable memory declare HOST: UNREGISTERED never matches. HOST_NUMA counts as
- * HOST. For DEVICE the id must be right, for HOST it is ignored. One end of every item is host,
- * the other is device; host to host and device to device give 107000. Items of both directions may
- * be mixed.
+ * The attributes are only compared with the addresses; the direction follows from the addresses. For
+ * pageable memory declare HOST: UNREGISTERED never matches. HOST_NUMA counts as HOST. For DEVICE the
+ * id must match, for HOST it is ignored. Every item has one end on the host and one on the device;
+ * host to host and device to device give 107000. A batch may contain both directions.
  *
  * Items are checked and queued one after the other: if item i is refused, the items before it are
- * already queued (on the 950 all are checked first). An item with pageable memory makes the call
- * wait for the stream and copy at once. Do not rely on the order of the items.
+ * already queued (on the 950 all are checked first). For an item with pageable memory the call waits
+ * for the stream and copies before it returns. Do not rely on the order of the items.
  *
  * Checked in this order:
  *   100000   failIndex NULL; sizes NULL; numBatches 0
- *   0        all sizes are 0; nothing else is looked at, *failIndex = SIZE_MAX
+ *   0        all sizes are 0; no other argument is checked, *failIndex = SIZE_MAX
  *   100000   another array NULL; a size greater than its destMax; a byte of rsv not 0
  *   207000   chip without batch copies (910, 310P, 310B)
  *   107017   bad stream handle
- *   107000   numAttrs is 0 or greater than numBatches; attrsIndexes not as described
+ *   107000   numAttrs is 0 or greater than numBatches; attrsIndexes not as described above
  *   107002   no current context
- *   107000   an item with size 0, a NULL address or a wrong place: *failIndex is its index
+ *   107000   an item with size 0, a NULL address or a wrong location: *failIndex is its index
  *   107003   stream of another context
  */
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs,
@@ -66,7 +65,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs
                                                    size_t *attrsIndexes, size_t numAttrs,
                                                    size_t *failIndex, aclrtStream stream);
 
-/** aclrtMemcpyBatchAsync without the report of the failing item. */
+/** aclrtMemcpyBatchAsync without failIndex. */
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs,
                                                      size_t *sizes, size_t numBatches,
                                                      aclrtMemcpyBatchAttr *attrs,
@@ -74,16 +73,16 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMa
                                                      aclrtStream stream);
 
 /**
- * Blocking form of aclrtMemcpyBatchAsync. All items are checked before the first byte is copied.
- * Differences: at most 4096 items (else 107000), an item with size 0 among others is fine, and no
- * current context is needed.
+ * Blocking variant of aclrtMemcpyBatchAsync. All items are checked before the first byte is copied.
+ * Differences: at most 4096 items (else 107000), single items may have size 0, and no current context
+ * is needed.
  */
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs,
                                               size_t *sizes, size_t numBatches,
                                               aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes,
                                               size_t numAttrs, size_t *failIndex);
 
-/** aclrtMemcpyBatch without the report of the failing item. */
+/** aclrtMemcpyBatch without failIndex. */
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyBatchV2(void **dsts, size_t *destMaxs, void **srcs,
                                                 size_t *sizes, size_t numBatches,
                                                 aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes,

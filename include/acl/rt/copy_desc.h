@@ -1,11 +1,11 @@
 /**
  * @file rt/copy_desc.h
- * Copies within one device whose addresses are looked up by the device when the task runs, not by
- * the host when it is queued. Ordinary copies are in rt/copy.h.
+ * Copies within one device whose addresses the device reads when the task runs, not the host when it
+ * is queued. Ordinary copies are in rt/copy.h.
  *
- * The way of a descriptor: ask for its size, allocate device memory for it (64-byte aligned, which
- * aclrtMalloc always gives), fill it, launch it as often as you like, free it after the last launch
- * has finished.
+ * To use a descriptor: query its size, allocate device memory for it (64-byte aligned, as aclrtMalloc
+ * guarantees), fill it, launch it any number of times, and free it after the last launch has
+ * finished.
  *
  *     size_t descSize;
  *     void *desc;
@@ -16,9 +16,9 @@
  *     aclrtSynchronizeStream(stream);
  *     aclrtFree(desc);
  *
- * The descriptor is read at the moment the task runs. A later aclrtSetMemcpyDesc, or a kernel that
- * writes to it, changes copies that are queued but have not started: the way to decide on the
- * device what a queued copy does.
+ * The descriptor is read when the task runs. A later aclrtSetMemcpyDesc, or a kernel that writes to
+ * it, changes copies that are queued but have not started. This allows the device to decide what a
+ * queued copy does.
  */
 #ifndef ACL_RT_COPY_DESC_H_
 #define ACL_RT_COPY_DESC_H_
@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 /**
- * Bytes that a descriptor takes: 32 on A2, A3 and 310B, 64 on 950.
+ * Reads the size of a descriptor in bytes: 32 on A2, A3 and 310B, 64 on 950.
  *
  *   100000   descSize NULL; kind not 0..7
  *   207000   kind is not ACL_MEMCPY_INNER_DEVICE_TO_DEVICE; chip without descriptors (910, 310P)
@@ -38,10 +38,9 @@ extern "C" {
 ACL_FUNC_VISIBILITY aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t *descSize);
 
 /**
- * Writes source, destination and length into a descriptor. Mind the order: source before
- * destination. Blocking: when it returns, the device sees the new content. `config` must be NULL.
- * It may be called again while launches of the descriptor are queued, as long as none of them is
- * just running.
+ * Writes source, destination and length into a descriptor. Note the order: source before
+ * destination. Blocking: on return the device reads the new contents. `config` must be NULL. It may
+ * be called again while launches of the descriptor are queued, as long as none of them is running.
  *
  *   100000   desc, srcAddr or dstAddr NULL; kind not 0..7; count 0; config not NULL
  *   207000   kind is not ACL_MEMCPY_INNER_DEVICE_TO_DEVICE; chip without descriptors
@@ -49,18 +48,18 @@ ACL_FUNC_VISIBILITY aclError aclrtGetMemcpyDescSize(aclrtMemcpyKind kind, size_t
  *            dstAddr not both in the memory of one device
  *   107002   no current context
  *
- * A trap: exactly 4 GiB is accepted, but the length has 32 bits, so 0 is stored and nothing is
- * copied. Stay below.
+ * Caution: exactly 4 GiB is accepted, but the length has 32 bits, so 0 is stored and no byte is
+ * copied.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr,
                                                 void *dstAddr, size_t count, void *config);
 
 /**
  * Queues the copy that the descriptor describes when the task runs. Always asynchronous; the
- * descriptor and both ranges must live until the task is done. See the example at the top.
+ * descriptor and both ranges must stay valid until the task has finished. See the example at the top.
  *
- * This is one of the few calls that do not take NULL for the default stream. Get its handle from
- * aclrtCtxGetCurrentDefaultStream if you want it.
+ * This is one of the few calls that do not accept NULL for the default stream. Use the handle from
+ * aclrtCtxGetCurrentDefaultStream instead.
  *
  *   100000   desc NULL; kind not 0..7; stream NULL
  *   207000   chip without descriptors
@@ -69,7 +68,7 @@ ACL_FUNC_VISIBILITY aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind
  *   107000   desc not in device memory or not 64-byte aligned
  *   107002   no current context
  *   107003   stream of another context
- *   later    a bad address in the descriptor is an error of the task; the next wait reports it
+ *   later    a bad address in the descriptor fails the task; the next wait reports it
  */
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind,
                                                       aclrtStream stream);
@@ -81,7 +80,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKin
  *   0        count is 0
  *   107000   kind is not ACL_MEMCPY_INNER_DEVICE_TO_DEVICE; dst or src NULL; count above destMax or
  *            4 GiB; an offset of more than 48 bits; dstDataOffset + count beyond destMax
- *   207000   chip without it (310B, 310P)
+ *   207000   chip without the feature (310B, 310P)
  */
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax,
                                                         size_t dstDataOffset, const void **src,

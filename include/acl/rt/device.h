@@ -1,11 +1,11 @@
 /**
  * @file rt/device.h
- * Choosing, counting, describing and waiting for devices. Access between devices is in rt/peer.h,
- * core limits and timeouts are in rt/exec_params.h, the context behind a device in rt/context.h.
+ * Selecting, counting, querying and synchronizing devices. Access between devices is in rt/peer.h,
+ * core limits and timeouts are in rt/exec_params.h, contexts are in rt/context.h.
  *
- * Three ways to number a device: the user id (what most calls take; ASCEND_RT_VISIBLE_DEVICES can
- * renumber it), the logical id (without that renumbering) and the physical id (of the machine, even
- * inside a container).
+ * A device has three ids: the user id (which most calls take; ASCEND_RT_VISIBLE_DEVICES can change
+ * it), the logical id (not affected by that variable) and the physical id (on the host, even inside a
+ * container).
  */
 #ifndef ACL_RT_DEVICE_H_
 #define ACL_RT_DEVICE_H_
@@ -16,9 +16,9 @@
 extern "C" {
 #endif
 
-/** Where the program runs, seen from the device. */
+/** Where the program runs relative to the device. */
 typedef enum aclrtRunMode {
-    ACL_DEVICE = 0, /**< on the device's own processor: host and device memory are one */
+    ACL_DEVICE = 0, /**< on the processor of the device: host and device share memory */
     ACL_HOST = 1    /**< on a host with the device attached; the usual case */
 } aclrtRunMode;
 
@@ -36,7 +36,7 @@ typedef enum aclrtDeviceStatus {
     ACL_RT_DEVICE_STATUS_END = 0xFFFF  /**< not a status */
 } aclrtDeviceStatus;
 
-/** Numbers about a device, for aclrtGetDeviceInfo. */
+/** Device properties, for aclrtGetDeviceInfo. */
 typedef enum aclrtDevAttr {
     ACL_DEV_ATTR_AICPU_CORE_NUM = 1,
     ACL_DEV_ATTR_AICORE_CORE_NUM = 101,
@@ -44,7 +44,7 @@ typedef enum aclrtDevAttr {
     ACL_DEV_ATTR_VECTOR_CORE_NUM = 201,
     ACL_DEV_ATTR_WARP_SIZE = 202,
     ACL_DEV_ATTR_MAX_THREAD_PER_VECTOR_CORE = 203,
-    ACL_DEV_ATTR_LOCAL_MEM_PER_VECTOR_CORE = 204, /**< former name of the next one */
+    ACL_DEV_ATTR_LOCAL_MEM_PER_VECTOR_CORE = 204, /**< former name of the next value */
     ACL_DEV_ATTR_UBUF_PER_VECTOR_CORE = 204,
     ACL_DEV_ATTR_MAX_GRID_DIM_X = 205,
     ACL_DEV_ATTR_MAX_GRID_DIM_Y = 206,
@@ -58,7 +58,7 @@ typedef enum aclrtDevAttr {
     ACL_DEV_ATTR_L2_CACHE_SIZE = 302,
     ACL_DEV_ATTR_SMP_ID = 401,
     ACL_DEV_ATTR_PHY_CHIP_ID = 402,
-    ACL_DEV_ATTR_SUPER_POD_DEVIDE_ID = 403, /**< misspelt form of the next one */
+    ACL_DEV_ATTR_SUPER_POD_DEVIDE_ID = 403, /**< misspelled name of the next value */
     ACL_DEV_ATTR_SUPER_POD_DEVICE_ID = 403,
     ACL_DEV_ATTR_SUPER_POD_SERVER_ID = 404,
     ACL_DEV_ATTR_SUPER_POD_ID = 405,
@@ -81,17 +81,17 @@ typedef enum aclrtDevAttr {
 #define ACL_DEVICE_FORM_FACTOR_A_X 2
 #define ACL_DEVICE_FORM_FACTOR_PCIE_CARD 3
 
-/** Yes-or-no features, for aclrtGetDeviceCapability. */
+/** Optional features, for aclrtGetDeviceCapability. */
 typedef enum aclrtDevFeatureType {
     ACL_FEATURE_TSCPU_TASK_UPDATE_SUPPORT_AIC_AIV = 1,
     ACL_FEATURE_SYSTEM_MEMQ_EVENT_CROSS_DEV = 21
 } aclrtDevFeatureType;
 
-/* Answers of aclrtGetDeviceCapability. */
+/* Results of aclrtGetDeviceCapability. */
 #define ACL_DEV_FEATURE_SUPPORT 1
 #define ACL_DEV_FEATURE_NOT_SUPPORT 0
 
-/** Sizes that aclrtDeviceSetLimit adjusts. */
+/** Sizes that aclrtDeviceSetLimit sets. */
 typedef enum aclrtDeviceLimit {
     ACL_RT_DEV_LIMIT_SIMT_STACK_SIZE = 0,
     ACL_RT_DEV_LIMIT_SIMT_DVG_WARP_STACK_SIZE = 1,
@@ -109,7 +109,7 @@ typedef enum aclrtDeviceLimit {
 #define ACL_RT_DEVS_TOPOLOGY_SIO 0x20
 #define ACL_RT_DEVS_TOPOLOGY_HCCS_SW 0x40
 
-/** Atomic operations to ask about. */
+/** Atomic operations that can be queried. */
 typedef enum aclrtAtomicOperation {
     ACL_RT_ATOMIC_OPERATION_INTEGER_ADD = 0,
     ACL_RT_ATOMIC_OPERATION_INTEGER_MIN = 1,
@@ -134,11 +134,11 @@ typedef enum aclrtAtomicOperation {
     ACL_RT_ATOMIC_OPERATION_SIMD_SCALAR_EXCH = 44
 } aclrtAtomicOperation;
 
-/** Bits of the answer: for which operands an atomic operation works. */
+/** Bits of the result: operands that an atomic operation supports. */
 typedef enum aclrtAtomicOperationCapability {
     ACL_RT_ATOMIC_CAPABILITY_SIGNED = 1,
     ACL_RT_ATOMIC_CAPABILITY_UNSIGNED = 2,
-    ACL_RT_ATOMIC_CAPABILITY_REDUCATION = 4, /**< misspelt form of the next one */
+    ACL_RT_ATOMIC_CAPABILITY_REDUCATION = 4, /**< misspelled name of the next value */
     ACL_RT_ATOMIC_CAPABILITY_REDUCTION = 4,
     ACL_RT_ATOMIC_CAPABILITY_SCALAR8 = 8,
     ACL_RT_ATOMIC_CAPABILITY_SCALAR16 = 16,
@@ -148,7 +148,7 @@ typedef enum aclrtAtomicOperationCapability {
     ACL_RT_ATOMIC_CAPABILITY_VECTOR32X4 = 256
 } aclrtAtomicOperationCapability;
 
-/** More detail about the load of a device; opaque, reserved. */
+/** Detailed load of a device; opaque, reserved. */
 typedef struct aclrtUtilizationExtendInfo aclrtUtilizationExtendInfo;
 
 /** Load of a device. */
@@ -168,109 +168,108 @@ typedef struct aclrtUuid {
 /* ---------------------------------------------------------------- lifetime */
 
 /**
- * Makes a device current in the calling thread. The first call in the process creates the device's
- * primary context with its default stream; every call takes one reference to it, and drops whatever
- * other context the thread had made current. Cheap to repeat. Bad id -> 107001.
+ * Makes a device current on the calling thread. The first call in the process creates the primary
+ * context of the device with its default stream. Every call takes one reference to it and replaces the
+ * current context of the thread. Repeated calls are cheap. Bad id -> 107001.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSetDevice(int32_t deviceId);
 
 /**
- * Gives one reference back. With the last one the call waits for outstanding work and destroys the
- * primary context, its streams and the memory of the device; threads that still have that context
- * current get 107002 from then on. Without a matching aclrtSetDevice -> 507007.
+ * Releases one reference. Releasing the last one waits for outstanding tasks and destroys the primary
+ * context, its streams and the memory of the device; threads on which that context is current get
+ * 107002 from then on. Without a matching aclrtSetDevice -> 507007.
  */
 ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
 
-/** Destroys the primary context whatever the count says. A second time in a row -> 507007. */
+/** Destroys the primary context regardless of the reference count. Called twice -> 507007. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceForce(int32_t deviceId);
 
 /**
- * The device of the current context. With none: the default device of the aclInit configuration if
- * there is one, else 107002.
+ * Returns the device of the current context. Without a current context: the default device of the
+ * aclInit configuration, or 107002 if none is configured.
  */
 ACL_FUNC_VISIBILITY aclError aclrtGetDevice(int32_t *deviceId);
 
-/** Number of devices this process can see. Needs no context. */
+/** Returns the number of devices visible to this process. Needs no context. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCount(uint32_t *count);
 
-/** Where the program runs; ACL_HOST here. Needs no context. */
+/** Returns where the program runs, usually ACL_HOST. Needs no context. */
 ACL_FUNC_VISIBILITY aclError aclrtGetRunMode(aclrtRunMode *runMode);
 
-/** Chooses a task scheduler of the current device. */
+/** Selects a task scheduler of the current device. */
 ACL_FUNC_VISIBILITY aclError aclrtSetTsDevice(aclrtTsId tsId);
 
 /* ----------------------------------------------------------------- waiting */
 
 /**
- * Waits for all streams of the current context; other contexts on the same device are not waited
- * for. An error of a task comes out here: in "continue" mode all streams are waited for and the
- * first error is returned, in "stop" mode the call returns with the first error. A capturing stream
- * among them -> 107027. Streams that never end by themselves (persistent, CPU-scheduled,
- * device-only) are skipped.
+ * Waits for all streams of the current context, but not for other contexts on the device. Returns the
+ * first error of a task: in "continue" mode after waiting for all streams, in "stop" mode as soon as
+ * it occurs. A capturing stream among them -> 107027. Skips streams that never become idle
+ * (persistent, CPU-scheduled, device-only).
  */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeDevice(void);
 
 /**
- * The same with a limit in milliseconds; -1 waits for ever, 0 and other negative values -> 107000.
- * Time over -> 507046; the work goes on.
+ * aclrtSynchronizeDevice with a timeout in milliseconds; -1 waits forever, 0 and other negative values
+ * -> 107000. Timeout -> 507046; the tasks keep running.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeDeviceWithTimeout(int32_t timeout);
 
 /**
- * Drops all tasks of the device and waits for those that run; softacl takes the timeout as
- * milliseconds, 0 as for ever. Until it is done, calls that use the device return 107022. For
- * recovery after a fault.
+ * Drops all queued tasks of the device and waits for running ones, for recovery after a fault. softacl
+ * takes the timeout in milliseconds; 0 waits forever. Until the call returns, calls that use the device
+ * return 107022.
  */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceTaskAbort(int32_t deviceId, uint32_t timeout);
 
 /* ----------------------------------------------------------------- queries */
 
-/** One number about a device. */
+/** Reads one device property. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceInfo(uint32_t deviceId, aclrtDevAttr attr,
                                                 int64_t *value);
 
-/** Load of a device. */
+/** Reads the load of a device. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceUtilizationRate(int32_t deviceId,
                                                            aclrtUtilizationInfo *utilizationInfo);
 
-/** Whether a device is healthy. */
+/** Reads the health status of a device. */
 ACL_FUNC_VISIBILITY aclError aclrtQueryDeviceStatus(int32_t deviceId,
                                                     aclrtDeviceStatus *deviceStatus);
 
-/** The 16 bytes that identify a device. */
+/** Reads the 16-byte UUID of a device. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetUuid(int32_t deviceId, aclrtUuid *uuid);
 
 /**
- * The process id to hand to the process that exports memory or a notify to you
- * (aclrtIpcMemSetImportPid and friends).
+ * Returns the process id to pass to a process that exports memory or a notify to this one
+ * (aclrtIpcMemSetImportPid and similar functions).
  */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetBareTgid(int32_t *pid);
 
-/** User id -> logical id. Unknown id -> 107001. */
+/** Converts a user id to a logical id. Unknown id -> 107001. */
 ACL_FUNC_VISIBILITY aclError aclrtGetLogicDevIdByUserDevId(const int32_t userDevid,
                                                            int32_t *const logicDevId);
 
-/** Logical id -> user id. Unknown or not visible -> 107001. */
+/** Converts a logical id to a user id. Unknown or not visible -> 107001. */
 ACL_FUNC_VISIBILITY aclError aclrtGetUserDevIdByLogicDevId(const int32_t logicDevId,
                                                            int32_t *const userDevid);
 
-/** Physical id -> logical id. Unknown id -> 107001. */
+/** Converts a physical id to a logical id. Unknown id -> 107001. */
 ACL_FUNC_VISIBILITY aclError aclrtGetLogicDevIdByPhyDevId(const int32_t phyDevId,
                                                           int32_t *const logicDevId);
 
-/** Logical id -> physical id. Unknown id -> 107001. */
+/** Converts a logical id to a physical id. Unknown id -> 107001. */
 ACL_FUNC_VISIBILITY aclError aclrtGetPhyDevIdByLogicDevId(const int32_t logicDevId,
                                                           int32_t *const phyDevId);
 
-/** Physical id -> user id. Unknown or not visible -> 107001. */
+/** Converts a physical id to a user id. Unknown or not visible -> 107001. */
 ACL_FUNC_VISIBILITY aclError aclrtGetUserDevIdByPhyDevId(const int32_t phyDevId,
                                                          int32_t *const userDevId);
 
-/** User id -> physical id. Unknown id -> 107001. */
+/** Converts a user id to a physical id. Unknown id -> 107001. */
 ACL_FUNC_VISIBILITY aclError aclrtGetPhyDevIdByUserDevId(const int32_t userDevId,
                                                          int32_t *const phyDevId);
 
-/** *value says whether a feature is there: ACL_DEV_FEATURE_SUPPORT or _NOT_SUPPORT. */
+/** Sets *value to ACL_DEV_FEATURE_SUPPORT if a feature is supported, else to ACL_DEV_FEATURE_NOT_SUPPORT. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCapability(int32_t deviceId,
                                                       aclrtDevFeatureType devFeatureType,
                                                       int32_t *value);
@@ -278,30 +277,30 @@ ACL_FUNC_VISIBILITY aclError aclrtGetDeviceCapability(int32_t deviceId,
 /** Sets a limit of the current device. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceSetLimit(aclrtDeviceLimit limit, size_t value);
 
-/** Reads such a limit. */
+/** Reads a limit of the current device. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetLimit(aclrtDeviceLimit limit, size_t *value);
 
-/** PCI address of a device as text. */
+/** Reads the PCI address of a device as text. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetPCIBusId(int32_t deviceId, char *pciBusId, int32_t len);
 
-/** The device with this PCI address. */
+/** Returns the device with a PCI address. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetByPCIBusId(const char *pciBusId, int32_t *deviceId);
 
-/** Which atomic operations a device can do on host memory. */
+/** Reads which atomic operations a device supports on host memory. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetHostAtomicCapabilities(
     uint32_t *capabilities, const aclrtAtomicOperation *operations, const uint32_t count,
     int32_t deviceId);
 
-/** The same for memory of another device. */
+/** Reads which atomic operations a device supports on memory of another device. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetP2PAtomicCapabilities(
     uint32_t *capabilities, const aclrtAtomicOperation *operations, const uint32_t count,
     int32_t srcDeviceId, int32_t dstDeviceId);
 
-/** Kinds of link between two devices, as ACL_RT_DEVS_TOPOLOGY_* bits. */
+/** Reads the kinds of link between two devices, as ACL_RT_DEVS_TOPOLOGY_* bits. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDevicesTopo(uint32_t deviceId, uint32_t otherDeviceId,
                                                  uint64_t *value);
 
-/** Whether the chip is compatible with socVersion. */
+/** Checks whether the chip is compatible with socVersion. */
 ACL_FUNC_VISIBILITY aclError aclrtCheckArchCompatibility(const char *socVersion,
                                                          int32_t *canCompatible);
 

@@ -1,6 +1,6 @@
 /**
  * @file rt/dump.h
- * Switching operator dump on and off. Dump files and exceptions are in acl_dump.h.
+ * Enabling and disabling operator dump. Dump files and exceptions are in acl_dump.h.
  */
 #ifndef ACL_RT_DUMP_H_
 #define ACL_RT_DUMP_H_
@@ -11,10 +11,10 @@
 extern "C" {
 #endif
 
-/** Prepares dump, for programs that did not set it up with aclInit. Already running -> 100044. */
+/** Initializes dump in programs that did not configure it in aclInit. Already running -> 100044. */
 ACL_FUNC_VISIBILITY aclError aclmdlInitDump(void);
 
-/** Reads the dump settings from a JSON file. Bad file -> 100003 and following. */
+/** Reads the dump settings from a JSON file. Bad file -> 100003 and above. */
 ACL_FUNC_VISIBILITY aclError aclmdlSetDump(const char *dumpCfgPath);
 
 /** Ends dump. Not running -> 100045. */

@@ -1,7 +1,7 @@
 /**
  * @file rt/error.h
- * The last error of a thread, its text, device faults and their repair, and callbacks after failed
- * tasks. The codes themselves are in acl_base_rt.h and error_codes/.
+ * The last error of a thread, its message, device faults and their repair, and callbacks after failed
+ * tasks. The codes are defined in acl_base_rt.h and error_codes/.
  */
 #ifndef ACL_RT_ERROR_H_
 #define ACL_RT_ERROR_H_
@@ -12,12 +12,12 @@
 extern "C" {
 #endif
 
-#define ACL_RT_MEM_UCE_INFO_MAX_NUM 20U      /**< faulty ranges in aclrtMemUceInfoArray */
-#define ACL_RT_MAX_RECORD_PA_NUM_PER_DEV 20U /**< faulty ranges kept per device */
+#define ACL_RT_MEM_UCE_INFO_MAX_NUM 20U      /**< maximum faulty ranges in aclrtMemUceInfoArray */
+#define ACL_RT_MAX_RECORD_PA_NUM_PER_DEV 20U /**< maximum faulty ranges recorded per device */
 
-/** Whose last error is meant. */
+/** Scope of the last error. */
 typedef enum aclrtLastErrLevel {
-    ACL_RT_THREAD_LEVEL = 0 /**< of the calling thread; the only choice */
+    ACL_RT_THREAD_LEVEL = 0 /**< the calling thread; the only choice */
 } aclrtLastErrLevel;
 
 /** Kind of device fault. */
@@ -47,11 +47,11 @@ typedef struct aclrtMemUceInfo {
 
 /** Faulty ranges of device memory. */
 typedef struct aclrtMemUceInfoArray {
-    size_t arraySize; /**< how many entries are valid */
+    size_t arraySize; /**< number of valid entries */
     aclrtMemUceInfo memUceInfoArray[ACL_RT_MEM_UCE_INFO_MAX_NUM];
 } aclrtMemUceInfoArray;
 
-/** Detail of a device fault; which field counts depends on aclrtErrorInfo.errorType. */
+/** Detail of a device fault; aclrtErrorInfo.errorType determines the valid field. */
 typedef union aclrtErrorInfoDetail {
     aclrtMemUceInfoArray uceInfo;       /**< ACL_RT_ERROR_MEMORY */
     aclrtAicoreErrorType aicoreErrType; /**< ACL_RT_ERROR_AICORE */
@@ -69,78 +69,78 @@ typedef struct aclrtErrorInfo {
 /* ---------------------------------------------------------------- last error */
 
 /**
- * Returns the code of the latest failure in the runtime layer in this thread and clears it. Success
- * does not clear it, a newer failure replaces it. Codes of the outer layer (100000 and the like)
- * are never kept. Unknown level -> 100000.
+ * Returns the code of the latest runtime-layer failure on this thread and clears it. Success does not
+ * clear it; a newer failure replaces it. Codes of the outer layer (such as 100000) are not recorded.
+ * Unknown level -> 100000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtGetLastError(aclrtLastErrLevel level);
 
-/** The same without clearing. */
+/** Like aclrtGetLastError, but does not clear the error. */
 ACL_FUNC_VISIBILITY aclError aclrtPeekAtLastError(aclrtLastErrLevel level);
 
 /**
- * Text about the latest failure of this thread, newest message first; NULL if there is none.
- * Getting it clears it. The text stays valid until the next call in the same thread; do not free it. With
- * err_msg_mode "1" in the aclInit configuration it is kept for the process instead.
+ * Returns and clears the messages of recent failures on this thread, newest first; NULL if none are
+ * recorded. The text stays valid until the next call on the same thread; do not free it. With
+ * err_msg_mode "1" in the aclInit configuration messages are recorded per process.
  */
 ACL_FUNC_VISIBILITY const char *aclGetRecentErrMsg(void);
 
 /* -------------------------------------------------------------- device faults */
 
-/** Lists faulty ranges of device memory: at most arraySize of them, *retSize says how many. */
+/** Lists faulty ranges of device memory: at most arraySize of them; *retSize is their number. */
 ACL_FUNC_VISIBILITY aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray,
                                                 size_t arraySize, size_t *retSize);
 
-/** Tries to repair faulty ranges of device memory. */
+/** Attempts to repair faulty ranges of device memory. */
 ACL_FUNC_VISIBILITY aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray,
                                                size_t arraySize);
 
-/** Describes the latest fault of a device; errorType ACL_RT_NO_ERROR if there is none. */
+/** Describes the latest fault of a device; errorType is ACL_RT_NO_ERROR without a fault. */
 ACL_FUNC_VISIBILITY aclError aclrtGetErrorVerbose(int32_t deviceId, aclrtErrorInfo *errorInfo);
 
-/** Tries to repair what aclrtGetErrorVerbose described, if tryRepair is set there. */
+/** Attempts to repair a fault that aclrtGetErrorVerbose described with tryRepair set. */
 ACL_FUNC_VISIBILITY aclError aclrtRepairError(int32_t deviceId, const aclrtErrorInfo *errorInfo);
 
 /* --------------------------------------------------------------- failed tasks */
 
-/** Sets the one callback after failed tasks; NULL removes it. */
+/** Sets a single callback that runs after failed tasks; NULL removes it. */
 ACL_DEPRECATED_MESSAGE("use aclrtExceptionInfoCallbackRegister")
 ACL_FUNC_VISIBILITY aclError aclrtSetExceptionInfoCallback(aclrtExceptionInfoCallback callback);
 
-/** Adds a callback after failed tasks. */
+/** Adds a callback that runs after failed tasks. */
 ACL_FUNC_VISIBILITY aclError
 aclrtExceptionInfoCallbackRegister(aclrtExceptionInfoCallback callback);
 
-/** Removes a callback after failed tasks. */
+/** Removes a callback that runs after failed tasks. */
 ACL_FUNC_VISIBILITY aclError
 aclrtExceptionInfoCallbackUnregister(aclrtExceptionInfoCallback callback);
 
-/** Sets the callback after failed kernels of one binary. */
+/** Sets the callback that runs after failed kernels of one binary. */
 ACL_FUNC_VISIBILITY aclError aclrtBinarySetExceptionCallback(aclrtBinHandle binHandle,
                                                              aclrtOpExceptionCallback callback,
                                                              void *userData);
 
-/** Number of the failed task. */
+/** Returns the id of the failed task. */
 ACL_FUNC_VISIBILITY uint32_t aclrtGetTaskIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
-/** Number of its stream. */
+/** Returns the stream id of the failed task. */
 ACL_FUNC_VISIBILITY uint32_t aclrtGetStreamIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
-/** Thread that queued it. */
+/** Returns the id of the thread that queued the failed task. */
 ACL_FUNC_VISIBILITY uint32_t aclrtGetThreadIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
-/** Its device. */
+/** Returns the device id of the failed task. */
 ACL_FUNC_VISIBILITY uint32_t aclrtGetDeviceIdFromExceptionInfo(const aclrtExceptionInfo *info);
 
-/** Its error code. */
+/** Returns the error code of the failed task. */
 ACL_FUNC_VISIBILITY uint32_t aclrtGetErrorCodeFromExceptionInfo(const aclrtExceptionInfo *info);
 
-/** Device address and bytes of the arguments of a failed kernel. */
+/** Reads device address and size of the arguments of a failed kernel. */
 ACL_FUNC_VISIBILITY aclError aclrtGetArgsFromExceptionInfo(const aclrtExceptionInfo *info,
                                                            void **devArgsPtr,
                                                            uint32_t *devArgsLen);
 
-/** Handle of a failed kernel. */
+/** Reads the handle of a failed kernel. */
 ACL_FUNC_VISIBILITY aclError aclrtGetFuncHandleFromExceptionInfo(const aclrtExceptionInfo *info,
                                                                  aclrtFuncHandle *func);
 

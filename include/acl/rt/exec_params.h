@@ -1,7 +1,7 @@
 /**
  * @file rt/exec_params.h
- * How tasks are executed: options, timeouts, arithmetic overflow, and how many cores they may use.
- * Options of a single stream are in rt/stream.h, of a single kernel launch in rt/kernel.h.
+ * Execution parameters of tasks: options, timeouts, arithmetic overflow and core limits. Options of a
+ * single stream are in rt/stream.h, of a single kernel launch in rt/kernel.h.
  */
 #ifndef ACL_RT_EXEC_PARAMS_H_
 #define ACL_RT_EXEC_PARAMS_H_
@@ -19,7 +19,7 @@ typedef enum aclrtFloatOverflowMode {
     ACL_RT_OVERFLOW_MODE_UNDEF = 2
 } aclrtFloatOverflowMode;
 
-/** Kind of core that a limit is about. */
+/** Kind of core that a limit applies to. */
 typedef enum aclrtDevResLimitType {
     ACL_RT_DEV_RES_CUBE_CORE = 0,
     ACL_RT_DEV_RES_VECTOR_CORE = 1
@@ -35,22 +35,22 @@ ACL_FUNC_VISIBILITY aclError aclrtGetSysParamOpt(aclSysParamOpt opt, int64_t *va
 
 /* ------------------------------------------------------------------ timeouts */
 
-/** Limit in seconds for waits of streams. */
+/** Sets the timeout of waits in streams, in seconds. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpWaitTimeout(uint32_t timeout);
 
-/** Limit for one kernel. */
+/** Sets the kernel timeout. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOut(uint32_t timeout);
 
-/** Limit for one kernel; *actualTimeout is the limit that is used. NULL -> 100000. */
+/** Sets the kernel timeout; *actualTimeout is the value in use. NULL -> 100000. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutV2(uint64_t timeout, uint64_t *actualTimeout);
 
-/** Limit in milliseconds for one kernel. */
+/** Sets the kernel timeout in milliseconds. */
 ACL_FUNC_VISIBILITY aclError aclrtSetOpExecuteTimeOutWithMs(uint32_t timeout);
 
-/** The limit for one kernel in milliseconds. */
+/** Returns the kernel timeout in milliseconds. */
 ACL_FUNC_VISIBILITY aclError aclrtGetOpExecuteTimeout(uint32_t *const timeoutMs);
 
-/** Step of the kernel timeout. */
+/** Returns the resolution of the kernel timeout. */
 ACL_FUNC_VISIBILITY aclError aclrtGetOpTimeOutInterval(uint64_t *interval);
 
 /* ------------------------------------------------------------------ overflow */
@@ -61,66 +61,66 @@ ACL_FUNC_VISIBILITY aclError aclrtSetStreamOverflowSwitch(aclrtStream stream, ui
 /** Reads the overflow switch of a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamOverflowSwitch(aclrtStream stream, uint32_t *flag);
 
-/** Chooses how overflow is handled on the current device. */
+/** Sets how overflow is handled on the current device. */
 ACL_FUNC_VISIBILITY aclError aclrtSetDeviceSatMode(aclrtFloatOverflowMode mode);
 
-/** How overflow is handled on the current device. */
+/** Returns how overflow is handled on the current device. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceSatMode(aclrtFloatOverflowMode *mode);
 
-/** Reads the overflow state; takes a stream. */
+/** Reads the overflow state on a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtGetOverflowStatus(void *outputAddr, size_t outputSize,
                                                     aclrtStream stream);
 
-/** Clears the overflow state; takes a stream. */
+/** Clears the overflow state on a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtResetOverflowStatus(aclrtStream stream);
 
-/** Reads the floating-point overflow state; takes a stream. Not documented. */
+/** Reads the floating-point overflow state on a stream. Not documented. */
 ACL_FUNC_VISIBILITY aclError aclrtGetFloatOverflowStatus(void *outputAddr, uint64_t outputSize,
                                                          aclrtStream stream);
 
-/** Clears the floating-point overflow state; takes a stream. Not documented. */
+/** Clears the floating-point overflow state on a stream. Not documented. */
 ACL_FUNC_VISIBILITY aclError aclrtResetFloatOverflowStatus(aclrtStream stream);
 
-/** aclrtGetFloatOverflowStatus with a mode of checking. Not documented. */
+/** aclrtGetFloatOverflowStatus with a check mode. Not documented. */
 ACL_FUNC_VISIBILITY aclError aclrtNpuGetFloatOverFlowStatus(void *outputAddr, uint64_t outputSize,
                                                             uint32_t checkMode,
                                                             aclrtStream stream);
 
-/** aclrtResetFloatOverflowStatus with a mode of checking. Not documented. */
+/** aclrtResetFloatOverflowStatus with a check mode. Not documented. */
 ACL_FUNC_VISIBILITY aclError aclrtNpuClearFloatOverFlowStatus(uint32_t checkMode,
                                                               aclrtStream stream);
 
 /* --------------------------------------------------------------- core limits */
 
-/** Limits the cores that are used on a device. */
+/** Sets the core limit of a device. */
 ACL_FUNC_VISIBILITY aclError aclrtSetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
                                                     uint32_t value);
 
-/** The limit of a device. */
+/** Returns the core limit of a device. */
 ACL_FUNC_VISIBILITY aclError aclrtGetDeviceResLimit(int32_t deviceId, aclrtDevResLimitType type,
                                                     uint32_t *value);
 
-/** Removes the limits of a device. */
+/** Removes the core limits of a device. */
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceResLimit(int32_t deviceId);
 
-/** Limits the cores for a stream; see the "use" function below. */
+/** Sets the core limit of a stream; see aclrtUseStreamResInCurrentThread. */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type,
                                                     uint32_t value);
 
-/** The limit of a stream. */
+/** Returns the core limit of a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamResLimit(aclrtStream stream, aclrtDevResLimitType type,
                                                     uint32_t *value);
 
-/** Removes the limits of a stream. */
+/** Removes the core limits of a stream. */
 ACL_FUNC_VISIBILITY aclError aclrtResetStreamResLimit(aclrtStream stream);
 
-/** From now on this thread works with the limits of the stream. */
+/** Applies the core limits of a stream to this thread. */
 ACL_FUNC_VISIBILITY aclError aclrtUseStreamResInCurrentThread(aclrtStream stream);
 
-/** Undoes that. */
+/** Stops applying the core limits of a stream to this thread. */
 ACL_FUNC_VISIBILITY aclError aclrtUnuseStreamResInCurrentThread(aclrtStream stream);
 
-/** The limit that counts in this thread. */
+/** Returns the core limit in effect on this thread. */
 ACL_FUNC_VISIBILITY aclError aclrtGetResInCurrentThread(aclrtDevResLimitType type, uint32_t *value);
 
 #ifdef __cplusplus

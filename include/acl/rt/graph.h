@@ -1,26 +1,26 @@
 /**
  * @file rt/graph.h
- * Graphs (aclmdlRI): record the work of streams once, run it many times. Loading model files is not
- * here.
+ * Graphs (aclmdlRI): record the tasks of streams once, run them many times. Loading model files is not
+ * supported.
  *
  *     aclmdlRI graph;
  *     aclmdlRICaptureBegin(stream, ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL);
- *     ... asynchronous work in stream: recorded, not run ...
+ *     ... asynchronous calls on stream: recorded, not run ...
  *     aclmdlRICaptureEnd(stream, &graph);
  *     for (i = 0; i < n; i++) aclmdlRIExecuteAsync(graph, stream);
  *     aclrtSynchronizeStream(stream);
  *     aclmdlRIDestroy(graph);
  *
- * While a stream captures
+ * While a stream is capturing
  *   - Copies between pinned and device memory are recorded; with pageable memory -> 107000.
  *   - Waiting for the stream, querying or destroying it -> 107027; waiting on the host for an event
- *     recorded in it -> 107028.
- *   - Another stream joins in by waiting for an event of the captured one, and must be joined back
- *     the same way before the end (else 107025).
- *   - Blocking copies, fills and allocations are forbidden (107030), and copies that would have to
- *     block, too (107041): anywhere in global mode, in the capturing thread in thread-local mode,
- *     nowhere in relaxed mode.
- *   - A mistake can spoil the capture; then the end gives 507903.
+ *     recorded on it -> 107028.
+ *   - Another stream joins the capture by waiting for an event of the capturing stream. It must be
+ *     joined back by an event before the capture ends (else 107025).
+ *   - Blocking copies, memsets and allocations are forbidden (107030), and so are asynchronous copies
+ *     that would block (107041): on all threads in global mode, on the capturing thread in
+ *     thread-local mode, on no thread in relaxed mode.
+ *   - A failed call can invalidate the capture; aclmdlRICaptureEnd then returns 507903.
  */
 #ifndef ACL_RT_GRAPH_H_
 #define ACL_RT_GRAPH_H_
@@ -35,18 +35,18 @@ extern "C" {
 #define ACL_MDLRI_DEBUG_JSON_PRINT_SUMMARY 0U
 #define ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE 1U
 
-/** How strict a capture is about blocking calls, see the top of this file. */
+/** Threads on which a capture forbids blocking calls, see the top of this file. */
 typedef enum aclmdlRICaptureMode {
-    ACL_MODEL_RI_CAPTURE_MODE_GLOBAL = 0,       /**< forbidden in all threads */
-    ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL = 1, /**< forbidden in the capturing thread */
+    ACL_MODEL_RI_CAPTURE_MODE_GLOBAL = 0,       /**< forbidden on all threads */
+    ACL_MODEL_RI_CAPTURE_MODE_THREAD_LOCAL = 1, /**< forbidden on the capturing thread */
     ACL_MODEL_RI_CAPTURE_MODE_RELAXED = 2       /**< allowed */
 } aclmdlRICaptureMode;
 
-/** State of a stream. */
+/** Capture state of a stream. */
 typedef enum aclmdlRICaptureStatus {
     ACL_MODEL_RI_CAPTURE_STATUS_NONE = 0,       /**< not capturing */
     ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE = 1,     /**< capturing */
-    ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED = 2 /**< capturing, but spoiled */
+    ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED = 2 /**< capturing, but invalidated */
 } aclmdlRICaptureStatus;
 
 /** Kind of task in a graph. */
@@ -106,9 +106,9 @@ typedef struct aclmdlRIValueWaitTaskParams {
 } aclmdlRIValueWaitTaskParams;
 
 /**
- * Parameters of any task; `type` says which field of the union counts. The size and the fields up
- * to rsv1 are given; that the last 128 bytes are an unnamed union, and the names of its fields, are
- * a choice of this header.
+ * Parameters of any task; `type` determines the valid field of the union. The size and the fields up
+ * to rsv1 are fixed; the unnamed union in the last 128 bytes and the names of its fields are a choice
+ * of this header.
  */
 typedef struct aclmdlRITaskParams {
     aclmdlRITaskType type;
@@ -128,7 +128,7 @@ typedef struct aclmdlRITaskParams {
     };
 } aclmdlRITaskParams;
 
-/** Value that a conditional task looks at; opaque. */
+/** Condition value of a conditional task; opaque. */
 typedef void *aclmdlRICondHandle;
 
 /** Flag of aclmdlRICondHandleCreate. */
@@ -136,10 +136,10 @@ typedef enum aclmdlRICondHandleFlag {
     ACL_MODEL_RI_COND_HANDLE_ASSIGN_DEFAULT = 1 /**< every run starts with the default value */
 } aclmdlRICondHandleFlag;
 
-/** Kind of conditional task; the meanings are softacl's. */
+/** Kind of conditional task. The semantics are a choice of softacl. */
 typedef enum aclmdlRICondTaskType {
-    ACL_MODEL_RI_COND_TYPE_IF = 0,    /**< run if not 0; a second graph is the else part */
-    ACL_MODEL_RI_COND_TYPE_WHILE = 1, /**< run as long as not 0 */
+    ACL_MODEL_RI_COND_TYPE_IF = 0,    /**< run if not 0; a second graph is the else branch */
+    ACL_MODEL_RI_COND_TYPE_WHILE = 1, /**< run while not 0 */
     ACL_MODEL_RI_COND_TYPE_SWITCH = 2 /**< run the graph with that index */
 } aclmdlRICondTaskType;
 
@@ -148,57 +148,58 @@ typedef struct aclmdlRICondTaskParams {
     aclmdlRICondHandle handle;
     aclmdlRICondTaskType type;
     uint32_t size;          /**< number of sub-graphs */
-    aclmdlRI *modelRIArray; /**< the sub-graphs; softacl makes them and writes their handles here */
+    aclmdlRI *modelRIArray; /**< the sub-graphs; softacl creates them and writes their handles here */
 } aclmdlRICondTaskParams;
 
 /* ------------------------------------------------------------------- capture */
 
 /**
- * Starts capturing a stream; its work is recorded from now on. The default stream cannot be
- * captured (107031), a capturing one not twice (107027). Chip without it (310B, 910) -> 207000.
+ * Starts capturing a stream: later tasks are recorded. The default stream cannot be captured (107031),
+ * nor a stream that is already capturing (107027). Chip without the feature (310B, 910) -> 207000.
  */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureBegin(aclrtStream stream, aclmdlRICaptureMode mode);
 
 /**
- * Ends the capture and returns the graph. Not capturing -> 107029; another stream than at the begin
- * -> 107036; another thread -> 107038; side stream not joined -> 107025; spoiled -> 507903.
+ * Ends the capture and returns the graph. Not capturing -> 107029; not the stream that began the
+ * capture -> 107036; another thread -> 107038; side stream not joined back -> 107025; invalidated ->
+ * 507903.
  */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *modelRI);
 
-/** Whether a stream captures, and into which graph. Allowed while capturing, of course. */
+/** Returns the capture state of a stream and the graph under capture. Allowed during a capture. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureGetInfo(aclrtStream stream,
                                                     aclmdlRICaptureStatus *status,
                                                     aclmdlRI *modelRI);
 
 /**
- * Swaps the calling thread's mode with *mode. Call it with RELAXED to allow blocking calls for a
- * while, and again with what it gave you to go back.
+ * Exchanges the capture mode of the calling thread with *mode. Call it with RELAXED to allow blocking
+ * calls temporarily, and again with the returned mode to restore it.
  */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureThreadExchangeMode(aclmdlRICaptureMode *mode);
 
-/** Starts capturing into a graph that exists: a sub-graph of a conditional task. */
+/** Starts capturing into an existing graph: a sub-graph of a conditional task. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI modelRI,
                                                            aclmdlRICaptureMode mode);
 
-/** Starts a group of captured tasks that can be updated later. Inside a group -> 107033. */
+/** Starts a group of captured tasks that can be updated later. Already in a group -> 107033. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream);
 
-/** Ends the group and returns its handle. Outside a group -> 107033. */
+/** Ends the group and returns its handle. Not in a group -> 107033. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *handle);
 
-/** Starts giving the tasks of a group new parameters: submit the same tasks again to `stream`. */
+/** Starts an update of the tasks of a group: submit them again to `stream` with new parameters. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream,
                                                             aclrtTaskGrp handle);
 
-/** Ends that. Other tasks than in the group, or not as many -> an error. */
+/** Ends an update. Tasks that do not match the group in kind or number -> an error. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
 
 /* ----------------------------------------------------------------------- run */
 
-/** Queues a whole graph as one piece of work in a stream. The graph must live until it is done. */
+/** Queues a graph as one task of a stream. The graph must stay valid until the run has finished. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIExecuteAsync(aclmdlRI modelRI, aclrtStream stream);
 
-/** Runs a graph and waits for it; timeout in milliseconds, -1 for ever. */
+/** Runs a graph and waits for it; timeout in milliseconds, -1 waits forever. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIExecute(aclmdlRI modelRI, int32_t timeout);
 
 /** Destroys a graph. Still running -> 107037. */
@@ -207,10 +208,10 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIDestroy(aclmdlRI modelRI);
 /** Stops a running graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIAbort(aclmdlRI modelRI);
 
-/** The number of a graph, for logs and traces. */
+/** Returns the id of a graph, for logs and traces. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetId(aclmdlRI modelRI, uint32_t *modelRIId);
 
-/** Prints a graph for people; softacl: on standard error. */
+/** Prints a graph in readable form; softacl prints to stderr. */
 ACL_DEPRECATED_MESSAGE("use aclmdlRIDebugJsonPrint")
 ACL_FUNC_VISIBILITY aclError aclmdlRIDebugPrint(aclmdlRI modelRI);
 
@@ -220,12 +221,12 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIDebugJsonPrint(aclmdlRI modelRI, const char
 
 /* ---------------------------------------------------------------- conditions */
 
-/** Makes a value for conditional tasks of a graph, with a default. */
+/** Creates a condition value for conditional tasks of a graph, with a default. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICondHandleCreate(aclmdlRI modelRI, uint32_t defaultLaunchValue,
                                                       aclmdlRICondHandleFlag flag,
                                                       aclmdlRICondHandle *handle);
 
-/** Device address of the value: tasks of the graph write there to decide. */
+/** Returns the device address of a condition value; tasks of the graph write to it. */
 ACL_FUNC_VISIBILITY aclError aclmdlRICondHandleGetCondPtr(aclmdlRICondHandle handle,
                                                           uint64_t **ptr);
 
@@ -235,18 +236,18 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIAddCondTask(aclmdlRICondTaskParams params, 
 
 /* --------------------------------------------------------------------- tasks */
 
-/** Streams of a graph. */
+/** Lists the streams of a graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetStreams(aclmdlRI modelRI, aclrtStream *streams,
                                                 uint32_t *numStreams);
 
-/** Tasks of such a stream. */
+/** Lists the tasks of a stream of a graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks,
                                                       uint32_t *numTasks);
 
-/** Kind of a task. */
+/** Returns the kind of a task. */
 ACL_FUNC_VISIBILITY aclError aclmdlRITaskGetType(aclmdlRITask task, aclmdlRITaskType *type);
 
-/** Sequence id of a task. */
+/** Returns the sequence id of a task. */
 ACL_FUNC_VISIBILITY aclError aclmdlRITaskGetSeqId(aclmdlRITask task, uint32_t *id);
 
 /** Reads the parameters of a task. */
@@ -263,38 +264,38 @@ ACL_FUNC_VISIBILITY aclError aclmdlRIKernelTaskGetAttribute(aclmdlRITask task,
                                                             aclrtLaunchKernelAttrId attrId,
                                                             aclrtLaunchKernelAttrValue *attrValue);
 
-/** Applies changes of tasks. */
+/** Applies changes to tasks. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIUpdate(aclmdlRI modelRI);
 
-/* ------------------------------------------------------------ build by hand */
+/* -------------------------------------------------------------------- build */
 
-/** Starts a graph that is built by hand. */
+/** Starts building a graph without a capture. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIBuildBegin(aclmdlRI *modelRI, uint32_t flag);
 
-/** Makes a stream part of the graph. */
+/** Adds a stream to a graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIBindStream(aclmdlRI modelRI, aclrtStream stream,
                                                 uint32_t flag);
 
-/** Takes it out again. */
+/** Removes a stream from a graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIUnbindStream(aclmdlRI modelRI, aclrtStream stream);
 
-/** Marks the end of the work in a stream. */
+/** Marks the end of the tasks in a stream. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIEndTask(aclmdlRI modelRI, aclrtStream stream);
 
 /** Ends building. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIBuildEnd(aclmdlRI modelRI, void *reserve);
 
-/** Gives a graph a name. */
+/** Sets the name of a graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRISetName(aclmdlRI modelRI, const char *name);
 
-/** The name of a graph. */
+/** Returns the name of a graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIGetName(aclmdlRI modelRI, uint32_t maxLen, char *name);
 
-/** Calls back when the graph is destroyed. */
+/** Registers a callback for the destruction of a graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIDestroyRegisterCallback(aclmdlRI modelRI, aclrtCallback func,
                                                              void *userData);
 
-/** Removes that callback. */
+/** Removes a callback for the destruction of a graph. */
 ACL_FUNC_VISIBILITY aclError aclmdlRIDestroyUnregisterCallback(aclmdlRI modelRI,
                                                                aclrtCallback func);
 

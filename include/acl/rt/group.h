@@ -1,6 +1,6 @@
 /**
  * @file rt/group.h
- * Groups of a device's resources.
+ * Resource groups of a device.
  */
 #ifndef ACL_RT_GROUP_H_
 #define ACL_RT_GROUP_H_
@@ -14,7 +14,7 @@ extern "C" {
 /** Descriptions of all groups; opaque. */
 typedef struct tagRtGroupInfo aclrtGroupInfo;
 
-/** Number about a group. */
+/** Property of a group. */
 typedef enum aclrtGroupAttr {
     ACL_GROUP_AICORE_INT = 0,
     ACL_GROUP_AIV_INT = 1,
@@ -24,22 +24,22 @@ typedef enum aclrtGroupAttr {
     ACL_GROUP_GROUPID_INT = 5
 } aclrtGroupAttr;
 
-/** Chooses a group. Not created -> 107014. */
+/** Selects a group. Not created -> 107014. */
 ACL_FUNC_VISIBILITY aclError aclrtSetGroup(int32_t groupId);
 
-/** Number of groups. */
+/** Returns the number of groups. */
 ACL_FUNC_VISIBILITY aclError aclrtGetGroupCount(uint32_t *count);
 
-/** Makes an object for descriptions of groups. */
+/** Creates an object for descriptions of groups. */
 ACL_FUNC_VISIBILITY aclrtGroupInfo *aclrtCreateGroupInfo(void);
 
-/** Destroys it. */
+/** Destroys an object for descriptions of groups. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyGroupInfo(aclrtGroupInfo *groupInfo);
 
-/** Fills it with the groups of the current device. */
+/** Reads the descriptions of all groups of the current device. */
 ACL_FUNC_VISIBILITY aclError aclrtGetAllGroupInfo(aclrtGroupInfo *groupInfo);
 
-/** Reads one number about one group. */
+/** Reads one property of one group. */
 ACL_FUNC_VISIBILITY aclError aclrtGetGroupInfoDetail(const aclrtGroupInfo *groupInfo,
                                                      int32_t groupIndex, aclrtGroupAttr attr,
                                                      void *attrValue, size_t valueLen,

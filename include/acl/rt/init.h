@@ -1,7 +1,7 @@
 /**
  * @file rt/init.h
- * Starting and ending the library, and version queries. Starting is optional for everything in
- * acl_rt.h: aclInit reads a configuration, no more.
+ * Initialization, finalization and version queries. Initialization is optional for all functions of
+ * acl_rt.h: aclInit only reads a configuration.
  */
 #ifndef ACL_RT_INIT_H_
 #define ACL_RT_INIT_H_
@@ -12,15 +12,15 @@
 extern "C" {
 #endif
 
-/* Version of the interface. It has not moved for many releases: no good for feature tests. */
+/* Version of the API. It has been constant for many releases; do not use it for feature tests. */
 #define ACL_MAJOR_VERSION 1
 #define ACL_MINOR_VERSION 17
 #define ACL_PATCH_VERSION 0
 
-#define ACL_PKG_VERSION_MAX_SIZE 128      /**< bytes of a whole version text */
-#define ACL_PKG_VERSION_PARTS_MAX_SIZE 64 /**< bytes of one part of it */
+#define ACL_PKG_VERSION_MAX_SIZE 128      /**< size of a whole version text in bytes */
+#define ACL_PKG_VERSION_PARTS_MAX_SIZE 64 /**< size of one part of it in bytes */
 
-/** Package that aclsysGetCANNVersion asks about. */
+/** Package that aclsysGetCANNVersion queries. */
 typedef enum aclCANNPackageName {
     ACL_PKG_NAME_CANN = 0,
     ACL_PKG_NAME_RUNTIME = 1,
@@ -62,9 +62,9 @@ typedef aclError (*aclInitCallbackFunc)(const char *configStr, size_t len, void 
 typedef aclError (*aclFinalizeCallbackFunc)(void *userData);
 
 /**
- * Reads a JSON configuration; NULL or an empty file means "all defaults". Calls are counted: every
- * call after the first returns 100002, which is harmless. Another configuration than the first ->
- * 100000; file missing or not understood -> 100003 and following.
+ * Reads a JSON configuration; NULL or an empty file selects the defaults. Calls are counted: every
+ * call after the first returns 100002, which is harmless. A configuration that differs from the first
+ * -> 100000; file missing or malformed -> 100003 and above.
  *
  * Keys: "dump", "profiling", "err_msg_mode" ("0" per thread, "1" per process), "defaultDevice"
  * {"default_device"}, "StackSize", "max_opqueue_num".
@@ -72,54 +72,54 @@ typedef aclError (*aclFinalizeCallbackFunc)(void *userData);
 ACL_FUNC_VISIBILITY aclError aclInit(const char *configPath);
 
 /**
- * Ends the library, whatever the count. A second time -> 100037; without any aclInit the first call
- * returns 0. Frees neither memory nor streams of yours; reset your devices first.
+ * Finalizes the library regardless of the count. A repeated call -> 100037; without aclInit the first
+ * call returns 0. Does not release memory or streams; reset the devices first.
  */
 ACL_FUNC_VISIBILITY aclError aclFinalize(void);
 
 /**
- * Undoes one aclInit and ends the library with the last one; *refCount is what is left. Count
- * already 0 -> 100037.
+ * Decrements the count of aclInit and finalizes the library when it reaches 0; *refCount is the
+ * remaining count. Count already 0 -> 100037.
  */
 ACL_FUNC_VISIBILITY aclError aclFinalizeReference(uint64_t *refCount);
 
-/** The three ACL_*_VERSION numbers: 1, 17, 0. Any pointer NULL -> 100000. */
+/** Returns the three ACL_*_VERSION numbers: 1, 17, 0. Any pointer NULL -> 100000. */
 ACL_DEPRECATED_MESSAGE("use aclsysGetVersionStr or aclsysGetVersionNum")
 ACL_FUNC_VISIBILITY aclError aclrtGetVersion(int32_t *majorVersion, int32_t *minorVersion,
                                              int32_t *patchVersion);
 
-/** Version of a package by number. Unknown name or NULL -> 100000, not installed -> 100003. */
+/** Returns the version of a package. Unknown name or NULL -> 100000, not installed -> 100003. */
 ACL_DEPRECATED_MESSAGE("use aclsysGetVersionStr")
 ACL_FUNC_VISIBILITY aclError aclsysGetCANNVersion(aclCANNPackageName name,
                                                   aclCANNPackageVersion *version);
 
 /**
- * Version of a package as text; room for ACL_PKG_VERSION_MAX_SIZE bytes is needed. '-' and '_' in
- * the name are the same. NULL -> 100000, not found -> 100003.
+ * Returns the version of a package as text; versionStr needs ACL_PKG_VERSION_MAX_SIZE bytes. '-' and
+ * '_' in the name are equivalent. NULL -> 100000, not found -> 100003.
  */
 ACL_FUNC_VISIBILITY aclError aclsysGetVersionStr(char *pkgName, char *versionStr);
 
 /**
- * Version of a package as a number that can be compared: major * 10000000 + minor * 100000 +
- * patch * 1000, less 300, 200 or 100 plus n for "alpha n", "beta n" or "rc n". Version text not
- * understood -> 500000, else as aclsysGetVersionStr.
+ * Returns the version of a package as a comparable number: major * 10000000 + minor * 100000 +
+ * patch * 1000, less 300, 200 or 100 plus n for "alpha n", "beta n" or "rc n". Malformed version text
+ * -> 500000; other codes as in aclsysGetVersionStr.
  */
 ACL_FUNC_VISIBILITY aclError aclsysGetVersionNum(char *pkgName, int32_t *versionNum);
 
-/** Adds a function that aclInit calls. */
+/** Registers a function that aclInit calls. */
 ACL_FUNC_VISIBILITY aclError aclInitCallbackRegister(aclRegisterCallbackType type,
                                                      aclInitCallbackFunc cbFunc, void *userData);
 
-/** Removes it. */
+/** Removes a function that aclInit calls. */
 ACL_FUNC_VISIBILITY aclError aclInitCallbackUnRegister(aclRegisterCallbackType type,
                                                        aclInitCallbackFunc cbFunc);
 
-/** Adds a function that aclFinalize calls. */
+/** Registers a function that aclFinalize calls. */
 ACL_FUNC_VISIBILITY aclError aclFinalizeCallbackRegister(aclRegisterCallbackType type,
                                                          aclFinalizeCallbackFunc cbFunc,
                                                          void *userData);
 
-/** Removes it. */
+/** Removes a function that aclFinalize calls. */
 ACL_FUNC_VISIBILITY aclError aclFinalizeCallbackUnRegister(aclRegisterCallbackType type,
                                                            aclFinalizeCallbackFunc cbFunc);
 

@@ -1,6 +1,6 @@
 /**
  * @file rt/ipc.h
- * Device memory from aclrtMalloc, shared with other processes by a text key. Sharing of physical
+ * Sharing device memory from aclrtMalloc with other processes by a text key. Sharing of physical
  * memory is in rt/virtual_memory.h, of events in rt/event.h, of notifies in rt/notify.h.
  *
  *     owner                                             importer
@@ -12,8 +12,8 @@
  *                                                       aclrtIpcMemClose(key);
  *     aclrtIpcMemClose(key); aclrtFree(p);
  *
- * If the two processes use different devices, the imported memory takes only asynchronous copies
- * from device to device; on the same device there is no such limit.
+ * If the two processes use different devices, the imported memory supports only asynchronous
+ * device-to-device copies; on one device all copies work.
  */
 #ifndef ACL_RT_IPC_H_
 #define ACL_RT_IPC_H_
@@ -40,31 +40,31 @@ extern "C" {
 
 /** Attribute of aclrtIpcMemSetAttr. */
 typedef enum aclrtIpcMemAttrType {
-    ACL_RT_IPC_MEM_ATTR_ACCESS_LINK = 0 /**< the link by which importers reach the memory */
+    ACL_RT_IPC_MEM_ATTR_ACCESS_LINK = 0 /**< the link through which importers access the memory */
 } aclrtIpcMemAttrType;
 
 /**
- * Makes a key for device memory. `key` takes 65 bytes. NULL -> 100000; size or len 0, or unknown
- * flags -> 107000; chip without it (310B) -> 207000. The memory must stay allocated until all
+ * Creates a key for device memory. `key` needs 65 bytes. NULL -> 100000; size or len 0, or unknown
+ * flags -> 107000; chip without the feature (310B) -> 207000. The memory must stay allocated until all
  * importers have closed the key.
  */
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemGetExportKey(void *devPtr, size_t size, char *key,
                                                      size_t len, uint64_t flags);
 
 /**
- * Admits processes by the id that aclrtDeviceGetBareTgid told them. Not needed if the key was made
- * without pid validation. NULL -> 100000.
+ * Allows processes to import, by the id that aclrtDeviceGetBareTgid returned to them. Not needed if the
+ * key was created without pid validation. NULL -> 100000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemSetImportPid(const char *key, int32_t *pid, size_t num);
 
-/** Admits processes on other servers of the pod (A3). */
+/** Allows processes on other servers of the pod to import (A3). */
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportPidInterServer(const char *key,
                                                              aclrtServerPid *serverPids,
                                                              size_t num);
 
 /**
- * Maps the memory behind a key into this process. NULL -> 100000, unknown flags -> 107000. Close
- * with aclrtIpcMemClose, not with aclrtFree.
+ * Maps the memory of a key into this process. NULL -> 100000, unknown flags -> 107000. Close it with
+ * aclrtIpcMemClose, not with aclrtFree.
  */
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportByKey(void **devPtr, const char *key, uint64_t flags);
 
@@ -72,7 +72,7 @@ ACL_FUNC_VISIBILITY aclError aclrtIpcMemImportByKey(void **devPtr, const char *k
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemSetAttr(const char *key, aclrtIpcMemAttrType type,
                                                 uint64_t attr);
 
-/** In the importer: unmaps the memory. In the owner: destroys the key; do it after importers. */
+/** In the importer: unmaps the memory. In the owner: destroys the key; call it after all importers. */
 ACL_FUNC_VISIBILITY aclError aclrtIpcMemClose(const char *key);
 
 #ifdef __cplusplus

@@ -1,7 +1,8 @@
 /**
  * @file rt/kernel.h
- * Loading kernel binaries, finding functions in them and launching those. Building argument lists
- * step by step is in rt/kernel_args.h, special tasks and notes for tools are in rt/kernel_tasks.h.
+ * Loading kernel binaries, looking up functions and launching them. Building argument lists
+ * incrementally is in rt/kernel_args.h, special tasks and annotations for tools are in
+ * rt/kernel_tasks.h.
  */
 #ifndef ACL_RT_KERNEL_H_
 #define ACL_RT_KERNEL_H_
@@ -12,7 +13,7 @@
 extern "C" {
 #endif
 
-/* What a binary is made for; values of ACL_RT_BINARY_LOAD_OPT_MAGIC. */
+/* Target of a binary; values of ACL_RT_BINARY_LOAD_OPT_MAGIC. */
 #define ACL_RT_BINARY_MAGIC_ELF_AICORE 0x43554245U
 #define ACL_RT_BINARY_MAGIC_ELF_VECTOR_CORE 0x41415246U
 #define ACL_RT_BINARY_MAGIC_ELF_CUBE_CORE 0x41494343U
@@ -20,12 +21,12 @@ extern "C" {
 /** Option for loading a binary. */
 typedef enum aclrtBinaryLoadOptionType {
     ACL_RT_BINARY_LOAD_OPT_LAZY_LOAD = 1,      /**< isLazyLoad */
-    ACL_RT_BINARY_LOAD_OPT_LAZY_MAGIC = 2,     /**< former name of the next one */
+    ACL_RT_BINARY_LOAD_OPT_LAZY_MAGIC = 2,     /**< former name of the next value */
     ACL_RT_BINARY_LOAD_OPT_MAGIC = 2,          /**< magic: an ACL_RT_BINARY_MAGIC_* */
     ACL_RT_BINARY_LOAD_OPT_CPU_KERNEL_MODE = 3 /**< cpuKernelMode */
 } aclrtBinaryLoadOptionType;
 
-/** Value of such an option. */
+/** Value of an option for loading a binary. */
 typedef union aclrtBinaryLoadOptionValue {
     uint32_t isLazyLoad;
     uint32_t magic;
@@ -61,7 +62,7 @@ typedef enum aclrtEngineType {
 /** Option of a launch. */
 typedef enum aclrtLaunchKernelAttrId {
     ACL_RT_LAUNCH_KERNEL_ATTR_SCHEM_MODE = 1,
-    ACL_RT_LAUNCH_KERNEL_ATTR_LOCAL_MEMORY_SIZE = 2, /**< former name of the next one */
+    ACL_RT_LAUNCH_KERNEL_ATTR_LOCAL_MEMORY_SIZE = 2, /**< former name of the next value */
     ACL_RT_LAUNCH_KERNEL_ATTR_DYN_UBUF_SIZE = 2,
     ACL_RT_LAUNCH_KERNEL_ATTR_ENGINE_TYPE = 3,
     ACL_RT_LAUNCH_KERNEL_ATTR_BLOCKDIM_OFFSET = 4,
@@ -72,7 +73,7 @@ typedef enum aclrtLaunchKernelAttrId {
     ACL_RT_LAUNCH_KERNEL_ATTR_ENABLE_PROFILING = 9
 } aclrtLaunchKernelAttrId;
 
-/** 64-bit number of microseconds in two halves. */
+/** Number of microseconds as two 32-bit halves. */
 typedef struct aclrtTimeoutUs {
     uint32_t timeoutLow;
     uint32_t timeoutHigh;
@@ -105,20 +106,20 @@ typedef struct aclrtLaunchKernelCfg {
     size_t numAttrs;
 } aclrtLaunchKernelCfg;
 
-/** Place in an argument block that stands for data in the same block. */
+/** Placeholder in an argument block for data in the same block. */
 typedef struct aclrtPlaceHolderInfo {
     uint32_t addrOffset;
     uint32_t dataOffset;
 } aclrtPlaceHolderInfo;
 
-/** Number about a function. */
+/** Property of a function. */
 typedef enum aclrtFuncAttribute {
     ACL_FUNC_ATTR_KERNEL_TYPE = 1, /**< an aclrtKernelType */
     ACL_FUNC_ATTR_KERNEL_RATIO = 2,
     ACL_FUNC_ATTR_KERNEL_SCHED_MODE = 3
 } aclrtFuncAttribute;
 
-/** Cores that a function is made for. */
+/** Cores that a function targets. */
 typedef enum aclrtKernelType {
     ACL_KERNEL_TYPE_AICORE = 0,
     ACL_KERNEL_TYPE_CUBE = 1,
@@ -129,13 +130,13 @@ typedef enum aclrtKernelType {
 
 /* ------------------------------------------------------------------- loading */
 
-/** Wraps a binary; NULL on failure. */
+/** Creates a binary object; NULL on failure. */
 ACL_FUNC_VISIBILITY aclrtBinary aclrtCreateBinary(const void *data, size_t dataLen);
 
-/** Destroys the wrapper. */
+/** Destroys a binary object. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyBinary(aclrtBinary binary);
 
-/** Loads a wrapped binary. */
+/** Loads a binary object. */
 ACL_FUNC_VISIBILITY aclError aclrtBinaryLoad(const aclrtBinary binary, aclrtBinHandle *binHandle);
 
 /** Loads a binary from a file; options may be NULL. */
@@ -151,63 +152,63 @@ ACL_FUNC_VISIBILITY aclError aclrtBinaryLoadFromData(const void *data, size_t le
 /** Unloads a binary. */
 ACL_FUNC_VISIBILITY aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle);
 
-/** Device address and bytes of a loaded binary. */
+/** Returns device address and size of a loaded binary. */
 ACL_FUNC_VISIBILITY aclError aclrtBinaryGetDevAddress(const aclrtBinHandle binHandle,
                                                       void **binAddr, size_t *binSize);
 
-/** Device address and bytes of a global variable in a loaded binary. */
+/** Returns device address and size of a global variable in a loaded binary. */
 ACL_FUNC_VISIBILITY aclError aclrtBinaryGetGlobal(aclrtBinHandle binHandle, const char *name,
                                                   void **dptr, size_t *size);
 
 /* ----------------------------------------------------------------- functions */
 
-/** Finds a function by name. */
+/** Looks up a function by name. */
 ACL_FUNC_VISIBILITY aclError aclrtBinaryGetFunction(const aclrtBinHandle binHandle,
                                                     const char *kernelName,
                                                     aclrtFuncHandle *funcHandle);
 
-/** Finds a function by its entry. */
+/** Looks up a function by its entry. */
 ACL_FUNC_VISIBILITY aclError aclrtBinaryGetFunctionByEntry(aclrtBinHandle binHandle,
                                                            uint64_t funcEntry,
                                                            aclrtFuncHandle *funcHandle);
 
-/** Finds a function by its host-side stand-in. */
+/** Looks up a function by its host-side symbol. */
 ACL_FUNC_VISIBILITY aclError aclrtGetFuncBySymbol(const void *symbol, aclrtFuncHandle *funcHandle);
 
-/** Makes an AI CPU function known under a kernel name. */
+/** Registers an AI CPU function under a kernel name. */
 ACL_FUNC_VISIBILITY aclError aclrtRegisterCpuFunc(const aclrtBinHandle handle, const char *funcName,
                                                   const char *kernelName,
                                                   aclrtFuncHandle *funcHandle);
 
-/** Device addresses of a function, for cube and vector cores. */
+/** Returns the device addresses of a function for cube and vector cores. */
 ACL_FUNC_VISIBILITY aclError aclrtGetFunctionAddr(aclrtFuncHandle funcHandle, void **aicAddr,
                                                   void **aivAddr);
 
-/** Bytes of a function, for cube and vector cores. */
+/** Returns the sizes of a function for cube and vector cores. */
 ACL_FUNC_VISIBILITY aclError aclrtGetFunctionSize(aclrtFuncHandle funcHandle, size_t *aicSize,
                                                   size_t *aivSize);
 
-/** Name of a function, at most maxLen bytes with the closing 0. */
+/** Returns the name of a function: at most maxLen bytes, including the terminating zero. */
 ACL_FUNC_VISIBILITY aclError aclrtGetFunctionName(aclrtFuncHandle funcHandle, uint32_t maxLen,
                                                   char *name);
 
-/** One number about a function. */
+/** Reads one property of a function. */
 ACL_FUNC_VISIBILITY aclError aclrtGetFunctionAttribute(aclrtFuncHandle funcHandle,
                                                        aclrtFuncAttribute attrType,
                                                        int64_t *attrValue);
 
-/** The binary that a function belongs to. */
+/** Returns the binary that a function belongs to. */
 ACL_FUNC_VISIBILITY aclError aclrtFunctionGetBinary(const aclrtFuncHandle funcHandle,
                                                     aclrtBinHandle *binHandle);
 
-/** Number of parameters of a function. */
+/** Returns the number of parameters of a function. */
 ACL_FUNC_VISIBILITY aclError aclrtFunctionGetParamCount(const void *func, size_t *paramCount);
 
-/** Offset and bytes of one parameter. */
+/** Returns offset and size of one parameter. */
 ACL_FUNC_VISIBILITY aclError aclrtFunctionGetParamInfo(const void *func, size_t paramIndex,
                                                        size_t *paramOffset, size_t *paramSize);
 
-/** Size of the dynamic unified buffer that is available per block. */
+/** Returns the size of the dynamic unified buffer that is available per block. */
 ACL_FUNC_VISIBILITY aclError aclrtFunctionGetAvailDynUbufPerBlock(void *func, uint32_t flags,
                                                                   size_t *dynamicUbufSize);
 
@@ -223,13 +224,13 @@ ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uin
                                                  const void *argsData, size_t argsSize,
                                                  aclrtLaunchKernelCfg *cfg, aclrtStream stream);
 
-/** Queues a kernel with an argument list made by rt/kernel_args.h. */
+/** Queues a kernel with an argument list built with rt/kernel_args.h. */
 ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle,
                                                          uint32_t numBlocks, aclrtStream stream,
                                                          aclrtLaunchKernelCfg *cfg,
                                                          aclrtArgsHandle argsHandle, void *reserve);
 
-/** Queues a kernel; the arguments are in host memory, with places that stand for data. */
+/** Queues a kernel; the arguments are in host memory, with placeholders for data. */
 ACL_FUNC_VISIBILITY aclError aclrtLaunchKernelWithHostArgs(
     aclrtFuncHandle funcHandle, uint32_t numBlocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg,
     void *hostArgs, size_t argsSize, aclrtPlaceHolderInfo *placeHolderArray, size_t placeHolderNum);

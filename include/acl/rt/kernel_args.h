@@ -1,6 +1,6 @@
 /**
  * @file rt/kernel_args.h
- * Building the argument list of a kernel piece by piece: init, append, finalize, then
+ * Building the argument list of a kernel incrementally: init, append, finalize, then
  * aclrtLaunchKernelWithConfig (rt/kernel.h).
  */
 #ifndef ACL_RT_KERNEL_ARGS_H_
@@ -12,21 +12,21 @@
 extern "C" {
 #endif
 
-/** Starts a list; its memory belongs to the library. */
+/** Starts a list in memory of the library. */
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsInit(aclrtFuncHandle funcHandle,
                                                  aclrtArgsHandle *argsHandle);
 
-/** Starts a list in memory of yours; the next two functions tell the sizes. */
+/** Starts a list in memory of the caller; the next two functions return the required sizes. */
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsInitByUserMem(aclrtFuncHandle funcHandle,
                                                           aclrtArgsHandle argsHandle,
                                                           void *userHostMem,
                                                           size_t actualArgsSize);
 
-/** Bytes for the list object itself. */
+/** Returns the size of the list object in bytes. */
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetHandleMemSize(aclrtFuncHandle funcHandle,
                                                              size_t *memSize);
 
-/** Bytes for the arguments, given the sum of their sizes. */
+/** Returns the memory needed for the arguments, given the sum of their sizes. */
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetMemSize(aclrtFuncHandle funcHandle,
                                                        size_t userArgsSize,
                                                        size_t *actualArgsSize);
@@ -35,22 +35,22 @@ ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetMemSize(aclrtFuncHandle funcHandl
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsAppend(aclrtArgsHandle argsHandle, void *param,
                                                    size_t paramSize, aclrtParamHandle *paramHandle);
 
-/** Adds a pointer argument whose data will be stored with the list. */
+/** Adds a pointer argument whose data is stored with the list. */
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsAppendPlaceHolder(aclrtArgsHandle argsHandle,
                                                               aclrtParamHandle *paramHandle);
 
-/** Where to write the data of such an argument. */
+/** Returns the buffer for the data of a pointer argument. */
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsGetPlaceHolderBuffer(aclrtArgsHandle argsHandle,
                                                                  aclrtParamHandle paramHandle,
                                                                  size_t dataSize,
                                                                  void **bufferAddr);
 
-/** Changes an argument that was added before. */
+/** Changes an argument of the list. */
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsParaUpdate(aclrtArgsHandle argsHandle,
                                                        aclrtParamHandle paramHandle, void *param,
                                                        size_t paramSize);
 
-/** Ends the list. */
+/** Finalizes the list. */
 ACL_FUNC_VISIBILITY aclError aclrtKernelArgsFinalize(aclrtArgsHandle argsHandle);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /**
  * @file rt/kernel_tasks.h
- * Tasks around kernels: random numbers, updating queued tasks, notes for tools. Launching is in
- * rt/kernel.h.
+ * Tasks related to kernels: random numbers, updates of queued tasks, annotations for tools. Launching
+ * is in rt/kernel.h.
  */
 #ifndef ACL_RT_KERNEL_TASKS_H_
 #define ACL_RT_KERNEL_TASKS_H_
@@ -100,11 +100,11 @@ typedef struct aclrtTaskUpdateInfo {
     aclrtUpdateTaskAttrVal val;
 } aclrtTaskUpdateInfo;
 
-/** Queues making random numbers. */
+/** Queues the generation of random numbers. */
 ACL_FUNC_VISIBILITY aclError aclrtRandomNumAsync(const aclrtRandomNumTaskInfo *taskInfo,
                                                  const aclrtStream stream, void *reserve);
 
-/** Queues in execStream a change of a task of taskStream. */
+/** Queues on execStream an update of a task of taskStream. */
 ACL_FUNC_VISIBILITY aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32_t taskId,
                                                   aclrtTaskUpdateInfo *info,
                                                   aclrtStream execStream);
@@ -112,13 +112,13 @@ ACL_FUNC_VISIBILITY aclError aclrtTaskUpdateAsync(aclrtStream taskStream, uint32
 /** Removes the tasks of a persistent stream. */
 ACL_FUNC_VISIBILITY aclError aclrtPersistentTaskClean(aclrtStream stream);
 
-/** Number of the task that this thread queued last. */
+/** Returns the id of the last task that this thread queued. */
 ACL_FUNC_VISIBILITY aclError aclrtGetThreadLastTaskId(uint32_t *taskId);
 
-/** Address for hardware synchronisation. */
+/** Returns the address for hardware synchronization. */
 ACL_FUNC_VISIBILITY aclError aclrtGetHardwareSyncAddr(void **addr);
 
-/** Queues a mark for the profiler with data of yours. */
+/** Queues a profiler mark with user data. */
 ACL_FUNC_VISIBILITY aclError aclrtProfTrace(void *userdata, int32_t length, aclrtStream stream);
 
 /** Attaches operator data to the last task. */

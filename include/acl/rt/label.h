@@ -1,7 +1,7 @@
 /**
  * @file rt/label.h
- * Jumps inside a stream and switching between streams, for hand-made graphs. Captured graphs have
- * conditional tasks instead (rt/graph.h).
+ * Jumps inside a stream and switches between streams, for graphs built without a capture. Captured
+ * graphs have conditional tasks instead (rt/graph.h).
  */
 #ifndef ACL_RT_LABEL_H_
 #define ACL_RT_LABEL_H_
@@ -37,21 +37,21 @@ ACL_FUNC_VISIBILITY aclError aclrtSetLabel(aclrtLabel label, aclrtStream stream)
 /** Destroys a label. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyLabel(aclrtLabel label);
 
-/** Makes a jump table of labels. */
+/** Creates a jump table of labels. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateLabelList(aclrtLabel *labels, size_t num,
                                                   aclrtLabelList *labelList);
 
 /** Destroys a jump table. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyLabelList(aclrtLabelList labelList);
 
-/** Queues a switch to a label of a list by index. */
+/** Queues a jump to a label of a list by index. */
 ACL_FUNC_VISIBILITY aclError aclrtSwitchLabelByIndex(void *ptr, uint32_t maxValue,
                                                      aclrtLabelList labelList, aclrtStream stream);
 
-/** Queues starting another stream. */
+/** Queues the activation of another stream. */
 ACL_FUNC_VISIBILITY aclError aclrtActiveStream(aclrtStream activeStream, aclrtStream stream);
 
-/** Queues going on in trueStream or falseStream, by comparing two values. */
+/** Queues a switch to trueStream or falseStream, depending on a comparison of two values. */
 ACL_FUNC_VISIBILITY aclError aclrtSwitchStream(void *leftValue, aclrtCondition cond,
                                                void *rightValue, aclrtCompareDataType dataType,
                                                aclrtStream trueStream, aclrtStream falseStream,

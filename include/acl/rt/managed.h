@@ -1,6 +1,6 @@
 /**
  * @file rt/managed.h
- * Managed memory: one address for host and device, moved between them on demand (A2 and A3). Other
+ * Managed memory: one address for host and device, migrated between them on demand (A2 and A3). Other
  * memory is in rt/memory.h.
  */
 #ifndef ACL_RT_MANAGED_H_
@@ -14,7 +14,7 @@ extern "C" {
 
 #define ACL_RT_MEM_ATTACH_GLOBAL 0x1U /**< flag of aclrtMemAllocManaged: for all streams */
 
-/** Hint about the use of managed memory. */
+/** Usage hint for managed memory. */
 typedef enum aclrtMemManagedAdviseType {
     ACL_MEM_ADVISE_SET_READ_MOSTLY = 0,
     ACL_MEM_ADVISE_UNSET_READ_MOSTLY = 1,
@@ -24,7 +24,7 @@ typedef enum aclrtMemManagedAdviseType {
     ACL_MEM_ADVISE_UNSET_ACCESSED_BY = 5
 } aclrtMemManagedAdviseType;
 
-/** Kind of place for managed memory. */
+/** Kind of location of managed memory. */
 typedef enum aclrtMemManagedLocationType {
     ACL_MEM_LOCATIONTYPE_INVALID = 0,
     ACL_MEM_LOCATIONTYPE_DEVICE = 1,
@@ -33,7 +33,7 @@ typedef enum aclrtMemManagedLocationType {
     ACL_MEM_LOCATIONTYPE_HOST_NUMA_CURRENT = 4
 } aclrtMemManagedLocationType;
 
-/** What can be asked about a range of managed memory. */
+/** Attribute of a range of managed memory. */
 typedef enum aclrtMemManagedRangeAttribute {
     ACL_MEM_RANGE_ATTRIBUTE_READ_MOSTLY = 1,
     ACL_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION = 2,
@@ -45,7 +45,7 @@ typedef enum aclrtMemManagedRangeAttribute {
     ACL_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID = 8
 } aclrtMemManagedRangeAttribute;
 
-/** Place for managed memory. Mind the order: type first (aclrtMemLocation has the id first). */
+/** Location of managed memory. Note the order: type first (aclrtMemLocation has the id first). */
 typedef struct aclrtMemManagedLocation {
     aclrtMemManagedLocationType type;
     int32_t id;
@@ -54,17 +54,17 @@ typedef struct aclrtMemManagedLocation {
 /** Allocates managed memory; flag is ACL_RT_MEM_ATTACH_GLOBAL. Free it with aclrtFree. */
 ACL_FUNC_VISIBILITY aclError aclrtMemAllocManaged(void **ptr, uint64_t size, uint32_t flag);
 
-/** Gives a hint about the use of a range. */
+/** Sets a usage hint for a range. */
 ACL_FUNC_VISIBILITY aclError aclrtMemManagedAdvise(const void *const ptr, uint64_t size,
                                                    aclrtMemManagedAdviseType advise,
                                                    aclrtMemManagedLocation location);
 
-/** Queues moving a range to a place. */
+/** Queues the migration of a range to a location. */
 ACL_FUNC_VISIBILITY aclError aclrtMemManagedPrefetchAsync(const void *ptr, size_t size,
                                                           aclrtMemManagedLocation location,
                                                           uint32_t flags, aclrtStream stream);
 
-/** Queues moving many ranges; place k is for the ranges from prefetchLocIdxs[k] on. */
+/** Queues the migration of many ranges; location k applies to the ranges from prefetchLocIdxs[k] on. */
 ACL_FUNC_VISIBILITY aclError aclrtMemManagedPrefetchBatchAsync(
     const void **ptrs, size_t *sizes, size_t count, aclrtMemManagedLocation *prefetchLocs,
     size_t *prefetchLocIdxs, size_t numPrefetchLocs, uint64_t flags, aclrtStream stream);

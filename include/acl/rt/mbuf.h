@@ -1,6 +1,6 @@
 /**
  * @file rt/mbuf.h
- * Reference-counted shared buffers that can be chained. The queues that carry such buffers are in
+ * Reference-counted shared buffers that can be chained. Queues of shared buffers are in
  * acl_tdt_queue.h.
  */
 #ifndef ACL_RT_MBUF_H_
@@ -12,22 +12,22 @@
 extern "C" {
 #endif
 
-/** Allocates a buffer with room for size bytes. */
+/** Allocates a buffer with a capacity of size bytes. */
 ACL_FUNC_VISIBILITY aclError aclrtAllocBuf(aclrtMbuf *buf, size_t size);
 
-/** Drops a reference; the last one frees the buffer. */
+/** Releases a reference; releasing the last one frees the buffer. */
 ACL_FUNC_VISIBILITY aclError aclrtFreeBuf(aclrtMbuf buf);
 
-/** Makes another reference to the same data. */
+/** Creates another reference to the data of a buffer. */
 ACL_FUNC_VISIBILITY aclError aclrtCopyBufRef(const aclrtMbuf buf, aclrtMbuf *newBuf);
 
-/** Address and room of the data. */
+/** Reads the address and the capacity of the data. */
 ACL_FUNC_VISIBILITY aclError aclrtGetBufData(const aclrtMbuf buf, void **dataPtr, size_t *size);
 
-/** Sets how many bytes of the room are in use. */
+/** Sets the number of bytes in use. */
 ACL_FUNC_VISIBILITY aclError aclrtSetBufDataLen(aclrtMbuf buf, size_t len);
 
-/** How many bytes of the room are in use. */
+/** Reads the number of bytes in use. */
 ACL_FUNC_VISIBILITY aclError aclrtGetBufDataLen(aclrtMbuf buf, size_t *len);
 
 /** Writes to the small user area of the buffer. */
@@ -38,13 +38,13 @@ ACL_FUNC_VISIBILITY aclError aclrtSetBufUserData(aclrtMbuf buf, const void *data
 ACL_FUNC_VISIBILITY aclError aclrtGetBufUserData(const aclrtMbuf buf, void *dataPtr, size_t size,
                                                  size_t offset);
 
-/** Adds a buffer to the end of a chain. */
+/** Appends a buffer to a chain. */
 ACL_FUNC_VISIBILITY aclError aclrtAppendBufChain(aclrtMbuf headBuf, aclrtMbuf buf);
 
-/** Number of buffers in a chain. */
+/** Reads the number of buffers in a chain. */
 ACL_FUNC_VISIBILITY aclError aclrtGetBufChainNum(aclrtMbuf headBuf, uint32_t *num);
 
-/** One buffer of a chain. */
+/** Reads one buffer of a chain. */
 ACL_FUNC_VISIBILITY aclError aclrtGetBufFromChain(aclrtMbuf headBuf, uint32_t index,
                                                   aclrtMbuf *buf);
 

@@ -1,8 +1,8 @@
 /**
  * @file rt/memory.h
- * Allocating device and pinned host memory, registering your own host memory, and asking about
- * addresses. Copies are in rt/copy.h, physical memory and address ranges in rt/virtual_memory.h,
- * sharing between processes in rt/ipc.h, pools in acl_rt_memory_soma.h.
+ * Allocating device and pinned host memory, registering host memory, and querying addresses. Copies
+ * are in rt/copy.h, physical memory and address ranges in rt/virtual_memory.h, sharing between
+ * processes in rt/ipc.h, pools in acl_rt_memory_soma.h.
  */
 #ifndef ACL_RT_MEMORY_H_
 #define ACL_RT_MEMORY_H_
@@ -14,8 +14,8 @@ extern "C" {
 #endif
 
 /**
- * Kind of pages for device memory. The P2P forms are for memory that other devices use. Unknown
- * values are not refused.
+ * Kind of pages for device memory. The P2P values are for memory that other devices use. Unknown
+ * values are accepted.
  */
 typedef enum aclrtMemMallocPolicy {
     ACL_MEM_MALLOC_HUGE_FIRST = 0,                /**< 2 MiB pages if possible */
@@ -46,7 +46,7 @@ typedef enum aclrtMemType {
     P2P_DDR_TYPE = 3
 } aclrtMemType;
 
-/** Which field of aclrtMallocAttrValue counts. */
+/** Valid field of aclrtMallocAttrValue. */
 typedef enum aclrtMallocAttrType {
     ACL_RT_MEM_ATTR_RSV = 0,       /**< none */
     ACL_RT_MEM_ATTR_MODULE_ID = 1, /**< moduleId */
@@ -74,9 +74,9 @@ typedef struct aclrtMallocConfig {
     size_t numAttrs;
 } aclrtMallocConfig;
 
-/** What aclrtPointerGetAttributes tells. */
+/** Result of aclrtPointerGetAttributes. */
 typedef struct aclrtPtrAttributes {
-    aclrtMemLocation location; /**< where the address points to */
+    aclrtMemLocation location; /**< location of the memory */
     uint32_t pageSize;         /**< bytes */
     uint32_t rsv[4];           /**< reserved */
 } aclrtPtrAttributes;
@@ -84,8 +84,8 @@ typedef struct aclrtPtrAttributes {
 /** Memory in use. */
 typedef struct aclrtMemUsageInfo {
     char name[32];
-    uint64_t curMemSize;  /**< bytes now */
-    uint64_t memPeakSize; /**< bytes at most so far */
+    uint64_t curMemSize;  /**< current bytes */
+    uint64_t memPeakSize; /**< peak bytes */
     size_t reserved[8];
 } aclrtMemUsageInfo;
 
@@ -96,8 +96,8 @@ typedef enum aclrtHostRegisterType {
     ACL_HOST_REGISTER_READONLY = 8
 } aclrtHostRegisterType;
 
-/* Bits for aclrtHostRegisterV2; at least one is needed. */
-#define ACL_HOST_REG_MAPPED 0x2U         /**< devices get an address for it */
+/* Bits for aclrtHostRegisterV2; at least one is required. */
+#define ACL_HOST_REG_MAPPED 0x2U         /**< mapped into the address space of devices */
 #define ACL_HOST_REG_IOMEMORY 0x4U
 #define ACL_HOST_REG_READONLY 0x8U
 #define ACL_HOST_REG_PINNED 0x10000000U
@@ -107,7 +107,7 @@ typedef enum aclrtHostRegisterType {
 #define ACL_RT_MEM_TYPE_DVPP 0x8U
 #define ACL_RT_MEM_TYPE_RSVD 0x10U
 
-/** Units that might reach registered host memory, for aclrtHostMemMapCapabilities. */
+/** Device units that may access registered host memory, for aclrtHostMemMapCapabilities. */
 typedef enum aclrtHacType {
     ACL_RT_HAC_TYPE_STARS = 0,
     ACL_RT_HAC_TYPE_AICPU = 1,
@@ -121,7 +121,7 @@ typedef enum aclrtHacType {
     ACL_RT_HAC_TYPE_CCU = 9
 } aclrtHacType;
 
-/** Answer of aclrtHostMemMapCapabilities. */
+/** Result of aclrtHostMemMapCapabilities. */
 typedef enum aclrtHostMemMapCapability {
     ACL_RT_HOST_MEM_MAP_NOT_SUPPORTED = 0,
     ACL_RT_HOST_MEM_MAP_SUPPORTED = 1
@@ -130,22 +130,22 @@ typedef enum aclrtHostMemMapCapability {
 /* -------------------------------------------------------------- allocation */
 
 /**
- * Allocates device memory on the device of the current context. The content is undefined. The
- * address is aligned to at least 64 bytes; the size is rounded up to 32, and most chips get 32
- * spare bytes behind it.
+ * Allocates device memory on the device of the current context. The contents are undefined. The
+ * address is aligned to at least 64 bytes; the size is rounded up to a multiple of 32, and most chips
+ * add 32 spare bytes after it.
  *
  *   100000   devPtr NULL; size 0, or so large that rounding overflows
- *   107002   no current context (the configured default device will do)
+ *   107002   no current context (a configured default device suffices)
  *   107030   during a capture that is not relaxed
  *   207001   out of memory
  */
 ACL_FUNC_VISIBILITY aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy);
 
-/** aclrtMalloc without the spare bytes behind the memory. */
+/** aclrtMalloc without the spare bytes after the memory. */
 ACL_FUNC_VISIBILITY aclError aclrtMallocAlign32(void **devPtr, size_t size,
                                                 aclrtMemMallocPolicy policy);
 
-/** The same as aclrtMalloc. */
+/** Equivalent to aclrtMalloc. */
 ACL_FUNC_VISIBILITY aclError aclrtMallocCached(void **devPtr, size_t size,
                                                aclrtMemMallocPolicy policy);
 
@@ -163,17 +163,17 @@ ACL_FUNC_VISIBILITY aclError aclrtMallocForTaskScheduler(void **devPtr, size_t s
                                                          aclrtMallocConfig *cfg);
 
 /**
- * Frees device memory. Waits for nothing: make sure that no queued task still uses it. NULL is an
- * error (100000), unlike free(). No current context is needed. Memory of a pool is welcome too.
+ * Frees device memory without waiting: make sure that no queued task still uses it. NULL is an error
+ * (100000), unlike for free(). Needs no current context. Accepts memory of a pool.
  */
 ACL_FUNC_VISIBILITY aclError aclrtFree(void *devPtr);
 
-/** Waits for the device, then does aclrtFree. */
+/** Waits for the device, then frees like aclrtFree. */
 ACL_FUNC_VISIBILITY aclError aclrtFreeWithDevSync(void *devPtr);
 
 /**
- * Allocates pinned host memory, the kind that asynchronous copies like. Needs a current context all the same (107002). 100000 for NULL or size 0, 207001 if there is no
- * more.
+ * Allocates pinned host memory, which asynchronous copies need. Requires a current context (107002).
+ * NULL or size 0 -> 100000, out of memory -> 207001.
  */
 ACL_FUNC_VISIBILITY aclError aclrtMallocHost(void **hostPtr, size_t size);
 
@@ -181,10 +181,10 @@ ACL_FUNC_VISIBILITY aclError aclrtMallocHost(void **hostPtr, size_t size);
 ACL_FUNC_VISIBILITY aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size,
                                                     aclrtMallocConfig *cfg);
 
-/** Frees pinned host memory; waits for nothing. NULL -> 100000, device memory -> 107000. */
+/** Frees pinned host memory without waiting. NULL -> 100000, device memory -> 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtFreeHost(void *hostPtr);
 
-/** Waits for the device, then does aclrtFreeHost. */
+/** Waits for the device, then frees like aclrtFreeHost. */
 ACL_FUNC_VISIBILITY aclError aclrtFreeHostWithDevSync(void *hostPtr);
 
 /** Documented as unnecessary in current versions. size 0 -> an error. */
@@ -196,51 +196,51 @@ ACL_FUNC_VISIBILITY aclError aclrtMemInvalidate(void *devPtr, size_t size);
 /* ------------------------------------------------------------ registration */
 
 /**
- * Makes your own host memory usable by devices and returns their address for it. That address is
- * for kernels; copies take the host address, and become asynchronous by the registration. Start at
- * a page boundary (4 KiB).
+ * Registers host memory for devices and returns its device address. That address is for kernels;
+ * copies take the host address and are asynchronous for registered memory. The range must start at a
+ * page boundary (4 KiB).
  *
  *   100000   ptr or devPtr NULL; size 0
- *   207000   bits in type other than IOMEMORY and READONLY; chip without it
+ *   207000   bits in type other than IOMEMORY and READONLY; chip without the feature
  *   107002   no current context
- *   507910   the range is registered already
+ *   507910   the range is already registered
  */
 ACL_FUNC_VISIBILITY aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type,
                                                void **devPtr);
 
 /**
- * Registers host memory with ACL_HOST_REG_* bits; aclrtHostGetDevicePointer gives the address for
- * devices if MAPPED is among them. flag 0 or unknown bits -> 107000, registered already -> 507910.
+ * Registers host memory with ACL_HOST_REG_* bits; aclrtHostGetDevicePointer returns the device address
+ * if MAPPED is set. flag 0 or unknown bits -> 107000, already registered -> 507910.
  */
 ACL_FUNC_VISIBILITY aclError aclrtHostRegisterV2(void *ptr, uint64_t size, uint32_t flag);
 
-/** Undoes a registration; `ptr` is the start of it. NULL -> 100000, not registered -> 507911. */
+/** Ends a registration; `ptr` is its start. NULL -> 100000, not registered -> 507911. */
 ACL_FUNC_VISIBILITY aclError aclrtHostUnregister(void *ptr);
 
-/** The device address of registered host memory. flag not 0 -> 100000, not mapped -> 107000. */
+/** Returns the device address of registered host memory. flag not 0 -> 100000, not mapped -> 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtHostGetDevicePointer(void *pHost, void **pDevice, uint32_t flag);
 
-/** Whether a unit of the device can reach registered host memory. Unknown hacType -> 107000. */
+/** Queries whether a unit of the device can access registered host memory. Unknown hacType -> 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtHostMemMapCapabilities(uint32_t deviceId, aclrtHacType hacType,
                                                          aclrtHostMemMapCapability *capabilities);
 
 /* ----------------------------------------------------------------- queries */
 
 /**
- * Tells where an address points to; addresses inside an allocation are fine, no current context is
- * needed. DEVICE and MANAGED come with the device id, HOST with id 0; for UNREGISTERED (pageable)
- * the id means nothing. Either pointer NULL -> 100000.
+ * Returns the location of an address, which may be inside an allocation. Needs no current context. The
+ * id is the device id for DEVICE and MANAGED, 0 for HOST, and undefined for UNREGISTERED (pageable).
+ * Either pointer NULL -> 100000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtPointerGetAttributes(const void *ptr,
                                                        aclrtPtrAttributes *attributes);
 
 /**
- * Free and total bytes of one kind of memory on the current device. NULL -> 100000, a number that
- * is no kind of memory -> 107016.
+ * Returns free and total bytes of one kind of memory on the current device. NULL -> 100000, unknown
+ * kind of memory -> 107016.
  */
 ACL_FUNC_VISIBILITY aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total);
 
-/** Memory in use on a device: fills at most inputNum entries, *outputNum says how many. */
+/** Returns the memory in use on a device: at most inputNum entries; *outputNum is their number. */
 ACL_FUNC_VISIBILITY aclError aclrtGetMemUsageInfo(int32_t deviceId, aclrtMemUsageInfo *memUsageInfo,
                                                   size_t inputNum, size_t *outputNum);
 
@@ -249,8 +249,7 @@ ACL_FUNC_VISIBILITY aclError aclrtCheckMemType(void **addrList, uint32_t size, u
                                                uint32_t *checkResult, uint32_t reserve);
 
 /**
- * Maps device memory for another device ahead of time, so that its first access is not slow. Moves
- * no data.
+ * Maps device memory for another device in advance, so that its first access is fast. Moves no data.
  * devPtr NULL, size 0 or flags not 0 -> 100000, bad device -> 107001.
  */
 ACL_FUNC_VISIBILITY aclError aclrtMemP2PMap(void *devPtr, size_t size, int32_t dstDevId,

@@ -1,7 +1,7 @@
 /**
  * @file rt/notify.h
- * Notifies: one-shot signals between streams, also of other processes, and counting notifies. No
- * call lets the host wait for one; for that there are events (rt/event.h).
+ * Notifies: one-shot signals between streams, including streams of other processes, and counting
+ * notifies. The host cannot wait for a notify; use events for that (rt/event.h).
  */
 #ifndef ACL_RT_NOTIFY_H_
 #define ACL_RT_NOTIFY_H_
@@ -24,7 +24,7 @@ extern "C" {
 #define ACL_RT_NOTIFY_IMPORT_FLAG_DEFAULT 0x0UL
 #define ACL_RT_NOTIFY_IMPORT_FLAG_ENABLE_PEER_ACCESS 0x2UL
 
-/** What aclrtCntNotifyRecord does to the counter. */
+/** Operation of aclrtCntNotifyRecord on the counter. */
 typedef enum aclrtCntNotifyRecordMode {
     ACL_RT_CNT_NOTIFY_RECORD_SET_VALUE_MODE = 0, /**< counter = value */
     ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE = 1,       /**< counter += value */
@@ -32,7 +32,7 @@ typedef enum aclrtCntNotifyRecordMode {
     ACL_RT_CNT_NOTIFY_RECORD_BIT_AND_MODE = 4    /**< counter &= value */
 } aclrtCntNotifyRecordMode;
 
-/** When aclrtCntNotifyWaitWithTimeout lets the stream pass; the last one as softacl takes it. */
+/** Condition that resolves aclrtCntNotifyWaitWithTimeout; the last value is a choice of softacl. */
 typedef enum aclrtCntNotifyWaitMode {
     ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE = 0,              /**< counter < value */
     ACL_RT_CNT_NOTIFY_WAIT_EQUAL_MODE = 1,             /**< counter == value */
@@ -47,12 +47,12 @@ typedef struct aclrtCntNotifyRecordInfo {
     uint32_t value;
 } aclrtCntNotifyRecordInfo;
 
-/** Argument of aclrtCntNotifyWaitWithTimeout; what softacl does with it. */
+/** Argument of aclrtCntNotifyWaitWithTimeout, as softacl interprets it. */
 typedef struct aclrtCntNotifyWaitInfo {
     aclrtCntNotifyWaitMode mode;
     uint32_t value;
-    uint32_t timeout; /**< seconds, 0 = for ever */
-    uint8_t isClear;  /**< 1: counter becomes 0 when the stream passes */
+    uint32_t timeout; /**< seconds, 0 = forever */
+    uint8_t isClear;  /**< 1: set the counter to 0 when the stream passes */
     uint8_t rsv[3];
 } aclrtCntNotifyWaitInfo;
 
@@ -62,31 +62,31 @@ ACL_FUNC_VISIBILITY aclError aclrtCreateNotify(aclrtNotify *notify, uint64_t fla
 /** Destroys a notify. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyNotify(aclrtNotify notify);
 
-/** Queues setting the notify. */
+/** Queues a record of the notify. */
 ACL_FUNC_VISIBILITY aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream);
 
-/** Queues waiting for the notify and clearing it; timeout in seconds, 0 = for ever. */
+/** Queues a wait for the notify, which also clears it; timeout in seconds, 0 = forever. */
 ACL_FUNC_VISIBILITY aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream,
                                                      uint32_t timeout);
 
-/** The number of the notify. */
+/** Returns the id of the notify. */
 ACL_FUNC_VISIBILITY aclError aclrtGetNotifyId(aclrtNotify notify, uint32_t *notifyId);
 
 /** Clears several notifies. */
 ACL_FUNC_VISIBILITY aclError aclrtNotifyBatchReset(aclrtNotify *notifies, size_t num);
 
-/** Makes a key (65 bytes) by which another process can open the notify. */
+/** Creates a key (65 bytes) with which another process can open the notify. */
 ACL_FUNC_VISIBILITY aclError aclrtNotifyGetExportKey(aclrtNotify notify, char *key, size_t len,
                                                      uint64_t flags);
 
-/** Opens the notify behind a key. */
+/** Opens a notify of another process by its key. */
 ACL_FUNC_VISIBILITY aclError aclrtNotifyImportByKey(aclrtNotify *notify, const char *key,
                                                     uint64_t flags);
 
-/** Admits processes that may open the notify. */
+/** Allows processes to open the notify. */
 ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPid(aclrtNotify notify, int32_t *pid, size_t num);
 
-/** Admits processes on other servers of the pod. */
+/** Allows processes on other servers of the pod to open the notify. */
 ACL_FUNC_VISIBILITY aclError aclrtNotifySetImportPidInterServer(aclrtNotify notify,
                                                                 aclrtServerPid *serverPids,
                                                                 size_t num);
@@ -101,15 +101,15 @@ ACL_FUNC_VISIBILITY aclError aclrtCntNotifyDestroy(aclrtCntNotify cntNotify);
 ACL_FUNC_VISIBILITY aclError aclrtCntNotifyRecord(aclrtCntNotify cntNotify, aclrtStream stream,
                                                   aclrtCntNotifyRecordInfo *info);
 
-/** Queues waiting for a value of the counter. */
+/** Queues a wait for a value of the counter. */
 ACL_FUNC_VISIBILITY aclError aclrtCntNotifyWaitWithTimeout(aclrtCntNotify cntNotify,
                                                            aclrtStream stream,
                                                            aclrtCntNotifyWaitInfo *info);
 
-/** Resets the counter; takes a stream. */
+/** Queues a reset of the counter. */
 ACL_FUNC_VISIBILITY aclError aclrtCntNotifyReset(aclrtCntNotify cntNotify, aclrtStream stream);
 
-/** The number of the counting notify. */
+/** Returns the id of the counting notify. */
 ACL_FUNC_VISIBILITY aclError aclrtCntNotifyGetId(aclrtCntNotify cntNotify, uint32_t *notifyId);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
 /**
  * @file rt/peer.h
- * Permission for one device to reach the memory of another, needed before copies between them.
- * Imports from other processes have a flag of their own, see rt/ipc.h.
+ * Access of one device to the memory of another, required for copies between them. Imports from other
+ * processes have a separate flag, see rt/ipc.h.
  *
- * Peer access is enabled per direction; call it on both devices:
+ * Peer access is enabled per direction; enable it on both devices:
  *
  *     aclrtSetDevice(0); aclrtDeviceEnablePeerAccess(1, 0);
  *     aclrtSetDevice(1); aclrtDeviceEnablePeerAccess(0, 0);
@@ -18,26 +18,25 @@ extern "C" {
 #endif
 
 /**
- * Whether deviceId could reach peerDeviceId: *canAccessPeer becomes 1 or 0. The two ids being equal
- * is an error (100000), bad ids -> 107001 or 107000, canAccessPeer NULL -> 107000 (not 100000),
- * chip without it (310B) -> 207000.
+ * Sets *canAccessPeer to 1 if deviceId can access peerDeviceId, else to 0. Equal ids -> 100000, bad ids
+ * -> 107001 or 107000, canAccessPeer NULL -> 107000 (not 100000), chip without the feature (310B) ->
+ * 207000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceCanAccessPeer(int32_t *canAccessPeer, int32_t deviceId,
                                                       int32_t peerDeviceId);
 
 /**
- * Lets the current device reach peerDeviceId. flags not 0 -> 200006, the current device itself ->
- * 100000, no current device -> 107002. Doing it twice is harmless.
+ * Enables access of the current device to peerDeviceId. flags not 0 -> 200006, the current device
+ * itself -> 100000, no current device -> 107002. A repeated call is harmless.
  */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceEnablePeerAccess(int32_t peerDeviceId, uint32_t flags);
 
-/** Takes it back. The current device itself -> 100000, no current device -> 107002. */
+/** Disables access to peerDeviceId. The current device itself -> 100000, no current device -> 107002. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId);
 
 /**
- * Whether two devices can use each other's memory right now: *status becomes 1 once both have
- * enabled it. A trap: peerDeviceId is a physical id here, deviceId a user id. status NULL ->
- * 100000.
+ * Sets *status to 1 if both devices have enabled access to each other, else to 0. Caution: peerDeviceId
+ * is a physical id, deviceId a user id. status NULL -> 100000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtDevicePeerAccessStatus(int32_t deviceId, int32_t peerDeviceId,
                                                          int32_t *status);

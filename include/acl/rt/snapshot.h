@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/** Step at which a callback is called. */
+/** Stage at which a callback runs. */
 typedef enum aclrtSnapShotStage {
     ACL_RT_SNAPSHOT_LOCK_PRE = 0,
     ACL_RT_SNAPSHOT_BACKUP_PRE = 1,
@@ -39,27 +39,27 @@ typedef struct aclrtSnapShotRestoreArgs {
     char reserved[60];
 } aclrtSnapShotRestoreArgs;
 
-/** Called at a step. */
+/** Callback of a stage. */
 typedef uint32_t (*aclrtSnapShotCallBack)(int32_t deviceId, void *args);
 
 /** Locks a process. */
 ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessLock(int pid, void *reserve);
 
-/** Unlocks it. */
+/** Unlocks a process. */
 ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessUnlock(int pid, void *reserve);
 
 /** Saves the device state of a process. */
 ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessBackup(int pid, aclrtSnapShotBackupArgs *args);
 
-/** Restores it. */
+/** Restores the device state of a process. */
 ACL_FUNC_VISIBILITY aclError aclrtSnapShotProcessRestore(int pid, aclrtSnapShotRestoreArgs *args);
 
-/** Adds a callback for a step. */
+/** Registers a callback for a stage. */
 ACL_FUNC_VISIBILITY aclError aclrtSnapShotCallbackRegister(aclrtSnapShotStage stage,
                                                            aclrtSnapShotCallBack callback,
                                                            void *args);
 
-/** Removes it. */
+/** Removes a callback for a stage. */
 ACL_FUNC_VISIBILITY aclError aclrtSnapShotCallbackUnregister(aclrtSnapShotStage stage,
                                                              aclrtSnapShotCallBack callback);
 

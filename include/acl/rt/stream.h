@@ -1,10 +1,10 @@
 /**
  * @file rt/stream.h
- * Streams: queues whose tasks run one after the other. Waiting between streams is in rt/event.h,
- * host functions in a stream in rt/callback.h, waiting for a value in memory in rt/value.h.
+ * Streams: queues whose tasks run in order. Synchronization between streams is in rt/event.h, host
+ * functions in a stream in rt/callback.h, waiting for a value in memory in rt/value.h.
  *
- * Errors of a task: by default ("continue") the next wait for the stream reports it and later tasks
- * run nevertheless. In "stop" mode the first error stays: every further submission and wait in that
+ * Errors of a task: by default ("continue") the next wait for the stream reports the error and later
+ * tasks still run. In "stop" mode the first error persists: every later submission and wait in that
  * context returns it. See aclrtSetStreamFailureMode.
  */
 #ifndef ACL_RT_STREAM_H_
@@ -26,16 +26,16 @@ extern "C" {
 
 /* Values of aclrtSetStreamFailureMode. */
 #define ACL_CONTINUE_ON_FAILURE 0x0U /**< later tasks run; the default */
-#define ACL_STOP_ON_FAILURE 0x1U     /**< nothing runs any more */
+#define ACL_STOP_ON_FAILURE 0x1U     /**< no later task runs */
 
-/** Answer of aclrtStreamQuery. */
+/** Result of aclrtStreamQuery. */
 typedef enum aclrtStreamStatus {
-    ACL_STREAM_STATUS_COMPLETE = 0,     /**< nothing left to do */
-    ACL_STREAM_STATUS_NOT_READY = 1,    /**< still working */
+    ACL_STREAM_STATUS_COMPLETE = 0,     /**< all tasks have finished */
+    ACL_STREAM_STATUS_NOT_READY = 1,    /**< tasks are queued or running */
     ACL_STREAM_STATUS_RESERVED = 0xFFFF /**< not a status */
 } aclrtStreamStatus;
 
-/** Which field of aclrtStreamAttrValue counts. */
+/** Valid field of aclrtStreamAttrValue. */
 typedef enum aclrtStreamAttr {
     ACL_STREAM_ATTR_FAILURE_MODE = 1,         /**< failureMode, as aclrtSetStreamFailureMode */
     ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK = 2, /**< overflowSwitch */
@@ -72,47 +72,47 @@ typedef struct aclrtStreamConfigHandle {
 
 /* ----------------------------------------------------------------- lifetime */
 
-/** Creates a stream in the current context. NULL -> 100000, none left -> 207008. */
+/** Creates a stream in the current context. NULL -> 100000, no stream left -> 207008. */
 ACL_FUNC_VISIBILITY aclError aclrtCreateStream(aclrtStream *stream);
 
 /**
- * Creates a stream with a priority from 0 (highest) to 7 and ACL_STREAM_* bits. Larger priorities
- * count as 7. ACL_STREAM_HUGE on a chip without it -> 207000.
+ * Creates a stream with a priority from 0 (highest) to 7 and ACL_STREAM_* bits. Larger values are
+ * clamped to 7. ACL_STREAM_HUGE on a chip without it -> 207000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority,
                                                          uint32_t flag);
 
 /**
- * Waits until the stream is empty, then destroys it. NULL -> 100000: the default stream lives as
- * long as its context. Stream of another context -> 107003, capturing -> 107027.
+ * Waits until the stream is idle, then destroys it. NULL -> 100000: the default stream lives as long
+ * as its context. Stream of another context -> 107003, capturing -> 107027.
  */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStream(aclrtStream stream);
 
-/** Destroys the stream at once; tasks that have not started are dropped. Checks as above. */
+/** Destroys the stream without waiting and drops tasks that have not started. Checks as in aclrtDestroyStream. */
 ACL_FUNC_VISIBILITY aclError aclrtDestroyStreamForce(aclrtStream stream);
 
 /* ------------------------------------------------------------------ waiting */
 
 /**
- * Waits until the stream is empty and returns the error of a failed task, if there was one. The
- * thread needs a current context (107002), but the stream may belong to another one. Capturing ->
- * 107027. Persistent, CPU-scheduled and device-only streams are not waited for.
+ * Waits until the stream is idle and returns the error of a failed task, if any. The thread needs a
+ * current context (107002), but the stream may belong to another context. Capturing -> 107027.
+ * Persistent, CPU-scheduled and device-only streams are not waited for.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStream(aclrtStream stream);
 
 /**
- * The same with a limit in milliseconds; -1 waits for ever, 0 and other negative values -> 107000.
- * Time over -> 507046; the stream goes on.
+ * aclrtSynchronizeStream with a timeout in milliseconds; -1 waits forever, 0 and other negative values
+ * -> 107000. Timeout -> 507046; the tasks keep running.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 
 /**
- * Looks whether the stream is empty, without waiting. "Still working" is not an error: 0 with
- * status ACL_STREAM_STATUS_NOT_READY. Capturing -> 107027.
+ * Queries without waiting whether the stream is idle. A busy stream is not an error: the call returns 0
+ * and status ACL_STREAM_STATUS_NOT_READY. Capturing -> 107027.
  */
 ACL_FUNC_VISIBILITY aclError aclrtStreamQuery(aclrtStream stream, aclrtStreamStatus *status);
 
-/** Drops the tasks of a stream. Submissions while it does so -> 107023. Not on 310B, 310P, 910. */
+/** Drops the tasks of a stream. Concurrent submissions -> 107023. Not on 310B, 310P, 910. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamAbort(aclrtStream stream);
 
 /** Drops the tasks of a stream that have not started. Not on 310B, 310P, 910. */
@@ -121,9 +121,9 @@ ACL_FUNC_VISIBILITY aclError aclrtStreamStop(aclrtStream stream);
 /* --------------------------------------------------------------- attributes */
 
 /**
- * Chooses what happens after a failed task: ACL_CONTINUE_ON_FAILURE or ACL_STOP_ON_FAILURE. Affects
- * the whole context of the stream. There is no way back from stop to continue (207000); setting the
- * same mode again is fine. NULL stands for the default stream on 950, A3 and A2.
+ * Sets the behavior after a failed task: ACL_CONTINUE_ON_FAILURE or ACL_STOP_ON_FAILURE. Affects the
+ * whole context of the stream. Changing stop back to continue -> 207000; setting the current mode
+ * again succeeds. NULL means the default stream on 950, A3 and A2.
  */
 ACL_FUNC_VISIBILITY aclError aclrtSetStreamFailureMode(aclrtStream stream, uint64_t mode);
 
@@ -137,23 +137,23 @@ ACL_FUNC_VISIBILITY aclError aclrtGetStreamAttribute(aclrtStream stream,
                                                      aclrtStreamAttr stmAttrType,
                                                      aclrtStreamAttrValue *value);
 
-/** A small number that names the stream in logs and traces; unique among live streams. */
+/** Returns the id of the stream in logs and traces; unique among live streams. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamGetId(aclrtStream stream, int32_t *streamId);
 
-/** The priority that the stream really has. */
+/** Returns the effective priority of the stream. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamGetPriority(aclrtStream stream, uint32_t *priority);
 
-/** The ACL_STREAM_* bits of the stream. */
+/** Returns the ACL_STREAM_* bits of the stream. */
 ACL_FUNC_VISIBILITY aclError aclrtStreamGetFlags(aclrtStream stream, uint32_t *flags);
 
-/** Range of priorities: *leastPriority is the large number, *greatestPriority the small one. */
+/** Returns the range of priorities: *leastPriority is the larger value, *greatestPriority the smaller. */
 ACL_FUNC_VISIBILITY aclError aclrtDeviceGetStreamPriorityRange(int32_t *leastPriority,
                                                                int32_t *greatestPriority);
 
-/** How many more streams the current device can have. */
+/** Returns the number of streams that can still be created on the current device. */
 ACL_FUNC_VISIBILITY aclError aclrtGetStreamAvailableNum(uint32_t *streamCount);
 
-/** Makes stream settings with default values; small embedded chips only. */
+/** Creates stream settings with default values; small embedded chips only. */
 ACL_FUNC_VISIBILITY aclrtStreamConfigHandle *aclrtCreateStreamConfigHandle(void);
 
 /** Destroys stream settings; small embedded chips only. */

@@ -2,7 +2,7 @@
  * @file rt/symbol.h
  * Device variables: address, size and copies. Copies of ordinary memory are in rt/copy.h.
  *
- * `symbol` is the host-side stand-in of a device variable, registered when its kernel binary was
+ * `symbol` is the host-side symbol of a device variable, registered when its kernel binary was
  * loaded. Not registered -> 107042, unusable -> 107043.
  */
 #ifndef ACL_RT_SYMBOL_H_
@@ -14,10 +14,10 @@
 extern "C" {
 #endif
 
-/** Device address of a variable. NULL -> 100000. */
+/** Returns the device address of a variable. NULL -> 100000. */
 ACL_FUNC_VISIBILITY aclError aclrtGetSymbolAddress(const void *symbol, void **devPtr);
 
-/** Bytes of a variable. NULL -> 100000. */
+/** Returns the size of a variable in bytes. NULL -> 100000. */
 ACL_FUNC_VISIBILITY aclError aclrtGetSymbolSize(const void *symbol, size_t *size);
 
 /**
@@ -27,7 +27,7 @@ ACL_FUNC_VISIBILITY aclError aclrtGetSymbolSize(const void *symbol, size_t *size
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyToSymbol(const void *symbol, const void *src, size_t count,
                                                  size_t offset, aclrtMemcpyKind kind);
 
-/** Queued form of aclrtMemcpyToSymbol; blocking or not as in aclrtMemcpyAsync. */
+/** Asynchronous variant of aclrtMemcpyToSymbol; blocks under the conditions of aclrtMemcpyAsync. */
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyToSymbolAsync(const void *symbol, const void *src,
                                                       size_t count, size_t offset,
                                                       aclrtMemcpyKind kind, aclrtStream stream);
@@ -41,7 +41,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpyFromSymbol(void *dst, size_t dstMax, con
                                                    size_t count, size_t offset,
                                                    aclrtMemcpyKind kind);
 
-/** Queued form of aclrtMemcpyFromSymbol; blocking or not as in aclrtMemcpyAsync. */
+/** Asynchronous variant of aclrtMemcpyFromSymbol; blocks under the conditions of aclrtMemcpyAsync. */
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyFromSymbolAsync(void *dst, size_t dstMax,
                                                         const void *symbol, size_t count,
                                                         size_t offset, aclrtMemcpyKind kind,

@@ -1,7 +1,7 @@
 /**
  * @file rt/value.h
- * Streams that write a 64-bit value to memory, or wait until one is there. No host side; for that
- * there are events (rt/event.h).
+ * Writing a 64-bit value to memory from a stream, and waiting for a value in a stream. The host cannot
+ * wait for a value; use events for that (rt/event.h).
  */
 #ifndef ACL_RT_VALUE_H_
 #define ACL_RT_VALUE_H_
@@ -12,22 +12,22 @@
 extern "C" {
 #endif
 
-/* When aclrtValueWait lets the stream pass. What softacl does, with x for the value in memory: */
+/* Conditions of aclrtValueWait, as softacl interprets them; x is the value in memory. */
 #define ACL_STREAM_WAIT_VALUE_GEQ 0x00000000U /**< x >= value */
 #define ACL_STREAM_WAIT_VALUE_EQ 0x00000001U  /**< x == value */
 #define ACL_STREAM_WAIT_VALUE_AND 0x00000002U /**< (x & value) != 0 */
 #define ACL_STREAM_WAIT_VALUE_NOR 0x00000003U /**< ~(x | value) != 0 */
 
 /**
- * Queues writing `value` to devAddr. devAddr NULL -> 100000; flag not 0, or not device memory ->
- * 107000; chip without it (310B, 310P, 910) -> 207000.
+ * Queues a write of `value` to devAddr. devAddr NULL -> 100000; flag not 0, or not device memory ->
+ * 107000; chip without the feature (310B, 310P, 910) -> 207000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtValueWrite(void *devAddr, uint64_t value, uint32_t flag,
                                              aclrtStream stream);
 
 /**
- * Queues waiting for a condition on the 64-bit value at devAddr: flag
- * (ACL_STREAM_WAIT_VALUE_*; others -> 107000). Places and chips as in aclrtValueWrite.
+ * Queues a wait for a condition on the 64-bit value at devAddr. flag is an ACL_STREAM_WAIT_VALUE_*
+ * condition; other values -> 107000. Other codes as in aclrtValueWrite.
  */
 ACL_FUNC_VISIBILITY aclError aclrtValueWait(void *devAddr, uint64_t value, uint32_t flag,
                                             aclrtStream stream);

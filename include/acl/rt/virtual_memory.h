@@ -1,8 +1,7 @@
 /**
  * @file rt/virtual_memory.h
- * Physical memory and address ranges as separate things: reserve addresses, create physical memory,
- * map one onto the other, share the physical memory with other processes. Simple allocation is in
- * rt/memory.h.
+ * Physical memory and address ranges as separate objects: reserve addresses, allocate physical memory,
+ * map it, and share it with other processes. Ordinary allocation is in rt/memory.h.
  *
  *     aclrtPhysicalMemProp prop = {0};
  *     prop.handleType = ACL_MEM_HANDLE_TYPE_NONE;
@@ -34,7 +33,7 @@ extern "C" {
 #define ACL_RT_MEM_LINK_IDX_0 0U
 #define ACL_RT_MEM_LINK_IDX_1 1U
 
-/** What to create with aclrtMallocPhysical. */
+/** Properties of physical memory, for aclrtMallocPhysical. */
 typedef struct aclrtPhysicalMemProp {
     aclrtMemHandleType handleType;         /**< ACL_MEM_HANDLE_TYPE_NONE */
     aclrtMemAllocationType allocationType; /**< ACL_MEM_ALLOCATION_TYPE_PINNED */
@@ -43,16 +42,16 @@ typedef struct aclrtPhysicalMemProp {
     uint64_t reserve;                      /**< 0 */
 } aclrtPhysicalMemProp;
 
-/** Which granularity is asked for. */
+/** Requested granularity. */
 typedef enum aclrtMemGranularityOptions {
     ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM = 0,     /**< the smallest that works */
     ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1, /**< the one that performs best */
     ACL_RT_MEM_ALLOC_GRANULARITY_UNDEF = 0xFFFF   /**< not a choice */
 } aclrtMemGranularityOptions;
 
-/** Form of a shareable handle. */
+/** Type of a shareable handle. */
 typedef enum aclrtMemSharedHandleType {
-    ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT = 1, /**< a uint64_t; within one machine */
+    ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT = 1, /**< a uint64_t; within one host */
     ACL_MEM_SHARE_HANDLE_TYPE_FABRIC = 2   /**< an aclrtMemFabricHandle; within a pod */
 } aclrtMemSharedHandleType;
 
@@ -61,21 +60,21 @@ typedef struct aclrtMemFabricHandle {
     uint8_t data[128];
 } aclrtMemFabricHandle;
 
-/** Rights for mapped memory. */
+/** Access flags of mapped memory. */
 typedef enum aclrtMemAccessFlags {
     ACL_RT_MEM_ACCESS_FLAGS_NONE = 0x0,
     ACL_RT_MEM_ACCESS_FLAGS_READ = 0x1,
     ACL_RT_MEM_ACCESS_FLAGS_READWRITE = 0x3
 } aclrtMemAccessFlags;
 
-/** Who gets which right; argument of aclrtMemSetAccess. */
+/** Access flags of one location; argument of aclrtMemSetAccess. */
 typedef struct aclrtMemAccessDesc {
     aclrtMemAccessFlags flags;
     aclrtMemLocation location;
     uint8_t rsv[12];
 } aclrtMemAccessDesc;
 
-/** Link over which mapped memory is reached. */
+/** Link over which mapped memory is accessed. */
 typedef enum aclrtMemLinkType {
     ACL_RT_MEM_ACCESS_LINK_SIO = 0,
     ACL_RT_MEM_ACCESS_LINK_HCCS = 1,
@@ -86,74 +85,74 @@ typedef enum aclrtMemLinkType {
 /* ---------------------------------------------------------------- addresses */
 
 /**
- * Reserves a range of addresses without memory behind it. alignment must be 0; expectPtr is the
- * address you would like, or NULL; flags must be 0 (1 is accepted for old programs). virPtr NULL,
- * size 0 or other flags -> 100000.
+ * Reserves a range of addresses without memory. alignment must be 0; expectPtr is the preferred
+ * address, or NULL; flags must be 0 (1 is accepted for old programs). virPtr NULL, size 0 or other
+ * flags -> 100000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddress(void **virPtr, size_t size, size_t alignment,
                                                     void *expectPtr, uint64_t flags);
 
-/** The same for ranges that uncached operators must not touch (A3): expectPtr is required and size
- *  is a multiple of 1 GiB. */
+/** aclrtReserveMemAddress for ranges that uncached operators must not access (A3): expectPtr is
+ *  required, and size must be a multiple of 1 GiB. */
 ACL_FUNC_VISIBILITY aclError aclrtReserveMemAddressNoUCMemory(void **virPtr, size_t size,
                                                               size_t alignment, void *expectPtr,
                                                               uint64_t flags);
 
-/** Gives a range back. Unmap everything in it first. NULL -> 100000. */
+/** Releases a range. Unmap all memory in it first. NULL -> 100000. */
 ACL_FUNC_VISIBILITY aclError aclrtReleaseMemAddress(void *virPtr);
 
-/** Start and size of the allocation that contains ptr. */
+/** Returns start and size of the allocation that contains ptr. */
 ACL_FUNC_VISIBILITY aclError aclrtMemGetAddressRange(void *ptr, void **pbase, size_t *psize);
 
 /* ----------------------------------------------------------- physical memory */
 
 /**
- * Creates physical memory. size should be a multiple of the granularity. handle or prop NULL, flags
- * not 0, a handleType other than NONE, another allocationType than PINNED, a location that is
- * neither HOST, DEVICE nor HOST_NUMA, or DDR on a device -> 100000; bad device -> 107001; out of
- * memory -> 207001.
+ * Allocates physical memory. size should be a multiple of the granularity. handle or prop NULL, flags
+ * not 0, a handleType other than NONE, an allocationType other than PINNED, a location other than
+ * HOST, DEVICE and HOST_NUMA, or DDR on a device -> 100000; bad device -> 107001; out of memory ->
+ * 207001.
  */
 ACL_FUNC_VISIBILITY aclError aclrtMallocPhysical(aclrtDrvMemHandle *handle, size_t size,
                                                  const aclrtPhysicalMemProp *prop, uint64_t flags);
 
-/** Drops the handle. The memory goes when it is mapped nowhere and imported nowhere any more. */
+/** Releases a handle. The memory is freed when no handle, mapping or import of it remains. */
 ACL_FUNC_VISIBILITY aclError aclrtFreePhysical(aclrtDrvMemHandle handle);
 
-/** Granularity for memory like prop; 2 MiB for ACL_MEM_HUGE, 1 GiB for ACL_MEM_HUGE1G. */
+/** Returns the granularity for memory like prop; 2 MiB for ACL_MEM_HUGE, 1 GiB for ACL_MEM_HUGE1G. */
 ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationGranularity(aclrtPhysicalMemProp *prop,
                                                               aclrtMemGranularityOptions option,
                                                               size_t *granularity);
 
-/** Handle of the memory mapped at virPtr. Counts as one more handle: free it too. */
+/** Returns an additional handle of the memory mapped at virPtr; free it with aclrtFreePhysical. */
 ACL_FUNC_VISIBILITY aclError aclrtMemRetainAllocationHandle(void *virPtr,
                                                             aclrtDrvMemHandle *handle);
 
-/** The properties that a handle was created with. */
+/** Returns the properties that a handle was created with. */
 ACL_FUNC_VISIBILITY aclError aclrtMemGetAllocationPropertiesFromHandle(aclrtDrvMemHandle handle,
                                                                        aclrtPhysicalMemProp *prop);
 
 /* ------------------------------------------------------------------- mapping */
 
 /**
- * Maps physical memory at virPtr, somewhere in a reserved range, with read and write access for its
- * device. offset must be 0 and size that of the physical memory. size 0 or flags not 0 -> 100000.
- * Do not mix devices, or own and imported memory, in one range.
+ * Maps physical memory at virPtr in a reserved range, with read and write access for its device. offset
+ * must be 0, and size the size of the physical memory. size 0 or flags not 0 -> 100000. Do not mix
+ * memory of several devices, or own and imported memory, in one range.
  */
 ACL_FUNC_VISIBILITY aclError aclrtMapMem(void *virPtr, size_t size, size_t offset,
                                          aclrtDrvMemHandle handle, uint64_t flags);
 
-/** aclrtMapMem without any access; grant it with aclrtMemSetAccess. */
+/** aclrtMapMem without access; grant access with aclrtMemSetAccess. */
 ACL_FUNC_VISIBILITY aclError aclrtMemMapNoAccess(void *virPtr, size_t size, size_t offset,
                                                  aclrtDrvMemHandle handle, uint64_t flags);
 
-/** Undoes a mapping. Nothing may use it any more. NULL -> 100000. */
+/** Removes a mapping, which must no longer be in use. NULL -> 100000. */
 ACL_FUNC_VISIBILITY aclError aclrtUnmapMem(void *virPtr);
 
-/** Grants rights for mapped memory, one entry per place. NULL or count 0 -> 107000. */
+/** Sets the access to mapped memory, one entry per location. NULL or count 0 -> 107000. */
 ACL_FUNC_VISIBILITY aclError aclrtMemSetAccess(void *virPtr, size_t size, aclrtMemAccessDesc *desc,
                                                size_t count);
 
-/** Rights that a place has, as aclrtMemAccessFlags. */
+/** Returns the access of a location as aclrtMemAccessFlags. */
 ACL_FUNC_VISIBILITY aclError aclrtMemGetAccess(void *virPtr, aclrtMemLocation *location,
                                                uint64_t *flag);
 
@@ -168,8 +167,8 @@ ACL_FUNC_VISIBILITY aclError aclrtMemMapSetLink(aclrtDrvMemHandle handle,
 /* ------------------------------------------------------------------- sharing */
 
 /**
- * Makes a number that another process can turn into a handle of the same memory. handleType other
- * than NONE -> 100000, unknown flags -> 107000.
+ * Creates a shareable handle: a number that another process can import. handleType other than NONE ->
+ * 100000, unknown flags -> 107000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle handle,
                                                              aclrtMemHandleType handleType,
@@ -177,30 +176,30 @@ ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandle(aclrtDrvMemHandle h
                                                              uint64_t *shareableHandle);
 
 /**
- * The same with a choice of form: shareableHandle points to a uint64_t (DEFAULT) or to an
- * aclrtMemFabricHandle (FABRIC, A3 only). Unknown shareType -> 107000.
+ * aclrtMemExportToShareableHandle with a handle type: shareableHandle points to a uint64_t (DEFAULT) or
+ * to an aclrtMemFabricHandle (FABRIC, A3 only). Unknown shareType -> 107000.
  */
 ACL_FUNC_VISIBILITY aclError aclrtMemExportToShareableHandleV2(aclrtDrvMemHandle handle,
                                                                uint64_t flags,
                                                                aclrtMemSharedHandleType shareType,
                                                                void *shareableHandle);
 
-/** Turns such a number into a handle for deviceId, in another process; then map it. */
+/** Imports a shareable handle in another process as a handle for deviceId, which can then be mapped. */
 ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandle(uint64_t shareableHandle,
                                                                int32_t deviceId,
                                                                aclrtDrvMemHandle *handle);
 
-/** The same for handles of the V2 function, on the current device; flags must be 0. */
+/** aclrtMemImportFromShareableHandle for V2 handles, on the current device; flags must be 0. */
 ACL_FUNC_VISIBILITY aclError aclrtMemImportFromShareableHandleV2(void *shareableHandle,
                                                                  aclrtMemSharedHandleType shareType,
                                                                  uint64_t flags,
                                                                  aclrtDrvMemHandle *handle);
 
-/** Admits processes by the id that aclrtDeviceGetBareTgid told them. */
+/** Allows processes to import, by the id that aclrtDeviceGetBareTgid returned to them. */
 ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandle(uint64_t shareableHandle, int32_t *pid,
                                                              size_t pidNum);
 
-/** The same for handles of the V2 function. */
+/** aclrtMemSetPidToShareableHandle for V2 handles. */
 ACL_FUNC_VISIBILITY aclError aclrtMemSetPidToShareableHandleV2(void *shareableHandle,
                                                                aclrtMemSharedHandleType shareType,
                                                                int32_t *pid, size_t pidNum);
