@@ -1,23 +1,23 @@
 /*
- * The interposer: a small library that `softacl check` loads into the program before all others. It sees four
- * things that nobody else can see:
+ * The interposer: a small LD_PRELOAD library that `softacl check` loads into the program. It observes four
+ * things that the checker cannot observe itself:
  *
- * - memory that is given to the system (read, write, recv, send and their kin). The checker closes pages of
- *   pinned memory while a copy is in flight; a system call that is given such a page would fail with EFAULT
- *   instead of faulting. The interposer tells the checker first, which notes the touch and opens the page. A page
- *   with an object on which threads wait (a mutex, a semaphore) is not closed any more: the system looks at it
- *   whenever a thread waits, and whoever gets EFAULT there ends the process.
- * - how threads order each other: condition variables, semaphores, barriers, and the beginning and end of
- *   threads. Every thread has a clock, every such object another one. Mutexes have none: they keep threads
- *   apart, and put them in no order.
+ * - Memory passed to system calls (read, write, recv, send and similar). The checker protects pages of pinned
+ *   memory while a copy is in flight, and a system call on such a page would fail with EFAULT instead of
+ *   faulting. The interposer calls the checker first, which records the access and unprotects the page. A page
+ *   that contains an object on which threads wait (a mutex, a semaphore) is never protected again: the kernel
+ *   reads it whenever a thread waits, and EFAULT there would end the process.
+ * - Happens-before edges between threads: condition variables, semaphores, barriers, and the start and end of
+ *   threads. Every thread and every such object has a vector clock. Mutexes have none: they exclude threads but
+ *   do not order them.
+ * - The end of a process that does not run its exit handlers (_exit, quick_exit), so that the checker can report
+ *   its findings first.
+ * - Fault handlers that the program installs while copies are in flight: the checker reinstalls its own handlers
+ *   before them. Fault signals are never blocked, because the first access to a protected page would end a
+ *   thread that blocks all signals.
  *
- * - the end of a process that does not run its exit handlers (_exit, quick_exit), before which the checker tells
- *   what it has proven.
- * - handlers for faults that the program installs while copies are in flight: the checker puts its own before them
- *   again. Faults are never blocked: a thread that blocks all signals would be ended by its first touch.
- *
- * What it cannot see: atomics and spinning, futexes that are called directly, system calls that do not go
- * through the C library, io_uring. It decides nothing: it answers questions of the checker.
+ * It cannot observe atomics and spinning, direct futex calls, system calls that bypass the C library, and
+ * io_uring. It makes no decisions; the checker does.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,7 +39,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* ---- what the checker is told and asks ---------------------------------------------------------------- */
+/* ---- hooks of the checker ------------------------------------------------------------------------------ */
 
 typedef void (*touch_hook)(const void *start, size_t size, int is_write, const char *function);
 
@@ -50,7 +50,7 @@ typedef void (*object_hook)(const void *start, size_t size);
 
 EXPORT _Atomic(object_hook) softacl_interposer_object;
 
-/* An object on which threads wait is about to be used. */
+/* Calls the checker before an object on which threads wait is used. */
 static void use(const void *start, size_t size)
 {
     object_hook hook = atomic_load_explicit(&softacl_interposer_object, memory_order_acquire);
@@ -80,9 +80,9 @@ static void touch_all(const struct iovec *parts, int count, int is_write, const 
 
 typedef void (*news_hook)(void);
 
-/* The process ends without its exit handlers. */
+/* Called before the process ends without running its exit handlers. */
 EXPORT _Atomic(news_hook) softacl_interposer_end;
-/* The program has its own handler for a signal that the checker needs. */
+/* Called after the program installed a handler for a signal that the checker needs. */
 EXPORT _Atomic(news_hook) softacl_interposer_handler;
 
 static void tell(_Atomic(news_hook) *news)
@@ -95,10 +95,10 @@ static void tell(_Atomic(news_hook) *news)
     }
 }
 
-/* ---- clocks of threads --------------------------------------------------------------------------------- */
+/* ---- vector clocks ------------------------------------------------------------------------------------- */
 
-#define THREADS 128  /* more than that are not told apart: they count as ordered */
-#define OBJECTS 4096 /* objects that share a place share their clock: more order, never less */
+#define THREADS 128  /* threads beyond this number count as ordered with all others */
+#define OBJECTS 4096 /* objects with equal hashes share a clock, which can only add order */
 
 struct clock {
     uint32_t at[THREADS];
@@ -113,7 +113,7 @@ static _Atomic uint32_t next_thread;
 static __thread uint32_t self_plus_one __attribute__((tls_model("initial-exec")));
 static __thread struct clock now __attribute__((tls_model("initial-exec")));
 
-/* The number of this thread, or THREADS when there are too many. */
+/* Returns the index of this thread, or THREADS if it is beyond the limit. */
 static uint32_t self(void)
 {
     if (self_plus_one == 0) {
@@ -156,12 +156,12 @@ static void join(struct clock *to, const struct clock *from)
     }
 }
 
-/* What this thread has done so far comes before whoever acquires the object later. */
+/* Orders everything this thread has done before all threads that acquire the object later. */
 static void release(const void *address)
 {
     uint32_t me = self();
     if (known() < 2) {
-        /* Nobody else is there yet; a thread that is started later learns everything from its start. */
+        /* No other thread exists yet, and pthread_create() orders new threads after this point. */
         return;
     }
     struct object *object = object_at(address);
@@ -183,14 +183,15 @@ static void acquire(const void *address)
     leave(object);
 }
 
-/* The moment that this thread is at: its number, and how far it has come. 0: it cannot be told apart. */
+/* Returns the current moment: the thread index plus one in the upper half, the thread's clock in the lower half.
+ * Returns 0 if the thread is beyond the limit. */
 EXPORT uint64_t softacl_interposer_now(void)
 {
     uint32_t me = self();
     return me < THREADS ? (uint64_t)(me + 1) << 32 | now.at[me] : 0;
 }
 
-/* Whether a moment of any thread comes before what this thread does now. */
+/* Returns 1 if a moment of any thread happens before the current moment of this thread. */
 EXPORT int softacl_interposer_comes_after(uint64_t moment)
 {
     uint32_t me = self(), thread = (uint32_t)(moment >> 32);
@@ -200,7 +201,7 @@ EXPORT int softacl_interposer_comes_after(uint64_t moment)
     return thread - 1 == me || now.at[thread - 1] >= (uint32_t)moment;
 }
 
-/* ---- the functions that stand before those of the C library -------------------------------------------- */
+/* ---- interposed functions of the C library ------------------------------------------------------------- */
 
 #define REAL(name)                                                                                             \
     static _Atomic(void *) real_##name;                                                                        \
@@ -210,7 +211,7 @@ EXPORT int softacl_interposer_comes_after(uint64_t moment)
         atomic_store_explicit(&real_##name, (void *)call, memory_order_relaxed);                               \
     }
 
-/* A page may have been closed again between the touch and the call: then both are repeated. */
+/* The page may be protected again between the hook and the call, which then fails with EFAULT: repeat both. */
 #define MOVE(type, name, touches, ...)                                                                         \
     REAL(name)                                                                                                 \
     type moved;                                                                                                \
@@ -327,7 +328,7 @@ EXPORT ssize_t sendmsg(int socket, const struct msghdr *message, int flags)
          socket, message, flags)
 }
 
-/* Large pieces go from the stream's file straight to the buffer, and the other way round. */
+/* For large blocks, stdio reads into and writes from the buffer of the caller directly. */
 EXPORT size_t fread(void *restrict buffer, size_t size, size_t count, FILE *restrict file)
 {
     REAL(fread)
@@ -342,7 +343,7 @@ EXPORT size_t fwrite(const void *restrict buffer, size_t size, size_t count, FIL
     return call(buffer, size, count, file);
 }
 
-/* ---- what threads wait for ------------------------------------------------------------------------------- */
+/* ---- objects on which threads wait ----------------------------------------------------------------------- */
 
 #define LOCK(name, type, parameters, ...)                                                                      \
     EXPORT int name parameters                                                                                 \
@@ -463,7 +464,7 @@ struct start {
     void *argument;
 };
 
-/* The end of a thread, however it comes. */
+/* Runs when a thread ends, also by pthread_exit() or cancellation. */
 static void ended(void *unused)
 {
     (void)unused;
@@ -493,7 +494,7 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
     }
     *start = (struct start){run, argument};
     uint32_t me = self();
-    /* Also when this is the only thread: the new one learns of it. */
+    /* Unlike release(), also in a single-threaded process, because the new thread acquires this clock. */
     struct object *object = object_at(start);
     join(&object->clock, &now);
     if (me < THREADS && object->clock.at[me] < now.at[me]) {
@@ -520,7 +521,7 @@ EXPORT int pthread_join(pthread_t thread, void **result)
     return code;
 }
 
-/* Whether the checker handles a signal. */
+/* Returns 1 if the checker handles the signal. */
 static int is_fault(int signal)
 {
     return signal == SIGSEGV || signal == SIGBUS || signal == SIGTRAP;
