@@ -10,7 +10,7 @@ use fastrand::Rng;
 use softacl_checker::finding::Report;
 use softacl_checker::report::suppression::Suppressions;
 use softacl_checker::report::{Outcome, html, json, sarif, text};
-use softacl_engine::injection::{Injection, MatchContext, Resource};
+use softacl_faults::{Injection, MatchContext, Resource};
 use softacl_tracer::TraceMerger;
 use std::ffi::CString;
 use std::panic::catch_unwind;

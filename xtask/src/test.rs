@@ -89,7 +89,7 @@ fn interleavings() -> Result<()> {
     // A target directory of its own: the flag would otherwise rebuild everything twice.
     workspace::run(
         workspace::cargo()
-            .args(["test", "--package", "softacl-engine", "--release", "--lib", "--locked"])
+            .args(["test", "--package", "softacl-sync", "--release", "--lib", "--locked"])
             .env("RUSTFLAGS", "--cfg loom")
             .env("CARGO_TARGET_DIR", workspace::target().join("loom")),
     )

@@ -1,9 +1,9 @@
 //! Attributes of operators: names with values, collected before an operator is called.
 
 use crate::entry::{array, export, text};
-use softacl_engine::handle::{HandleKind, Key, Slots};
-use softacl_engine::system::try_collect;
 use softacl_engine::{Error, Result, fail};
+use softacl_faults::system::try_collect;
+use softacl_sync::handle::{HandleKind, Key, Slots};
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Data buffers (an address with a length) and the sizes and conversions of data types.
 
 use ascendcl_sys::*;
-use softacl_engine::handle::{HandleKind, Key, Slots};
+use softacl_sync::handle::{HandleKind, Key, Slots};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -57,7 +57,7 @@ unsafe extern "C" fn on_wait_object(start: *const c_void, size: usize) {
 extern "C" fn on_handler_installed() {
     // A process that was forked has nothing in flight.
     if !crate::process::is_forked() {
-        softacl_engine::segv::reinstall_handlers();
+        softacl_memory::segv::reinstall_handlers();
     }
 }
 

@@ -135,7 +135,7 @@ macro_rules! export_batch {
             $(fail = $fail; wants_fail = true;)?
             $(stream = Some($stream as usize);)?
             let facts = || {
-                let mut facts = softacl_engine::injection::MatchContext::default();
+                let mut facts = softacl_faults::MatchContext::default();
                 crate::faults::record_argument(&mut facts, "size", count.into());
                 if let Some(stream) = stream {
                     crate::faults::record_argument(&mut facts, "stream", ArgValue::Pointer(stream));

@@ -2,8 +2,8 @@
 
 use crate::entry::{export, out, require, timeout};
 use ascendcl_sys::*;
-use softacl_engine::injection::DeviceHealth;
 use softacl_engine::{Caller, Error, Result, fail};
+use softacl_faults::DeviceHealth;
 use softacl_profiles::Form;
 use std::ffi::{CString, c_char};
 use std::ptr;

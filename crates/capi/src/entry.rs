@@ -5,8 +5,8 @@
 //! through the engine's guarded routines, so a wild pointer is an error and not a crash.
 
 use crate::{config, exception, message, process};
-use softacl_engine::injection::MatchContext;
 use softacl_engine::{Caller, ContextKey, Error, Layer, Machine, Result, fail, segv};
+use softacl_faults::MatchContext;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ macro_rules! export {
         pub unsafe extern "C" fn $name($($arg: $kind),*) -> ascendcl_sys::aclError {
             let facts = || {
                 #[allow(unused_mut, reason = "some functions have no arguments")]
-                let mut facts = softacl_engine::injection::MatchContext::default();
+                let mut facts = softacl_faults::MatchContext::default();
                 $($crate::faults::record_argument(&mut facts, stringify!($arg), $crate::entry::ArgValue::from($arg));)*
                 facts
             };

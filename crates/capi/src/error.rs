@@ -3,9 +3,9 @@
 use crate::entry::{array, export, out, require};
 use crate::message;
 use ascendcl_sys::*;
-use softacl_engine::injection::{BadRange, DeviceHealth};
 use softacl_engine::observer::Observer as _;
 use softacl_engine::{Error, fail};
+use softacl_faults::{BadRange, DeviceHealth};
 use std::ffi::{c_char, c_void};
 
 #[unsafe(no_mangle)]

@@ -101,9 +101,9 @@ pub(crate) fn dispatch(machine: &Machine) {
 
 /// What a pointer that a callback got points to; `None` for others.
 fn information(pointer: *const c_void) -> Option<ExceptionInfo> {
-    let _hearing = softacl_engine::segv::enter();
+    let _hearing = softacl_memory::segv::enter();
     let is_whole = pointer.cast::<ExceptionInfo>().is_aligned()
-        && softacl_engine::segv::is_readable(pointer as usize, size_of::<ExceptionInfo>());
+        && softacl_memory::segv::is_readable(pointer as usize, size_of::<ExceptionInfo>());
     if pointer.is_null() || !is_whole {
         return None;
     }

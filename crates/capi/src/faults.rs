@@ -6,7 +6,7 @@
 use crate::config;
 use crate::entry::ArgValue;
 use ascendcl_sys::{FUNCTIONS, Support};
-use softacl_engine::injection::{Injection, MatchContext, Rule, Vocabulary, closest_match, parse};
+use softacl_faults::{Injection, MatchContext, Rule, Vocabulary, closest_match, parse};
 use std::fs;
 use std::sync::{Arc, OnceLock};
 

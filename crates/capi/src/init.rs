@@ -138,7 +138,7 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> aclError {
         if left == 0 {
             state.finish();
         }
-        if address != 0 && !softacl_engine::segv::try_write(address, &left.to_ne_bytes()) {
+        if address != 0 && !softacl_memory::segv::try_write(address, &left.to_ne_bytes()) {
             return Err((ACL_ERROR_INVALID_PARAM, format!("refCount points to {address:#x}, which cannot be written")));
         }
         Ok(())

@@ -2,8 +2,8 @@
 
 use crate::entry::{array, export, out, require, text};
 use ascendcl_sys::*;
-use softacl_engine::system::try_collect;
 use softacl_engine::{Caller, Compare, CounterOp, Error, NotifyKey, Result, fail, segv};
+use softacl_faults::system::try_collect;
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
 

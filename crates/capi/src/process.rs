@@ -1,7 +1,7 @@
 //! The machine of this process, made at first use.
 
 use softacl_engine::observer::Observer;
-use softacl_engine::{Error, Machine, Result, fail, segv};
+use softacl_engine::{Error, Machine, Result, fail};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -80,7 +80,7 @@ fn make() -> Result<Arc<Machine>> {
     match &made {
         Ok(machine) => {
             HOOKS_ACTIVE.store(machine.has_hooks(), Ordering::Relaxed);
-            segv::set_diagnosed_machine(machine);
+            machine.diagnose_faults();
             // SAFETY: the handler is a function of this library, which is never unloaded.
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         }

@@ -4,9 +4,9 @@
 
 use crate::entry::{array, export, out, text};
 use ascendcl_sys::*;
-use softacl_engine::handle::{HandleKind, Key, Slots};
-use softacl_engine::system::try_collect;
 use softacl_engine::{Error, Result, fail};
+use softacl_faults::system::try_collect;
+use softacl_sync::handle::{HandleKind, Key, Slots};
 use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::ptr;

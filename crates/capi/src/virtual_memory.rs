@@ -2,8 +2,8 @@
 
 use crate::entry::{Out, array, export, out, require};
 use ascendcl_sys::*;
-use softacl_engine::system::try_collect;
 use softacl_engine::{Caller, Error, MemoryLocation, PhysicalRequest, Result, Rights, fail};
+use softacl_faults::system::try_collect;
 use std::ffi::c_void;
 
 /// `aclrtMemAttr` of the DDR kinds, which devices do not offer here.

@@ -3,7 +3,7 @@
 //! Small ones are kept whole, so that differing bytes can be counted. Of large ones a hash per page is
 //! kept: it says which pages differ, and a change is missed with a chance of one in 2^64 per page.
 
-use softacl_engine::segv;
+use softacl_memory::segv;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 const PAGE: usize = 4096;

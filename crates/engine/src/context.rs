@@ -1,12 +1,9 @@
 //! Contexts and devices: what streams belong to and what threads have current.
 
-use crate::error::{Error, Result, fail};
-use crate::handle::{HandleKind, Key};
 use crate::host::HostThread;
-use crate::stream::StreamKey;
-use crate::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering, lock};
-
-pub type ContextKey = Key<Context>;
+use crate::keys::{ContextKey, StreamKey};
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Mutex, Ordering, lock};
 
 #[derive(Default)]
 pub struct Context {
@@ -27,10 +24,6 @@ pub(crate) struct ContextState {
     pub(crate) default_stream: Option<StreamKey>,
     /// All streams, the default one first.
     pub(crate) streams: Vec<StreamKey>,
-}
-
-impl HandleKind for Context {
-    const NUMBER: u8 = 3;
 }
 
 impl Context {

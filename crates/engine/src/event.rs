@@ -6,14 +6,11 @@
 //! Lock order: an event's state may be taken while the lane of a stream is held, never the other way
 //! round.
 
-use crate::graph::{CapturedRecord, GraphEvent};
-use crate::handle::{HandleKind, Key};
-use crate::memory::shared::SharedCounters;
-use crate::stream::StreamPoint;
-use crate::sync::{AtomicU32, Mutex};
+use crate::graph::CapturedRecord;
+use crate::keys::{EventKey, GraphEvent, StreamPoint};
+use softacl_memory::shared::SharedCounters;
+use softacl_sync::facade::{AtomicU32, Mutex};
 use std::sync::{Arc, OnceLock};
-
-pub type EventKey = Key<Event>;
 
 pub const EVENT_SYNC: u32 = 0x1;
 pub const EVENT_CAPTURE_STREAM_PROGRESS: u32 = 0x2;
@@ -104,8 +101,4 @@ pub(crate) struct EventState {
     pub(crate) own_record: Option<(u64, StreamPoint)>,
     /// Streams that wait for the next record, and where they look for it.
     pub(crate) waiting_for_next: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>,
-}
-
-impl HandleKind for Event {
-    const NUMBER: u8 = 2;
 }

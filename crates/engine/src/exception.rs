@@ -3,9 +3,9 @@
 //! A stream remembers only its first failure until a wait returns it. Here they all are, until the
 //! interface takes them; nothing is kept while nobody asks.
 
+use crate::keys::StreamPoint;
 use crate::machine::Machine;
-use crate::stream::StreamPoint;
-use crate::sync::{AtomicBool, Mutex, Ordering, lock};
+use softacl_sync::facade::{AtomicBool, Mutex, Ordering, lock};
 
 /// A task that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

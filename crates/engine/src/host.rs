@@ -4,12 +4,12 @@
 //! for the main thread, and then its stream is simply not ready yet. A host function runs on one
 //! thread per context; a callback runs in the thread that subscribed, inside its process-report call.
 
-use crate::error::{Error, Result, fail};
-use crate::inbox::Inbox;
+use crate::keys::StreamKey;
 use crate::machine::Machine;
 use crate::observer::StreamPosition;
-use crate::stream::StreamKey;
-use crate::sync::{Mutex, lock, mpsc};
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{Mutex, lock, mpsc};
+use softacl_sync::inbox::Inbox;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};

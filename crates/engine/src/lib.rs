@@ -17,90 +17,53 @@
 //! | `injection`, `system` | faults on purpose; what the operating system is asked for |
 //! | `probe`, `patience` | facts for an observer; its locks at the end of a process |
 
-// loom explores the primitives alone; what only the rest uses looks unused to it.
-#![cfg_attr(loom, allow(dead_code))]
-
-#[cfg(loom)]
-#[path = "memory/allocation_record.rs"]
-mod allocation_record;
-#[cfg(not(loom))]
-mod bytes;
-#[cfg(not(loom))]
 mod calls;
-#[cfg(not(loom))]
 mod context;
-#[cfg(not(loom))]
 mod copy;
-#[cfg(not(loom))]
-mod error;
-#[cfg(not(loom))]
 mod event;
-#[cfg(not(loom))]
 mod exception;
-#[cfg(not(loom))]
 mod executor;
-#[cfg(not(loom))]
 mod graph;
-#[cfg(loom)]
-#[path = "graph/graph_event.rs"]
-mod graph_event;
-pub mod handle;
-#[cfg(not(loom))]
 mod host;
-mod inbox;
-#[cfg(not(loom))]
-pub mod injection;
-#[cfg(not(loom))]
+mod injection;
+mod keys;
 mod machine;
-#[cfg(not(loom))]
-mod memory;
-#[cfg(not(loom))]
 mod notify;
-#[cfg(not(loom))]
 pub mod observer;
-#[cfg(not(loom))]
-pub mod segv;
+mod pool;
 mod stream;
-mod sync;
-#[cfg(not(loom))]
-pub mod system;
-#[cfg(not(loom))]
 mod task;
-#[cfg(not(loom))]
 mod thread;
-#[cfg(not(loom))]
-mod timed_lock;
-mod work_units;
 
-#[cfg(all(test, loom))]
-mod interleavings;
-
-#[cfg(not(loom))]
 pub use {
-    bytes::convert::Scalar,
-    bytes::reduce::{Element, ReduceOp, float_to_half, half_to_float},
     calls::{AccessGrant, Caller, DeviceUsage, EventStatus, PeerStatus, PhysicalRequest},
-    context::ContextKey,
     copy::{
         BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, ElementChange, FailIndex,
         FillRequest, Location, OffsetRequest, PlaneRequest, RearrangeRequest, ReduceRequest, TensorSource, TensorView,
         WordFillRequest, kinds,
     },
-    error::{Code, Error, Layer, OutOfBounds, Owner, Result, fail},
-    event::{EventKey, EventKind},
+    event::EventKind,
     exception::Exception,
     executor::{Schedule, ValueCondition},
     graph::{
-        CaptureMode, CaptureStatus, ConditionCell, ConditionKey, ConditionKind, Graph, GraphDescription, GraphKey,
-        Group, GroupKey, StepDescription,
+        CaptureMode, CaptureStatus, ConditionCell, ConditionKind, Graph, GraphDescription, Group, StepDescription,
     },
+    keys::{ConditionKey, ContextKey, EventKey, GraphKey, GroupKey, NotifyKey, PoolKey, StreamKey},
     machine::{Config, Machine},
-    memory::{
-        MemoryKind, MemoryLocation, Rights, Usage,
-        pool::{PoolAttribute, PoolKey},
-    },
-    notify::{Compare, CounterOp, NotifyKey},
-    stream::{StreamKey, StreamOptions, StreamSettings},
+    notify::{Compare, CounterOp},
+    pool::PoolAttribute,
+    stream::{StreamOptions, StreamSettings},
     thread::start as start_thread,
-    timed_lock::lock_with_timeout,
+};
+
+pub use {
+    softacl_errors::{Code, Error, Layer, OutOfBounds, Owner, Result, fail},
+    softacl_faults as faults,
+    softacl_memory::{
+        MemoryKind, MemoryLocation, Rights, Usage,
+        bytes::convert::Scalar,
+        bytes::reduce::{Element, ReduceOp, float_to_half, half_to_float},
+        segv,
+    },
+    softacl_sync::{handle, timed_lock::lock_with_timeout},
 };

@@ -1,23 +1,24 @@
 //! The machine: everything that the process has one of.
 
 use crate::calls::Values;
-use crate::context::{Context, ContextKey, Device};
-use crate::error::{Error, Owner, Result, fail};
+use crate::context::{Context, Device};
 use crate::event::Event;
 use crate::exception::Exceptions;
 use crate::executor::external_waits::ExternalWaits;
 use crate::executor::{Executor, Schedule, SpanPool, Stepper, WorkerPool};
 use crate::graph::Graphs;
-use crate::handle::Slots;
 use crate::host::Subscriptions;
-use crate::injection::Injection;
-use crate::memory::Memory;
-use crate::memory::pool::Pools;
+use crate::keys::{ContextKey, ContextTag, EventTag, NotifyTag, StreamKey, StreamTag};
 use crate::notify::Notify;
-use crate::observer::Observer;
-use crate::stream::{Stream, StreamKey};
-use crate::sync::{AtomicI32, AtomicU32, Mutex, Ordering, lock};
+use crate::observer::{Observer, page_guard};
+use crate::pool::Pools;
+use crate::stream::Stream;
+use softacl_errors::{Error, Owner, Result, fail};
+use softacl_faults::Injection;
+use softacl_memory::Memory;
 use softacl_profiles::{Cann, Form, Profile, cann, profile};
+use softacl_sync::facade::{AtomicI32, AtomicU32, Mutex, Ordering, lock};
+use softacl_sync::handle::Slots;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -65,14 +66,14 @@ pub struct Machine {
     pub(crate) config: Config,
     pub(crate) memory: Memory,
     pub(crate) devices: Vec<Device>,
-    pub(crate) contexts: Slots<Context>,
-    pub(crate) streams: Slots<Stream>,
+    pub(crate) contexts: Slots<Context, ContextTag>,
+    pub(crate) streams: Slots<Stream, StreamTag>,
     /// Streams destroyed by force whose last task still runs; their slots are not free yet.
     pub(crate) limbo: Mutex<Vec<StreamKey>>,
     /// Failures of streams that were ended before any wait returned them.
     pub(crate) unobserved: Mutex<Vec<Error>>,
-    pub(crate) events: Slots<Event>,
-    pub(crate) notifies: Slots<Notify>,
+    pub(crate) events: Slots<Event, EventTag>,
+    pub(crate) notifies: Slots<Notify, NotifyTag>,
     /// For an observer: which values were written and waited for.
     pub(crate) values: Mutex<Values>,
     pub(crate) pools: Pools,
@@ -116,12 +117,12 @@ impl Machine {
             )));
         }
         if let Some(injection) = &config.injection {
-            crate::system::install_rules(injection);
+            softacl_faults::system::install_rules(injection);
         }
         let unified = config.profile.form == Form::RootComplex;
-        let host = config.host_memory.unwrap_or_else(crate::memory::host_memory_size);
-        let is_guarded = probe.as_ref().is_some_and(|probe| probe.guards());
-        let memory = Memory::new(config.devices.len() as u32, config.memory, host, unified, is_guarded)?;
+        let host = config.host_memory.unwrap_or_else(softacl_memory::host_memory_size);
+        let guard = probe.as_ref().filter(|probe| probe.guards()).map(page_guard);
+        let memory = Memory::new(config.devices.len() as u32, config.memory, host, unified, guard)?;
         if let Some(probe) = &probe {
             probe.attached(memory.pinned_window());
         }
@@ -129,7 +130,7 @@ impl Machine {
             Schedule::Threads => Executor::Threads(WorkerPool::new(config.cores)),
             schedule => Executor::Stepped(Arc::new(Stepper::new(schedule, config.progress_timeout, config.cores))),
         };
-        crate::bytes::prepare();
+        softacl_memory::bytes::prepare();
         Ok(Arc::new_cyclic(|this| Machine {
             devices: config.devices.iter().map(|_| Device::new(config.injection.is_some())).collect(),
             is_attended: probe.is_some() || config.injection.is_some(),
@@ -162,6 +163,14 @@ impl Machine {
             started: Instant::now(),
             this: this.clone(),
         }))
+    }
+
+    /// Makes faults on device addresses of this machine print a diagnosis. Only the machine that was named last is
+    /// consulted.
+    pub fn diagnose_faults(self: &Arc<Self>) {
+        // SAFETY: the memory is inside an `Arc`, from which it cannot be moved before it is dropped: a machine is never
+        // taken out of its `Arc`.
+        unsafe { self.memory.diagnose_faults() };
     }
 
     pub fn config(&self) -> &Config {
@@ -258,6 +267,5 @@ impl Drop for Machine {
         if let Executor::Stepped(stepper) = &self.driver {
             stepper.stop();
         }
-        crate::segv::forget(&self.memory);
     }
 }

@@ -4,23 +4,16 @@
 //! A record that nobody has waited for stays; a wait that passes takes it away, so that each record
 //! lets one wait pass. This is what tells a notify from an event.
 
-use crate::handle::{HandleKind, Key};
-use crate::memory::shared::SharedCounters;
-use crate::stream::StreamPoint;
-use crate::sync::{Mutex, lock};
+use crate::keys::StreamPoint;
+use softacl_memory::shared::SharedCounters;
+use softacl_sync::facade::{Mutex, lock};
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-pub type NotifyKey = Key<Notify>;
-
 #[derive(Default)]
 pub struct Notify {
     pub(crate) state: Mutex<NotifyState>,
-}
-
-impl HandleKind for Notify {
-    const NUMBER: u8 = 14;
 }
 
 #[derive(Default)]

@@ -8,12 +8,14 @@
 //! Addresses are those of the program. Facts come from any thread; those about a stream come in the
 //! order of its tasks, a submit before the task can start, an end before anyone can have waited for it.
 
-use crate::bytes::Span;
-use crate::error::{Error, Result};
+use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::memory::{Memory, MemoryKind};
-use crate::stream::{StreamKey, StreamPoint};
 use crate::task::{self, Task, Waited};
+use softacl_errors::{Error, Result};
+pub use softacl_memory::touch::{Mode, Touch};
+pub use softacl_memory::{FaultAction, Window};
+use softacl_memory::{Memory, MemoryKind, PageGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A task of a stream, or everything up to it. Unique in the life of the machine: the numbers of a
@@ -22,20 +24,6 @@ use std::time::Duration;
 pub struct StreamPosition {
     pub stream: u32,
     pub sequence: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    Read,
-    Write,
-}
-
-/// A range that an operation reads or writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Touch {
-    pub address: usize,
-    pub len: usize,
-    pub mode: Mode,
 }
 
 /// A task that was just given its number.
@@ -83,25 +71,6 @@ pub enum Advisory {
     DefaultDevice(u32),
     /// Device memory may be written by what an observer is told nothing about: host code, another process, a value.
     Viewed { address: usize, len: usize },
-}
-
-/// Where pinned memory is, and how far from there the engine reaches it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    pub start: usize,
-    pub len: usize,
-    pub shift: isize,
-}
-
-/// What becomes of an access that faulted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultAction {
-    /// It is not the probe's.
-    PassOn,
-    /// It can be repeated now.
-    Repeat,
-    /// It can be repeated, and the probe is called again right after it.
-    Step,
 }
 
 /// Receives facts.
@@ -163,6 +132,23 @@ pub trait Observer: Send + Sync {
     fn stepped(&self);
 }
 
+/// The page guard of an observer that guards memory.
+pub(crate) fn page_guard(observer: &Arc<dyn Observer>) -> Arc<dyn PageGuard> {
+    struct Guard(Arc<dyn Observer>);
+
+    impl PageGuard for Guard {
+        fn touched(&self, address: usize, is_write: bool, code: usize) -> FaultAction {
+            self.0.touched(address, is_write, code)
+        }
+
+        fn stepped(&self) {
+            self.0.stepped();
+        }
+    }
+
+    Arc::new(Guard(Arc::clone(observer)))
+}
+
 impl From<StreamPoint> for StreamPosition {
     fn from(point: StreamPoint) -> StreamPosition {
         StreamPosition { stream: point.stream.index() as u32, sequence: point.sequence }
@@ -199,7 +185,7 @@ impl Machine {
         };
         // Memory is about to be protected, and the program may have put a handler of its own above ours.
         if self.is_guarded() {
-            crate::segv::ensure_guarding();
+            softacl_memory::segv::ensure_guarding();
         }
         probe.submitted(&Submitted {
             at,
@@ -261,17 +247,6 @@ impl Machine {
         if let Some(probe) = self.probe() {
             probe.advised(&note());
         }
-    }
-}
-
-impl Memory {
-    /// What a span touches.
-    pub(crate) fn touches_of(&self, span: &Span) -> [Touch; 2] {
-        [self.touch(span.source, span.len, Mode::Read), self.touch(span.target, span.len, Mode::Write)]
-    }
-
-    pub(crate) fn touch(&self, reach: usize, len: usize, mode: Mode) -> Touch {
-        Touch { address: self.program_address(reach), len, mode }
     }
 }
 

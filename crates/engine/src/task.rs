@@ -3,21 +3,20 @@
 //! A task is checked before it is made, so executing it cannot meet bad arguments; what can still
 //! fail is what the device finds when the task runs: descriptor contents, pages that are gone.
 
-use crate::bytes::reduce::{Element, ReduceOp};
-use crate::bytes::{self, AccessFault, Span};
 use crate::copy::rearrange::Rearranged;
-use crate::error::{Error, Result, fail};
-use crate::event::EventKey;
 use crate::executor::Spans;
 use crate::executor::external_waits::ExternalWait;
-use crate::graph::{Condition, ConditionProgress, GraphEvent, GraphRun, Node, Update};
+use crate::graph::{Condition, ConditionProgress, GraphRun, Node, Update};
 use crate::host::HostCall;
-use crate::memory::Memory;
-use crate::memory::pool::PendingFree;
-use crate::memory::shared::SharedCounters;
+use crate::keys::{EventKey, GraphEvent, StreamPoint};
 use crate::notify::{Counter, CounterOp};
-use crate::observer::Touch;
-use crate::stream::StreamPoint;
+use crate::pool::PendingFree;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::Memory;
+use softacl_memory::bytes::reduce::{Element, ReduceOp};
+use softacl_memory::bytes::{self, AccessFault, Span};
+use softacl_memory::shared::SharedCounters;
+use softacl_memory::touch::Touch;
 use std::sync::{Arc, OnceLock};
 
 #[derive(Debug)]

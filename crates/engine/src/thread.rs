@@ -3,9 +3,9 @@
 //! A program that waits for SIGTERM with `sigwait` must not find it delivered to one of ours. Faults
 //! stay open: they are ours to handle.
 
-use crate::injection::Resource;
-use crate::sync::{AtomicUsize, Mutex, Ordering, lock, thread};
-use crate::system;
+use softacl_faults::Resource;
+use softacl_faults::system;
+use softacl_sync::facade::{AtomicUsize, Mutex, Ordering, lock, thread};
 use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;

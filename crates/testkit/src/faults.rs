@@ -244,11 +244,11 @@ mod tests {
 
     #[test]
     fn the_engine_reads_what_is_drawn() {
-        let words = softacl_engine::injection::Vocabulary { function: |_| Ok(()), near: |_| None, code: |_| None };
+        let words = softacl_faults::Vocabulary { function: |_| Ok(()), near: |_| None, code: |_| None };
         let mut rng = Rng::with_seed(1);
         for _ in 0..500 {
             let text = FaultRule::random(&mut rng).text(2, Some(3));
-            let rules = softacl_engine::injection::parse(&text, words).unwrap_or_else(|error| panic!("{error}"));
+            let rules = softacl_faults::parse(&text, words).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(rules.len(), 1, "{text}");
         }
     }

@@ -8,8 +8,8 @@ use crate::{Program, Setup, run_on};
 use fastrand::Rng;
 #[cfg(shuttle)]
 use shuttle::thread;
-use softacl_engine::injection::{Injection, Vocabulary, parse};
 use softacl_engine::{Config, Machine, Schedule};
+use softacl_faults::{Injection, Vocabulary, parse};
 use softacl_profiles::profile;
 use std::fmt;
 use std::sync::Arc;

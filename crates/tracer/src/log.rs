@@ -5,8 +5,8 @@
 
 use crate::allocations::TransferSize;
 use crate::append_log::AppendLog;
-use softacl_engine::lock_with_timeout;
 use softacl_engine::observer::StreamPosition;
+use softacl_sync::timed_lock::lock_with_timeout;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -7,8 +7,8 @@ use crate::attribute::{self, Values};
 use crate::entry::{array, export, text};
 use crate::tensor::{self, Description};
 use ascendcl_sys::*;
-use softacl_engine::system::try_collect;
 use softacl_engine::{Caller, Error, Result, fail};
+use softacl_faults::system::try_collect;
 use std::ffi::{c_char, c_void};
 use std::fmt::Write as _;
 

@@ -10,8 +10,8 @@ use crate::buffer::aclDataTypeSize;
 use crate::entry::array;
 use crate::tensor::{Description, type_name};
 use ascendcl_sys::*;
-use softacl_engine::system::try_collect;
 use softacl_engine::{ElementChange, Error, RearrangeRequest, Result, Scalar, TensorSource, TensorView, fail};
+use softacl_faults::system::try_collect;
 
 type Row = (&'static str, fn(&OperatorCall) -> Result<Vec<RearrangeRequest>>);
 

@@ -4,17 +4,17 @@
 //! the capture invalid, because the graph would run in a wrong order. Aborting does the same.
 
 use super::Caller;
-use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
-use crate::event::{Event, EventKey, EventKind};
+use crate::event::{Event, EventKind};
 use crate::graph::{
-    Capture, CaptureMode, CaptureStatus, CapturedRecord, Content, Entry, GraphKey, GraphState, GroupKey, GroupState,
-    Node, Redirect, Step, Update,
+    Capture, CaptureMode, CaptureStatus, CapturedRecord, Content, Entry, GraphState, GroupState, Node, Redirect, Step,
+    Update,
 };
+use crate::keys::{ContextKey, EventKey, GraphKey, GroupKey, StreamKey};
 use crate::machine::Machine;
-use crate::stream::{Stream, StreamKey};
-use crate::sync::{lock, thread, thread_local};
+use crate::stream::Stream;
 use crate::task::Task;
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{lock, thread, thread_local};
 use std::cell::Cell;
 use std::sync::Arc;
 

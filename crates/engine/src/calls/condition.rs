@@ -1,14 +1,14 @@
 //! Conditional tasks of graphs and the sub-graphs they choose from.
 
 use super::Caller;
-use crate::error::{Error, Result, fail};
 use crate::graph::{
-    CELL, Capture, CaptureMode, CellState, Condition, ConditionKey, ConditionKind, Content, Graph, GraphKey, Node,
-    Redirect, Step, SubGraph,
+    CELL, Capture, CaptureMode, CellState, Condition, ConditionKind, Content, Graph, Node, Redirect, Step, SubGraph,
 };
+use crate::keys::{ConditionKey, GraphKey};
 use crate::machine::Machine;
-use crate::sync::{lock, thread};
 use crate::task::Task;
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{lock, thread};
 use std::sync::Arc;
 
 /// Sub-graphs of one conditional task at most; a bound, not a documented one.
@@ -29,9 +29,9 @@ impl Caller<'_> {
         let address = heap.allocate(CELL).ok_or_else(none)?;
         let reach = self.machine.memory.backing_address(address);
         let buffer = u64::from(default).to_le_bytes();
-        let _hearing = crate::segv::enter();
+        let _hearing = softacl_memory::segv::enter();
         let gone = |_| Error::Inaccessible { side: "condition", address, len: CELL };
-        crate::bytes::write(reach, &buffer).map_err(gone)?;
+        softacl_memory::bytes::write(reach, &buffer).map_err(gone)?;
         let open = |cell: &crate::graph::ConditionCell, _| {
             *lock(&cell.state) = CellState { graph: Some(graph_key), address };
         };

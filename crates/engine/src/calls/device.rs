@@ -2,13 +2,14 @@
 
 use super::Caller;
 use super::stream::check_not_capturing;
-use crate::context::{Context, ContextKey, DeviceFlags, Primary};
-use crate::error::{Error, Result, fail};
+use crate::context::{Context, DeviceFlags, Primary};
 use crate::host::deadline;
+use crate::keys::{ContextKey, StreamPoint};
 use crate::machine::{MAX_DEVICES, Machine};
 use crate::observer::Object;
-use crate::stream::{StreamOptions, StreamPoint};
-use crate::sync::{Ordering, lock};
+use crate::stream::StreamOptions;
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{Ordering, lock};
 
 /// Whether one device may use the memory of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

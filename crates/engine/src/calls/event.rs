@@ -1,21 +1,20 @@
 //! Events: recording, waiting, timing.
 
 use super::Caller;
-use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
 use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
-    Event, EventKey, EventKind,
+    Event, EventKind,
 };
 use crate::executor::external_waits::{ExternalWait, WaitCondition};
 use crate::graph::Step;
 use crate::host::deadline;
+use crate::keys::{ContextKey, EventKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::memory::shared::{SharedCounters, SharedName};
 use crate::observer::Object;
-use crate::stream::{StreamKey, StreamPoint};
-use crate::sync::{Ordering, lock};
 use crate::task::{Task, Waited};
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::shared::{SharedCounters, SharedName};
+use softacl_sync::facade::{Ordering, lock};
 use std::sync::{Arc, OnceLock};
 
 /// What can be said of an event's newest record.

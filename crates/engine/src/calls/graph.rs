@@ -1,10 +1,11 @@
 //! Graphs: running, ending, asking.
 
 use super::Caller;
-use crate::error::{Error, Result, fail};
-use crate::graph::{Graph, GraphDescription, GraphKey};
+use crate::graph::{Graph, GraphDescription};
 use crate::host::deadline;
-use crate::sync::lock;
+use crate::keys::GraphKey;
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::lock;
 
 impl Caller<'_> {
     /// Queues a run of a graph on a stream, as one piece of work.

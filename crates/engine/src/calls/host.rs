@@ -1,11 +1,11 @@
 //! Host functions and callbacks.
 
 use super::Caller;
-use crate::error::{Error, Result, fail};
 use crate::host::{Delivery, HostCall};
-use crate::observer::{Mode, Touch};
-use crate::sync::lock;
 use crate::task::Task;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::touch::{Mode, Touch};
+use softacl_sync::facade::lock;
 use std::sync::Arc;
 
 impl Caller<'_> {

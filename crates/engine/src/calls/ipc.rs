@@ -3,14 +3,14 @@
 
 use super::Caller;
 use super::virtual_memory::read_key;
-use crate::error::{Error, Result, fail};
-use crate::memory::heap::{Extent, PAGE};
-use crate::memory::ipc_registry::{self, ExportInfo, Purpose};
-use crate::memory::physical::Physical;
-use crate::memory::reservation::{GRANULE, MapRequest};
-use crate::memory::{MemoryKind, MemoryLocation};
 use crate::observer::Advisory;
-use crate::sync::lock;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::export::{self, ExportInfo, Purpose};
+use softacl_memory::extent::{Extent, PAGE};
+use softacl_memory::physical::Physical;
+use softacl_memory::reservation::{GRANULE, MapRequest};
+use softacl_memory::{MemoryKind, MemoryLocation};
+use softacl_sync::facade::lock;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -66,7 +66,7 @@ impl Caller<'_> {
             *count += 1;
             return Ok(*address);
         }
-        let found = ipc_registry::open(key, Purpose::Range)?;
+        let found = export::open(key, Purpose::Range)?;
         let MemoryLocation::Device(theirs) = found.offer.home else {
             return fail(Error::Internal("a key of a range names no device".to_owned()));
         };

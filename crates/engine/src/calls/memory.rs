@@ -1,13 +1,13 @@
 //! Memory: allocating, freeing, registering, asking.
 
 use super::Caller;
-use crate::bytes;
-use crate::error::{Error, Result, fail};
+use crate::keys::StreamPoint;
 use crate::machine::Machine;
-use crate::memory::heap::Idle;
-use crate::memory::{Memory, MemoryKind, Usage};
 use crate::observer::Advisory;
-use crate::stream::StreamPoint;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes;
+use softacl_memory::heap::Idle;
+use softacl_memory::{Memory, MemoryKind, Usage};
 
 /// How full a device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,13 +23,14 @@ pub use memory::DeviceUsage;
 pub(crate) use value::Values;
 pub use virtual_memory::{AccessGrant, PhysicalRequest};
 
-use crate::context::{Context, ContextKey};
-use crate::error::{Error, Result, fail};
-use crate::handle::Slot;
+use crate::context::Context;
+use crate::keys::{ContextKey, StreamKey};
 use crate::machine::Machine;
 use crate::observer::Advisory;
-use crate::stream::{Stream, StreamKey};
-use crate::sync::lock;
+use crate::stream::Stream;
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::lock;
+use softacl_sync::handle::Slot;
 use std::cell::Cell;
 
 /// One thread of the program.

@@ -1,14 +1,14 @@
 //! Notifies: making, recording, waiting, sharing with other processes.
 
 use super::Caller;
-use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
 use crate::executor::external_waits::{ExternalWait, WaitCondition};
-use crate::memory::shared::{SharedCounters, SharedName};
-use crate::notify::{Compare, Counter, CounterOp, Notify, NotifyKey, NotifyState};
-use crate::stream::{Stream, StreamKey, StreamPoint};
-use crate::sync::lock;
+use crate::keys::{ContextKey, NotifyKey, StreamKey, StreamPoint};
+use crate::notify::{Compare, Counter, CounterOp, Notify, NotifyState};
+use crate::stream::Stream;
 use crate::task::Task;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::shared::{SharedCounters, SharedName};
+use softacl_sync::facade::lock;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,14 +1,15 @@
 //! Pools: allocating and freeing in the order of a stream.
 
 use super::Caller;
-use crate::error::{Error, Result, fail};
+use crate::keys::{PoolKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::memory::MemoryKind;
-use crate::memory::heap::PAGE;
-use crate::memory::pool::{PendingFree, Pool, PoolAttribute, PoolKey, PoolMemory, Reuse};
-use crate::stream::{Stream, StreamKey, StreamPoint};
-use crate::sync::lock;
+use crate::pool::{PendingFree, Pool, PoolAttribute, PoolMemory, Reuse};
+use crate::stream::Stream;
 use crate::task::Task;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::MemoryKind;
+use softacl_memory::extent::PAGE;
+use softacl_sync::facade::lock;
 use std::sync::Arc;
 
 impl Caller<'_> {

@@ -1,14 +1,15 @@
 //! Streams: making, waiting for, asking about, ending.
 
 use super::Caller;
-use crate::context::{Context, ContextKey};
-use crate::error::{Error, Result, fail};
+use crate::context::Context;
 use crate::executor::budget;
 use crate::host::deadline;
+use crate::keys::{ContextKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::Object;
-use crate::stream::{Stream, StreamKey, StreamOptions, StreamPoint, StreamSettings};
-use crate::sync::{Ordering, lock};
+use crate::stream::{Stream, StreamOptions, StreamSettings};
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{Ordering, lock};
 
 /// Failures of ended streams that are kept.
 const MAX_UNOBSERVED: usize = 16;

@@ -1,16 +1,17 @@
 //! Values in device memory that streams write and wait for, and operations on caches.
 
 use super::Caller;
-use crate::bytes;
-use crate::error::{Error, Result, fail};
 use crate::executor::ValueCondition;
 use crate::executor::external_waits::{ExternalWait, WaitCondition};
+use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::memory::{MemoryKind, ResolvedAddress};
 use crate::observer::Advisory;
-use crate::stream::{Stream, StreamKey, StreamPoint};
-use crate::sync::lock;
+use crate::stream::Stream;
 use crate::task::Task;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes;
+use softacl_memory::{MemoryKind, ResolvedAddress};
+use softacl_sync::facade::lock;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -3,15 +3,15 @@
 
 use super::Caller;
 use super::memory::out_of_memory;
-use crate::error::{Error, Result, fail};
 use crate::machine::Machine;
-use crate::memory::heap::Extent;
-use crate::memory::ipc_registry::{self, ExportInfo, ExportKey, Purpose};
-use crate::memory::physical::Physical;
-use crate::memory::reservation::{GRANULE, MapRequest};
-use crate::memory::{MemoryKind, MemoryLocation, Rights};
 use crate::observer::Advisory;
-use crate::sync::lock;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::export::{self, ExportInfo, ExportKey, Purpose};
+use softacl_memory::extent::Extent;
+use softacl_memory::physical::Physical;
+use softacl_memory::reservation::{GRANULE, MapRequest};
+use softacl_memory::{MemoryKind, MemoryLocation, Rights};
+use softacl_sync::facade::lock;
 use std::sync::Arc;
 
 /// Physical memory to be made.
@@ -100,7 +100,7 @@ impl Caller<'_> {
         for (home, _) in grants {
             self.check_home(*home)?;
         }
-        let _hearing = crate::segv::enter();
+        let _hearing = softacl_memory::segv::enter();
         self.machine.memory.reserved.set_rights(address, size, grants)
     }
 
@@ -171,7 +171,7 @@ impl Caller<'_> {
     }
 
     fn open_physical(&self, key: ExportKey, device: u32) -> Result<usize> {
-        let found = ipc_registry::open(key, Purpose::Handle)?;
+        let found = export::open(key, Purpose::Handle)?;
         let home = match found.offer.home {
             // A device that this process does not see: its memory counts to the one it is imported for.
             MemoryLocation::Device(number) => {

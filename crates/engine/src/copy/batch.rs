@@ -5,14 +5,14 @@
 //! Which one it is, the profile says.
 
 use super::Submission;
-use crate::bytes::{CachePolicy, Span};
 use crate::calls::Caller;
-use crate::error::{Error, Result, fail};
 use crate::executor::Spans;
 use crate::machine::Machine;
-use crate::memory::{Finder, MemoryKind, ResolvedAddress};
 use crate::observer::Advisory;
 use crate::task::{Batch, Task};
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes::{CachePolicy, Span};
+use softacl_memory::{Finder, MemoryKind, ResolvedAddress};
 use std::ops::Range;
 
 /// Entries of a synchronous batch at most (specification 1.5).
@@ -173,7 +173,7 @@ impl Caller<'_> {
             self.queue_batch(&mut spans, at)?;
             self.check_may_drain(at.stream).map_err(no_entry_failed)?;
             self.drain_for(at, MemoryKind::Pageable, MemoryKind::Pageable).map_err(no_entry_failed)?;
-            let _hearing = crate::segv::enter();
+            let _hearing = softacl_memory::segv::enter();
             let touches = || self.machine.memory.touches_of(&span).to_vec();
             let run = || self.machine.copy_span(span, CachePolicy::of(span.len));
             self.machine.with_access("synchronous copy", touches, run).map_err(no_entry_failed)?;
@@ -208,7 +208,7 @@ impl Caller<'_> {
 
     /// Copies on the calling thread, now.
     fn copy_batch_now(&self, spans: Spans) -> BatchResult<()> {
-        let _hearing = crate::segv::enter();
+        let _hearing = softacl_memory::segv::enter();
         let touches = match self.machine.has_hooks() {
             true => spans.iter().flat_map(|span| self.machine.memory.touches_of(span)).collect(),
             false => Vec::new(),

@@ -2,11 +2,11 @@
 //! by address cells with offsets.
 
 use super::{kinds, not_null};
-use crate::bytes::{self, AccessFault};
 use crate::calls::Caller;
-use crate::error::{Error, Result, fail};
-use crate::observer::{Mode, Touch};
 use crate::task::{DescriptorForm, Indirect, Task};
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes::{self, AccessFault};
+use softacl_memory::touch::{Mode, Touch};
 
 /// Specification 1.6 and 1.7.
 const MAX_COUNT: usize = 4 << 30;

@@ -4,8 +4,8 @@
 //! some declarations are refused (specification 1.2).
 
 use super::kinds;
-use crate::error::{Error, Result, fail};
-use crate::memory::MemoryKind;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::MemoryKind;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {

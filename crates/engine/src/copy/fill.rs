@@ -4,12 +4,12 @@
 //! after earlier work of the stream (specification 1.8).
 
 use super::not_null;
-use crate::bytes;
 use crate::calls::Caller;
-use crate::error::{Error, Result, fail};
-use crate::memory::{MemoryKind, ResolvedAddress};
-use crate::observer::{Mode, Touch};
 use crate::task::Task;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes;
+use softacl_memory::touch::{Mode, Touch};
+use softacl_memory::{MemoryKind, ResolvedAddress};
 
 #[derive(Debug, Clone, Copy)]
 pub struct FillRequest {
@@ -123,7 +123,7 @@ impl Caller<'_> {
         len: usize,
         fill: impl FnOnce(usize) -> std::result::Result<(), bytes::AccessFault>,
     ) -> Result<()> {
-        let _hearing = crate::segv::enter();
+        let _hearing = softacl_memory::segv::enter();
         let gone = |bytes::AccessFault| Error::Inaccessible { side: "destination", address: spot.address, len };
         let touches = || vec![Touch { address: spot.address, len, mode: Mode::Write }];
         self.machine.with_access("synchronous memory set", touches, || Ok(fill(spot.reach).map_err(gone)?))

@@ -2,11 +2,11 @@
 
 use super::direction::{Direction, blocks, direction};
 use super::{kind_in, kinds, not_null};
-use crate::bytes::{self, AccessFault};
 use crate::calls::Caller;
-use crate::error::{Error, Result, fail};
-use crate::memory::{MemoryKind, ResolvedAddress};
 use crate::task::{DeferredFailure, Task};
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes::{self, AccessFault};
+use softacl_memory::{MemoryKind, ResolvedAddress};
 use softacl_profiles::AsyncHostToHost;
 
 const KINDS: [i32; 6] = [
@@ -138,7 +138,7 @@ impl Caller<'_> {
         }
         // Memory of the program's own can be gone when this thread copies on the spot.
         let is_pageable = source.place == MemoryKind::Pageable || target.place == MemoryKind::Pageable;
-        let _hearing = is_pageable.then(crate::segv::enter);
+        let _hearing = is_pageable.then(softacl_memory::segv::enter);
         self.queue(at, Task::Copy(span))
     }
 
@@ -159,7 +159,7 @@ impl Caller<'_> {
         }
         self.check_not_remote([target, source])?;
         let span = self.span(target, source, count)?;
-        let _hearing = crate::segv::enter();
+        let _hearing = softacl_memory::segv::enter();
         let gone = |AccessFault| Error::Inaccessible { side: "source", address: source.address, len: count };
         let none = || Error::OutOfMemory { place: "the host (staging)".to_owned(), asked: count, free: 0, total: 0 };
         let buffer = bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source).map_err(gone)?;

@@ -21,16 +21,16 @@ pub use plane::PlaneRequest;
 pub use rearrange::{ElementChange, RearrangeRequest, TensorSource, TensorView};
 pub use reduce::ReduceRequest;
 
-use crate::bytes::{CachePolicy, Span};
 use crate::calls::Caller;
-use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
-use crate::memory::{MemoryKind, ResolvedAddress};
+use crate::keys::{ContextKey, StreamKey};
 use crate::observer::Advisory;
-use crate::stream::{Stream, StreamKey};
-use crate::sync::Ordering;
+use crate::stream::Stream;
 use crate::task::Task;
 use direction::Direction;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes::{CachePolicy, Span};
+use softacl_memory::{MemoryKind, ResolvedAddress};
+use softacl_sync::facade::Ordering;
 use std::time::Instant;
 
 /// Copy kinds, as the interface numbers them.
@@ -94,7 +94,7 @@ impl<'a> Caller<'a> {
 
     /// Copies on the calling thread, now. Ordered with nothing.
     fn copy_now(&self, span: Span, target: ResolvedAddress, source: ResolvedAddress) -> Result<()> {
-        let _hearing = crate::segv::enter();
+        let _hearing = softacl_memory::segv::enter();
         let named = |error: Error| match (error, target.place, source.place) {
             // Only ordinary memory can be missing, so it is known which side it was.
             (Error::Inaccessible { len, .. }, MemoryKind::Pageable, place) if place != MemoryKind::Pageable => {

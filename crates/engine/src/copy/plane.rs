@@ -3,8 +3,8 @@
 use super::direction::{Direction, blocks, direction};
 use super::{kind_in, kinds, not_null};
 use crate::calls::Caller;
-use crate::error::{Error, Result, fail};
 use crate::task::{Plane, Task};
+use softacl_errors::{Error, Result, fail};
 
 /// Specification 1.4.
 const MAX_HEIGHT: usize = 5_242_880;
@@ -135,7 +135,7 @@ impl Caller<'_> {
     }
 
     fn copy_rows_now(&self, plane: &Plane) -> Result<()> {
-        let _hearing = crate::segv::enter();
+        let _hearing = softacl_memory::segv::enter();
         let rows = || (0..plane.height).flat_map(|row| self.machine.memory.touches_of(&plane.row(row))).collect();
         self.machine.with_access("synchronous 2D copy", rows, || self.machine.copy_plane(*plane, 0))
     }

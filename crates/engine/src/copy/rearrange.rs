@@ -1,12 +1,12 @@
 //! Copies of tensors between layouts and types, and tensors of one value: what operators that only move memory
 //! come down to. They stay on one device.
 
-use crate::bytes::convert::Scalar;
-use crate::bytes::rearrange::{ElementOp, Layout, MAX_ELEMENT, Rearrangement};
 use crate::calls::Caller;
-use crate::error::{Error, Result, fail};
-use crate::memory::ResolvedAddress;
 use crate::task::Task;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::ResolvedAddress;
+use softacl_memory::bytes::convert::Scalar;
+use softacl_memory::bytes::rearrange::{ElementOp, Layout, MAX_ELEMENT, Rearrangement};
 
 /// One side: elements at constant distances in every dimension.
 #[derive(Debug, Clone)]

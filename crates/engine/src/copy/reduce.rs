@@ -1,10 +1,10 @@
 //! Reductions: element-wise operations on device memory.
 
 use super::not_null;
-use crate::bytes::reduce::{Element, ReduceOp};
 use crate::calls::Caller;
-use crate::error::{Error, Result, fail};
 use crate::task::{Reduction, Task};
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes::reduce::{Element, ReduceOp};
 
 /// Bytes of a sum at most (specification 1.10).
 const MAX_SUM: usize = 4 << 30;

@@ -9,9 +9,9 @@
 //! Beside it stands the volume: what the thread has submitted since anybody waited, on whatever
 //! streams. Much of it goes past the cache, where it would only push other data out.
 
-use crate::bytes::Span;
-use crate::sync::thread_local;
 use crate::task::Batch;
+use softacl_memory::bytes::Span;
+use softacl_sync::facade::thread_local;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

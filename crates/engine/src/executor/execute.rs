@@ -2,15 +2,16 @@
 
 use super::job::{Job, weight};
 use super::{Executor, SHARED, TaskOutcome};
-use crate::bytes::{self, AccessFault, CachePolicy, Span};
 use crate::context::Context;
-use crate::error::{Error, Result, fail};
 use crate::graph::{ConditionProgress, GraphRun, Node};
 use crate::host::{Delivery, HostCall, HostThread};
+use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::stream::{Stream, StreamKey, StreamPoint};
-use crate::sync::{Ordering, fence, lock};
+use crate::stream::Stream;
 use crate::task::{self, Batch, Plane, Task};
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span};
+use softacl_sync::facade::{Ordering, fence, lock};
 use std::sync::Arc;
 
 impl Machine {

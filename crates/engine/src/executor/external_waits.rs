@@ -5,17 +5,17 @@
 //! looks as well, as long as a stream stands at such a wait. It also makes up for the change that comes
 //! at the same moment as the wait, so that nobody pays for a fence.
 
-use crate::bytes;
-use crate::error::{Error, Result, fail};
 use crate::graph::GraphRun;
+use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::memory::shared::SharedCounters;
 use crate::notify::{Compare, Counter};
-use crate::stream::lane::Readiness;
-use crate::stream::wait_queue::WaitQueue;
-use crate::stream::{StreamKey, StreamPoint};
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock, sleep_or_yield};
 use crate::thread::LazyThreads;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes;
+use softacl_memory::shared::SharedCounters;
+use softacl_sync::facade::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock, sleep_or_yield};
+use softacl_sync::lane::Readiness;
+use softacl_sync::wait_queue::WaitQueue;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 

@@ -4,10 +4,10 @@
 //! itself, which they hold by reference count.
 
 use super::spans::Spans;
-use crate::bytes::{self, AccessFault, CachePolicy, Span, SpanList};
 use crate::task::Plane;
-use crate::work_units::WorkUnits;
 use crossbeam_utils::Backoff;
+use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span, SpanList};
+use softacl_sync::work_units::WorkUnits;
 
 /// Bytes of one unit. A choice, not measured: meant to be small enough to balance two threads and
 /// large enough that the counter does not show.

@@ -3,10 +3,10 @@
 //! A list returns to its shelf when it is dropped, so that a program in its stride allocates nothing
 //! and touches no fresh page.
 
-use crate::bytes::Span;
-use crate::injection::Resource;
-use crate::system;
 use crossbeam_queue::ArrayQueue;
+use softacl_faults::Resource;
+use softacl_faults::system;
+use softacl_memory::bytes::Span;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 

@@ -15,13 +15,13 @@
 use super::job::Job;
 use super::workers::WorkerPool;
 use super::{Limit, StopReason};
-use crate::bytes::{self, AccessFault, CachePolicy, Span};
+use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::stream::lane::Readiness;
-use crate::stream::wait_queue::WaitQueue;
-use crate::stream::{StreamKey, StreamPoint};
-use crate::sync::{AtomicBool, AtomicU64, Mutex, Ordering, lock, thread_local};
 use crate::thread::LazyThreads;
+use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span};
+use softacl_sync::facade::{AtomicBool, AtomicU64, Mutex, Ordering, lock, thread_local};
+use softacl_sync::lane::Readiness;
+use softacl_sync::wait_queue::WaitQueue;
 use std::cell::Cell;
 use std::fmt;
 use std::io;

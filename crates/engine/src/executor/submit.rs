@@ -1,15 +1,15 @@
 //! Submitting: a checked task gets its number and is queued, or is done on the spot.
 
 use super::{Executor, LaneGuard, budget};
-use crate::bytes::{self, AccessFault, Span};
-use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
-use crate::handle::Slot;
 use crate::injection::InjectionOutcome;
+use crate::keys::{ContextKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::stream::{Stream, StreamKey, StreamPoint};
-use crate::sync::{Ordering, lock};
+use crate::stream::Stream;
 use crate::task::{self, DeferredFailure, Task};
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes::{self, AccessFault, Span};
+use softacl_sync::facade::{Ordering, lock};
+use softacl_sync::handle::Slot;
 
 impl Machine {
     /// Queues a checked task on a stream of the context; returns its number.

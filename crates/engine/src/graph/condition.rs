@@ -6,19 +6,17 @@
 //! The value of a loop may come from another stream, or from a call that the program has yet to make. So a loop that goes on gives its
 //! thread up from time to time: what it has come to is kept in a `Course`, which is queued again as a task.
 
-use super::{GraphKey, GraphRun, Node};
-use crate::bytes::{self, AccessFault};
-use crate::error::{Error, Result, fail};
+use super::{GraphRun, Node};
 use crate::executor::external_waits::{ExternalWait, WaitCondition};
-use crate::handle::{HandleKind, Key};
+use crate::keys::GraphKey;
 use crate::machine::Machine;
 use crate::stream::Stream;
-use crate::sync::{Mutex, Ordering, lock};
 use crate::task::Task;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes::{self, AccessFault};
+use softacl_sync::facade::{Mutex, Ordering, lock};
 use std::sync::Arc;
 use std::time::Duration;
-
-pub type ConditionKey = Key<ConditionCell>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConditionKind {
@@ -41,10 +39,6 @@ pub(crate) struct CellState {
     pub(crate) graph: Option<GraphKey>,
     /// Address of the value, as the program sees it.
     pub(crate) address: usize,
-}
-
-impl HandleKind for ConditionCell {
-    const NUMBER: u8 = 13;
 }
 
 /// A conditional task.

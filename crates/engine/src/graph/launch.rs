@@ -5,15 +5,15 @@
 //! what was queued before it, and nothing that others queue meanwhile can come between. Runs of one
 //! graph follow each other, because its own streams are FIFO and all branches are joined.
 
-use super::{Graph, GraphKey, GraphState, Graphs, Step, memory_gone};
-use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
+use super::{Graph, GraphState, Graphs, Step, memory_gone};
 use crate::executor::DeferGuard;
+use crate::keys::{ContextKey, GraphKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::StreamPosition;
-use crate::stream::{Stream, StreamKey, StreamOptions, StreamPoint};
-use crate::sync::{AtomicBool, Mutex, Ordering, lock};
+use crate::stream::{Stream, StreamOptions};
 use crate::task::{Task, Waited};
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{AtomicBool, Mutex, Ordering, lock};
 use std::mem::take;
 use std::sync::{Arc, OnceLock};
 

@@ -9,26 +9,22 @@
 //! never the other way round. No task takes a graph's state when it runs.
 
 mod condition;
-mod graph_event;
 mod launch;
 mod node;
 
 pub(crate) use condition::{CELL, CellState, Condition, ConditionProgress, SubGraph, check_fits_sub_graph};
-pub use condition::{ConditionCell, ConditionKey, ConditionKind};
-pub(crate) use graph_event::GraphEvent;
+pub use condition::{ConditionCell, ConditionKind};
 pub(crate) use launch::GraphRun;
 pub(crate) use node::{Content, Node, Update};
 
-use crate::context::ContextKey;
-use crate::error::Error;
-use crate::event::EventKey;
-use crate::handle::{HandleKind, Key, Slots};
-use crate::stream::{StreamKey, StreamPoint};
-use crate::sync::{AtomicU32, Mutex, Ordering, lock, thread};
+use crate::keys::{
+    ConditionKey, ConditionTag, ContextKey, EventKey, GraphEvent, GraphKey, GraphTag, GroupKey, GroupTag, StreamKey,
+    StreamPoint,
+};
+use softacl_errors::Error;
+use softacl_sync::facade::{AtomicU32, Mutex, Ordering, lock, thread};
+use softacl_sync::handle::Slots;
 use std::sync::{Arc, Weak};
-
-pub type GraphKey = Key<Graph>;
-pub type GroupKey = Key<Group>;
 
 /// How strict a capture, or a thread, is about calls that block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,14 +144,6 @@ pub(crate) struct GroupState {
     pub(crate) nodes: Vec<Arc<Node>>,
 }
 
-impl HandleKind for Graph {
-    const NUMBER: u8 = 11;
-}
-
-impl HandleKind for Group {
-    const NUMBER: u8 = 12;
-}
-
 /// What a graph is made of, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphDescription {
@@ -248,9 +236,9 @@ impl GraphState {
 /// All graphs of the machine, and the captures in progress.
 #[derive(Default)]
 pub(crate) struct Graphs {
-    pub(crate) all: Slots<Graph>,
-    pub(crate) groups: Slots<Group>,
-    pub(crate) conditions: Slots<ConditionCell>,
+    pub(crate) all: Slots<Graph, GraphTag>,
+    pub(crate) groups: Slots<Group, GroupTag>,
+    pub(crate) conditions: Slots<ConditionCell, ConditionTag>,
     /// Captures that forbid blocking calls. Zero in ordinary programs: one relaxed load per call.
     strict: AtomicU32,
     active: Mutex<Vec<(GraphKey, thread::ThreadId, CaptureMode)>>,

@@ -1,12 +1,12 @@
 //! One piece of captured work: a task that can be run again, and exchanged by an update.
 
 use super::check_fits_sub_graph;
-use crate::bytes::Span;
-use crate::error::{Error, Result, fail};
 use crate::executor::external_waits::ExternalWait;
 use crate::host::{Delivery, HostCall};
-use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use crate::task::Task;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::bytes::Span;
+use softacl_sync::facade::{AtomicBool, Mutex, Ordering, lock};
 use std::sync::Arc;
 
 /// A place in a graph.

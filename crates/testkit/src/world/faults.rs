@@ -6,7 +6,7 @@
 
 use super::*;
 use crate::faults::{ECC, EVENT_TIMEOUT, Effect, LOST, STREAM_TIMEOUT, TaskKind};
-use softacl_engine::injection::{DeviceHealth, MatchContext};
+use softacl_faults::{DeviceHealth, MatchContext};
 
 /// How long a wait for what never comes may take.
 const STUCK_WAIT_MS: i32 = 2;

@@ -1,0 +1,311 @@
+//! What rules do to a machine: the places where tasks, copies, memory and devices meet them.
+
+use crate::context::DeviceFlags;
+use crate::executor::external_waits::{ExternalWait, WaitCondition};
+use crate::keys::StreamKey;
+use crate::machine::Machine;
+use crate::stream::Stream;
+use crate::task::Task;
+use softacl_errors::{Error, Result, fail};
+use softacl_faults::{
+    BadRange, ByteRange, DeviceHealth, ECC, Effect, FiredRule, HEARTBEAT, Injection, InjectionPoint, LINK,
+    MatchContext, TaskKind,
+};
+use softacl_memory::MemoryKind;
+use softacl_memory::extent::Extent;
+use softacl_memory::physical::Physical;
+use softacl_memory::reservation::MapRequest;
+use softacl_memory::touch::Touch;
+use softacl_sync::facade::{Ordering, lock};
+use std::sync::Arc;
+
+/// What becomes of a task that is being submitted.
+pub(crate) enum InjectionOutcome {
+    Run,
+    /// It stands behind this first.
+    Wait(Arc<ExternalWait>),
+    Fail(Error),
+}
+
+impl Machine {
+    /// The faults that are injected, if any are.
+    pub fn injection(&self) -> Option<&Injection> {
+        self.config.injection.as_deref()
+    }
+
+    /// What a rule about calls says of a call on a device: the error that it returns.
+    pub fn injected_call_error(&self, strike: &FiredRule<'_>, device: Option<u32>) -> Option<Error> {
+        match (strike.effect, device) {
+            (Effect::Code(code), _) => Some(strike.error(code)),
+            (Effect::Lost, Some(device)) => Some(self.mark_lost(device, strike)),
+            _ => None,
+        }
+    }
+
+    /// Refuses what uses a device that is being aborted or that is lost. Called when the condition is not 0.
+    #[cold]
+    pub(crate) fn check_device_usable(&self, device: u32) -> Result<()> {
+        let condition = self.devices[device as usize].flags.load(Ordering::Acquire);
+        if condition & DeviceFlags::LOST != 0 {
+            return fail(lost(device));
+        }
+        if condition & DeviceFlags::ABORTING != 0 {
+            return fail(Error::Aborting(device));
+        }
+        Ok(())
+    }
+
+    /// Refuses a device that is lost. One whose tasks are being aborted may be set.
+    pub(crate) fn check_not_lost(&self, device: i64) -> Result<()> {
+        let condition = self.device(device)?.flags.load(Ordering::Acquire);
+        if condition & DeviceFlags::LOST != 0 { fail(lost(device as u32)) } else { Ok(()) }
+    }
+
+    /// The end of a context drops a task that a rule made stand still, and all behind it: a card that
+    /// is reset does not wait for them either.
+    pub(crate) fn drop_stuck(&self, key: StreamKey) {
+        if self.injection().is_none() {
+            return;
+        }
+        let mut lanes = vec![key];
+        lock(&self.streams.slot(key).track.lane).any(|task| {
+            if let Task::Join(run) = task {
+                lanes.extend_from_slice(run.lanes());
+            }
+            false
+        });
+        // One after the other: no two lanes are locked at once.
+        let is_stuck = |task: &Task| matches!(task, Task::Await(vigil) if vigil.is_stuck());
+        if lanes.iter().any(|lane| lock(&self.streams.slot(*lane).track.lane).any(is_stuck)) {
+            self.drop_pending(key, self.streams.slot(key));
+            // Steps of a run that was given up go on.
+            self.poll_external_waits();
+        }
+    }
+
+    /// Decides what becomes of a task. Captured work is not asked about: it is when it runs.
+    pub(crate) fn outcome_for_task(&self, key: StreamKey, stream: &Stream, task: &Task) -> InjectionOutcome {
+        let Some(injection) = self.injection() else { return InjectionOutcome::Run };
+        let Some((kind, size)) = transfer_kind(task) else { return InjectionOutcome::Run };
+        let device = stream.device();
+        let touches = task.accesses(&self.memory);
+        if let Err(error) = self.check_damage(injection, &touches) {
+            return InjectionOutcome::Fail(*error);
+        }
+        let facts = || MatchContext {
+            size: Some(size as u64),
+            stream: Some(key.index() as u64),
+            device: Some(u64::from(device)),
+            peer: None,
+        };
+        let fits = |point: &InjectionPoint| matches!(point, InjectionPoint::Task(wanted) if wanted.covers(kind));
+        let Some(strike) = injection.first_firing(fits, facts) else { return InjectionOutcome::Run };
+        match strike.effect {
+            Effect::Code(code) => {
+                injection.damage().record_link_failure(device);
+                InjectionOutcome::Fail(strike.error(code))
+            }
+            Effect::Slow(time) => {
+                InjectionOutcome::Wait(Arc::new(ExternalWait::new(WaitCondition::Delay).within(Some(time))))
+            }
+            Effect::Stuck => {
+                let run = match task {
+                    Task::Node { run, .. } => Some(Arc::clone(run)),
+                    _ => None,
+                };
+                InjectionOutcome::Wait(Arc::new(ExternalWait::new(WaitCondition::Never(run))))
+            }
+            Effect::Ecc(_) => {
+                let bad = self.mark_bad(injection, &touches);
+                let what = bad.map_or(String::new(), |bad| format!("uncorrectable memory error in {bad}; "));
+                InjectionOutcome::Fail(strike.error_with(ECC, &what))
+            }
+            Effect::Lost => InjectionOutcome::Fail(self.mark_lost(device, &strike)),
+            Effect::Refused => InjectionOutcome::Run,
+        }
+    }
+
+    /// What blocking copies and fills meet: bad memory and links that are gone.
+    pub(crate) fn check_touches(&self, touches: &[Touch]) -> Result<()> {
+        self.injection().map_or(Ok(()), |injection| self.check_damage(injection, touches))
+    }
+
+    fn check_damage(&self, injection: &Injection, touches: &[Touch]) -> Result<()> {
+        let place = |touch: &Touch| self.memory.device_of_mapped(touch.address);
+        let mut devices: Vec<u32> = touches.iter().filter_map(place).collect();
+        devices.sort_unstable();
+        devices.dedup();
+        if let [one, other, ..] = *devices {
+            self.check_link(injection, one, other, touches.iter().map(|touch| touch.len).max().unwrap_or(0))?;
+        }
+        let damage = injection.damage();
+        match touches.iter().find_map(|touch| damage.bad(touch.address, touch.len)) {
+            Some(bad) => fail(Error::Injected { code: ECC, what: format!("uncorrectable memory error in {bad}") }),
+            None => Ok(()),
+        }
+    }
+
+    /// A copy goes from one device to another.
+    fn check_link(&self, injection: &Injection, one: u32, other: u32, size: usize) -> Result<()> {
+        let gone =
+            || Error::Injected { code: LINK, what: format!("the link between devices {one} and {other} is gone") };
+        if injection.damage().is_link_broken(one, other) {
+            return fail(gone());
+        }
+        let facts = || MatchContext {
+            size: Some(size as u64),
+            stream: None,
+            device: Some(u64::from(one)),
+            peer: Some(u64::from(other)),
+        };
+        match injection.first_firing(|point| *point == InjectionPoint::Link, facts) {
+            Some(strike) => match strike.effect {
+                Effect::Code(code) => fail(strike.error(code)),
+                _ => {
+                    injection.damage().break_link(one, other);
+                    fail(strike.error_with(LINK, &format!("the link between devices {one} and {other} is gone; ")))
+                }
+            },
+            None => Ok(()),
+        }
+    }
+
+    /// Device memory was allocated. With an error, who has allocated it gives it back.
+    pub(crate) fn check_allocation(&self, device: u32, size: usize) -> Result<Option<ByteRange>> {
+        let Some(injection) = self.injection() else { return Ok(None) };
+        let facts =
+            || MatchContext { size: Some(size as u64), device: Some(u64::from(device)), ..MatchContext::default() };
+        let Some(strike) = injection.first_firing(|point| *point == InjectionPoint::Allocation, facts) else {
+            return Ok(None);
+        };
+        match strike.effect {
+            Effect::Code(code) => fail(strike.error(code)),
+            Effect::Ecc(part) => Ok(Some(part.unwrap_or(ByteRange { offset: 0, len: size as u64 }))),
+            _ => Ok(None),
+        }
+    }
+
+    /// A part of an allocation goes bad.
+    pub(crate) fn mark_part_bad(&self, device: u32, start: usize, size: usize, part: ByteRange) {
+        let offset = usize::try_from(part.offset).unwrap_or(usize::MAX).min(size);
+        let len = usize::try_from(part.len).unwrap_or(usize::MAX).min(size - offset);
+        if let Some(injection) = self.injection() {
+            injection.damage().spoil(BadRange { device, start: start + offset, len });
+        }
+    }
+
+    /// Physical memory was mapped: what is bad of it is so at its addresses. In several places at once it
+    /// is bad in the first, which is where it can be repaired.
+    pub(crate) fn attach_damage(&self, plan: &MapRequest<'_>) {
+        if let (Some(_), MemoryKind::Device(device)) = (self.injection(), plan.physical.place) {
+            for part in lock(&plan.physical.bad).drain(..) {
+                self.mark_part_bad(device, plan.extent.start, plan.extent.size, part);
+            }
+        }
+    }
+
+    /// Physical memory was unmapped: it stays bad, its addresses do not.
+    pub(crate) fn detach_damage(&self, physical: &Physical, extent: Extent) {
+        if let (Some(injection), MemoryKind::Device(device)) = (self.injection(), physical.place) {
+            let lifted = injection.damage().lift(device, extent.start, extent.size);
+            lock(&physical.bad).extend(lifted);
+        }
+    }
+
+    /// Device memory that was touched goes bad; the first of it is returned.
+    fn mark_bad(&self, injection: &Injection, touches: &[Touch]) -> Option<BadRange> {
+        let ranges = touches.iter().filter_map(|touch| {
+            let device = self.memory.device_of_mapped(touch.address)?;
+            Some(BadRange { device, start: touch.address, len: touch.len })
+        });
+        let mut damage = injection.damage();
+        let mut first = None;
+        for range in ranges {
+            damage.spoil(range);
+            first.get_or_insert(range);
+        }
+        first
+    }
+
+    /// A device stops to answer: its contexts are stopped and it refuses everything until it is reset.
+    fn mark_lost(&self, device: u32, strike: &FiredRule<'_>) -> Error {
+        let error = strike.error_with(HEARTBEAT, &format!("device {device} was lost and must be reset; "));
+        if let Some(device) = self.devices.get(device as usize) {
+            device.flags.fetch_or(DeviceFlags::LOST, Ordering::SeqCst);
+        }
+        // For good, as for every stopped context: short ways do not ask for it.
+        self.slow_path_reasons.fetch_add(1, Ordering::SeqCst);
+        for (_, context) in self.contexts.live() {
+            if context.device() == device {
+                context.stop(&error);
+            }
+        }
+        error
+    }
+
+    /// A device was reset: what rules have broken is whole again.
+    pub(crate) fn restore(&self, device: u32) {
+        if let Some(injection) = self.injection() {
+            self.devices[device as usize].flags.fetch_and(!DeviceFlags::LOST, Ordering::SeqCst);
+            injection.damage().reset(device);
+        }
+    }
+
+    /// What is wrong with a device.
+    pub fn health(&self, device: i64) -> Result<DeviceHealth> {
+        let condition = self.device(device)?.flags.load(Ordering::Acquire);
+        let Some(injection) = self.injection() else { return Ok(DeviceHealth::Well) };
+        let (damage, device) = (injection.damage(), device as u32);
+        let ranges = damage.ranges_of(device);
+        Ok(if condition & DeviceFlags::LOST != 0 {
+            DeviceHealth::Lost
+        } else if !ranges.is_empty() {
+            DeviceHealth::BadMemory(ranges)
+        } else if damage.has_cut_link(device) {
+            DeviceHealth::LinkGone
+        } else if damage.has_failed(device) {
+            DeviceHealth::Failed
+        } else {
+            DeviceHealth::Well
+        })
+    }
+
+    /// Bad memory of a device at these addresses becomes good. Whether there was any.
+    pub fn repair_memory(&self, device: i64, start: usize, len: usize) -> Result<bool> {
+        self.device(device)?;
+        Ok(self.injection().is_some_and(|injection| injection.damage().repair(device as u32, start, len)))
+    }
+
+    /// Links of a device work again, and failures of its tasks are forgotten.
+    pub fn repair_device(&self, device: i64) -> Result<()> {
+        self.device(device)?;
+        if let Some(injection) = self.injection() {
+            let mut damage = injection.damage();
+            damage.mend_links(device as u32);
+            damage.forget_failure(device as u32);
+        }
+        Ok(())
+    }
+}
+
+fn lost(device: u32) -> Error {
+    Error::Injected { code: HEARTBEAT, what: format!("device {device} is lost and must be reset") }
+}
+
+/// The kind of a task that moves bytes, and how many.
+fn transfer_kind(task: &Task) -> Option<(TaskKind, usize)> {
+    Some(match task {
+        Task::Copy(span) => (TaskKind::Copy, span.len),
+        Task::Staged { buffer, .. } => (TaskKind::Copy, buffer.len()),
+        Task::Described { .. } => (TaskKind::Copy, 0),
+        Task::Indirect(indirect) => (TaskKind::Copy, indirect.len),
+        Task::Batch(batch) => (TaskKind::Batch, batch.bytes),
+        Task::Plane(plane) => (TaskKind::Plane, plane.width * plane.height),
+        Task::Fill { len, .. } => (TaskKind::Fill, *len),
+        Task::FillWords { count, .. } => (TaskKind::Fill, 4 * count),
+        Task::Reduce(reduction) => (TaskKind::Reduce, reduction.len),
+        Task::Rearrange(rearranged) => (TaskKind::Copy, rearranged.ranges()[1].iter().map(|(_, len)| len).sum()),
+        Task::Node { node, .. } => return node.content().with_task(transfer_kind),
+        _ => return None,
+    })
+}

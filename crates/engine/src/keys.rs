@@ -1,0 +1,48 @@
+//! Keys: the handles of everything that the engine hands to a program.
+//!
+//! A key names a kind, not a type: whoever stores or compares keys need not know what is behind them. The number of a kind
+//! is part of every handle, so a handle of another kind is never found. Numbers 4 to 10 belong to objects of the C API.
+
+use softacl_sync::graph_event;
+use softacl_sync::handle::{HandleKind, Key};
+use softacl_sync::lane::Point;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $tag:ident = $number:literal, $key:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub enum $tag {}
+
+        impl HandleKind for $tag {
+            const NUMBER: u8 = $number;
+        }
+
+        $(#[$doc])*
+        pub type $key = Key<$tag>;
+    )*};
+}
+
+kinds! {
+    /// The handle of a stream.
+    StreamTag = 1, StreamKey;
+    /// The handle of an event.
+    EventTag = 2, EventKey;
+    /// The handle of a context.
+    ContextTag = 3, ContextKey;
+    /// The handle of a captured graph.
+    GraphTag = 11, GraphKey;
+    /// The handle of a task group.
+    GroupTag = 12, GroupKey;
+    /// The handle of the value that a conditional task tests.
+    ConditionTag = 13, ConditionKey;
+    /// The handle of a notify.
+    NotifyTag = 14, NotifyKey;
+    /// The handle of a memory pool.
+    PoolTag = 15, PoolKey;
+}
+
+/// A task of a stream, and everything before it.
+pub(crate) type StreamPoint = Point<StreamKey>;
+
+/// An event that graphs and outside streams share.
+pub(crate) type GraphEvent = graph_event::GraphEvent<StreamKey>;

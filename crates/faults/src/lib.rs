@@ -1,0 +1,28 @@
+//! Fault injection: rules that make calls, tasks, memory, links, devices and system resources fail.
+//!
+//! This crate is the language and the book-keeping: it parses rules ([`parse`]), decides which rule fires
+//! ([`Injection::first_firing`]), remembers what is damaged ([`Damage`]), and refuses system resources ([`system`]). It does
+//! not know tasks, streams or devices: the engine asks it at the submit of a task, in blocking copies and in allocations,
+//! and the entry layer of the C API asks it for calls. The outcome for a task is decided when the task is submitted, so it
+//! does not depend on when and where the task runs.
+//!
+//! Faults here are injected faults. The handler of SIGSEGV and SIGBUS is `segv` in the memory crate.
+
+mod damage;
+mod injection;
+mod parse;
+mod rule;
+mod suggest;
+pub mod system;
+
+#[cfg(test)]
+mod tests;
+
+pub use damage::{BadRange, Damage, DeviceHealth, ECC, HEARTBEAT, LINK};
+pub use injection::{FiredRule, Injection};
+pub use parse::{RuleError, Vocabulary, parse};
+pub use rule::{ByteRange, Comparison, Effect, Filters, InjectionPoint, MatchContext, Resource, Rule, TaskKind, When};
+pub use suggest::closest_match;
+
+/// Maximum number of devices of a machine (specification 4.2).
+pub const MAX_DEVICES: usize = 64;

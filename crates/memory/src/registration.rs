@@ -1,0 +1,97 @@
+//! Host ranges that the program registered: ordinary memory that counts as pinned.
+//!
+//! Look-ups take a read lock, once per request and not once per batch entry, and only while at
+//! least one range is registered.
+
+use crate::extent::Extent;
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{RwLock, RwLockReadGuard};
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+#[derive(Default)]
+pub struct Registrations {
+    ranges: RwLock<Ranges>,
+    count: AtomicUsize,
+    /// There has been one: work that is queued may still refer to it.
+    was_used: AtomicBool,
+}
+
+/// Start to size and whether the range is mapped for devices.
+type Ranges = BTreeMap<usize, (usize, bool)>;
+
+/// The registered ranges, held still for the length of one request.
+pub struct Registered<'a>(Option<RwLockReadGuard<'a, Ranges>>);
+
+impl Registrations {
+    pub fn insert(&self, start: usize, size: usize, mapped: bool) -> Result<()> {
+        let mut ranges = self.ranges.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(end) = start.checked_add(size) else {
+            return fail(Error::Parameter(format!("the range of {size} bytes at {start:#x} wraps around")));
+        };
+        let before = ranges.range(..end).next_back();
+        if before.is_some_and(|(&other, &(len, _))| other + len > start) {
+            return fail(Error::AlreadyRegistered { start, size });
+        }
+        ranges.insert(start, (size, mapped));
+        self.was_used.store(true, Ordering::Release);
+        self.count.store(ranges.len(), Ordering::Release);
+        Ok(())
+    }
+
+    pub fn remove(&self, start: usize) -> Result<()> {
+        let mut ranges = self.ranges.write().unwrap_or_else(PoisonError::into_inner);
+        ranges.remove(&start).ok_or(Error::NotRegistered(start))?;
+        self.count.store(ranges.len(), Ordering::Release);
+        Ok(())
+    }
+
+    pub fn was_used(&self) -> bool {
+        self.was_used.load(Ordering::Acquire)
+    }
+
+    /// Whether `address` lies in a range that is mapped for devices.
+    pub fn mapped(&self, address: usize) -> bool {
+        let ranges = self.ranges.read().unwrap_or_else(PoisonError::into_inner);
+        ranges.range(..=address).next_back().is_some_and(|(&start, &(size, mapped))| mapped && address - start < size)
+    }
+
+    #[inline]
+    pub fn hold(&self) -> Registered<'_> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return Registered(None);
+        }
+        Registered(Some(self.ranges.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl Registered<'_> {
+    #[inline]
+    pub fn find(&self, address: usize) -> Option<Extent> {
+        let (&start, &(size, _)) = self.0.as_ref()?.range(..=address).next_back()?;
+        let extent = Extent { start, size };
+        extent.contains(address).then_some(extent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_may_not_overlap_and_are_found_inside() {
+        let all = Registrations::default();
+        all.insert(0x1000, 0x1000, true).unwrap();
+        assert_eq!(all.insert(0x1fff, 1, true).unwrap_err().code(), 507910);
+        assert_eq!(all.insert(0x800, 0x801, true).unwrap_err().code(), 507910);
+        all.insert(0x2000, 0x10, false).unwrap();
+        assert_eq!(all.insert(usize::MAX, 2, false).unwrap_err().code(), 107000);
+        assert_eq!(all.hold().find(0x1fff), Some(Extent { start: 0x1000, size: 0x1000 }));
+        assert_eq!(all.hold().find(0x2010), None);
+        assert!(all.mapped(0x1800) && !all.mapped(0x2000));
+        all.remove(0x1000).unwrap();
+        assert_eq!(all.remove(0x1000).unwrap_err().code(), 507911);
+        assert_eq!(all.hold().find(0x1000), None);
+    }
+}

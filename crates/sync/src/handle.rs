@@ -1,0 +1,255 @@
+//! Handles: generational keys into tables, never pointers that are dereferenced.
+//!
+//! A stale, foreign or random handle is simply not found. Slots are never freed, so a look-up needs
+//! no lock and no reference count: the value stays valid memory, and whoever changes it checks the
+//! generation again under the value's own lock.
+//!
+//! Who may touch what: `generation` is written only under `vacant`; it is odd while the slot is
+//! live. `value` is shared from the moment its chunk exists.
+
+use crate::facade::{AtomicU32, Mutex, Ordering, lock};
+use std::collections::VecDeque;
+use std::fmt;
+use std::marker::PhantomData;
+use std::num::NonZeroU64;
+use std::sync::OnceLock;
+
+const INDEX_BITS: u32 = 20;
+const GENERATION_BITS: u32 = 24;
+const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
+const CHUNK: usize = if cfg!(loom) { 2 } else { 256 };
+const CHUNKS: usize = if cfg!(loom) { 2 } else { (1 << INDEX_BITS) / CHUNK };
+/// The upper bits make every handle a non-canonical address: code that follows one faults at once.
+const MARK: u64 = 0x5ac1 << 48;
+
+/// What a table holds. The number keeps handles of different kinds apart.
+pub trait HandleKind {
+    const NUMBER: u8;
+}
+
+/// A key into `Slots<T>`.
+pub struct Key<T>(NonZeroU64, PhantomData<fn() -> T>);
+
+impl<T> Clone for Key<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Key<T> {}
+impl<T> PartialEq for Key<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+impl<T> Eq for Key<T> {}
+impl<T> fmt::Debug for Key<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+impl<T: HandleKind> Key<T> {
+    fn new(index: usize, generation: u32) -> Self {
+        let raw = MARK
+            | u64::from(T::NUMBER) << (INDEX_BITS + GENERATION_BITS)
+            | u64::from(generation & GENERATION_MASK) << INDEX_BITS
+            | index as u64;
+        Key(NonZeroU64::new(raw).expect("the mark is not zero"), PhantomData)
+    }
+
+    /// Reads a handle that came from outside. `None` when it cannot be a handle of this kind.
+    #[inline]
+    pub fn from_raw(raw: usize) -> Option<Self> {
+        let raw = raw as u64;
+        let head = raw >> (INDEX_BITS + GENERATION_BITS);
+        let expected = (MARK >> (INDEX_BITS + GENERATION_BITS)) | u64::from(T::NUMBER);
+        (head == expected).then(|| Key(NonZeroU64::new(raw).expect("the mark is not zero"), PhantomData))
+    }
+
+    pub fn raw(self) -> usize {
+        self.0.get() as usize
+    }
+
+    /// The place in the table: stable while the handle lives, small, and reused afterwards.
+    pub fn index(self) -> usize {
+        (self.0.get() & ((1 << INDEX_BITS) - 1)) as usize
+    }
+
+    /// The key of the first slot's first life: a place that always exists.
+    pub fn first() -> Self {
+        Key::new(0, 1)
+    }
+
+    fn generation(self) -> u32 {
+        (self.0.get() >> INDEX_BITS) as u32 & GENERATION_MASK
+    }
+}
+
+/// One place of a table.
+pub struct Slot<T> {
+    generation: AtomicU32,
+    pub value: T,
+}
+
+impl<T> Slot<T> {
+    /// Whether the value is the one that the key was made for.
+    #[inline]
+    pub fn holds<K: HandleKind>(&self, key: Key<K>) -> bool {
+        let generation = self.generation.load(Ordering::Acquire);
+        generation & GENERATION_MASK == key.generation() && generation & 1 == 1
+    }
+}
+
+/// Slots that came into being together; once there, they stay.
+type Chunk<T> = OnceLock<Box<[Slot<T>]>>;
+
+struct Vacant {
+    /// Oldest first, so that a handle is reused as late as possible.
+    slots: VecDeque<u32>,
+    next: usize,
+}
+
+/// A table of values that are found by key. `K` names the kind of its keys; it can be the type of the values, or a tag
+/// where keys must be named without knowing the values.
+pub struct Slots<T, K = T> {
+    chunks: Box<[Chunk<T>]>,
+    vacant: Mutex<Vacant>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<T: Default, K: HandleKind> Default for Slots<T, K> {
+    fn default() -> Self {
+        Slots {
+            chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect(),
+            vacant: Mutex::new(Vacant { slots: VecDeque::new(), next: 0 }),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<T: Default, K: HandleKind> Slots<T, K> {
+    /// Takes a slot, lets `prepare` set its value up, and makes it live. `None` when the table is full.
+    pub fn insert(&self, prepare: impl FnOnce(&T, Key<K>)) -> Option<Key<K>> {
+        let mut vacant = lock(&self.vacant);
+        let index = match vacant.slots.pop_front() {
+            Some(index) => index as usize,
+            None if vacant.next < CHUNK * CHUNKS => {
+                vacant.next += 1;
+                vacant.next - 1
+            }
+            None => return None,
+        };
+        let slot = self.slot_or_create(index);
+        let generation = slot.generation.load(Ordering::Relaxed).wrapping_add(1);
+        let key = Key::new(index, generation);
+        prepare(&slot.value, key);
+        slot.generation.store(generation, Ordering::Release);
+        Some(key)
+    }
+
+    /// The live value behind a key.
+    #[inline]
+    pub fn get(&self, key: Key<K>) -> Option<&T> {
+        self.find(key).map(|slot| &slot.value)
+    }
+
+    /// The slot of a live value, for those who ask again later whether it still is.
+    #[inline]
+    pub fn find(&self, key: Key<K>) -> Option<&Slot<T>> {
+        let slot = &self.chunks[key.index() / CHUNK].get()?[key.index() % CHUNK];
+        slot.holds(key).then_some(slot)
+    }
+
+    /// The value behind a key that was live once, whether it still is or not.
+    #[inline]
+    pub fn slot(&self, key: Key<K>) -> &T {
+        &self.slot_or_create(key.index()).value
+    }
+
+    /// Ends a key. `false` when it was not live: exactly one of several racing removals succeeds.
+    pub fn remove(&self, key: Key<K>) -> bool {
+        let ended = self.retire(key);
+        if ended {
+            self.recycle(key);
+        }
+        ended
+    }
+
+    /// Ends a key but keeps its slot, whose value is still in use, until it is recycled.
+    pub fn retire(&self, key: Key<K>) -> bool {
+        let _guard = lock(&self.vacant);
+        if self.get(key).is_none() {
+            return false;
+        }
+        let slot = self.slot_or_create(key.index());
+        let generation = slot.generation.load(Ordering::Relaxed);
+        slot.generation.store(generation.wrapping_add(1), Ordering::Release);
+        true
+    }
+
+    /// Lets the slot of a retired key be used again.
+    pub fn recycle(&self, key: Key<K>) {
+        lock(&self.vacant).slots.push_back(key.index() as u32);
+    }
+
+    /// Every value there ever was, live or not.
+    pub fn all(&self) -> impl Iterator<Item = (Key<K>, &T)> {
+        let top = lock(&self.vacant).next;
+        (0..top).filter_map(move |index| {
+            let slot = &self.chunks[index / CHUNK].get()?[index % CHUNK];
+            Some((Key::new(index, slot.generation.load(Ordering::Acquire)), &slot.value))
+        })
+    }
+
+    /// All live values. A snapshot: others may come and go meanwhile.
+    pub fn live(&self) -> impl Iterator<Item = (Key<K>, &T)> {
+        self.all().filter(|(key, _)| key.generation() & 1 == 1)
+    }
+
+    fn slot_or_create(&self, index: usize) -> &Slot<T> {
+        let chunk = self.chunks[index / CHUNK]
+            .get_or_init(|| (0..CHUNK).map(|_| Slot { generation: AtomicU32::new(0), value: T::default() }).collect());
+        &chunk[index % CHUNK]
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Thing;
+    impl HandleKind for Thing {
+        const NUMBER: u8 = 3;
+    }
+    #[derive(Default)]
+    struct Other;
+    impl HandleKind for Other {
+        const NUMBER: u8 = 4;
+    }
+
+    #[test]
+    fn a_removed_key_is_never_found_again() {
+        let slots = Slots::<Thing>::default();
+        let first = slots.insert(|_, _| {}).unwrap();
+        assert!(slots.get(first).is_some());
+        assert!(slots.remove(first));
+        assert!(!slots.remove(first));
+        let second = slots.insert(|_, _| {}).unwrap();
+        assert_eq!(first.index(), second.index());
+        assert!(slots.get(first).is_none() && slots.get(second).is_some());
+        assert_eq!(slots.live().count(), 1);
+    }
+
+    #[test]
+    fn only_handles_of_the_kind_are_read() {
+        let key = Slots::<Thing>::default().insert(|_, _| {}).unwrap();
+        assert_eq!(Key::<Thing>::from_raw(key.raw()), Some(key));
+        assert_eq!(Key::<Other>::from_raw(key.raw()), None);
+        for raw in [0, 1, 0x7fff_0000_1000, usize::MAX] {
+            assert_eq!(Key::<Thing>::from_raw(raw), None);
+        }
+        let beyond = Key::<Thing>::from_raw(key.raw() | 0xf_ff00).unwrap();
+        assert!(Slots::<Thing>::default().get(beyond).is_none());
+    }
+}

@@ -1,0 +1,367 @@
+//! Every interleaving of the concurrent primitives, explored with loom.
+//!
+//! Run with `RUSTFLAGS="--cfg loom" cargo test -p softacl-engine --release --lib`.
+
+use crate::allocation_record::AllocationRecord;
+use crate::completion::Completion;
+use crate::facade::{AtomicBool, AtomicU32, Ordering, lock};
+use crate::failure::FirstFailure;
+use crate::graph_event::GraphEvent;
+use crate::handle::{HandleKind, Slots};
+use crate::inbox::Inbox;
+use crate::lane::Readiness;
+use crate::shared_lane::SharedLane;
+use crate::wait_queue::WaitQueue;
+use crate::waiter_list::WaiterList;
+use crate::work_units::WorkUnits;
+use loom::sync::Arc;
+use loom::thread;
+
+#[test]
+fn parked_thread_is_always_woken() {
+    loom::model(|| {
+        let completion = Arc::new(Completion::default());
+        let publisher = {
+            let completion = Arc::clone(&completion);
+            thread::spawn(move || {
+                completion.publish(1);
+                completion.publish(2);
+            })
+        };
+        completion.sleep(2);
+        assert_eq!(completion.done(), 2);
+        publisher.join().unwrap();
+    });
+}
+
+#[test]
+fn task_writes_are_visible_after_completion() {
+    loom::model(|| {
+        let shared = Arc::new((Completion::default(), loom::cell::UnsafeCell::new(0)));
+        let writer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                // SAFETY: the reader looks only after completion was published; loom checks that.
+                shared.1.with_mut(|bytes| unsafe { *bytes = 7 });
+                shared.0.publish(1);
+            })
+        };
+        if shared.0.done() >= 1 {
+            // SAFETY: published, so the writer is done with it; loom checks that.
+            assert_eq!(shared.1.with(|bytes| unsafe { *bytes }), 7);
+        }
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn wake_one_is_not_lost() {
+    loom::model(|| {
+        let shared = Arc::new((WaitQueue::default(), AtomicU32::new(0)));
+        let sleeper = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.0.sleep(|| shared.1.load(Ordering::Acquire) > 0))
+        };
+        shared.1.store(1, Ordering::Release);
+        shared.0.wake_one();
+        sleeper.join().unwrap();
+    });
+}
+
+#[test]
+fn watcher_is_collected_or_sees_completion() {
+    loom::model(|| {
+        let track = Arc::new(SharedLane::<&str, u32>::default());
+        lock(&track.lane).push("task");
+        lock(&track.lane).claim(|_| Readiness::Ready).unwrap();
+        let finisher = {
+            let track = Arc::clone(&track);
+            thread::spawn(move || track.finish(1))
+        };
+        let registered = track.watch(1, 42);
+        let told = finisher.join().unwrap();
+        assert_eq!(told, if registered { vec![42] } else { vec![] });
+    });
+}
+
+#[test]
+fn lane_has_one_executor_at_a_time() {
+    loom::model(|| {
+        let track = Arc::new(SharedLane::<u32, u32>::default());
+        let running = Arc::new(AtomicU32::new(0));
+        lock(&track.lane).push(1);
+        lock(&track.lane).push(2);
+        let execute = {
+            let (track, running) = (Arc::clone(&track), Arc::clone(&running));
+            move || {
+                let mut ran = Vec::new();
+                loop {
+                    let claimed = lock(&track.lane).claim(|_| Readiness::Ready);
+                    let Ok((task, sequence)) = claimed else { return ran };
+                    assert_eq!(running.fetch_add(1, Ordering::Relaxed), 0);
+                    ran.push(task);
+                    running.fetch_sub(1, Ordering::Relaxed);
+                    track.finish(sequence);
+                }
+            }
+        };
+        let other = thread::spawn(execute.clone());
+        let mut ran = execute();
+        ran.extend(other.join().unwrap());
+        // An executor that finds the lane claimed leaves; whoever holds the claim goes on.
+        ran.extend(execute());
+        ran.sort_unstable();
+        assert_eq!(ran, [1, 2]);
+        assert_eq!(track.completion.done(), 2);
+    });
+}
+
+#[test]
+fn dropping_pending_tasks_completes_them() {
+    loom::model(|| {
+        let track = Arc::new(SharedLane::<u32, u32>::default());
+        lock(&track.lane).push(1);
+        lock(&track.lane).claim(|_| Readiness::Ready).unwrap();
+        lock(&track.lane).push(2);
+        track.watch(2, 7);
+        let finisher = {
+            let track = Arc::clone(&track);
+            thread::spawn(move || track.finish(1))
+        };
+        let (dropped, told) = track.clear();
+        assert_eq!(dropped, [2]);
+        let told = [told, finisher.join().unwrap()].concat();
+        assert_eq!(told, [7]);
+        assert_eq!(track.completion.done(), 2);
+    });
+}
+
+#[test]
+fn claimed_tasks_run_or_are_dropped() {
+    loom::model(|| {
+        let track = Arc::new(SharedLane::<u32, u32>::default());
+        (1..=3).for_each(|task| drop(lock(&track.lane).push(task)));
+        let executor = {
+            let track = Arc::clone(&track);
+            thread::spawn(move || {
+                let mut lane = lock(&track.lane);
+                let Ok((first, sequence)) = lane.claim(|_| Readiness::Ready) else { return vec![] };
+                let mut rest = lane.take();
+                drop(lane);
+                let newest = sequence + rest.len() as u64;
+                let ran: Vec<u32> = [first].into_iter().chain(rest.pop_front()).collect();
+                let last = sequence + ran.len() as u64 - 1;
+                let _ = lock(&track.lane).put_back(rest, newest);
+                track.finish(last);
+                ran
+            })
+        };
+        let (dropped, _) = track.clear();
+        let ran = executor.join().unwrap();
+        // Nothing is left behind, nothing ran twice, and completion says so.
+        assert!(lock(&track.lane).is_idle());
+        assert_eq!(track.completion.done(), 3);
+        assert!(ran.is_empty() || ran == [1, 2], "{ran:?}");
+        assert!(dropped.iter().all(|task| !ran.contains(task)));
+    });
+}
+
+#[derive(Default)]
+struct Thing;
+
+impl HandleKind for Thing {
+    const NUMBER: u8 = 1;
+}
+
+#[test]
+fn removed_handle_is_never_found_again() {
+    loom::model(|| {
+        let slots = Arc::new(Slots::<Thing>::default());
+        let key = slots.insert(|_, _| {}).unwrap();
+        let other = {
+            let slots = Arc::clone(&slots);
+            thread::spawn(move || slots.remove(key))
+        };
+        let ours = slots.remove(key);
+        assert!(slots.get(key).is_none());
+        let again = slots.insert(|_, _| {}).unwrap();
+        assert_ne!(again, key);
+        assert!(other.join().unwrap() ^ ours);
+        assert!(slots.get(key).is_none() && slots.get(again).is_some());
+    });
+}
+
+/// Three units and two threads: each is done once, the one that waits sees what the other did, and is woken.
+#[test]
+fn shared_units_is_complete_once_and_seen_by_who_waits() {
+    loom::model(|| {
+        let shared = Arc::new((WorkUnits::new(3), [0; 3].map(loom::cell::UnsafeCell::new)));
+        let work = |shared: &(WorkUnits, [loom::cell::UnsafeCell<u32>; 3])| {
+            while shared.0.take(|unit| {
+                // SAFETY: a unit is one thread's; loom checks that.
+                shared.1[unit].with_mut(|bytes| unsafe { *bytes += 1 });
+                true
+            }) {}
+        };
+        let helper = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || work(&shared))
+        };
+        work(&shared);
+        shared.0.wait();
+        for unit in &shared.1 {
+            // SAFETY: all units are done; loom checks that.
+            assert_eq!(unit.with(|bytes| unsafe { *bytes }), 1);
+        }
+        assert!(!shared.0.has_failed());
+        helper.join().unwrap();
+    });
+}
+
+/// A unit that fails ends the work for everybody, and nobody waits for units that were never taken.
+#[test]
+fn failed_unit_ends_the_job() {
+    loom::model(|| {
+        let shared = Arc::new(WorkUnits::new(3));
+        let helper = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || while shared.take(|unit| unit != 0) {})
+        };
+        while shared.take(|unit| unit != 0) {}
+        shared.wait();
+        assert!(shared.has_failed());
+        helper.join().unwrap();
+    });
+}
+
+/// What is put in while somebody closes is refused, or is among what he gets.
+#[test]
+fn closing_an_inbox_loses_no_item() {
+    loom::model(|| {
+        let inbox = Arc::new(Inbox::default());
+        let writer = {
+            let inbox = Arc::clone(&inbox);
+            thread::spawn(move || [1, 2].into_iter().filter(|item| inbox.put(*item)).collect::<Vec<_>>())
+        };
+        let left = inbox.close();
+        assert_eq!(left, writer.join().unwrap());
+    });
+}
+
+/// A thread that waits for something is woken by it, or by the end.
+#[test]
+fn inbox_waiter_is_woken_by_push_or_close() {
+    for is_closed in [false, true] {
+        loom::model(move || {
+            let inbox = Arc::new(Inbox::default());
+            let reader = {
+                let inbox = Arc::clone(&inbox);
+                thread::spawn(move || {
+                    inbox.wait();
+                    inbox.fetch()
+                })
+            };
+            match is_closed {
+                true => assert!(inbox.close().is_empty()),
+                false => assert!(inbox.put(7)),
+            }
+            assert_eq!(reader.join().unwrap(), (!is_closed).then_some(7));
+        });
+    }
+}
+
+/// A thread that sleeps for a stream is called when there is a job, or sees it; or its task is finished.
+#[test]
+fn parked_waiter_is_woken_for_a_job() {
+    loom::model(|| {
+        let shared = Arc::new((WaiterList::<u32>::default(), Completion::default(), AtomicBool::new(false)));
+        let sleeper = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.0.park(7, || shared.1.sleep_unless(1, || shared.2.load(Ordering::Acquire)));
+            })
+        };
+        shared.2.store(true, Ordering::Release);
+        shared.0.wake_all(|_| &shared.1);
+        sleeper.join().unwrap();
+    });
+}
+
+/// A task fails while another thread asks: the failure is told once, now or later.
+#[test]
+fn failure_is_returned_exactly_once() {
+    loom::model(|| {
+        let first = Arc::new(FirstFailure::<u32>::default());
+        let failing = {
+            let first = Arc::clone(&first);
+            thread::spawn(move || first.record(1))
+        };
+        let asked = first.take();
+        failing.join().unwrap();
+        let left = first.take();
+        assert_eq!(asked.xor(left), Some(1), "{asked:?} {left:?}");
+    });
+}
+
+/// Two tasks fail while a third thread asks: each failure that is told was the first since the last question, none
+/// is told twice.
+#[test]
+fn failure_is_never_lost_or_duplicated() {
+    loom::model(|| {
+        let first = Arc::new(FirstFailure::<u32>::default());
+        let failing = {
+            let first = Arc::clone(&first);
+            thread::spawn(move || {
+                first.record(1);
+                first.record(2);
+            })
+        };
+        let asked = first.take();
+        failing.join().unwrap();
+        let left = first.take();
+        // The second is forgotten when it came before the first was told, as it should be.
+        assert!(matches!((asked, left), (None, Some(1)) | (Some(1), Some(2) | None)), "{asked:?} {left:?}");
+        assert!(first.take().is_none() && !first.is_set());
+    });
+}
+
+/// A stream that is about to wait for a signal sees it or is listed by who raises it.
+#[test]
+fn graph_event_is_seen_or_wakes() {
+    loom::model(|| {
+        let signal = Arc::new(GraphEvent::<u32>::default());
+        let raiser = {
+            let signal = Arc::clone(&signal);
+            thread::spawn(move || signal.set())
+        };
+        signal.watch(5);
+        let seen = signal.is_set();
+        let told = raiser.join().unwrap();
+        assert!(seen || told == [5]);
+    });
+}
+
+/// A record is read while its allocation ends and another one takes its place: what is read was true of one of them.
+#[test]
+fn allocation_bounds_are_never_torn() {
+    loom::model(|| {
+        let record = Arc::new(AllocationRecord::default());
+        record.place(1000);
+        record.open(10);
+        let heap = {
+            let record = Arc::clone(&record);
+            thread::spawn(move || {
+                assert_eq!(record.close(), 10);
+                record.place(2000);
+                record.open(20);
+            })
+        };
+        for _ in 0..2 {
+            if let Some(bounds) = record.bounds() {
+                assert!(bounds.1 == 0 || [(1000, 10), (2000, 20)].contains(&bounds), "{bounds:?}");
+            }
+        }
+        heap.join().unwrap();
+        assert_eq!(record.bounds(), Some((2000, 20)));
+    });
+}
