@@ -67,7 +67,7 @@ export! {
 fn change(caller: Caller<'_>, change: impl FnOnce(&mut Callbacks) -> Result<()>) -> Result<()> {
     let mut callbacks = CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner);
     change(&mut callbacks)?;
-    caller.machine().set_exception_capture(callbacks.set.is_some() || !callbacks.registered.is_empty());
+    caller.machine().exceptions().set_capture(callbacks.set.is_some() || !callbacks.registered.is_empty());
     Ok(())
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn dispatch(machine: &Machine) {
     if IN_CALLBACK.try_with(Cell::get).unwrap_or(true) {
         return;
     }
-    let exceptions = machine.take_exceptions();
+    let exceptions = machine.exceptions().take();
     if exceptions.is_empty() {
         return;
     }

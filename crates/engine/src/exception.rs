@@ -4,7 +4,6 @@
 //! interface takes them; nothing is kept while nobody asks.
 
 use crate::keys::StreamPoint;
-use crate::machine::Machine;
 use softacl_sync::facade::{AtomicBool, Mutex, Ordering, lock};
 
 /// A task that failed.
@@ -20,29 +19,29 @@ pub struct Exception {
 const MAX_EXCEPTIONS: usize = 1024;
 
 #[derive(Default)]
-pub(crate) struct Exceptions {
+pub struct Exceptions {
     is_wanted: AtomicBool,
     waiting: Mutex<Vec<Exception>>,
 }
 
-impl Machine {
-    /// Whether failures of tasks are kept from now on.
-    pub fn set_exception_capture(&self, wanted: bool) {
-        self.exceptions.is_wanted.store(wanted, Ordering::Relaxed);
+impl Exceptions {
+    /// Switches the recording of failed tasks on or off.
+    pub fn set_capture(&self, wanted: bool) {
+        self.is_wanted.store(wanted, Ordering::Relaxed);
     }
 
-    /// The failures since the last time, in the order in which they happened.
-    pub fn take_exceptions(&self) -> Vec<Exception> {
-        std::mem::take(&mut *lock(&self.exceptions.waiting))
+    /// Returns the failures since the last call, in the order in which they happened.
+    pub fn take(&self) -> Vec<Exception> {
+        std::mem::take(&mut *lock(&self.waiting))
     }
 
-    pub(crate) fn record_exception(&self, at: StreamPoint, code: i32) {
-        if !self.exceptions.is_wanted.load(Ordering::Relaxed) {
+    /// Records a failed task of a stream of `device`, if the program asked for that.
+    pub(crate) fn record(&self, at: StreamPoint, device: u32, code: i32) {
+        if !self.is_wanted.load(Ordering::Relaxed) {
             return;
         }
-        let mut waiting = lock(&self.exceptions.waiting);
+        let mut waiting = lock(&self.waiting);
         if waiting.len() < MAX_EXCEPTIONS {
-            let device = self.streams.slot(at.stream).device();
             waiting.push(Exception { task: at.sequence, stream: at.stream.index() as u32, device, code });
         }
     }

@@ -1,11 +1,12 @@
 //! What rules do to a machine: the places where tasks, copies, memory and devices meet them.
 
-use crate::context::DeviceFlags;
-use crate::executor::external_waits::{ExternalWait, WaitCondition};
 use crate::keys::StreamKey;
 use crate::machine::Machine;
+use crate::slow_path::Reason;
 use crate::stream::Stream;
-use crate::task::Task;
+use crate::task::external_wait::{ExternalWait, WaitCondition};
+use crate::task::moves::Move;
+use crate::task::{Control, Task};
 use softacl_errors::{Error, Result, fail};
 use softacl_faults::{
     BadRange, ByteRange, DeviceHealth, ECC, Effect, FiredRule, HEARTBEAT, Injection, InjectionPoint, LINK,
@@ -16,7 +17,7 @@ use softacl_memory::extent::Extent;
 use softacl_memory::physical::Physical;
 use softacl_memory::reservation::MapRequest;
 use softacl_memory::touch::Touch;
-use softacl_sync::facade::{Ordering, lock};
+use softacl_sync::facade::lock;
 use std::sync::Arc;
 
 /// What becomes of a task that is being submitted.
@@ -45,11 +46,11 @@ impl Machine {
     /// Refuses what uses a device that is being aborted or that is lost. Called when the condition is not 0.
     #[cold]
     pub(crate) fn check_device_usable(&self, device: u32) -> Result<()> {
-        let condition = self.devices[device as usize].flags.load(Ordering::Acquire);
-        if condition & DeviceFlags::LOST != 0 {
+        let reasons = &self.devices[device as usize].reasons;
+        if reasons.has(Reason::Lost) {
             return fail(lost(device));
         }
-        if condition & DeviceFlags::ABORTING != 0 {
+        if reasons.has(Reason::Aborting) {
             return fail(Error::Aborting(device));
         }
         Ok(())
@@ -57,8 +58,7 @@ impl Machine {
 
     /// Refuses a device that is lost. One whose tasks are being aborted may be set.
     pub(crate) fn check_not_lost(&self, device: i64) -> Result<()> {
-        let condition = self.device(device)?.flags.load(Ordering::Acquire);
-        if condition & DeviceFlags::LOST != 0 { fail(lost(device as u32)) } else { Ok(()) }
+        if self.device(device)?.reasons.has(Reason::Lost) { fail(lost(device as u32)) } else { Ok(()) }
     }
 
     /// The end of a context drops a task that a rule made stand still, and all behind it: a card that
@@ -69,13 +69,13 @@ impl Machine {
         }
         let mut lanes = vec![key];
         lock(&self.streams.slot(key).track.lane).any(|task| {
-            if let Task::Join(run) = task {
+            if let Task::Control(Control::Join(run)) = task {
                 lanes.extend_from_slice(run.lanes());
             }
             false
         });
         // One after the other: no two lanes are locked at once.
-        let is_stuck = |task: &Task| matches!(task, Task::Await(vigil) if vigil.is_stuck());
+        let is_stuck = |task: &Task| matches!(task, Task::Control(Control::Await(wait)) if wait.is_stuck());
         if lanes.iter().any(|lane| lock(&self.streams.slot(*lane).track.lane).any(is_stuck)) {
             self.drop_pending(key, self.streams.slot(key));
             // Steps of a run that was given up go on.
@@ -109,10 +109,7 @@ impl Machine {
                 InjectionOutcome::Wait(Arc::new(ExternalWait::new(WaitCondition::Delay).within(Some(time))))
             }
             Effect::Stuck => {
-                let run = match task {
-                    Task::Node { run, .. } => Some(Arc::clone(run)),
-                    _ => None,
-                };
+                let run = task.run().cloned();
                 InjectionOutcome::Wait(Arc::new(ExternalWait::new(WaitCondition::Never(run))))
             }
             Effect::Ecc(_) => {
@@ -231,13 +228,11 @@ impl Machine {
     fn mark_lost(&self, device: u32, strike: &FiredRule<'_>) -> Error {
         let error = strike.error_with(HEARTBEAT, &format!("device {device} was lost and must be reset; "));
         if let Some(device) = self.devices.get(device as usize) {
-            device.flags.fetch_or(DeviceFlags::LOST, Ordering::SeqCst);
+            lock(&device.lost).get_or_insert_with(|| self.reasons.hold_for(&device.reasons, Reason::Lost));
         }
-        // For good, as for every stopped context: short ways do not ask for it.
-        self.slow_path_reasons.fetch_add(1, Ordering::SeqCst);
         for (_, context) in self.contexts.live() {
             if context.device() == device {
-                context.stop(&error);
+                context.stop(&error, self.reasons.hold(Reason::StoppedContext));
             }
         }
         error
@@ -246,18 +241,18 @@ impl Machine {
     /// A device was reset: what rules have broken is whole again.
     pub(crate) fn restore(&self, device: u32) {
         if let Some(injection) = self.injection() {
-            self.devices[device as usize].flags.fetch_and(!DeviceFlags::LOST, Ordering::SeqCst);
+            drop(lock(&self.devices[device as usize].lost).take());
             injection.damage().reset(device);
         }
     }
 
     /// What is wrong with a device.
     pub fn health(&self, device: i64) -> Result<DeviceHealth> {
-        let condition = self.device(device)?.flags.load(Ordering::Acquire);
+        let is_lost = self.device(device)?.reasons.has(Reason::Lost);
         let Some(injection) = self.injection() else { return Ok(DeviceHealth::Well) };
         let (damage, device) = (injection.damage(), device as u32);
         let ranges = damage.ranges_of(device);
-        Ok(if condition & DeviceFlags::LOST != 0 {
+        Ok(if is_lost {
             DeviceHealth::Lost
         } else if !ranges.is_empty() {
             DeviceHealth::BadMemory(ranges)
@@ -294,18 +289,22 @@ fn lost(device: u32) -> Error {
 
 /// The kind of a task that moves bytes, and how many.
 fn transfer_kind(task: &Task) -> Option<(TaskKind, usize)> {
-    Some(match task {
-        Task::Copy(span) => (TaskKind::Copy, span.len),
-        Task::Staged { buffer, .. } => (TaskKind::Copy, buffer.len()),
-        Task::Described { .. } => (TaskKind::Copy, 0),
-        Task::Indirect(indirect) => (TaskKind::Copy, indirect.len),
-        Task::Batch(batch) => (TaskKind::Batch, batch.bytes),
-        Task::Plane(plane) => (TaskKind::Plane, plane.width * plane.height),
-        Task::Fill { len, .. } => (TaskKind::Fill, *len),
-        Task::FillWords { count, .. } => (TaskKind::Fill, 4 * count),
-        Task::Reduce(reduction) => (TaskKind::Reduce, reduction.len),
-        Task::Rearrange(rearranged) => (TaskKind::Copy, rearranged.ranges()[1].iter().map(|(_, len)| len).sum()),
-        Task::Node { node, .. } => return node.content().with_task(transfer_kind),
+    let work = match task {
+        Task::Move(work) => work,
+        Task::Control(Control::Node { node, .. }) => return node.content().with_task(transfer_kind),
+        Task::Control(_) => return None,
+    };
+    Some(match work {
+        Move::Copy(span) => (TaskKind::Copy, span.len),
+        Move::Staged { buffer, .. } => (TaskKind::Copy, buffer.len()),
+        Move::Described { .. } => (TaskKind::Copy, 0),
+        Move::Indirect(indirect) => (TaskKind::Copy, indirect.len),
+        Move::Batch(batch) => (TaskKind::Batch, batch.bytes),
+        Move::Plane(plane) => (TaskKind::Plane, plane.width * plane.height),
+        Move::Fill { len, .. } => (TaskKind::Fill, *len),
+        Move::FillWords { count, .. } => (TaskKind::Fill, 4 * count),
+        Move::Reduce(reduction) => (TaskKind::Reduce, reduction.len),
+        Move::Rearrange(rearranged) => (TaskKind::Copy, rearranged.ranges()[1].iter().map(|(_, len)| len).sum()),
         _ => return None,
     })
 }

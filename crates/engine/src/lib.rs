@@ -1,23 +1,27 @@
-//! The machine behind the interface: devices, contexts, streams, events, memory and copies.
+//! The machine behind the API: devices, contexts, streams, events, graphs and copies.
 //!
-//! It knows no C, no Python, no environment variables and no files. A `Machine` is made from a
-//! `Config`; each thread of the program speaks to it as a `Caller`.
+//! A [`Machine`] is made from a [`Config`]; each thread of the program calls it through a [`Caller`]. The engine contains no
+//! C, no Python, no environment variables and no files. Memory, errors, fault rules and concurrency primitives are in crates
+//! below it.
 //!
-//! | room | what is there |
+//! A module is the room of a noun: its `mod.rs` is the data, `calls` is what a thread of the program can do with it, and the
+//! other files are what the machine does with it. Imports form no circle; `cargo xtask architecture` checks that.
+//!
+//! | module | noun |
 //! | --- | --- |
-//! | `machine`, `context`, `stream`, `event`, `notify`, `host` | the nouns |
-//! | `graph` | captured work that runs again |
-//! | `memory` | addresses, allocations, pools, registration |
-//! | `copy` | requests of every copy call: checked here and nowhere else |
-//! | `task` | what a stream does |
-//! | `drive` | when tasks run: worker threads, or a schedule step by step |
-//! | `bytes` | the only module that touches memory of the program or of a device |
-//! | `calls` | what a thread can ask for |
-//! | `fault` | accesses that no memory answers |
-//! | `injection`, `system` | faults on purpose; what the operating system is asked for |
-//! | `probe`, `patience` | facts for an observer; its locks at the end of a process |
+//! | `machine`, `caller` | everything that a process has one of; one thread of the program |
+//! | `context`, `stream`, `event`, `notify`, `value`, `host` | the objects of the API, and host functions |
+//! | `allocation`, `pool`, `virtual_memory`, `ipc` | memory, as the program asks for it |
+//! | `copy` | requests of every copy call: validated here and nowhere else |
+//! | `task` | what a stream does: moves and controls |
+//! | `graph` | captured work that can run again |
+//! | `executor`, `schedule` | when tasks run: on worker threads, or step by step |
+//! | `slow_path` | why a call must look closer |
+//! | `injection` | where tasks, copies and devices meet the fault rules |
+//! | `observer`, `exception` | what the machine reports: to an observer, and to the program |
 
-mod calls;
+mod allocation;
+mod caller;
 mod context;
 mod copy;
 mod event;
@@ -26,25 +30,32 @@ mod executor;
 mod graph;
 mod host;
 mod injection;
+mod ipc;
 mod keys;
 mod machine;
 mod notify;
 pub mod observer;
 mod pool;
+mod schedule;
+mod slow_path;
 mod stream;
 mod task;
 mod thread;
+mod timeout;
+mod value;
+mod virtual_memory;
 
 pub use {
-    calls::{AccessGrant, Caller, DeviceUsage, EventStatus, PeerStatus, PhysicalRequest},
+    allocation::DeviceUsage,
+    caller::Caller,
+    context::calls::PeerStatus,
     copy::{
         BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, ElementChange, FailIndex,
         FillRequest, Location, OffsetRequest, PlaneRequest, RearrangeRequest, ReduceRequest, TensorSource, TensorView,
         WordFillRequest, kinds,
     },
-    event::EventKind,
-    exception::Exception,
-    executor::{Schedule, ValueCondition},
+    event::{EventKind, calls::EventStatus},
+    exception::{Exception, Exceptions},
     graph::{
         CaptureMode, CaptureStatus, ConditionCell, ConditionKind, Graph, GraphDescription, Group, StepDescription,
     },
@@ -52,8 +63,11 @@ pub use {
     machine::{Config, Machine},
     notify::{Compare, CounterOp},
     pool::PoolAttribute,
+    schedule::Schedule,
     stream::{StreamOptions, StreamSettings},
+    task::external_wait::ValueCondition,
     thread::start as start_thread,
+    virtual_memory::{AccessGrant, PhysicalRequest},
 };
 
 pub use {

@@ -1,23 +1,28 @@
 //! The machine: everything that the process has one of.
 
-use crate::calls::Values;
 use crate::context::{Context, Device};
 use crate::event::Event;
 use crate::exception::Exceptions;
+use crate::executor::Executor;
 use crate::executor::external_waits::ExternalWaits;
-use crate::executor::{Executor, Schedule, SpanPool, Stepper, WorkerPool};
+use crate::executor::spans::SpanPool;
+use crate::executor::stepper::Stepper;
+use crate::executor::worker_pool::WorkerPool;
 use crate::graph::Graphs;
 use crate::host::Subscriptions;
 use crate::keys::{ContextKey, ContextTag, EventTag, NotifyTag, StreamKey, StreamTag};
 use crate::notify::Notify;
 use crate::observer::{Observer, page_guard};
 use crate::pool::Pools;
+use crate::schedule::Schedule;
+use crate::slow_path::{Reason, ReasonGuard, Reasons};
 use crate::stream::Stream;
+use crate::value::Values;
 use softacl_errors::{Error, Owner, Result, fail};
 use softacl_faults::Injection;
 use softacl_memory::Memory;
 use softacl_profiles::{Cann, Form, Profile, cann, profile};
-use softacl_sync::facade::{AtomicI32, AtomicU32, Mutex, Ordering, lock};
+use softacl_sync::facade::{AtomicI32, Mutex, Ordering, lock};
 use softacl_sync::handle::Slots;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -80,10 +85,10 @@ pub struct Machine {
     pub(crate) graphs: Graphs,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) driver: Executor,
-    /// Counts what makes an ordinary copy or wait special: a schedule, an observer, a strict mode, a
-    /// device that aborts, a context that failed. While it is 0 the short ways may be tried. Whoever adds a
-    /// reason to look closer counts it here, for as long as it lasts.
-    pub(crate) slow_path_reasons: AtomicU32,
+    /// Why calls take the slow path.
+    pub(crate) reasons: Arc<Reasons>,
+    /// The reasons that last as long as the machine.
+    _standing: Vec<ReasonGuard>,
     /// Lists of spans for batches and groups.
     pub(crate) shelf: SpanPool,
     /// Streams that had something queued when they were last looked at. Taken under a lane's lock,
@@ -92,8 +97,6 @@ pub struct Machine {
     pub(crate) outside: ExternalWaits,
     pub(crate) exceptions: Exceptions,
     pub(crate) probe: Option<Arc<dyn Observer>>,
-    /// Whether anybody looks at calls: an observer, or fault rules.
-    is_attended: bool,
     /// The device that calls without a context use; -1 is none.
     default_device: AtomicI32,
     started: Instant,
@@ -131,16 +134,13 @@ impl Machine {
             schedule => Executor::Stepped(Arc::new(Stepper::new(schedule, config.progress_timeout, config.cores))),
         };
         softacl_memory::bytes::prepare();
+        let devices: Vec<Device> = config.devices.iter().map(|_| Device::default()).collect();
+        let reasons = Arc::new(Reasons::default());
+        let _standing = standing_reasons(&config, probe.as_deref(), &reasons, &devices);
         Ok(Arc::new_cyclic(|this| Machine {
-            devices: config.devices.iter().map(|_| Device::new(config.injection.is_some())).collect(),
-            is_attended: probe.is_some() || config.injection.is_some(),
-            slow_path_reasons: AtomicU32::new(
-                u32::from(config.schedule != Schedule::Threads)
-                    + u32::from(probe.is_some())
-                    + u32::from(config.injection.is_some())
-                    + u32::from(config.strict_alignment)
-                    + u32::from(config.profile.form == Form::RootComplex),
-            ),
+            devices,
+            reasons,
+            _standing,
             config,
             memory,
             contexts: Slots::default(),
@@ -171,6 +171,11 @@ impl Machine {
         // SAFETY: the memory is inside an `Arc`, from which it cannot be moved before it is dropped: a machine is never
         // taken out of its `Arc`.
         unsafe { self.memory.diagnose_faults() };
+    }
+
+    /// Failures of tasks, for programs that asked for each.
+    pub fn exceptions(&self) -> &Exceptions {
+        &self.exceptions
     }
 
     pub fn config(&self) -> &Config {
@@ -240,16 +245,21 @@ impl Machine {
         all
     }
 
-    /// Whether the short ways may be tried.
+    /// True if no reason closes the fast path.
     #[inline]
     pub(crate) fn is_fast_path_open(&self) -> bool {
-        self.slow_path_reasons.load(Ordering::Acquire) == 0
+        self.reasons.is_empty()
     }
 
-    /// Whether an observer or fault rules want to see calls. Ordinary calls ask only this.
+    /// True if an observer or fault rules must see every call.
     #[inline]
     pub fn has_hooks(&self) -> bool {
-        self.is_attended
+        self.reasons.has_either(Reason::Observer, Reason::FaultRules)
+    }
+
+    /// Why calls take the slow path now, for people; empty while the fast path is open.
+    pub fn slow_path_reasons(&self) -> Vec<&'static str> {
+        self.reasons.names()
     }
 
     pub(crate) fn weak(&self) -> Weak<Machine> {
@@ -260,6 +270,26 @@ impl Machine {
     pub(crate) fn now_ns(&self) -> u64 {
         self.started.elapsed().as_nanos() as u64
     }
+}
+
+/// The reasons for the slow path that follow from how a machine is made.
+fn standing_reasons(
+    config: &Config,
+    probe: Option<&dyn Observer>,
+    reasons: &Arc<Reasons>,
+    devices: &[Device],
+) -> Vec<ReasonGuard> {
+    let conditions = [
+        (Reason::Schedule, config.schedule != Schedule::Threads),
+        (Reason::Observer, probe.is_some()),
+        (Reason::PageGuard, probe.is_some_and(Observer::guards)),
+        (Reason::FaultRules, config.injection.is_some()),
+        (Reason::StrictAlignment, config.strict_alignment),
+        (Reason::RootComplex, config.profile.form == Form::RootComplex),
+    ];
+    let held = conditions.into_iter().filter(|(_, holds)| *holds).map(|(reason, _)| reasons.hold(reason));
+    let rules = devices.iter().filter(|_| config.injection.is_some());
+    held.chain(rules.map(|device| reasons.hold_for(&device.reasons, Reason::FaultRules))).collect()
 }
 
 impl Drop for Machine {

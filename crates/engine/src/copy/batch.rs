@@ -4,12 +4,12 @@
 //! refused, the entries before it are on their way. Chips with UB links check everything first.
 //! Which one it is, the profile says.
 
-use super::Submission;
-use crate::calls::Caller;
-use crate::executor::Spans;
+use crate::caller::Caller;
+use crate::copy::Submission;
+use crate::executor::spans::Spans;
 use crate::machine::Machine;
 use crate::observer::Advisory;
-use crate::task::{Batch, Task};
+use crate::task::moves::{Batch, Move};
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{CachePolicy, Span};
 use softacl_memory::{Finder, MemoryKind, ResolvedAddress};
@@ -222,7 +222,7 @@ impl Caller<'_> {
             return Ok(());
         }
         let queued = std::mem::replace(spans, self.machine.shelf.list(0));
-        self.queue(at, Task::Batch(Box::new(batch(queued)))).map_err(no_entry_failed)
+        self.queue(at, Move::Batch(Box::new(batch(queued)))).map_err(no_entry_failed)
     }
 
     /// The checks that leave the fail index alone. `None`: there is nothing to copy.

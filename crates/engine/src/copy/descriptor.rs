@@ -1,9 +1,10 @@
 //! Copies whose addresses are in device memory and are read when the task runs: by descriptor, and
 //! by address cells with offsets.
 
-use super::{kinds, not_null};
-use crate::calls::Caller;
-use crate::task::{DescriptorForm, Indirect, Task};
+use crate::caller::Caller;
+use crate::copy::{kinds, not_null};
+use crate::task::descriptor::{DescriptorForm, Indirect};
+use crate::task::moves::Move;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{self, AccessFault};
 use softacl_memory::touch::{Mode, Touch};
@@ -101,7 +102,7 @@ impl Caller<'_> {
         self.descriptor_reach(descriptor, size)?;
         check_alignment(descriptor)?;
         let at = self.submission(explicit)?;
-        self.queue(at, Task::Described { descriptor, form })
+        self.queue(at, Move::Described { descriptor, form })
     }
 
     /// Queues a copy between addresses that device memory will hold when the task runs.
@@ -138,7 +139,7 @@ impl Caller<'_> {
         }
         let at = self.submission(explicit)?;
         let indirect = Indirect { target_cell, target_offset, source_cell, source_offset, len: count };
-        self.queue(at, Task::Indirect(Box::new(indirect)))
+        self.queue(at, Move::Indirect(Box::new(indirect)))
     }
 
     fn descriptor_form(&self) -> Result<DescriptorForm> {

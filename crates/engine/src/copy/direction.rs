@@ -3,7 +3,7 @@
 //! Between memories that the runtime knows a wrong kind is repaired silently; with pageable memory
 //! some declarations are refused (specification 1.2).
 
-use super::kinds;
+use crate::copy::kinds;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::MemoryKind;
 

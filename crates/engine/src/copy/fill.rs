@@ -3,9 +3,9 @@
 //! On host memory the asynchronous calls fill at once, on the calling thread, and are not ordered
 //! after earlier work of the stream (specification 1.8).
 
-use super::not_null;
-use crate::calls::Caller;
-use crate::task::Task;
+use crate::caller::Caller;
+use crate::copy::not_null;
+use crate::task::moves::Move;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes;
 use softacl_memory::touch::{Mode, Touch};
@@ -62,7 +62,7 @@ impl Caller<'_> {
         if !spot.place.is_device() {
             return self.fill_now(spot, count, |reach| bytes::fill(reach, byte, count));
         }
-        self.queue(at, Task::Fill { target: spot.reach, byte, len: count })
+        self.queue(at, Move::Fill { target: spot.reach, byte, len: count })
     }
 
     pub fn fill_words(&self, request: WordFillRequest) -> Result<()> {
@@ -83,7 +83,7 @@ impl Caller<'_> {
         if !spot.place.is_device() {
             return self.fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count));
         }
-        self.queue(at, Task::FillWords { target: spot.reach, word, count })
+        self.queue(at, Move::FillWords { target: spot.reach, word, count })
     }
 
     /// `None`: nothing to do, which on chips without the feature includes everything.

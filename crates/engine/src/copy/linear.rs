@@ -1,9 +1,10 @@
 //! One contiguous range: the synchronous copy and the asynchronous one.
 
-use super::direction::{Direction, blocks, direction};
-use super::{kind_in, kinds, not_null};
-use crate::calls::Caller;
-use crate::task::{DeferredFailure, Task};
+use crate::caller::Caller;
+use crate::copy::direction::{Direction, blocks, direction};
+use crate::copy::{kind_in, kinds, not_null};
+use crate::task::moves::Move;
+use crate::task::{Control, DeferredFailure};
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{self, AccessFault};
 use softacl_memory::{MemoryKind, ResolvedAddress};
@@ -114,7 +115,7 @@ impl Caller<'_> {
                         let error = Error::DeviceCopy(Error::HostToHost.to_string());
                         self.queue(
                             at,
-                            Task::Fail(Box::new(DeferredFailure { error, name: "host to host copy", run: None })),
+                            Control::Fail(Box::new(DeferredFailure { error, name: "host to host copy", run: None })),
                         )
                     }
                 };
@@ -139,7 +140,7 @@ impl Caller<'_> {
         // Memory of the program's own can be gone when this thread copies on the spot.
         let is_pageable = source.place == MemoryKind::Pageable || target.place == MemoryKind::Pageable;
         let _hearing = is_pageable.then(softacl_memory::segv::enter);
-        self.queue(at, Task::Copy(span))
+        self.queue(at, Move::Copy(span))
     }
 
     /// Takes the bytes during the call, so that the source may change at once.
@@ -163,7 +164,7 @@ impl Caller<'_> {
         let gone = |AccessFault| Error::Inaccessible { side: "source", address: source.address, len: count };
         let none = || Error::OutOfMemory { place: "the host (staging)".to_owned(), asked: count, free: 0, total: 0 };
         let buffer = bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source).map_err(gone)?;
-        self.queue(at, Task::Staged { buffer, target: span.target })
+        self.queue(at, Move::Staged { buffer, target: span.target })
     }
 }
 

@@ -8,6 +8,7 @@ mod batch;
 mod descriptor;
 mod direction;
 mod fill;
+pub mod kinds;
 mod linear;
 mod plane;
 pub(crate) mod rearrange;
@@ -21,7 +22,7 @@ pub use plane::PlaneRequest;
 pub use rearrange::{ElementChange, RearrangeRequest, TensorSource, TensorView};
 pub use reduce::ReduceRequest;
 
-use crate::calls::Caller;
+use crate::caller::Caller;
 use crate::keys::{ContextKey, StreamKey};
 use crate::observer::Advisory;
 use crate::stream::Stream;
@@ -30,20 +31,7 @@ use direction::Direction;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{CachePolicy, Span};
 use softacl_memory::{MemoryKind, ResolvedAddress};
-use softacl_sync::facade::Ordering;
 use std::time::Instant;
-
-/// Copy kinds, as the interface numbers them.
-pub mod kinds {
-    pub const HOST_TO_HOST: i32 = 0;
-    pub const HOST_TO_DEVICE: i32 = 1;
-    pub const DEVICE_TO_HOST: i32 = 2;
-    pub const DEVICE_TO_DEVICE: i32 = 3;
-    pub const DEFAULT: i32 = 4;
-    pub const HOST_TO_BUFFER_TO_DEVICE: i32 = 5;
-    pub const INNER_DEVICE_TO_DEVICE: i32 = 6;
-    pub const INTER_DEVICE_TO_DEVICE: i32 = 7;
-}
 
 /// The stream of an asynchronous copy and the context that submits it.
 #[derive(Clone, Copy)]
@@ -62,7 +50,7 @@ impl<'a> Caller<'a> {
         Ok(Submission { key, stream, context })
     }
 
-    fn queue(&self, at: Submission<'_>, task: Task) -> Result<()> {
+    fn queue(&self, at: Submission<'_>, task: impl Into<Task>) -> Result<()> {
         self.machine.submit(at.key, at.stream, at.context, task).map(|_| ())
     }
 
@@ -146,7 +134,7 @@ impl<'a> Caller<'a> {
     fn blocking_context(&self) -> Result<()> {
         let (_, context) = self.context_or_default()?;
         let device = context.device();
-        if self.machine.devices[device as usize].flags.load(Ordering::Acquire) != 0 {
+        if !self.machine.devices[device as usize].reasons.is_empty() {
             self.machine.check_device_usable(device)?;
         }
         self.check_may_block()

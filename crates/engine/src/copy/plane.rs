@@ -1,9 +1,9 @@
 //! Rows of equal width: the two-dimensional copies.
 
-use super::direction::{Direction, blocks, direction};
-use super::{kind_in, kinds, not_null};
-use crate::calls::Caller;
-use crate::task::{Plane, Task};
+use crate::caller::Caller;
+use crate::copy::direction::{Direction, blocks, direction};
+use crate::copy::{kind_in, kinds, not_null};
+use crate::task::moves::{Move, Plane};
 use softacl_errors::{Error, Result, fail};
 
 /// Specification 1.4.
@@ -99,7 +99,7 @@ impl Caller<'_> {
             self.drain_for(at, source, target)?;
             return self.copy_rows_now(&plane);
         }
-        self.queue(at, Task::Plane(Box::new(plane)))
+        self.queue(at, Move::Plane(Box::new(plane)))
     }
 
     /// Where the rows are, and whether pageable memory makes the copy blocking.

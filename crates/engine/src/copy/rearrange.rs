@@ -1,8 +1,8 @@
 //! Copies of tensors between layouts and types, and tensors of one value: what operators that only move memory
 //! come down to. They stay on one device.
 
-use crate::calls::Caller;
-use crate::task::Task;
+use crate::caller::Caller;
+use crate::task::moves::{Move, Rearranged};
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::ResolvedAddress;
 use softacl_memory::bytes::convert::Scalar;
@@ -76,7 +76,7 @@ impl Caller<'_> {
                     )));
                 }
                 let plan = Rearrangement::new(&request.shape, target, source, change);
-                Task::Rearrange(Box::new(Rearranged { plan, value: None, is_constant: false }))
+                Move::Rearrange(Box::new(Rearranged { plan, value: None, is_constant: false }))
             }
             TensorSource::Value(value) => {
                 if !to_spot.place.is_device() {
@@ -91,7 +91,7 @@ impl Caller<'_> {
                 let value: Box<[u8]> = value.as_slice().into();
                 let source = Layout { start: value.as_ptr() as usize, strides: vec![0; request.shape.len()] };
                 let plan = Rearrangement::new(&request.shape, target, source, change);
-                Task::Rearrange(Box::new(Rearranged { plan, value: Some(value), is_constant: true }))
+                Move::Rearrange(Box::new(Rearranged { plan, value: Some(value), is_constant: true }))
             }
         };
         self.queue(at, task)
@@ -127,33 +127,5 @@ impl Caller<'_> {
         spot.covers(side, needed)?;
         let steps = view.strides.iter().map(|stride| stride * element).collect();
         Ok((Layout { start: spot.reach + view.offset * element, strides: steps }, spot))
-    }
-}
-
-/// A rearrangement with the value that it reads, if it reads one.
-#[derive(Debug)]
-pub(crate) struct Rearranged {
-    pub(crate) plan: Rearrangement,
-    /// Stays where it is while the plan is there.
-    value: Option<Box<[u8]>>,
-    /// Whether the source is such a value, here or where this one was copied from.
-    is_constant: bool,
-}
-
-impl Rearranged {
-    /// For another run, while this one stays and keeps the value.
-    pub(crate) fn try_clone(&self) -> Rearranged {
-        debug_assert!(self.value.is_some() || !self.is_constant, "only the first one is repeated");
-        Rearranged { plan: self.plan.clone(), value: None, is_constant: self.is_constant }
-    }
-
-    /// Ranges that are read, unless that is a value of our own, and ranges that are written, as far as they are
-    /// not too many to tell. What is not told cannot be proven against.
-    pub(crate) fn ranges(&self) -> [Vec<(usize, usize)>; 2] {
-        const MAX_COMPARED_ELEMENTS: usize = 1 << 14;
-        [false, true].map(|is_target| match self.is_constant && !is_target {
-            true => Vec::new(),
-            false => self.plan.ranges(is_target, MAX_COMPARED_ELEMENTS).unwrap_or_default(),
-        })
     }
 }

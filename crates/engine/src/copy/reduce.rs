@@ -1,8 +1,8 @@
 //! Reductions: element-wise operations on device memory.
 
-use super::not_null;
-use crate::calls::Caller;
-use crate::task::{Reduction, Task};
+use crate::caller::Caller;
+use crate::copy::not_null;
+use crate::task::moves::{Move, Reduction};
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::reduce::{Element, ReduceOp};
 
@@ -67,7 +67,7 @@ impl Caller<'_> {
         }
         let span = self.span(to, from, count)?;
         let reduction = Reduction { target: span.target, source: span.source, len: count, element, operation };
-        self.queue(at, Task::Reduce(Box::new(reduction)))
+        self.queue(at, Move::Reduce(Box::new(reduction)))
     }
 
     fn element(&self, number: i32) -> Result<Element> {

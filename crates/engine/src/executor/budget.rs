@@ -9,7 +9,7 @@
 //! Beside it stands the volume: what the thread has submitted since anybody waited, on whatever
 //! streams. Much of it goes past the cache, where it would only push other data out.
 
-use crate::task::Batch;
+use crate::task::moves::Batch;
 use softacl_memory::bytes::Span;
 use softacl_sync::facade::thread_local;
 use std::cell::Cell;
@@ -97,7 +97,7 @@ pub(crate) fn refill() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::executor::SpanPool;
+    use crate::executor::spans::SpanPool;
 
     #[test]
     fn far_copies_cost_more_than_near_ones_and_a_wait_renews() {

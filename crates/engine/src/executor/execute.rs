@@ -1,14 +1,16 @@
 //! Executing: what each kind of task does when its turn has come.
 
-use super::job::{Job, weight};
-use super::{Executor, SHARED, TaskOutcome};
-use crate::context::Context;
-use crate::graph::{ConditionProgress, GraphRun, Node};
-use crate::host::{Delivery, HostCall, HostThread};
+use crate::executor::Executor;
+use crate::executor::job::{Job, weight};
+use crate::executor::run::{SHARED, TaskOutcome};
+use crate::graph::run::GraphRun;
+use crate::host::{Delivery, HostCall};
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::stream::Stream;
-use crate::task::{self, Batch, Plane, Task};
+use crate::task::descriptor::described;
+use crate::task::moves::{self, Batch, Move, Plane};
+use crate::task::{ConditionProgress, Control, Node, Task};
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span};
 use softacl_sync::facade::{Ordering, fence, lock};
@@ -16,7 +18,7 @@ use std::sync::Arc;
 
 impl Machine {
     /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.
-    pub(super) fn unless_stopped(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) fn unless_stopped(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<()> {
         if self.is_stopped(stream) { Ok(()) } else { work() }
     }
 
@@ -24,9 +26,20 @@ impl Machine {
         stream.context().is_some_and(|context| self.contexts.slot(context).is_stopped())
     }
 
-    pub(super) fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> TaskOutcome {
-        let result = match task {
-            Task::Host(call) => {
+    pub(crate) fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> TaskOutcome {
+        match task {
+            Task::Control(work) => self.execute_control(key, stream, sequence, work),
+            Task::Move(work) => {
+                let volume = stream.volume.load(Ordering::Relaxed);
+                TaskOutcome::Finished(self.unless_stopped(stream, || self.move_bytes(work, volume)))
+            }
+        }
+    }
+
+    /// Executes a task that moves no bytes.
+    fn execute_control(&self, key: StreamKey, stream: &Stream, sequence: u64, work: Control) -> TaskOutcome {
+        let result = match work {
+            Control::Host(call) => {
                 // Said before the call is on its way: it may be over before we are back.
                 stream.is_held.store(true, Ordering::Release);
                 let outcome = self.dispatch_host_call(key, stream, sequence, *call);
@@ -35,54 +48,52 @@ impl Machine {
                 }
                 return outcome;
             }
-            Task::Record { event, generation } => {
+            Control::Record { event, generation } => {
                 self.mark_reached(event, generation);
                 Ok(())
             }
-            Task::RecordShared { counters, record } => {
+            Control::RecordShared { counters, record } => {
                 counters.mark_reached(record);
                 Ok(())
             }
-            Task::Wait { after, event } => {
+            Control::Wait { after, event } => {
                 self.wait_is_over(key, &after, event);
                 Ok(())
             }
-            Task::Node { node, run } if run.is_cancelled.load(Ordering::Acquire) => {
+            Control::Node { node, run } if run.is_cancelled.load(Ordering::Acquire) => {
                 node.cancel();
                 Ok(())
             }
-            Task::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
-            Task::Resumed(course) => return self.resume_condition(stream, sequence, course),
-            Task::Join(run) => run.result(),
-            Task::Update(update) => {
+            Control::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
+            Control::Resumed(course) => return self.resume_condition(stream, sequence, course),
+            Control::Join(run) => run.result(),
+            Control::Update(update) => {
                 update.apply();
                 Ok(())
             }
-            Task::ResetGraphEvent(signal) => {
+            Control::ResetGraphEvent(signal) => {
                 signal.reset();
                 Ok(())
             }
-            Task::Await(vigil) => vigil.result(),
-            Task::Change { counter, change } => {
+            Control::Await(vigil) => vigil.result(),
+            Control::Change { counter, change } => {
                 counter.update(|value| Some(change.apply(value)));
                 Ok(())
             }
-            Task::Release(leaving) => {
+            Control::Release(leaving) => {
                 self.finish_release(&leaving, StreamPoint { stream: key, sequence: sequence - 1 });
                 Ok(())
             }
-            Task::Annotation(_) | Task::CacheOperation => Ok(()),
-            Task::Fail(doom) => match doom.run {
+            Control::Annotation(_) | Control::CacheOperation => Ok(()),
+            Control::Fail(doom) => match doom.run {
                 None => self.unless_stopped(stream, || fail(doom.error)),
                 Some(run) => {
                     self.fail_run(stream, &run, doom.error.of_task(doom.name, sequence));
                     Ok(())
                 }
             },
-            moving => {
-                let volume = stream.volume.load(Ordering::Relaxed);
-                self.unless_stopped(stream, || self.move_bytes(moving, volume))
-            }
+            // Only a step of a graph can be one, and `execute_node` runs those.
+            Control::Condition(_) => fail(Error::Internal("a conditional task outside a graph".to_owned())),
         };
         TaskOutcome::Finished(result)
     }
@@ -99,10 +110,12 @@ impl Machine {
         let outcome = match node.current() {
             // The content stays while the task runs: it may hold what the task reads.
             Ok(content) => match content.task() {
-                Ok(Task::Condition(condition)) => match ConditionProgress::new(condition, node, run) {
-                    Ok(course) => return self.resume_condition(stream, sequence, Box::new(course)),
-                    Err(error) => TaskOutcome::Finished(Err(error)),
-                },
+                Ok(Task::Control(Control::Condition(condition))) => {
+                    match ConditionProgress::new(condition, node, run) {
+                        Ok(course) => return self.resume_condition(stream, sequence, Box::new(course)),
+                        Err(error) => TaskOutcome::Finished(Err(error)),
+                    }
+                }
                 Ok(task) => self.execute(key, stream, sequence, task),
                 Err(error) => TaskOutcome::Finished(Err(error)),
             },
@@ -117,7 +130,7 @@ impl Machine {
     fn resume_condition(&self, stream: &Stream, sequence: u64, mut course: Box<ConditionProgress>) -> TaskOutcome {
         match self.advance_condition(stream, &mut course) {
             Ok(true) => {}
-            Ok(false) => return TaskOutcome::Yielded(Task::Resumed(course)),
+            Ok(false) => return TaskOutcome::Yielded(Task::Control(Control::Resumed(course))),
             Err(error) => self.fail_run(stream, &course.run, error.of_task(course.node.name(), sequence)),
         }
         TaskOutcome::Finished(Ok(()))
@@ -128,53 +141,37 @@ impl Machine {
         run.fail(error);
     }
 
-    /// `volume`: bytes that this is part of.
-    pub(crate) fn move_bytes(&self, task: Task, volume: usize) -> Result<()> {
+    /// Moves bytes, as part of `volume` bytes that the stream moves together.
+    pub(crate) fn move_bytes(&self, work: Move, volume: usize) -> Result<()> {
         let alone = |span: Span| self.copy_span(span, CachePolicy::of(span.len));
-        match task {
-            Task::Copy(span) => self.copy_span(span, CachePolicy::of(volume)),
-            Task::Batch(batch) => self.copy_batch(*batch, volume),
-            Task::Plane(plane) => self.copy_plane(*plane, volume),
-            Task::Staged { buffer, target } => {
+        match work {
+            Move::Copy(span) => self.copy_span(span, CachePolicy::of(volume)),
+            Move::Batch(batch) => self.copy_batch(*batch, volume),
+            Move::Plane(plane) => self.copy_plane(*plane, volume),
+            Move::Staged { buffer, target } => {
                 alone(Span { target, source: buffer.as_ptr() as usize, len: buffer.len() })
             }
-            Task::Fill { target, byte, len } => {
+            Move::Fill { target, byte, len } => {
                 let span = Span { target, source: target, len };
-                Ok(bytes::fill(target, byte, len).map_err(task::inaccessible(span))?)
+                Ok(bytes::fill(target, byte, len).map_err(moves::inaccessible(span))?)
             }
-            Task::FillWords { target, word, count } => {
+            Move::FillWords { target, word, count } => {
                 let span = Span { target, source: target, len: 4 * count };
-                Ok(bytes::fill_words(target, word, count).map_err(task::inaccessible(span))?)
+                Ok(bytes::fill_words(target, word, count).map_err(moves::inaccessible(span))?)
             }
-            Task::WriteValue { target, value } => {
+            Move::WriteValue { target, value } => {
                 let span = Span { target, source: target, len: size_of::<u64>() };
                 // Whoever sees the value sees what the stream wrote before it.
                 fence(Ordering::Release);
-                Ok(bytes::write(target, &value.to_le_bytes()).map_err(task::inaccessible(span))?)
+                Ok(bytes::write(target, &value.to_le_bytes()).map_err(moves::inaccessible(span))?)
             }
-            Task::CacheOperation => Ok(()),
-            Task::Reduce(reduction) => reduction.run(),
-            Task::Rearrange(rearranged) => {
+            Move::Reduce(reduction) => reduction.run(),
+            Move::Rearrange(rearranged) => {
                 let [(source, len), (target, _)] = rearranged.plan.extents();
-                Ok(rearranged.plan.run().map_err(task::inaccessible(Span { target, source, len }))?)
+                Ok(rearranged.plan.run().map_err(moves::inaccessible(Span { target, source, len }))?)
             }
-            Task::Described { descriptor, form } => alone(task::described(&self.memory, descriptor, form)?),
-            Task::Indirect(indirect) => alone(indirect.resolve(&self.memory)?),
-            Task::Record { .. }
-            | Task::RecordShared { .. }
-            | Task::Wait { .. }
-            | Task::Node { .. }
-            | Task::Join(_)
-            | Task::Condition(_)
-            | Task::Resumed(_)
-            | Task::Update(_)
-            | Task::ResetGraphEvent(_)
-            | Task::Host(_)
-            | Task::Await(_)
-            | Task::Change { .. }
-            | Task::Release(_)
-            | Task::Annotation(_)
-            | Task::Fail(_) => unreachable!("execute handles tasks that move no bytes"),
+            Move::Described { descriptor, form } => alone(described(&self.memory, descriptor, form)?),
+            Move::Indirect(indirect) => alone(indirect.resolve(&self.memory)?),
         }
     }
 
@@ -185,7 +182,7 @@ impl Machine {
             Executor::Threads(_) => bytes::copy_as(span, manner),
             Executor::Stepped(stepper) => stepper.copy(self, span, manner),
         };
-        Ok(copied.map_err(task::inaccessible(span))?)
+        Ok(copied.map_err(moves::inaccessible(span))?)
     }
 
     /// Copies many ranges, in any order, as part of so many bytes.
@@ -203,7 +200,7 @@ impl Machine {
                 bytes::copy_in_order(spans.as_slice(), 0..count).map_err(|_| AccessFault)
             }
         };
-        Ok(copied.map_err(task::inaccessible(first))?)
+        Ok(copied.map_err(moves::inaccessible(first))?)
     }
 
     /// Copies rows, in any order, as part of so many bytes.
@@ -219,22 +216,13 @@ impl Machine {
                 // Without memory for the list the rows are copied as they come, which is an order too.
                 let Some(mut spans) = self.shelf.list_of(plane.height) else {
                     let copied = bytes::copy_unordered(&plane, 0..plane.height, manner);
-                    return Ok(copied.map_err(task::inaccessible(plane.row(0)))?);
+                    return Ok(copied.map_err(moves::inaccessible(plane.row(0)))?);
                 };
                 spans.extend((0..plane.height).map(|index| plane.row(index)));
                 return self.copy_batch(Batch { spans, bytes }, volume);
             }
         };
-        Ok(copied.map_err(task::inaccessible(plane.row(0)))?)
-    }
-
-    /// Starts the thread of a context that runs host functions, unless there is one.
-    pub(crate) fn start_host_thread(&self, context: &Context) -> Result<()> {
-        let mut host = lock(&context.host);
-        if host.is_none() {
-            *host = Some(HostThread::start(self.weak())?);
-        }
-        Ok(())
+        Ok(copied.map_err(moves::inaccessible(plane.row(0)))?)
     }
 
     /// Hands a call to the thread that runs it.

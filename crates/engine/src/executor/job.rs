@@ -3,8 +3,8 @@
 //! `Shares` says who does which unit. The thread that made the job returns only when every unit is done: helpers touch nothing afterwards but the job
 //! itself, which they hold by reference count.
 
-use super::spans::Spans;
-use crate::task::Plane;
+use crate::executor::spans::Spans;
+use crate::task::moves::Plane;
 use crossbeam_utils::Backoff;
 use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span, SpanList};
 use softacl_sync::work_units::WorkUnits;

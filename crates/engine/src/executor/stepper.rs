@@ -1,142 +1,49 @@
-//! The stepped driver: one task at a time, where a schedule wants it.
+//! The state of the stepped executor: what is ready, what was drawn, and what its waiting threads look at.
 //!
-//! No worker decides anything. Work happens inside the calls of the program: after a submit, in a
-//! poll, in a wait; for a very large copy helpers take parts of it while the call waits for them. So the same program with the same seed does the same thing every time, and a
-//! schedule can be as unkind as the documented semantics allow.
-//!
-//! - `early`: everything as soon as it may run.
-//! - `late`: nothing until a wait needs it, and then only what that wait needs. A program that polls
-//!   is put off a bounded number of times.
-//! - `random:SEED`: legal choices drawn from the seed; entries of a batch in random order.
-//!
-//! A program may rely on progress without calling us (it waits for a host function, say). A
-//! progress thread thread notices that nothing was called for a while although work is ready, and runs it.
+//! What it does with it is in `steps`.
 
-use super::job::Job;
-use super::workers::WorkerPool;
-use super::{Limit, StopReason};
-use crate::keys::{StreamKey, StreamPoint};
-use crate::machine::Machine;
+use crate::executor::worker_pool::WorkerPool;
+use crate::keys::StreamKey;
+use crate::schedule::Schedule;
 use crate::thread::LazyThreads;
-use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span};
-use softacl_sync::facade::{AtomicBool, AtomicU64, Mutex, Ordering, lock, thread_local};
-use softacl_sync::lane::Readiness;
+use softacl_sync::facade::{AtomicBool, AtomicU64, Mutex, Ordering};
 use softacl_sync::wait_queue::WaitQueue;
-use std::cell::Cell;
-use std::fmt;
-use std::io;
-use std::str::FromStr;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Polls that find a stream busy before `late` gives way.
-const POLLS: u32 = 16;
-/// Copies from this length on are worth the waking of a helper, which takes as long as half a MiB or more.
-const HELPED: usize = 4 << 20;
-/// How often the progress thread looks whether anything was called before it loses patience.
-const LOOKS: u32 = 5;
-/// Streams that a wait is followed through.
-const MAX_HOPS: usize = 4096;
-
-/// When tasks run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Schedule {
-    /// On worker threads, as fast as possible.
-    #[default]
-    Threads,
-    Early,
-    Late,
-    Random(u64),
-}
-
-impl FromStr for Schedule {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match (text, text.strip_prefix("random:")) {
-            ("threads", _) => Ok(Schedule::Threads),
-            ("early", _) => Ok(Schedule::Early),
-            ("late", _) => Ok(Schedule::Late),
-            (_, Some(seed)) => seed
-                .parse()
-                .map(Schedule::Random)
-                .map_err(|e| format!("the seed {seed:?} of the schedule is not a number from 0 to {}: {e}", u64::MAX)),
-            _ => Err(format!("unknown schedule {text:?}; known: threads, early, late, random:SEED")),
-        }
-    }
-}
-
-impl fmt::Display for Schedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Schedule::Threads => f.write_str("threads"),
-            Schedule::Early => f.write_str("early"),
-            Schedule::Late => f.write_str("late"),
-            Schedule::Random(seed) => write!(f, "random:{seed}"),
-        }
-    }
-}
-
-thread_local! {
-    static HOLDS: Cell<u32> = const { Cell::new(0) };
-}
-
-/// While it lives, what this thread submits is not run by it at once. Whoever submits under a lock has one: a task
-/// may need any lock, also one whose holder waits for ours.
-pub(crate) struct DeferGuard(());
-
-impl DeferGuard {
-    pub(crate) fn new() -> DeferGuard {
-        HOLDS.with(|holds| holds.set(holds.get() + 1));
-        DeferGuard(())
-    }
-
-    /// Whether this thread has one.
-    pub(super) fn is_active() -> bool {
-        HOLDS.with(Cell::get) > 0
-    }
-}
-
-impl Drop for DeferGuard {
-    fn drop(&mut self) {
-        HOLDS.with(|holds| holds.set(holds.get() - 1));
-    }
-}
+use std::time::Duration;
 
 pub(crate) struct Stepper {
-    schedule: Schedule,
+    pub(crate) schedule: Schedule,
     /// How long the program may do without us before the progress thread steps in.
-    progress_timeout: Duration,
-    choices: Mutex<Choices>,
-    bell: WaitQueue,
+    pub(crate) progress_timeout: Duration,
+    pub(crate) choices: Mutex<Choices>,
+    pub(crate) bell: WaitQueue,
     /// Where the progress thread sleeps. Waking it for every call would cost more than the call.
-    idle_wait: WaitQueue,
+    pub(crate) idle_wait: WaitQueue,
     /// Where it waits while there may be calls; rung at the end only.
-    active_wait: WaitQueue,
-    helpers: WorkerPool,
+    pub(crate) active_wait: WaitQueue,
+    pub(crate) helpers: WorkerPool,
     /// Counts everything that may let a waiting thread go on.
-    changes: AtomicU64,
+    pub(crate) changes: AtomicU64,
     /// Counts calls of the program that reach this driver.
-    calls: AtomicU64,
-    progress_thread: LazyThreads,
-    stop: AtomicBool,
+    pub(crate) calls: AtomicU64,
+    pub(crate) progress_thread: LazyThreads,
+    pub(crate) stop: AtomicBool,
 }
 
-struct Choices {
-    random: fastrand::Rng,
+pub(crate) struct Choices {
+    pub(crate) random: fastrand::Rng,
     /// Streams that were announced and not taken up yet.
-    ready: Vec<StreamKey>,
+    pub(crate) ready: Vec<StreamKey>,
 }
 
 impl Stepper {
-    pub(crate) fn new(schedule: Schedule, patience: Duration, cores: usize) -> Stepper {
+    pub(crate) fn new(schedule: Schedule, progress_timeout: Duration, cores: usize) -> Stepper {
         let seed = match schedule {
             Schedule::Random(seed) => seed,
             _ => 0,
         };
         Stepper {
             schedule,
-            progress_timeout: patience,
+            progress_timeout,
             choices: Mutex::new(Choices { random: fastrand::Rng::with_seed(seed), ready: Vec::new() }),
             bell: WaitQueue::default(),
             idle_wait: WaitQueue::default(),
@@ -149,193 +56,17 @@ impl Stepper {
         }
     }
 
-    /// A stream has work. Whoever says so runs it, or entrusts it to the progress thread.
-    pub(crate) fn announce(&self, key: StreamKey) {
-        lock(&self.choices).ready.push(key);
-        self.changed();
-        self.idle_wait.wake_all();
-    }
-
-    /// Work that stays behind is the progress thread's from now on. Where none ever does there is no such thread: one that
-    /// only sleeps makes each change of page protection dearer, because it could be running elsewhere.
-    pub(crate) fn hand_to_progress_thread(self: &Arc<Self>, machine: &Machine) {
-        if self.progress_thread.is_empty() && !lock(&self.choices).ready.is_empty() {
-            self.progress_thread.ensure_started(1, |_| self.start_progress_thread(machine));
-        }
-    }
-
-    /// Something happened that a waiting thread may have waited for.
+    /// Wakes every thread that may wait for progress.
     pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Release);
         self.bell.wake_all();
     }
 
-    /// The machine goes away.
+    /// Ends the progress thread. Called when the machine goes away.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.changed();
         self.idle_wait.wake_all();
         self.active_wait.wake_all();
-    }
-
-    /// Copies one range on this thread, with helpers when it is very large.
-    pub(crate) fn copy(&self, machine: &Machine, span: Span, manner: CachePolicy) -> Result<(), AccessFault> {
-        if span.len < HELPED {
-            return bytes::copy_as(span, manner);
-        }
-        self.helpers.share(machine, Job::one(span, manner))
-    }
-
-    pub(crate) fn after_submit(self: &Arc<Self>, machine: &Machine) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        match self.schedule {
-            _ if DeferGuard::is_active() => {}
-            Schedule::Early => while self.step_any(machine) {},
-            Schedule::Random(_) => while self.coin() && self.step_any(machine) {},
-            Schedule::Late | Schedule::Threads => {}
-        }
-        self.hand_to_progress_thread(machine);
-    }
-
-    /// The program asks whether a stream has come to a point.
-    pub(crate) fn poll(&self, machine: &Machine, point: StreamPoint) {
-        let stream = machine.streams.slot(point.stream);
-        if stream.track.completion.done() >= point.sequence {
-            // Not counted as a call: the program may be waiting for something else by asking this.
-            stream.polls.store(0, Ordering::Relaxed);
-            return;
-        }
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let polls = stream.polls.fetch_add(1, Ordering::Relaxed);
-        match self.schedule {
-            Schedule::Late if polls < POLLS => {}
-            Schedule::Late => {
-                // What this stream waits for may itself wait for another one.
-                if !self.step_towards(machine, point) {
-                    self.step_any(machine);
-                }
-            }
-            Schedule::Random(_) if polls < POLLS => {
-                if self.coin() {
-                    self.step_any(machine);
-                }
-            }
-            _ => {
-                self.step_any(machine);
-            }
-        }
-    }
-
-    pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let completion = &machine.streams.slot(point.stream).track.completion;
-        loop {
-            let seen = self.changes.load(Ordering::Acquire);
-            if completion.done() >= point.sequence {
-                return true;
-            }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return false;
-            }
-            let moved = match self.schedule {
-                Schedule::Late => self.step_towards(machine, point),
-                _ => self.step_any(machine),
-            };
-            if !moved {
-                let changed = || self.changes.load(Ordering::Acquire) != seen;
-                let patience = Instant::now() + self.progress_timeout;
-                let until = deadline.map_or(patience, |deadline| deadline.min(patience));
-                if !self.bell.wait_until(Some(until), changed) {
-                    machine.poll_external_waits();
-                    // A host function that holds this stream may wait for another one.
-                    self.step_any(machine);
-                }
-            }
-        }
-    }
-
-    /// Puts batch entries in the order of the schedule.
-    pub(crate) fn shuffle(&self, spans: &mut [Span]) {
-        match self.schedule {
-            Schedule::Random(_) => lock(&self.choices).random.shuffle(spans),
-            Schedule::Late => spans.reverse(),
-            Schedule::Early | Schedule::Threads => {}
-        }
-    }
-
-    fn coin(&self) -> bool {
-        lock(&self.choices).random.bool()
-    }
-
-    /// Runs one task of some stream that has news. `false` when there is none.
-    pub(crate) fn step_any(&self, machine: &Machine) -> bool {
-        loop {
-            let mut choices = lock(&self.choices);
-            if choices.ready.is_empty() {
-                return false;
-            }
-            let index = match self.schedule {
-                Schedule::Random(_) => {
-                    let count = choices.ready.len();
-                    choices.random.usize(..count)
-                }
-                _ => 0,
-            };
-            let key = choices.ready.remove(index);
-            drop(choices);
-            lock(&machine.streams.slot(key).track.lane).clear_ready();
-            if machine.run(key, Limit::ONE) == StopReason::Limit {
-                return true;
-            }
-        }
-    }
-
-    /// Runs one task that is needed to come to `point`. `false` when none can run now.
-    fn step_towards(&self, machine: &Machine, point: StreamPoint) -> bool {
-        let mut stream = point.stream;
-        // Streams can wait for each other in a circle.
-        for _ in 0..MAX_HOPS {
-            match machine.run(stream, Limit::ONE) {
-                StopReason::Limit => return true,
-                StopReason::Blocked(Readiness::After(earlier)) => stream = earlier.stream,
-                // A stream that is empty by now was finished by another thread: look again.
-                StopReason::Empty if stream != point.stream => stream = point.stream,
-                // Any stream may be the one that gives the sign.
-                StopReason::Blocked(Readiness::Unknown) => return self.step_any(machine),
-                StopReason::Empty | StopReason::Busy | StopReason::Blocked(Readiness::Ready) => return false,
-            }
-        }
-        false
-    }
-
-    fn start_progress_thread(self: &Arc<Self>, machine: &Machine) -> io::Result<()> {
-        let (stepper, weak) = (Arc::clone(self), machine.weak());
-        let run = move || {
-            let stopped = || stepper.stop.load(Ordering::Acquire);
-            let is_ready = || !lock(&stepper.choices).ready.is_empty();
-            let seen = || (stepper.calls.load(Ordering::Relaxed), stepper.changes.load(Ordering::Acquire));
-            let (mut before, mut quiet) = (seen(), LOOKS);
-            loop {
-                // Asleep for good only after a while without calls, and up with the next one, even if its work is
-                // done by now: else every call would have to wake it.
-                if quiet >= LOOKS && !is_ready() {
-                    stepper.idle_wait.wait_until(None, || stopped() || seen() != before);
-                    (before, quiet) = (seen(), 0);
-                }
-                stepper.active_wait.wait_until(Some(Instant::now() + stepper.progress_timeout / LOOKS), stopped);
-                if stopped() {
-                    return;
-                }
-                let Some(machine) = weak.upgrade() else { return };
-                let now = seen();
-                quiet = if now == before { quiet + 1 } else { 0 };
-                before = now;
-                if quiet >= LOOKS && is_ready() {
-                    while stepper.step_any(&machine) {}
-                    (before, quiet) = (seen(), 0);
-                }
-            }
-        };
-        crate::thread::start("softacl-progress".to_owned(), run)
     }
 }

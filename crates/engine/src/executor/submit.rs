@@ -1,11 +1,14 @@
 //! Submitting: a checked task gets its number and is queued, or is done on the spot.
 
-use super::{Executor, LaneGuard, budget};
+use crate::executor::run::LaneGuard;
+use crate::executor::{Executor, budget};
 use crate::injection::InjectionOutcome;
 use crate::keys::{ContextKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
+use crate::slow_path::Reason;
 use crate::stream::Stream;
-use crate::task::{self, DeferredFailure, Task};
+use crate::task::moves::{self, Move};
+use crate::task::{Control, DeferredFailure, Task};
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{self, AccessFault, Span};
 use softacl_sync::facade::{Ordering, lock};
@@ -13,17 +16,28 @@ use softacl_sync::handle::Slot;
 
 impl Machine {
     /// Queues a checked task on a stream of the context; returns its number.
-    pub(crate) fn submit(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
+    #[inline]
+    pub(crate) fn submit(
+        &self,
+        key: StreamKey,
+        stream: &Stream,
+        context: ContextKey,
+        task: impl Into<Task>,
+    ) -> Result<u64> {
+        self.submit_task(key, stream, context, task.into())
+    }
+
+    fn submit_task(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
         if stream.context() != Some(context) {
             return fail(self.other_context("stream", stream, context));
         }
         self.contexts.slot(context).check()?;
-        let is_special = self.devices[stream.device() as usize].flags.load(Ordering::Acquire) != 0;
+        let is_special = !self.devices[stream.device() as usize].reasons.is_empty();
         if is_special {
             self.check_device_usable(stream.device())?;
         }
         if stream.is_redirected() {
-            return self.divert(key, stream, context, task);
+            return self.redirect(key, stream, context, task);
         }
         let task = if is_special { self.apply_injection(key, stream, task) } else { task };
         let _hearing = self.fault_guard();
@@ -42,17 +56,13 @@ impl Machine {
             InjectionOutcome::Wait(vigil) => {
                 let lane = lock(&stream.track.lane);
                 if self.streams.get(key).is_some() {
-                    self.accept(key, stream, lane, Task::Await(vigil));
+                    self.accept(key, stream, lane, Control::Await(vigil).into());
                 }
                 task
             }
             InjectionOutcome::Fail(error) => {
-                let name = task.name();
-                let run = match task {
-                    Task::Node { run, .. } => Some(run),
-                    _ => None,
-                };
-                Task::Fail(Box::new(DeferredFailure { error, name, run }))
+                let (name, run) = (task.name(), task.run().cloned());
+                Control::Fail(Box::new(DeferredFailure { error, name, run })).into()
             }
         }
     }
@@ -75,12 +85,12 @@ impl Machine {
     #[inline]
     fn accept(&self, key: StreamKey, stream: &Stream, lane: LaneGuard<'_>, task: Task) -> u64 {
         let directed = self.must_queue_all();
-        if let Task::Copy(span) = task {
+        if let Task::Move(Move::Copy(span)) = task {
             return self.accept_copy(key, stream, lane, span, directed);
         }
         stream.volume.store(budget::add_volume(task.volume()), Ordering::Relaxed);
         match task {
-            Task::Batch(batch) if lane.is_idle() && !directed && budget::try_spend_batch(&batch) => {
+            Task::Move(Move::Batch(batch)) if lane.is_idle() && !directed && budget::try_spend_batch(&batch) => {
                 self.copy_batch_inline(key, stream, lane, &batch.spans)
             }
             task => self.enqueue(key, stream, lane, task, directed),
@@ -94,7 +104,7 @@ impl Machine {
             let sequence = lane.push_completed();
             stream.set_newest(sequence);
             if bytes::copy(span).is_err() {
-                self.record_failure(key, sequence, "copy", task::inaccessible(span)(AccessFault));
+                self.record_failure(key, sequence, "copy", moves::inaccessible(span)(AccessFault));
             }
             stream.track.completion.publish_without_wake(sequence);
             drop(lane);
@@ -103,9 +113,9 @@ impl Machine {
         }
         stream.volume.store(budget::add_volume(span.len), Ordering::Relaxed);
         if directed {
-            return self.enqueue(key, stream, lane, Task::Copy(span), directed);
+            return self.enqueue(key, stream, lane, Move::Copy(span).into(), directed);
         }
-        let sequence = lane.push_made(|| Task::Copy(span));
+        let sequence = lane.push_made(|| Task::Move(Move::Copy(span)));
         self.after_enqueue(key, stream, lane, sequence);
         sequence
     }
@@ -115,7 +125,7 @@ impl Machine {
         let sequence = lane.push_completed();
         stream.set_newest(sequence);
         if let Err(failed) = bytes::copy_in_order(spans, 0..spans.len()) {
-            self.record_failure(key, sequence, "batch copy", task::inaccessible(spans[failed])(AccessFault));
+            self.record_failure(key, sequence, "batch copy", moves::inaccessible(spans[failed])(AccessFault));
         }
         stream.track.completion.publish_without_wake(sequence);
         sequence
@@ -124,7 +134,7 @@ impl Machine {
     /// Whether a schedule or an observer wants to have every task in its hands.
     #[inline]
     pub(crate) fn must_queue_all(&self) -> bool {
-        !matches!((&self.driver, &self.probe), (Executor::Threads(_), None))
+        self.reasons.has_either(Reason::Schedule, Reason::Observer)
     }
 
     #[inline]
@@ -158,7 +168,7 @@ impl Machine {
 
     /// Passes a point of an idle stream at once; `None` when the stream has work, or `submit` has to look at it.
     pub(crate) fn push_completed(&self, key: StreamKey, stream: &Stream) -> Option<u64> {
-        let is_special = self.devices[stream.device() as usize].flags.load(Ordering::Acquire) != 0;
+        let is_special = !self.devices[stream.device() as usize].reasons.is_empty();
         if is_special || self.must_queue_all() {
             return None;
         }

@@ -5,27 +5,22 @@
 //! event waits to the streams they depend on. Workers start with the first news, spin a little when
 //! they run dry, then sleep.
 
-use super::job::Job;
-use super::stepper::DeferGuard;
-use super::{Limit, StopReason};
+use crate::executor::defer::DeferGuard;
+use crate::executor::job::Job;
+use crate::executor::run::{Limit, StopReason};
+use crate::executor::worker_pool::{Shared, WorkerPool};
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::stream::Stream;
 use crate::task::Task;
-use crate::thread::LazyThreads;
-use crossbeam_queue::ArrayQueue;
+use crate::task::moves::Move;
 use softacl_memory::bytes::AccessFault;
-use softacl_sync::facade::{AtomicBool, Ordering, lock, spin_loop, thread_local};
+use softacl_sync::facade::{Ordering, lock, spin_loop, thread_local};
 use softacl_sync::lane::Readiness;
-use softacl_sync::wait_queue::WaitQueue;
-use softacl_sync::waiter_list::WaiterList;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Streams that can have news at once: as many as handles.
-const READY: usize = 1 << 16;
-const JOBS: usize = 256;
 /// Measured: waking a sleeping thread costs 20 to 50 us, so that is how long looking again is cheaper.
 const SPIN: Duration = Duration::from_micros(40);
 /// Looks between two looks at the clock.
@@ -45,41 +40,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// Streams that a waiting thread follows through event waits before it leaves it to the workers.
 const MAX_DEPTH: usize = 64;
 
-pub(crate) struct WorkerPool {
-    shared: Arc<Shared>,
-    count: usize,
-    may_spin: bool,
-    crew: LazyThreads,
-}
-
-struct Shared {
-    ready: ArrayQueue<StreamKey>,
-    jobs: ArrayQueue<Arc<Job>>,
-    /// Streams that threads of the program sleep for: they help with a job that comes up meanwhile.
-    awaited: WaiterList<StreamKey>,
-    /// Work is about to come: whoever sleeps had better not.
-    wake_requested: AtomicBool,
-    bell: WaitQueue,
-    stop: AtomicBool,
-}
-
 impl WorkerPool {
-    pub(crate) fn new(cores: usize) -> WorkerPool {
-        WorkerPool {
-            shared: Arc::new(Shared {
-                ready: ArrayQueue::new(READY),
-                jobs: ArrayQueue::new(JOBS),
-                awaited: WaiterList::default(),
-                wake_requested: AtomicBool::new(false),
-                bell: WaitQueue::default(),
-                stop: AtomicBool::new(false),
-            }),
-            count: cores.saturating_sub(1).clamp(1, 8),
-            may_spin: cores > 1,
-            crew: LazyThreads::default(),
-        }
-    }
-
     /// A stream has news.
     pub(crate) fn announce(&self, machine: &Machine, key: StreamKey) {
         if !self.start(machine) {
@@ -249,13 +210,6 @@ impl WorkerPool {
     }
 }
 
-impl Drop for WorkerPool {
-    fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Release);
-        self.shared.bell.wake_all();
-    }
-}
-
 impl Shared {
     fn has_work(&self) -> bool {
         !self.ready.is_empty()
@@ -293,7 +247,7 @@ impl Shared {
     fn run_ready_stream(&self, machine: &Machine, key: StreamKey, may_spin: bool) {
         let stream = machine.streams.slot(key);
         let mut lane = lock(&stream.track.lane);
-        if may_spin && lane.ends(|task| matches!(task, Task::Copy(span) if span.len <= COALESCE_MAX_LEN)) {
+        if may_spin && lane.ends(|task| matches!(task, Task::Move(Move::Copy(span)) if span.len <= COALESCE_MAX_LEN)) {
             drop(lane);
             coalesce_small_copies(stream);
             lane = lock(&stream.track.lane);

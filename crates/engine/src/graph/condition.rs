@@ -4,17 +4,15 @@
 //! which is one of the orders that its events allow. So it holds only work that moves bytes.
 //!
 //! The value of a loop may come from another stream, or from a call that the program has yet to make. So a loop that goes on gives its
-//! thread up from time to time: what it has come to is kept in a `Course`, which is queued again as a task.
+//! thread up from time to time: what it has come to is kept in a [`ConditionProgress`], which is queued again as a task.
 
-use super::{GraphRun, Node};
-use crate::executor::external_waits::{ExternalWait, WaitCondition};
+use crate::graph::node::{Node, Repeatable};
+use crate::graph::run::GraphRun;
 use crate::keys::GraphKey;
-use crate::machine::Machine;
-use crate::stream::Stream;
-use crate::task::Task;
-use softacl_errors::{Error, Result, fail};
+use crate::task::external_wait::{ExternalWait, WaitCondition};
+use softacl_errors::{Error, Result};
 use softacl_memory::bytes::{self, AccessFault};
-use softacl_sync::facade::{Mutex, Ordering, lock};
+use softacl_sync::facade::{Mutex, lock};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,25 +41,31 @@ pub(crate) struct CellState {
 
 /// A conditional task.
 #[derive(Debug)]
-pub(crate) struct Condition {
+pub(crate) struct Condition<T> {
     pub(crate) kind: ConditionKind,
     /// Where the engine reaches the value.
     pub(crate) cell: usize,
-    pub(crate) bodies: Vec<Arc<SubGraph>>,
+    pub(crate) bodies: Vec<Arc<SubGraph<T>>>,
 }
 
 /// The steps of a sub-graph; empty until it has been captured.
-#[derive(Debug, Default)]
-pub(crate) struct SubGraph {
-    nodes: Mutex<Vec<Arc<Node>>>,
+#[derive(Debug)]
+pub(crate) struct SubGraph<T> {
+    nodes: Mutex<Vec<Arc<Node<T>>>>,
 }
 
-impl SubGraph {
-    pub(crate) fn fill(&self, nodes: Vec<Arc<Node>>) {
+impl<T> Default for SubGraph<T> {
+    fn default() -> Self {
+        SubGraph { nodes: Mutex::new(Vec::new()) }
+    }
+}
+
+impl<T> SubGraph<T> {
+    pub(crate) fn fill(&self, nodes: Vec<Arc<Node<T>>>) {
         *lock(&self.nodes) = nodes;
     }
 
-    fn nodes(&self) -> Vec<Arc<Node>> {
+    fn nodes(&self) -> Vec<Arc<Node<T>>> {
         lock(&self.nodes).clone()
     }
 }
@@ -69,18 +73,18 @@ impl SubGraph {
 /// Bytes of a value.
 pub(crate) const CELL: usize = 8;
 /// Turns of loops before others have theirs: more than loops of programs take that wait for nobody.
-const TURNS: usize = 1024;
+pub(crate) const TURNS: usize = 1024;
 /// How long a loop then pauses, at least.
 const PAUSE: Duration = Duration::from_micros(100);
 
-impl Condition {
+impl<T: Repeatable> Condition<T> {
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
         let cell = self.cell < start + len && start < self.cell + CELL;
         cell || self.bodies.iter().any(|body| body.nodes().iter().any(|node| node.content().touches(start, len)))
     }
 
     /// The sub-graph to run now.
-    fn choose(&self) -> Result<Option<&Arc<SubGraph>>> {
+    fn choose(&self) -> Result<Option<&Arc<SubGraph<T>>>> {
         let gone = |AccessFault| Error::Inaccessible { side: "condition", address: self.cell, len: CELL };
         let value = u64::from_le_bytes(bytes::read(self.cell).map_err(gone)?);
         let index = match (self.kind, value) {
@@ -96,90 +100,44 @@ impl Condition {
 
 /// How far a conditional task of a run has come.
 #[derive(Debug)]
-pub(crate) struct ConditionProgress {
-    pub(crate) node: Arc<Node>,
+pub(crate) struct ConditionProgress<T> {
+    pub(crate) node: Arc<Node<T>>,
     pub(crate) run: Arc<GraphRun>,
     /// Conditional tasks that have begun, each but the first one in the sub-graph of the one before.
-    levels: Vec<Frame>,
+    pub(crate) frames: Vec<Frame<T>>,
     /// Until when others have their turn.
     pub(crate) pause: Arc<ExternalWait>,
 }
 
 #[derive(Debug)]
-struct Frame {
-    condition: Arc<Condition>,
+pub(crate) struct Frame<T> {
+    pub(crate) condition: Arc<Condition<T>>,
     /// What is left of the chosen sub-graph.
-    steps: std::vec::IntoIter<Arc<Node>>,
+    pub(crate) steps: std::vec::IntoIter<Arc<Node<T>>>,
 }
 
-impl ConditionProgress {
-    pub(crate) fn new(condition: Arc<Condition>, node: &Arc<Node>, run: &Arc<GraphRun>) -> Result<ConditionProgress> {
-        let mut course = ConditionProgress {
+impl<T: Repeatable> ConditionProgress<T> {
+    pub(crate) fn new(condition: Arc<Condition<T>>, node: &Arc<Node<T>>, run: &Arc<GraphRun>) -> Result<Self> {
+        let mut progress = ConditionProgress {
             node: Arc::clone(node),
             run: Arc::clone(run),
-            levels: Vec::new(),
+            frames: Vec::new(),
             pause: Arc::new(ExternalWait::new(WaitCondition::Delay).within(Some(PAUSE))),
         };
-        course.enter(condition)?;
-        Ok(course)
+        progress.enter(condition)?;
+        Ok(progress)
     }
 
     /// Begins a conditional task, or the next turn of a loop.
-    fn enter(&mut self, condition: Arc<Condition>) -> Result<()> {
+    pub(crate) fn enter(&mut self, condition: Arc<Condition<T>>) -> Result<()> {
         if let Some(body) = condition.choose()? {
             let steps = body.nodes().into_iter();
-            self.levels.push(Frame { condition, steps });
+            self.frames.push(Frame { condition, steps });
         }
         Ok(())
     }
 
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
-        self.levels.iter().any(|level| level.condition.touches(start, len))
-    }
-}
-
-impl Machine {
-    /// Goes on with a conditional task. `false`: it is not over, and others should have their turn.
-    pub(crate) fn advance_condition(&self, stream: &Stream, course: &mut ConditionProgress) -> Result<bool> {
-        let mut turns = 0;
-        while let Some(level) = course.levels.last_mut() {
-            if course.run.is_cancelled.load(Ordering::Acquire) || self.is_stopped(stream) {
-                return Ok(true);
-            }
-            if let Some(node) = level.steps.next() {
-                let content = node.current()?;
-                match content.task()? {
-                    Task::Condition(inner) => course.enter(inner)?,
-                    task => {
-                        let volume = task.volume();
-                        self.move_bytes(task, volume)?;
-                    }
-                }
-                continue;
-            }
-            if level.condition.kind == ConditionKind::While {
-                if turns == TURNS {
-                    return Ok(false);
-                }
-                turns += 1;
-                // The value may come from another stream, which a schedule runs only when asked.
-                self.step();
-            }
-            let Some(Frame { condition, .. }) = course.levels.pop() else { break };
-            if condition.kind == ConditionKind::While {
-                course.enter(condition)?;
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// Refuses a task that a sub-graph cannot hold.
-pub(crate) fn check_fits_sub_graph(task: &Task) -> Result<()> {
-    match task {
-        Task::Host(_) | Task::Await(_) | Task::Change { .. } | Task::Fail(_) => {
-            fail(Error::Feature(format!("a {} cannot be part of a sub-graph", task.name())))
-        }
-        _ => Ok(()),
+        self.frames.iter().any(|frame| frame.condition.touches(start, len))
     }
 }

@@ -5,49 +5,18 @@
 //! what was queued before it, and nothing that others queue meanwhile can come between. Runs of one
 //! graph follow each other, because its own streams are FIFO and all branches are joined.
 
-use super::{Graph, GraphState, Graphs, Step, memory_gone};
-use crate::executor::DeferGuard;
+use crate::executor::defer::DeferGuard;
+use crate::graph::run::GraphRun;
+use crate::graph::{Graph, GraphState, Graphs, Step, memory_gone};
 use crate::keys::{ContextKey, GraphKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::StreamPosition;
 use crate::stream::{Stream, StreamOptions};
-use crate::task::{Task, Waited};
+use crate::task::{Control, Task, Waited};
 use softacl_errors::{Error, Result, fail};
-use softacl_sync::facade::{AtomicBool, Mutex, Ordering, lock};
+use softacl_sync::facade::{Ordering, lock};
 use std::mem::take;
-use std::sync::{Arc, OnceLock};
-
-/// One run of a graph.
-#[derive(Debug)]
-pub(crate) struct GraphRun {
-    /// The end of branch 0, known when everything is queued.
-    pub(crate) end: OnceLock<StreamPoint>,
-    lanes: Vec<StreamKey>,
-    /// Work of the run that has not started is passed over.
-    pub(crate) is_cancelled: AtomicBool,
-    /// The first failure of its tasks.
-    failure: Mutex<Option<Error>>,
-}
-
-impl GraphRun {
-    fn new(lanes: Vec<StreamKey>) -> GraphRun {
-        GraphRun { end: OnceLock::new(), lanes, is_cancelled: AtomicBool::new(false), failure: Mutex::new(None) }
-    }
-
-    pub(crate) fn fail(&self, error: Error) {
-        lock(&self.failure).get_or_insert(error);
-    }
-
-    /// The streams of its branches.
-    pub(crate) fn lanes(&self) -> &[StreamKey] {
-        &self.lanes
-    }
-
-    /// What became of a finished run.
-    pub(crate) fn result(&self) -> Result<()> {
-        lock(&self.failure).take().map_or(Ok(()), fail)
-    }
-}
+use std::sync::Arc;
 
 impl Machine {
     /// Queues a run. Without a stream it starts at once.
@@ -65,16 +34,16 @@ impl Machine {
             state.lanes.push(self.make_lane(context)?);
         }
         let run = Arc::new(GraphRun::new(state.lanes.clone()));
-        let first = run.lanes[0];
+        let first = run.lanes()[0];
         let start = match stream {
             Some((key, stream)) => {
-                let sequence = self.submit(key, stream, context, Task::Join(Arc::clone(&run)))?;
+                let sequence = self.submit(key, stream, context, Control::Join(Arc::clone(&run)))?;
                 StreamPoint { stream: key, sequence: sequence - 1 }
             }
             None => StreamPoint { stream: first, sequence: 0 },
         };
         if let Some(probe) = self.probe() {
-            let lanes: Vec<u32> = run.lanes.iter().map(|lane| lane.index() as u32).collect();
+            let lanes: Vec<u32> = run.lanes().iter().map(|lane| lane.index() as u32).collect();
             let join = stream.map(|(key, _)| StreamPoint { stream: key, sequence: start.sequence + 1 });
             probe.launched(&lanes, join.map(StreamPosition::from));
         }
@@ -130,43 +99,43 @@ impl Machine {
         newest: &mut StreamPoint,
     ) -> Result<()> {
         let push = |branch: usize, task: Task| -> Result<StreamPoint> {
-            let stream = run.lanes[branch];
+            let stream = run.lanes()[branch];
             let sequence = self.submit(stream, self.streams.slot(stream), context, task)?;
             Ok(StreamPoint { stream, sequence })
         };
-        let wait = |point| Task::Wait { after: Waited::Point(point), event: None };
-        *newest = push(0, wait(start))?;
+        let wait = |point| Control::Wait { after: Waited::Point(point), event: None };
+        *newest = push(0, wait(start).into())?;
         for node in &state.resets {
-            *newest = push(0, Task::Node { node: Arc::clone(node), run: Arc::clone(run) })?;
+            *newest = push(0, Control::Node { node: Arc::clone(node), run: Arc::clone(run) }.into())?;
         }
         let mut points = vec![*newest; state.branches];
         let mut records = vec![*newest; state.entries.len()];
         for (at, entry) in state.entries.iter().enumerate() {
             let branch = entry.branch;
             let task = match &entry.step {
-                Step::Work(node) => Task::Node { node: Arc::clone(node), run: Arc::clone(run) },
+                Step::Work(node) => Control::Node { node: Arc::clone(node), run: Arc::clone(run) },
                 Step::Record => {
                     records[at] = points[branch];
                     continue;
                 }
                 Step::Wait(record) => wait(records[*record]),
                 Step::SetEvent(event) => {
-                    if let Some(point) = self.record_from_graph(*event, run.lanes[branch], context)? {
+                    if let Some(point) = self.record_from_graph(*event, run.lanes()[branch], context)? {
                         points[branch] = point;
                     }
                     continue;
                 }
                 Step::AwaitEvent(signal) => {
-                    signal.watch(run.lanes[branch]);
-                    Task::Wait { after: Waited::Signal(Arc::clone(signal)), event: None }
+                    signal.watch(run.lanes()[branch]);
+                    Control::Wait { after: Waited::Signal(Arc::clone(signal)), event: None }
                 }
                 Step::AwaitRecord(event) => match self.newest_record(*event) {
                     Some(point) => wait(point),
                     None => continue,
                 },
-                Step::ResetEvent(signal) => Task::ResetGraphEvent(Arc::clone(signal)),
+                Step::ResetEvent(signal) => Control::ResetGraphEvent(Arc::clone(signal)),
             };
-            points[branch] = push(branch, task)?;
+            points[branch] = push(branch, task.into())?;
             *newest = points[0];
         }
         *newest = points[0];

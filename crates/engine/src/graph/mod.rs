@@ -8,19 +8,22 @@
 //! Lock order: the heap's state and a stream's diversion may be held while a graph's state is taken,
 //! never the other way round. No task takes a graph's state when it runs.
 
-mod condition;
+pub(crate) mod calls;
+pub(crate) mod capture;
+pub(crate) mod condition;
+mod iteration;
 mod launch;
-mod node;
+pub(crate) mod node;
+pub(crate) mod run;
+mod sub_graph;
 
-pub(crate) use condition::{CELL, CellState, Condition, ConditionProgress, SubGraph, check_fits_sub_graph};
 pub use condition::{ConditionCell, ConditionKind};
-pub(crate) use launch::GraphRun;
-pub(crate) use node::{Content, Node, Update};
 
 use crate::keys::{
     ConditionKey, ConditionTag, ContextKey, EventKey, GraphEvent, GraphKey, GraphTag, GroupKey, GroupTag, StreamKey,
     StreamPoint,
 };
+use crate::task::{Content, Node, SubGraph};
 use softacl_errors::Error;
 use softacl_sync::facade::{AtomicU32, Mutex, Ordering, lock, thread};
 use softacl_sync::handle::Slots;

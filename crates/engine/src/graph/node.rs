@@ -1,48 +1,60 @@
 //! One piece of captured work: a task that can be run again, and exchanged by an update.
 
-use super::check_fits_sub_graph;
-use crate::executor::external_waits::ExternalWait;
-use crate::host::{Delivery, HostCall};
-use crate::task::Task;
+use crate::task::external_wait::ExternalWait;
 use softacl_errors::{Error, Result, fail};
-use softacl_memory::bytes::Span;
 use softacl_sync::facade::{AtomicBool, Mutex, Ordering, lock};
 use std::sync::Arc;
 
+/// Work that a graph can run any number of times.
+pub(crate) trait Repeatable: Sized {
+    /// Copies the work for another run. The copy may borrow from the original, which must outlive it. Fails if the work
+    /// can run only once, or if there is no memory for its list.
+    fn try_clone(&self) -> Result<Self>;
+    /// Fails if `try_clone` would fail for a reason other than memory.
+    fn check_repeatable(&self) -> Result<()>;
+    fn name(&self) -> &'static str;
+    /// True if the work accesses one of the `len` bytes with the backing address `start`.
+    fn touches(&self, start: usize, len: usize) -> bool;
+    /// Bytes that a copy moves; 0 for everything else.
+    fn volume(&self) -> usize;
+    /// The external wait that the work is, if it is one.
+    fn external_wait(&self) -> Option<&Arc<ExternalWait>>;
+}
+
 /// A place in a graph.
 #[derive(Debug)]
-pub(crate) struct Node {
-    content: Mutex<Arc<Content>>,
+pub(crate) struct Node<T> {
+    content: Mutex<Arc<Content<T>>>,
     /// In a task group: the content may change between launch and execution.
     is_updatable: bool,
 }
 
 /// What a node does.
 #[derive(Debug)]
-pub(crate) struct Content {
-    task: Task,
+pub(crate) struct Content<T> {
+    task: T,
     /// Memory that the task names was freed.
     is_gone: AtomicBool,
 }
 
 /// New contents for the nodes of a group.
 #[derive(Debug)]
-pub(crate) struct Update {
-    pub(crate) nodes: Vec<Arc<Node>>,
-    pub(crate) contents: Vec<Arc<Content>>,
+pub(crate) struct Update<T> {
+    pub(crate) nodes: Vec<Arc<Node<T>>>,
+    pub(crate) contents: Vec<Arc<Content<T>>>,
 }
 
-impl Node {
-    pub(crate) fn new(content: Content) -> Node {
+impl<T: Repeatable> Node<T> {
+    pub(crate) fn new(content: Content<T>) -> Self {
         Node { content: Mutex::new(Arc::new(content)), is_updatable: false }
     }
 
     /// The same, in a group. Nobody else knows the node yet.
-    pub(crate) fn in_group(self: Arc<Self>) -> Arc<Node> {
+    pub(crate) fn in_group(self: Arc<Self>) -> Arc<Self> {
         Arc::new(Node { content: Mutex::new(self.content()), is_updatable: true })
     }
 
-    pub(crate) fn content(&self) -> Arc<Content> {
+    pub(crate) fn content(&self) -> Arc<Content<T>> {
         Arc::clone(&lock(&self.content))
     }
 
@@ -52,10 +64,7 @@ impl Node {
 
     /// What the node waits for, if it is a wait.
     pub(crate) fn vigil(&self) -> Option<Arc<ExternalWait>> {
-        match &lock(&self.content).task {
-            Task::Await(vigil) => Some(Arc::clone(vigil)),
-            _ => None,
-        }
+        lock(&self.content).task.external_wait().map(Arc::clone)
     }
 
     /// A run that may have stood here is given up.
@@ -67,7 +76,7 @@ impl Node {
 
     /// What to run now. Memory that was freed after the launch is still there, because the queued
     /// node kept it; but not that of an update, which came later.
-    pub(crate) fn current(&self) -> Result<Arc<Content>> {
+    pub(crate) fn current(&self) -> Result<Arc<Content<T>>> {
         let content = self.content();
         if self.is_updatable && content.is_invalidated() {
             let text = format!("the {} of an updated task group names memory that was freed", content.task.name());
@@ -77,13 +86,10 @@ impl Node {
     }
 }
 
-impl Content {
+impl<T: Repeatable> Content<T> {
     /// Keeps a task, if it is one that can run again.
-    pub(crate) fn new(task: Task) -> Result<Content> {
-        // A batch can, and copying it only to see that would take memory.
-        if !matches!(task, Task::Batch(_)) {
-            try_clone_task(&task)?;
-        }
+    pub(crate) fn new(task: T) -> Result<Self> {
+        task.check_repeatable()?;
         Ok(Content { task, is_gone: AtomicBool::new(false) })
     }
 
@@ -93,21 +99,16 @@ impl Content {
     }
 
     /// The task, once more. It may borrow from the content, which must live until it is done.
-    pub(crate) fn task(&self) -> Result<Task> {
-        try_clone_task(&self.task)
-    }
-
-    /// Whether a sub-graph can hold it.
-    pub(crate) fn check_fits_sub_graph(&self) -> Result<()> {
-        check_fits_sub_graph(&self.task)
+    pub(crate) fn task(&self) -> Result<T> {
+        self.task.try_clone()
     }
 
     /// Looks at the task.
-    pub(crate) fn with_task<T>(&self, look: impl FnOnce(&Task) -> T) -> T {
+    pub(crate) fn with_task<R>(&self, look: impl FnOnce(&T) -> R) -> R {
         look(&self.task)
     }
 
-    pub(crate) fn into_task(self) -> Task {
+    pub(crate) fn into_task(self) -> T {
         self.task
     }
 
@@ -130,42 +131,16 @@ impl Content {
     }
 }
 
-impl Update {
+impl<T: Repeatable> Update<T> {
+    /// True if one of the new contents accesses these bytes.
+    pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
+        self.contents.iter().any(|content| content.touches(start, len))
+    }
+
     /// Puts the new contents in force.
     pub(crate) fn apply(self) {
         for (node, content) in self.nodes.into_iter().zip(self.contents) {
             *lock(&node.content) = content;
         }
     }
-}
-
-/// The same task, for another run. An error when it can run only once, or there is no memory for its list.
-fn try_clone_task(task: &Task) -> Result<Task> {
-    Ok(match task {
-        Task::Copy(span) => Task::Copy(*span),
-        Task::Batch(batch) => Task::Batch(Box::new(batch.try_clone()?)),
-        Task::Plane(plane) => Task::Plane(plane.clone()),
-        // The buffer stays with the content.
-        Task::Staged { buffer, target } => {
-            Task::Copy(Span { target: *target, source: buffer.as_ptr() as usize, len: buffer.len() })
-        }
-        Task::Fill { target, byte, len } => Task::Fill { target: *target, byte: *byte, len: *len },
-        Task::FillWords { target, word, count } => Task::FillWords { target: *target, word: *word, count: *count },
-        Task::Reduce(reduction) => Task::Reduce(reduction.clone()),
-        // Its value stays with the content.
-        Task::Rearrange(rearranged) => Task::Rearrange(Box::new(rearranged.try_clone())),
-        Task::Described { descriptor, form } => Task::Described { descriptor: *descriptor, form: *form },
-        Task::Indirect(indirect) => Task::Indirect(indirect.clone()),
-        // A callback to a subscribed thread is delivered once, which programs rely on.
-        Task::Host(call) if call.delivery == Delivery::ContextThread => {
-            Task::Host(Box::new(HostCall { function: Arc::clone(&call.function), delivery: call.delivery }))
-        }
-        Task::Condition(condition) => Task::Condition(Arc::clone(condition)),
-        Task::WriteValue { target, value } => Task::WriteValue { target: *target, value: *value },
-        Task::Await(vigil) => Task::Await(Arc::clone(vigil)),
-        Task::Change { counter, change } => Task::Change { counter: Arc::clone(counter), change: *change },
-        Task::CacheOperation => Task::CacheOperation,
-        Task::Fail(error) => Task::Fail(error.clone()),
-        _ => return fail(Error::Feature(format!("a {} cannot be captured", task.name()))),
-    })
 }

@@ -1,0 +1,308 @@
+//! Devices and contexts: which one a thread uses, how often a device was set, who may reach whom.
+
+use crate::caller::Caller;
+use crate::context::{Context, Primary};
+use crate::keys::{ContextKey, StreamPoint};
+use crate::machine::{MAX_DEVICES, Machine};
+use crate::observer::Object;
+use crate::slow_path::Reason;
+use crate::stream::StreamOptions;
+use crate::stream::calls::check_not_capturing;
+use crate::timeout::deadline;
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{Ordering, lock};
+
+/// Whether one device may use the memory of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeerStatus {
+    Usable,
+    NotUsable,
+}
+
+impl Caller<'_> {
+    /// Sets the device of this thread: its default context becomes current and is kept once more.
+    pub fn set_device(&self, given: i64) -> Result<()> {
+        let device = self.machine.device(given)?;
+        self.machine.check_not_lost(given)?;
+        let mut primary = lock(&device.primary);
+        let context = self.machine.primary_context(&mut primary, given as u32)?;
+        primary.count += 1;
+        self.current.set(Some(context));
+        Ok(())
+    }
+
+    /// Undoes one set; the last one waits for outstanding work and ends the default context.
+    pub fn reset_device(&self, given: i64) -> Result<()> {
+        self.release_device(given, |count| count - 1)
+    }
+
+    /// Ends the default context however often the device was set.
+    pub fn reset_device_by_force(&self, given: i64) -> Result<()> {
+        self.release_device(given, |_| 0)
+    }
+
+    fn release_device(&self, given: i64, left: impl FnOnce(u32) -> u32) -> Result<()> {
+        let device = self.machine.device(given)?;
+        let mut primary = lock(&device.primary);
+        if primary.count == 0 {
+            return fail(Error::NotRetained(given as u32));
+        }
+        primary.count = left(primary.count);
+        if primary.count > 0 {
+            return Ok(());
+        }
+        let context = primary.context.take().expect("a device that is set has a context");
+        drop(primary);
+        self.machine.end_context(context)?;
+        self.machine.restore(given as u32);
+        // Under the lock: a thread that sets the device meanwhile has a new context, and keeps its memory.
+        let primary = lock(&device.primary);
+        let elsewhere = self.machine.contexts.live().any(|(_, context)| context.device() == given as u32);
+        if primary.context.is_none() && !elsewhere {
+            let memory = &self.machine.memory;
+            self.machine.pools.end_of(given as u32);
+            memory
+                .device(given as u32)
+                .clear(|start, len| self.machine.quarantine_until(memory.backing_address(start), len));
+            self.drop_physical_of(given as u32);
+            memory.trim(given as u32);
+            if let Some(probe) = self.machine.probe() {
+                probe.device_cleared(given as u32);
+            }
+        }
+        Ok(())
+    }
+
+    /// The device of the current context, or the configured default.
+    pub fn device(&self) -> Result<u32> {
+        match self.context() {
+            Ok((_, context)) => Ok(context.device()),
+            Err(error) => self.machine.default_device().ok_or(error),
+        }
+    }
+
+    pub fn create_context(&self, device: i64) -> Result<ContextKey> {
+        self.machine.device(device)?;
+        self.machine.check_not_lost(device)?;
+        let context = self.machine.make_context(device as u32, false)?;
+        self.current.set(Some(context));
+        Ok(context)
+    }
+
+    pub fn destroy_context(&self, raw: usize) -> Result<()> {
+        let key = ContextKey::from_raw(raw).ok_or(Error::NoContext)?;
+        let context = self.machine.contexts.get(key).ok_or(Error::NoContext)?;
+        if lock(&context.state).is_primary {
+            return fail(Error::NoContext);
+        }
+        self.machine.end_context(key)
+    }
+
+    pub fn set_current_context(&self, raw: usize) -> Result<()> {
+        let key = ContextKey::from_raw(raw).filter(|key| self.machine.contexts.get(*key).is_some());
+        let key = key.ok_or_else(|| Error::Parameter(format!("{raw:#x} is not a live context")))?;
+        self.current.set(Some(key));
+        Ok(())
+    }
+
+    pub fn current_context(&self) -> Result<ContextKey> {
+        Ok(self.context_or_default()?.0)
+    }
+
+    pub fn current_default_stream(&self) -> Result<usize> {
+        self.context_or_default()?;
+        Ok(self.stream(0)?.0.raw())
+    }
+
+    /// Waits for all streams of the current context, and returns the first failure among them.
+    pub fn synchronize_device(&self, timeout_ms: i32) -> Result<()> {
+        let (_, context) = self.context_or_default()?;
+        let streams = lock(&context.state).streams.clone();
+        let deadline = deadline(timeout_ms);
+        let (mut first, mut points) = (None, Vec::new());
+        for key in streams {
+            let Some(stream) = self.machine.streams.get(key) else { continue };
+            check_not_capturing(stream, "waited for")?;
+            if !stream.is_waited_for() {
+                continue;
+            }
+            let point = StreamPoint { stream: key, sequence: stream.newest() };
+            if !self.machine.wait_unobserved(point, deadline) {
+                return fail(Error::StreamTimeout(timeout_ms));
+            }
+            points.push(point);
+            first = first.or(stream.take_failure());
+        }
+        // The program learns of them when the call returns, and not one by one: functions of one stream run meanwhile.
+        for point in points {
+            self.machine.emit_waited(point, true);
+        }
+        self.machine.trim_after_wait();
+        context.check()?;
+        first.map_or(Ok(()), fail)
+    }
+
+    /// Whether the default context of a device exists.
+    pub fn is_primary_active(&self, device: i64) -> Result<bool> {
+        Ok(lock(&self.machine.device(device)?.primary).context.is_some())
+    }
+
+    /// Waits until nothing is pending on a device, and drops what has not started.
+    pub fn abort_device_tasks(&self, device: i64, timeout_ms: i32) -> Result<()> {
+        let aborted = self.machine.device(device)?;
+        let _aborting = self.machine.reasons.hold_for(&aborted.reasons, Reason::Aborting);
+        let deadline = deadline(timeout_ms);
+        self.machine.invalidate_captures_of(device as u32);
+        let mut result = Ok(());
+        for (key, stream) in self.machine.streams.live() {
+            if i64::from(stream.device()) != device {
+                continue;
+            }
+            self.machine.drop_pending(key, stream);
+            let point = StreamPoint { stream: key, sequence: stream.newest() };
+            if !self.machine.wait(point, deadline) {
+                result = fail(Error::StreamTimeout(timeout_ms));
+            }
+        }
+        result
+    }
+
+    pub fn can_access_peer(&self, device: i64, peer: i64) -> Result<bool> {
+        self.peer_ids(device, peer)?;
+        if !self.machine.config.profile.chip.peer.supported || self.machine.is_root_complex() {
+            return fail(self.machine.unsupported("peer access between devices"));
+        }
+        self.context()?;
+        Ok(true)
+    }
+
+    /// Lets the current device reach `peer`. Copies work once both have let each other.
+    pub fn enable_peer_access(&self, peer: i64) -> Result<()> {
+        let device = self.peer_of_current(peer)?;
+        self.machine.devices[device as usize].peers.fetch_or(1 << peer, Ordering::AcqRel);
+        Ok(())
+    }
+
+    pub fn disable_peer_access(&self, peer: i64) -> Result<()> {
+        let device = self.peer_of_current(peer)?;
+        let before = self.machine.devices[device as usize].peers.fetch_and(!(1 << peer), Ordering::AcqRel);
+        if before & 1 << peer == 0 {
+            return fail(Error::NoPeerAccess {
+                from: device,
+                to: peer as u32,
+                missing: "it was not enabled".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// `peer` is a number of the whole machine, not of the program: so does the interface.
+    pub fn peer_status(&self, device: i64, peer: i64) -> Result<PeerStatus> {
+        self.machine.device(device)?;
+        if !(0..MAX_DEVICES as i64).contains(&peer) {
+            return fail(Error::Parameter(format!("peer device {peer} is not in 0 to {}", MAX_DEVICES - 1)));
+        }
+        self.context()?;
+        let usable = self
+            .machine
+            .user_device(peer)
+            .is_ok_and(|peer| i64::from(peer) != device && self.machine.check_peers(device as u32, peer).is_ok());
+        Ok(if usable { PeerStatus::Usable } else { PeerStatus::NotUsable })
+    }
+
+    fn peer_ids(&self, device: i64, peer: i64) -> Result<()> {
+        if device == peer {
+            return fail(Error::Argument(format!("device and peer are the same device, {device}")));
+        }
+        self.machine.device(device)?;
+        self.machine.device(peer)?;
+        Ok(())
+    }
+
+    fn peer_of_current(&self, peer: i64) -> Result<u32> {
+        let (_, context) = self.context_or_default()?;
+        self.peer_ids(i64::from(context.device()), peer)?;
+        if !self.machine.config.profile.chip.peer.supported {
+            return fail(self.machine.unsupported("peer access between devices"));
+        }
+        Ok(context.device())
+    }
+}
+
+impl Machine {
+    /// Whether a copy between two devices may go ahead.
+    pub(crate) fn check_peers(&self, from: u32, to: u32) -> Result<()> {
+        if from == to || !self.config.profile.chip.peer.enable_required {
+            return Ok(());
+        }
+        let enabled = |from: u32, to: u32| self.devices[from as usize].peers.load(Ordering::Acquire) & 1 << to != 0;
+        let missing = match (enabled(from, to), enabled(to, from)) {
+            (true, true) => return Ok(()),
+            (false, false) => "neither has enabled the other".to_owned(),
+            (false, true) => format!("device {from} has not enabled device {to}"),
+            (true, false) => format!("device {to} has not enabled device {from}"),
+        };
+        fail(Error::NoPeerAccess { from, to, missing })
+    }
+
+    /// The default context of a device, made when it is first needed.
+    pub(crate) fn primary_context(&self, primary: &mut Primary, device: u32) -> Result<ContextKey> {
+        if let Some(context) = primary.context {
+            return Ok(context);
+        }
+        let context = self.make_context(device, true)?;
+        primary.context = Some(context);
+        Ok(context)
+    }
+
+    fn make_context(&self, device: u32, is_primary: bool) -> Result<ContextKey> {
+        let full = || Error::Feature("no context left".to_owned());
+        let key = self.contexts.insert(|context, _| context.open(device, is_primary)).ok_or_else(full)?;
+        let context = self.contexts.slot(key);
+        match self.make_stream(key, context, StreamOptions::default()) {
+            Ok(stream) => {
+                lock(&context.state).default_stream = Some(stream);
+                if let Some(probe) = self.probe() {
+                    probe.created(Object::Context(key.index() as u32));
+                }
+                Ok(key)
+            }
+            Err(error) => {
+                self.contexts.remove(key);
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends a context: waits for its streams, then takes them away.
+    fn end_context(&self, key: ContextKey) -> Result<()> {
+        let context: &Context = self.contexts.slot(key);
+        let streams = {
+            let mut state = lock(&context.state);
+            // Another thread may have ended it, and a third one have got its slot.
+            if state.is_ending || self.contexts.get(key).is_none() {
+                return fail(Error::ContextGone);
+            }
+            state.is_ending = true;
+            std::mem::take(&mut state.streams)
+        };
+        self.emit_ending(Object::Context(key.index() as u32), false);
+        self.abandon_captures(key);
+        for stream in streams {
+            self.emit_ending(Object::Stream(stream.index() as u32), false);
+            self.drop_stuck(stream);
+            self.end_stream(stream);
+        }
+        self.end_graphs_of(key);
+        let device = context.device();
+        self.contexts.retire(key);
+        // Before the slot is given away: then it is somebody else's.
+        drop(lock(&context.host).take());
+        context.close();
+        self.contexts.recycle(key);
+        if self.injection().is_some() && !self.contexts.live().any(|(_, other)| other.device() == device) {
+            self.restore(device);
+        }
+        Ok(())
+    }
+}

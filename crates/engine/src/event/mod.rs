@@ -1,0 +1,106 @@
+//! Events: a record is a place in a stream, and the event remembers the newest one.
+//!
+//! A wait binds to the record made before it in call order. Recording again gives the event a new
+//! generation; waits that were bound to the old one are not touched.
+//!
+//! Lock order: an event's state may be taken while the lane of a stream is held, never the other way
+//! round.
+
+pub(crate) mod calls;
+
+use crate::graph::CapturedRecord;
+use crate::keys::{EventKey, GraphEvent, StreamPoint};
+use softacl_memory::shared::SharedCounters;
+use softacl_sync::facade::{AtomicU32, Mutex};
+use std::sync::{Arc, OnceLock};
+
+pub const EVENT_SYNC: u32 = 0x1;
+pub const EVENT_CAPTURE_STREAM_PROGRESS: u32 = 0x2;
+pub const EVENT_TIME_LINE: u32 = 0x8;
+pub const EVENT_DEVICE_USE_ONLY: u32 = 0x10;
+pub const EVENT_EXTERNAL: u32 = 0x20;
+pub const EVENT_IPC: u32 = 0x40;
+
+/// Which of the three creating calls made the event; they differ before the first record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EventKind {
+    /// Without flags: timing and waits.
+    #[default]
+    Plain,
+    /// With explicit flags.
+    Flagged(u32),
+    /// Reusable; needs no reset.
+    Extended(u32),
+}
+
+impl EventKind {
+    fn flags(self) -> u32 {
+        match self {
+            EventKind::Plain => EVENT_SYNC | EVENT_TIME_LINE,
+            EventKind::Flagged(flags) | EventKind::Extended(flags) => flags,
+        }
+    }
+
+    pub(crate) fn is_extended(self) -> bool {
+        matches!(self, EventKind::Extended(_))
+    }
+
+    /// Whether streams may wait for it.
+    pub(crate) fn can_order(self) -> bool {
+        self.flags() & (EVENT_SYNC | EVENT_EXTERNAL | EVENT_IPC | EVENT_DEVICE_USE_ONLY) != 0
+            || matches!(self, EventKind::Extended(flags) if flags & EVENT_CAPTURE_STREAM_PROGRESS != 0)
+    }
+
+    pub(crate) fn has_time(self) -> bool {
+        self.flags() & EVENT_TIME_LINE != 0
+    }
+
+    /// Whether other processes may open it.
+    pub(crate) fn is_shared(self) -> bool {
+        self.flags() & EVENT_IPC != 0
+    }
+
+    /// Whether the host may ask about it.
+    pub(crate) fn is_host_visible(self) -> bool {
+        self.flags() & EVENT_EXTERNAL == 0
+    }
+
+    /// Whether graphs share it with streams outside.
+    pub(crate) fn is_external(self) -> bool {
+        self.flags() & EVENT_EXTERNAL != 0
+    }
+
+    /// Whether it takes one of the device's events when it is created.
+    pub(crate) fn is_counted(self) -> bool {
+        matches!(self, EventKind::Flagged(flags) if flags & EVENT_SYNC != 0)
+    }
+}
+
+#[derive(Default)]
+pub struct Event {
+    pub(crate) state: Mutex<EventState>,
+    /// Wait tasks that have not run yet.
+    pub(crate) waits: AtomicU32,
+}
+
+#[derive(Default)]
+pub(crate) struct EventState {
+    pub(crate) key: Option<EventKey>,
+    pub(crate) kind: EventKind,
+    pub(crate) device: u32,
+    pub(crate) record: Option<StreamPoint>,
+    /// Counts records, so that a late one does not stamp the event for an earlier one.
+    pub(crate) generation: u64,
+    /// When the newest record was reached, in nanoseconds since the machine started.
+    pub(crate) reached_ns: Option<u64>,
+    /// The newest record was captured: it belongs to a graph.
+    pub(crate) captured: Option<CapturedRecord>,
+    /// For an event that graphs share.
+    pub(crate) signal: Option<Arc<GraphEvent>>,
+    /// Records of all processes, for an event that others can open.
+    pub(crate) shared: Option<Arc<SharedCounters>>,
+    /// The newest of them that this process made, and where.
+    pub(crate) own_record: Option<(u64, StreamPoint)>,
+    /// Streams that wait for the next record, and where they look for it.
+    pub(crate) waiting_for_next: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>,
+}

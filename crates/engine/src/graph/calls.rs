@@ -1,0 +1,57 @@
+//! Graphs: running, ending, asking.
+
+use crate::caller::Caller;
+use crate::graph::{Graph, GraphDescription};
+use crate::keys::GraphKey;
+use crate::timeout::deadline;
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::lock;
+
+impl Caller<'_> {
+    /// Queues a run of a graph on a stream, as one piece of work.
+    pub fn launch_graph(&self, raw: usize, stream: usize) -> Result<()> {
+        let (key, graph) = self.graph(raw)?;
+        let explicit = self.explicit_stream(stream)?;
+        let (context, _) = self.context()?;
+        let stream = explicit.map_or_else(|| self.stream(0), Ok)?;
+        self.machine.launch(key, graph, context, Some(stream)).map(|_| ())
+    }
+
+    /// Runs a graph and waits for it.
+    pub fn run_graph(&self, raw: usize, timeout_ms: i32) -> Result<()> {
+        let (key, graph) = self.graph(raw)?;
+        let (context_key, context) = self.context()?;
+        self.check_may_block()?;
+        context.check()?;
+        self.machine.check_device_usable(context.device())?;
+        let run = self.machine.launch(key, graph, context_key, None)?;
+        let end = *run.end.get().expect("set by the launch");
+        if !self.machine.wait(end, deadline(timeout_ms)) {
+            return fail(Error::StreamTimeout(timeout_ms));
+        }
+        run.result()?;
+        context.check()
+    }
+
+    pub fn destroy_graph(&self, raw: usize) -> Result<()> {
+        let (key, _) = self.graph(raw)?;
+        self.machine.end_graph(key)
+    }
+
+    /// The number of a graph: unique in the process.
+    pub fn graph_number(&self, raw: usize) -> Result<u32> {
+        Ok(lock(&self.graph(raw)?.1.state).number)
+    }
+
+    /// What a graph is made of.
+    pub fn describe_graph(&self, raw: usize) -> Result<GraphDescription> {
+        Ok(lock(&self.graph(raw)?.1.state).describe())
+    }
+
+    pub(super) fn graph(&self, raw: usize) -> Result<(GraphKey, &Graph)> {
+        let unknown = || Error::Handle { what: "graph", handle: raw };
+        let key = GraphKey::from_raw(raw).ok_or_else(unknown)?;
+        let graph = self.machine.graphs.all.get(key).ok_or_else(unknown)?;
+        Ok((key, graph))
+    }
+}

@@ -1,0 +1,45 @@
+//! Executing conditional tasks: which sub-graph runs next, and when a loop gives its thread up.
+
+use crate::graph::condition::{ConditionKind, Frame, TURNS};
+use crate::machine::Machine;
+use crate::stream::Stream;
+use crate::task::{ConditionProgress, SubStep};
+use softacl_errors::Result;
+use softacl_sync::facade::Ordering;
+
+impl Machine {
+    /// Goes on with a conditional task. `false`: it is not over, and others should have their turn.
+    pub(crate) fn advance_condition(&self, stream: &Stream, progress: &mut ConditionProgress) -> Result<bool> {
+        let mut turns = 0;
+        while let Some(frame) = progress.frames.last_mut() {
+            if progress.run.is_cancelled.load(Ordering::Acquire) || self.is_stopped(stream) {
+                return Ok(true);
+            }
+            if let Some(node) = frame.steps.next() {
+                let content = node.current()?;
+                match content.task()?.into_sub_step()? {
+                    SubStep::Condition(inner) => progress.enter(inner)?,
+                    SubStep::Move(work) => {
+                        let volume = work.volume();
+                        self.move_bytes(work, volume)?;
+                    }
+                    SubStep::Nothing => {}
+                }
+                continue;
+            }
+            if frame.condition.kind == ConditionKind::While {
+                if turns == TURNS {
+                    return Ok(false);
+                }
+                turns += 1;
+                // The value may come from another stream, which a schedule runs only when asked.
+                self.step();
+            }
+            let Some(Frame { condition, .. }) = progress.frames.pop() else { break };
+            if condition.kind == ConditionKind::While {
+                progress.enter(condition)?;
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,38 @@
+//! Runs: one launch of a graph, from its submit to its end.
+
+use crate::keys::{StreamKey, StreamPoint};
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{AtomicBool, Mutex, lock};
+use std::sync::OnceLock;
+
+/// One run of a graph.
+#[derive(Debug)]
+pub(crate) struct GraphRun {
+    /// The end of branch 0, known when everything is queued.
+    pub(crate) end: OnceLock<StreamPoint>,
+    lanes: Vec<StreamKey>,
+    /// Work of the run that has not started is passed over.
+    pub(crate) is_cancelled: AtomicBool,
+    /// The first failure of its tasks.
+    failure: Mutex<Option<Error>>,
+}
+
+impl GraphRun {
+    pub(crate) fn new(lanes: Vec<StreamKey>) -> GraphRun {
+        GraphRun { end: OnceLock::new(), lanes, is_cancelled: AtomicBool::new(false), failure: Mutex::new(None) }
+    }
+
+    pub(crate) fn fail(&self, error: Error) {
+        lock(&self.failure).get_or_insert(error);
+    }
+
+    /// The streams of its branches.
+    pub(crate) fn lanes(&self) -> &[StreamKey] {
+        &self.lanes
+    }
+
+    /// What became of a finished run.
+    pub(crate) fn result(&self) -> Result<()> {
+        lock(&self.failure).take().map_or(Ok(()), fail)
+    }
+}

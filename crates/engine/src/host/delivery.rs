@@ -1,0 +1,109 @@
+//! Delivery: running host functions on the thread of their context, and callbacks on the thread that subscribed.
+
+use crate::context::Context;
+use crate::host::{HostThread, Posted, Subscriptions};
+use crate::keys::StreamKey;
+use crate::machine::Machine;
+use crate::observer::StreamPosition;
+use crate::timeout::deadline;
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{lock, mpsc};
+use softacl_sync::inbox::Inbox;
+use std::sync::{Arc, Weak};
+
+impl Posted {
+    fn run(self, machine: &Machine) {
+        let (stream, sequence) = self.at;
+        let at = StreamPosition { stream: stream.index() as u32, sequence };
+        if let Some(probe) = machine.probe() {
+            probe.function_entered(at);
+        }
+        (self.function)();
+        if let Some(probe) = machine.probe() {
+            probe.function_left(at);
+        }
+        if self.holds_stream {
+            machine.finish_held(stream, sequence);
+        }
+    }
+}
+
+impl HostThread {
+    fn start(machine: Weak<Machine>) -> Result<HostThread> {
+        let (calls, inbox) = mpsc::channel::<Posted>();
+        let run = move || {
+            for posted in inbox {
+                match machine.upgrade() {
+                    Some(machine) => posted.run(&machine),
+                    None => break,
+                }
+            }
+        };
+        crate::thread::start("softacl-host".to_owned(), run)
+            .map_err(|e| Error::Setup(format!("could not start the thread for host functions: {e}")))?;
+        Ok(HostThread { calls })
+    }
+}
+
+impl Machine {
+    /// Starts the thread of a context that runs host functions, unless there is one.
+    pub(crate) fn start_host_thread(&self, context: &Context) -> Result<()> {
+        let mut host = lock(&context.host);
+        if host.is_none() {
+            *host = Some(HostThread::start(self.weak())?);
+        }
+        Ok(())
+    }
+}
+
+impl Subscriptions {
+    pub(crate) fn unsubscribe(&self, machine: &Machine, thread: u64, stream: StreamKey) -> Result<()> {
+        if self.subscriber(stream) != Some(thread) {
+            return fail(Error::ThreadNotSubscribed(thread));
+        }
+        self.forget(machine, stream);
+        Ok(())
+    }
+
+    /// Ends the subscription of a stream, and that of its thread when it was the last.
+    pub(crate) fn forget(&self, machine: &Machine, stream: StreamKey) {
+        let closed = {
+            let mut streams = lock(&self.streams);
+            let Some(thread) = streams.remove(&stream.raw()) else { return };
+            let last = !streams.values().any(|other| *other == thread);
+            last.then(|| lock(&self.inboxes).remove(&thread)).flatten()
+        };
+        // Nobody will run what is left: streams that wait for it go on, with an error.
+        for posted in closed.iter().flat_map(|inbox| inbox.close()).filter(|posted| posted.holds_stream) {
+            let (stream, sequence) = posted.at;
+            machine.streams.slot(stream).fail(Error::NoCallbackThread);
+            machine.finish_held(stream, sequence);
+        }
+    }
+
+    /// Takes back calls of a stream that no thread has begun: its work was dropped, and the thread may never ask.
+    pub(crate) fn cancel(&self, machine: &Machine, stream: StreamKey) {
+        let inboxes: Vec<Arc<Inbox<Posted>>> = lock(&self.inboxes).values().cloned().collect();
+        for inbox in inboxes {
+            let withdrawn = inbox.remove_if(|posted| posted.at.0 == stream);
+            for posted in withdrawn.iter().filter(|posted| posted.holds_stream) {
+                machine.finish_held(stream, posted.at.1);
+            }
+        }
+    }
+
+    /// Waits for calls to `thread`, which is the calling one, and runs those that are there.
+    pub(crate) fn process(&self, machine: &Machine, thread: u64, timeout_ms: i32) -> Result<()> {
+        let inbox = lock(&self.inboxes).get(&thread).cloned().ok_or(Error::ThreadNotSubscribed(thread))?;
+        if !inbox.wait(deadline(timeout_ms)) {
+            return fail(Error::ReportTimeout(timeout_ms));
+        }
+        if inbox.is_closed() {
+            return fail(Error::ThreadNotSubscribed(thread));
+        }
+        while let Some(posted) = inbox.fetch() {
+            posted.run(machine);
+        }
+        Ok(())
+    }
+}

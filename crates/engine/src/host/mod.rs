@@ -1,0 +1,92 @@
+//! Host functions and callbacks: code of the program that runs in stream order.
+//!
+//! They run on threads of their own under every driver, as on the real runtime: a function may wait
+//! for the main thread, and then its stream is simply not ready yet. A host function runs on one
+//! thread per context; a callback runs in the thread that subscribed, inside its process-report call.
+
+pub(crate) mod calls;
+mod delivery;
+
+use crate::keys::StreamKey;
+use softacl_errors::{Error, Result, fail};
+use softacl_sync::facade::{Mutex, lock, mpsc};
+use softacl_sync::inbox::Inbox;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Subscribed threads at most (specification 4.9).
+const MAX_SUBSCRIBERS: usize = 1024;
+
+/// A call into the program.
+pub(crate) struct HostCall {
+    pub(crate) function: Arc<dyn Fn() + Send + Sync>,
+    pub(crate) delivery: Delivery,
+}
+
+/// Which thread runs the call, and whether the stream waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    ContextThread,
+    Subscriber { thread: u64, holds_stream: bool },
+}
+
+impl fmt::Debug for HostCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HostCall").field(&self.delivery).finish()
+    }
+}
+
+/// A call on its way, and the task that is finished when it returns.
+pub(crate) struct Posted {
+    pub(crate) function: Arc<dyn Fn() + Send + Sync>,
+    /// The task that the call is, and whether the stream waits for it.
+    pub(crate) at: (StreamKey, u64),
+    pub(crate) holds_stream: bool,
+}
+
+/// The thread of one context that runs its host functions. It ends when this value is dropped.
+pub(crate) struct HostThread {
+    pub(crate) calls: mpsc::Sender<Posted>,
+}
+
+impl HostThread {
+    /// `false` when the thread is gone.
+    pub(crate) fn post(&self, call: HostCall, stream: StreamKey, sequence: u64) -> bool {
+        self.calls.send(Posted { function: call.function, at: (stream, sequence), holds_stream: true }).is_ok()
+    }
+}
+
+/// Who is subscribed to what.
+#[derive(Default)]
+pub(crate) struct Subscriptions {
+    pub(crate) streams: Mutex<HashMap<usize, u64>>,
+    /// Calls waiting for each subscribed thread.
+    pub(crate) inboxes: Mutex<HashMap<u64, Arc<Inbox<Posted>>>>,
+}
+
+impl Subscriptions {
+    pub(crate) fn subscribe(&self, thread: u64, stream: StreamKey) -> Result<()> {
+        let mut streams = lock(&self.streams);
+        if streams.contains_key(&stream.raw()) {
+            return fail(Error::AlreadySubscribed);
+        }
+        let mut inboxes = lock(&self.inboxes);
+        if !inboxes.contains_key(&thread) && inboxes.len() >= MAX_SUBSCRIBERS {
+            return fail(Error::Parameter(format!("{MAX_SUBSCRIBERS} threads are subscribed, the limit")));
+        }
+        inboxes.entry(thread).or_default();
+        streams.insert(stream.raw(), thread);
+        Ok(())
+    }
+
+    pub(crate) fn subscriber(&self, stream: StreamKey) -> Option<u64> {
+        lock(&self.streams).get(&stream.raw()).copied()
+    }
+
+    /// Hands a call to its thread. `false` when that thread is no longer subscribed.
+    pub(crate) fn post(&self, thread: u64, call: HostCall, at: (StreamKey, u64), holds_stream: bool) -> bool {
+        let Some(inbox) = lock(&self.inboxes).get(&thread).cloned() else { return false };
+        inbox.put(Posted { function: call.function, at, holds_stream })
+    }
+}

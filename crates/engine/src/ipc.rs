@@ -1,0 +1,130 @@
+//! Device memory that several processes use by a text key. Handles of physical memory are shared in
+//! `virtual_memory`.
+
+use crate::caller::Caller;
+use crate::observer::Advisory;
+use crate::virtual_memory::read_key;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::export::{self, ExportInfo, Purpose};
+use softacl_memory::extent::{Extent, PAGE};
+use softacl_memory::physical::Physical;
+use softacl_memory::reservation::{GRANULE, MapRequest};
+use softacl_memory::{MemoryKind, MemoryLocation};
+use softacl_sync::facade::lock;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Caller<'_> {
+    /// Makes a key for a range of device memory.
+    pub fn export_range(&self, address: usize, size: usize, asks_process: bool) -> Result<String> {
+        let memory = &self.machine.memory;
+        let spot = memory.finder().find("exported", address)?;
+        let MemoryKind::Device(device) = spot.place else {
+            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
+        };
+        spot.covers("exported", size)?;
+        let (physical, extent) = match memory.reserved.mapped(address) {
+            Some((physical, _)) if physical.is_imported => {
+                return fail(Error::Parameter("the memory was imported: its maker must export it".to_owned()));
+            }
+            Some((_, extent)) if size > extent.size - (address - extent.start) => {
+                return fail(Error::Parameter(format!(
+                    "the {size} bytes at {address:#x} are several mappings: export them one by one"
+                )));
+            }
+            Some(mapped) => mapped,
+            None => {
+                let gone = || Error::NotAllocated { side: "exported", address, device };
+                let extent = memory.device_extent(address).ok_or_else(gone)?;
+                (memory.as_physical(device, extent)?, extent)
+            }
+        };
+        let offer = ExportInfo {
+            purpose: Purpose::Range,
+            offset: address - extent.start,
+            len: size,
+            home: self.machine.home_in_machine(MemoryLocation::Device(device)),
+            attribute: physical.attribute,
+            asks_process,
+        };
+        let key = memory.exchange.offer(&physical, &offer, false)?;
+        self.machine.advise(|| Advisory::Viewed { address, len: size });
+        Ok(key.text())
+    }
+
+    /// Lets processes use a key.
+    pub fn allow_processes(&self, key: &str, processes: &[u32]) -> Result<()> {
+        self.machine.memory.exchange.admit(read_key(key)?, Purpose::Range, processes)
+    }
+
+    /// Maps the memory behind a key. A key that is imported again gives the same address.
+    pub fn import_range(&self, key: &str, enables_peer: bool) -> Result<usize> {
+        let (_, context) = self.context_or_default()?;
+        let (key, memory, ours) = (read_key(key)?, &self.machine.memory, context.device());
+        let mut imports = lock(&memory.exchange.imports);
+        if let Some((address, count)) = imports.get_mut(&key) {
+            *count += 1;
+            return Ok(*address);
+        }
+        let found = export::open(key, Purpose::Range)?;
+        let MemoryLocation::Device(theirs) = found.offer.home else {
+            return fail(Error::Internal("a key of a range names no device".to_owned()));
+        };
+        let is_distant = self.machine.config.devices[ours as usize] != theirs;
+        if is_distant {
+            self.check_peer_access(ours, theirs, enables_peer)?;
+        }
+        let seen = self.machine.user_device(theirs.into()).unwrap_or(ours);
+        let (offset, len) = (found.offer.offset, found.offer.len);
+        let lead = offset % PAGE;
+        let physical = Physical::of(found.file, len, MemoryLocation::Device(seen), found.offer.attribute);
+        let physical = Arc::new(physical.imported());
+        let start = memory.reserved.reserve(lead + len, None)?;
+        let extent = Extent { start: start + lead, size: len };
+        let plan = MapRequest { physical: &physical, offset, extent, has_access: true, is_distant };
+        self.machine.map_physical(&plan).inspect_err(|_| {
+            // Nothing is mapped there.
+            let _ = memory.reserved.release(start);
+        })?;
+        imports.insert(key, (extent.start, 1));
+        Ok(extent.start)
+    }
+
+    /// The importer's mapping goes, or the exporter's key.
+    pub fn close_range(&self, key: &str) -> Result<()> {
+        let (key, memory) = (read_key(key)?, &self.machine.memory);
+        let mut imports = lock(&memory.exchange.imports);
+        if let Some((address, count)) = imports.get_mut(&key) {
+            let address = *address;
+            *count -= 1;
+            if *count > 0 {
+                return Ok(());
+            }
+            imports.remove(&key);
+            self.machine.unmap_physical(address)?;
+            return memory.reserved.release(address - address % GRANULE);
+        }
+        if memory.exchange.revoke(key) {
+            return Ok(());
+        }
+        fail(Error::Parameter("the key is neither imported nor exported by this process (any more)".to_owned()))
+    }
+
+    /// Memory of another device was asked for: peer access is enabled with it, or must be there.
+    fn check_peer_access(&self, ours: u32, theirs: u32, enables_peer: bool) -> Result<()> {
+        let machine = self.machine;
+        match (machine.user_device(theirs.into()), enables_peer) {
+            (Ok(theirs), true) => {
+                machine.devices[ours as usize].peers.fetch_or(1 << theirs, Ordering::AcqRel);
+                machine.devices[theirs as usize].peers.fetch_or(1 << ours, Ordering::AcqRel);
+                Ok(())
+            }
+            (Err(_), false) if machine.config.profile.chip.peer.enable_required => fail(Error::NoPeerAccess {
+                from: ours,
+                to: theirs,
+                missing: "import with ACL_RT_IPC_MEM_IMPORT_FLAG_ENABLE_PEER_ACCESS".to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}

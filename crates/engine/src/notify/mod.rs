@@ -1,0 +1,161 @@
+//! Notifies: numbers that tasks of streams change and wait for. A plain notify is 0 or 1, a counting
+//! one has 32 bits. The host cannot wait for them.
+//!
+//! A record that nobody has waited for stays; a wait that passes takes it away, so that each record
+//! lets one wait pass. This is what tells a notify from an event.
+
+pub(crate) mod calls;
+
+use crate::keys::StreamPoint;
+use softacl_memory::shared::SharedCounters;
+use softacl_sync::facade::{Mutex, lock};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+#[derive(Default)]
+pub struct Notify {
+    pub(crate) state: Mutex<NotifyState>,
+}
+
+#[derive(Default)]
+pub(crate) struct NotifyState {
+    pub(crate) counter: Arc<Counter>,
+    pub(crate) is_counting: bool,
+    /// Opened by a key of another process.
+    pub(crate) is_imported: bool,
+    /// For an observer: a record that no wait was made for yet, and streams with waits that no record
+    /// was made for yet.
+    pub(crate) record: Option<StreamPoint>,
+    pub(crate) waits: VecDeque<StreamPoint>,
+}
+
+/// The number of a notify. It is in this process until another one is to see it.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(Mutex<CounterStorage>);
+
+#[derive(Debug)]
+enum CounterStorage {
+    Here(u32),
+    Shared(Arc<SharedCounters>),
+}
+
+impl Default for CounterStorage {
+    fn default() -> Self {
+        CounterStorage::Here(0)
+    }
+}
+
+impl Counter {
+    /// The counter of another process.
+    pub(crate) fn imported(shared: Arc<SharedCounters>) -> Counter {
+        Counter(Mutex::new(CounterStorage::Shared(shared)))
+    }
+
+    /// Changes the number in one step; `false` when `change` does not want to.
+    pub(crate) fn update(&self, change: impl Fn(u32) -> Option<u32>) -> bool {
+        match &mut *lock(&self.0) {
+            CounterStorage::Shared(shared) => shared.update(change),
+            CounterStorage::Here(value) => match change(*value) {
+                Some(next) => {
+                    *value = next;
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
+    pub(crate) fn value(&self) -> u32 {
+        match &*lock(&self.0) {
+            CounterStorage::Here(value) => *value,
+            CounterStorage::Shared(shared) => shared.value(),
+        }
+    }
+
+    /// Moves the number to where other processes can see it.
+    pub(crate) fn share(&self) -> io::Result<Arc<SharedCounters>> {
+        let mut home = lock(&self.0);
+        if let CounterStorage::Shared(shared) = &*home {
+            return Ok(Arc::clone(shared));
+        }
+        let shared = Arc::new(SharedCounters::create()?);
+        if let CounterStorage::Here(value) = *home {
+            shared.update(|_| Some(value));
+        }
+        *home = CounterStorage::Shared(Arc::clone(&shared));
+        Ok(shared)
+    }
+}
+
+/// What a record does to the number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CounterOp {
+    Set(u32),
+    Add(u32),
+    Or(u32),
+    And(u32),
+}
+
+impl CounterOp {
+    pub(crate) fn apply(self, value: u32) -> u32 {
+        match self {
+            CounterOp::Set(operand) => operand,
+            CounterOp::Add(operand) => value.wrapping_add(operand),
+            CounterOp::Or(operand) => value | operand,
+            CounterOp::And(operand) => value & operand,
+        }
+    }
+}
+
+/// What a wait wants the number to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compare {
+    Less(u32),
+    Equal(u32),
+    Greater(u32),
+    AtLeast(u32),
+    /// All bits of the mask are set.
+    AllBits(u32),
+}
+
+impl Compare {
+    pub(crate) fn holds(self, value: u32) -> bool {
+        match self {
+            Compare::Less(than) => value < than,
+            Compare::Equal(to) => value == to,
+            Compare::Greater(than) => value > than,
+            Compare::AtLeast(least) => value >= least,
+            Compare::AllBits(mask) => value & mask == mask,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_keeps_its_number_when_it_is_shared() {
+        let counter = Counter::default();
+        assert!(counter.update(|value| Some(CounterOp::Add(5).apply(value))));
+        assert!(!counter.update(|_| None));
+        let shared = counter.share().unwrap();
+        assert_eq!((counter.value(), shared.value()), (5, 5));
+        let other = Counter::imported(Arc::new(SharedCounters::open(shared.name()).unwrap()));
+        assert!(other.update(|value| (value == 5).then_some(6)));
+        assert_eq!(counter.value(), 6);
+    }
+
+    #[test]
+    fn numbers_change_and_compare_as_named() {
+        let changed = |change: CounterOp| change.apply(0b0110);
+        assert_eq!(changed(CounterOp::Set(9)), 9);
+        assert_eq!(changed(CounterOp::Add(u32::MAX)), 5);
+        assert_eq!((changed(CounterOp::Or(0b1001)), changed(CounterOp::And(0b0011))), (0b1111, 0b0010));
+        assert!(Compare::Less(7).holds(6) && !Compare::Less(6).holds(6));
+        assert!(Compare::Greater(5).holds(6) && !Compare::Greater(6).holds(6));
+        assert!(Compare::AtLeast(6).holds(6) && Compare::AllBits(0b0110).holds(0b0111));
+        assert!(!Compare::AllBits(0b0110).holds(0b0101));
+    }
+}

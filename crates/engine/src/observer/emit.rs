@@ -1,0 +1,100 @@
+//! Emitting: where the engine calls its observer.
+
+use crate::keys::{StreamKey, StreamPoint};
+use crate::machine::Machine;
+use crate::observer::{Advisory, Observer, StreamPosition, Submitted};
+use crate::slow_path::Reason;
+use crate::task::{Control, Task, Waited};
+use softacl_errors::Result;
+use softacl_memory::touch::Touch;
+
+impl Machine {
+    /// The observer, if there is one.
+    #[inline]
+    pub fn probe(&self) -> Option<&dyn Observer> {
+        self.probe.as_deref()
+    }
+
+    /// Whether the observer protects memory.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.reasons.has(Reason::PageGuard)
+    }
+
+    /// The task that a stream gets next. Another thread may come first: then an observer sees an order that is
+    /// a task too early, or none.
+    pub(crate) fn next_point(&self, stream: StreamKey) -> StreamPoint {
+        StreamPoint { stream, sequence: self.streams.slot(stream).newest() + 1 }
+    }
+
+    /// Tells the probe about a task that is about to be queued.
+    #[cold]
+    pub(crate) fn emit_submitted(&self, probe: &dyn Observer, at: StreamPosition, device: u32, task: &Task) {
+        let control = if let Task::Control(control) = task { Some(control) } else { None };
+        let (after, event) = match control {
+            Some(Control::Wait { after: Waited::Point(point), event }) => (Some(StreamPosition::from(*point)), *event),
+            Some(Control::Wait { event, .. }) => (None, *event),
+            Some(Control::Await(wait)) => (wait.after.map(StreamPosition::from), None),
+            Some(Control::Record { event, .. }) => (None, Some(*event)),
+            _ => (None, None),
+        };
+        // Memory is about to be protected, and the program may have put a handler of its own above ours.
+        if self.is_guarded() {
+            softacl_memory::segv::ensure_guarding();
+        }
+        probe.submitted(&Submitted {
+            at,
+            device,
+            name: task.name(),
+            touches: &task.accesses(&self.memory),
+            is_batch: task.is_batch(),
+            is_host_function: matches!(control, Some(Control::Host(_))),
+            after,
+            event: event.map(|event| event.index() as u32),
+            is_external_wait: match control {
+                Some(Control::Await(_)) => true,
+                Some(Control::Wait { after, .. }) => !matches!(after, Waited::Point(_)),
+                Some(Control::Node { node, .. }) => node.vigil().is_some(),
+                _ => false,
+            },
+            releases: match control {
+                Some(Control::Release(pending)) => Some(pending.start),
+                _ => None,
+            },
+        });
+    }
+
+    /// Tells the probe what the calling thread is about to touch, does it, and tells that it is done. Memory
+    /// that a fault rule has spoiled is not touched.
+    pub(crate) fn with_access(
+        &self,
+        name: &'static str,
+        task: impl FnOnce() -> Vec<Touch>,
+        run: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let result = if self.has_hooks() { self.with_access_observed(name, &task(), run) } else { run() };
+        self.poll_external_waits();
+        result
+    }
+
+    #[cold]
+    fn with_access_observed(
+        &self,
+        name: &'static str,
+        touches: &[Touch],
+        run: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        self.check_touches(touches)?;
+        let Some(probe) = self.probe() else { return run() };
+        probe.access_started(name, touches);
+        let result = run();
+        probe.access_finished(touches, result.is_ok());
+        result
+    }
+
+    #[inline]
+    pub(crate) fn advise(&self, note: impl FnOnce() -> Advisory) {
+        if let Some(probe) = self.probe() {
+            probe.advised(&note());
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Schedules: when queued tasks execute.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// When tasks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedule {
+    /// On worker threads, as fast as possible.
+    #[default]
+    Threads,
+    Early,
+    Late,
+    Random(u64),
+}
+
+impl FromStr for Schedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("random:")) {
+            ("threads", _) => Ok(Schedule::Threads),
+            ("early", _) => Ok(Schedule::Early),
+            ("late", _) => Ok(Schedule::Late),
+            (_, Some(seed)) => seed
+                .parse()
+                .map(Schedule::Random)
+                .map_err(|e| format!("the seed {seed:?} of the schedule is not a number from 0 to {}: {e}", u64::MAX)),
+            _ => Err(format!("unknown schedule {text:?}; known: threads, early, late, random:SEED")),
+        }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Schedule::Threads => f.write_str("threads"),
+            Schedule::Early => f.write_str("early"),
+            Schedule::Late => f.write_str("late"),
+            Schedule::Random(seed) => write!(f, "random:{seed}"),
+        }
+    }
+}

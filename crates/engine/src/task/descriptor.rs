@@ -1,0 +1,99 @@
+//! Copies whose addresses the device reads when they run: descriptors, and cells with addresses.
+//!
+//! Nothing was checked when such a copy was submitted but its own place. What it names is checked here, as the device does.
+
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::Memory;
+use softacl_memory::bytes::{self, AccessFault, Span};
+
+/// Where the fields of a descriptor are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DescriptorForm {
+    Short,
+    Long,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Indirect {
+    pub(crate) target_cell: usize,
+    pub(crate) target_offset: usize,
+    pub(crate) source_cell: usize,
+    pub(crate) source_offset: usize,
+    pub(crate) len: usize,
+}
+
+/// Reads a descriptor as the device does: the copy that it describes now.
+pub(crate) fn described(memory: &Memory, descriptor: usize, form: DescriptorForm) -> Result<Span> {
+    let bytes: [u8; 64] = match form {
+        DescriptorForm::Long => read(memory, "descriptor", descriptor)?,
+        DescriptorForm::Short => {
+            let short: [u8; 32] = read(memory, "descriptor", descriptor)?;
+            let mut padded = [0; 64];
+            padded[..32].copy_from_slice(&short);
+            padded
+        }
+    };
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let (len, source, target) = form.offsets();
+    let len = u32::from_le_bytes(bytes[len..len + 4].try_into().expect("four bytes"));
+    on_device(memory, word(target) as usize, word(source) as usize, len as usize)
+}
+
+impl DescriptorForm {
+    /// Bytes of a descriptor.
+    pub(crate) fn size(self) -> usize {
+        match self {
+            DescriptorForm::Short => 32,
+            DescriptorForm::Long => 64,
+        }
+    }
+
+    /// Offsets of length, source and destination.
+    pub(crate) fn offsets(self) -> (usize, usize, usize) {
+        match self {
+            DescriptorForm::Short => (12, 16, 24),
+            DescriptorForm::Long => (48, 32, 40),
+        }
+    }
+}
+
+impl Indirect {
+    pub(crate) fn resolve(&self, memory: &Memory) -> Result<Span> {
+        let target = usize::from_le_bytes(read(memory, "destination cell", self.target_cell)?);
+        let source = usize::from_le_bytes(read(memory, "source cell", self.source_cell)?);
+        on_device(memory, target.wrapping_add(self.target_offset), source.wrapping_add(self.source_offset), self.len)
+    }
+}
+
+fn read<const N: usize>(memory: &Memory, what: &'static str, address: usize) -> Result<[u8; N]> {
+    let spot = memory.finder().find(what, address).map_err(device_copy)?;
+    if !spot.place.is_device() {
+        return fail(Error::DeviceCopy(format!("the {what} at {address:#x} is not in device memory")));
+    }
+    spot.covers(what, N).map_err(device_copy)?;
+    let gone = |AccessFault| Error::DeviceCopy(format!("the {what} at {address:#x} is gone"));
+    Ok(bytes::read(spot.reach).map_err(gone)?)
+}
+
+/// Checks what the device found in its memory: both ranges live, whole and on one device.
+fn on_device(memory: &Memory, target: usize, source: usize, len: usize) -> Result<Span> {
+    let finder = memory.finder();
+    let target = finder.find("destination", target).map_err(device_copy)?;
+    let source = finder.find("source", source).map_err(device_copy)?;
+    if !target.place.is_device() || target.place != source.place {
+        return fail(Error::DeviceCopy(format!(
+            "it goes from {} at {:#x} to {} at {:#x}, and must stay on one device",
+            source.place.describe(),
+            source.address,
+            target.place.describe(),
+            target.address,
+        )));
+    }
+    target.covers("destination", len).map_err(device_copy)?;
+    source.covers("source", len).map_err(device_copy)?;
+    Ok(Span { target: target.reach, source: source.reach, len })
+}
+
+fn device_copy(error: Box<Error>) -> Box<Error> {
+    Box::new(Error::DeviceCopy(error.to_string()))
+}

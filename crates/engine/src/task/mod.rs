@@ -1,0 +1,283 @@
+//! Tasks: what a stream does, one after the other.
+//!
+//! There are two kinds. A [`Move`] reads or writes memory; a [`Control`] orders streams, calls the program, or belongs to a
+//! graph. Whoever executes one kind never meets the other.
+
+pub(crate) mod descriptor;
+pub(crate) mod external_wait;
+pub(crate) mod moves;
+
+use crate::graph::condition;
+use crate::graph::node::{self, Repeatable};
+use crate::graph::run::GraphRun;
+use crate::host::{Delivery, HostCall};
+use crate::keys::{EventKey, GraphEvent, StreamPoint};
+use crate::notify::{Counter, CounterOp};
+use crate::pool::PendingFree;
+use external_wait::ExternalWait;
+use moves::Move;
+use softacl_errors::{Error, Result, fail};
+use softacl_memory::Memory;
+use softacl_memory::shared::SharedCounters;
+use softacl_memory::touch::Touch;
+use std::sync::{Arc, OnceLock};
+
+pub(crate) type Node = node::Node<Task>;
+pub(crate) type Content = node::Content<Task>;
+pub(crate) type Update = node::Update<Task>;
+pub(crate) type Condition = condition::Condition<Task>;
+pub(crate) type SubGraph = condition::SubGraph<Task>;
+pub(crate) type ConditionProgress = condition::ConditionProgress<Task>;
+
+#[derive(Debug)]
+pub(crate) enum Task {
+    Move(Move),
+    Control(Control),
+}
+
+// A lane holds tasks by value, and a submit writes one: a larger task makes every submit slower.
+const _: () = assert!(size_of::<Task>() == 40);
+
+/// A task that moves no bytes.
+#[derive(Debug)]
+pub(crate) enum Control {
+    Record {
+        event: EventKey,
+        generation: u64,
+    },
+    /// A record that other processes see.
+    RecordShared {
+        counters: Arc<SharedCounters>,
+        record: u64,
+    },
+    Wait {
+        after: Waited,
+        /// The event, if the program made the wait.
+        event: Option<EventKey>,
+    },
+    /// One step of a run of a graph.
+    Node {
+        node: Arc<Node>,
+        run: Arc<GraphRun>,
+    },
+    /// Waits for a run of a graph; its failures become this one's.
+    Join(Arc<GraphRun>),
+    /// The rest of a conditional task of a run.
+    Resumed(Box<ConditionProgress>),
+    /// Runs one of several sub-graphs; only as a step of a graph.
+    Condition(Arc<Condition>),
+    /// New contents for nodes of a graph.
+    Update(Box<Update>),
+    /// Resets an event that graphs share.
+    ResetGraphEvent(Arc<GraphEvent>),
+    Host(Box<HostCall>),
+    /// Waits for a value or a notify.
+    Await(Arc<ExternalWait>),
+    /// Changes a notify.
+    Change {
+        counter: Arc<Counter>,
+        change: CounterOp,
+    },
+    /// Gives memory back to its pool.
+    Release(PendingFree),
+    /// Cache maintenance. A no-op: softacl models no device caches.
+    CacheOperation,
+    /// Annotation for observers: declares what a kernel accesses at this point of the stream.
+    Annotation(Touch),
+    /// Accepted, and fails when it runs.
+    Fail(Box<DeferredFailure>),
+}
+
+/// A task that will fail.
+#[derive(Debug, Clone)]
+pub(crate) struct DeferredFailure {
+    pub(crate) error: Error,
+    /// What it would have been.
+    pub(crate) name: &'static str,
+    /// The run of a graph that it is a step of: the failure is the run's.
+    pub(crate) run: Option<Arc<GraphRun>>,
+}
+
+/// What a wait task waits for.
+#[derive(Debug, Clone)]
+pub(crate) enum Waited {
+    Point(StreamPoint),
+    /// A record of another process.
+    Outside(Arc<ExternalWait>),
+    /// The first record after the wait was made, once it is.
+    Next(Arc<OnceLock<StreamPoint>>),
+    /// An event that graphs share.
+    Signal(Arc<GraphEvent>),
+}
+
+impl From<Move> for Task {
+    #[inline]
+    fn from(work: Move) -> Task {
+        Task::Move(work)
+    }
+}
+
+impl From<Control> for Task {
+    #[inline]
+    fn from(work: Control) -> Task {
+        Task::Control(work)
+    }
+}
+
+impl Task {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Task::Move(work) => work.name(),
+            Task::Control(work) => work.name(),
+        }
+    }
+
+    /// True if the task accesses one of the `len` bytes with the backing address `start`.
+    pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
+        match self {
+            Task::Move(work) => work.touches(start, len),
+            Task::Control(work) => work.touches(start, len),
+        }
+    }
+
+    /// Bytes that a copy moves; 0 for everything else.
+    pub(crate) fn volume(&self) -> usize {
+        match self {
+            Task::Move(work) => work.volume(),
+            Task::Control(Control::Node { node, .. }) => node.content().volume(),
+            Task::Control(_) => 0,
+        }
+    }
+
+    /// True if this is a batch of copies, on its own or as a step of a graph.
+    pub(crate) fn is_batch(&self) -> bool {
+        match self {
+            Task::Move(work) => matches!(work, Move::Batch(_)),
+            Task::Control(Control::Node { node, .. }) => {
+                node.current().is_ok_and(|content| content.with_task(Task::is_batch))
+            }
+            Task::Control(_) => false,
+        }
+    }
+
+    /// Ranges that the task reads and writes. Copies that read their addresses when they run are judged by the present
+    /// contents of device memory.
+    pub(crate) fn accesses(&self, memory: &Memory) -> Vec<Touch> {
+        match self {
+            Task::Move(work) => work.accesses(memory),
+            Task::Control(Control::Annotation(touch)) => vec![*touch],
+            Task::Control(Control::Node { node, .. }) => {
+                node.current().map_or_else(|_| Vec::new(), |content| content.with_task(|task| task.accesses(memory)))
+            }
+            Task::Control(_) => Vec::new(),
+        }
+    }
+
+    /// The run of a graph that the task is a step of.
+    pub(crate) fn run(&self) -> Option<&Arc<GraphRun>> {
+        match self {
+            Task::Control(Control::Node { run, .. }) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// What a step of a sub-graph does. Refuses a task that a sub-graph cannot hold.
+    pub(crate) fn into_sub_step(self) -> Result<SubStep> {
+        match self {
+            Task::Move(work) => Ok(SubStep::Move(work)),
+            Task::Control(Control::Condition(condition)) => Ok(SubStep::Condition(condition)),
+            Task::Control(Control::CacheOperation) => Ok(SubStep::Nothing),
+            task => fail(Error::Feature(format!("a {} cannot be part of a sub-graph", task.name()))),
+        }
+    }
+}
+
+/// A step of a sub-graph: only work that needs no stream.
+pub(crate) enum SubStep {
+    Move(Move),
+    Condition(Arc<Condition>),
+    Nothing,
+}
+
+impl Control {
+    fn touches(&self, start: usize, len: usize) -> bool {
+        match self {
+            Control::Await(wait) => wait.touches(start, len),
+            Control::Node { node, .. } => node.content().touches(start, len),
+            Control::Condition(condition) => condition.touches(start, len),
+            Control::Resumed(progress) => progress.touches(start, len),
+            Control::Update(update) => update.touches(start, len),
+            _ => false,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Control::Record { .. } | Control::RecordShared { .. } => "event record",
+            Control::Wait { .. } => "event wait",
+            Control::Host(_) => "host function",
+            Control::Await(wait) => wait.name(),
+            Control::Change { .. } => "notify record",
+            Control::Release(_) => "release to a pool",
+            Control::CacheOperation => "cache operation",
+            Control::Annotation(_) => "annotated kernel",
+            Control::Node { node, .. } => node.name(),
+            Control::Join(_) => "run of a graph",
+            Control::Condition(_) | Control::Resumed(_) => "conditional task",
+            Control::Update(_) => "update of a graph",
+            Control::ResetGraphEvent(_) => "event reset",
+            Control::Fail(failure) => failure.name,
+        }
+    }
+
+    fn try_clone(&self) -> Result<Control> {
+        Ok(match self {
+            // A callback to a subscribed thread is delivered once, which programs rely on.
+            Control::Host(call) if call.delivery == Delivery::ContextThread => {
+                Control::Host(Box::new(HostCall { function: Arc::clone(&call.function), delivery: call.delivery }))
+            }
+            Control::Condition(condition) => Control::Condition(Arc::clone(condition)),
+            Control::Await(wait) => Control::Await(Arc::clone(wait)),
+            Control::Change { counter, change } => Control::Change { counter: Arc::clone(counter), change: *change },
+            Control::CacheOperation => Control::CacheOperation,
+            Control::Fail(failure) => Control::Fail(failure.clone()),
+            _ => return fail(Error::Feature(format!("a {} cannot be captured", self.name()))),
+        })
+    }
+}
+
+impl Repeatable for Task {
+    fn try_clone(&self) -> Result<Task> {
+        match self {
+            Task::Move(work) => work.try_clone().map(Task::Move),
+            Task::Control(work) => work.try_clone().map(Task::Control),
+        }
+    }
+
+    fn check_repeatable(&self) -> Result<()> {
+        match self {
+            // Every move can run again, and copying a long batch only to see that would take memory.
+            Task::Move(_) => Ok(()),
+            Task::Control(work) => work.try_clone().map(drop),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        Task::name(self)
+    }
+
+    fn touches(&self, start: usize, len: usize) -> bool {
+        Task::touches(self, start, len)
+    }
+
+    fn volume(&self) -> usize {
+        Task::volume(self)
+    }
+
+    fn external_wait(&self) -> Option<&Arc<ExternalWait>> {
+        match self {
+            Task::Control(Control::Await(wait)) => Some(wait),
+            _ => None,
+        }
+    }
+}
