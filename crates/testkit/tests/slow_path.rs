@@ -31,7 +31,7 @@ fn stopped_context_closes_the_fast_path_until_it_is_destroyed() {
     let zeroes = caller.allocate_host(4096).expect("host memory");
     let fill = CopyRequest { target: descriptor, capacity: 4096, source: zeroes, count: 4096, kind: kinds::DEFAULT };
     caller.copy(fill).expect("a copy");
-    caller.copy_described(descriptor, kinds::DEVICE_TO_DEVICE, stream).expect("the copy is queued");
+    caller.copy_described(descriptor, kinds::INNER_DEVICE_TO_DEVICE, stream).expect("the copy is queued");
     caller.synchronize_stream(stream, -1).expect_err("the copy fails");
     assert_eq!(machine.slow_path_reasons(), ["a stopped context"]);
     caller.destroy_context(context).expect("the context ends");
