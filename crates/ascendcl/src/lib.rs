@@ -61,7 +61,7 @@
 //! # Which library
 //!
 //! See [`raw::loaded`]. The feature `bundled` (on by default) makes softacl a part of the program, for machines where no
-//! library is found; `static` uses nothing else, for tests.
+//! library is found; `bundled-only` uses nothing else, for tests.
 //!
 //! # Tests
 //!

@@ -53,7 +53,7 @@ static LIBRARY: OnceLock<Result<Library>> = OnceLock::new();
 ///
 /// Looked for in this order: the file that `ASCENDCL_LIBRARY` names, and no other if it is set; `libascendcl.so` on
 /// the loader's search path; `$ASCEND_HOME_PATH/lib64`; beside the program and in its `../lib64`; the softacl that the
-/// feature `bundled` makes part of the program. With the feature `static` only the first and the last.
+/// feature `bundled` makes part of the program. With the feature `bundled-only`, only the first and the last.
 ///
 /// ```
 /// println!("AscendCL comes from {}", ascendcl::raw::loaded()?);
@@ -154,7 +154,7 @@ fn candidates() -> Vec<PathBuf> {
     if let Some(named) = std::env::var_os(VARIABLE) {
         return vec![named.into()];
     }
-    if cfg!(feature = "static") {
+    if cfg!(feature = "bundled-only") {
         return Vec::new();
     }
     let mut all = vec![PathBuf::from(NAME)];
