@@ -1,8 +1,9 @@
 //! Batches: many small copies in one call, between one pinned buffer and device buffers, in one direction.
 
-use crate::buffer::{DeviceBuffer, Memory};
+use crate::buffer::DeviceBuffer;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::memory::Memory;
 use crate::pinned::PinnedBuffer;
 use crate::raw;
 use crate::stream::Stream;

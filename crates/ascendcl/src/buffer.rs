@@ -1,22 +1,17 @@
-//! Device buffers, their slices, and the tracking of pending uses.
-//!
-//! A buffer records the work that wrote it last and the work that has read it since, each as a ticket of a stream. New
-//! work is ordered after the work that it depends on: by being on the same stream, or by an event. Blocking calls and
-//! `Drop` wait for it. Writing requires `&mut`, so `writer` needs no lock; reads may be recorded by several threads.
+//! Device buffers and their slices, with blocking copies. Pending uses are tracked in `memory`, asynchronous copies are
+//! in `copy`.
 
 use crate::context::Context;
 use crate::element::Element;
 use crate::error::{Error, Result};
-use crate::event;
+use crate::memory::Memory;
 use crate::pinned::{bytes_of, range_of};
 use crate::raw;
-use crate::stream::StreamInner;
-use ascendcl_sys::{ACL_MEM_MALLOC_HUGE_FIRST, ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE};
+use ascendcl_sys::{ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_HOST_TO_DEVICE};
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// A buffer of elements in device memory.
 ///
@@ -37,20 +32,6 @@ pub struct DeviceBuffer<T: Element> {
     memory: Memory,
     len: usize,
     element: PhantomData<T>,
-}
-
-/// A device allocation and its pending uses, independent of the element type.
-pub(crate) struct Memory {
-    address: usize,
-    context: Context,
-    writer: Option<PendingUse>,
-    readers: Mutex<Vec<PendingUse>>,
-}
-
-/// Work of a stream that uses the buffer.
-struct PendingUse {
-    stream: Arc<StreamInner>,
-    ticket: u64,
 }
 
 impl Context {
@@ -90,11 +71,7 @@ impl Context {
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn alloc_uninit<T: Element>(&self, len: usize) -> Result<DeviceBuffer<T>> {
-        let bytes = bytes_of::<T>(len)?.max(1);
-        // SAFETY: the call has no preconditions; `with_current` sets the context.
-        let address = self.with_current(|| unsafe { raw::aclrtMalloc(bytes, ACL_MEM_MALLOC_HUGE_FIRST) })?;
-        let memory =
-            Memory { address: address as usize, context: self.clone(), writer: None, readers: Mutex::default() };
+        let memory = Memory::alloc(self, bytes_of::<T>(len)?)?;
         Ok(DeviceBuffer { memory, len, element: PhantomData })
     }
 
@@ -151,7 +128,7 @@ impl<T: Element> DeviceBuffer<T> {
     /// ```
     #[must_use]
     pub fn context(&self) -> &Context {
-        &self.memory.context
+        self.memory.context()
     }
 
     /// Returns the device address, for functions of [`raw`], such as kernel launches.
@@ -338,7 +315,7 @@ macro_rules! views {
 
             #[inline]
             pub(crate) fn address(&self) -> *mut c_void {
-                (self.memory.address + self.start * size_of::<T>()) as *mut c_void
+                self.memory.raw().wrapping_byte_add(self.start * size_of::<T>())
             }
 
             fn check_len(&self, function: &'static str, len: usize) -> Result<()> {
@@ -353,7 +330,7 @@ macro_rules! views {
         impl<T: Element> fmt::Debug for $view<'_, T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let (element, end) = (std::any::type_name::<T>(), self.start + self.len);
-                write!(f, "{}({element} {}..{end} at {:#x})", stringify!($view), self.start, self.memory.address)
+                write!(f, "{}({element} {}..{end} at {:p})", stringify!($view), self.start, self.memory.raw())
             }
         }
     )*};
@@ -395,7 +372,7 @@ impl<T: Element> View<'_, T> {
         }
         // SAFETY: both sides have `bytes` bytes (for `target`, the caller guarantees it), and the call returns after
         // the copy has finished.
-        self.memory.context.with_current(|| unsafe { raw::aclrtMemcpy(target.cast(), bytes, source, bytes, to_host) })
+        self.memory.context().with_current(|| unsafe { raw::aclrtMemcpy(target.cast(), bytes, source, bytes, to_host) })
     }
 
     /// Copies the elements into a vector. Waits for pending writes of the buffer and for the copy.
@@ -443,7 +420,7 @@ impl<T: Element> ViewMut<'_, T> {
         let to_device = ACL_MEMCPY_HOST_TO_DEVICE;
         let (target, source) = (self.address(), source.as_ptr().cast());
         // SAFETY: both sides have `bytes` bytes, and the call returns after the copy has finished.
-        self.memory.context.with_current(|| unsafe { raw::aclrtMemcpy(target, bytes, source, bytes, to_device) })
+        self.memory.context().with_current(|| unsafe { raw::aclrtMemcpy(target, bytes, source, bytes, to_device) })
     }
 }
 
@@ -459,138 +436,9 @@ impl<'a, T: Element> From<&'a mut DeviceBuffer<T>> for ViewMut<'a, T> {
     }
 }
 
-impl Memory {
-    pub(crate) fn raw(&self) -> *mut c_void {
-        self.address as *mut c_void
-    }
-
-    pub(crate) fn context(&self) -> &Context {
-        &self.context
-    }
-
-    /// Checks that the stream is on the device of the buffer and orders its next work after pending writes.
-    #[inline]
-    pub(crate) fn prepare_read(&self, function: &'static str, stream: &Arc<StreamInner>) -> Result<()> {
-        self.check_device(function, stream)?;
-        self.wait_for_writes(function, stream)
-    }
-
-    /// Checks that the stream is on the device of the buffer and orders its next work after all pending uses.
-    #[inline]
-    pub(crate) fn prepare_write(&mut self, function: &'static str, stream: &Arc<StreamInner>) -> Result<()> {
-        self.check_device(function, stream)?;
-        self.wait_for_uses(function, stream)
-    }
-
-    /// Orders the next work of a stream, of any device, after pending writes of the buffer.
-    #[inline]
-    pub(crate) fn wait_for_writes(&self, function: &'static str, stream: &Arc<StreamInner>) -> Result<()> {
-        self.writer.as_ref().map_or(Ok(()), |writer| writer.order_before(function, stream))
-    }
-
-    /// Orders the next work of a stream, of any device, after all pending uses of the buffer.
-    #[inline]
-    pub(crate) fn wait_for_uses(&mut self, function: &'static str, stream: &Arc<StreamInner>) -> Result<()> {
-        self.wait_for_writes(function, stream)?;
-        let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
-        readers.iter().try_for_each(|reader| reader.order_before(function, stream))
-    }
-
-    /// Records that work of a stream reads the buffer.
-    #[inline]
-    pub(crate) fn record_read(&self, stream: &Arc<StreamInner>, ticket: u64) {
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
-        match readers.iter_mut().find(|reader| Arc::ptr_eq(&reader.stream, stream)) {
-            // Another thread may have recorded a later ticket.
-            Some(reader) => reader.ticket = reader.ticket.max(ticket),
-            None => readers.push(PendingUse { stream: Arc::clone(stream), ticket }),
-        }
-    }
-
-    /// Records that work of a stream writes the buffer. The work is ordered after all earlier uses and replaces them.
-    #[inline]
-    pub(crate) fn record_write(&mut self, stream: &Arc<StreamInner>, ticket: u64) {
-        match &mut self.writer {
-            Some(writer) if Arc::ptr_eq(&writer.stream, stream) => writer.ticket = ticket,
-            writer => *writer = Some(PendingUse { stream: Arc::clone(stream), ticket }),
-        }
-        self.readers.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    /// Blocks until no pending work writes the buffer.
-    fn wait_until_written(&self) -> Result<()> {
-        self.writer.as_ref().map_or(Ok(()), |writer| writer.stream.wait_ticket(writer.ticket))
-    }
-
-    /// Blocks until no pending work uses the buffer.
-    fn wait_idle(&mut self) -> Result<()> {
-        let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let mut result = Ok(());
-        let is_idle = self.writer.iter().chain(readers.iter()).all(|pending| {
-            result = std::mem::replace(&mut result, Ok(())).and(pending.stream.wait_ticket(pending.ticket));
-            pending.stream.is_done(pending.ticket)
-        });
-        if is_idle {
-            self.writer = None;
-            readers.clear();
-        }
-        result
-    }
-
-    pub(crate) fn check_device(&self, function: &'static str, stream: &StreamInner) -> Result<()> {
-        let (own, other) = (self.context.device(), stream.context.device());
-        if own == other {
-            return Ok(());
-        }
-        let (own, other) = (own.index(), other.index());
-        Err(Error::refused(function, format!("the buffer is on device {own}, the stream is on device {other}")))
-    }
-}
-
-impl PendingUse {
-    /// Orders the next work of a stream after this use. Does nothing if it is on the same stream or done.
-    #[inline]
-    fn order_before(&self, function: &'static str, stream: &Arc<StreamInner>) -> Result<()> {
-        if Arc::ptr_eq(&self.stream, stream) || self.stream.is_done(self.ticket) {
-            return Ok(());
-        }
-        self.order(function, stream)
-    }
-
-    /// Inserts an event wait, or returns an error in strict mode.
-    #[cold]
-    fn order(&self, function: &'static str, stream: &Arc<StreamInner>) -> Result<()> {
-        if stream.context.is_strict() {
-            let message = "the buffer is in use on another stream, and strict mode is on: wait for that work first";
-            return Err(Error::refused(function, message.to_owned()));
-        }
-        let ordered = event::order(&self.stream, stream);
-        if ordered.is_err() && self.stream.context.device() != stream.context.device() {
-            // Waiting for an event of another device is not documented to work. The host can wait instead.
-            self.stream.wait_ignoring_errors(self.ticket);
-            return if self.stream.is_done(self.ticket) { Ok(()) } else { ordered };
-        }
-        ordered
-    }
-}
-
 impl<T: Element> fmt::Debug for DeviceBuffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let element = std::any::type_name::<T>();
-        write!(f, "DeviceBuffer({} {element} at {:#x} of {:?})", self.len, self.memory.address, self.memory.context)
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        let readers = self.readers.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let is_unused = self.writer.iter().chain(readers.iter()).all(|pending| {
-            pending.stream.wait_ignoring_errors(pending.ticket);
-            pending.stream.is_done(pending.ticket)
-        });
-        if is_unused {
-            // SAFETY: allocated by `alloc_uninit`, freed once, and no work uses it. Otherwise it is leaked.
-            let _ = self.context.with_current(|| unsafe { raw::aclrtFree(self.raw()) });
-        }
+        write!(f, "DeviceBuffer({} {element} at {:p} of {:?})", self.len, self.memory.raw(), self.memory.context())
     }
 }

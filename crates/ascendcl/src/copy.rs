@@ -4,10 +4,11 @@
 //! runtime, take a ticket, record the ticket in the buffers. A call that the runtime rejects may have queued part of
 //! the work. It gets a ticket as well, and host memory is released only when the ticket is done.
 
-use crate::buffer::{Memory, View, ViewMut};
+use crate::buffer::{View, ViewMut};
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::memory::Memory;
 use crate::pinned::PinnedBuffer;
 use crate::raw;
 use crate::stream::{Stream, Submission};

@@ -85,6 +85,7 @@ mod element;
 mod error;
 mod error_kind;
 mod event;
+mod memory;
 mod pinned;
 mod plane;
 pub mod raw;
