@@ -1,7 +1,7 @@
 //! C types of the API, as far as the library reads or writes them.
 //!
-//! Enumerations are plain `i32`: a C caller may pass any value, so a Rust enum in an exported function would be unsound.
-//! A test below checks the layouts against `tables/layout.tsv`.
+//! Enumerations are plain `i32`: a C caller may pass any value, so a Rust enum in an exported function would be
+//! unsound. A test below checks the layouts against `tables/layout.tsv`.
 #![allow(non_camel_case_types, non_snake_case)]
 
 use std::ffi::{c_char, c_void};
