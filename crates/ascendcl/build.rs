@@ -1,14 +1,15 @@
-//! Writes the table of `raw`: one line for each function of the interface, from the prototypes of the manifest.
+//! Generates the function table of `raw` from the prototypes of the manifest, one line per function.
 //!
-//! What is decided here and not there: which results are returned instead of being written through a pointer.
+//! The manifest does not contain the functions that softacl adds, nor which results are returned instead of written
+//! through a pointer. Both are defined here.
 
+use ascendcl_sys::FUNCTIONS;
 use ascendcl_sys::manifest::{LAYOUTS, TYPEDEFS};
-use ascendcl_sys::{FUNCTIONS, Function};
 use std::fmt::Write as _;
 use std::{env, fs, path::Path};
 
-/// Functions whose first argument is where the result goes.
-const FIRST: &[&str] = &[
+/// Functions whose first argument points to the result.
+const RESULT_FIRST: &[&str] = &[
     "aclrtCreateContext",
     "aclrtCreateEvent",
     "aclrtCreateEventExWithFlag",
@@ -25,16 +26,29 @@ const FIRST: &[&str] = &[
     "aclrtMallocHost",
 ];
 
-/// Functions whose last argument is where the result goes.
-const LAST: &[&str] = &[
+/// Functions whose last argument points to the result.
+const RESULT_LAST: &[&str] = &[
     "aclrtGetMemcpyDescSize",
     "aclrtPointerGetAttributes",
     "aclrtQueryEventStatus",
     "aclrtStreamGetId",
     "aclrtStreamQuery",
+    "softaclHostView",
 ];
 
-/// Structs that `ascendcl-sys` has; of others only the address is known.
+/// Functions that softacl adds to the API: prototype and header.
+const EXTENSIONS: &[(&str, &str)] = &[
+    ("aclError softaclAnnotateRead(aclrtStream stream, const void *ptr, size_t size)", "softacl/annotate.h"),
+    ("aclError softaclAnnotateWrite(aclrtStream stream, const void *ptr, size_t size)", "softacl/annotate.h"),
+    ("aclError softaclHostView(void *devPtr, size_t size, void **hostPtr)", "softacl/softacl.h"),
+    ("int softaclIsChecking(void)", "softacl/softacl.h"),
+    ("int softaclTellFindings(void)", "softacl/softacl.h"),
+    ("size_t softaclFindings(char *text, size_t size)", "softacl/softacl.h"),
+    ("size_t softaclUnobservedErrors(char *text, size_t size)", "softacl/softacl.h"),
+    ("const char* softaclVersion(void)", "softacl/softacl.h"),
+];
+
+/// Structs that `ascendcl-sys` defines. Pointers to other structs become `*mut c_void`.
 const STRUCTS: &[&str] = &[
     "aclCANNPackageVersion",
     "aclmdlRICondTaskParams",
@@ -58,7 +72,7 @@ const STRUCTS: &[&str] = &[
     "dim3",
 ];
 
-/// Structs that are only declared.
+/// Structs that the headers only declare.
 const OPAQUE: &[&str] = &[
     "acldumpTensorInfo",
     "aclprofAicoreEvents",
@@ -79,59 +93,64 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let mut table = String::from("functions! {\n");
     for function in FUNCTIONS {
-        line(&mut table, function);
+        let origin = format!("{} (`{}`)", function.area, function.header);
+        write_line(&mut table, function.name, function.prototype, &origin);
     }
-    table
-        .push_str("    text softaclVersion [] [\"`const char *softaclVersion(void)`: only softacl has it.\"] ();\n}\n");
+    for (prototype, header) in EXTENSIONS {
+        let head = prototype.split_once('(').expect("a prototype has an argument list").0;
+        let name = head.rsplit(' ').next().expect("a prototype has a name");
+        write_line(&mut table, name, prototype, &format!("softacl only (`{header}`)"));
+    }
+    table.push_str("}\n");
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    fs::write(Path::new(&out).join("functions.rs"), table).expect("the table can be written");
+    fs::write(Path::new(&out).join("functions.rs"), table).expect("write functions.rs");
 }
 
-/// `shape name [result] ["documentation"] (arguments);`
-fn line(table: &mut String, function: &Function) {
-    let (head, inside) = function.prototype.split_once('(').expect("a prototype has arguments");
-    let inside = inside.rsplit_once(')').expect("and they end").0.trim();
-    let result = head.trim_end().strip_suffix(function.name).expect("a prototype has its name").trim();
+/// Appends `shape name [result] ["documentation"] (arguments);`.
+fn write_line(table: &mut String, name: &str, prototype: &str, origin: &str) {
+    let (head, inside) = prototype.split_once('(').expect("a prototype has an argument list");
+    let inside = inside.rsplit_once(')').expect("an argument list is closed").0.trim();
+    let result = head.trim_end().strip_suffix(name).expect("a prototype contains its name").trim();
     let mut arguments: Vec<(String, String)> = match inside {
         "" | "void" => Vec::new(),
         inside => inside.split(',').filter(|text| text.trim() != "...").map(argument).collect(),
     };
-    let (shape, out) = if FIRST.contains(&function.name) {
+    let (shape, out) = if RESULT_FIRST.contains(&name) {
         ("first", pointee(&arguments.remove(0).1))
-    } else if LAST.contains(&function.name) {
-        ("last", pointee(&arguments.pop().expect("it has arguments").1))
+    } else if RESULT_LAST.contains(&name) {
+        ("last", pointee(&arguments.pop().expect("the last argument points to the result").1))
     } else if inside.ends_with("...") {
-        ("varied", String::new())
+        ("variadic", String::new())
     } else {
         match result {
             "aclError" => ("plain", String::new()),
             "const char*" => ("text", String::new()),
-            "void" => ("silent", String::new()),
+            "void" => ("void", String::new()),
             value => ("value", rust_type(value)),
         }
     };
-    let arguments: Vec<String> = arguments.iter().map(|(name, kind)| format!("{name}: {kind}")).collect();
-    let prototype = function.prototype.trim_end_matches(';');
-    let document = format!("`{prototype}`: {} (`{}`).", function.area, function.header);
-    writeln!(table, "    {shape} {} [{out}] [{document:?}] ({});", function.name, arguments.join(", ")).unwrap();
+    let arguments: Vec<String> = arguments.iter().map(|(name, ty)| format!("{name}: {ty}")).collect();
+    let document = format!("`{}`: {origin}.", prototype.trim_end_matches(';'));
+    writeln!(table, "    {shape} {name} [{out}] [{document:?}] ({});", arguments.join(", ")).unwrap();
 }
 
-/// Name and Rust type of an argument in C.
+/// Returns the name and the Rust type of a C argument.
 fn argument(text: &str) -> (String, String) {
     let text = text.trim();
-    let start = text.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |place| place + 1);
-    let (kind, name) = text.split_at(start);
-    assert!(!kind.is_empty() && !name.is_empty(), "{text} has a type and a name");
+    let start = text.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |end| end + 1);
+    let (ty, name) = text.split_at(start);
+    assert!(!ty.is_empty() && !name.is_empty(), "{text} must have a type and a name");
     let name =
         if ["type", "ref", "in", "mod", "fn", "loop"].contains(&name) { format!("r#{name}") } else { name.into() };
-    (name, rust_type(kind))
+    (name, rust_type(ty))
 }
 
-fn pointee(kind: &str) -> String {
-    kind.strip_prefix("*mut ").unwrap_or_else(|| panic!("{kind} is no place for a result")).to_owned()
+/// Returns the type that a result pointer points to.
+fn pointee(ty: &str) -> String {
+    ty.strip_prefix("*mut ").unwrap_or_else(|| panic!("{ty} is not a result pointer")).to_owned()
 }
 
-/// What a type in C is in Rust.
+/// Translates a C type to Rust.
 fn rust_type(text: &str) -> String {
     let spaced = text.replace('*', " * ");
     let mut words: Vec<&str> = spaced.split_whitespace().collect();
@@ -139,14 +158,15 @@ fn rust_type(text: &str) -> String {
     words.retain(|word| *word != "const");
     let base = words[0];
     let stars = words.iter().filter(|word| **word == "*").count();
-    assert_eq!(words.len(), stars + 1, "{text} is understood");
-    let mut kind = base_type(base, stars > 0);
+    assert_eq!(words.len(), stars + 1, "{text} must be a name with stars");
+    let mut ty = base_type(base, stars > 0);
     for star in 0..stars {
-        kind = format!("{} {kind}", if is_const && star == 0 { "*const" } else { "*mut" });
+        ty = format!("{} {ty}", if is_const && star == 0 { "*const" } else { "*mut" });
     }
-    kind
+    ty
 }
 
+/// Translates a C type without stars to Rust.
 fn base_type(name: &str, is_behind_pointer: bool) -> String {
     let plain = match name {
         "void" if is_behind_pointer => "c_void",
@@ -169,7 +189,7 @@ fn base_type(name: &str, is_behind_pointer: bool) -> String {
     }
     let line_of = |table: &'static str| table.lines().find(|line| line.split('\t').next() == Some(name));
     let is_struct = match line_of(TYPEDEFS) {
-        // A handle, or a function, which is an address all the same.
+        // A handle or a function pointer.
         Some(declaration) if declaration.contains("typedef void *") || declaration.contains("(*") => {
             return "*mut c_void".to_owned();
         }
@@ -178,8 +198,8 @@ fn base_type(name: &str, is_behind_pointer: bool) -> String {
     };
     match (is_struct, is_behind_pointer) {
         (true, true) => "c_void".to_owned(),
-        (true, false) => panic!("{name} is passed by value, and ascendcl-sys does not have it"),
-        // What is left are enumerations.
+        (true, false) => panic!("{name} is passed by value, but ascendcl-sys does not define it"),
+        // The remaining types are enumerations.
         (false, _) => "i32".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
-//! C types of the interface, as far as the library reads or writes them.
+//! C types of the API, as far as the library reads or writes them.
 //!
-//! Enumerations are plain `i32`: a C caller may pass any value, so a Rust enum would be unsound at
-//! the door. Layouts are checked against `tables/layout.tsv` below.
+//! Enumerations are plain `i32`: a C caller may pass any value, so a Rust enum in an exported function would be
+//! unsound. A test below checks the layouts against `tables/layout.tsv`.
 #![allow(non_camel_case_types, non_snake_case)]
 
 use std::ffi::{c_char, c_void};
@@ -36,7 +36,7 @@ macro_rules! layouts {
 }
 
 layouts! {
-    /// Where memory is: `type_` is an `aclrtMemLocationType`.
+    /// The location of memory. `type` is an `aclrtMemLocationType`.
     struct aclrtMemLocation { id: u32, r#type: i32 }
     struct aclrtMemcpyBatchAttr { dstLoc: aclrtMemLocation, srcLoc: aclrtMemLocation, rsv: [u8; 16] }
     struct aclrtPtrAttributes { location: aclrtMemLocation, pageSize: u32, rsv: [u32; 4] }
@@ -84,7 +84,7 @@ layouts! {
     }
 }
 
-/// Like the others, with its gap as a field: every byte of it is written.
+/// Properties of physical memory. The padding is an explicit field, so that every byte of the struct is initialized.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct aclrtPhysicalMemProp {
@@ -96,7 +96,7 @@ pub struct aclrtPhysicalMemProp {
     pub reserve: u64,
 }
 
-/// Union of u64/u32/u32[4]; the library reads the member that the attribute names.
+/// A C union of `uint64_t`, `uint32_t` and `uint32_t[4]`. The stream attribute selects the member.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct aclrtStreamAttrValue {

@@ -1,4 +1,4 @@
-//! A buffer goes to the device and comes back.
+//! Copies a buffer to the device and back.
 
 use ascendcl::{Device, Result};
 

@@ -1,4 +1,4 @@
-//! Which devices there are; contexts are values, and any thread may use them; devices give each other their memory.
+//! Lists the devices, uses contexts on other threads, and copies between devices.
 
 use ascendcl::{Device, Result};
 use std::thread;
@@ -6,10 +6,10 @@ use std::thread;
 fn main() -> Result<()> {
     for device in Device::all()? {
         let context = device.new_context()?;
-        let memory = context.memory()?;
-        println!("device {}: {} MiB of {} free", device.index(), memory.free >> 20, memory.total >> 20);
+        let memory = context.memory_info()?;
+        println!("device {}: {} of {} MiB free", device.index(), memory.free >> 20, memory.total >> 20);
 
-        // No set-up on the other thread: the stream knows its context.
+        // The other thread needs no setup: the stream has its context.
         let stream = context.new_stream()?;
         let filled = thread::spawn(move || {
             let mut buffer = context.alloc_uninit::<u8>(1 << 10)?;
@@ -20,7 +20,7 @@ fn main() -> Result<()> {
         assert!(bytes.iter().all(|byte| u32::from(*byte) == device.index()));
     }
 
-    // From one device to another: the copy comes after the fill, and the download after the copy.
+    // The copy is ordered after the fill, and the download after the copy, although the streams differ.
     let (here, there) = (Device::new(0)?.new_context()?, Device::new(1)?.new_context()?);
     let (stream, other) = (here.new_stream()?, there.new_stream()?);
     let (mut source, mut target) = (here.alloc_uninit::<u8>(1 << 10)?, there.alloc_uninit::<u8>(1 << 10)?);
@@ -28,6 +28,6 @@ fn main() -> Result<()> {
     stream.copy_peer(&source, &mut target)?;
     let host = other.download(&target, there.alloc_pinned(1 << 10)?)?.wait()?;
     assert!(host.iter().all(|byte| *byte == 7));
-    println!("{} bytes went from {:?} to {:?}", host.len(), here.device(), there.device());
+    println!("copied {} bytes from {:?} to {:?}", host.len(), here.device(), there.device());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Copies that borrow pinned memory instead of owning it. They are over when the scope is, whichever way it ends.
+//! Copies that borrow pinned memory instead of owning it. They have finished when the scope ends, even by a panic.
 
 use ascendcl::{Device, Result};
 
@@ -12,7 +12,7 @@ fn main() -> Result<()> {
     for (index, element) in table.iter_mut().enumerate() {
         *element = index as u32;
     }
-    // The rows go to the device in the other order.
+    // Uploads the rows in reverse order.
     let mut device = context.alloc_uninit::<u32>(4 * ROW)?;
     stream.scope(|scope| {
         for row in 0..4 {
@@ -23,10 +23,10 @@ fn main() -> Result<()> {
         Ok(())
     })?;
 
-    // The table is ours again.
+    // The table can be written again.
     table.fill(0);
     let first = device.slice(..ROW).to_vec()?;
     assert_eq!(first[0], 3 * ROW as u32);
-    println!("the first row on the device is now the last of the table");
+    println!("the first row on the device is the last row of the table");
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! Transfers are futures: many of them under way on one thread, and no thread for any.
+//! Transfers as futures: one thread awaits several of them concurrently.
 
 use ascendcl::{Device, DeviceBuffer, Result, Stream};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Takes a buffer to the host and counts its ones.
+/// Downloads a buffer and counts the bytes that are 1.
 async fn count(stream: &Stream, device: &DeviceBuffer<u8>) -> Result<usize> {
     let host = stream.context().alloc_pinned(device.len())?;
     let host = stream.download(device, host)?.await?;
@@ -21,7 +21,7 @@ fn main() -> Result<()> {
     let mut first = pin!(count(&streams[0], &buffers[0]));
     let mut second = pin!(count(&streams[1], &buffers[1]));
     let (mut one, mut two) = (None, None);
-    // Both at once, on any executor.
+    // Polls both futures. Any executor can do this, for example with `join!`.
     let both = std::future::poll_fn(|task| {
         if one.is_none()
             && let Poll::Ready(result) = first.as_mut().poll(task)
@@ -36,7 +36,7 @@ fn main() -> Result<()> {
         if one.is_some() && two.is_some() { Poll::Ready(()) } else { Poll::Pending }
     });
     pollster::block_on(both);
-    let counts = (one.expect("it is ready")?, two.expect("it is ready")?);
+    let counts = (one.expect("both futures are ready")?, two.expect("both futures are ready")?);
     println!("{counts:?}");
     assert_eq!(counts, (300, 500));
     Ok(())

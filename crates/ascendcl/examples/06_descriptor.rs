@@ -1,4 +1,4 @@
-//! The same copy again and again, with its parameters in device memory.
+//! Repeats one copy by descriptor, with its parameters in device memory.
 
 use ascendcl::{Descriptor, Device, Result};
 
@@ -14,6 +14,6 @@ fn main() -> Result<()> {
     }
     let (_, target) = descriptor.into_buffers();
     assert!(target.to_vec()?.iter().all(|word| *word == 0x0303_0303));
-    println!("launched three times; the last contents arrived");
+    println!("launched three times; the target has the last contents");
     Ok(())
 }

@@ -1,5 +1,6 @@
-//! A pipeline: while one chunk is worked on, the next is on its way to the device and the last on its way back.
-//! Three streams, two sets of buffers, no event in sight: the buffers know who uses them.
+//! A pipeline: while one chunk is processed, the next one is uploaded and the previous one is downloaded.
+//!
+//! Three streams share two sets of buffers without explicit events, because the buffers track their uses.
 
 use ascendcl::{Context, Device, DeviceBuffer, PinnedBuffer, Result, Stream, Transfer};
 use std::collections::VecDeque;
@@ -30,7 +31,7 @@ impl Pipeline {
         })
     }
 
-    /// Queues everything that has to happen to a chunk.
+    /// Queues the upload, the processing and the download of a chunk.
     fn start(
         &mut self,
         chunk: usize,
@@ -49,23 +50,24 @@ impl Pipeline {
 fn main() -> Result<()> {
     let context = Device::new(0)?.new_context()?;
     let mut pipeline = Pipeline::new(&context)?;
-    let mut under_way = VecDeque::new();
-    let mut seen = 0;
+    let mut in_flight = VecDeque::new();
+    let mut finished = 0;
     for chunk in 0..CHUNKS {
         let source = context.alloc_pinned_from_slice(&vec![chunk as u8; CHUNK])?;
-        under_way.push_back((chunk, pipeline.start(chunk, source, context.alloc_pinned(CHUNK)?)?));
-        if under_way.len() == 2 {
-            seen += finish(under_way.pop_front())?;
+        in_flight.push_back((chunk, pipeline.start(chunk, source, context.alloc_pinned(CHUNK)?)?));
+        if in_flight.len() == 2 {
+            finished += finish(in_flight.pop_front())?;
         }
     }
-    while !under_way.is_empty() {
-        seen += finish(under_way.pop_front())?;
+    while !in_flight.is_empty() {
+        finished += finish(in_flight.pop_front())?;
     }
-    assert_eq!(seen, CHUNKS);
-    println!("{seen} chunks of {} KiB went through", CHUNK >> 10);
+    assert_eq!(finished, CHUNKS);
+    println!("processed {finished} chunks of {} KiB", CHUNK >> 10);
     Ok(())
 }
 
+/// Waits for a chunk and checks its contents. Returns the number of finished chunks.
 fn finish(oldest: Option<(usize, [Transfer<PinnedBuffer<u8>>; 2])>) -> Result<usize> {
     let Some((chunk, [upload, download])) = oldest else { return Ok(0) };
     upload.wait()?;

@@ -1,7 +1,7 @@
-//! What a safe asynchronous copy costs more than the C call. Not a lesson: a measurement.
+//! Measures the overhead of a safe asynchronous copy over the C call. A benchmark, not a tutorial.
 //!
-//! The stream is held up while copies are queued, so that only submitting is measured: 512 copies a round, C and safe
-//! rounds in turn, and the smallest time of many rounds. Build with `--release`.
+//! The stream is blocked while copies are queued, so that only submitting is measured: rounds of 512 copies,
+//! alternately with C calls and safe calls, and the smallest time of all rounds. Build with `--release`.
 
 use ascendcl::{Context, Device, DeviceBuffer, PinnedBuffer, Result, Stream, Transfer, raw, sys};
 use std::ffi::c_void;
@@ -14,21 +14,7 @@ const COPIES: usize = 512;
 const ROUNDS: usize = 400;
 const BYTES: usize = 4096;
 
-type CopyAsync = unsafe extern "C" fn(*mut c_void, usize, *const c_void, usize, i32, sys::aclrtStream) -> sys::aclError;
-
-unsafe extern "C" {
-    /// The C function itself: that of the softacl which is part of this program.
-    fn aclrtMemcpyAsync(
-        target: *mut c_void,
-        capacity: usize,
-        source: *const c_void,
-        count: usize,
-        kind: i32,
-        stream: sys::aclrtStream,
-    ) -> sys::aclError;
-}
-
-/// What is measured, in this order: each safe way after the C call that does the same.
+/// The measured cases. Each safe call follows the C call with which it is compared.
 const CASES: [&str; 7] = [
     "C, aclrtMemcpyAsync to the device",
     "safe, upload",
@@ -40,7 +26,6 @@ const CASES: [&str; 7] = [
 ];
 
 fn main() -> Result<()> {
-    assert_eq!(*raw::loaded()?, raw::Origin::Bundled, "the C side of the comparison is the bundled softacl");
     let context = Device::new(0)?.new_context()?;
     let mut bench = Bench::new(&context)?;
     let mut best = [f64::INFINITY; CASES.len()];
@@ -49,7 +34,7 @@ fn main() -> Result<()> {
             *best = best.min(bench.round(case)?);
         }
     }
-    println!("{BYTES} bytes, {COPIES} copies a round, best of {ROUNDS} rounds, in ns per copy");
+    println!("{BYTES} bytes, {COPIES} copies per round, best of {ROUNDS} rounds, in ns per copy");
     let mut c = 0.0;
     for (name, best) in CASES.iter().zip(best) {
         if name.starts_with('C') {
@@ -67,7 +52,7 @@ struct Bench {
     device: DeviceBuffer<u8>,
     other: DeviceBuffer<u8>,
     hosts: Vec<PinnedBuffer<u8>>,
-    /// The same on the C side: as many buffers, and a stream of its own.
+    /// Stream and buffers of the C calls, as many as for the safe calls.
     c_stream: sys::aclrtStream,
     c_device: *mut c_void,
     c_other: *mut c_void,
@@ -77,7 +62,7 @@ struct Bench {
 impl Bench {
     fn new(context: &Context) -> Result<Bench> {
         let hosts = (0..COPIES).map(|_| context.alloc_pinned(BYTES)).collect::<Result<_>>()?;
-        // SAFETY: the context is current after what was done before; nothing is freed before the program ends.
+        // SAFETY: `alloc_pinned` has made the context current. The memory is not freed before the program exits.
         let (c_stream, c_device, c_other, c_hosts) = unsafe {
             let memory = || raw::aclrtMalloc(BYTES, sys::ACL_MEM_MALLOC_HUGE_FIRST);
             let hosts = (0..COPIES).map(|_| raw::aclrtMallocHost(BYTES)).collect::<Result<_>>()?;
@@ -87,7 +72,7 @@ impl Bench {
         Ok(Bench { stream: context.new_stream()?, device, other, hosts, c_stream, c_device, c_other, c_hosts })
     }
 
-    /// One round of a case, in nanoseconds per copy.
+    /// Runs one round of a case. Returns nanoseconds per copy.
     fn round(&mut self, case: usize) -> Result<f64> {
         match case {
             0 => self.c(sys::ACL_MEMCPY_HOST_TO_DEVICE, |bench, host| (bench.c_device, host)),
@@ -102,19 +87,19 @@ impl Bench {
 
     fn c(&self, kind: i32, sides: impl Fn(&Bench, *mut c_void) -> (*mut c_void, *mut c_void)) -> Result<f64> {
         let gate = Gate::close_raw(self.c_stream)?;
-        let copy: CopyAsync = black_box(aclrtMemcpyAsync);
+        let copy = black_box(raw::functions()?.aclrtMemcpyAsync().expect("the library exports aclrtMemcpyAsync"));
         let start = Instant::now();
         for host in &self.c_hosts {
             let (target, source) = sides(self, *host);
-            // SAFETY: both sides have room, and stay.
+            // SAFETY: both sides have `BYTES` bytes and are not freed.
             let code = unsafe { copy(target, BYTES, source.cast_const(), BYTES, kind, self.c_stream) };
             assert_eq!(code, 0);
         }
-        let took = start.elapsed();
+        let elapsed = start.elapsed();
         gate.open();
-        // SAFETY: the stream stays.
+        // SAFETY: the stream is not destroyed.
         unsafe { raw::aclrtSynchronizeStream(self.c_stream) }?;
-        Ok(took.as_nanos() as f64 / COPIES as f64)
+        Ok(elapsed.as_nanos() as f64 / COPIES as f64)
     }
 
     fn safe(
@@ -128,7 +113,7 @@ impl Bench {
         for host in self.hosts.drain(..) {
             transfers.push(submit(&self.stream, &mut self.device, host)?);
         }
-        let mut took = start.elapsed();
+        let mut elapsed = start.elapsed();
         gate.open();
         self.stream.synchronize()?;
         let start = Instant::now();
@@ -136,9 +121,9 @@ impl Bench {
             self.hosts.push(transfer.wait()?);
         }
         if with_wait {
-            took += start.elapsed();
+            elapsed += start.elapsed();
         }
-        Ok(took.as_nanos() as f64 / COPIES as f64)
+        Ok(elapsed.as_nanos() as f64 / COPIES as f64)
     }
 
     fn safe_copy(&mut self) -> Result<f64> {
@@ -147,14 +132,14 @@ impl Bench {
         for _ in 0..COPIES {
             self.stream.copy(&self.device, &mut self.other)?;
         }
-        let took = start.elapsed();
+        let elapsed = start.elapsed();
         gate.open();
         self.stream.synchronize()?;
-        Ok(took.as_nanos() as f64 / COPIES as f64)
+        Ok(elapsed.as_nanos() as f64 / COPIES as f64)
     }
 }
 
-/// Holds a stream up.
+/// Blocks a stream until it is opened or dropped.
 struct Gate(Sender<()>);
 
 impl Gate {
@@ -164,20 +149,20 @@ impl Gate {
 
     fn close_raw(stream: sys::aclrtStream) -> Result<Gate> {
         unsafe extern "C" fn wait(receiver: *mut c_void) {
-            // SAFETY: made by `Box::into_raw` for this one call.
+            // SAFETY: the argument is a leaked box, and the function is called once.
             let receiver = unsafe { Box::from_raw(receiver.cast::<Receiver<()>>()) };
-            // It also goes on when the gate is gone.
+            // Returns also if the gate was dropped.
             let _ = receiver.recv();
         }
         let (sender, receiver) = channel::<()>();
         let argument = ptr::from_mut(Box::leak(Box::new(receiver))).cast();
-        // SAFETY: the function takes the receiver, once.
+        // SAFETY: the function takes ownership of the receiver and is called once.
         unsafe { raw::aclrtLaunchHostFunc(stream, Some(wait), argument) }?;
         Ok(Gate(sender))
     }
 
     fn open(self) {
-        // The stream waits for it.
+        // The receiver exists until it receives the message.
         let _ = self.0.send(());
     }
 }

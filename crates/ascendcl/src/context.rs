@@ -1,9 +1,9 @@
-//! Contexts as values: whoever needs one holds it, and a call makes it current by itself.
+//! Contexts as values. Objects hold their context, and every call makes it current.
 //!
-//! The interface has a current context per thread. This crate keeps what it set last in a cell of the thread,
-//! so that a copy does not pay for it. Other code may set another one behind its back: work of streams is then
-//! refused by the runtime, and done again with the right one; calls that would silently go to another device
-//! (allocations) set it every time.
+//! AscendCL has one current context per thread. This crate caches the context that it set last in a thread-local cell,
+//! so that a copy does not set it again. Other code may change the current context without updating the cell. The
+//! runtime then rejects work of streams, and the call is repeated with the right context. Calls that would silently use
+//! another device (allocations) set the context every time.
 
 use crate::device::Device;
 use crate::error::{Error, Result};
@@ -16,16 +16,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A context of a device: where streams, events and memory are made. Cloning it gives another name for the same.
+/// A context of a device, in which streams, events and memory are created.
 ///
-/// It ends when the last value that was made in it is gone, so nothing has to be dropped in any order.
+/// Cloning is cheap; clones refer to the same context. Streams, events and buffers keep their context alive: it is
+/// destroyed when the last of them is dropped, so values can be dropped in any order.
+///
+/// A context is `Send` and `Sync`. Any thread can use it, whatever its current context is.
 ///
 /// ```
 /// use ascendcl::Device;
 ///
 /// let context = Device::new(0)?.new_context()?;
 /// let stream = context.new_stream()?;
-/// drop(context);                        // the stream keeps it
+/// drop(context);                        // the stream keeps the context alive
 /// stream.synchronize()?;
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
@@ -37,17 +40,21 @@ struct Inner {
     handle: usize,
     device: Device,
     is_strict: AtomicBool,
-    /// The devices that were given access, as bits.
+    /// Bit set of the devices whose memory this one can access.
     peers: AtomicU64,
 }
 
 thread_local! {
-    /// What this crate made current on this thread last.
+    /// The context that this crate made current on this thread last.
     static CURRENT: Cell<usize> = const { Cell::new(0) };
 }
 
 impl Context {
-    /// A new context on a device.
+    /// Creates a context on a device.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the device is lost or the runtime has no resources for another context.
     ///
     /// ```
     /// use ascendcl::{Context, Device};
@@ -55,37 +62,43 @@ impl Context {
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn new(device: Device) -> Result<Context> {
-        // SAFETY: creating has no conditions.
+        // SAFETY: the call takes an integer and has no preconditions.
         let handle = unsafe { raw::aclrtCreateContext(device.index() as i32) }?;
         CURRENT.set(handle as usize);
         let (is_strict, peers) = (AtomicBool::new(false), AtomicU64::new(0));
         Ok(Context(Arc::new(Inner { handle: handle as usize, device, is_strict, peers })))
     }
 
-    /// The device that it is on.
+    /// Returns the device of the context.
     ///
     /// ```
     /// # use ascendcl::Device;
     /// assert_eq!(Device::new(1)?.new_context()?.device(), Device::new(1)?);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     pub fn device(&self) -> Device {
         self.0.device
     }
 
-    /// The handle, for calls of the C interface beside this crate. It is valid while the context is.
+    /// Returns the C handle, for functions of [`raw`]. It is valid while the context exists.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
-    /// // SAFETY: the context lives.
+    /// // SAFETY: the context exists.
     /// unsafe { ascendcl::raw::aclrtSetCurrentContext(context.as_raw()) }?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     pub fn as_raw(&self) -> ascendcl_sys::aclrtContext {
         self.0.handle as *mut c_void
     }
 
-    /// A new stream.
+    /// Creates a stream.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the device is lost or has no resources for another stream.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -96,8 +109,11 @@ impl Context {
         Stream::new(self)
     }
 
-    /// In strict mode, the use of a buffer on another stream than the last is an error instead of a wait that is
-    /// inserted, unless the earlier work is known to be over. For programs that want to see every dependency.
+    /// Turns strict mode on or off.
+    ///
+    /// By default, using a buffer on a stream inserts a wait for pending uses on other streams. In strict mode, the
+    /// call fails instead, unless the earlier work is known to have finished. Strict mode makes every dependency
+    /// between streams visible in the program.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -118,51 +134,56 @@ impl Context {
         self.0.is_strict.load(Ordering::Relaxed)
     }
 
-    /// Whether the device and another one can reach each other's memory, as [`Stream::copy_peer`] needs it.
+    /// Returns `true` if the device and `peer` can access each other's memory, which [`Stream::copy_peer`] requires.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime rejects the query, for example because the device is lost.
     ///
     /// ```
     /// # use ascendcl::Device;
     /// let context = Device::new(0)?.new_context()?;
-    /// assert!(context.can_access(Device::new(1)?)?);
+    /// assert!(context.can_access_peer(Device::new(1)?)?);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn can_access(&self, peer: Device) -> Result<bool> {
+    pub fn can_access_peer(&self, peer: Device) -> Result<bool> {
         let (own, other) = (self.device().index() as i32, peer.index() as i32);
         if own == other {
             return Ok(true);
         }
-        // SAFETY: asking has no conditions.
-        self.with_current(|| unsafe { raw::aclrtDeviceCanAccessPeer(own, other) }).map(|answer| answer == 1)
+        // SAFETY: the call takes integers and has no preconditions.
+        self.with_current(|| unsafe { raw::aclrtDeviceCanAccessPeer(own, other) }).map(|can_access| can_access == 1)
     }
 
-    /// Gives this device access to the memory of another one.
+    /// Gives this device access to the memory of `peer`, unless it already has it.
     pub(crate) fn allow_peer(&self, peer: Device) -> Result<()> {
         let bit = 1u64.checked_shl(peer.index()).unwrap_or(0);
         if peer == self.device() || self.0.peers.load(Ordering::Relaxed) & bit != 0 {
             return Ok(());
         }
-        // SAFETY: it takes numbers only.
+        // SAFETY: the call takes integers and has no preconditions.
         self.with_current(|| unsafe { raw::aclrtDeviceEnablePeerAccess(peer.index() as i32, 0) })?;
         self.0.peers.fetch_or(bit, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Does a call of a stream of this context: with the context current, whatever the thread did before.
+    /// Makes a call on an object of this context. Sets the context if the cached one differs, and repeats the call if
+    /// the runtime rejects it because of the current context.
     #[inline(always)]
     pub(crate) fn run<T>(&self, mut call: impl FnMut() -> Result<T>) -> Result<T> {
         if CURRENT.get() != self.0.handle {
             self.make_current()?;
         }
         match call() {
-            Ok(done) => Ok(done),
-            Err(error) => self.run_again(error, call),
+            Ok(value) => Ok(value),
+            Err(error) => self.retry(error, call),
         }
     }
 
-    /// The call once more, if it was refused for the context of the thread.
+    /// Repeats a call that was rejected because of the current context. Returns other errors.
     #[cold]
     #[inline(never)]
-    fn run_again<T>(&self, error: Error, mut call: impl FnMut() -> Result<T>) -> Result<T> {
+    fn retry<T>(&self, error: Error, mut call: impl FnMut() -> Result<T>) -> Result<T> {
         if !matches!(error.code(), ACL_ERROR_RT_CONTEXT_NULL | ACL_ERROR_RT_STREAM_CONTEXT) {
             return Err(error);
         }
@@ -170,7 +191,8 @@ impl Context {
         call()
     }
 
-    /// Does a call that would go elsewhere in silence if another context were current.
+    /// Sets the context unconditionally, then makes the call. For calls that would silently use another device if
+    /// another context were current.
     pub(crate) fn with_current<T>(&self, call: impl FnOnce() -> Result<T>) -> Result<T> {
         self.make_current()?;
         call()
@@ -178,7 +200,7 @@ impl Context {
 
     #[cold]
     fn make_current(&self) -> Result<()> {
-        // SAFETY: the context lives as long as `self`.
+        // SAFETY: the context exists as long as `self`.
         unsafe { raw::aclrtSetCurrentContext(self.0.handle as *mut c_void) }?;
         CURRENT.set(self.0.handle);
         Ok(())
@@ -191,7 +213,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// Two names of one context are equal.
+/// Clones of one context are equal.
 impl PartialEq for Context {
     fn eq(&self, other: &Context) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -202,14 +224,14 @@ impl Eq for Context {}
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // A thread that is ending has no cell any more, and needs none.
+        // A thread that is exiting may have no cell any more, and needs none.
         let _ = CURRENT.try_with(|current| {
             if current.get() == self.handle {
                 current.set(0);
             }
         });
-        // SAFETY: created by `new`, and destroyed once: everything made in it held it and is gone. That the device
-        // was reset by other code is not an error here.
+        // SAFETY: created by `new` and destroyed once. Objects of the context keep it alive, so none is left. An error
+        // is ignored: other code may have reset the device.
         let _ = unsafe { raw::aclrtDestroyContext(self.handle as *mut c_void) };
     }
 }

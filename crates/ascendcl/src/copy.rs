@@ -1,13 +1,14 @@
-//! Asynchronous work of a stream on one range: copies and fills.
+//! Asynchronous copies and fills of one range.
 //!
-//! The order of steps is the same everywhere: check, order after earlier work, hand to the runtime, take a ticket,
-//! note it in the buffers. A call that the runtime refuses may have queued a part: then too there is a ticket, and
-//! host memory is given back only when it is done.
+//! The order of steps is the same everywhere: check the arguments, order the work after earlier uses, submit it to the
+//! runtime, take a ticket, record the ticket in the buffers. A call that the runtime rejects may have queued part of
+//! the work. It gets a ticket as well, and host memory is released only when the ticket is done.
 
-use crate::buffer::{Memory, View, ViewMut};
+use crate::buffer::{View, ViewMut};
 use crate::device::Device;
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::memory::Memory;
 use crate::pinned::PinnedBuffer;
 use crate::raw;
 use crate::stream::{Stream, Submission};
@@ -17,8 +18,13 @@ use std::ffi::c_void;
 use std::panic::Location;
 
 impl Stream {
-    /// Copies pinned memory to the device. The pinned buffer is away until the copy is over:
-    /// [`Transfer::wait`] gives it back.
+    /// Copies pinned memory to the device. The transfer owns the pinned buffer until the copy has finished;
+    /// [`Transfer::wait`] returns it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the lengths differ, if the device buffer is on another device than the stream, in strict mode if it is
+    /// in use on another stream, or if the runtime rejects the copy. The pinned buffer is freed when no work uses it.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -26,7 +32,7 @@ impl Stream {
     /// let mut device = context.alloc_zeros::<u8>(4)?;
     /// let host = context.alloc_pinned_from_slice(&[1, 2, 3, 4])?;
     /// let transfer = stream.upload(host, &mut device)?;
-    /// let mut host = transfer.wait()?;      // and now it can be written again
+    /// let mut host = transfer.wait()?;      // the buffer can be written again
     /// host[0] = 9;
     /// assert_eq!(device.to_vec()?, [1, 2, 3, 4]);
     /// # Ok::<(), ascendcl::Error>(())
@@ -38,11 +44,18 @@ impl Stream {
         source: PinnedBuffer<T>,
         target: impl Into<ViewMut<'a, T>>,
     ) -> Result<Transfer<PinnedBuffer<T>>> {
-        let work = self.upload_from(source.start(), source.len(), target.into());
-        Transfer::of(self, work, source, Location::caller())
+        let submission = self.upload_from(source.as_raw(), source.len(), target.into());
+        Transfer::new(self, submission, source, Location::caller())
     }
 
-    /// Copies device memory to pinned memory. The pinned buffer is away until the copy is over.
+    /// Copies device memory to pinned memory. The transfer owns the pinned buffer until the copy has finished;
+    /// [`Transfer::wait`] returns it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the lengths differ, if the device buffer is on another device than the stream, in strict mode if it is
+    /// being written on another stream, or if the runtime rejects the copy. The pinned buffer is freed when no work
+    /// uses it.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -59,11 +72,17 @@ impl Stream {
         source: impl Into<View<'a, T>>,
         target: PinnedBuffer<T>,
     ) -> Result<Transfer<PinnedBuffer<T>>> {
-        let work = self.download_to(source.into(), target.start(), target.len());
-        Transfer::of(self, work, target, Location::caller())
+        let submission = self.download_to(source.into(), target.as_raw(), target.len());
+        Transfer::new(self, submission, target, Location::caller())
     }
 
-    /// Copies within the memory of the device. Nothing has to be waited for: later work on either buffer comes after.
+    /// Copies between two buffers of the device. Later work on either buffer is ordered after the copy, so no explicit
+    /// wait is needed.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the lengths differ, if a buffer is on another device than the stream, in strict mode if a buffer is in
+    /// use on another stream, or if the runtime rejects the copy.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -81,22 +100,28 @@ impl Stream {
         target: impl Into<ViewMut<'b, T>>,
     ) -> Result<()> {
         let (source, target) = (source.into(), target.into());
-        let place = Location::caller();
-        let mut run = || {
-            same_len("Stream::copy", source.len(), target.len())?;
+        let location = Location::caller();
+        let mut submit = || {
+            check_len("Stream::copy", source.len(), target.len())?;
             source.memory.prepare_read("Stream::copy", &self.0)?;
             target.memory.prepare_write("Stream::copy", &self.0)?;
             let (from, to, bytes) = (source.address(), target.address(), source.bytes());
-            let work = self.submit_raw(to, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE);
-            source.memory.record_read(&self.0, work.ticket);
-            target.memory.record_write(&self.0, work.ticket);
-            work.result
+            let submission = self.submit_raw(to, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE);
+            source.memory.record_read(&self.0, submission.ticket);
+            target.memory.record_write(&self.0, submission.ticket);
+            submission.result
         };
-        run().map_err(|error| error.at(place))
+        submit().map_err(|error| error.at(location))
     }
 
-    /// Copies from one device to another. The stream is of either; later work on either buffer comes after, on
-    /// whatever device. The two devices are given access to each other at the first copy.
+    /// Copies from one device to another. The stream belongs to either device. Later work on either buffer is ordered
+    /// after the copy, on any device. The first copy between two devices enables access between them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the lengths differ, if the stream belongs to neither device, if the devices cannot access each other
+    /// (see [`Context::can_access_peer`](crate::Context::can_access_peer)), in strict mode if a buffer is in use on
+    /// another stream, or if the runtime rejects the copy.
     ///
     /// ```
     /// # use ascendcl::Device;
@@ -115,30 +140,35 @@ impl Stream {
     ) -> Result<()> {
         const NAME: &str = "Stream::copy_peer";
         let (source, target) = (source.into(), target.into());
-        let place = Location::caller();
-        let mut run = || {
-            same_len(NAME, source.len(), target.len())?;
+        let location = Location::caller();
+        let mut submit = || {
+            check_len(NAME, source.len(), target.len())?;
             let (from, to) = (source.memory.context(), target.memory.context());
             let devices = [from.device(), to.device()];
             if !devices.contains(&self.0.context.device()) {
                 let [from, to, own] = [devices[0], devices[1], self.0.context.device()].map(Device::index);
-                let why = format!("the copy is from device {from} to device {to}, the stream on device {own}");
-                return Err(Error::refused(NAME, why));
+                let message = format!("the copy is from device {from} to device {to}, the stream is on device {own}");
+                return Err(Error::refused(NAME, message));
             }
             from.allow_peer(to.device())?;
             to.allow_peer(from.device())?;
             source.memory.wait_for_writes(NAME, &self.0)?;
             target.memory.wait_for_uses(NAME, &self.0)?;
             let (from, to, bytes) = (source.address(), target.address(), source.bytes());
-            let work = self.submit_raw(to, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE);
-            source.memory.record_read(&self.0, work.ticket);
-            target.memory.record_write(&self.0, work.ticket);
-            work.result
+            let submission = self.submit_raw(to, from, bytes, ACL_MEMCPY_DEVICE_TO_DEVICE);
+            source.memory.record_read(&self.0, submission.ticket);
+            target.memory.record_write(&self.0, submission.ticket);
+            submission.result
         };
-        run().map_err(|error| error.at(place))
+        submit().map_err(|error| error.at(location))
     }
 
-    /// Sets every byte of a buffer.
+    /// Sets every byte of a buffer to `byte`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the buffer is on another device than the stream, in strict mode if it is in use on another stream, or
+    /// if the runtime rejects the call.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -151,23 +181,23 @@ impl Stream {
     #[track_caller]
     pub fn fill<'a, T: Element>(&self, target: impl Into<ViewMut<'a, T>>, byte: u8) -> Result<()> {
         let target = target.into();
-        let place = Location::caller();
-        let mut run = || {
+        let location = Location::caller();
+        let mut submit = || {
             target.memory.prepare_write("Stream::fill", &self.0)?;
-            let (address, bytes, lane) = (target.address(), target.bytes(), &self.0);
+            let (address, bytes, stream) = (target.address(), target.bytes(), &self.0);
             if bytes == 0 {
                 return Ok(());
             }
-            // SAFETY: a range of a buffer, which waits for this ticket before it ends.
-            let fill = || unsafe { raw::aclrtMemsetAsync(address, bytes, byte.into(), bytes, lane.raw()) };
-            let work = lane.submit(fill);
-            target.memory.record_write(lane, work.ticket);
-            work.result
+            // SAFETY: a range of a buffer, which waits for this ticket before it is freed.
+            let fill = || unsafe { raw::aclrtMemsetAsync(address, bytes, byte.into(), bytes, stream.raw()) };
+            let submission = stream.submit(fill);
+            target.memory.record_write(stream, submission.ticket);
+            submission.result
         };
-        run().map_err(|error| error.at(place))
+        submit().map_err(|error| error.at(location))
     }
 
-    /// Queues a copy from pinned memory, which must stay until the ticket is done.
+    /// Queues a copy from pinned memory, which must not be freed or written before the ticket is done.
     #[inline(always)]
     pub(crate) fn upload_from<T: Element>(
         &self,
@@ -176,17 +206,17 @@ impl Stream {
         target: ViewMut<'_, T>,
     ) -> Submission {
         let (address, bytes) = (target.address(), target.bytes());
-        match same_len("Stream::upload", len, target.len()) {
+        match check_len("Stream::upload", len, target.len()) {
             Ok(()) => self.upload_bytes(source, target.memory, address, bytes),
             Err(error) => Submission::refused(error),
         }
     }
 
-    /// Queues a copy to pinned memory, which must stay until the ticket is done.
+    /// Queues a copy to pinned memory, which must not be freed or accessed before the ticket is done.
     #[inline(always)]
     pub(crate) fn download_to<T: Element>(&self, source: View<'_, T>, target: *mut c_void, len: usize) -> Submission {
         let (address, bytes) = (source.address(), source.bytes());
-        match same_len("Stream::download", source.len(), len) {
+        match check_len("Stream::download", source.len(), len) {
             Ok(()) => self.download_bytes(source.memory, address, target, bytes),
             Err(error) => Submission::refused(error),
         }
@@ -196,39 +226,40 @@ impl Stream {
         if let Err(error) = memory.prepare_write("Stream::upload", &self.0) {
             return Submission::refused(error);
         }
-        let work = self.submit_raw(target, source, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
-        memory.record_write(&self.0, work.ticket);
-        work
+        let submission = self.submit_raw(target, source, bytes, ACL_MEMCPY_HOST_TO_DEVICE);
+        memory.record_write(&self.0, submission.ticket);
+        submission
     }
 
     fn download_bytes(&self, memory: &Memory, source: *mut c_void, target: *mut c_void, bytes: usize) -> Submission {
         if let Err(error) = memory.prepare_read("Stream::download", &self.0) {
             return Submission::refused(error);
         }
-        let work = self.submit_raw(target, source, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
-        memory.record_read(&self.0, work.ticket);
-        work
+        let submission = self.submit_raw(target, source, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
+        memory.record_read(&self.0, submission.ticket);
+        submission
     }
 
+    /// Submits the C call and takes a ticket.
     #[inline(always)]
     fn submit_raw(&self, target: *mut c_void, source: *mut c_void, bytes: usize, kind: i32) -> Submission {
-        let lane = &*self.0;
+        let stream = &*self.0;
         if bytes == 0 {
-            // A ticket all the same: the buffers note it as what comes after their earlier work.
-            return lane.ticket_after_pending();
+            // An empty copy gets a ticket, too: the buffers record it as ordered after their earlier uses.
+            return stream.ticket_after_pending();
         }
-        // SAFETY: ranges of buffers of this crate: device memory waits for the ticket before it ends, and pinned
-        // memory is given back to nobody before it is done.
-        lane.submit(|| unsafe { raw::aclrtMemcpyAsync(target, bytes, source, bytes, kind, lane.raw()) })
+        // SAFETY: ranges of buffers of this crate. Device memory waits for the ticket before it is freed, and pinned
+        // memory is not returned before the ticket is done.
+        stream.submit(|| unsafe { raw::aclrtMemcpyAsync(target, bytes, source, bytes, kind, stream.raw()) })
     }
 }
 
 #[inline(always)]
-fn same_len(function: &'static str, source: usize, target: usize) -> Result<()> {
-    if source == target { Ok(()) } else { Err(other_len(function, source, target)) }
+fn check_len(function: &'static str, source: usize, target: usize) -> Result<()> {
+    if source == target { Ok(()) } else { Err(len_mismatch(function, source, target)) }
 }
 
 #[cold]
-fn other_len(function: &'static str, source: usize, target: usize) -> Error {
-    Error::refused(function, format!("the source has {source} elements, the target {target}"))
+fn len_mismatch(function: &'static str, source: usize, target: usize) -> Error {
+    Error::refused(function, format!("the source has {source} elements, the target has {target}"))
 }

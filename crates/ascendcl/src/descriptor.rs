@@ -1,7 +1,7 @@
-//! Copies whose parameters are in device memory, for loops that launch the same copy again and again.
+//! Descriptor copies: the parameters are in device memory, for loops that repeat one copy.
 //!
-//! The device reads the descriptor when the copy runs. So a descriptor owns both buffers and belongs to one stream:
-//! there is no way to say another device, or to launch it when something is gone.
+//! The device reads the descriptor when the copy executes. A descriptor therefore owns both buffers and belongs to one
+//! stream, so that it cannot be launched on another device or after a buffer was freed.
 
 use crate::buffer::{DeviceBuffer, ViewMut};
 use crate::element::Element;
@@ -30,16 +30,21 @@ pub struct Descriptor<T: Element> {
     stream: Stream,
     source: DeviceBuffer<T>,
     target: DeviceBuffer<T>,
-    /// What the device reads.
-    record: DeviceBuffer<u8>,
+    /// The parameters in device memory.
+    parameters: DeviceBuffer<u8>,
 }
 
 const NAME: &str = "Descriptor::new";
-/// The length has 32 bits; behaviour sheet 1.6.
+/// The length field of a descriptor has 32 bits.
 const MAX_BYTES: usize = u32::MAX as usize;
 
 impl<T: Element> Descriptor<T> {
-    /// Prepares the copy, for this stream.
+    /// Prepares a copy from `source` to `target` on a stream.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the lengths differ, if the buffers are empty or larger than 4 GiB - 1, if a buffer is on another device
+    /// than the stream, or if the runtime rejects the descriptor. Both buffers are then dropped.
     ///
     /// ```
     /// # use ascendcl::Descriptor;
@@ -53,22 +58,27 @@ impl<T: Element> Descriptor<T> {
         let bytes = source.len() * size_of::<T>();
         if source.len() != target.len() || bytes == 0 || bytes > MAX_BYTES {
             let (from, to) = (source.len(), target.len());
-            let why = format!("{from} elements to {to}: there must be the same number, and 1 to {MAX_BYTES} bytes");
-            return Err(Error::refused(NAME, why));
+            let message =
+                format!("{from} elements to {to}: the lengths must be equal and between 1 and {MAX_BYTES} bytes");
+            return Err(Error::refused(NAME, message));
         }
         source.memory().check_device(NAME, &stream.0)?;
         target.memory().check_device(NAME, &stream.0)?;
         let (context, kind) = (&stream.0.context, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE);
-        // SAFETY: asking has no conditions.
+        // SAFETY: the call takes an integer and has no preconditions.
         let size = context.run(|| unsafe { raw::aclrtGetMemcpyDescSize(kind) })?;
-        let record = context.alloc_zeros::<u8>(size)?;
-        let (place, from, to) = (record.memory().raw(), source.memory().raw(), target.memory().raw());
-        // SAFETY: the record has the size that was asked for, and all three are owned by what is made here.
-        context.run(|| unsafe { raw::aclrtSetMemcpyDesc(place, kind, from, to, bytes, ptr::null_mut()) })?;
-        Ok(Descriptor { stream: stream.clone(), source, target, record })
+        let parameters = context.alloc_zeros::<u8>(size)?;
+        let (address, from, to) = (parameters.memory().raw(), source.memory().raw(), target.memory().raw());
+        // SAFETY: `parameters` has the size that the runtime requires, and the descriptor owns all three buffers.
+        context.run(|| unsafe { raw::aclrtSetMemcpyDesc(address, kind, from, to, bytes, ptr::null_mut()) })?;
+        Ok(Descriptor { stream: stream.clone(), source, target, parameters })
     }
 
-    /// Queues the copy on its stream; as often as wanted.
+    /// Queues the copy on its stream. Can be called any number of times.
+    ///
+    /// # Errors
+    ///
+    /// Fails in strict mode if a buffer is in use on another stream, or if the runtime rejects the copy.
     ///
     /// ```
     /// # use ascendcl::Descriptor;
@@ -82,25 +92,24 @@ impl<T: Element> Descriptor<T> {
     /// ```
     #[track_caller]
     pub fn launch(&mut self) -> Result<()> {
-        let lane = &self.stream.0;
-        let place = Location::caller();
-        let mut run = || {
-            self.source.memory().prepare_read("Descriptor::launch", lane)?;
-            self.target.memory_mut().prepare_write("Descriptor::launch", lane)?;
-            let record = self.record.memory().raw();
-            // SAFETY: all three buffers are owned, and wait for the ticket before they end.
-            let copy =
-                || unsafe { raw::aclrtMemcpyAsyncWithDesc(record, ACL_MEMCPY_INNER_DEVICE_TO_DEVICE, lane.raw()) };
-            let work = lane.submit(copy);
-            self.source.memory().record_read(lane, work.ticket);
-            self.record.memory().record_read(lane, work.ticket);
-            self.target.memory_mut().record_write(lane, work.ticket);
-            work.result
+        let stream = &self.stream.0;
+        let location = Location::caller();
+        let mut submit = || {
+            self.source.memory().prepare_read("Descriptor::launch", stream)?;
+            self.target.memory_mut().prepare_write("Descriptor::launch", stream)?;
+            let (address, kind) = (self.parameters.memory().raw(), ACL_MEMCPY_INNER_DEVICE_TO_DEVICE);
+            // SAFETY: the descriptor owns all three buffers, and they wait for the ticket before they are freed.
+            let copy = || unsafe { raw::aclrtMemcpyAsyncWithDesc(address, kind, stream.raw()) };
+            let submission = stream.submit(copy);
+            self.source.memory().record_read(stream, submission.ticket);
+            self.parameters.memory().record_read(stream, submission.ticket);
+            self.target.memory_mut().record_write(stream, submission.ticket);
+            submission.result
         };
-        run().map_err(|error| error.at(place))
+        submit().map_err(|error| error.at(location))
     }
 
-    /// The buffer that is read.
+    /// Returns the source buffer.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -109,11 +118,12 @@ impl<T: Element> Descriptor<T> {
     /// assert_eq!(descriptor.source().len(), 3);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     pub fn source(&self) -> &DeviceBuffer<T> {
         &self.source
     }
 
-    /// The buffer that is read, to write the next contents into it. A view: the buffer itself has to stay.
+    /// Returns the source buffer for writing its next contents. A view, because the buffer itself cannot be replaced.
     ///
     /// ```
     /// # use ascendcl::Descriptor;
@@ -127,11 +137,12 @@ impl<T: Element> Descriptor<T> {
     /// assert_eq!(descriptor.target().to_vec()?, [3; 3]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     pub fn source_mut(&mut self) -> ViewMut<'_, T> {
         self.source.slice_mut(..)
     }
 
-    /// The buffer that is written.
+    /// Returns the target buffer.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -140,11 +151,12 @@ impl<T: Element> Descriptor<T> {
     /// assert_eq!(descriptor.target().to_vec()?, [0; 3]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     pub fn target(&self) -> &DeviceBuffer<T> {
         &self.target
     }
 
-    /// Gives the buffers back: source and target.
+    /// Returns the source and the target buffer.
     ///
     /// ```
     /// # use ascendcl::Descriptor;
@@ -156,6 +168,7 @@ impl<T: Element> Descriptor<T> {
     /// assert_eq!(source.to_vec()?, target.to_vec()?);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     pub fn into_buffers(self) -> (DeviceBuffer<T>, DeviceBuffer<T>) {
         (self.source, self.target)
     }

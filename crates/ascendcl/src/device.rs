@@ -1,11 +1,13 @@
-//! Devices: which there are, and what they are.
+//! Devices: enumeration, chip name and memory size.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::raw;
 use ascendcl_sys::{ACL_ERROR_RT_INVALID_DEVICEID, ACL_HBM_MEM};
 
-/// A device, by its number. It holds nothing: work is done in a [`Context`].
+/// A device, identified by its index.
+///
+/// A `Device` is a plain value that owns no resources. Work is done in a [`Context`].
 ///
 /// ```
 /// use ascendcl::Device;
@@ -15,53 +17,68 @@ use ascendcl_sys::{ACL_ERROR_RT_INVALID_DEVICEID, ACL_HBM_MEM};
 /// }
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Device(u32);
 
-/// Memory of a device, in bytes.
+/// Memory of a device, in bytes. Returned by [`Context::memory_info`].
 ///
 /// ```
 /// # let context = ascendcl::Device::new(0)?.new_context()?;
-/// let memory = context.memory()?;
+/// let memory = context.memory_info()?;
 /// assert!(memory.free <= memory.total);
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct MemoryInfo {
-    /// What can still be allocated.
+    /// Free memory.
     pub free: usize,
-    /// All of it.
+    /// Total memory.
     pub total: usize,
 }
 
 impl Device {
-    /// The device with this number.
+    /// Returns the device with this index.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`DeviceNotFound`](crate::ErrorKind::DeviceNotFound) if the index is not less than
+    /// [`count`](Device::count), and with [`NotInitialized`](crate::ErrorKind::NotInitialized) if no AscendCL library
+    /// was found.
     ///
     /// ```
     /// use ascendcl::Device;
     /// assert!(Device::new(0).is_ok() && Device::new(1000).is_err());
     /// ```
-    pub fn new(number: u32) -> Result<Device> {
+    pub fn new(index: u32) -> Result<Device> {
         let count = Device::count()?;
-        if number < count {
-            return Ok(Device(number));
+        if index < count {
+            return Ok(Device(index));
         }
-        let sentence = format!("there is no device {number}; there are {count}");
-        Err(Error::new(ACL_ERROR_RT_INVALID_DEVICEID, "Device::new", sentence))
+        let message = format!("device {index} does not exist; the number of devices is {count}");
+        Err(Error::new(ACL_ERROR_RT_INVALID_DEVICEID, "Device::new", message))
     }
 
-    /// How many devices this process sees.
+    /// Returns the number of devices that are visible to the process.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no AscendCL library was found or the runtime cannot list its devices.
     ///
     /// ```
     /// assert!(ascendcl::Device::count()? > 0);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn count() -> Result<u32> {
-        // SAFETY: asking has no conditions.
+        // SAFETY: the call has no preconditions.
         unsafe { raw::aclrtGetDeviceCount() }
     }
 
-    /// All devices that this process sees.
+    /// Returns all devices that are visible to the process.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no AscendCL library was found or the runtime cannot list its devices.
     ///
     /// ```
     /// use ascendcl::Device;
@@ -72,29 +89,38 @@ impl Device {
         Ok((0..Device::count()?).map(Device))
     }
 
-    /// The name of the chip, such as `Ascend910B3`.
+    /// Returns the name of the chip, such as `Ascend910B3`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no AscendCL library was found or the runtime cannot identify the chip.
     ///
     /// ```
     /// assert!(ascendcl::Device::soc_name()?.starts_with("Ascend"));
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn soc_name() -> Result<String> {
-        // SAFETY: asking has no conditions.
+        // SAFETY: the call has no preconditions.
         let name = unsafe { raw::aclrtGetSocName() }?;
-        name.ok_or_else(|| Error::refused("aclrtGetSocName", "the runtime does not know its chip".to_owned()))
+        name.ok_or_else(|| Error::refused("aclrtGetSocName", "the runtime returned no chip name".to_owned()))
     }
 
-    /// The number that the program uses for it.
+    /// Returns the index of the device, which is its id in the C API.
     ///
     /// ```
     /// assert_eq!(ascendcl::Device::new(1)?.index(), 1);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     pub fn index(self) -> u32 {
         self.0
     }
 
-    /// A new context on this device: the same as [`Context::new`].
+    /// Creates a context on this device. Equivalent to [`Context::new`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if the device is lost or the runtime has no resources for another context.
     ///
     /// ```
     /// let context = ascendcl::Device::new(0)?.new_context()?;
@@ -107,18 +133,22 @@ impl Device {
 }
 
 impl Context {
-    /// How much memory the device has, and how much of it is free.
+    /// Returns the total and the free memory of the device.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime rejects the query.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
-    /// let before = context.memory()?;
+    /// let before = context.memory_info()?;
     /// let buffer = context.alloc_zeros::<u8>(1 << 20)?;
-    /// assert!(context.memory()?.free < before.free);
+    /// assert!(context.memory_info()?.free < before.free);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn memory(&self) -> Result<MemoryInfo> {
+    pub fn memory_info(&self) -> Result<MemoryInfo> {
         let (mut free, mut total) = (0, 0);
-        // SAFETY: both results have their place.
+        // SAFETY: both pointers are valid for writes.
         self.with_current(|| unsafe { raw::aclrtGetMemInfo(ACL_HBM_MEM, &mut free, &mut total) })?;
         Ok(MemoryInfo { free, total })
     }

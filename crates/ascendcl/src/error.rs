@@ -1,28 +1,32 @@
-//! What a failed call says: the code, its name, the function, the sentence of the runtime, and where the
-//! work was submitted.
+//! Errors: the code, its name and kind, the function, the message of the runtime, and where the work was submitted.
 
+use crate::error_kind::ErrorKind;
 use ascendcl_sys::{ACL_ERROR_INVALID_PARAM, code_name};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// The result of everything here.
+/// The result type of this crate.
 ///
 /// ```
-/// fn chips() -> ascendcl::Result<u32> {
+/// fn device_count() -> ascendcl::Result<u32> {
 ///     ascendcl::Device::count()
 /// }
-/// assert!(chips().is_ok());
+/// assert!(device_count().is_ok());
 /// ```
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A call that failed.
+/// A failed call.
+///
+/// Match on [`kind`](Error::kind) to react to an error; the other methods describe it. Errors are cheap to clone and
+/// can be sent to other threads.
 ///
 /// ```
-/// use ascendcl::Device;
+/// use ascendcl::{Device, ErrorKind, sys};
 ///
 /// let error = Device::new(99).unwrap_err();
-/// assert_eq!(error.code(), 107001);
+/// assert_eq!(error.kind(), ErrorKind::DeviceNotFound);
+/// assert_eq!(error.code(), sys::ACL_ERROR_RT_INVALID_DEVICEID);
 /// assert_eq!(error.name(), "ACL_ERROR_RT_INVALID_DEVICEID");
 /// assert_eq!(error.function(), "Device::new");
 /// assert!(error.to_string().contains("99"));
@@ -34,101 +38,121 @@ pub struct Error(Arc<ErrorInner>);
 struct ErrorInner {
     code: i32,
     function: &'static str,
-    sentence: String,
-    submitted: Option<&'static Location<'static>>,
+    message: String,
+    submitted_at: Option<&'static Location<'static>>,
     entry: Option<usize>,
 }
 
 impl Error {
     #[cold]
-    pub(crate) fn new(code: i32, function: &'static str, sentence: String) -> Error {
-        Error(Arc::new(ErrorInner { code, function, sentence, submitted: None, entry: None }))
+    pub(crate) fn new(code: i32, function: &'static str, message: String) -> Error {
+        Error(Arc::new(ErrorInner { code, function, message, submitted_at: None, entry: None }))
     }
 
-    /// Refused by this crate, before the library was asked.
+    /// Creates the error of a call that this crate rejects without calling the library.
     #[cold]
-    pub(crate) fn refused(function: &'static str, sentence: String) -> Error {
-        Error::new(ACL_ERROR_INVALID_PARAM, function, sentence)
+    pub(crate) fn refused(function: &'static str, message: String) -> Error {
+        Error::new(ACL_ERROR_INVALID_PARAM, function, message)
     }
 
-    /// The same, with the place where the work was submitted.
+    /// Adds the location at which the work was submitted, unless the error already has one.
     #[cold]
-    pub(crate) fn at(mut self, place: &'static Location<'static>) -> Error {
-        Arc::make_mut(&mut self.0).submitted.get_or_insert(place);
+    pub(crate) fn at(mut self, location: &'static Location<'static>) -> Error {
+        Arc::make_mut(&mut self.0).submitted_at.get_or_insert(location);
         self
     }
 
+    /// Sets the index of the batch entry that the error is about.
     #[cold]
-    pub(crate) fn of_entry(mut self, entry: Option<usize>) -> Error {
+    pub(crate) fn with_entry(mut self, entry: Option<usize>) -> Error {
         Arc::make_mut(&mut self.0).entry = entry;
         self
     }
 
-    /// The code of the interface, such as 107000.
+    /// Returns the AscendCL error code, such as 107000.
     ///
     /// ```
-    /// assert_eq!(ascendcl::Device::new(99).unwrap_err().code(), 107001);
+    /// use ascendcl::{Device, sys};
+    /// assert_eq!(Device::new(99).unwrap_err().code(), sys::ACL_ERROR_RT_INVALID_DEVICEID);
     /// ```
+    #[must_use]
     pub fn code(&self) -> i32 {
         self.0.code
     }
 
-    /// The name of the code, as the headers spell it.
+    /// Returns the kind of the error, which groups codes by their cause.
+    ///
+    /// ```
+    /// use ascendcl::{Device, ErrorKind};
+    /// assert_eq!(Device::new(99).unwrap_err().kind(), ErrorKind::DeviceNotFound);
+    /// ```
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        ErrorKind::from_code(self.0.code)
+    }
+
+    /// Returns the name of the code as in the AscendCL headers, or `"unknown code"`.
     ///
     /// ```
     /// let error = ascendcl::Device::new(99).unwrap_err();
     /// assert_eq!(error.name(), "ACL_ERROR_RT_INVALID_DEVICEID");
     /// ```
+    #[must_use]
     pub fn name(&self) -> &'static str {
         code_name(self.0.code).unwrap_or("unknown code")
     }
 
-    /// The function that failed: of the C interface, or of this crate when it refused by itself.
+    /// Returns the function that failed: a C function, or a function of this crate that rejected its arguments.
     ///
     /// ```
-    /// // SAFETY: NULL is refused.
+    /// // SAFETY: the library rejects NULL.
     /// let error = unsafe { ascendcl::raw::aclrtDestroyStream(std::ptr::null_mut()) }.unwrap_err();
     /// assert_eq!(error.function(), "aclrtDestroyStream");
     /// ```
+    #[must_use]
     pub fn function(&self) -> &'static str {
         self.0.function
     }
 
-    /// What the runtime says about it.
+    /// Returns the message of the runtime.
     ///
     /// ```
     /// let error = ascendcl::Device::new(99).unwrap_err();
-    /// assert!(error.message().starts_with("there is no device 99"));
+    /// assert!(error.message().starts_with("device 99 does not exist"));
     /// ```
+    #[must_use]
     pub fn message(&self) -> &str {
-        &self.0.sentence
+        &self.0.message
     }
 
-    /// Where in the program the work was submitted, if it was work of a stream.
+    /// Returns the source location that submitted the work. `None` if the error is not about work of a stream.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
     /// let (host, mut device) = (context.alloc_pinned::<u8>(3)?, context.alloc_zeros::<u8>(4)?);
     /// let error = context.new_stream()?.upload(host, &mut device).unwrap_err();
-    /// let place = error.submitted().expect("it is work of a stream");
-    /// println!("{}:{}", place.file(), place.line());
+    /// let location = error.submitted_at().expect("an upload is work of a stream");
+    /// println!("{}:{}", location.file(), location.line());
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn submitted(&self) -> Option<&'static Location<'static>> {
-        self.0.submitted
+    #[must_use]
+    pub fn submitted_at(&self) -> Option<&'static Location<'static>> {
+        self.0.submitted_at
     }
 
-    /// The entry of a [`Batch`](crate::Batch) that was refused, in the order of `push`.
+    /// Returns the index of the [`Batch`](crate::Batch) entry that was rejected, in the order of `push`. `None` if the
+    /// error is not about a single entry.
     ///
     /// ```
     /// # use ascendcl::Batch;
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
     /// # let cache = context.alloc_zeros::<u8>(8)?;
-    /// let mut batch = Batch::download(context.alloc_pinned(4)?, [&cache]);
+    /// let mut batch = Batch::new_download(context.alloc_pinned(4)?, [&cache]);
     /// batch.push(0..2, 0..2)?;
     /// assert_eq!(batch.push(2..4, 7..9).unwrap_err().entry(), Some(1));
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     pub fn entry(&self) -> Option<usize> {
         self.0.entry
     }
@@ -136,18 +160,19 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ErrorInner { code, function, sentence, submitted, entry } = &*self.0;
-        write!(f, "{function} failed with {code} ({}): {sentence}", self.name())?;
+        let ErrorInner { code, function, message, submitted_at, entry } = &*self.0;
+        write!(f, "{function} failed with {code} ({}): {message}", self.name())?;
         if let Some(entry) = entry {
             write!(f, " (entry {entry})")?;
         }
-        match submitted {
-            Some(place) => write!(f, " (submitted at {place})"),
+        match submitted_at {
+            Some(location) => write!(f, " (submitted at {location})"),
             None => Ok(()),
         }
     }
 }
 
+/// Formats like `Display`, so that `unwrap` and `main` print a readable message.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,7 +1,7 @@
-//! Events: places in a stream that the host or another stream can wait for.
+//! Events: positions in a stream that the host or another stream can wait for.
 //!
-//! An event is recorded once, when it is made, so a wait always has something to wait for. Streams that still have to
-//! pass it hold it, so it can be dropped at any time.
+//! An event is recorded once, when it is created, so a wait always has a position to wait for. Streams that have not
+//! reached an event yet keep it alive, so it can be dropped at any time.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -14,7 +14,9 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A place in a stream.
+/// A position in a stream, created by [`Stream::record`].
+///
+/// An event completes when all work that was queued before it has finished. It is `Send` and `Sync`.
 ///
 /// ```
 /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -22,18 +24,19 @@ use std::time::Duration;
 /// let mut buffer = context.alloc_zeros::<u8>(64)?;
 /// one.fill(&mut buffer, 1)?;
 /// let filled = one.record()?;
-/// other.wait(&filled)?;                 // what `other` does from here on comes after the fill
-/// filled.synchronize()?;                // and so does what the host does
+/// other.wait(&filled)?;                 // later work of `other` runs after the fill
+/// filled.synchronize()?;                // the host waits, too
 /// assert!(filled.is_complete()?);
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
 pub struct Event {
-    mark: Arc<EventInner>,
+    inner: Arc<EventInner>,
     stream: Stream,
-    /// Tickets up to this one are over when the event is.
+    /// Tickets up to this one are done when the event is complete.
     covers: u64,
 }
 
+/// The C event, shared by the `Event` and the streams that have not reached it.
 struct EventInner {
     /// An `aclrtEvent`.
     handle: usize,
@@ -41,7 +44,11 @@ struct EventInner {
 }
 
 impl Stream {
-    /// Marks this place in the stream.
+    /// Records an event at the current end of the stream.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the device is lost or has no resources for another event.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -51,12 +58,16 @@ impl Stream {
     /// ```
     #[track_caller]
     pub fn record(&self) -> Result<Event> {
-        let place = Location::caller();
-        let (mark, covers) = record(&self.0).map_err(|error| error.at(place))?;
-        Ok(Event { mark, stream: self.clone(), covers })
+        let location = Location::caller();
+        let (inner, covers) = record(&self.0).map_err(|error| error.at(location))?;
+        Ok(Event { inner, stream: self.clone(), covers })
     }
 
-    /// Makes what is queued here from now on wait for an event, of whatever stream.
+    /// Makes later work of this stream wait for an event of any stream. Does not block the host.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime rejects the wait, for example because the device is lost.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -66,14 +77,18 @@ impl Stream {
     /// ```
     #[track_caller]
     pub fn wait(&self, event: &Event) -> Result<()> {
-        let place = Location::caller();
-        wait(&self.0, &event.mark).map_err(|error| error.at(place))
+        let location = Location::caller();
+        wait(&self.0, &event.inner).map_err(|error| error.at(location))
     }
 }
 
 impl Event {
-    /// Waits until the stream has come to this place. Does not tell of work that failed: see
-    /// [`Stream::synchronize`].
+    /// Blocks until the event is complete.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime cannot wait, for example because the device is lost. Failures of work before the event are
+    /// not returned here but by transfers and by [`Stream::synchronize`].
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -82,13 +97,17 @@ impl Event {
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: the event lives as long as `self`.
-        self.mark.context.run(|| unsafe { raw::aclrtSynchronizeEvent(self.mark.raw()) })?;
+        // SAFETY: the event exists as long as `self`.
+        self.inner.context.run(|| unsafe { raw::aclrtSynchronizeEvent(self.inner.raw()) })?;
         self.stream.0.mark_done(self.covers);
         Ok(())
     }
 
-    /// Whether the stream has come to this place; does not wait.
+    /// Returns `true` if the event is complete. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime rejects the query, for example because the device is lost.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -99,8 +118,8 @@ impl Event {
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn is_complete(&self) -> Result<bool> {
-        // SAFETY: the event lives as long as `self`.
-        let status = self.mark.context.run(|| unsafe { raw::aclrtQueryEventStatus(self.mark.raw()) })?;
+        // SAFETY: the event exists as long as `self`.
+        let status = self.inner.context.run(|| unsafe { raw::aclrtQueryEventStatus(self.inner.raw()) })?;
         let is_complete = status == ACL_EVENT_RECORDED_STATUS_COMPLETE;
         if is_complete {
             self.stream.0.mark_done(self.covers);
@@ -108,7 +127,11 @@ impl Event {
         Ok(is_complete)
     }
 
-    /// The time from an earlier event to this one. Both must be complete.
+    /// Returns the time from an earlier event to this one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if one of the events is not complete, or if `start` is the later one.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -116,48 +139,64 @@ impl Event {
     /// let start = stream.record()?;
     /// let end = stream.record()?;
     /// stream.synchronize()?;
-    /// println!("it took {:?}", end.elapsed_since(&start)?);
+    /// println!("elapsed: {:?}", end.elapsed_since(&start)?);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn elapsed_since(&self, start: &Event) -> Result<Duration> {
-        let (start, end) = (start.mark.raw(), self.mark.raw());
-        // SAFETY: both events live as long as their references.
-        let ms = self.mark.context.run(|| unsafe { raw::aclrtEventElapsedTime(start, end) })?;
-        let why = |_| Error::refused("Event::elapsed_since", format!("{ms} ms: the other event is the later one"));
-        Duration::try_from_secs_f32(ms / 1000.0).map_err(why)
+        let (start, end) = (start.inner.raw(), self.inner.raw());
+        // SAFETY: both events exist as long as their references.
+        let ms = self.inner.context.run(|| unsafe { raw::aclrtEventElapsedTime(start, end) })?;
+        let negative = |_| Error::refused("Event::elapsed_since", format!("{ms} ms: `start` is the later event"));
+        Duration::try_from_secs_f32(ms / 1000.0).map_err(negative)
+    }
+
+    /// Returns the C handle, for functions of [`raw`]. It is valid while the event exists.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let event = stream.record()?;
+    /// // SAFETY: the event exists.
+    /// unsafe { ascendcl::raw::aclrtSynchronizeEvent(event.as_raw()) }?;
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    #[must_use]
+    pub fn as_raw(&self) -> ascendcl_sys::aclrtEvent {
+        self.inner.raw()
     }
 }
 
 impl fmt::Debug for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Event({:#x} of {:?})", self.mark.handle, self.stream)
+        write!(f, "Event({:#x} of {:?})", self.inner.handle, self.stream)
     }
 }
 
-/// Makes what comes next in `later` wait for what is in `earlier` now.
+/// Makes later work of `later` wait for everything that is queued on `earlier`.
 pub(crate) fn order(earlier: &Arc<StreamInner>, later: &Arc<StreamInner>) -> Result<()> {
-    let (mark, _) = record(earlier)?;
-    wait(later, &mark)
+    let (event, _) = record(earlier)?;
+    wait(later, &event)
 }
 
-fn record(lane: &Arc<StreamInner>) -> Result<(Arc<EventInner>, u64)> {
-    // SAFETY: creating has no conditions; the context is current.
+/// Creates and records an event. Returns it with the last ticket that it covers.
+fn record(stream: &Arc<StreamInner>) -> Result<(Arc<EventInner>, u64)> {
+    // SAFETY: the call has no preconditions; `with_current` sets the context.
     let create = || unsafe { raw::aclrtCreateEventExWithFlag((ACL_EVENT_SYNC | ACL_EVENT_TIME_LINE) as u32) };
-    let handle = lane.context.with_current(create)?;
-    let mark = Arc::new(EventInner { handle: handle as usize, context: lane.context.clone() });
-    let covers = lane.submitted();
-    // SAFETY: both live here.
-    let work = lane.submit(|| unsafe { raw::aclrtRecordEvent(mark.raw(), lane.raw()) });
-    work.result?;
-    lane.keep_alive(work.ticket, Box::new(Arc::clone(&mark)));
-    Ok((mark, covers))
+    let handle = stream.context.with_current(create)?;
+    let event = Arc::new(EventInner { handle: handle as usize, context: stream.context.clone() });
+    let covers = stream.submitted();
+    // SAFETY: the caller holds the event and the stream.
+    let submission = stream.submit(|| unsafe { raw::aclrtRecordEvent(event.raw(), stream.raw()) });
+    submission.result?;
+    stream.keep_alive(submission.ticket, Box::new(Arc::clone(&event)));
+    Ok((event, covers))
 }
 
-fn wait(lane: &Arc<StreamInner>, mark: &Arc<EventInner>) -> Result<()> {
-    // SAFETY: both live here.
-    let work = lane.submit(|| unsafe { raw::aclrtStreamWaitEvent(lane.raw(), mark.raw()) });
-    work.result?;
-    lane.keep_alive(work.ticket, Box::new(Arc::clone(mark)));
+fn wait(stream: &Arc<StreamInner>, event: &Arc<EventInner>) -> Result<()> {
+    // SAFETY: the caller holds the event and the stream.
+    let submission = stream.submit(|| unsafe { raw::aclrtStreamWaitEvent(stream.raw(), event.raw()) });
+    submission.result?;
+    stream.keep_alive(submission.ticket, Box::new(Arc::clone(event)));
     Ok(())
 }
 
@@ -169,7 +208,8 @@ impl EventInner {
 
 impl Drop for EventInner {
     fn drop(&mut self) {
-        // SAFETY: created once, destroyed once; no stream has to pass it any more, for it would hold it.
+        // SAFETY: created by `record` and destroyed once. Streams that have not reached the event keep it alive, so all
+        // of them have.
         let _ = self.context.run(|| unsafe { raw::aclrtDestroyEvent(self.raw()) });
     }
 }

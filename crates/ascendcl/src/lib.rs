@@ -1,6 +1,7 @@
-//! Safe Rust for AscendCL, the runtime of Huawei Ascend cards: stream-ordered copies that cannot dangle.
+//! Safe Rust bindings for AscendCL, the runtime API of Huawei Ascend NPUs.
 //!
-//! The library is loaded at run time, so one program runs on a card and, with softacl, on any machine without one.
+//! Copies are asynchronous and stream-ordered, and the types rule out dangling buffers. The library is loaded at run
+//! time: one program uses an Ascend card if the host has one, and otherwise softacl, which needs no card.
 //!
 //! ```
 //! use ascendcl::Device;
@@ -10,28 +11,28 @@
 //!
 //! let host = context.alloc_pinned_from_slice(&[1.0f32, 2.0, 3.0])?;
 //! let mut device = context.alloc_zeros::<f32>(3)?;
-//! let host = stream.upload(host, &mut device)?.wait()?;     // the buffer is away while it is copied
+//! let host = stream.upload(host, &mut device)?.wait()?;     // the transfer owns `host` until it completes
 //! assert_eq!(device.to_vec()?, *host);
 //! # Ok::<(), ascendcl::Error>(())
 //! ```
 //!
-//! # Three levels
+//! # Layers
 //!
-//! | level | what it is |
+//! | layer | contents |
 //! | --- | --- |
 //! | [`sys`] | types, constants, the manifest of all functions |
-//! | [`raw`] | one unsafe function per C function, each a `Result` |
-//! | this crate | owning and safe |
+//! | [`raw`] | one unsafe function per C function, returning a [`Result`] |
+//! | this crate | safe, owning types |
 //!
-//! # What is what
+//! # Concepts
 //!
-//! | C | CUDA (cudarc) | here |
+//! | C | CUDA (cudarc) | `ascendcl` |
 //! | --- | --- | --- |
-//! | `aclrtSetDevice`, `aclrtCreateContext` | `CudaContext::new(0)` | `Device::new(0)?.new_context()` |
-//! | `aclrtCreateStream` | `ctx.new_stream()` | [`Context::stream`] |
-//! | `aclrtMalloc` + `aclrtMemset` | `stream.alloc_zeros(n)` | [`Context::zeros`] |
-//! | `aclrtMalloc` | `unsafe { stream.alloc(n) }` | [`Context::buffer`] |
-//! | `aclrtMallocHost` | `unsafe { ctx.alloc_pinned(n) }` | [`Context::pinned`] |
+//! | `aclrtSetDevice`, `aclrtCreateContext` | `CudaContext::new(0)` | [`Device::new_context`] |
+//! | `aclrtCreateStream` | `ctx.new_stream()` | [`Context::new_stream`] |
+//! | `aclrtMalloc` + `aclrtMemset` | `stream.alloc_zeros(n)` | [`Context::alloc_zeros`] |
+//! | `aclrtMalloc` | `unsafe { stream.alloc(n) }` | [`Context::alloc_uninit`] |
+//! | `aclrtMallocHost` | `unsafe { ctx.alloc_pinned(n) }` | [`Context::alloc_pinned`] |
 //! | `aclrtMemcpy` to the device | `stream.clone_htod(&slice)` | [`Context::alloc_from_slice`] |
 //! | `aclrtMemcpy` to the host | `stream.clone_dtoh(&buffer)` | [`DeviceBuffer::to_vec`] |
 //! | `aclrtMemcpyAsync`, pinned to device | `stream.memcpy_htod(&host, &mut dev)` | [`Stream::upload`] |
@@ -42,32 +43,37 @@
 //! | `aclrtMemsetAsync` | `stream.memset_zeros(&mut dev)` | [`Stream::fill`] |
 //! | `aclrtMemcpyBatchAsync` | | [`Batch`], [`Stream::submit`] |
 //! | `aclrtMemcpyAsyncWithDesc` | | [`Descriptor`] |
-//! | pointer arithmetic | `dev.slice(a..b)` | [`DeviceBuffer::slice`] |
+//! | pointer arithmetic | `dev.slice(a..b)` | [`DeviceBuffer::slice`], [`PinnedBuffer::slice`] |
 //! | `aclrtCreateEvent`, `aclrtRecordEvent` | `stream.record_event(None)` | [`Stream::record`] |
 //! | `aclrtStreamWaitEvent` | `stream.wait(&event)` | [`Stream::wait`] |
 //! | `aclrtSynchronizeStream` | `stream.synchronize()` | [`Stream::synchronize`], [`Transfer::wait`], `.await` |
+//! | any other function | `cudarc::driver::sys` | [`raw`] |
 //!
-//! # What cannot go wrong
+//! # Guarantees
 //!
-//! - **Host memory of an asynchronous copy is away until the copy is over.** It is inside the [`Transfer`], or borrowed
-//!   by a [`Scope`] that waits on every way out. A transfer that is dropped leaves its memory with the stream; one
-//!   that is forgotten leaks it. Ordinary slices have blocking methods only.
-//! - **Device memory is freed when no work uses it.** Buffers know the work of all streams that uses them; use on
-//!   another stream inserts the wait, or is an error in [strict mode](Context::set_strict).
-//! - **Everything can be dropped in any order**: what needs a context or a stream holds it.
-//! - **Contexts are values.** Any thread may use any stream; what is current on the thread does not matter.
-//! - **Errors say where**: code, name, function, the sentence of the runtime, and where the copy was submitted.
+//! - **Transfers own their host memory.** Host memory of an asynchronous copy is inside the [`Transfer`], or borrowed
+//!   by a [`Scope`] that waits on every exit path. A dropped transfer leaves its memory with the stream; a forgotten
+//!   one leaks it. Slices in ordinary memory have only blocking methods.
+//! - **Device memory is freed when no work uses it.** Buffers track their pending uses on all streams. Use on another
+//!   stream inserts a wait, or is an error in [strict mode](Context::set_strict).
+//! - **Drop order is free.** Streams, events and buffers keep their context alive.
+//! - **Contexts are values.** Any thread may use any object, whatever its current context is. All types are `Send` and
+//!   `Sync`.
+//! - **Errors are precise.** An [`Error`] has the code, its name and [`ErrorKind`], the function, the message of the
+//!   runtime, and the source location that submitted the work.
 //!
-//! # Which library
+//! # Library selection
 //!
-//! See [`raw::loaded`]. The feature `bundled` (on by default) makes softacl a part of the program, for machines where no
-//! library is found; `static` uses nothing else, for tests.
+//! See [`raw::loaded`] for the search order. The feature `bundled` (enabled by default) links softacl into the program,
+//! as the fallback if no library is found. The feature `bundled-only` uses nothing else, for tests.
 //!
-//! # Tests
+//! # Testing
 //!
-//! [`test::on_schedules`] runs a test body on many legal orders of the asynchronous work, under softacl's checker.
+//! [`test::on_schedules`] runs a test body on many legal execution orders of the asynchronous work, under softacl's
+//! checker.
 
 #![deny(missing_docs, missing_debug_implementations)]
+#![deny(clippy::missing_errors_doc, clippy::missing_panics_doc)]
 
 mod batch;
 mod buffer;
@@ -77,7 +83,9 @@ mod descriptor;
 mod device;
 mod element;
 mod error;
+mod error_kind;
 mod event;
+mod memory;
 mod pinned;
 mod plane;
 pub mod raw;
@@ -95,9 +103,36 @@ pub use descriptor::Descriptor;
 pub use device::{Device, MemoryInfo};
 pub use element::Element;
 pub use error::{Error, Result};
+pub use error_kind::ErrorKind;
 pub use event::Event;
 pub use pinned::{PinnedBuffer, PinnedView, PinnedViewMut};
 pub use plane::Plane;
 pub use scope::Scope;
 pub use stream::Stream;
 pub use transfer::Transfer;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compiles only if all types are `Send` and `Sync`.
+    #[test]
+    fn all_types_are_send_and_sync() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Device>();
+        shared::<Context>();
+        shared::<Stream>();
+        shared::<Event>();
+        shared::<DeviceBuffer<u8>>();
+        shared::<PinnedBuffer<u8>>();
+        shared::<View<'_, u8>>();
+        shared::<ViewMut<'_, u8>>();
+        shared::<PinnedView<'_, u8>>();
+        shared::<PinnedViewMut<'_, u8>>();
+        shared::<Scope<'_, '_>>();
+        shared::<Transfer<PinnedBuffer<u8>>>();
+        shared::<Batch<'_, u8>>();
+        shared::<Descriptor<u8>>();
+        shared::<Error>();
+    }
+}

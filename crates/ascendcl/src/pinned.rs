@@ -1,7 +1,7 @@
-//! Pinned host memory: what asynchronous copies read and write.
+//! Pinned host memory, which asynchronous copies read and write.
 //!
-//! A buffer that a copy uses is inside a [`Transfer`](crate::Transfer), or borrowed by a scope, so whoever can
-//! reach its elements is alone with them.
+//! While a copy uses a buffer, a [`Transfer`](crate::Transfer) owns it or a scope borrows it. Code that can access the
+//! elements therefore never races with a copy.
 
 use crate::context::Context;
 use crate::element::Element;
@@ -14,7 +14,9 @@ use std::ops::{Bound, Deref, DerefMut, Range, RangeBounds};
 use std::ptr::NonNull;
 use std::slice;
 
-/// Elements in pinned host memory. Reads and writes like a slice.
+/// A buffer of elements in pinned host memory. Dereferences to a slice.
+///
+/// A pinned buffer is `Send` and `Sync`.
 ///
 /// ```
 /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -29,13 +31,17 @@ pub struct PinnedBuffer<T: Element> {
     context: Context,
 }
 
-// SAFETY: it owns its elements, which are plain values.
+// SAFETY: the buffer owns its elements, which are `Send`.
 unsafe impl<T: Element> Send for PinnedBuffer<T> {}
-// SAFETY: as above; shared references only read.
+// SAFETY: shared references only read the elements, which are `Sync`.
 unsafe impl<T: Element> Sync for PinnedBuffer<T> {}
 
 impl Context {
-    /// Pinned memory for `len` elements, all zero.
+    /// Allocates `len` elements of pinned memory, filled with zeros.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`OutOfMemory`](crate::ErrorKind::OutOfMemory) if the host has not enough memory that can be pinned.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -44,17 +50,24 @@ impl Context {
     /// ```
     pub fn alloc_pinned<T: Element>(&self, len: usize) -> Result<PinnedBuffer<T>> {
         let bytes = bytes_of::<T>(len)?;
-        // SAFETY: allocating has no conditions; the context is current.
+        // SAFETY: the call has no preconditions; `with_current` sets the context.
         let memory = self.with_current(|| unsafe { raw::aclrtMallocHost(bytes.max(1)) })?;
         let Some(start) = NonNull::new(memory.cast::<T>()).filter(|start| start.is_aligned()) else {
-            return Err(Error::refused("Context::pinned", format!("the runtime allocated {memory:?}")));
+            return Err(Error::refused(
+                "Context::alloc_pinned",
+                format!("the runtime returned the address {memory:?}"),
+            ));
         };
-        // SAFETY: `bytes` bytes were allocated there just now.
+        // SAFETY: the allocation has at least `bytes` bytes.
         unsafe { start.cast::<u8>().write_bytes(0, bytes) };
         Ok(PinnedBuffer { start, len, context: self.clone() })
     }
 
-    /// Pinned memory with a copy of a slice.
+    /// Allocates pinned memory and copies a slice into it.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`OutOfMemory`](crate::ErrorKind::OutOfMemory) if the host has not enough memory that can be pinned.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -69,7 +82,11 @@ impl Context {
 }
 
 impl<T: Element> PinnedBuffer<T> {
-    /// A part of it, to be read by a copy in a [`Scope`](crate::Scope).
+    /// Returns a slice that a copy in a [`Scope`](crate::Scope) can read.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the range is not inside the buffer.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -80,14 +97,19 @@ impl<T: Element> PinnedBuffer<T> {
     /// assert_eq!(pair.to_vec()?, [3, 4]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> PinnedView<'_, T> {
         let range = range_of(range, self.len);
-        // SAFETY: the range is inside, as just checked.
+        // SAFETY: `range_of` has checked that the range is inside the buffer.
         PinnedView { start: unsafe { self.start.add(range.start) }, len: range.len(), lifetime: PhantomData }
     }
 
-    /// A part of it, to be written by a copy in a [`Scope`](crate::Scope).
+    /// Returns a slice that a copy in a [`Scope`](crate::Scope) can write.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the range is not inside the buffer.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -98,18 +120,41 @@ impl<T: Element> PinnedBuffer<T> {
     /// assert_eq!(*host, [0, 7, 8, 0]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> PinnedViewMut<'_, T> {
         let PinnedView { start, len, .. } = self.slice(range);
         PinnedViewMut { start, len, lifetime: PhantomData }
     }
 
-    pub(crate) fn start(&self) -> *mut c_void {
+    /// Returns the address, for functions of [`raw`].
+    ///
+    /// The caller must keep the buffer alive, and must not access its elements in conflict with the work that uses the
+    /// address, until that work has finished.
+    ///
+    /// ```
+    /// use ascendcl::{raw, sys};
+    ///
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// # let stream = context.new_stream()?;
+    /// let host = context.alloc_pinned_from_slice(&[1u8, 2, 3])?;
+    /// let device = context.alloc_zeros::<u8>(3)?;
+    /// // SAFETY: both buffers have 3 bytes and exist until the stream was waited for.
+    /// unsafe {
+    ///     let (to, from, kind) = (device.as_raw(), host.as_raw(), sys::ACL_MEMCPY_HOST_TO_DEVICE);
+    ///     raw::aclrtMemcpyAsync(to, 3, from, 3, kind, stream.as_raw())?;
+    /// }
+    /// stream.synchronize()?;
+    /// assert_eq!(device.to_vec()?, *host);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    #[must_use]
+    pub fn as_raw(&self) -> *mut c_void {
         self.start.as_ptr().cast()
     }
 }
 
-/// A borrowed part of a [`PinnedBuffer`], for copies that read it.
+/// A slice of a [`PinnedBuffer`] for copies that read it. Created by [`PinnedBuffer::slice`].
 ///
 /// ```
 /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -124,7 +169,7 @@ pub struct PinnedView<'a, T: Element> {
     lifetime: PhantomData<&'a [T]>,
 }
 
-/// A part of a [`PinnedBuffer`], borrowed for copies that write it.
+/// A slice of a [`PinnedBuffer`] for copies that write it. Created by [`PinnedBuffer::slice_mut`].
 ///
 /// ```
 /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -139,8 +184,21 @@ pub struct PinnedViewMut<'a, T: Element> {
     lifetime: PhantomData<&'a mut [T]>,
 }
 
+// SAFETY: a `PinnedView` is equivalent to `&[T]`, and elements are `Sync`.
+unsafe impl<T: Element> Send for PinnedView<'_, T> {}
+// SAFETY: a `PinnedView` is equivalent to `&[T]`, and elements are `Sync`.
+unsafe impl<T: Element> Sync for PinnedView<'_, T> {}
+// SAFETY: a `PinnedViewMut` is equivalent to `&mut [T]`, and elements are `Send`.
+unsafe impl<T: Element> Send for PinnedViewMut<'_, T> {}
+// SAFETY: a shared reference to a `PinnedViewMut` gives no access to the elements.
+unsafe impl<T: Element> Sync for PinnedViewMut<'_, T> {}
+
 impl<'a, T: Element> PinnedViewMut<'a, T> {
-    /// Two parts that do not overlap.
+    /// Divides the slice into two at an index, so that two copies can write to one buffer.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `middle` is greater than the length.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -155,10 +213,11 @@ impl<'a, T: Element> PinnedViewMut<'a, T> {
     /// assert_eq!(*host, [1, 1, 2, 2]);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn split_at(self, middle: usize) -> (PinnedViewMut<'a, T>, PinnedViewMut<'a, T>) {
         assert!(middle <= self.len, "cannot split {} elements at {middle}", self.len);
-        // SAFETY: inside, as just checked; the two parts do not overlap.
+        // SAFETY: `middle` is inside the slice or at its end. The two results do not overlap.
         let right = unsafe { self.start.add(middle) };
         (
             PinnedViewMut { start: self.start, len: middle, lifetime: PhantomData },
@@ -167,10 +226,10 @@ impl<'a, T: Element> PinnedViewMut<'a, T> {
     }
 }
 
-macro_rules! parts {
-    ($($part:ident $method:literal),*) => {$(
-        impl<T: Element> $part<'_, T> {
-            /// How many elements it has.
+macro_rules! pinned_views {
+    ($($view:ident $method:literal),*) => {$(
+        impl<T: Element> $view<'_, T> {
+            /// Returns the number of elements.
             ///
             /// ```
             /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -178,11 +237,12 @@ macro_rules! parts {
             #[doc = concat!("assert_eq!(host.", $method, "(1..).len(), 3);")]
             /// # Ok::<(), ascendcl::Error>(())
             /// ```
+            #[must_use]
             pub fn len(&self) -> usize {
                 self.len
             }
 
-            /// Whether it has none.
+            /// Returns `true` if the slice has no elements.
             ///
             /// ```
             /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -190,6 +250,7 @@ macro_rules! parts {
             #[doc = concat!("assert!(host.", $method, "(4..).is_empty());")]
             /// # Ok::<(), ascendcl::Error>(())
             /// ```
+            #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len == 0
             }
@@ -199,15 +260,15 @@ macro_rules! parts {
             }
         }
 
-        impl<T: Element> fmt::Debug for $part<'_, T> {
+        impl<T: Element> fmt::Debug for $view<'_, T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}({} {} at {:p})", stringify!($part), self.len, std::any::type_name::<T>(), self.start)
+                write!(f, "{}({} {} at {:p})", stringify!($view), self.len, std::any::type_name::<T>(), self.start)
             }
         }
     )*};
 }
 
-parts!(PinnedView "slice", PinnedViewMut "slice_mut");
+pinned_views!(PinnedView "slice", PinnedViewMut "slice_mut");
 
 impl<'a, T: Element> From<&'a PinnedBuffer<T>> for PinnedView<'a, T> {
     fn from(buffer: &'a PinnedBuffer<T>) -> PinnedView<'a, T> {
@@ -225,14 +286,16 @@ impl<T: Element> Deref for PinnedBuffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: allocated and zeroed with this length; no copy writes it while it can be reached.
+        // SAFETY: allocated and zeroed with this length. No copy writes the elements while they can be accessed: a
+        // transfer would own the buffer, or a scope borrow it.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
 impl<T: Element> DerefMut for PinnedBuffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above; no copy reads it either.
+        // SAFETY: allocated and zeroed with this length. No copy uses the elements while they can be accessed: a
+        // transfer would own the buffer, or a scope borrow it.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
@@ -245,31 +308,33 @@ impl<T: Element + fmt::Debug> fmt::Debug for PinnedBuffer<T> {
 
 impl<T: Element> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
-        // SAFETY: allocated by `pinned` and freed once; a copy that used it is over, for it is out of its transfer.
-        let _ = self.context.run(|| unsafe { raw::aclrtFreeHost(self.start()) });
+        // SAFETY: allocated by `alloc_pinned` and freed once. No copy uses the memory: a transfer or the stream would
+        // own the buffer, or a scope borrow it.
+        let _ = self.context.run(|| unsafe { raw::aclrtFreeHost(self.as_raw()) });
     }
 }
 
-/// The size of `len` elements.
+/// Returns the size of `len` elements in bytes, or an error if it exceeds `isize::MAX`.
 pub(crate) fn bytes_of<T>(len: usize) -> Result<usize> {
     let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
-    bytes
-        .ok_or_else(|| Error::refused("allocation", format!("{len} elements of {} bytes are too many", size_of::<T>())))
+    bytes.ok_or_else(|| {
+        Error::refused("allocation", format!("{len} elements of {} bytes exceed the address space", size_of::<T>()))
+    })
 }
 
-/// The range that was asked for, which must be inside, as with slices.
+/// Resolves a range of a buffer with `len` elements. Panics if it is not inside, as indexing a slice does.
 #[track_caller]
 pub(crate) fn range_of(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let start = match range.start_bound() {
         Bound::Included(start) => *start,
-        Bound::Excluded(before) => before.checked_add(1).expect("a range starts inside"),
+        Bound::Excluded(before) => before.checked_add(1).expect("the start of the range overflows"),
         Bound::Unbounded => 0,
     };
     let end = match range.end_bound() {
-        Bound::Included(last) => last.checked_add(1).expect("a range ends inside"),
+        Bound::Included(last) => last.checked_add(1).expect("the end of the range overflows"),
         Bound::Excluded(end) => *end,
         Bound::Unbounded => len,
     };
-    assert!(start <= end && end <= len, "{start}..{end} is not a range of {len} elements");
+    assert!(start <= end && end <= len, "range {start}..{end} is out of bounds for a buffer of {len} elements");
     start..end
 }

@@ -1,4 +1,4 @@
-//! Copies of rows: a part of each row of a matrix, between memory whose rows have different lengths.
+//! 2D copies: part of each row of a matrix, between memory with different row lengths.
 
 use crate::buffer::{View, ViewMut};
 use crate::element::Element;
@@ -12,17 +12,17 @@ use ascendcl_sys::{ACL_MEMCPY_DEVICE_TO_DEVICE, ACL_MEMCPY_DEVICE_TO_HOST, ACL_M
 use std::ffi::c_void;
 use std::panic::Location;
 
-/// Which elements a copy of rows takes: `height` rows of `width` elements, whose beginnings are a pitch apart. All
-/// numbers are elements, not bytes. What lies between the rows of the target stays as it is.
+/// The shape of a 2D copy: `height` rows of `width` elements, at a distance of one pitch.
 ///
-/// Where the rows begin is said by the part of the buffer that is given.
+/// All fields count elements, not bytes. The first row starts at the beginning of the slice that is passed to the copy.
+/// Elements of the target between the rows are not changed.
 ///
 /// ```
 /// use ascendcl::Plane;
 /// # let context = ascendcl::Device::new(0)?.new_context()?;
 /// # let stream = context.new_stream()?;
 ///
-/// // Two rows of three come into the middle of a matrix with rows of eight.
+/// // Copies two rows of three elements into the middle of a matrix with rows of eight.
 /// let mut matrix = context.alloc_zeros::<u8>(4 * 8)?;
 /// let plane = Plane { width: 3, height: 2, source_pitch: 3, target_pitch: 8 };
 /// stream.upload_2d(context.alloc_pinned_from_slice(&[1, 2, 3, 4, 5, 6])?, matrix.slice_mut(8 + 2..), plane)?.wait()?;
@@ -31,19 +31,24 @@ use std::panic::Location;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Plane {
-    /// How many elements of each row are copied.
+    /// Number of elements that are copied from each row.
     pub width: usize,
-    /// How many rows there are.
+    /// Number of rows.
     pub height: usize,
-    /// From the beginning of a row of the source to the next.
+    /// Distance between the starts of two rows of the source.
     pub source_pitch: usize,
-    /// From the beginning of a row of the target to the next.
+    /// Distance between the starts of two rows of the target.
     pub target_pitch: usize,
 }
 
 impl Stream {
-    /// Copies rows of pinned memory to the device. The pinned buffer is away until the copy is over, as in
-    /// [`upload`](Stream::upload).
+    /// Copies rows of pinned memory to the device. The transfer owns the pinned buffer until the copy has finished, as
+    /// with [`upload`](Stream::upload).
+    ///
+    /// # Errors
+    ///
+    /// Fails if a row is wider than its pitch or ends outside its buffer, if the device buffer is on another device
+    /// than the stream, in strict mode if it is in use on another stream, or if the runtime rejects the copy.
     ///
     /// ```
     /// # use ascendcl::Plane;
@@ -62,11 +67,17 @@ impl Stream {
         target: impl Into<ViewMut<'a, T>>,
         plane: Plane,
     ) -> Result<Transfer<PinnedBuffer<T>>> {
-        let work = self.upload_rows(source.start(), source.len(), target.into(), plane);
-        Transfer::of(self, work, source, Location::caller())
+        let submission = self.upload_rows(source.as_raw(), source.len(), target.into(), plane);
+        Transfer::new(self, submission, source, Location::caller())
     }
 
-    /// Copies rows of device memory to pinned memory. The pinned buffer is away until the copy is over.
+    /// Copies rows of device memory to pinned memory. The transfer owns the pinned buffer until the copy has finished,
+    /// as with [`download`](Stream::download).
+    ///
+    /// # Errors
+    ///
+    /// Fails if a row is wider than its pitch or ends outside its buffer, if the device buffer is on another device
+    /// than the stream, in strict mode if it is in use on another stream, or if the runtime rejects the copy.
     ///
     /// ```
     /// # use ascendcl::Plane;
@@ -85,11 +96,17 @@ impl Stream {
         target: PinnedBuffer<T>,
         plane: Plane,
     ) -> Result<Transfer<PinnedBuffer<T>>> {
-        let work = self.download_rows(source.into(), target.start(), target.len(), plane);
-        Transfer::of(self, work, target, Location::caller())
+        let submission = self.download_rows(source.into(), target.as_raw(), target.len(), plane);
+        Transfer::new(self, submission, target, Location::caller())
     }
 
-    /// Copies rows within the memory of the device. Not every chip can: the error then says so.
+    /// Copies rows between two buffers of the device.
+    ///
+    /// # Errors
+    ///
+    /// Fails with [`NotSupported`](crate::ErrorKind::NotSupported) on chips without 2D copies within the device. Also
+    /// fails if a row is wider than its pitch or ends outside its buffer, if a buffer is on another device than the
+    /// stream, in strict mode if it is in use on another stream, or if the runtime rejects the copy.
     ///
     /// ```
     /// # use ascendcl::Plane;
@@ -110,20 +127,21 @@ impl Stream {
     ) -> Result<()> {
         const NAME: &str = "Stream::copy_2d";
         let (source, target) = (source.into(), target.into());
-        let place = Location::caller();
-        let mut run = || {
+        let location = Location::caller();
+        let mut submit = || {
             plane.check::<T>(NAME, source.len(), target.len())?;
             source.memory.prepare_read(NAME, &self.0)?;
             target.memory.prepare_write(NAME, &self.0)?;
-            let work = self.hand_over_rows::<T>(target.address(), source.address(), plane, ACL_MEMCPY_DEVICE_TO_DEVICE);
-            source.memory.record_read(&self.0, work.ticket);
-            target.memory.record_write(&self.0, work.ticket);
-            work.result
+            let submission =
+                self.submit_rows::<T>(target.address(), source.address(), plane, ACL_MEMCPY_DEVICE_TO_DEVICE);
+            source.memory.record_read(&self.0, submission.ticket);
+            target.memory.record_write(&self.0, submission.ticket);
+            submission.result
         };
-        run().map_err(|error| error.at(place))
+        submit().map_err(|error| error.at(location))
     }
 
-    /// Queues a copy from pinned memory, which must stay until the ticket is done.
+    /// Queues a copy from pinned memory, which must not be freed or written before the ticket is done.
     fn upload_rows<T: Element>(
         &self,
         source: *mut c_void,
@@ -136,12 +154,12 @@ impl Stream {
         if let Err(error) = checked.and_then(|()| target.memory.prepare_write(NAME, &self.0)) {
             return Submission::refused(error);
         }
-        let work = self.hand_over_rows::<T>(target.address(), source, plane, ACL_MEMCPY_HOST_TO_DEVICE);
-        target.memory.record_write(&self.0, work.ticket);
-        work
+        let submission = self.submit_rows::<T>(target.address(), source, plane, ACL_MEMCPY_HOST_TO_DEVICE);
+        target.memory.record_write(&self.0, submission.ticket);
+        submission
     }
 
-    /// Queues a copy to pinned memory, which must stay until the ticket is done.
+    /// Queues a copy to pinned memory, which must not be freed or accessed before the ticket is done.
     fn download_rows<T: Element>(
         &self,
         source: View<'_, T>,
@@ -154,27 +172,33 @@ impl Stream {
         if let Err(error) = checked.and_then(|()| source.memory.prepare_read(NAME, &self.0)) {
             return Submission::refused(error);
         }
-        let work = self.hand_over_rows::<T>(target, source.address(), plane, ACL_MEMCPY_DEVICE_TO_HOST);
-        source.memory.record_read(&self.0, work.ticket);
-        work
+        let submission = self.submit_rows::<T>(target, source.address(), plane, ACL_MEMCPY_DEVICE_TO_HOST);
+        source.memory.record_read(&self.0, submission.ticket);
+        submission
     }
 
-    /// The plane was checked for both sides.
-    fn hand_over_rows<T>(&self, target: *mut c_void, source: *mut c_void, plane: Plane, kind: i32) -> Submission {
-        let lane = &*self.0;
+    /// Submits the C call and takes a ticket. The caller has checked the plane against both sides.
+    fn submit_rows<T>(&self, target: *mut c_void, source: *mut c_void, plane: Plane, kind: i32) -> Submission {
+        let stream = &*self.0;
         let [width, from, to] = [plane.width, plane.source_pitch, plane.target_pitch].map(|n| n * size_of::<T>());
         let height = plane.height;
         if width == 0 || height == 0 {
-            return lane.ticket_after_pending();
+            return stream.ticket_after_pending();
         }
-        // SAFETY: all rows are in ranges of buffers of this crate, as was checked: device memory waits for the ticket
-        // before it ends, and pinned memory is given back to nobody before it is done.
-        lane.submit(|| unsafe { raw::aclrtMemcpy2dAsync(target, to, source, from, width, height, kind, lane.raw()) })
+        // SAFETY: the caller has checked that all rows are in ranges of buffers of this crate. Device memory waits for
+        // the ticket before it is freed, and pinned memory is not returned before the ticket is done.
+        stream
+            .submit(|| unsafe { raw::aclrtMemcpy2dAsync(target, to, source, from, width, height, kind, stream.raw()) })
     }
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// As [`Stream::upload_2d`], and borrows the memory until the scope ends.
+    /// Copies rows of pinned memory to the device. Borrows the pinned memory until the scope ends.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a row is wider than its pitch or ends outside its buffer, if the device buffer is on another device
+    /// than the stream, in strict mode if it is in use on another stream, or if the runtime rejects the copy.
     ///
     /// ```
     /// # use ascendcl::Plane;
@@ -198,7 +222,12 @@ impl<'scope> Scope<'scope, '_> {
         Scope::into_result(self.stream().upload_rows(source.start(), source.len(), target.into(), plane))
     }
 
-    /// As [`Stream::download_2d`], and borrows the memory until the scope ends.
+    /// Copies rows of device memory to pinned memory. Borrows the pinned memory until the scope ends.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a row is wider than its pitch or ends outside its buffer, if the device buffer is on another device
+    /// than the stream, in strict mode if it is in use on another stream, or if the runtime rejects the copy.
     ///
     /// ```
     /// # use ascendcl::Plane;
@@ -224,13 +253,13 @@ impl<'scope> Scope<'scope, '_> {
 }
 
 impl Plane {
-    /// Whether all rows lie in both sides, which have these numbers of elements.
+    /// Checks that all rows are inside both sides, which have `source` and `target` elements.
     fn check<T>(&self, function: &'static str, source: usize, target: usize) -> Result<()> {
         let Plane { width, height, source_pitch, target_pitch } = *self;
         for (side, pitch, len) in [("source", source_pitch, source), ("target", target_pitch, target)] {
             if width > pitch {
-                let why = format!("the rows of the {side} are {pitch} elements apart, and {width} of each are copied");
-                return Err(Error::refused(function, why));
+                let message = format!("the width of {width} elements exceeds the pitch of {pitch} of the {side}");
+                return Err(Error::refused(function, message));
             }
             let end = match height.checked_sub(1) {
                 Some(rows) => rows.checked_mul(pitch).and_then(|start| start.checked_add(width)),
@@ -238,9 +267,11 @@ impl Plane {
             };
             let bytes = pitch.checked_mul(size_of::<T>().max(1));
             if bytes.is_none() || end.is_none_or(|end| end > len) {
-                let why =
-                    format!("{height} rows that are {pitch} elements apart do not fit into the {side} with {len}");
-                return Err(Error::refused(function, why));
+                let message = format!(
+                    "{height} rows of {width} elements at a pitch of {pitch} do not fit into the {len} elements of the \
+                     {side}"
+                );
+                return Err(Error::refused(function, message));
             }
         }
         Ok(())

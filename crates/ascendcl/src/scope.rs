@@ -1,6 +1,6 @@
-//! Copies that borrow their host memory: all of them are over when the scope ends, whichever way it ends.
+//! Scopes: copies that borrow their host memory. All of them have finished when the scope ends, even by a panic.
 //!
-//! The body gets a reference only, so the end cannot be skipped by forgetting something.
+//! The body receives only a reference to the scope, so the wait at the end cannot be skipped by forgetting a value.
 
 use crate::buffer::{View, ViewMut};
 use crate::element::Element;
@@ -11,7 +11,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 
-/// Where copies may borrow pinned memory. See [`Stream::scope`].
+/// A scope in which copies borrow pinned memory. Created by [`Stream::scope`].
 ///
 /// ```
 /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -21,17 +21,24 @@ use std::panic::Location;
 /// ```
 pub struct Scope<'scope, 'env: 'scope> {
     stream: Stream,
-    // Both invariant, as in `std::thread::scope`.
+    // Both lifetimes are invariant, as in `std::thread::scope`.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
 impl Stream {
-    /// Runs a body whose copies may borrow pinned memory instead of owning it. Waits for the stream when the body
-    /// returns, fails or panics, so the memory is nobody's but the caller's afterwards.
+    /// Calls a function whose copies borrow pinned memory instead of owning it.
     ///
-    /// If the runtime cannot even say that the copies are over, because the device is lost, the process is aborted:
-    /// the memory cannot be given back, and it cannot be kept.
+    /// Waits for the stream when the function returns, fails or panics. No copy uses the borrowed memory afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the function, or an error if work that was submitted in the scope failed.
+    ///
+    /// # Aborts
+    ///
+    /// Aborts the process if the device is lost and the runtime cannot confirm that the copies have finished, because
+    /// the borrowed memory can be neither returned nor leaked safely.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -48,21 +55,26 @@ impl Stream {
     /// ```
     #[track_caller]
     pub fn scope<'env, R>(&self, body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>) -> Result<R> {
-        let place = Location::caller();
-        let end = WaitOnDrop { lane: &self.0 };
+        let location = Location::caller();
+        let wait_on_panic = WaitOnDrop { stream: &self.0 };
         let before = self.0.submitted();
         let scope = Scope { stream: self.clone(), scope: PhantomData, env: PhantomData };
         let result = body(&scope);
-        std::mem::forget(end);
+        std::mem::forget(wait_on_panic);
         let finished = finish(&self.0, before);
         let result = result?;
-        finished.map_err(|error| error.at(place))?;
+        finished.map_err(|error| error.at(location))?;
         Ok(result)
     }
 }
 
 impl<'scope> Scope<'scope, '_> {
-    /// Copies pinned memory to the device, and borrows it until the scope ends.
+    /// Copies pinned memory to the device. Borrows the pinned memory until the scope ends.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the lengths differ, if the buffer is on another device than the stream, in strict mode if the buffer is
+    /// in use on another stream, or if the runtime rejects the copy.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -82,7 +94,12 @@ impl<'scope> Scope<'scope, '_> {
         Scope::into_result(self.stream.upload_from(source.start(), source.len(), target.into()))
     }
 
-    /// Copies device memory to pinned memory, and borrows that until the scope ends.
+    /// Copies device memory to pinned memory. Borrows the pinned memory until the scope ends.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the lengths differ, if the buffer is on another device than the stream, in strict mode if the buffer is
+    /// being written on another stream, or if the runtime rejects the copy.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -102,7 +119,7 @@ impl<'scope> Scope<'scope, '_> {
         Scope::into_result(self.stream.download_to(source.into(), target.start(), target.len()))
     }
 
-    /// The stream, for work that borrows nothing.
+    /// Returns the stream, for work that borrows no host memory.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -111,14 +128,15 @@ impl<'scope> Scope<'scope, '_> {
     /// stream.scope(|scope| scope.stream().fill(&mut device, 1))?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
     #[track_caller]
-    pub(crate) fn into_result(work: Submission) -> Result<()> {
-        let place = Location::caller();
-        work.result.map_err(|error| error.at(place))
+    pub(crate) fn into_result(submission: Submission) -> Result<()> {
+        let location = Location::caller();
+        submission.result.map_err(|error| error.at(location))
     }
 }
 
@@ -128,25 +146,27 @@ impl fmt::Debug for Scope<'_, '_> {
     }
 }
 
-/// Ends a scope whose body panics.
+/// Waits for the copies of a scope whose body panics.
 struct WaitOnDrop<'a> {
-    lane: &'a StreamInner,
+    stream: &'a StreamInner,
 }
 
 impl Drop for WaitOnDrop<'_> {
     fn drop(&mut self) {
-        // The panic goes on; a failure of the device is not told over it.
-        let _ = finish(self.lane, self.lane.submitted());
+        // The panic continues; a failure of the work is not reported in addition.
+        let _ = finish(self.stream, self.stream.submitted());
     }
 }
 
-/// Waits until everything is over, or ends the process. Tells what failed after a ticket.
-fn finish(lane: &StreamInner, before: u64) -> Result<()> {
-    let last = lane.submitted();
-    let result = lane.wait_ticket_from(before, last);
-    if !lane.is_done(last) {
-        let why = result.err().unwrap_or_else(|| Error::refused("Stream::scope", "the stream is not over".to_owned()));
-        eprintln!("ascendcl: copies that borrow memory cannot be waited for, so the process ends: {why}");
+/// Waits until all work of the stream has finished, or aborts the process. Returns a failure of work after ticket
+/// `before`.
+fn finish(stream: &StreamInner, before: u64) -> Result<()> {
+    let last = stream.submitted();
+    let result = stream.wait_ticket_from(before, last);
+    if !stream.is_done(last) {
+        let unfinished = || Error::refused("Stream::scope", "the stream has not finished".to_owned());
+        let error = result.err().unwrap_or_else(unfinished);
+        eprintln!("ascendcl: aborting: cannot wait for copies that borrow host memory: {error}");
         std::process::abort();
     }
     result

@@ -1,12 +1,13 @@
-//! Streams, and how they know which of their work is over, and how it went.
+//! Streams: tickets, completion and failures of submitted work.
 //!
-//! Work gets a ticket after it was handed to the runtime. So whoever reads the number of tickets and then waits for
-//! the stream knows that all of them are over. Two numbers only grow: `done`, up to which the work is over, so that
-//! memory is given back; and `known`, up to which it is also known what failed. Queries and events move `done` only,
-//! because the runtime tells failures to those who wait for the stream, once, and without saying what failed. So waits
-//! take turns, and what they are told is kept for all tickets that it may concern.
+//! Work gets a ticket after it was submitted to the runtime. A thread that reads the number of tickets and then waits
+//! for the stream has therefore waited for all of them. Two counters only grow: work up to ticket `done` has finished,
+//! so its memory can be returned; for work up to ticket `known`, the result is known as well. Queries and events
+//! advance `done` only, because the runtime reports a failure only to a wait for the stream, only once, and without the
+//! task that failed. Waits are therefore serialized, and each failure is stored for all tickets that it may concern.
 //!
-//! Any thread may use a stream. `turn` is the only lock that is held during a call, and that call is the wait.
+//! Any thread may use a stream. `sync_lock` is the only lock that is held during a call of the runtime, and that call
+//! is the wait. Submitting, queries and events of other threads do not take it.
 
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -21,11 +22,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-/// A queue of work on a device, done in order. Cloning it gives another name for the same.
+/// An in-order queue of work on a device. Cloning is cheap; clones refer to the same stream.
 ///
-/// What can be queued: [`upload`](Stream::upload), [`download`](Stream::download), [`copy`](Stream::copy),
+/// Work that can be queued: [`upload`](Stream::upload), [`download`](Stream::download), [`copy`](Stream::copy) and
 /// [`fill`](Stream::fill), [`submit`](Stream::submit) for batches, [`record`](Stream::record) and
-/// [`wait`](Stream::wait) for events; [`scope`](Stream::scope) for borrowed memory.
+/// [`wait`](Stream::wait) for events, and [`scope`](Stream::scope) for copies that borrow their memory.
+///
+/// A stream is `Send` and `Sync`: any thread can queue work and wait. Dropping the last clone waits for the queued
+/// work.
 ///
 /// ```
 /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -39,71 +43,72 @@ use std::task::Waker;
 #[derive(Clone)]
 pub struct Stream(pub(crate) Arc<StreamInner>);
 
-/// What all names of a stream share.
+/// State shared by all clones of a stream.
 pub(crate) struct StreamInner {
     /// An `aclrtStream`.
     handle: usize,
     pub(crate) context: Context,
-    /// Tickets given out.
+    /// The last ticket that was issued.
     submitted: AtomicU64,
-    /// Tickets up to this one are over.
+    /// Work up to this ticket has finished.
     done: AtomicU64,
-    /// Of tickets up to this one it is known whether they may have failed.
+    /// For work up to this ticket, the result is known.
     known: AtomicU64,
-    /// How often the runtime has told a failure.
+    /// Number of failures that the runtime has reported.
     failed: AtomicU64,
     failures: Mutex<Vec<Failure>>,
-    /// Held while the runtime is asked for failures: who is told of one writes it down before the next asks.
+    /// Serializes calls that return failures, because the runtime reports each failure only once.
     sync_lock: Mutex<()>,
-    /// What must stay until a ticket is done.
+    /// Values that must not be dropped before a ticket is done.
     kept_alive: Mutex<Vec<(u64, Box<dyn Send>)>>,
-    watch: Mutex<WakerList>,
+    wakers: Mutex<WakerList>,
 }
 
-/// Something after ticket `after` and not after `last` has failed: the runtime does not say what.
+/// A failure of one of the tickets after `after` up to `last`. The runtime does not report which one.
 struct Failure {
     after: u64,
     last: u64,
     error: Error,
-    /// Whether the program was told, by anything that returns errors.
+    /// True if a call has returned the failure to the program.
     is_reported: bool,
 }
 
-/// Who is to be woken when it is known how a ticket went.
+/// Tasks to wake when the result of a ticket is known.
 #[derive(Default)]
 struct WakerList {
     tasks: BTreeMap<u64, Waker>,
-    /// The last ticket that somebody wants to know of.
-    wanted: u64,
-    /// Whether a thread waits for the stream on their behalf.
+    /// The last ticket whose result was requested.
+    last_requested: u64,
+    /// True while a waiter thread serves the stream.
     is_served: bool,
 }
 
-/// Work that was handed to the runtime, and what the runtime said. Ticket 0 is work that was not handed over.
+/// Ticket and result of work that was submitted to the runtime. Ticket 0 stands for work that was not submitted.
 pub(crate) struct Submission {
     pub(crate) ticket: u64,
     pub(crate) result: Result<()>,
 }
 
 impl Submission {
-    /// Refused before the runtime was asked. Ticket 0 is always done, so nothing is kept for it.
+    /// Creates the result of work that was rejected before it was submitted. Ticket 0 is always done, so that nothing
+    /// is kept alive for it.
     #[cold]
     pub(crate) fn refused(error: Error) -> Submission {
         Submission { ticket: 0, result: Err(error) }
     }
 }
 
-/// Failures that are told apart for transfers nobody has waited for yet.
-const FAILURES: usize = 16;
-/// Things held for a stream before it is looked whether they are still needed.
-const HELD: usize = 64;
-/// Waits for a stream that fails before it counts as lost. Each wait tells one failure of work at most, and other
-/// threads may queue more of it meanwhile.
-const ATTEMPTS: usize = 4;
+/// Maximum number of failures that are stored separately for transfers that have not been waited for.
+const MAX_FAILURES: usize = 16;
+/// Number of values kept alive after which the stream is polled to release those that are no longer needed.
+const KEPT_ALIVE_POLL_INTERVAL: usize = 64;
+/// Number of failed waits after which a stream counts as lost. Each wait returns at most one failure of a task, and
+/// other threads may concurrently queue more tasks that fail.
+const MAX_WAIT_ATTEMPTS: usize = 4;
 
 impl Stream {
     pub(crate) fn new(context: &Context) -> Result<Stream> {
-        // SAFETY: creating has no conditions; the context is current.
+        // SAFETY: the call has no preconditions; `with_current` sets the context.
         let handle = context.with_current(|| unsafe { raw::aclrtCreateStream() })?;
         Ok(Stream(Arc::new(StreamInner {
             handle: handle as usize,
@@ -115,36 +120,46 @@ impl Stream {
             failures: Mutex::default(),
             sync_lock: Mutex::default(),
             kept_alive: Mutex::default(),
-            watch: Mutex::default(),
+            wakers: Mutex::default(),
         })))
     }
 
-    /// The context that it was made in.
+    /// Returns the context of the stream.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
     /// assert_eq!(context.new_stream()?.context(), &context);
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     pub fn context(&self) -> &Context {
         &self.0.context
     }
 
-    /// The handle, for calls of the C interface beside this crate. It is valid while the stream is.
+    /// Returns the C handle, for functions of [`raw`]. It is valid while the stream exists.
+    ///
+    /// Work that C calls queue gets no ticket: buffers do not track it. [`synchronize`](Stream::synchronize) waits for
+    /// it.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
     /// # let stream = context.new_stream()?;
-    /// // SAFETY: the stream lives.
+    /// // SAFETY: the stream exists.
     /// let status = unsafe { ascendcl::raw::aclrtStreamQuery(stream.as_raw()) }?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
+    #[must_use]
     pub fn as_raw(&self) -> ascendcl_sys::aclrtStream {
         self.0.raw()
     }
 
-    /// Waits for everything that was queued. Work that failed is told by the transfers and blocking calls that it may
-    /// concern, and here if nothing else has told it.
+    /// Blocks until all queued work has finished.
+    ///
+    /// # Errors
+    ///
+    /// Fails if work of the stream has failed and no other call has returned that failure, or if the runtime cannot
+    /// wait, for example because the device is lost. Transfers and blocking calls return the failures that may concern
+    /// them.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -153,13 +168,18 @@ impl Stream {
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
     pub fn synchronize(&self) -> Result<()> {
-        let turn = self.0.sync_lock.lock().unwrap_or_else(PoisonError::into_inner);
-        // Also when nothing has a ticket: C calls may have queued work.
-        let waited = self.0.wait_known_locked(turn);
+        let sync_guard = self.0.sync_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        // Waits even if no ticket was issued: C calls may have queued work.
+        let waited = self.0.wait_known_locked(sync_guard);
         self.0.take_failure(|failure| !failure.is_reported).map_or(waited, Err)
     }
 
-    /// Whether everything that was queued is done; does not wait.
+    /// Returns `true` if all queued work has finished. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime rejects the query, for example because the device is lost. Failures of work are not
+    /// returned here.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -177,7 +197,7 @@ impl StreamInner {
         self.handle as *mut c_void
     }
 
-    /// Hands work to the runtime, with the context current.
+    /// Submits work to the runtime, with the context current, and issues a ticket for it.
     #[inline(always)]
     pub(crate) fn submit(&self, call: impl FnMut() -> Result<()>) -> Submission {
         let failed = self.failed.load(Ordering::Acquire);
@@ -189,7 +209,7 @@ impl StreamInner {
         Submission { ticket, result }
     }
 
-    /// A ticket for nothing: what comes after the work before it.
+    /// Issues a ticket that is done when everything submitted so far is done.
     #[inline]
     pub(crate) fn ticket_after_pending(&self) -> Submission {
         Submission { ticket: self.submitted.fetch_add(1, Ordering::SeqCst) + 1, result: Ok(()) }
@@ -210,49 +230,51 @@ impl StreamInner {
         self.known.load(Ordering::Acquire) >= ticket
     }
 
-    /// Whether a ticket is known to have succeeded, because everything in this stream has.
+    /// Returns `true` if a ticket is known to have succeeded because no work of the stream has failed.
     #[inline(always)]
     pub(crate) fn is_clean(&self, ticket: u64) -> bool {
         self.is_known(ticket) && self.failed.load(Ordering::Acquire) == 0
     }
 
-    /// Waits until it is known how the work up to a ticket went. An error means that nothing is known; what failed
-    /// is among the failures.
+    /// Waits until the results of all tickets up to `ticket` are known. Returns an error if they cannot be determined.
+    /// Failures of work are stored in `failures`.
     fn wait_known(&self, ticket: u64) -> Result<()> {
         if self.is_known(ticket) {
             return Ok(());
         }
-        let turn = self.sync_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let sync_guard = self.sync_lock.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_known(ticket) {
             return Ok(());
         }
-        self.wait_known_locked(turn)
+        self.wait_known_locked(sync_guard)
     }
 
-    /// The same for everything that was submitted.
-    fn wait_known_locked(&self, turn: MutexGuard<'_, ()>) -> Result<()> {
+    /// Waits until the results of all submitted work are known. Releases the lock before values that were kept alive
+    /// are dropped.
+    fn wait_known_locked(&self, sync_guard: MutexGuard<'_, ()>) -> Result<()> {
         let last = self.submitted();
         let mut attempts = 0;
-        // A failure of work is told once, and then the stream goes on. If it does not, nothing is known to be over.
-        // SAFETY: the stream lives as long as `self`.
+        // The runtime reports a failure of a task once; the next wait succeeds. If all attempts fail, the state of the
+        // work is unknown.
+        // SAFETY: the stream exists as long as `self`.
         while let Err(error) = self.context.run(|| unsafe { raw::aclrtSynchronizeStream(self.raw()) }) {
             self.record_failure(error.clone());
             attempts += 1;
-            if attempts == ATTEMPTS {
+            if attempts == MAX_WAIT_ATTEMPTS {
                 return Err(error);
             }
         }
-        // In this order: what is known is done.
+        // In this order, so that `known` never exceeds `done`.
         self.done.fetch_max(last, Ordering::AcqRel);
         self.known.fetch_max(last, Ordering::AcqRel);
-        drop(turn);
+        drop(sync_guard);
         self.mark_done(last);
         Ok(())
     }
 
     pub(crate) fn is_idle(&self) -> Result<bool> {
         let last = self.submitted();
-        // SAFETY: the stream lives as long as `self`.
+        // SAFETY: the stream exists as long as `self`.
         let status = self.context.run(|| unsafe { raw::aclrtStreamQuery(self.raw()) })?;
         let is_idle = status == ACL_STREAM_STATUS_COMPLETE;
         if is_idle {
@@ -261,14 +283,15 @@ impl StreamInner {
         Ok(is_idle)
     }
 
-    /// Waits until a ticket is done. The result is an error if it may have failed.
-    /// Whether it is done is to be asked afterwards: an error can also mean that nothing is known.
+    /// Waits until a ticket is done. Returns an error if its work may have failed, or if its state cannot be
+    /// determined; `is_done` distinguishes the two.
     #[inline]
     pub(crate) fn wait_ticket(&self, ticket: u64) -> Result<()> {
         self.wait_ticket_from(ticket - 1, ticket)
     }
 
-    /// The same for all tickets after `before` up to `ticket`.
+    /// Waits until a ticket is done. Returns an error if work after ticket `before` up to `ticket` may have failed, or
+    /// if its state cannot be determined.
     #[inline]
     pub(crate) fn wait_ticket_from(&self, before: u64, ticket: u64) -> Result<()> {
         let waited = if self.is_known(ticket) { Ok(()) } else { self.wait_known(ticket) };
@@ -278,97 +301,100 @@ impl StreamInner {
         self.take_failure(|failure| failure.after < ticket && before < failure.last).map_or(waited, Err)
     }
 
-    /// Waits until a ticket is done, however it went: for who has nobody to tell.
+    /// Waits until a ticket is done and ignores its result. For use in `Drop`.
     pub(crate) fn wait_ignoring_errors(&self, ticket: u64) {
         if !self.is_done(ticket) {
             let _ = self.wait_known(ticket);
         }
     }
 
-    /// Notes that all tickets up to this one are over.
+    /// Marks all tickets up to `ticket` as done and drops the values that were kept alive for them.
     pub(crate) fn mark_done(&self, ticket: u64) {
         self.done.fetch_max(ticket, Ordering::AcqRel);
         let done = self.done.load(Ordering::Acquire);
-        let mut held = self.kept_alive.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.is_empty() {
+        let mut kept_alive = self.kept_alive.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept_alive.is_empty() {
             return;
         }
-        let (over, kept): (Vec<_>, Vec<_>) = mem::take(&mut *held).into_iter().partition(|(ticket, _)| *ticket <= done);
-        *held = kept;
-        // What is given back calls the runtime: not under the lock.
-        drop(held);
-        drop(over);
+        let (released, kept): (Vec<_>, Vec<_>) =
+            mem::take(&mut *kept_alive).into_iter().partition(|(ticket, _)| *ticket <= done);
+        *kept_alive = kept;
+        // Dropping the values calls the runtime, so the lock is released first.
+        drop(kept_alive);
+        drop(released);
     }
 
-    /// Keeps something until a ticket is done.
-    pub(crate) fn keep_alive(self: &Arc<StreamInner>, ticket: u64, thing: Box<dyn Send>) {
+    /// Keeps a value alive until a ticket is done.
+    pub(crate) fn keep_alive(self: &Arc<StreamInner>, ticket: u64, value: Box<dyn Send>) {
         let count = {
-            let mut held = self.kept_alive.lock().unwrap_or_else(PoisonError::into_inner);
-            held.push((ticket, thing));
-            held.len()
+            let mut kept_alive = self.kept_alive.lock().unwrap_or_else(PoisonError::into_inner);
+            kept_alive.push((ticket, value));
+            kept_alive.len()
         };
-        // What is over can go. A stream that is never idle is waited for by a thread, so that what it holds ends.
-        if count.is_multiple_of(HELD) && !self.is_idle().unwrap_or(false) {
-            self.ensure_waiter(self.watching(), ticket);
+        // `is_idle` releases values that are no longer needed. If the stream is never idle, a waiter thread waits for
+        // it, so that the values are released eventually.
+        if count.is_multiple_of(KEPT_ALIVE_POLL_INTERVAL) && !self.is_idle().unwrap_or(false) {
+            self.ensure_waiter(self.lock_wakers(), ticket);
         }
     }
 
-    /// Whether it is known how a ticket went, or cannot be; if not, the task will be woken then. `is_listed` says
-    /// that the task has been here before.
-    pub(crate) fn register_waker(self: &Arc<StreamInner>, ticket: u64, waker: &Waker, is_listed: bool) -> bool {
-        // Wakers are made and dropped without the lock: what they hold may be another transfer of this stream.
+    /// Returns `true` if the result of a ticket is known or cannot be determined. Otherwise registers the waker and
+    /// returns `false`. `is_registered` is true if an earlier call has registered a waker for the ticket.
+    pub(crate) fn register_waker(self: &Arc<StreamInner>, ticket: u64, waker: &Waker, is_registered: bool) -> bool {
+        // Wakers are cloned and dropped without the lock: they may own another transfer of this stream.
         let waker = waker.clone();
-        let mut watch = self.watching();
+        let mut wakers = self.lock_wakers();
         if self.is_known(ticket) {
             return true;
         }
-        if is_listed && !watch.tasks.contains_key(&ticket) {
-            // It was woken, and still nothing is known: the stream is lost.
+        if is_registered && !wakers.tasks.contains_key(&ticket) {
+            // The task was woken although the result is unknown: the stream is lost.
             return true;
         }
-        let old = watch.tasks.insert(ticket, waker);
-        self.ensure_waiter(watch, ticket);
-        drop(old);
+        let replaced = wakers.tasks.insert(ticket, waker);
+        self.ensure_waiter(wakers, ticket);
+        drop(replaced);
         false
     }
 
-    /// Takes a task from the list that is not interested any more.
+    /// Removes the waker of a ticket whose future is dropped.
     pub(crate) fn unregister_waker(&self, ticket: u64) {
-        let deserted = self.watching().tasks.remove(&ticket);
-        // As above: without the lock.
-        drop(deserted);
+        let removed = self.lock_wakers().tasks.remove(&ticket);
+        // Dropped without the lock: the waker may own another transfer of this stream.
+        drop(removed);
     }
 
-    fn watching(&self) -> MutexGuard<'_, WakerList> {
-        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_wakers(&self) -> MutexGuard<'_, WakerList> {
+        self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a thread wait for the stream, if none does.
-    fn ensure_waiter(self: &Arc<StreamInner>, mut watch: MutexGuard<'_, WakerList>, ticket: u64) {
-        watch.wanted = watch.wanted.max(ticket);
-        if !mem::replace(&mut watch.is_served, true) {
-            drop(watch);
+    /// Assigns a waiter thread to the stream, unless it has one.
+    fn ensure_waiter(self: &Arc<StreamInner>, mut wakers: MutexGuard<'_, WakerList>, ticket: u64) {
+        wakers.last_requested = wakers.last_requested.max(ticket);
+        if !mem::replace(&mut wakers.is_served, true) {
+            drop(wakers);
             waiters::serve(self);
         }
     }
 
-    /// Waits for what somebody wants to know, and returns whom to wake, and whether that is all.
-    pub(crate) fn next_woken(&self) -> (Vec<Waker>, bool) {
-        let wanted = self.watching().wanted;
-        let is_lost = self.wait_known(wanted).is_err();
-        let mut watch = self.watching();
-        // Of a lost stream nothing more will be known, so that nobody waits for it.
-        let last = if is_lost { watch.wanted } else { self.known.load(Ordering::Acquire) };
-        let waiting = watch.tasks.split_off(&(last + 1));
-        let woken = mem::replace(&mut watch.tasks, waiting).into_values().collect();
-        watch.is_served = watch.wanted > last;
-        (woken, !watch.is_served)
+    /// Waits for the last requested ticket. Returns the tasks to wake, and `true` if no request is left.
+    pub(crate) fn wait_for_requests(&self) -> (Vec<Waker>, bool) {
+        let last_requested = self.lock_wakers().last_requested;
+        let is_lost = self.wait_known(last_requested).is_err();
+        let mut wakers = self.lock_wakers();
+        // The results of a lost stream never become known. All tasks are woken, so that none waits forever.
+        let last = if is_lost { wakers.last_requested } else { self.known.load(Ordering::Acquire) };
+        let waiting = wakers.tasks.split_off(&(last + 1));
+        let woken = mem::replace(&mut wakers.tasks, waiting).into_values().collect();
+        wakers.is_served = wakers.last_requested > last;
+        (woken, !wakers.is_served)
     }
 
-    /// Notes a failure that the runtime has told.
+    /// Stores a failure that the runtime has reported.
     fn record_failure(&self, error: Error) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        // First the count, then the tickets: who is just handing work over sees the one or is among the others.
+        // The count is incremented before the tickets are read. Work that is being submitted concurrently either sees
+        // the new count and extends the failure, or has its ticket included in `last`.
         self.failed.fetch_add(1, Ordering::SeqCst);
         let (after, last) = (self.known.load(Ordering::Acquire), self.submitted());
         if let Some(newest) = failures.last_mut().filter(|newest| newest.after == after && newest.error == error) {
@@ -377,15 +403,16 @@ impl StreamInner {
             return;
         }
         failures.push(Failure { after, last, error, is_reported: false });
-        if failures.len() > FAILURES {
-            // The two oldest become one, which concerns the tickets of both: better told too often than missed.
+        if failures.len() > MAX_FAILURES {
+            // Merges the two oldest failures. The merged one concerns the tickets of both: a failure may be returned by
+            // too many transfers, but is never missed.
             let second = failures.remove(1);
             failures[0].last = failures[0].last.max(second.last);
             failures[0].is_reported &= second.is_reported;
         }
     }
 
-    /// A failure was told while this ticket was handed over: it may have been its own.
+    /// Extends the newest failure to a ticket that was being submitted when the failure was reported.
     #[cold]
     fn extend_failure(&self, ticket: u64) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -394,13 +421,13 @@ impl StreamInner {
         }
     }
 
-    /// The first failure that concerns the caller, who tells it.
+    /// Returns the first failure that concerns the caller, and marks all of them as reported.
     #[cold]
     fn take_failure(&self, concerns: impl Fn(&Failure) -> bool) -> Option<Error> {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = failures.iter().find(|failure| concerns(failure)).map(|failure| failure.error.clone());
+        let first = failures.iter().find(|failure| concerns(failure)).map(|failure| failure.error.clone());
         failures.iter_mut().filter(|failure| concerns(failure)).for_each(|failure| failure.is_reported = true);
-        told
+        first
     }
 }
 
@@ -410,7 +437,7 @@ impl fmt::Debug for Stream {
     }
 }
 
-/// Two names of one stream are equal.
+/// Clones of one stream are equal.
 impl PartialEq for Stream {
     fn eq(&self, other: &Stream) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -423,11 +450,11 @@ impl Drop for StreamInner {
     fn drop(&mut self) {
         self.wait_ignoring_errors(self.submitted());
         if !self.is_done(self.submitted()) {
-            // It may still be at work: then what it holds stays, and the stream too.
+            // The stream may still be executing: leaks the stream and the values that it keeps alive.
             mem::forget(mem::take(self.kept_alive.get_mut().unwrap_or_else(PoisonError::into_inner)));
             return;
         }
-        // SAFETY: created by `new`, destroyed once, and nothing is queued.
+        // SAFETY: created by `new` and destroyed once; all submitted work is done.
         let _ = self.context.run(|| unsafe { raw::aclrtDestroyStream(self.raw()) });
     }
 }

@@ -1,27 +1,30 @@
-//! Tests of programs that use this crate: the same body on many legal orders, under the checker.
+//! Support for testing programs: runs a test body on many legal execution orders, under the checker.
 //!
-//! softacl reads its schedule once per process. So the test program starts itself again for every schedule, with
-//! only the one test, and reads what the checker says about it. [`on_schedules`] has an example.
+//! softacl reads its schedule once per process. The test program therefore starts itself again for every schedule, with
+//! only the one test, and reads the checker's report. See [`on_schedules`] for an example.
 
 use crate::raw;
 use std::any::type_name;
 use std::env;
 use std::process::{Command, Output, Stdio};
 
-/// Set for the process that runs the body: the name of the test.
+/// Environment variable of the process that runs the body. Its value is the name of the test.
 const CHILD: &str = "ASCENDCL_TEST_BODY";
 
-/// Runs a test body on fresh devices, once for each schedule: `early`, `late`, and as many random ones as asked for,
-/// each in a process of its own and under the checker of softacl. Panics if the body does, or with the report of the
-/// checker if that has proven something.
+/// Runs a test body once for each schedule: `early`, `late`, and `random:1` to `random:seeds`.
 ///
-/// The body must be a closure in the test function, or in `main`: its name is how the process finds it again. On a
-/// library that is not softacl there are no schedules, and the body runs once, here.
+/// Each run has fresh devices, in a separate process under the checker of softacl. The body must be a closure in the
+/// test function or in `main`, because the child process finds it by the name of that function. With a library other
+/// than softacl, schedules do not exist, and the body runs once in the calling process.
+///
+/// # Panics
+///
+/// Panics if the body panics, if the body uses no device, or with the report of the checker if it has proven a finding.
 ///
 /// ```standalone_crate
 /// use ascendcl::{Device, test::on_schedules};
 ///
-/// fn main() {       // or a function with `#[test]`
+/// fn main() {       // or a `#[test]` function
 ///     on_schedules(8, || {
 ///         let context = Device::new(0).unwrap().new_context().unwrap();
 ///         let stream = context.new_stream().unwrap();
@@ -44,28 +47,29 @@ pub fn on_schedules<F: FnOnce()>(seeds: u64, body: F) {
     let fixed = ["early".to_owned(), "late".to_owned()];
     for schedule in fixed.into_iter().chain((1..=seeds).map(|seed| format!("random:{seed}"))) {
         let output = run(name, &schedule);
-        if let Some(why) = verdict(&output) {
+        if let Some(failure) = failure(&output) {
             let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-            panic!("{name} on schedule {schedule}: {why}\n{out}\n{err}");
+            panic!("{name} on schedule {schedule}: {failure}\n{out}\n{err}");
         }
     }
 }
 
-/// Why a run is not fine, if it is not.
-fn verdict(output: &Output) -> Option<String> {
+/// Describes why a run failed. `None` if it succeeded.
+fn failure(output: &Output) -> Option<String> {
     if !output.status.success() {
         return Some(match output.status.code() {
-            Some(2) => "the checker has proven a mistake".to_owned(),
+            Some(2) => "the checker has proven a finding".to_owned(),
             _ => format!("the body failed ({})", output.status),
         });
     }
-    // Silence does not mean clean.
-    let told = String::from_utf8_lossy(&output.stderr).contains("softacl check: ");
-    (!told).then(|| "nothing was checked: does the body use a device?".to_owned())
+    // A run without a report was not checked, so it does not count as clean.
+    let is_reported = String::from_utf8_lossy(&output.stderr).contains("softacl check: ");
+    (!is_reported).then(|| "nothing was checked: does the body use a device?".to_owned())
 }
 
+/// Starts the program again, for one test on one schedule, and waits for it.
 fn run(name: &str, schedule: &str) -> Output {
-    let program = env::current_exe().expect("a program has a path");
+    let program = env::current_exe().expect("the path of the program is available");
     let mut command = Command::new(program);
     if name == "main" {
         command.args(env::args_os().skip(1));
@@ -74,10 +78,10 @@ fn run(name: &str, schedule: &str) -> Output {
     }
     command.env(CHILD, name).env("SOFTACL_CHECK", "1").env("SOFTACL_SCHEDULE", schedule);
     command.env_remove("SOFTACL_CHECK_DIR").stdin(Stdio::null());
-    command.output().expect("the program can be started again")
+    command.output().expect("the program can be started")
 }
 
-/// The path of the function that the closure is in, without the crate: what the test harness calls it.
+/// Returns the path of the function that contains the closure, without the crate. This is its name in the test harness.
 fn test_name<F>() -> &'static str {
     let path = type_name::<F>();
     let path = path.split("::{{closure}}").next().unwrap_or(path);
@@ -85,6 +89,6 @@ fn test_name<F>() -> &'static str {
 }
 
 fn is_softacl() -> bool {
-    // SAFETY: asking has no conditions.
+    // SAFETY: the call has no preconditions.
     unsafe { raw::softaclVersion() }.is_ok()
 }

@@ -1,7 +1,7 @@
-//! A copy that is under way, with the host memory that it uses inside.
+//! Transfers: asynchronous copies that own their host memory.
 //!
-//! The memory comes out when the copy is over, and in no other way: `wait` and the future wait for it, dropping
-//! the transfer leaves it with the stream, forgetting the transfer leaks it.
+//! A transfer returns its memory only after the copy has finished. `wait` and the future wait for the copy. Dropping
+//! the transfer leaves the memory with the stream; forgetting the transfer leaks it.
 
 use crate::error::{Error, Result};
 use crate::stream::{Stream, Submission};
@@ -11,9 +11,12 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
 
-/// A copy that is under way. [`wait`](Transfer::wait) gives its host memory back, and so does `.await`, on any
-/// executor: one thread waits for a stream on behalf of all transfers that are awaited there, and tells each of them
-/// how it went.
+/// An asynchronous copy that owns its host memory until it has finished.
+///
+/// [`wait`](Transfer::wait) and `.await` return the memory. The future works on any executor: one thread waits for a
+/// stream on behalf of all of its awaited transfers and wakes each task when its result is known.
+///
+/// Dropping a transfer does not wait. The memory stays with the stream and is freed when the copy has finished.
 ///
 /// ```
 /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -24,41 +27,50 @@ use std::task::{Context as TaskContext, Poll};
 /// assert_eq!(*host, [1, 2]);
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
-#[must_use = "the host memory comes back from `wait` or `.await`"]
+#[must_use = "`wait` or `.await` returns the host memory and the result of the copy"]
 pub struct Transfer<B: Send + 'static> {
-    /// Taken when the copy is over.
+    /// `None` after the memory was returned.
     memory: Option<B>,
     stream: Stream,
     ticket: u64,
-    place: &'static Location<'static>,
-    /// Whether a task is to be woken when it is over.
-    is_watched: bool,
+    submitted_at: &'static Location<'static>,
+    /// True while a waker is registered with the stream.
+    has_waker: bool,
 }
 
 impl<B: Send + 'static> Transfer<B> {
-    /// The transfer of work that was just submitted. If it was refused, the memory goes when the stream is done
-    /// with what was queued all the same.
+    /// Creates the transfer of a submission. If the runtime rejected it, part of the work may be queued nevertheless;
+    /// the memory is then freed when the stream has finished that work.
     #[inline(always)]
-    pub(crate) fn of(
+    pub(crate) fn new(
         stream: &Stream,
-        work: Submission,
+        submission: Submission,
         memory: B,
-        place: &'static Location<'static>,
+        submitted_at: &'static Location<'static>,
     ) -> Result<Transfer<B>> {
-        match work.result {
+        match submission.result {
             Ok(()) => {
-                let (stream, ticket) = (stream.clone(), work.ticket);
-                Ok(Transfer { memory: Some(memory), stream, ticket, place, is_watched: false })
+                let (stream, ticket) = (stream.clone(), submission.ticket);
+                Ok(Transfer { memory: Some(memory), stream, ticket, submitted_at, has_waker: false })
             }
-            Err(error) => Err(refuse(stream, work.ticket, memory, error.at(place))),
+            Err(error) => Err(reject(stream, submission.ticket, memory, error.at(submitted_at))),
         }
     }
 
-    /// Waits until the copy is over and gives the host memory back.
+    /// Waits until the copy has finished and returns the host memory.
     ///
-    /// Waits for everything that is in the stream, unless a wait since has told already how the copy went: the runtime
-    /// tells failures to those who wait, and only to them. [`reclaim`](Transfer::reclaim) does not ask. An error means
-    /// that something failed that may have been this copy.
+    /// Waits for the whole stream, because the runtime reports failures only from a stream wait. Returns immediately if
+    /// a later wait already established the result. [`try_reclaim`](Transfer::try_reclaim) returns the memory without
+    /// the result.
+    ///
+    /// # Errors
+    ///
+    /// Fails if work of the stream failed that may have been this copy, or if the runtime cannot wait, for example
+    /// because the device is lost. The memory is freed if the copy is known to have finished, and leaked otherwise.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the transfer was polled to completion as a future before.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -69,7 +81,7 @@ impl<B: Send + 'static> Transfer<B> {
     /// ```
     #[inline(always)]
     pub fn wait(mut self) -> Result<B> {
-        // The short way: it is known already, and nothing has ever failed.
+        // Fast path: the result is known, and no work of the stream has failed.
         if self.stream.0.is_clean(self.ticket)
             && let Some(memory) = self.memory.take()
         {
@@ -78,7 +90,11 @@ impl<B: Send + 'static> Transfer<B> {
         self.finish()
     }
 
-    /// Whether the copy is over; does not wait.
+    /// Returns `true` if the copy has finished, successfully or not. Does not block.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime rejects the query, for example because the device is lost.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -94,10 +110,16 @@ impl<B: Send + 'static> Transfer<B> {
         Ok(self.stream.0.is_done(self.ticket) || self.stream.0.is_idle()?)
     }
 
-    /// Gives the host memory back if the copy is known to be over, and does not ask how it went: for memory that is
-    /// written next. [`wait`](Transfer::wait) has to wait for the stream to learn that; this never waits, and asks
-    /// nothing. What shows that a copy is over: [`is_done`](Transfer::is_done), an [`Event`](crate::Event) that was
-    /// recorded after it, or any wait for the stream. If nothing has, the transfer comes back.
+    /// Returns the host memory if the copy is known to have finished, without its result. For memory that will be
+    /// overwritten.
+    ///
+    /// Never blocks and makes no call of the runtime. A copy is known to have finished after
+    /// [`is_done`](Transfer::is_done) returned `true`, after a completed [`Event`](crate::Event) that was recorded
+    /// after the copy, and after any wait for the stream.
+    ///
+    /// # Errors
+    ///
+    /// Returns the transfer if the copy is not known to have finished.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -105,9 +127,9 @@ impl<B: Send + 'static> Transfer<B> {
     /// # let mut device = context.alloc_zeros::<u8>(2)?;
     /// let transfer = stream.upload(context.alloc_pinned_from_slice(&[1, 2])?, &mut device)?;
     /// let uploaded = stream.record()?;
-    /// stream.fill(&mut device, 0)?;             // `wait` would wait for this too
+    /// stream.fill(&mut device, 0)?;             // `wait` would wait for this, too
     /// uploaded.synchronize()?;
-    /// let mut host = transfer.try_reclaim().expect("the event says that it is over");
+    /// let mut host = transfer.try_reclaim().expect("the event is complete");
     /// host[0] = 3;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
@@ -118,48 +140,49 @@ impl<B: Send + 'static> Transfer<B> {
         self.memory.take().ok_or(self)
     }
 
-    /// Where the copy was submitted.
+    /// Returns the source location that submitted the copy.
     ///
     /// ```
     /// # let context = ascendcl::Device::new(0)?.new_context()?;
     /// # let stream = context.new_stream()?;
     /// # let mut device = context.alloc_zeros::<u8>(2)?;
     /// let transfer = stream.upload(context.alloc_pinned_from_slice(&[1, 2])?, &mut device)?;
-    /// println!("submitted at {}", transfer.submitted());
+    /// println!("submitted at {}", transfer.submitted_at());
     /// # transfer.wait()?;
     /// # Ok::<(), ascendcl::Error>(())
     /// ```
-    pub fn submitted(&self) -> &'static Location<'static> {
-        self.place
+    #[must_use]
+    pub fn submitted_at(&self) -> &'static Location<'static> {
+        self.submitted_at
     }
 
-    /// Waits, and takes the memory out.
+    /// Waits for the copy and takes the memory.
     #[inline(never)]
     fn finish(&mut self) -> Result<B> {
-        let memory = self.memory.take().expect("a transfer is waited for once");
+        let memory = self.memory.take().expect("a transfer must not be polled after completion");
         let result = self.stream.0.wait_ticket(self.ticket);
         if !self.stream.0.is_done(self.ticket) {
-            // Nothing is known about the copy, so its memory must stay.
+            // The copy may still be running, so its memory is leaked.
             mem::forget(memory);
         } else if result.is_ok() {
             return Ok(memory);
         }
-        let unknown = || Error::refused("Transfer::wait", "the copy is not over".to_owned());
-        Err(result.err().unwrap_or_else(unknown).at(self.place))
+        let unknown = || Error::refused("Transfer::wait", "the copy has not finished".to_owned());
+        Err(result.err().unwrap_or_else(unknown).at(self.submitted_at))
     }
 }
 
-/// Leaves the memory of refused work with the stream, and gives the error back.
+/// Leaves the memory of rejected work with the stream and returns the error.
 #[cold]
 #[inline(never)]
-fn refuse<B: Send + 'static>(stream: &Stream, ticket: u64, memory: B, error: Error) -> Error {
+fn reject<B: Send + 'static>(stream: &Stream, ticket: u64, memory: B, error: Error) -> Error {
     if !stream.0.is_done(ticket) {
         stream.0.keep_alive(ticket, Box::new(memory));
     }
     error
 }
 
-/// Transfers are moved freely: what the copy uses is behind a pointer.
+/// A transfer can be moved while it is polled: the memory that the copy uses is behind a pointer.
 impl<B: Send + 'static> Unpin for Transfer<B> {}
 
 impl<B: Send + 'static> Future for Transfer<B> {
@@ -167,24 +190,24 @@ impl<B: Send + 'static> Future for Transfer<B> {
 
     fn poll(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Result<B>> {
         let this = &mut *self;
-        if !this.stream.0.register_waker(this.ticket, task.waker(), this.is_watched) {
-            this.is_watched = true;
+        if !this.stream.0.register_waker(this.ticket, task.waker(), this.has_waker) {
+            this.has_waker = true;
             return Poll::Pending;
         }
-        this.is_watched = false;
+        this.has_waker = false;
         Poll::Ready(this.finish())
     }
 }
 
 impl<B: Send + 'static> fmt::Debug for Transfer<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Transfer(submitted at {})", self.place)
+        write!(f, "Transfer(submitted at {})", self.submitted_at)
     }
 }
 
 impl<B: Send + 'static> Drop for Transfer<B> {
     fn drop(&mut self) {
-        if self.is_watched {
+        if self.has_waker {
             self.stream.0.unregister_waker(self.ticket);
         }
         if let Some(memory) = self.memory.take()

@@ -1,7 +1,7 @@
-//! Threads that wait for streams on behalf of futures: the runtime tells failures to those who wait, and to nobody else.
+//! Waiter threads, which wait for streams on behalf of futures, because the runtime reports failures only to a wait.
 //!
-//! There is at most one for each stream with tasks that wait for it, however many they are. A thread that has nothing
-//! to do stays for a while, and ends when nothing comes.
+//! A stream with awaited transfers has at most one waiter thread, for all of its tasks. An idle thread exits after
+//! `IDLE_TIMEOUT`.
 
 use crate::stream::StreamInner;
 use std::collections::VecDeque;
@@ -12,66 +12,69 @@ use std::thread;
 use std::time::Duration;
 
 struct WaiterPool {
-    /// Streams that nobody waits for yet.
+    /// Streams without a waiter thread.
     streams: VecDeque<Arc<StreamInner>>,
+    /// Number of threads that wait for a stream to serve.
     idle: usize,
 }
 
-static WATCHERS: Mutex<WaiterPool> = Mutex::new(WaiterPool { streams: VecDeque::new(), idle: 0 });
+static POOL: Mutex<WaiterPool> = Mutex::new(WaiterPool { streams: VecDeque::new(), idle: 0 });
 static WORK_AVAILABLE: Condvar = Condvar::new();
 
-/// How long a thread stays without work: long enough for a loop of transfers that are awaited one by one.
+/// Time after which an idle thread exits: long enough for a loop that awaits transfers one by one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Has a thread wait for a stream until no task is listed there.
-pub(crate) fn serve(lane: &Arc<StreamInner>) {
-    let mut watchers = locked();
-    watchers.streams.push_back(Arc::clone(lane));
-    if watchers.streams.len() <= watchers.idle {
+/// Assigns a thread to a stream, which waits for it until no task is registered there.
+pub(crate) fn serve(stream: &Arc<StreamInner>) {
+    let mut pool = lock_pool();
+    pool.streams.push_back(Arc::clone(stream));
+    if pool.streams.len() <= pool.idle {
         WORK_AVAILABLE.notify_one();
         return;
     }
-    drop(watchers);
-    let started = thread::Builder::new().name("ascendcl".to_owned()).spawn(watch);
-    if started.is_err() {
-        // No thread is left in the system: then this one waits, which is slow and right.
-        let mut watchers = locked();
-        let place = watchers.streams.iter().position(|other| Arc::ptr_eq(other, lane));
-        let taken = place.and_then(|place| watchers.streams.remove(place));
-        drop(watchers);
+    drop(pool);
+    let spawned = thread::Builder::new().name("ascendcl".to_owned()).spawn(run_waiter);
+    if spawned.is_err() {
+        // The system cannot start another thread. This one waits instead: slow, but correct.
+        let mut pool = lock_pool();
+        let index = pool.streams.iter().position(|other| Arc::ptr_eq(other, stream));
+        let taken = index.and_then(|index| pool.streams.remove(index));
+        drop(pool);
         taken.into_iter().for_each(serve_stream);
     }
 }
 
-fn watch() {
-    while let Some(lane) = next() {
-        serve_stream(lane);
+/// Serves streams until the thread has been idle for `IDLE_TIMEOUT`.
+fn run_waiter() {
+    while let Some(stream) = next_stream() {
+        serve_stream(stream);
     }
 }
 
-fn next() -> Option<Arc<StreamInner>> {
-    let mut watchers = locked();
+/// Waits for a stream to serve. Returns `None` after `IDLE_TIMEOUT`.
+fn next_stream() -> Option<Arc<StreamInner>> {
+    let mut pool = lock_pool();
     loop {
-        if let Some(lane) = watchers.streams.pop_front() {
-            return Some(lane);
+        if let Some(stream) = pool.streams.pop_front() {
+            return Some(stream);
         }
-        watchers.idle += 1;
-        let (back, waited) =
-            WORK_AVAILABLE.wait_timeout(watchers, IDLE_TIMEOUT).unwrap_or_else(PoisonError::into_inner);
-        watchers = back;
-        watchers.idle -= 1;
-        if waited.timed_out() && watchers.streams.is_empty() {
+        pool.idle += 1;
+        let (guard, waited) = WORK_AVAILABLE.wait_timeout(pool, IDLE_TIMEOUT).unwrap_or_else(PoisonError::into_inner);
+        pool = guard;
+        pool.idle -= 1;
+        if waited.timed_out() && pool.streams.is_empty() {
             return None;
         }
     }
 }
 
-fn serve_stream(lane: Arc<StreamInner>) {
+/// Waits for a stream and wakes its tasks until no request is left.
+fn serve_stream(stream: Arc<StreamInner>) {
     loop {
-        let (wakers, is_all) = lane.next_woken();
-        if is_all {
-            // Before anybody is woken: a stream that the program drops then ends there and then.
-            drop(lane);
+        let (wakers, is_last) = stream.wait_for_requests();
+        if is_last {
+            // Dropped before the tasks are woken, so that a stream that a woken task drops is destroyed there and then.
+            drop(stream);
             return wakers.into_iter().for_each(wake);
         }
         wakers.into_iter().for_each(wake);
@@ -79,10 +82,10 @@ fn serve_stream(lane: Arc<StreamInner>) {
 }
 
 fn wake(waker: Waker) {
-    // One that panics is the executor's affair, and must not keep others from being woken.
+    // A panicking waker must not prevent other tasks from being woken. The panic is the executor's to report.
     let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
 }
 
-fn locked() -> MutexGuard<'static, WaiterPool> {
-    WATCHERS.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_pool() -> MutexGuard<'static, WaiterPool> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,11 @@
-//! Every public item of the safe level has an example in its documentation. `cargo test --doc` runs them all.
+//! Checks that every public item of the safe layer has an example. `cargo test --doc` runs the examples.
 
 use std::fs;
 use std::path::Path;
 
-/// Public items, as `file:line: item`, and whether their documentation has an example.
+/// Returns the public items of a file as `file:line: item`, with `true` if the documentation has an example.
 fn items(file: &Path) -> Vec<(String, bool)> {
-    let text = fs::read_to_string(file).expect("a source can be read");
+    let text = fs::read_to_string(file).expect("the source file is readable");
     let mut found = Vec::new();
     let mut has_example = false;
     for (number, line) in text.lines().enumerate() {
@@ -32,11 +32,11 @@ fn every_public_item_has_an_example() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut all = Vec::new();
     for directory in [source.clone(), source.join("raw")] {
-        let files = fs::read_dir(&directory).expect("there are sources");
-        let files = files.map(|file| file.expect("it can be listed").path());
+        let files = fs::read_dir(&directory).expect("the source directory is readable");
+        let files = files.map(|file| file.expect("the source directory is readable").path());
         files.filter(|file| file.extension().is_some_and(|end| end == "rs")).for_each(|file| all.extend(items(&file)));
     }
-    assert!(all.len() > 80, "only {} items were found", all.len());
+    assert!(all.len() > 80, "only {} public items were found", all.len());
     let missing: Vec<_> = all.iter().filter(|(_, has_example)| !has_example).map(|(item, _)| item).collect();
-    assert!(missing.is_empty(), "without an example:\n{missing:#?}");
+    assert!(missing.is_empty(), "items without an example:\n{missing:#?}");
 }

@@ -1,4 +1,4 @@
-//! The library is chosen at run time. It is loaded once per process, so each case is a process of its own.
+//! Tests of library selection. The library is loaded once per process, so each case runs in a child process.
 
 use ascendcl::raw::{Origin, loaded};
 use ascendcl::{Device, Error};
@@ -6,18 +6,18 @@ use std::env;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// Runs one of the tests below again, with a library named in the environment.
+/// Runs a test of this file in a child process with `ASCENDCL_LIBRARY` set.
 fn run_in_child(test: &str, library: &str) -> Output {
-    let mut command = Command::new(env::current_exe().expect("a program has a path"));
+    let mut command = Command::new(env::current_exe().expect("the path of the program is available"));
     command.args([test, "--exact", "--include-ignored", "--nocapture"]).env("ASCENDCL_LIBRARY", library);
-    command.output().expect("the program can be started again")
+    command.output().expect("the program can be started")
 }
 
-/// The shared library, which is built beside the tests because they carry the same crate along.
-fn shared() -> PathBuf {
-    let beside = env::current_exe().expect("a program has a path").with_file_name("libascendcl_capi.so");
-    assert!(beside.is_file(), "{} is not there", beside.display());
-    beside
+/// Returns the path of the shared library. Cargo builds it next to the tests, because they link the same crate.
+fn shared_library() -> PathBuf {
+    let path = env::current_exe().expect("the path of the program is available").with_file_name("libascendcl_capi.so");
+    assert!(path.is_file(), "{} does not exist", path.display());
+    path
 }
 
 fn copy() -> Result<(), Error> {
@@ -31,35 +31,35 @@ fn copy() -> Result<(), Error> {
 #[test]
 fn bundled_library_is_the_default() {
     assert_eq!(loaded(), Ok(&Origin::Bundled));
-    copy().expect("it works");
+    copy().expect("no call fails");
 }
 
 #[test]
-#[ignore = "run by the test below, in a process of its own"]
-fn child_copies_with_the_named_one() {
-    let named = PathBuf::from(env::var_os("ASCENDCL_LIBRARY").expect("the parent names one"));
+#[ignore = "run by named_library_is_loaded, in a child process"]
+fn child_copies_with_the_named_library() {
+    let named = PathBuf::from(env::var_os("ASCENDCL_LIBRARY").expect("the parent sets the variable"));
     assert_eq!(loaded(), Ok(&Origin::Loaded(named)));
-    copy().expect("it works");
+    copy().expect("no call fails");
 }
 
 #[test]
-fn the_same_program_runs_with_a_library_that_is_named() {
-    let output = run_in_child("child_copies_with_the_named_one", &shared().display().to_string());
+fn named_library_is_loaded() {
+    let output = run_in_child("child_copies_with_the_named_library", &shared_library().display().to_string());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
 }
 
 #[test]
-#[ignore = "run by the test below, in a process of its own"]
-fn child_finds_nothing() {
-    println!("{}", Device::new(0).expect_err("there is no such library"));
+#[ignore = "run by missing_named_library_is_reported_with_its_path, in a child process"]
+fn child_prints_the_load_error() {
+    println!("{}", Device::new(0).expect_err("the library does not exist"));
 }
 
 #[test]
 fn missing_named_library_is_reported_with_its_path() {
-    let output = run_in_child("child_finds_nothing", "/nowhere/libascendcl.so");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}");
-    assert!(said.contains("tried /nowhere/libascendcl.so: cannot open shared object file"), "{said}");
-    assert!(said.contains("ASCENDCL_LIBRARY") && said.contains("LD_LIBRARY_PATH"), "{said}");
+    let output = run_in_child("child_prints_the_load_error", "/nowhere/libascendcl.so");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("tried /nowhere/libascendcl.so: cannot open shared object file"), "{text}");
+    assert!(text.contains("ASCENDCL_LIBRARY") && text.contains("LD_LIBRARY_PATH"), "{text}");
 }

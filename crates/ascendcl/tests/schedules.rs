@@ -1,4 +1,4 @@
-//! The safe level on softacl, on many schedules and under the checker.
+//! Tests of the safe layer on softacl, on many schedules and under the checker.
 
 use ascendcl::test::on_schedules;
 use ascendcl::{Batch, Descriptor, Device, Error, Plane, raw, sys};
@@ -25,7 +25,7 @@ macro_rules! on_all {
     };
 }
 
-on_all!(transfers_may_be_waited_for_dropped_and_forgotten, |context| {
+on_all!(transfers_can_be_waited_for_dropped_or_forgotten, |context| {
     let stream = context.new_stream()?;
     let mut device = context.alloc_zeros::<u32>(1024)?;
     for round in 0..4 {
@@ -42,7 +42,7 @@ on_all!(transfers_may_be_waited_for_dropped_and_forgotten, |context| {
     Ok(())
 });
 
-on_all!(a_scope_ends_with_its_copies_also_in_a_panic, |context| {
+on_all!(scope_waits_for_its_copies_even_after_a_panic, |context| {
     let stream = context.new_stream()?;
     let mut device = context.alloc_zeros::<u8>(4096)?;
     for panics in [false, true] {
@@ -50,34 +50,34 @@ on_all!(a_scope_ends_with_its_copies_also_in_a_panic, |context| {
         let result = catch_unwind(AssertUnwindSafe(|| {
             stream.scope(|scope| {
                 scope.upload(&host, &mut device)?;
-                assert!(!panics, "on purpose");
+                assert!(!panics, "expected panic");
                 Ok(())
             })
         }));
         assert_eq!(result.is_err(), panics);
-        // A copy under way would take these, and the checker would see it.
+        // A copy in flight would read these bytes, and the checker would report it.
         host.fill(99);
         assert_eq!(device.to_vec()?, [u8::from(panics) + 1; 4096]);
     }
     Ok(())
 });
 
-on_all!(things_end_in_any_order, |context| {
+on_all!(values_can_be_dropped_in_any_order, |context| {
     for order in 0..6 {
         let (stream, other) = (context.new_stream()?, context.new_stream()?);
         let mut device = context.alloc_zeros::<u8>(1 << 16)?;
         let transfer = stream.upload(context.alloc_pinned(1 << 16)?, &mut device)?;
         other.fill(&mut device, 3)?;
-        let mut things: Vec<Box<dyn std::any::Any>> =
+        let mut values: Vec<Box<dyn std::any::Any>> =
             vec![Box::new((stream, other)), Box::new(device), Box::new(transfer)];
-        drop(things.remove(order % 3));
-        drop(things.remove(order / 3));
-        drop(things);
+        drop(values.remove(order % 3));
+        drop(values.remove(order / 3));
+        drop(values);
     }
     Ok(())
 });
 
-on_all!(buffers_keep_the_order_of_three_streams, |context| {
+on_all!(buffers_order_work_of_three_streams, |context| {
     let streams = [context.new_stream()?, context.new_stream()?, context.new_stream()?];
     let mut buffers = [context.alloc_zeros::<u32>(512)?, context.alloc_zeros::<u32>(512)?];
     let mut uploads = Vec::new();
@@ -95,24 +95,24 @@ on_all!(buffers_keep_the_order_of_three_streams, |context| {
     uploads.into_iter().try_for_each(|upload| upload.wait().map(drop))
 });
 
-on_all!(batches_are_split_and_name_what_was_refused, |context| {
+on_all!(large_batches_are_split_and_errors_name_the_entry, |context| {
     const ENTRIES: usize = 5000;
     let stream = context.new_stream()?;
     let mut cache = context.alloc_zeros::<u32>(ENTRIES)?;
     let host: Vec<u32> = (0..ENTRIES as u32).collect();
-    let mut batch = Batch::upload(context.alloc_pinned_from_slice(&host)?, [&mut cache]);
+    let mut batch = Batch::new_upload(context.alloc_pinned_from_slice(&host)?, [&mut cache]);
     for entry in 0..ENTRIES {
         batch.push(entry..entry + 1, ENTRIES - 1 - entry..ENTRIES - entry)?;
     }
-    let refused = batch.push(0..1, ENTRIES..ENTRIES + 1).expect_err("beyond the cache");
-    assert_eq!(refused.entry(), Some(ENTRIES));
+    let rejected = batch.push(0..1, ENTRIES..ENTRIES + 1).expect_err("outside the cache");
+    assert_eq!(rejected.entry(), Some(ENTRIES));
     stream.submit(batch)?.wait()?;
     let expected: Vec<u32> = host.into_iter().rev().collect();
     assert_eq!(cache.to_vec()?, expected);
     Ok(())
 });
 
-on_all!(descriptors_follow_their_buffers, |context| {
+on_all!(descriptor_launches_are_ordered_with_buffer_uses, |context| {
     let (stream, other) = (context.new_stream()?, context.new_stream()?);
     let mut descriptor = Descriptor::new(&stream, context.alloc_zeros::<u8>(256)?, context.alloc_zeros(256)?)?;
     for round in 1..5 {
@@ -124,43 +124,43 @@ on_all!(descriptors_follow_their_buffers, |context| {
     Ok(())
 });
 
-on_all!(other_devices_are_refused, |context| {
+on_all!(buffers_of_another_device_are_rejected, |context| {
     let elsewhere = Device::new(1)?.new_context()?;
     let stream = elsewhere.new_stream()?;
     let mut buffer = context.alloc_zeros::<u8>(8)?;
-    let error = stream.upload(elsewhere.alloc_pinned(8)?, &mut buffer).expect_err("two devices");
-    assert!(error.message().contains("on device 0") && error.submitted().is_some(), "{error}");
-    let error =
-        Descriptor::new(&stream, context.alloc_zeros::<u8>(8)?, elsewhere.alloc_zeros(8)?).expect_err("two devices");
+    let error = stream.upload(elsewhere.alloc_pinned(8)?, &mut buffer).expect_err("the buffer is on another device");
+    assert!(error.message().contains("on device 0") && error.submitted_at().is_some(), "{error}");
+    let error = Descriptor::new(&stream, context.alloc_zeros::<u8>(8)?, elsewhere.alloc_zeros(8)?)
+        .expect_err("the buffer is on another device");
     assert!(error.message().contains("on device 0"), "{error}");
     Ok(())
 });
 
-on_all!(other_code_may_change_the_context_of_the_thread, |context| {
+on_all!(changed_current_context_does_not_affect_calls, |context| {
     let stream = context.new_stream()?;
     let mut device = context.alloc_zeros::<u8>(8)?;
-    // SAFETY: setting a device has no conditions.
+    // SAFETY: the call takes an integer and has no preconditions.
     unsafe { raw::aclrtSetDevice(1) }?;
     stream.upload(context.alloc_pinned_from_slice(&[7; 8])?, &mut device)?.wait()?;
-    // SAFETY: as above.
+    // SAFETY: the call takes an integer and has no preconditions.
     unsafe { raw::aclrtSetDevice(1) }?;
     assert_eq!(device.to_vec()?, [7; 8]);
-    // SAFETY: as above, once for each set.
+    // SAFETY: one reset for each `aclrtSetDevice` above; no object of device 1 exists.
     unsafe { raw::aclrtResetDevice(1).and(raw::aclrtResetDevice(1)) }
 });
 
-on_all!(a_stream_waits_for_work_of_c_calls_too, |context| {
+on_all!(synchronize_waits_for_work_of_c_calls, |context| {
     let stream = context.new_stream()?;
     let (source, target) = (context.alloc_from_slice(&[5u8; 4096])?, context.alloc_zeros::<u8>(4096)?);
     let (from, to) = (source.as_raw(), target.as_raw());
-    // SAFETY: both buffers live until the stream was waited for.
+    // SAFETY: both buffers exist until the wait for the stream.
     unsafe { raw::aclrtMemcpyAsync(to, 4096, from, 4096, sys::ACL_MEMCPY_DEVICE_TO_DEVICE, stream.as_raw()) }?;
     stream.synchronize()?;
     assert_eq!(target.to_vec()?, [5; 4096]);
     Ok(())
 });
 
-on_all!(rows_come_and_go, |context| {
+on_all!(rows_are_copied_in_every_direction, |context| {
     let (stream, other) = (context.new_stream()?, context.new_stream()?);
     let mut matrix = context.alloc_zeros::<u32>(64 * 64)?;
     let into = Plane { width: 16, height: 32, source_pitch: 16, target_pitch: 64 };
@@ -183,7 +183,7 @@ on_all!(rows_come_and_go, |context| {
     Ok(())
 });
 
-on_all!(devices_exchange_memory, |here| {
+on_all!(peer_copies_keep_buffer_order_across_devices, |here| {
     let there = Device::new(1)?.new_context()?;
     let (stream, other) = (here.new_stream()?, there.new_stream()?);
     let mut target = there.alloc_zeros::<u32>(1024)?;
@@ -192,7 +192,7 @@ on_all!(devices_exchange_memory, |here| {
     let mut downloads = Vec::new();
     for round in 0..6u32 {
         uploads.push(stream.upload(here.alloc_pinned_from_slice(&[round; 1024])?, &mut source)?);
-        // The stream is of the one device, then of the other; the buffers keep the order all the same.
+        // The copying stream alternates between the devices. The buffers keep the order nevertheless.
         let copying = if round % 2 == 0 { &stream } else { &other };
         copying.copy_peer(&source, &mut target)?;
         downloads.push(other.download(&target, there.alloc_pinned(1024)?)?);
@@ -200,12 +200,13 @@ on_all!(devices_exchange_memory, |here| {
     for (round, download) in (0u32..).zip(downloads) {
         assert_eq!(*download.wait()?, [round; 1024]);
     }
-    let refused = stream.copy_peer(&target, &mut there.alloc_zeros(1024)?).expect_err("the stream is of neither");
-    assert!(refused.submitted().is_some(), "{refused}");
+    let rejected =
+        stream.copy_peer(&target, &mut there.alloc_zeros(1024)?).expect_err("the stream belongs to neither device");
+    assert!(rejected.submitted_at().is_some(), "{rejected}");
     uploads.into_iter().try_for_each(|upload| upload.wait().map(drop))
 });
 
-on_all!(many_futures_share_a_stream, |context| {
+on_all!(many_futures_share_one_stream, |context| {
     let streams = [context.new_stream()?, context.new_stream()?];
     let mut buffers = [context.alloc_zeros::<u8>(4096)?, context.alloc_zeros::<u8>(4096)?];
     let transfers = (0..40usize).map(|index| {
@@ -213,7 +214,7 @@ on_all!(many_futures_share_a_stream, |context| {
         streams[index % 2].upload(host, &mut buffers[index % 2])
     });
     let transfers = transfers.collect::<Result<Vec<_>, _>>()?;
-    // Asked for from the last to the first, on two threads.
+    // Awaited from the last to the first, on two threads.
     std::thread::scope(|threads| {
         let mut halves = [Vec::new(), Vec::new()];
         transfers
@@ -224,7 +225,7 @@ on_all!(many_futures_share_a_stream, |context| {
         for half in halves {
             threads.spawn(|| {
                 for (index, transfer) in half {
-                    assert_eq!(*pollster::block_on(transfer).expect("it succeeds"), [index as u8; 4096]);
+                    assert_eq!(*pollster::block_on(transfer).expect("the copy succeeds"), [index as u8; 4096]);
                 }
             });
         }
@@ -233,18 +234,18 @@ on_all!(many_futures_share_a_stream, |context| {
     Ok(())
 });
 
-/// Runs one of the tests below in a process with fault rules.
+/// Runs a test of this file in a child process with fault rules.
 fn with_faults(test: &str, rules: &str) {
-    let mut command = Command::new(env::current_exe().expect("a program has a path"));
+    let mut command = Command::new(env::current_exe().expect("the path of the program is available"));
     command.args([test, "--exact", "--ignored", "--nocapture"]).env("SOFTACL_FAULTS", rules);
-    let output = command.output().expect("the program can be started again");
-    let told = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+    let output = command.output().expect("the program can be started");
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
 #[test]
-#[ignore = "run by the test below, with fault rules"]
-fn child_meets_faults() {
+#[ignore = "run by injected_failures_are_returned_on_every_schedule, with fault rules"]
+fn child_handles_injected_failures() {
     on_schedules(SEEDS, || {
         let run = || -> Result<(), Error> {
             let context = Device::new(0)?.new_context()?;
@@ -252,45 +253,45 @@ fn child_meets_faults() {
             let (mut device, mut other) = (context.alloc_zeros::<u8>(4096)?, context.alloc_zeros::<u8>(4096)?);
             stream.upload(context.alloc_pinned(4096)?, &mut device)?.wait()?;
 
-            // The second copy fails, and there is work behind it.
+            // The second copy fails, and more work is queued after it.
             let failing = stream.upload(context.alloc_pinned(4096)?, &mut device)?;
             stream.fill(&mut other, 1)?;
             let later = stream.download(&other, context.alloc_pinned(4096)?)?;
-            let error = pollster::block_on(failing).expect_err("the rule says so");
-            assert_eq!((error.code(), error.submitted().is_some()), (507_013, true));
-            // The runtime does not say which of the two it was.
+            let error = pollster::block_on(failing).expect_err("a rule makes the copy fail");
+            assert_eq!((error.code(), error.submitted_at().is_some()), (sys::ACL_ERROR_RT_SYS_DMA, true));
+            // The runtime does not report which of the two failed, so `later` may return the error as well.
             drop(later);
             pollster::block_on(stream.download(&other, context.alloc_pinned(4096)?)?)?;
 
-            // The fifth copy fails. An event shows that it is over, and not how it went.
+            // The fifth copy fails. An event shows that it has finished, but not its result.
             let failing = stream.download(&other, context.alloc_pinned(4096)?)?;
             let event = stream.record()?;
             stream.fill(&mut other, 2)?;
             event.synchronize()?;
-            assert_eq!(failing.wait().expect_err("the rule says so").code(), 507_013);
+            assert_eq!(failing.wait().expect_err("a rule makes the copy fail").code(), sys::ACL_ERROR_RT_SYS_DMA);
 
-            // The sixth fails, and nobody asks: the stream tells it.
+            // The sixth copy fails, and its result is not requested. `synchronize` returns the failure.
             let failing = stream.download(&other, context.alloc_pinned(4096)?)?;
             while !failing.is_done()? {
                 std::thread::yield_now();
             }
-            drop(failing.try_reclaim().expect("it is over"));
-            assert_eq!(stream.synchronize().expect_err("the rule says so").code(), 507_013);
+            drop(failing.try_reclaim().expect("the copy has finished"));
+            assert_eq!(stream.synchronize().expect_err("a rule makes the copy fail").code(), sys::ACL_ERROR_RT_SYS_DMA);
             stream.synchronize()?;
             pollster::block_on(stream.download(&other, context.alloc_pinned(4096)?)?).map(drop)
         };
-        run().expect("nothing else fails");
+        run().expect("no other call fails");
     });
 }
 
 #[test]
-fn no_fault_is_missed_on_any_schedule() {
-    with_faults("child_meets_faults", "copy@2=507013; copy@5=507013; copy@6=507013");
+fn injected_failures_are_returned_on_every_schedule() {
+    with_faults("child_handles_injected_failures", "copy@2=507013; copy@5=507013; copy@6=507013");
 }
 
-/// The helper must fail for a program that is wrong.
+/// `on_schedules` must fail for an incorrect program.
 #[test]
-fn a_race_is_found_and_told() {
+fn on_schedules_panics_with_the_report_of_a_race() {
     let failed = catch_unwind(|| {
         on_schedules(0, || {
             let context = Device::new(0).and_then(Device::new_context).expect("a device");
@@ -298,7 +299,7 @@ fn a_race_is_found_and_told() {
             let device = context.alloc_zeros::<u8>(4096).expect("memory");
             let mut host = context.alloc_pinned::<u8>(4096).expect("memory");
             let (target, source) = (device.slice(..), host.as_mut_ptr());
-            // SAFETY: none: this is the mistake, a copy that nobody waits for.
+            // SAFETY: violated deliberately. The source is written while the copy may read it.
             unsafe {
                 let handle = raw::aclrtCreateStream().expect("a stream");
                 let memory = raw::aclrtMalloc(4096, sys::ACL_MEM_MALLOC_HUGE_FIRST).expect("memory");
@@ -310,14 +311,15 @@ fn a_race_is_found_and_told() {
             drop((target, stream));
         });
     });
-    let said = *failed.expect_err("the checker proves it").downcast::<String>().expect("a text");
-    assert!(said.contains("the checker has proven a mistake") && said.contains("PROVEN"), "{said}");
-    assert!(said.contains("schedules.rs"), "the place is told: {said}");
+    let message =
+        *failed.expect_err("the checker proves the race").downcast::<String>().expect("the panic message is a string");
+    assert!(message.contains("the checker has proven a finding") && message.contains("PROVEN"), "{message}");
+    assert!(message.contains("schedules.rs"), "the report has no source location: {message}");
 }
 
 #[test]
-fn a_body_that_fails_is_told_with_its_schedule() {
-    let failed = catch_unwind(|| on_schedules(0, || panic!("as it should")));
-    let said = *failed.expect_err("the body panics").downcast::<String>().expect("a text");
-    assert!(said.contains("schedule early") && said.contains("as it should"), "{said}");
+fn on_schedules_panics_with_the_schedule_of_a_failed_body() {
+    let failed = catch_unwind(|| on_schedules(0, || panic!("expected panic")));
+    let message = *failed.expect_err("the body panics").downcast::<String>().expect("the panic message is a string");
+    assert!(message.contains("schedule early") && message.contains("expected panic"), "{message}");
 }

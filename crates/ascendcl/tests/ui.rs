@@ -1,4 +1,4 @@
-//! What must not compile.
+//! Programs that must not compile. `TRYBUILD=overwrite` regenerates the expected messages.
 
 #[test]
 fn misuse_does_not_compile() {

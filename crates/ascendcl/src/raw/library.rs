@@ -1,4 +1,4 @@
-//! Which library the functions come from: found and loaded once, at first use, and never unloaded.
+//! Library selection. The library is searched for and loaded once, at first use, and never unloaded.
 
 use super::Functions;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 const NAME: &str = "libascendcl.so";
 const VARIABLE: &str = "ASCENDCL_LIBRARY";
 
-/// Where the functions come from.
+/// The source of the AscendCL functions. Returned by [`loaded`].
 ///
 /// ```
 /// use ascendcl::raw::{Origin, loaded};
@@ -21,14 +21,14 @@ const VARIABLE: &str = "ASCENDCL_LIBRARY";
 /// }
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Origin {
-    /// A library that was loaded, as it was named to the loader.
+    /// A shared library, with the path that was passed to the loader.
     Loaded(PathBuf),
-    /// The softacl that is part of the program.
+    /// The softacl that is linked into the program (feature `bundled`).
     Bundled,
-    /// Functions that the program brought itself, with [`install`].
+    /// Functions that the program provided with [`install`].
     Installed,
 }
 
@@ -36,8 +36,8 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Origin::Loaded(path) => write!(f, "{}", path.display()),
-            Origin::Bundled => f.write_str("the softacl that is part of this program"),
-            Origin::Installed => f.write_str("the library that this program brought itself"),
+            Origin::Bundled => f.write_str("the bundled softacl"),
+            Origin::Installed => f.write_str("the installed function table"),
         }
     }
 }
@@ -49,11 +49,22 @@ struct Library {
 
 static LIBRARY: OnceLock<Result<Library>> = OnceLock::new();
 
-/// Loads the library if that has not happened, and says where it was found.
+/// Loads the library if necessary and returns where it was found.
 ///
-/// Looked for in this order: the file that `ASCENDCL_LIBRARY` names, and no other if it is set; `libascendcl.so` on
-/// the loader's search path; `$ASCEND_HOME_PATH/lib64`; beside the program and in its `../lib64`; the softacl that the
-/// feature `bundled` makes part of the program. With the feature `static` only the first and the last.
+/// The first library that can be loaded is used, in this order:
+///
+/// 1. The file that `ASCENDCL_LIBRARY` names. If this variable is set, nothing else is tried.
+/// 2. `libascendcl.so` on the loader's search path.
+/// 3. `$ASCEND_HOME_PATH/lib64/libascendcl.so`.
+/// 4. `libascendcl.so` in the directory of the program, and in its `../lib64`.
+/// 5. The bundled softacl (feature `bundled`).
+///
+/// The feature `bundled-only` restricts this list to 1 and 5. The library is initialized with `aclInit`.
+///
+/// # Errors
+///
+/// Fails with [`NotInitialized`](crate::ErrorKind::NotInitialized) if no library can be loaded; the message lists all
+/// candidates. Also fails if the library cannot be initialized. All later calls return the same error.
 ///
 /// ```
 /// println!("AscendCL comes from {}", ascendcl::raw::loaded()?);
@@ -63,28 +74,46 @@ pub fn loaded() -> Result<&'static Origin> {
     library().map(|library| &library.origin)
 }
 
-/// Brings the functions instead of loading them: a library of one's own, or a fake one for a test.
-/// An error when a library is in use already.
+/// Uses these functions instead of loading a library, for example a fake library for a test.
+///
+/// The functions are used as they are: `aclInit` is not called.
+///
+/// # Errors
+///
+/// Fails if a library is already in use. Call this before any other function of the crate.
 ///
 /// ```
 /// use ascendcl::raw::{self, Functions};
 ///
-/// // SAFETY: a library without functions.
-/// raw::install(unsafe { Functions::look_up(|_| std::ptr::null()) })?;
+/// // SAFETY: NULL is allowed for every name.
+/// raw::install(unsafe { Functions::load_with(|_| std::ptr::null()) })?;
 /// let error = ascendcl::Device::new(0).unwrap_err();
 /// assert!(error.to_string().contains("does not have this function"), "{error}");
 /// # Ok::<(), ascendcl::Error>(())
 /// ```
 pub fn install(functions: Functions) -> Result<()> {
     let late = |_| {
-        let why = "another library is in use already: bring yours before the first call".to_owned();
-        Error::new(ACL_ERROR_REPEAT_INITIALIZE, "raw::install", why)
+        let message = "a library is already in use: call `install` before any other function".to_owned();
+        Error::new(ACL_ERROR_REPEAT_INITIALIZE, "raw::install", message)
     };
     LIBRARY.set(Ok(Library { functions, origin: Origin::Installed })).map_err(late)
 }
 
+/// Returns the functions of the library, which is loaded if necessary. See [`loaded`].
+///
+/// # Errors
+///
+/// Fails if no library can be loaded or initialized.
+///
+/// ```
+/// use ascendcl::raw;
+///
+/// let functions = raw::functions()?;
+/// assert!(functions.aclrtMemcpyAsync().is_some());
+/// # Ok::<(), ascendcl::Error>(())
+/// ```
 #[inline]
-pub(super) fn functions() -> Result<&'static Functions> {
+pub fn functions() -> Result<&'static Functions> {
     library().map(|library| &library.functions)
 }
 
@@ -98,17 +127,17 @@ fn library() -> Result<&'static Library> {
 
 #[cold]
 fn load() -> Result<&'static Library> {
-    let found = || find().and_then(|library| initialise(&library.functions).map(|()| library));
+    let found = || find().and_then(|library| initialize(&library.functions).map(|()| library));
     LIBRARY.get_or_init(found).as_ref().map_err(Clone::clone)
 }
 
-fn initialise(functions: &Functions) -> Result<()> {
-    let Some(initialise) = functions.aclInit else { return Ok(()) };
+fn initialize(functions: &Functions) -> Result<()> {
+    let Some(initialize) = functions.aclInit else { return Ok(()) };
     // SAFETY: NULL means no configuration file.
-    match unsafe { initialise(std::ptr::null()) } {
-        // Somebody else in the process may have done it before us.
+    match unsafe { initialize(std::ptr::null()) } {
+        // Other code of the process may have initialized the library.
         0 | ACL_ERROR_REPEAT_INITIALIZE => Ok(()),
-        code => Err(Error::new(code, "aclInit", "the library was loaded and cannot be initialised".to_owned())),
+        code => Err(Error::new(code, "aclInit", "the library was loaded but cannot be initialized".to_owned())),
     }
 }
 
@@ -117,31 +146,31 @@ fn find() -> Result<Library> {
     for path in candidates() {
         match open(&path) {
             Ok(handle) => {
-                // SAFETY: the functions of a library of this name have the signatures of the interface.
-                let functions = unsafe { Functions::look_up(|name| symbol(handle, name)) };
+                // SAFETY: a library of this name exports the AscendCL functions with their C signatures.
+                let functions = unsafe { Functions::load_with(|name| symbol(handle, name)) };
                 return Ok(Library { functions, origin: Origin::Loaded(path) });
             }
-            Err(why) => tried.push(why),
+            Err(message) => tried.push(message),
         }
     }
     bundled().ok_or_else(|| {
         let tried = tried.join("; ");
-        let sentence = format!(
-            "no AscendCL library was found; tried {tried}. Name one with {VARIABLE}, or put its directory into \
+        let message = format!(
+            "no AscendCL library was found; tried {tried}. Set {VARIABLE} to a library, add its directory to \
              LD_LIBRARY_PATH, or build with the feature `bundled`"
         );
-        Error::new(ACL_ERROR_UNINITIALIZE, "dlopen", sentence)
+        Error::new(ACL_ERROR_UNINITIALIZE, "dlopen", message)
     })
 }
 
 #[cfg(feature = "bundled")]
 fn bundled() -> Option<Library> {
-    // A library that was asked for by name is not replaced by another.
+    // If a library was named, no other library replaces it.
     if std::env::var_os(VARIABLE).is_some() {
         return None;
     }
-    // SAFETY: the functions are those of the crate that exports them for C.
-    let functions = unsafe { Functions::look_up(super::bundled) };
+    // SAFETY: `ascendcl-capi` exports the functions with their C signatures.
+    let functions = unsafe { Functions::load_with(super::bundled) };
     Some(Library { functions, origin: Origin::Bundled })
 }
 
@@ -150,43 +179,44 @@ fn bundled() -> Option<Library> {
     None
 }
 
+/// Returns the paths to pass to the loader, in order.
 fn candidates() -> Vec<PathBuf> {
     if let Some(named) = std::env::var_os(VARIABLE) {
         return vec![named.into()];
     }
-    if cfg!(feature = "static") {
+    if cfg!(feature = "bundled-only") {
         return Vec::new();
     }
     let mut all = vec![PathBuf::from(NAME)];
     if let Some(home) = std::env::var_os("ASCEND_HOME_PATH") {
         all.push(Path::new(&home).join("lib64").join(NAME));
     }
-    if let Some(beside) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
-        all.extend([beside.join(NAME), beside.join("../lib64").join(NAME)]);
+    if let Some(directory) = std::env::current_exe().ok().as_deref().and_then(Path::parent) {
+        all.extend([directory.join(NAME), directory.join("../lib64").join(NAME)]);
     }
     all
 }
 
-/// Opens a library, or says why not.
+/// Opens a library. The error is the message of the loader, which starts with the path.
 fn open(path: &Path) -> Result<*mut c_void, String> {
     let Ok(name) = CString::new(path.as_os_str().as_encoded_bytes()) else {
-        return Err(format!("{}: a path cannot contain a zero", path.display()));
+        return Err(format!("{}: the path contains a NUL byte", path.display()));
     };
-    // SAFETY: loading runs the initialisers of the library that the user chose.
+    // SAFETY: the path is NUL-terminated. Loading runs the initializers of the library that the user selected.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
     if !handle.is_null() {
         return Ok(handle);
     }
-    // SAFETY: the message belongs to the loader and is copied at once.
-    let why = unsafe { libc::dlerror() };
-    if why.is_null() {
-        return Err(format!("{}: it cannot be loaded", path.display()));
+    // SAFETY: the message is valid until the next call of the loader, and is copied before.
+    let message = unsafe { libc::dlerror() };
+    if message.is_null() {
+        return Err(format!("{}: cannot be loaded", path.display()));
     }
-    // SAFETY: as above; it is a text that ends with a zero.
-    Err(unsafe { CStr::from_ptr(why) }.to_string_lossy().into_owned())
+    // SAFETY: a NUL-terminated string that is valid until the next call of the loader.
+    Err(unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned())
 }
 
 fn symbol(handle: *mut c_void, name: &CStr) -> *const c_void {
-    // SAFETY: the handle is of a library that was opened just now and is never closed.
+    // SAFETY: the handle is that of an open library, which is never closed.
     unsafe { libc::dlsym(handle, name.as_ptr()) }
 }

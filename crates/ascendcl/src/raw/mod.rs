@@ -1,17 +1,36 @@
-//! One function per C function, under its C name, each a [`Result`]: all 509 of the interface. Nothing is added.
+//! The unsafe layer: every function of the C API under its C name, returning a [`Result`].
 //!
-//! The functions are looked up in the library when it is first needed; see [`loaded`]. All of them are unsafe: they take
-//! the addresses that C takes, and what C demands of its callers is demanded here. A function that the library does not
-//! have is an error when it is called. Handles are addresses, enumerations are `i32`, structs are those of
-//! [`sys`](crate::sys), and the address of a struct that is not there is one of `c_void`. Where a call gives one
-//! thing back and the safe level uses it, it is returned instead of being written through a pointer.
+//! This module has all 509 AscendCL functions and the functions that softacl adds (`softacl...`). Use it for calls that
+//! the safe layer does not wrap: asynchronous calls with raw addresses, host functions, graphs, kernels. The safe types
+//! and these functions can be mixed: `as_raw()` of [`Context`](crate::Context), [`Stream`](crate::Stream),
+//! [`Event`](crate::Event), [`DeviceBuffer`](crate::DeviceBuffer) and [`PinnedBuffer`](crate::PinnedBuffer) returns the
+//! handle or the address.
+//!
+//! # Conventions
+//!
+//! - Addresses are looked up once, when the library is loaded; see [`loaded`].
+//!   [`functions`] returns the C functions themselves, without the conversion to [`Result`].
+//! - A non-zero code becomes an [`Error`] with the message of the runtime. A function that the library does not export
+//!   returns an error when it is called.
+//! - Handles are `*mut c_void`, enumerations are `i32`, and structs are those of [`sys`](crate::sys). Pointers to other
+//!   structs are `*mut c_void`.
+//! - For the functions that the safe layer uses, a single result is returned instead of written through a pointer.
+//!
+//! # Safety
+//!
+//! All functions are `unsafe`, with the preconditions of the C function. In general:
+//!
+//! - Addresses must be valid for the given size. Memory of asynchronous work must not be freed, and must not be
+//!   accessed in conflict with that work, until a wait has covered it.
+//! - Handles must be live, and must not be used after they were destroyed.
+//! - Safe values do not track work that is queued here. Keep them alive until the work has finished.
 //!
 //! # Devices and contexts
 //!
 //! ```
 //! use ascendcl::raw;
 //!
-//! // SAFETY: what is created is destroyed once, and not used afterwards.
+//! // SAFETY: the context is destroyed once and not used afterwards.
 //! unsafe {
 //!     assert!(raw::aclrtGetDeviceCount()? > 0);
 //!     raw::aclrtSetDevice(0)?;
@@ -29,7 +48,7 @@
 //! ```
 //! use ascendcl::{raw, sys};
 //!
-//! // SAFETY: the memory has room for what is copied, and is freed when the stream is done with it.
+//! // SAFETY: the memory is large enough for the copies and is freed after the wait for the stream.
 //! unsafe {
 //!     raw::aclrtSetDevice(0)?;
 //!     let stream = raw::aclrtCreateStream()?;
@@ -53,20 +72,21 @@
 //! use ascendcl::{raw, sys};
 //! use std::ptr;
 //!
-//! // SAFETY: as above.
+//! // SAFETY: the memory is large enough for the copies and is not freed before the device is reset.
 //! unsafe {
 //!     raw::aclrtSetDevice(0)?;
 //!     let stream = raw::aclrtCreateStream()?;
 //!     let (host, device) = (raw::aclrtMallocHost(4096)?, raw::aclrtMalloc(4096, sys::ACL_MEM_MALLOC_HUGE_FIRST)?);
 //!
 //!     let (mut targets, mut sources) = ([device, device.byte_add(2048)], [host, host.byte_add(1024)]);
-//!     let (mut rooms, mut sizes) = ([2048; 2], [1024; 2]);
-//!     let on = |kind| sys::aclrtMemLocation { id: 0, r#type: kind };
-//!     let (there, here) = (on(sys::ACL_MEM_LOCATION_TYPE_DEVICE), on(sys::ACL_MEM_LOCATION_TYPE_HOST));
-//!     let mut attribute = sys::aclrtMemcpyBatchAttr { dstLoc: there, srcLoc: here, rsv: [0; 16] };
+//!     let (mut capacities, mut sizes) = ([2048; 2], [1024; 2]);
+//!     let location = |kind| sys::aclrtMemLocation { id: 0, r#type: kind };
+//!     let to = location(sys::ACL_MEM_LOCATION_TYPE_DEVICE);
+//!     let from = location(sys::ACL_MEM_LOCATION_TYPE_HOST);
+//!     let mut attribute = sys::aclrtMemcpyBatchAttr { dstLoc: to, srcLoc: from, rsv: [0; 16] };
 //!     let (mut index, mut failed) = (0, usize::MAX);
 //!     raw::aclrtMemcpyBatchAsync(
-//!         targets.as_mut_ptr(), rooms.as_mut_ptr(), sources.as_mut_ptr(), sizes.as_mut_ptr(), 2,
+//!         targets.as_mut_ptr(), capacities.as_mut_ptr(), sources.as_mut_ptr(), sizes.as_mut_ptr(), 2,
 //!         &mut attribute, &mut index, 1, &mut failed, stream,
 //!     )?;
 //!
@@ -87,12 +107,12 @@
 //! use std::ffi::c_void;
 //!
 //! unsafe extern "C" fn add(counter: *mut c_void) {
-//!     // SAFETY: the counter is waited for below.
+//!     // SAFETY: the caller passes a counter and waits before it accesses the counter.
 //!     unsafe { *counter.cast::<u32>() += 1 };
 //! }
 //!
 //! let mut counter = 0u32;
-//! // SAFETY: the counter lives until the event is waited for.
+//! // SAFETY: the counter exists, and is not accessed, until the wait for the event.
 //! unsafe {
 //!     raw::aclrtSetDevice(0)?;
 //!     let (stream, event) = (raw::aclrtCreateStream()?, raw::aclrtCreateEvent()?);
@@ -112,7 +132,7 @@
 //! use ascendcl::{raw, sys};
 //! use std::ptr;
 //!
-//! // SAFETY: the memory stays until the device is reset.
+//! // SAFETY: the memory is not freed before the device is reset.
 //! unsafe {
 //!     raw::aclrtSetDevice(0)?;
 //!     let stream = raw::aclrtCreateStream()?;
@@ -129,31 +149,64 @@
 //! # Ok::<(), ascendcl::Error>(())
 //! ```
 //!
-//! # Errors, and what a library does not have
+//! # C functions without the conversion to `Result`
 //!
 //! ```
 //! use ascendcl::{raw, sys};
 //!
-//! // SAFETY: nothing is passed that could be touched.
+//! let aclrtMalloc = raw::functions()?.aclrtMalloc().expect("every library exports aclrtMalloc");
+//! let mut memory = std::ptr::null_mut();
+//! // SAFETY: the result pointer is valid, and the memory is freed once.
+//! unsafe {
+//!     raw::aclrtSetDevice(0)?;
+//!     assert_eq!(aclrtMalloc(&mut memory, 4096, sys::ACL_MEM_MALLOC_HUGE_FIRST), sys::ACL_SUCCESS);
+//!     raw::aclrtFree(memory)?;
+//!     raw::aclrtResetDevice(0)?;
+//! }
+//! # Ok::<(), ascendcl::Error>(())
+//! ```
+//!
+//! # Functions of softacl
+//!
+//! ```
+//! use ascendcl::{raw, sys};
+//!
+//! // SAFETY: the view is used before the memory is freed, while no work uses the memory.
+//! unsafe {
+//!     raw::aclrtSetDevice(0)?;
+//!     let device = raw::aclrtMalloc(4096, sys::ACL_MEM_MALLOC_HUGE_FIRST)?;
+//!     raw::aclrtMemset(device, 4096, 7, 4096)?;
+//!     assert_eq!(raw::softaclHostView(device, 4096)?.cast::<u8>().read(), 7);
+//!     raw::aclrtFree(device)?;
+//!     raw::aclrtResetDevice(0)?;
+//! }
+//! # Ok::<(), ascendcl::Error>(())
+//! ```
+//!
+//! # Errors and missing functions
+//!
+//! ```
+//! use ascendcl::{ErrorKind, raw};
+//!
+//! // SAFETY: the functions reject NULL.
 //! unsafe {
 //!     raw::aclrtSetDevice(0)?;
 //!     let error = raw::aclrtFree(std::ptr::null_mut()).unwrap_err();
 //!     assert_eq!((error.function(), error.name()), ("aclrtFree", "ACL_ERROR_INVALID_PARAM"));
 //!     raw::aclrtResetDevice(0)?;
 //!
-//!     // softacl has no profiler, and says so.
-//!     let absent = raw::aclprofStart(std::ptr::null()).unwrap_err();
-//!     assert_eq!(absent.code(), sys::ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+//!     // softacl does not support profiling.
+//!     let error = raw::aclprofStart(std::ptr::null()).unwrap_err();
+//!     assert_eq!(error.kind(), ErrorKind::NotSupported);
 //! }
 //! # Ok::<(), ascendcl::Error>(())
 //! ```
 #![allow(non_snake_case)]
-#![allow(clippy::missing_safety_doc, reason = "the conditions are those of the C function")]
-#![allow(clippy::too_many_arguments, reason = "the shape of the C calls")]
+#![allow(clippy::too_many_arguments, reason = "the signatures are those of the C functions")]
 
 mod library;
 
-pub use library::{Origin, install, loaded};
+pub use library::{Origin, functions, install, loaded};
 
 use crate::error::{Error, Result};
 use ascendcl_sys::*;
@@ -161,25 +214,44 @@ use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// The type of the C function. `first` and `last` say where the result pointer is.
+/// Expands to the type of a C function. `first` and `last` are the position of the result pointer.
 macro_rules! signature {
     (plain [] $($kind:ty),*) => { unsafe extern "C" fn($($kind),*) -> aclError };
     (first [$out:ty] $($kind:ty),*) => { unsafe extern "C" fn(*mut $out $(, $kind)*) -> aclError };
     (last [$out:ty] $($kind:ty),*) => { unsafe extern "C" fn($($kind,)* *mut $out) -> aclError };
     (text [] $($kind:ty),*) => { unsafe extern "C" fn($($kind),*) -> *const c_char };
     (value [$out:ty] $($kind:ty),*) => { unsafe extern "C" fn($($kind),*) -> $out };
-    (silent [] $($kind:ty),*) => { unsafe extern "C" fn($($kind),*) };
-    (varied [] $($kind:ty),*) => { unsafe extern "C" fn($($kind,)* ...) };
+    (void [] $($kind:ty),*) => { unsafe extern "C" fn($($kind),*) };
+    (variadic [] $($kind:ty),*) => { unsafe extern "C" fn($($kind,)* ...) };
 }
 
-/// The Rust function: calls, and makes an error of a code.
+/// The `# Safety` and `# Errors` sections of a function that returns a code.
+macro_rules! call_sections {
+    () => {
+        "# Safety\n\nThe preconditions of the C function; see the [module](self#safety).\n\n\
+         # Errors\n\nFails if the C function returns a code other than 0, if the library lacks the function, or if no \
+         library can be loaded."
+    };
+}
+
+/// The `# Safety` and `# Errors` sections of a function that returns no code.
+macro_rules! lookup_sections {
+    () => {
+        "# Safety\n\nThe preconditions of the C function; see the [module](self#safety).\n\n\
+         # Errors\n\nFails if the library lacks the function, or if no library can be loaded."
+    };
+}
+
+/// Expands to the Rust function, which calls the C function and converts its code to a `Result`.
 macro_rules! wrapper {
     (plain $name:ident [] $doc:literal ($($arg:ident: $kind:ty),*)) => {
         #[doc = $doc]
+        #[doc = ""]
+        #[doc = call_sections!()]
         #[inline]
         pub unsafe fn $name($($arg: $kind),*) -> Result<()> {
-            let function = library::functions()?.$name.ok_or_else(|| missing(stringify!($name)))?;
-            // SAFETY: the caller keeps the conditions of the C function.
+            let function = functions()?.$name.ok_or_else(|| missing(stringify!($name)))?;
+            // SAFETY: the caller upholds the preconditions of the C function.
             match unsafe { function($($arg),*) } {
                 0 => Ok(()),
                 code => Err(failed(stringify!($name), code)),
@@ -192,18 +264,20 @@ macro_rules! wrapper {
     (last $name:ident [$out:ty] $doc:literal ($($arg:ident: $kind:ty),*)) => {
         wrapper!(@out $name [$out] $doc ($($arg: $kind),*) |out| ($($arg,)* out));
     };
-    (@out $name:ident [$out:ty] $doc:literal ($($arg:ident: $kind:ty),*) |$place:ident| ($($given:expr),*)) => {
+    (@out $name:ident [$out:ty] $doc:literal ($($arg:ident: $kind:ty),*) |$result:ident| ($($value:expr),*)) => {
         #[doc = $doc]
         #[doc = ""]
-        #[doc = "What C writes through a pointer is returned."]
+        #[doc = "Returns what the C function writes through its result pointer."]
+        #[doc = ""]
+        #[doc = call_sections!()]
         #[inline]
         pub unsafe fn $name($($arg: $kind),*) -> Result<$out> {
-            let function = library::functions()?.$name.ok_or_else(|| missing(stringify!($name)))?;
+            let function = functions()?.$name.ok_or_else(|| missing(stringify!($name)))?;
             let mut result = MaybeUninit::<$out>::zeroed();
-            let $place = result.as_mut_ptr();
-            // SAFETY: the caller keeps the conditions of the C function; the result has its place.
-            match unsafe { function($($given),*) } {
-                // SAFETY: pointers and numbers; all of them may be zero, as they were at first.
+            let $result = result.as_mut_ptr();
+            // SAFETY: the caller upholds the preconditions of the C function; the result pointer is valid.
+            match unsafe { function($($value),*) } {
+                // SAFETY: pointers and integers, for which the initial zeros are valid, too.
                 0 => Ok(unsafe { result.assume_init() }),
                 code => Err(failed(stringify!($name), code)),
             }
@@ -212,58 +286,67 @@ macro_rules! wrapper {
     (text $name:ident [] $doc:literal ($($arg:ident: $kind:ty),*)) => {
         #[doc = $doc]
         #[doc = ""]
-        #[doc = "`None` for NULL."]
+        #[doc = "Returns `None` for NULL."]
+        #[doc = ""]
+        #[doc = lookup_sections!()]
         pub unsafe fn $name($($arg: $kind),*) -> Result<Option<String>> {
-            let function = library::functions()?.$name.ok_or_else(|| missing(stringify!($name)))?;
-            // SAFETY: the caller keeps the conditions of the C function.
+            let function = functions()?.$name.ok_or_else(|| missing(stringify!($name)))?;
+            // SAFETY: the caller upholds the preconditions of the C function.
             let text = unsafe { function($($arg),*) };
-            // SAFETY: the library returns texts that end with a zero and stay until its next call.
+            // SAFETY: the library returns NUL-terminated strings that are valid until its next call.
             Ok((!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()))
         }
     };
     (value $name:ident [$out:ty] $doc:literal ($($arg:ident: $kind:ty),*)) => {
         #[doc = $doc]
+        #[doc = ""]
+        #[doc = lookup_sections!()]
         pub unsafe fn $name($($arg: $kind),*) -> Result<$out> {
-            let function = library::functions()?.$name.ok_or_else(|| missing(stringify!($name)))?;
-            // SAFETY: the caller keeps the conditions of the C function.
+            let function = functions()?.$name.ok_or_else(|| missing(stringify!($name)))?;
+            // SAFETY: the caller upholds the preconditions of the C function.
             Ok(unsafe { function($($arg),*) })
         }
     };
-    (silent $name:ident [] $doc:literal ($($arg:ident: $kind:ty),*)) => {
+    (void $name:ident [] $doc:literal ($($arg:ident: $kind:ty),*)) => {
         wrapper!(value $name [()] $doc ($($arg: $kind),*));
     };
-    (varied $name:ident [] $doc:literal ($($arg:ident: $kind:ty),*)) => {
+    (variadic $name:ident [] $doc:literal ($($arg:ident: $kind:ty),*)) => {
         #[doc = $doc]
         #[doc = ""]
-        #[doc = "Rust has no variable arguments: the format must ask for none."]
+        #[doc = "Variable arguments cannot be passed: the format must not require any."]
+        #[doc = ""]
+        #[doc = lookup_sections!()]
         pub unsafe fn $name($($arg: $kind),*) -> Result<()> {
-            let function = library::functions()?.$name.ok_or_else(|| missing(stringify!($name)))?;
-            // SAFETY: the caller keeps the conditions of the C function.
+            let function = functions()?.$name.ok_or_else(|| missing(stringify!($name)))?;
+            // SAFETY: the caller upholds the preconditions of the C function.
             unsafe { function($($arg),*) };
             Ok(())
         }
     };
 }
 
-/// The table: shape, name, type of the result, documentation, arguments. From it come the addresses, what is linked,
-/// and the functions of this module. `build.rs` writes it from the prototypes of the interface.
+/// Expands the table that `build.rs` generates: shape, name, result type, documentation, arguments. The result is the
+/// struct of addresses, the symbols of the bundled library, and the functions of this module.
 macro_rules! functions {
     ($($shape:ident $name:ident [$($out:ty)?] [$doc:literal] ($($arg:ident: $kind:ty),* $(,)?);)*) => {
-        /// The addresses of the functions, of which a library may lack some.
+        /// The functions of a library, which may lack some of them.
+        ///
+        /// [`functions`] returns those of the loaded library. [`install`] replaces the library, for example by a fake
+        /// one in a test:
         ///
         /// ```
         /// use ascendcl::raw::{Functions, install};
         /// use std::ptr;
         ///
-        /// unsafe extern "C" fn count(place: *mut u32) -> i32 {
-        ///     // SAFETY: the caller has a place for the result.
-        ///     unsafe { place.write(7) };
+        /// unsafe extern "C" fn count(result: *mut u32) -> i32 {
+        ///     // SAFETY: the caller passes a valid pointer.
+        ///     unsafe { result.write(7) };
         ///     0
         /// }
         ///
-        /// // SAFETY: the function has the signature of its name.
+        /// // SAFETY: the function has the signature of aclrtGetDeviceCount.
         /// let functions = unsafe {
-        ///     Functions::look_up(|name| {
+        ///     Functions::load_with(|name| {
         ///         if name == c"aclrtGetDeviceCount" { count as *const _ } else { ptr::null() }
         ///     })
         /// };
@@ -275,40 +358,50 @@ macro_rules! functions {
         pub struct Functions { $($name: Option<signature!($shape [$($out)?] $($kind),*)>,)* }
 
         impl Functions {
-            /// Looks all functions up by name. NULL is one that is not there.
-            ///
-            /// ```
-            /// let mut names = 0;
-            /// // SAFETY: a library without functions.
-            /// unsafe { ascendcl::raw::Functions::look_up(|_| { names += 1; std::ptr::null() }) };
-            /// assert!(names > 500);
-            /// ```
+            /// Looks up every function by name. `find` returns NULL for functions that the library does not have.
             ///
             /// # Safety
             ///
-            /// What is returned for a name must be NULL or a function with the C signature of that name, which
-            /// stays for ever.
-            pub unsafe fn look_up(mut find: impl FnMut(&CStr) -> *const c_void) -> Functions {
+            /// For each name, `find` must return NULL or the address of a function with the C signature of that name,
+            /// which must remain valid until the process exits.
+            ///
+            /// ```
+            /// let mut names = 0;
+            /// // SAFETY: NULL is allowed for every name.
+            /// unsafe { ascendcl::raw::Functions::load_with(|_| { names += 1; std::ptr::null() }) };
+            /// assert!(names > 500);
+            /// ```
+            #[must_use]
+            pub unsafe fn load_with(mut find: impl FnMut(&CStr) -> *const c_void) -> Functions {
                 Functions {$(
                     $name: {
+                        type Signature = Option<signature!($shape [$($out)?] $($kind),*)>;
                         let name = concat!(stringify!($name), "\0");
-                        let address = find(CStr::from_bytes_with_nul(name.as_bytes()).expect("one zero, at the end"));
-                        // SAFETY: NULL is `None`; anything else has this signature, as the caller promises.
-                        unsafe {
-                            std::mem::transmute::<*const c_void, Option<signature!($shape [$($out)?] $($kind),*)>>(address)
-                        }
+                        let name = CStr::from_bytes_with_nul(name.as_bytes()).expect("one NUL, at the end");
+                        let address = find(name);
+                        // SAFETY: NULL is `None`; the caller guarantees that other addresses have this signature.
+                        unsafe { std::mem::transmute::<*const c_void, Signature>(address) }
                     },
                 )*}
             }
+
+            $(
+                #[doc = concat!("Returns the C function `", stringify!($name), "`. `None` if the library lacks it.")]
+                #[inline]
+                #[must_use]
+                pub fn $name(&self) -> Option<signature!($shape [$($out)?] $($kind),*)> {
+                    self.$name
+                }
+            )*
         }
 
-        /// The function of this name in the softacl that is part of the program.
+        /// Returns the address of a function of the bundled softacl.
         #[cfg(feature = "bundled")]
         fn bundled(name: &CStr) -> *const c_void {
             use ascendcl_capi as _;
             match name.to_bytes() {
                 $(name if name == stringify!($name).as_bytes() => {
-                    // Only the address is taken.
+                    // Declared without arguments, because only the address is taken.
                     unsafe extern "C" { fn $name(); }
                     $name as *const c_void
                 })*
@@ -318,7 +411,7 @@ macro_rules! functions {
 
         $(wrapper!($shape $name [$($out)?] $doc ($($arg: $kind),*));)*
 
-        /// Names and arguments, for the comparison with the manifest.
+        /// Name, shape and number of arguments, for the comparison with the manifest.
         #[cfg(test)]
         const TABLE: &[(&str, &str, usize)] = &[$((
             stringify!($name),
@@ -336,26 +429,27 @@ impl fmt::Debug for Functions {
     }
 }
 
-/// The error of a code, with what the runtime says about it.
+/// Creates the error of a code, with the message of the runtime.
 #[cold]
 fn failed(function: &'static str, code: aclError) -> Error {
-    // SAFETY: asking has no conditions.
-    let said = unsafe { aclGetRecentErrMsg() }.ok().flatten().unwrap_or_default();
-    // The newest message is the first line. softacl repeats the function and the code before the sentence.
-    let line = said.lines().next().unwrap_or_default();
+    // SAFETY: the call has no preconditions.
+    let recent = unsafe { aclGetRecentErrMsg() }.ok().flatten().unwrap_or_default();
+    // The newest message is the first line. softacl puts the function and the code before the message.
+    let line = recent.lines().next().unwrap_or_default();
     let prefix = format!("{function} failed with {code} (");
-    let sentence = match line.split_once(&prefix).and_then(|(_, rest)| rest.split_once("): ")) {
-        Some((_, sentence)) => sentence,
-        None if line.is_empty() => "the runtime says nothing more",
+    let message = match line.split_once(&prefix).and_then(|(_, rest)| rest.split_once("): ")) {
+        Some((_, message)) => message,
+        None if line.is_empty() => "no message from the runtime",
         None => line,
     };
-    Error::new(code, function, sentence.to_owned())
+    Error::new(code, function, message.to_owned())
 }
 
+/// Creates the error of a function that the library does not export.
 #[cold]
 fn missing(function: &'static str) -> Error {
-    let from = loaded().map_or_else(|_| "the library".to_owned(), ToString::to_string);
-    Error::new(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, function, format!("{from} does not have this function"))
+    let library = loaded().map_or_else(|_| "the library".to_owned(), ToString::to_string);
+    Error::new(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, function, format!("{library} does not have this function"))
 }
 
 #[cfg(test)]
@@ -363,16 +457,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_function_of_the_interface_is_here_with_its_arguments() {
+    fn table_has_every_function_of_the_manifest_with_its_arguments() {
         let table: Vec<_> = TABLE.iter().filter(|(name, ..)| !name.starts_with("softacl")).collect();
         assert_eq!(table.len(), FUNCTIONS.len());
         for (name, shape, count) in table {
-            let function = manifest::function(name).unwrap_or_else(|| panic!("{name} is not a public function"));
-            let inside = function.prototype.split_once('(').expect("a prototype has arguments").1;
-            let inside = inside.rsplit_once(')').expect("and ends").0.trim();
+            let function = manifest::function(name).unwrap_or_else(|| panic!("{name} is not in the manifest"));
+            let inside = function.prototype.split_once('(').expect("a prototype has an argument list").1;
+            let inside = inside.rsplit_once(')').expect("an argument list is closed").0.trim();
             let expected = if inside.is_empty() || inside == "void" { 0 } else { inside.split(',').count() };
-            let is_left_out = usize::from(matches!(*shape, "first" | "last" | "varied"));
-            assert_eq!(count + is_left_out, expected, "{}", function.prototype);
+            let omitted = usize::from(matches!(*shape, "first" | "last" | "variadic"));
+            assert_eq!(count + omitted, expected, "{}", function.prototype);
         }
     }
 
@@ -381,7 +475,7 @@ mod tests {
     fn bundled_library_exports_every_function() {
         let missing: Vec<_> = TABLE
             .iter()
-            .filter(|(name, ..)| bundled(&std::ffi::CString::new(*name).expect("no zero")).is_null())
+            .filter(|(name, ..)| bundled(&std::ffi::CString::new(*name).expect("names contain no NUL")).is_null())
             .collect();
         assert_eq!(missing, Vec::<&(&str, &str, usize)>::new());
     }

@@ -1,4 +1,4 @@
-//! Copies of other shapes: between streams and devices, batches, rows.
+//! Copies between streams and devices, batches and 2D copies.
 
 use crate::library::clean;
 use ascendcl::{Batch, Device, Plane};
@@ -19,11 +19,11 @@ fn use_on_another_stream_inserts_a_wait() {
 }
 
 #[test]
-fn a_batch_on_a_library_without_batches_is_single_copies() {
+fn batch_falls_back_to_single_copies() {
     clean(|context| {
         let stream = context.new_stream()?;
         let mut cache = context.alloc_zeros::<u8>(8)?;
-        let mut batch = Batch::upload(context.alloc_pinned_from_slice(&[1, 2, 3, 4])?, [&mut cache]);
+        let mut batch = Batch::new_upload(context.alloc_pinned_from_slice(&[1, 2, 3, 4])?, [&mut cache]);
         batch.push(0..2, 6..8)?;
         batch.push(2..2, 0..0)?;
         batch.push(2..4, 0..2)?;
@@ -34,18 +34,18 @@ fn a_batch_on_a_library_without_batches_is_single_copies() {
 }
 
 #[test]
-fn rows_stay_in_their_buffers() {
+fn rows_outside_a_buffer_are_rejected() {
     clean(|context| {
         let stream = context.new_stream()?;
         let mut device = context.alloc_zeros::<u16>(12)?;
         let plane = Plane { width: 2, height: 3, source_pitch: 2, target_pitch: 4 };
         stream.upload_2d(context.alloc_pinned_from_slice(&[1, 2, 3, 4, 5, 6])?, &mut device, plane)?.wait()?;
         assert_eq!(device.to_vec()?, [1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0]);
-        // The last row may end before its pitch does.
+        // The last row needs only `width` elements, not a full pitch.
         let back = Plane { source_pitch: 4, target_pitch: 2, ..plane };
         let rows = stream.download_2d(device.slice(..10), context.alloc_pinned(6)?, back)?.wait()?;
         assert_eq!(*rows, [1, 2, 3, 4, 5, 6]);
-        let refused = [
+        let rejected = [
             Plane { height: 4, ..plane },
             Plane { width: 5, ..plane },
             Plane { width: 3, ..plane },
@@ -54,12 +54,14 @@ fn rows_stay_in_their_buffers() {
             Plane { target_pitch: usize::MAX, ..plane },
             Plane { width: 1, height: 1, source_pitch: usize::MAX, target_pitch: 1 },
         ];
-        for plane in refused {
-            let error = stream.upload_2d(context.alloc_pinned(6)?, &mut device, plane).expect_err("beyond a buffer");
-            assert!(error.submitted().is_some(), "{error}");
+        for plane in rejected {
+            let error = stream
+                .upload_2d(context.alloc_pinned(6)?, &mut device, plane)
+                .expect_err("a row is outside its buffer");
+            assert!(error.submitted_at().is_some(), "{error}");
         }
-        for nothing in [Plane { width: 0, ..plane }, Plane { height: 0, ..plane }] {
-            stream.upload_2d(context.alloc_pinned(6)?, &mut device, nothing)?.wait()?;
+        for empty in [Plane { width: 0, ..plane }, Plane { height: 0, ..plane }] {
+            stream.upload_2d(context.alloc_pinned(6)?, &mut device, empty)?.wait()?;
         }
         assert_eq!(device.to_vec()?, [1, 2, 0, 0, 3, 4, 0, 0, 5, 6, 0, 0]);
         Ok(())
@@ -67,7 +69,7 @@ fn rows_stay_in_their_buffers() {
 }
 
 #[test]
-fn a_copy_between_devices_keeps_both_buffers() {
+fn peer_copy_keeps_both_buffers_alive() {
     clean(|here| {
         let there = Device::new(1)?.new_context()?;
         let (stream, other) = (here.new_stream()?, there.new_stream()?);

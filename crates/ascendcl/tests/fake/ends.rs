@@ -1,4 +1,4 @@
-//! What ends when: transfers, buffers, streams and contexts in any order, dropped, forgotten, or after a panic.
+//! Lifetimes: transfers, buffers, streams and contexts are dropped in any order, forgotten, or dropped by a panic.
 
 use crate::library::{clean, keep, leaves, with};
 use ascendcl::{Batch, Error};
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 #[test]
-fn a_copy_runs_and_everything_is_given_back() {
+fn copy_succeeds_and_everything_is_freed() {
     clean(|context| {
         let stream = context.new_stream()?;
         let mut device = context.alloc_zeros::<u16>(3)?;
@@ -20,24 +20,24 @@ fn a_copy_runs_and_everything_is_given_back() {
 }
 
 #[test]
-fn a_dropped_transfer_leaves_its_memory_with_the_stream() {
+fn dropped_transfer_leaves_its_memory_with_the_stream() {
     clean(|context| {
         let stream = context.new_stream()?;
         let mut device = context.alloc_zeros::<u8>(3)?;
         drop(stream.upload(context.alloc_pinned_from_slice(&[1, 2, 3])?, &mut device)?);
-        assert_eq!(with(|fake| fake.memory.len()), 2, "the copy still needs both");
+        assert_eq!(with(|fake| fake.memory.len()), 2, "the copy still uses both buffers");
         assert_eq!(device.to_vec()?, [1, 2, 3]);
-        assert_eq!(with(|fake| fake.memory.len()), 1, "a wait was enough");
+        assert_eq!(with(|fake| fake.memory.len()), 1, "the wait has released the pinned buffer");
         Ok(())
     });
 }
 
 #[test]
-fn a_forgotten_transfer_leaks_and_does_not_dangle() {
+fn forgotten_transfer_leaks_its_memory() {
     leaves(1, |context| {
         let stream = context.new_stream()?;
         let mut device = context.alloc_zeros::<u8>(3)?;
-        // As `mem::forget` does it.
+        // Equivalent to `mem::forget`, but reachable for leak checkers.
         keep(ManuallyDrop::new(stream.upload(context.alloc_pinned_from_slice(&[1, 2, 3])?, &mut device)?));
         assert_eq!(device.to_vec()?, [1, 2, 3]);
         Ok(())
@@ -45,7 +45,7 @@ fn a_forgotten_transfer_leaks_and_does_not_dangle() {
 }
 
 #[test]
-fn a_panic_in_a_scope_waits_for_its_copies() {
+fn scope_waits_for_its_copies_after_a_panic() {
     clean(|context| {
         let stream = context.new_stream()?;
         let mut device = context.alloc_zeros::<u8>(3)?;
@@ -53,7 +53,7 @@ fn a_panic_in_a_scope_waits_for_its_copies() {
             let host = context.alloc_pinned_from_slice(&[1u8, 2, 3]).expect("memory");
             let result: Result<(), Error> = stream.scope(|scope| {
                 scope.upload(&host, &mut device)?;
-                panic!("on purpose");
+                panic!("expected panic");
             });
             result
         }));
@@ -65,7 +65,7 @@ fn a_panic_in_a_scope_waits_for_its_copies() {
 }
 
 #[test]
-fn things_can_be_dropped_in_any_order() {
+fn values_can_be_dropped_in_any_order() {
     for order in 0..24 {
         clean(|context| {
             let stream = context.new_stream()?;
@@ -75,12 +75,12 @@ fn things_can_be_dropped_in_any_order() {
             other.fill(&mut device, 1)?;
             let event = other.record()?;
             stream.wait(&event)?;
-            let mut things: Vec<Box<dyn std::any::Any>> =
+            let mut values: Vec<Box<dyn std::any::Any>> =
                 vec![Box::new(stream), Box::new(other), Box::new(device), Box::new((transfer, event))];
             let mut order = order;
-            while !things.is_empty() {
-                drop(things.remove(order % things.len()));
-                order /= things.len().max(1) + 1;
+            while !values.is_empty() {
+                drop(values.remove(order % values.len()));
+                order /= values.len().max(1) + 1;
             }
             Ok(())
         });
@@ -88,24 +88,25 @@ fn things_can_be_dropped_in_any_order() {
 }
 
 #[test]
-fn everything_can_be_used_and_ended_on_other_threads() {
+fn values_can_be_used_and_dropped_on_other_threads() {
     clean(|context| {
         let stream = context.new_stream()?;
         let mut device = context.alloc_zeros::<u8>(3)?;
         let transfer = stream.upload(context.alloc_pinned_from_slice(&[1, 2, 3])?, &mut device)?;
         let event = stream.record()?;
         std::thread::scope(|threads| {
-            threads.spawn(move || drop(transfer.wait().expect("it succeeds")));
-            threads.spawn(move || event.synchronize().expect("it succeeds"));
+            threads.spawn(move || drop(transfer.wait().expect("the call succeeds")));
+            threads.spawn(move || event.synchronize().expect("the call succeeds"));
             for _ in 0..3 {
                 threads.spawn(|| {
                     let own = context.new_stream().expect("a stream");
-                    let host = own.download(&device, context.alloc_pinned(3).expect("memory")).expect("it is accepted");
-                    assert_eq!(*host.wait().expect("it succeeds"), [1, 2, 3]);
+                    let host =
+                        own.download(&device, context.alloc_pinned(3).expect("memory")).expect("the copy is accepted");
+                    assert_eq!(*host.wait().expect("the call succeeds"), [1, 2, 3]);
                 });
             }
         });
-        std::thread::spawn(move || drop((device, stream))).join().expect("nothing panics");
+        std::thread::spawn(move || drop((device, stream))).join().expect("the thread does not panic");
         Ok(())
     });
 }
@@ -127,16 +128,16 @@ fn swapped_buffers_keep_their_pending_uses() {
 }
 
 #[test]
-fn a_panic_while_transfers_are_under_way_gives_everything_back() {
+fn panic_with_transfers_in_flight_frees_everything() {
     clean(|context| {
         let panicked = catch_unwind(AssertUnwindSafe(|| -> Result<(), Error> {
             let stream = context.new_stream()?;
             let (mut device, other) = (context.alloc_zeros::<u8>(3)?, context.alloc_zeros::<u8>(3)?);
             let _upload = stream.upload(context.alloc_pinned(3)?, &mut device)?;
             let _download = stream.download(&other, context.alloc_pinned(3)?)?;
-            let mut batch = Batch::upload(context.alloc_pinned(3)?, [&mut device]);
+            let mut batch = Batch::new_upload(context.alloc_pinned(3)?, [&mut device]);
             batch.push(0..3, 0..3)?;
-            panic!("on purpose");
+            panic!("expected panic");
         }));
         assert!(panicked.is_err());
         Ok(())
@@ -144,8 +145,8 @@ fn a_panic_while_transfers_are_under_way_gives_everything_back() {
 }
 
 #[test]
-fn dropped_transfers_end_on_a_stream_that_is_never_idle() {
-    /// A stream looks what is over after every 64.
+fn dropped_transfers_are_freed_on_a_stream_that_is_never_idle() {
+    /// A stream releases finished transfers after every 64 that it keeps alive.
     const MAX_KEPT: usize = 66;
     clean(|context| {
         let stream = context.new_stream()?;
@@ -154,10 +155,10 @@ fn dropped_transfers_end_on_a_stream_that_is_never_idle() {
         for _ in 0..MAX_KEPT * 5 {
             drop(stream.upload(context.alloc_pinned::<u8>(3)?, &mut device)?);
         }
-        // Nobody waits here; the memory goes all the same.
+        // The program does not wait, but the memory is freed nevertheless.
         let start = Instant::now();
         while with(|fake| fake.memory.len()) > MAX_KEPT {
-            assert!(start.elapsed().as_secs() < 60, "the stream keeps everything");
+            assert!(start.elapsed().as_secs() < 60, "the stream has not released its transfers");
             std::thread::yield_now();
         }
         Ok(())

@@ -1,7 +1,12 @@
-//! The fake library: the functions that the safe level calls, over memory of the test. Whatever is used and not there, or freed
-//! twice, is a mistake that it remembers. What runs a test on it is here too; the tests are not.
+//! The fake library: the functions that the safe layer calls, implemented on memory of the test process, and the
+//! functions that run a test on it.
+//!
+//! It records an error for memory and handles that are used after they were freed, or freed twice.
 
 use ascendcl::raw::{self, Functions};
+use ascendcl::sys::{
+    ACL_ERROR_RT_INVALID_HANDLE, ACL_ERROR_RT_NO_STREAM_RESOURCE, ACL_ERROR_RT_PARAM_INVALID, ACL_ERROR_RT_SYS_DMA,
+};
 use ascendcl::{Context, Device, Error};
 use std::alloc::{Layout, alloc, dealloc};
 use std::any::Any;
@@ -10,31 +15,32 @@ use std::ffi::{CStr, c_char, c_void};
 use std::mem;
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-/// What the fake library knows. Handles are numbers.
+/// State of the fake library. Handles are integers.
 #[derive(Default)]
 pub struct Fake {
     pub last_handle: usize,
     pub contexts: Vec<usize>,
     pub streams: BTreeMap<usize, VecDeque<Task>>,
-    /// The streams that have to pass an event.
+    /// For each event, the streams that record it.
     pub events: BTreeMap<usize, Vec<usize>>,
     /// Live allocations and their sizes.
     pub memory: BTreeMap<usize, usize>,
-    /// Codes that the next waits return, without waiting.
-    pub refusals: VecDeque<i32>,
-    /// Codes that the next waits return, after waiting.
+    /// Codes that the next waits return without waiting.
+    pub refused_waits: VecDeque<i32>,
+    /// Codes that the next waits return after waiting.
     pub failures: VecDeque<i32>,
-    /// Copies that are refused.
-    pub refused_copies: usize,
-    /// Copies that will fail when they run.
-    pub bad_copies: usize,
-    /// What happens in the next call that queues a copy, before it returns.
-    pub meanwhile: Option<Box<dyn FnOnce() + Send>>,
-    /// Futures are given up: the stream ends when the thread that waits on their behalf is done with it.
+    /// Number of next copies that are rejected.
+    pub rejected_copies: usize,
+    /// Number of next copies that fail when they execute.
+    pub failing_copies: usize,
+    /// Called by the next call that queues a copy, before it returns.
+    pub during_copy: Option<Box<dyn FnOnce() + Send>>,
+    /// Set by tests that drop pending futures: the stream is destroyed only after a waiter thread has released it.
     pub ends_late: bool,
-    /// What the next wait for a stream will tell.
+    /// For each stream with a failed task, the code that the next wait returns.
     pub failed: BTreeMap<usize, i32>,
-    pub mistakes: Vec<String>,
+    /// Incorrect uses of the library.
+    pub errors: Vec<String>,
 }
 
 pub enum Task {
@@ -46,45 +52,47 @@ pub enum Task {
 }
 
 static FAKE: Mutex<Option<Fake>> = Mutex::new(None);
-/// One thread runs tasks at a time, so that they are done in order.
-static RUNNING: Mutex<()> = Mutex::new(());
-/// One test at a time: they count.
-static TURN: Mutex<()> = Mutex::new(());
+/// Held by the thread that executes tasks, so that they execute in order.
+static EXECUTING: Mutex<()> = Mutex::new(());
+/// Held by the running test: the tests share one library and count its allocations.
+static TEST: Mutex<()> = Mutex::new(());
 
+/// Accesses the state of the fake library.
 pub fn with<T>(run: impl FnOnce(&mut Fake) -> T) -> T {
     let mut fake = FAKE.lock().unwrap_or_else(PoisonError::into_inner);
     run(fake.get_or_insert_default())
 }
 
-/// A copy whose memory is gone is the mistake that everything here is about.
+/// Returns `true` if a range is inside a live allocation, and records an error otherwise.
 fn check(fake: &mut Fake, address: usize, bytes: usize) -> bool {
-    let lies_in = |(start, size): (&usize, &usize)| *start <= address && address + bytes <= start + size;
-    let is_fine = fake.memory.range(..=address).next_back().is_some_and(lies_in);
-    if !is_fine {
-        fake.mistakes.push(format!("{bytes} bytes at {address:#x} are used and not there"));
+    let contains = |(start, size): (&usize, &usize)| *start <= address && address + bytes <= start + size;
+    let is_live = fake.memory.range(..=address).next_back().is_some_and(contains);
+    if !is_live {
+        fake.errors.push(format!("{bytes} bytes at {address:#x} are used but not allocated"));
     }
-    is_fine
+    is_live
 }
 
-/// Runs what a stream has queued.
+/// Executes all queued tasks of a stream.
 pub fn finish(stream: usize) {
-    let _running = stop();
+    let _executing = pause();
     drain(stream);
 }
 
-/// The same, for who may. Events are passed at once: the streams that record them run first.
+/// Executes all queued tasks of a stream; the caller holds `EXECUTING`. For an event wait, the tasks of the recording
+/// streams are executed first.
 fn drain(stream: usize) {
     while let Some(task) = with(|fake| fake.streams.get_mut(&stream).and_then(VecDeque::pop_front)) {
         match task {
             Task::Copy { target, source, bytes } => with(|fake| {
                 if check(fake, target, bytes) && check(fake, source, bytes) {
-                    // SAFETY: both are in live allocations, as just checked.
+                    // SAFETY: `check` has found both ranges in live allocations.
                     unsafe { std::ptr::copy(source as *const u8, target as *mut u8, bytes) };
                 }
             }),
             Task::Fill { target, bytes, byte } => with(|fake| {
                 if check(fake, target, bytes) {
-                    // SAFETY: as above.
+                    // SAFETY: `check` has found the range in a live allocation.
                     unsafe { std::ptr::write_bytes(target as *mut u8, byte, bytes) };
                 }
             }),
@@ -93,40 +101,42 @@ fn drain(stream: usize) {
                 let recorders = with(|fake| {
                     let recorders = fake.events.get(&event).cloned();
                     recorders.unwrap_or_else(|| {
-                        fake.mistakes.push("an event is waited for that is gone".to_owned());
+                        fake.errors.push("a stream waits for a destroyed event".to_owned());
                         Vec::new()
                     })
                 });
                 recorders.into_iter().for_each(drain);
             }
             Task::Fail => with(|fake| {
-                fake.failed.entry(stream).or_insert(507_013);
+                fake.failed.entry(stream).or_insert(ACL_ERROR_RT_SYS_DMA);
             }),
         }
     }
 }
 
+/// Appends a task to a stream. Returns an error code if the stream does not exist.
 fn queue(stream: *mut c_void, task: Task) -> i32 {
     with(|fake| match fake.streams.get_mut(&(stream as usize)) {
         Some(tasks) => {
             tasks.push_back(task);
             0
         }
-        None => 107_017,
+        None => ACL_ERROR_RT_INVALID_HANDLE,
     })
 }
 
-fn handle(fake: &mut Fake) -> usize {
+/// Returns a new handle.
+fn new_handle(fake: &mut Fake) -> usize {
     fake.last_handle += 16;
     fake.last_handle
 }
 
 fn layout(bytes: usize) -> Layout {
-    Layout::from_size_align(bytes, 64).expect("a size that can be")
+    Layout::from_size_align(bytes, 64).expect("the size is valid")
 }
 
 fn allocate(bytes: usize) -> *mut c_void {
-    // SAFETY: the crate never asks for nothing.
+    // SAFETY: the crate never requests 0 bytes.
     let memory = unsafe { alloc(layout(bytes)) };
     with(|fake| fake.memory.insert(memory as usize, bytes));
     memory.cast()
@@ -134,14 +144,14 @@ fn allocate(bytes: usize) -> *mut c_void {
 
 fn free(memory: *mut c_void) -> i32 {
     match with(|fake| fake.memory.remove(&(memory as usize))) {
-        // SAFETY: allocated with this layout, and taken out of the list just now.
+        // SAFETY: allocated with this layout, and removed from the list of live allocations.
         Some(bytes) => unsafe { dealloc(memory.cast(), layout(bytes)) },
-        None => with(|fake| fake.mistakes.push(format!("{memory:?} is freed and not there"))),
+        None => with(|fake| fake.errors.push(format!("{memory:?} is freed but not allocated"))),
     }
     0
 }
 
-/// Declares the functions of the fake library, and how they are found.
+/// Defines the functions of the fake library and their lookup by name.
 macro_rules! library {
     ($(fn $name:ident($($arg:ident: $kind:ty),*) $body:block)*) => {
         #[allow(non_snake_case, clippy::too_many_arguments)]
@@ -152,77 +162,81 @@ macro_rules! library {
         fn find(name: &CStr) -> *const c_void {
             match name.to_str().expect("names are ASCII") {
                 $(stringify!($name) => library::$name as *const c_void,)*
-                "aclGetRecentErrMsg" => nothing_said as *const c_void,
+                "aclGetRecentErrMsg" => no_message as *const c_void,
                 _ => std::ptr::null(),
             }
         }
     };
 }
 
-unsafe extern "C" fn nothing_said() -> *const c_char {
+unsafe extern "C" fn no_message() -> *const c_char {
     std::ptr::null()
 }
 
-/// Writes a result.
-fn give<T>(place: *mut T, value: T) -> i32 {
-    // SAFETY: the crate passes a place for the result.
-    unsafe { place.write(value) };
+/// Writes a result and returns success.
+fn write_result<T>(result: *mut T, value: T) -> i32 {
+    // SAFETY: the crate passes a valid pointer.
+    unsafe { result.write(value) };
     0
 }
 
 library! {
-    fn aclrtGetDeviceCount(count: *mut u32) { give(count, 2) }
+    fn aclrtGetDeviceCount(count: *mut u32) { write_result(count, 2) }
     fn aclrtCreateContext(context: *mut *mut c_void, _device: i32) {
         let made = with(|fake| {
-            let made = handle(fake);
+            let made = new_handle(fake);
             fake.contexts.push(made);
             made
         });
-        give(context, made as *mut c_void)
+        write_result(context, made as *mut c_void)
     }
     fn aclrtDestroyContext(context: *mut c_void) {
         with(|fake| fake.contexts.retain(|other| *other != context as usize));
         0
     }
-    fn aclrtSetCurrentContext(context: *mut c_void) { with(|fake| if fake.contexts.contains(&(context as usize)) { 0 } else { 107_000 }) }
+    fn aclrtSetCurrentContext(context: *mut c_void) {
+        let is_live = with(|fake| fake.contexts.contains(&(context as usize)));
+        if is_live { 0 } else { ACL_ERROR_RT_PARAM_INVALID }
+    }
     fn aclrtCreateStream(stream: *mut *mut c_void) {
         let made = with(|fake| {
-            let made = handle(fake);
+            let made = new_handle(fake);
             fake.streams.insert(made, VecDeque::new());
             made
         });
-        give(stream, made as *mut c_void)
+        write_result(stream, made as *mut c_void)
     }
     fn aclrtDestroyStream(stream: *mut c_void) {
         with(|fake| {
             if fake.streams.remove(&(stream as usize)).is_none_or(|tasks| !tasks.is_empty()) {
-                fake.mistakes.push("a stream is destroyed at work, or twice".to_owned());
+                fake.errors.push("a stream is destroyed twice or with queued tasks".to_owned());
             }
         });
         0
     }
     fn aclrtSynchronizeStream(stream: *mut c_void) {
-        if let Some(code) = with(|fake| fake.refusals.pop_front()) {
+        if let Some(code) = with(|fake| fake.refused_waits.pop_front()) {
             return code;
         }
         finish(stream as usize);
         let failed = with(|fake| fake.failures.pop_front().or_else(|| fake.failed.remove(&(stream as usize))));
         if failed.is_some() {
-            // Who is told of a failure is slow to write it down: others must not get past it meanwhile.
+            // Gives other threads time: they must not pass the failure before the caller has stored it.
             (0..10).for_each(|_| std::thread::yield_now());
         }
         failed.unwrap_or(0)
     }
     fn aclrtStreamQuery(stream: *mut c_void, status: *mut i32) {
-        give(status, i32::from(with(|fake| fake.streams.get(&(stream as usize)).is_some_and(|tasks| !tasks.is_empty()))))
+        let is_busy = with(|fake| fake.streams.get(&(stream as usize)).is_some_and(|tasks| !tasks.is_empty()));
+        write_result(status, i32::from(is_busy))
     }
     fn aclrtCreateEventExWithFlag(event: *mut *mut c_void, _flag: u32) {
         let made = with(|fake| {
-            let made = handle(fake);
+            let made = new_handle(fake);
             fake.events.insert(made, Vec::new());
             made
         });
-        give(event, made as *mut c_void)
+        write_result(event, made as *mut c_void)
     }
     fn aclrtRecordEvent(event: *mut c_void, stream: *mut c_void) {
         with(|fake| fake.events.get_mut(&(event as usize)).map(|recorders| recorders.push(stream as usize)));
@@ -239,52 +253,54 @@ library! {
     fn aclrtDestroyEvent(event: *mut c_void) {
         with(|fake| {
             if fake.events.remove(&(event as usize)).is_none() {
-                fake.mistakes.push("an event is destroyed twice".to_owned());
+                fake.errors.push("an event is destroyed twice".to_owned());
             }
         });
         0
     }
-    fn aclrtMalloc(memory: *mut *mut c_void, bytes: usize, _policy: i32) { give(memory, allocate(bytes)) }
-    fn aclrtMallocHost(memory: *mut *mut c_void, bytes: usize) { give(memory, allocate(bytes)) }
+    fn aclrtMalloc(memory: *mut *mut c_void, bytes: usize, _policy: i32) { write_result(memory, allocate(bytes)) }
+    fn aclrtMallocHost(memory: *mut *mut c_void, bytes: usize) { write_result(memory, allocate(bytes)) }
     fn aclrtFree(memory: *mut c_void) { free(memory) }
     fn aclrtFreeHost(memory: *mut c_void) { free(memory) }
-    fn aclrtMemset(target: *mut c_void, _room: usize, byte: i32, bytes: usize) {
+    fn aclrtMemset(target: *mut c_void, _capacity: usize, byte: i32, bytes: usize) {
         with(|fake| if check(fake, target as usize, bytes) {
-            // SAFETY: in a live allocation, as just checked.
+            // SAFETY: `check` has found the range in a live allocation.
             unsafe { std::ptr::write_bytes(target.cast::<u8>(), byte as u8, bytes) }
         });
         0
     }
-    fn aclrtMemcpy(target: *mut u8, _room: usize, source: *const u8, bytes: usize, _kind: i32) {
-        // SAFETY: a slice of the caller and memory of the crate.
+    fn aclrtMemcpy(target: *mut u8, _capacity: usize, source: *const u8, bytes: usize, _kind: i32) {
+        // SAFETY: the crate passes valid ranges of `bytes` bytes.
         unsafe { std::ptr::copy(source, target, bytes) };
         0
     }
-    fn aclrtMemcpyAsync(target: *mut c_void, _room: usize, source: *const c_void, bytes: usize, _kind: i32, stream: *mut c_void) {
-        let is_refused = with(|fake| {
-            let is_refused = fake.refused_copies > 0;
-            fake.refused_copies -= usize::from(is_refused);
-            is_refused
+    fn aclrtMemcpyAsync(
+        target: *mut c_void, _capacity: usize, source: *const c_void, bytes: usize, _kind: i32, stream: *mut c_void
+    ) {
+        let is_rejected = with(|fake| {
+            let is_rejected = fake.rejected_copies > 0;
+            fake.rejected_copies -= usize::from(is_rejected);
+            is_rejected
         });
-        let is_bad = with(|fake| {
-            let is_bad = fake.bad_copies > 0;
-            fake.bad_copies -= usize::from(is_bad);
-            is_bad
+        let is_failing = with(|fake| {
+            let is_failing = fake.failing_copies > 0;
+            fake.failing_copies -= usize::from(is_failing);
+            is_failing
         });
-        // A refused copy is queued all the same, as one whose later part could not be queued.
+        // A rejected copy is queued nevertheless, like a copy of which only the first part could be queued.
         let copy = Task::Copy { target: target as usize, source: source as usize, bytes };
-        queue(stream, if is_bad { Task::Fail } else { copy });
-        if let Some(meanwhile) = with(|fake| fake.meanwhile.take()) {
-            meanwhile();
+        queue(stream, if is_failing { Task::Fail } else { copy });
+        if let Some(during_copy) = with(|fake| fake.during_copy.take()) {
+            during_copy();
         }
-        if is_refused { 207_008 } else { 0 }
+        if is_rejected { ACL_ERROR_RT_NO_STREAM_RESOURCE } else { 0 }
     }
-    fn aclrtMemsetAsync(target: *mut c_void, _room: usize, byte: i32, bytes: usize, stream: *mut c_void) {
+    fn aclrtMemsetAsync(target: *mut c_void, _capacity: usize, byte: i32, bytes: usize, stream: *mut c_void) {
         queue(stream, Task::Fill { target: target as usize, bytes, byte: byte as u8 })
     }
     fn aclrtMemcpy2dAsync(
-        target: *mut c_void, target_pitch: usize, source: *const c_void, source_pitch: usize, width: usize, height: usize, _kind: i32,
-        stream: *mut c_void
+        target: *mut c_void, target_pitch: usize, source: *const c_void, source_pitch: usize, width: usize,
+        height: usize, _kind: i32, stream: *mut c_void
     ) {
         (0..height).for_each(|row| {
             let (target, source) = (target as usize + row * target_pitch, source as usize + row * source_pitch);
@@ -295,52 +311,52 @@ library! {
     fn aclrtDeviceEnablePeerAccess(_peer: i32, _flags: u32) { 0 }
 }
 
-/// Runs a test on an empty fake library and returns how many allocations it leaked.
-fn leaks(body: impl FnOnce(&Context)) -> usize {
+/// Runs a test on an empty fake library and returns the number of leaked allocations.
+fn count_leaks(body: impl FnOnce(&Context)) -> usize {
     static INSTALL: Once = Once::new();
-    let _turn: MutexGuard<'_, ()> = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: the functions above have the signatures of the interface.
-    INSTALL.call_once(|| assert!(raw::install(unsafe { Functions::look_up(find) }).is_ok()));
-    assert_eq!(raw::loaded(), Ok(&raw::Origin::Installed), "no other library is on the way");
+    let _test: MutexGuard<'_, ()> = TEST.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: the functions above have the C signatures of their names.
+    INSTALL.call_once(|| assert!(raw::install(unsafe { Functions::load_with(find) }).is_ok()));
+    assert_eq!(raw::loaded(), Ok(&raw::Origin::Installed), "only the fake library is used");
     with(|fake| *fake = Fake { last_handle: fake.last_handle, ..Fake::default() });
-    let context = Device::new(0).and_then(Device::new_context).expect("the fake has a device");
+    let context = Device::new(0).and_then(Device::new_context).expect("the fake library has two devices");
     body(&context);
     drop(context);
     while with(|fake| fake.ends_late && !fake.contexts.is_empty()) {
         std::thread::yield_now();
     }
     with(|fake| {
-        assert_eq!(fake.mistakes, Vec::<String>::new());
+        assert_eq!(fake.errors, Vec::<String>::new());
         let leaked = fake.memory.len();
         if leaked == 0 {
             assert!(fake.streams.is_empty() && fake.contexts.is_empty() && fake.events.is_empty());
         }
-        // For leak checkers: what is leaked on purpose is given back here.
+        // Frees expected leaks, so that leak checkers do not report them.
         for (memory, bytes) in mem::take(&mut fake.memory) {
-            // SAFETY: live until now; nobody has its address any more but a forgotten value.
+            // SAFETY: allocated with this layout. Only forgotten values still have the address.
             unsafe { dealloc(memory as *mut u8, layout(bytes)) };
         }
         leaked
     })
 }
 
-/// What is leaked on purpose stays reachable, so that leak checkers are silent about it.
-pub fn keep(thing: impl Send + 'static) {
+/// Keeps a value reachable, so that leak checkers do not report an expected leak.
+pub fn keep(value: impl Send + 'static) {
     static KEPT: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(thing));
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(value));
 }
 
-/// Runs a body in which no call fails, and requires that everything is given back.
+/// Runs a body in which no call fails, and requires that nothing is leaked.
 pub fn clean(body: impl FnOnce(&Context) -> Result<(), Error>) {
     leaves(0, body);
 }
 
-/// The same; so many allocations are left.
+/// Runs a body in which no call fails, and requires that exactly `count` allocations are leaked.
 pub fn leaves(count: usize, body: impl FnOnce(&Context) -> Result<(), Error>) {
-    assert_eq!(leaks(|context| body(context).expect("no call fails")), count);
+    assert_eq!(count_leaks(|context| body(context).expect("no call fails")), count);
 }
 
-/// While it lives, tasks do not run.
-pub fn stop() -> MutexGuard<'static, ()> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+/// Pauses the execution of tasks until the guard is dropped.
+pub fn pause() -> MutexGuard<'static, ()> {
+    EXECUTING.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,7 @@
-//! The safe level on a fake library whose memory is that of the test: everything that is freed too early, twice or
-//! never shows, here and under Miri or ASan. Copies run when somebody waits. No softacl is involved.
+//! Tests of the safe layer on a fake library. softacl is not involved.
+//!
+//! The memory of the fake library is allocated by the test, so that the test, Miri and AddressSanitizer detect memory
+//! that is freed too early, twice or never. Copies execute when the program waits.
 
 mod copies;
 mod ends;

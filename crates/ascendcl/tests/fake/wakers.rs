@@ -1,9 +1,10 @@
-//! Wakers: one that counts and can be waited for, one that holds something, and one that panics.
+//! Wakers for tests: one that counts its calls, one that owns a value, and one that panics.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
+/// Counts its calls. A test can wait for them.
 #[derive(Default)]
 pub struct Count {
     calls: AtomicUsize,
@@ -36,17 +37,18 @@ impl Wake for Count {
     }
 }
 
-/// What a task holds goes when its waker does.
+/// Owns a value, which is dropped with the waker.
 pub struct Holds<T>(pub Mutex<Option<T>>);
 
 impl<T: Send + 'static> Wake for Holds<T> {
     fn wake(self: Arc<Self>) {}
 }
 
+/// Panics when it is called.
 pub struct Panics;
 
 impl Wake for Panics {
     fn wake(self: Arc<Self>) {
-        panic!("a waker of a bad executor");
+        panic!("expected panic of a waker");
     }
 }

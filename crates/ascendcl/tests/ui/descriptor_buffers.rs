@@ -1,9 +1,10 @@
-//! A descriptor keeps its buffers: one that was taken back cannot be launched.
+//! A descriptor cannot be launched after its buffers were taken out.
 use ascendcl::{Descriptor, Device, Result};
 
 fn main() -> Result<()> {
     let context = Device::new(0)?.new_context()?;
-    let mut descriptor = Descriptor::new(&context.new_stream()?, context.alloc_zeros::<u8>(8)?, context.alloc_zeros(8)?)?;
+    let (source, target) = (context.alloc_zeros::<u8>(8)?, context.alloc_zeros(8)?);
+    let mut descriptor = Descriptor::new(&context.new_stream()?, source, target)?;
     let buffers = descriptor.into_buffers();
     descriptor.launch()?;
     drop(buffers);

@@ -1,4 +1,4 @@
-//! A descriptor belongs to its stream: there is no way to launch it on another, of this or of another device.
+//! A descriptor belongs to its stream and cannot be launched on another one.
 use ascendcl::{Descriptor, Device, Result};
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! What has padding or forbidden bit patterns is no element.
+//! Types with padding or invalid bit patterns are not elements.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {

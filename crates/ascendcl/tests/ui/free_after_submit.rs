@@ -1,4 +1,4 @@
-//! Nor can it be freed.
+//! The pinned buffer of a transfer cannot be dropped.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {

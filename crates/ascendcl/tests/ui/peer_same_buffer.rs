@@ -1,4 +1,4 @@
-//! A buffer is not copied onto itself, on whatever device.
+//! A buffer cannot be source and target of one copy.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! The host buffer of a copy of rows is away too.
+//! The pinned buffer of a 2D transfer cannot be accessed.
 use ascendcl::{Device, Plane, Result};
 
 fn main() -> Result<()> {

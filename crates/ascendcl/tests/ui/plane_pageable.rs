@@ -1,4 +1,4 @@
-//! Rows of ordinary memory cannot be copied asynchronously.
+//! Ordinary memory cannot be copied asynchronously by a 2D copy.
 use ascendcl::{Device, Plane, Result};
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! Rows that a scope writes must outlive it.
+//! Memory that a 2D copy in a scope writes must outlive the scope.
 use ascendcl::{Device, Plane, Result};
 
 fn main() -> Result<()> {

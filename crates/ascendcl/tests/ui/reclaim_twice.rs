@@ -1,4 +1,4 @@
-//! What a transfer gave back is not in it any more.
+//! A transfer cannot return its memory twice.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! Only plain values can be in a buffer.
+//! References and `bool` are not elements.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {

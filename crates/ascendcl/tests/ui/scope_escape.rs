@@ -1,4 +1,4 @@
-//! The scope itself cannot be taken out.
+//! A reference to the scope cannot leave the scope.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! A scope cannot borrow what ends inside it.
+//! A scope cannot borrow memory that is dropped inside it.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! What a scope copies to the host cannot be read before the scope ends.
+//! Memory that a copy in a scope writes cannot be read before the scope ends.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! A thread that may outlive the scope cannot submit in it.
+//! A thread that may outlive the scope cannot use it.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {

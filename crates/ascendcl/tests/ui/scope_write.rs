@@ -1,4 +1,4 @@
-//! Memory that a scope borrows cannot be written in it.
+//! Memory that a copy in a scope reads cannot be written before the scope ends.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! The pinned buffer is away while it is copied.
+//! The pinned buffer of a transfer cannot be accessed.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {

@@ -1,4 +1,4 @@
-//! The buffer comes back once.
+//! A transfer cannot be waited for twice.
 use ascendcl::{Device, Result};
 
 fn main() -> Result<()> {
