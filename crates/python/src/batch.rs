@@ -154,14 +154,16 @@ fn copy<'py>(
 
 pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     let function = library::function(c"aclrtMemcpyBatch");
-    let doc = "memcpy_batch(dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes) -> (fail_index, ret)\n\nA softacl extension, not part of pyACL.";
+    let doc = "memcpy_batch(dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes) -> (fail_index, ret)\n\n\
+        A softacl extension, not part of pyACL.";
     define(rt, "memcpy_batch", doc, move |arguments| {
         const NAME: &str = "acl.rt.memcpy_batch";
         let [_, _, _, _, _, _] = exactly(NAME, arguments)?;
         copy(function, NAME, arguments, None)
     })?;
     let function = library::function(c"aclrtMemcpyBatchAsync");
-    let doc = "memcpy_batch_async(dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes, stream) -> (fail_index, ret)\n\nA softacl extension, not part of pyACL.";
+    let doc = "memcpy_batch_async(dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes, stream) -> (fail_index, ret)\n\n\
+        A softacl extension, not part of pyACL.";
     define(rt, "memcpy_batch_async", doc, move |arguments| {
         const NAME: &str = "acl.rt.memcpy_batch_async";
         let [_, _, _, _, _, _, stream] = exactly(NAME, arguments)?;

@@ -97,7 +97,8 @@ fn arrays(util: &Bound<'_, PyModule>) -> PyResult<()> {
     define(
         util,
         "ptr_to_numpy",
-        "ptr_to_numpy(ptr, shape: tuple, npy_type) -> array\n\nA view: writes change the memory. The view does not keep the memory alive.",
+        "ptr_to_numpy(ptr, shape: tuple, npy_type) -> array\n\n\
+         A view: writes change the memory. The view does not keep the memory alive.",
         |arguments| {
             const NAME: &str = "acl.util.ptr_to_numpy";
             let py = arguments.py();

@@ -37,7 +37,8 @@ fn check(seed: u64, schedule: Schedule, soc: &str) {
         let small = shrink(&program, |candidate| attempt(candidate).is_err());
         let reason = attempt(&small).err().unwrap_or_else(|| failure.clone());
         panic!(
-            "seed {seed} on {soc} under {schedule}: {failure}\nsmallest program found: {:#?}\nit fails with: {reason}\nadd {seed} to crates/testkit/tests/seeds.txt",
+            "seed {seed} on {soc} under {schedule}: {failure}\nsmallest program found: {:#?}\n\
+             it fails with: {reason}\nadd {seed} to crates/testkit/tests/seeds.txt",
             small.operations
         );
     }

@@ -4,8 +4,8 @@ use softacl_testkit::scenario::Scenario;
 
 /// Seeds of plain scenarios, with the defect that each found, and how often each runs.
 const KNOWN_SEEDS: &[(u64, usize)] = &[
-    // Lock-order inversion: a graph was launched under its lock, and the schedule ran a pool release inline, which takes
-    // the heap lock. Another thread that freed memory took the heap lock before the graph lock.
+    // Lock-order inversion: a graph was launched under its lock, and the schedule ran a pool release inline, which
+    // takes the heap lock. Another thread that freed memory took the heap lock before the graph lock.
     (12_000_112, 20),
 ];
 

@@ -1,7 +1,7 @@
 //! Lock-free append-only list of fixed-size records.
 //!
-//! Its memory comes from `mmap`, not from the program's allocator. A signal handler that ends the process may interrupt a
-//! thread in here and never return; the allocator would then stay inconsistent, with its lock held.
+//! Its memory comes from `mmap`, not from the program's allocator. A signal handler that ends the process may
+//! interrupt a thread in here and never return; the allocator would then stay inconsistent, with its lock held.
 //! Readers see every completed record, even if a writer stopped in the middle of another one.
 
 use crate::log::TimedEvent;

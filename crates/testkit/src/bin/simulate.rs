@@ -57,7 +57,8 @@ fn main() -> ExitCode {
         COUNT.fetch_add(1, Ordering::Relaxed);
     }
     println!(
-        "simulate: {} scenarios, {programs} programs, {operations} operations of {} kinds, {faults} faults from {rules} rules in {:.0} s agree with the model, first seed {seed}",
+        "simulate: {} scenarios, {programs} programs, {operations} operations of {} kinds, \
+         {faults} faults from {rules} rules in {:.0} s agree with the model, first seed {seed}",
         COUNT.load(Ordering::Relaxed),
         kinds.len(),
         start.elapsed().as_secs_f64()

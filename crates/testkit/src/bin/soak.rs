@@ -95,7 +95,8 @@ fn main() -> ExitCode {
     let text = format_table(&samples);
     println!("{text}");
     println!(
-        "soak: {} programs with {} operations on {THREADS} threads with {STREAMS_PER_THREAD} streams each in {:.0} s, {} measured rounds, {} allocations remain",
+        "soak: {} programs with {} operations on {THREADS} threads with {STREAMS_PER_THREAD} streams each in {:.0} s, \
+         {} measured rounds, {} allocations remain",
         programs.into_inner(),
         operations.into_inner(),
         start.elapsed().as_secs_f64(),
@@ -178,14 +179,16 @@ fn sample(start: Instant, programs: u64, mut rounds: Vec<f64>) -> Sample {
 /// Formats the intervals as a Markdown table.
 fn format_table(samples: &[Sample]) -> String {
     let mut text = String::from(
-        "| after s | programs | resident MiB | files | threads | rounds | p50 us | p99 us | p99.9 us | longest us |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        "| after s | programs | resident MiB | files | threads | rounds | p50 us | p99 us | p99.9 us | longest us |\n\
+         | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for sample in samples {
         let [p50, p99, p999, longest] = sample.latency;
         let Sample { until, programs, resident_mib, files, threads, rounds, .. } = sample;
         let _ = writeln!(
             text,
-            "| {until:.0} | {programs} | {resident_mib:.0} | {files} | {threads} | {rounds} | {p50:.0} | {p99:.0} | {p999:.0} | {longest:.0} |"
+            "| {until:.0} | {programs} | {resident_mib:.0} | {files} | {threads} | {rounds} | \
+             {p50:.0} | {p99:.0} | {p999:.0} | {longest:.0} |"
         );
     }
     text

@@ -275,7 +275,8 @@ impl World<'_> {
             if let Some(at) = (0..size).find(|at| found[*at] != buffer.model[*at]) {
                 let differing = (0..size).filter(|at| found[*at] != buffer.model[*at]).count();
                 return Err(format!(
-                    "buffer {index} ({:?}, {size} bytes): byte {at} is {:#x}, the model has {:#x}; different bytes: {differing}",
+                    "buffer {index} ({:?}, {size} bytes): byte {at} is {:#x}, the model has {:#x}; \
+                     different bytes: {differing}",
                     buffer.kind, found[at], buffer.model[at]
                 ));
             }
