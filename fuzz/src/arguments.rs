@@ -1,5 +1,5 @@
 //! Generates the arguments of a call from a seed: live, stale and wild handles and addresses, valid and absurd sizes.
-//! The same seed and the same earlier results give the same arguments.
+//! Arguments depend only on the seed and the results of earlier calls.
 
 use crate::api::{Function, Parameter};
 use crate::arena::{Arena, DATA, SLOT};

@@ -85,8 +85,8 @@ pub fn fuzz(style: Style, time: Duration, seed: u64) -> Result<(), String> {
     let called = counts.iter().filter(|count| count.0 > 0).count();
     let succeeded = counts.iter().filter(|count| count.1 > 0).count();
     println!(
-        "fuzz {}: {processes} processes, {programs} programs, {calls} calls of {called} functions ({succeeded} succeeded), \
-         {waiting} blocked in a wait, {:.0} s, seeds {seed} to {}",
+        "fuzz {}: {processes} processes, {programs} programs, {calls} calls of {called} functions \
+         ({succeeded} succeeded), {waiting} blocked in a wait, {:.0} s, seeds {seed} to {}",
         style.name(),
         start.elapsed().as_secs_f64(),
         seed + processes
