@@ -1,4 +1,4 @@
-//! Writes a table of every public function: its name, its prototype and where it is.
+//! Generates a table of every public function: name, prototype and address.
 
 use ascendcl_sys::FUNCTIONS;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! Makes the stand-ins: C from the two tables, compiled with the system's compiler, which Rust needs as well
-//! because it links with it.
+//! Generates C sources of the stubs from the two tables and compiles them with the system's C compiler, which Rust
+//! needs for linking, too.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ fn main() {
     }
     println!("cargo::rerun-if-env-changed=CC");
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
-    // Only its name matters: the stand-ins say that they need it, and find ours when they are loaded.
+    // Only its name matters: the stubs are linked against it, and the loader resolves it to softacl's library.
     compile(&out, "libascendcl.so", "typedef int nothing;\n", &[]);
     let symbols = rows("symbols.tsv");
     let mut list = String::from("&[\n");
     for library in rows("libraries.tsv") {
         let name = library[0].as_str();
-        let own: Vec<&Vec<String>> = symbols.iter().filter(|row| row[0] == name).collect();
+        let exported: Vec<&Vec<String>> = symbols.iter().filter(|row| row[0] == name).collect();
         let directory = format!("-L{}", out.display());
-        compile(&out, name, &source(name, &own), &["-Wl,--no-as-needed", &directory, "-lascendcl"]);
+        compile(&out, name, &source(name, &exported), &["-Wl,--no-as-needed", &directory, "-lascendcl"]);
         writeln!(
             list,
             "    Library {{ name: {name:?}, purpose: {:?}, bytes: include_bytes!({:?}) }},",
             library[1],
             out.join(name)
         )
-        .expect("text takes text");
+        .expect("writing to a String cannot fail");
     }
     for row in &symbols {
         assert!(list.contains(&format!("name: {:?}", row[0])), "symbols.tsv: {} is not in libraries.tsv", row[0]);
@@ -36,19 +36,21 @@ fn main() {
     fs::write(out.join("libraries.rs"), list).expect("OUT_DIR can be written");
 }
 
+/// Reads a table of tab-separated columns, without its header.
 fn rows(table: &str) -> Vec<Vec<String>> {
     let text = fs::read_to_string(table).unwrap_or_else(|error| panic!("{table}: {error}"));
     text.lines().skip(1).map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
-/// Functions take no arguments here, which the C calling conventions allow: the caller owns them.
+/// Returns the C source of a stub. Its functions are declared without parameters, which the C calling conventions
+/// allow: the caller removes the arguments.
 fn source(library: &str, symbols: &[&Vec<String>]) -> String {
     let mut text = String::from(
         "#include <stdio.h>\n\
-         static void missing(int *told, const char *name, const char *what, long result)\n\
+         static void missing(int *reported, const char *name, const char *what, long result)\n\
          {\n\
-         \x20   if (__atomic_exchange_n(told, 1, __ATOMIC_RELAXED) == 0)\n\
-         \x20       fprintf(stderr, \"softacl: %s is a stand-in (LIBRARY): there is no %s; it returns %ld\\n\", name, what, result);\n\
+         \x20   if (__atomic_exchange_n(reported, 1, __ATOMIC_RELAXED) == 0)\n\
+         \x20       fprintf(stderr, \"softacl: %s is a stub (LIBRARY): softacl does not provide %s; returning %ld\\n\", name, what, result);\n\
          }\n",
     )
     .replace("LIBRARY", library);
@@ -61,13 +63,14 @@ fn source(library: &str, symbols: &[&Vec<String>]) -> String {
         };
         writeln!(
             text,
-            "{kind} {name}(void)\n{{\n    static int told;\n    missing(&told, \"{name}\", \"{what}\", {value});\n    return ({kind})({value});\n}}"
+            "{kind} {name}(void)\n{{\n    static int reported;\n    missing(&reported, \"{name}\", \"{what}\", {value});\n    return ({kind})({value});\n}}"
         )
-        .expect("text takes text");
+        .expect("writing to a String cannot fail");
     }
     text
 }
 
+/// Compiles a C source to the shared library `name` in `out`. `more` are further linker arguments.
 fn compile(out: &Path, name: &str, source: &str, more: &[&str]) {
     let file = out.join(name).with_extension("c");
     fs::write(&file, source).expect("OUT_DIR can be written");

@@ -1,19 +1,19 @@
-//! Draws the arguments of a call from a number: live, stale and wild handles and addresses, fitting and absurd
-//! sizes. The same number and the same history give the same arguments.
+//! Generates the arguments of a call from a seed: live, stale and wild handles and addresses, valid and absurd sizes.
+//! Arguments depend only on the seed and the results of earlier calls.
 
+use crate::api::{Function, Parameter};
 use crate::arena::{Arena, DATA, SLOT};
-use crate::interface::{Function, Parameter};
 use fastrand::Rng;
 use std::collections::BTreeMap;
 
-/// How many values of a kind are remembered.
-const REMEMBERED: usize = 12;
+/// Maximum number of values per kind in the pool.
+const MAX_PER_KIND: usize = 12;
 
-/// What earlier calls have returned, of all threads.
+/// Handles and addresses returned by earlier calls of all threads.
 #[derive(Debug, Default)]
 pub struct ValuePool {
     handles: BTreeMap<String, Vec<u64>>,
-    /// Allocations, live or not, and their sizes.
+    /// Addresses and sizes of allocations, live or freed.
     memory: Vec<(usize, usize)>,
 }
 
@@ -35,31 +35,33 @@ impl ValuePool {
     }
 }
 
+/// Adds a value. Replaces a random one if the list is full.
 fn remember<T>(list: &mut Vec<T>, rng: &mut Rng, value: T) {
-    if list.len() < REMEMBERED {
+    if list.len() < MAX_PER_KIND {
         list.push(value);
     } else {
-        list[rng.usize(..REMEMBERED)] = value;
+        list[rng.usize(..MAX_PER_KIND)] = value;
     }
 }
 
-/// One drawing of arguments.
+/// Generates the arguments of one call.
 pub struct ArgumentGenerator<'a> {
     pub rng: &'a mut Rng,
     pub arena: &'a Arena,
-    pub known: &'a ValuePool,
-    /// Of 100 values, how many are meant to be right.
+    pub pool: &'a ValuePool,
+    /// Share of valid arguments.
     pub valid_percent: u32,
 }
 
 impl ArgumentGenerator<'_> {
-    /// The words of every parameter.
+    /// Returns the words of every parameter.
     pub fn arguments(&mut self, function: &Function) -> Vec<Vec<u64>> {
         let each = function.parameters.iter().enumerate();
         each.map(|(index, parameter)| self.words(function, index, parameter)).collect()
     }
 
-    fn is_sane(&mut self) -> bool {
+    /// Decides whether the next value is valid.
+    fn draws_valid(&mut self) -> bool {
         self.rng.u32(0..100) < self.valid_percent
     }
 
@@ -67,13 +69,13 @@ impl ArgumentGenerator<'_> {
         if parameter.words() > 1 {
             return (0..parameter.words()).map(|_| self.word()).collect();
         }
-        // A wild function pointer cannot be survived, and a wrong format neither: C has no defence.
+        // No wild function pointers and no wrong formats: C cannot defend against them.
         if function.name == "aclAppLog" {
             let text = self.arena.text(1 + self.rng.usize(..4)) as u64;
             return vec![if parameter.pointee().is_some() { text } else { self.rng.u64(0..6) }];
         }
         if is_callback(&parameter.kind) {
-            return vec![if self.rng.u32(0..10) == 0 { 0 } else { nothing as *const () as u64 }];
+            return vec![if self.rng.u32(0..10) == 0 { 0 } else { noop as *const () as u64 }];
         }
         vec![self.value(index, parameter)]
     }
@@ -82,14 +84,14 @@ impl ArgumentGenerator<'_> {
         let kind = parameter.kind.as_str();
         match kind {
             "void*" => self.address() as u64,
-            "char*" if !self.is_sane() => self.bad_address() as u64,
+            "char*" if !self.draws_valid() => self.bad_address() as u64,
             "char*" => {
                 let number = self.rng.usize(..);
                 if self.rng.bool() { self.arena.text(number) as u64 } else { self.arena.slot(index) as u64 }
             }
-            _ if self.known.has_handle(kind) => self.handle(kind),
+            _ if self.pool.has_handle(kind) => self.handle(kind),
             _ if parameter.pointee().is_some() => {
-                if !self.is_sane() {
+                if !self.draws_valid() {
                     return self.bad_address() as u64;
                 }
                 let kind = parameter.pointee().unwrap_or_default().to_owned();
@@ -106,20 +108,20 @@ impl ArgumentGenerator<'_> {
         }
     }
 
-    /// What an array or structure of this kind may hold.
+    /// Returns a word for an array or structure of this kind.
     fn element(&mut self, kind: &str, name: &str) -> u64 {
         match kind {
             "void*" => self.address() as u64,
             "size_t" | "uint64_t" if name.contains("ndex") => self.rng.u64(0..3),
             "size_t" | "uint64_t" | "int64_t" => self.size(name),
             "uint32_t" | "int32_t" => u64::from(self.rng.u32(0..4)) << 32 | u64::from(self.rng.u32(0..4)),
-            // The next structure may be memory of the program, with everything in it.
-            _ if is_handle(kind) || self.known.has_handle(kind) => self.handle(kind),
+            // The next structure may be memory of the program, with any contents.
+            _ if is_handle(kind) || self.pool.has_handle(kind) => self.handle(kind),
             _ => self.word(),
         }
     }
 
-    /// Anything: what a structure may hold.
+    /// Returns a word for a structure of unknown layout.
     fn word(&mut self) -> u64 {
         match self.rng.u32(0..20) {
             0..=5 => 0,
@@ -134,13 +136,13 @@ impl ArgumentGenerator<'_> {
     }
 
     fn address(&mut self) -> usize {
-        if !self.is_sane() {
+        if !self.draws_valid() {
             return self.bad_address();
         }
-        if self.known.memory.is_empty() || self.rng.u32(0..4) == 0 {
+        if self.pool.memory.is_empty() || self.rng.u32(0..4) == 0 {
             return self.arena.data + self.rng.usize(..DATA);
         }
-        let (address, size) = self.known.memory[self.rng.usize(..self.known.memory.len())];
+        let (address, size) = self.pool.memory[self.rng.usize(..self.pool.memory.len())];
         match self.rng.u32(0..8) {
             0 => address.wrapping_add(size),
             1 => address.wrapping_sub(1),
@@ -150,11 +152,12 @@ impl ArgumentGenerator<'_> {
         }
     }
 
-    /// Addresses that are wrong in every way; none of them is memory of somebody else.
+    /// Returns an invalid address: null, unmapped, read-only, non-canonical or a handle. Never memory of another
+    /// component of the process.
     fn bad_address(&mut self) -> usize {
         match self.rng.u32(0..12) {
             0..=2 => 0,
-            3 => self.arena.nothing + self.rng.usize(..9),
+            3 => self.arena.unmapped + self.rng.usize(..9),
             4 => self.arena.read_only + self.rng.usize(..64),
             5 => self.arena.end_of_slots(self.rng.usize(1..9)),
             6 => self.rng.usize(1..4096),
@@ -167,10 +170,10 @@ impl ArgumentGenerator<'_> {
     }
 
     fn handle(&mut self, kind: &str) -> u64 {
-        let sane = self.is_sane();
-        match self.known.handles.get(kind) {
-            Some(list) if sane => list[self.rng.usize(..list.len())],
-            _ if sane => 0,
+        let is_valid = self.draws_valid();
+        match self.pool.handles.get(kind) {
+            Some(list) if is_valid => list[self.rng.usize(..list.len())],
+            _ if is_valid => 0,
             _ => match self.rng.u32(0..6) {
                 0 => 0,
                 1 => self.rng.u64(..),
@@ -183,26 +186,27 @@ impl ArgumentGenerator<'_> {
     }
 
     fn any_handle(&mut self) -> u64 {
-        if self.known.handles.is_empty() {
+        if self.pool.handles.is_empty() {
             return self.rng.u64(..);
         }
-        let kind = self.rng.usize(..self.known.handles.len());
-        let list = self.known.handles.values().nth(kind).expect("as many as there are");
+        let kind = self.rng.usize(..self.pool.handles.len());
+        let list = self.pool.handles.values().nth(kind).expect("the index is in range");
         list[self.rng.usize(..list.len())]
     }
 
-    /// Small ones mostly. Between what the arena can bear and the absurd there are none: such a range would reach
-    /// memory of the fuzzer, and the program that gives it has asked for that.
+    /// Returns a size, usually small. Nothing between what fits the arena and the absurd: such a range would include
+    /// memory of the fuzzer, which a call may then legally overwrite.
     fn size(&mut self, name: &str) -> u64 {
-        let counts = name.starts_with("num") || name.ends_with("Num") || name.contains("ount") || name.contains("len");
+        let is_count =
+            name.starts_with("num") || name.ends_with("Num") || name.contains("ount") || name.contains("len");
         match self.rng.u32(0..24) {
-            0 if !self.is_sane() => u64::MAX - self.rng.u64(0..80),
-            1 if !self.is_sane() => 1 << self.rng.u32(62..64),
+            0 if !self.draws_valid() => u64::MAX - self.rng.u64(0..80),
+            1 if !self.draws_valid() => 1 << self.rng.u32(62..64),
             2 => 0,
-            _ if counts && self.rng.u32(0..4) != 0 => self.rng.u64(0..9),
+            _ if is_count && self.rng.u32(0..4) != 0 => self.rng.u64(0..9),
             3..=9 => self.rng.u64(1..600),
-            10..=12 if !self.known.memory.is_empty() => {
-                self.known.memory[self.rng.usize(..self.known.memory.len())].1 as u64
+            10..=12 if !self.pool.memory.is_empty() => {
+                self.pool.memory[self.rng.usize(..self.pool.memory.len())].1 as u64
             }
             13..=14 => 4096 << self.rng.u32(0..5),
             15..=16 => 2 << 20,
@@ -213,7 +217,7 @@ impl ArgumentGenerator<'_> {
 
     fn timeout(&mut self) -> u64 {
         match self.rng.u32(0..8) {
-            0 if !self.is_sane() => self.rng.u64(..) as i32 as u64 | 1 << 31,
+            0 if !self.draws_valid() => self.rng.u64(..) as i32 as u64 | 1 << 31,
             1 => 0,
             _ => self.rng.u64(1..4),
         }
@@ -221,16 +225,16 @@ impl ArgumentGenerator<'_> {
 
     fn number(&mut self) -> u64 {
         match self.rng.u32(0..12) {
-            0 if !self.is_sane() => self.rng.u64(..),
-            1 if !self.is_sane() => i32::MIN as u64 + self.rng.u64(0..3),
-            2 if !self.is_sane() => u64::MAX,
+            0 if !self.draws_valid() => self.rng.u64(..),
+            1 if !self.draws_valid() => i32::MIN as u64 + self.rng.u64(0..3),
+            2 if !self.draws_valid() => u64::MAX,
             3 => self.rng.u64(0..40),
             _ => self.rng.u64(0..3),
         }
     }
 
     fn choice(&mut self) -> u64 {
-        if self.is_sane() { self.rng.u64(0..7) } else { self.number() }
+        if self.draws_valid() { self.rng.u64(0..7) } else { self.number() }
     }
 }
 
@@ -238,7 +242,7 @@ fn is_callback(kind: &str) -> bool {
     ["Callback", "CallBack", "CallbackFunc", "Func"].iter().any(|end| kind.ends_with(end))
 }
 
-/// Types that are pointers by another name.
+/// True for handle types, which are typedefs of pointers.
 pub fn is_handle(kind: &str) -> bool {
     const HANDLES: &[&str] = &[
         "aclrtStream",
@@ -267,7 +271,7 @@ pub fn is_handle(kind: &str) -> bool {
     HANDLES.contains(&kind)
 }
 
-/// The function that callbacks call.
-extern "C" fn nothing(_: u64, _: u64, _: u64, _: u64) -> u64 {
+/// The callback that is passed to calls.
+extern "C" fn noop(_: u64, _: u64, _: u64, _: u64) -> u64 {
     0
 }

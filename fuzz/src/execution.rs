@@ -1,9 +1,11 @@
-//! The life of one fuzzing process: a list of genes, each of which is a call. It ends with 0 when every call has
-//! come back, none has panicked, and the bytes that nobody addressed are as they were.
+//! Execution of one input in a child process.
+//!
+//! An input is a list of call seeds; each seed determines one call. The input passes if every call returns, none
+//! panics, and no canary memory changes.
 
+use crate::api::{FUNCTIONS, Function, index_of};
 use crate::arena::Arena;
 use crate::arguments::{ArgumentGenerator, ValuePool, is_handle};
-use crate::interface::{FUNCTIONS, Function, number};
 use crate::progress::Progress;
 use ascendcl_capi as acl;
 use fastrand::Rng;
@@ -12,36 +14,40 @@ use std::ptr;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What a life is made of. A line of text each, so that it can be kept as a test.
+/// An input: a list of calls. Its text form, one line per program, is stored in the corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     pub style: Style,
-    /// Programs; the threads of a program run at the same time.
+    /// Call seeds of each program. Programs run one after the other; the threads of one program run concurrently.
     pub programs: Vec<Vec<u64>>,
 }
 
+/// How calls are generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Any function, any values.
-    Interface,
-    /// Functions that are implemented, values that are mostly right: far into the engine.
+    /// Any function with any values.
+    AnyCall,
+    /// Implemented functions with mostly valid values, which reach deep into the engine.
     Sequences,
 }
 
 impl Style {
+    /// Returns the name of the fuzz target.
     pub fn name(self) -> &'static str {
         match self {
-            Style::Interface => "c-interface",
+            Style::AnyCall => "c-interface",
             Style::Sequences => "sequences",
         }
     }
 
+    /// Returns the style of a fuzz target. `None` if the name is unknown.
     pub fn of(name: &str) -> Option<Style> {
-        [Style::Interface, Style::Sequences].into_iter().find(|style| style.name() == name)
+        [Style::AnyCall, Style::Sequences].into_iter().find(|style| style.name() == name)
     }
 }
 
 impl Input {
+    /// Generates an input from a seed.
     pub fn random(style: Style, seed: u64) -> Input {
         let mut rng = Rng::with_seed(seed);
         let programs = (0..rng.usize(1..40)).map(|_| (0..rng.usize(5..150)).map(|_| rng.u64(..)).collect());
@@ -52,31 +58,34 @@ impl Input {
         self.programs.iter().map(Vec::len).sum()
     }
 
+    /// Formats the input as text.
     pub fn write(&self) -> String {
         let lines = self
             .programs
             .iter()
-            .map(|program| program.iter().map(|gene| format!("{gene:x}")).collect::<Vec<_>>().join(" "));
+            .map(|program| program.iter().map(|seed| format!("{seed:x}")).collect::<Vec<_>>().join(" "));
         std::iter::once(self.style.name().to_owned()).chain(lines).collect::<Vec<_>>().join("\n") + "\n"
     }
 
+    /// Parses the text form. `None` if it is malformed.
     pub fn read(text: &str) -> Option<Input> {
         let mut lines = text.lines().filter(|line| !line.starts_with('#'));
         let style = Style::of(lines.next()?)?;
-        let numbers = |line: &str| line.split_whitespace().map(|gene| u64::from_str_radix(gene, 16).ok()).collect();
+        let numbers = |line: &str| line.split_whitespace().map(|seed| u64::from_str_radix(seed, 16).ok()).collect();
         Some(Input { style, programs: lines.map(numbers).collect::<Option<_>>()? })
     }
 }
 
-/// Device and pinned memory that is in nobody's arguments.
+/// Device or pinned memory that no call names and that must not change.
 struct Canary {
     address: *mut c_void,
-    /// Where the host may look at it.
+    /// Address at which the host may read it.
     view: usize,
     pinned: bool,
 }
 
-const WITNESS: usize = 5000;
+/// Bytes of a canary.
+const CANARY_SIZE: usize = 5000;
 
 impl Canary {
     fn byte(&self, index: usize) -> u8 {
@@ -85,33 +94,33 @@ impl Canary {
 
     fn new(pinned: bool) -> Canary {
         let mut address = ptr::null_mut();
-        // SAFETY: a result of ours.
+        // SAFETY: `address` receives the result.
         let code = unsafe {
             if pinned {
-                acl::memory::aclrtMallocHost(&mut address, WITNESS)
+                acl::memory::aclrtMallocHost(&mut address, CANARY_SIZE)
             } else {
-                acl::memory::aclrtMalloc(&mut address, WITNESS, 0)
+                acl::memory::aclrtMalloc(&mut address, CANARY_SIZE, 0)
             }
         };
         assert_eq!(code, 0, "a canary could not be allocated");
         let mut view = address;
-        // SAFETY: a result of ours.
-        let code = if pinned { 0 } else { unsafe { acl::extension::softaclHostView(address, WITNESS, &mut view) } };
-        assert_eq!(code, 0, "a canary cannot be seen");
-        let witness = Canary { address, view: view as usize, pinned };
-        let bytes: Vec<u8> = (0..WITNESS).map(|index| witness.byte(index)).collect();
-        // SAFETY: both sides have the length.
-        let code = unsafe { acl::copy::aclrtMemcpy(address, WITNESS, bytes.as_ptr().cast(), WITNESS, 4) };
+        // SAFETY: `view` receives the result.
+        let code = if pinned { 0 } else { unsafe { acl::extension::softaclHostView(address, CANARY_SIZE, &mut view) } };
+        assert_eq!(code, 0, "a canary cannot be mapped for the host");
+        let canary = Canary { address, view: view as usize, pinned };
+        let bytes: Vec<u8> = (0..CANARY_SIZE).map(|index| canary.byte(index)).collect();
+        // SAFETY: both sides are `CANARY_SIZE` bytes long.
+        let code = unsafe { acl::copy::aclrtMemcpy(address, CANARY_SIZE, bytes.as_ptr().cast(), CANARY_SIZE, 4) };
         assert_eq!(code, 0, "a canary could not be filled");
-        witness
+        canary
     }
 
-    /// Why it is not as it was. The bytes are looked at without a call: those have their own reasons to refuse, such
-    /// as captures and failed contexts.
+    /// Describes how the memory changed. `None` if it did not. Reads the bytes without an API call, which could fail
+    /// for other reasons, such as captures and failed contexts.
     fn corruption(&self) -> Option<String> {
         let kind = if self.pinned { "pinned" } else { "device" };
-        let changed = (0..WITNESS).find(|index| {
-            // SAFETY: within the allocation, at the address where the host may look. If it is gone, that is a finding.
+        let changed = (0..CANARY_SIZE).find(|index| {
+            // SAFETY: within the allocation, at its host address. If it has been unmapped, the crash is a finding.
             let byte = unsafe { (self.view as *const u8).add(*index).read_volatile() };
             byte != self.byte(*index)
         });
@@ -119,71 +128,77 @@ impl Canary {
     }
 }
 
+/// Returns the message of the last failed call.
 fn recent_message() -> String {
     let text = acl::error::aclGetRecentErrMsg();
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: the function promises a text.
+    // SAFETY: the function returns a zero-terminated string.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Functions after which memory may be gone, or the process is not what it was.
-const ENDS: &[&str] =
+/// Functions that release memory or shut down the runtime. Canaries are not checked after them.
+const TEARDOWN_FUNCTIONS: &[&str] =
     &["aclrtResetDevice", "aclrtResetDeviceForce", "aclFinalize", "aclFinalizeReference", "aclrtDestroyContext"];
 
+/// State of the execution of one input.
 struct Execution {
-    known: Mutex<ValuePool>,
+    pool: Mutex<ValuePool>,
     progress: Progress,
     style: Style,
-    /// Whether a function is called at all.
+    /// True for each function that may be called.
     is_chosen: Vec<bool>,
-    ended: std::sync::atomic::AtomicBool,
+    /// Set after a teardown function was called.
+    torn_down: std::sync::atomic::AtomicBool,
 }
 
-/// Lives; the error is what went wrong.
-pub fn live(genes: &Input, progress: Progress, tells: bool) -> Result<(), String> {
+/// Executes an input. The error describes the failure.
+pub fn execute(input: &Input, progress: Progress, verbose: bool) -> Result<(), String> {
     set_device(0);
     let mut rng = Rng::with_seed(1);
-    let mut known = ValuePool::default();
-    let mut witnesses = Vec::new();
+    let mut pool = ValuePool::default();
+    let mut canaries = Vec::new();
     for size in [64, 4096, 5000, 100_000] {
         for pinned in [false, true] {
-            let neighbour = Canary::new(pinned);
-            known.add_memory(&mut rng, neighbour.address as usize, size.min(WITNESS));
-            witnesses.push(Canary::new(pinned));
+            let neighbor = Canary::new(pinned);
+            pool.add_memory(&mut rng, neighbor.address as usize, size.min(CANARY_SIZE));
+            canaries.push(Canary::new(pinned));
         }
     }
     let implemented = |function: &Function| {
         let state = ascendcl_sys::manifest::function(function.name).map(|function| function.state);
         !matches!(state, Some(ascendcl_sys::Support::Absent(_)))
     };
-    let is_chosen = FUNCTIONS.iter().map(|function| genes.style == Style::Interface || implemented(function)).collect();
-    let life = Execution { known: known.into(), progress, style: genes.style, is_chosen, ended: false.into() };
+    let is_chosen = FUNCTIONS.iter().map(|function| input.style == Style::AnyCall || implemented(function)).collect();
+    let execution = Execution { pool: pool.into(), progress, style: input.style, is_chosen, torn_down: false.into() };
     std::thread::spawn(move || unblock_waits(progress));
     let mut first = 0;
-    for program in &genes.programs {
-        let threads =
-            if life.style == Style::Sequences && program.first().is_some_and(|gene| gene % 4 == 0) { 3 } else { 1 };
+    for program in &input.programs {
+        let threads = if execution.style == Style::Sequences && program.first().is_some_and(|seed| seed % 4 == 0) {
+            3
+        } else {
+            1
+        };
         let share = program.len().div_ceil(threads).max(1);
         std::thread::scope(|scope| {
             let parts = program.chunks(share).enumerate();
             let started: Vec<_> = parts
                 .map(|(part, calls)| {
-                    let (life, first) = (&life, first + part * share);
-                    scope.spawn(move || life.run(first, calls, tells))
+                    let (execution, first) = (&execution, first + part * share);
+                    scope.spawn(move || execution.run(first, calls, verbose))
                 })
                 .collect();
             started.into_iter().try_for_each(|thread| thread.join().map_err(|_| "the fuzzer panicked".to_owned())?)
         })?;
         first += program.len();
-        if life.ended.load(std::sync::atomic::Ordering::Relaxed) {
+        if execution.torn_down.load(std::sync::atomic::Ordering::Relaxed) {
             progress.program_done();
             return Ok(());
         }
         set_device(0);
-        if let Some(complaint) = witnesses.iter().find_map(Canary::corruption) {
-            return Err(complaint);
+        if let Some(corruption) = canaries.iter().find_map(Canary::corruption) {
+            return Err(corruption);
         }
         progress.program_done();
     }
@@ -191,61 +206,64 @@ pub fn live(genes: &Input, progress: Progress, tells: bool) -> Result<(), String
 }
 
 impl Execution {
-    fn run(&self, first: usize, genes: &[u64], tells: bool) -> Result<(), String> {
+    /// Makes the calls of one thread. `first` is the position of its first call in the input.
+    fn run(&self, first: usize, seeds: &[u64], verbose: bool) -> Result<(), String> {
         let arena = Arena::new();
         set_device(0);
-        for (index, gene) in genes.iter().enumerate() {
-            let mut rng = Rng::with_seed(*gene);
-            // The number of a function does not depend on how many are implemented, so that kept lives stay the same.
+        for (index, seed) in seeds.iter().enumerate() {
+            let mut rng = Rng::with_seed(*seed);
+            // The drawn index does not depend on which functions are implemented, so that corpus inputs stay stable.
             let function = loop {
                 let function = rng.usize(..FUNCTIONS.len());
                 if self.is_chosen[function] {
                     break function;
                 }
             };
-            let is_end = ENDS.contains(&FUNCTIONS[function].name);
-            // Most lives go on.
-            if is_end && rng.u32(0..8) != 0 {
+            let is_teardown = TEARDOWN_FUNCTIONS.contains(&FUNCTIONS[function].name);
+            // Skip most teardowns, so that most inputs run to their end.
+            if is_teardown && rng.u32(0..8) != 0 {
                 continue;
             }
-            self.call(&mut rng, &arena, first + index, function, tells)?;
-            if is_end {
-                self.ended.store(true, std::sync::atomic::Ordering::Relaxed);
+            self.call(&mut rng, &arena, first + index, function, verbose)?;
+            if is_teardown {
+                self.torn_down.store(true, std::sync::atomic::Ordering::Relaxed);
             }
         }
-        if arena.is_intact() { Ok(()) } else { Err("memory in front of the arguments has changed".to_owned()) }
+        if arena.is_intact() { Ok(()) } else { Err("memory before the arguments has changed".to_owned()) }
     }
 
-    fn call(&self, rng: &mut Rng, arena: &Arena, gene: usize, index: usize, tells: bool) -> Result<(), String> {
+    /// Generates the arguments, makes the call and records its results.
+    fn call(&self, rng: &mut Rng, arena: &Arena, position: usize, index: usize, verbose: bool) -> Result<(), String> {
         let function = &FUNCTIONS[index];
-        let sane = match self.style {
-            Style::Interface => [10, 50, 80][rng.usize(..3)],
+        let valid_percent = match self.style {
+            Style::AnyCall => [10, 50, 80][rng.usize(..3)],
             Style::Sequences => [97, 90][rng.usize(..2)],
         };
-        let words = ArgumentGenerator { rng, arena, known: &self.pool(), valid_percent: sane }.arguments(function);
-        if tells {
-            eprintln!("call {gene}: {}({})", function.name, shown(&words));
+        let words = ArgumentGenerator { rng, arena, pool: &self.pool(), valid_percent }.arguments(function);
+        if verbose {
+            eprintln!("call {position}: {}({})", function.name, format_words(&words));
         }
-        self.progress.begin(gene, index);
+        self.progress.begin(position, index);
         let result = function.call(&words);
-        let succeeded = function.answers_code && result as i32 == 0;
+        let succeeded = function.returns_code && result as i32 == 0;
         self.progress.end(index, succeeded);
-        if tells {
-            eprintln!("  gives {}", result as i32);
+        if verbose {
+            eprintln!("  returns {}", result as i32);
         }
-        if function.answers_code && result as i32 == 500_000 {
-            return Err(format!("{} panicked inside: {}", function.name, recent_message()));
+        if function.returns_code && result as i32 == 500_000 {
+            return Err(format!("{} panicked: {}", function.name, recent_message()));
         }
         self.record_results(rng, arena, function, &words, result);
         Ok(())
     }
 
+    /// Adds returned handles and addresses to the pool.
     fn record_results(&self, rng: &mut Rng, arena: &Arena, function: &Function, words: &[Vec<u64>], result: u64) {
-        let mut known = self.pool();
+        let mut pool = self.pool();
         if function.name == "aclCreateDataBuffer" {
-            known.add_handle(rng, "aclDataBuffer*", result);
+            pool.add_handle(rng, "aclDataBuffer*", result);
         }
-        if !function.answers_code || result as i32 != 0 {
+        if !function.returns_code || result as i32 != 0 {
             return;
         }
         let size = function.parameters.iter().zip(words).find(|(parameter, _)| parameter.name.ends_with("ize"));
@@ -257,35 +275,35 @@ impl Execution {
                 continue;
             }
             if kind == "void*" && position == 0 && function.name.contains("lloc") | function.name.contains("Reserve") {
-                known.add_memory(rng, arena.read_word(slot) as usize, size);
+                pool.add_memory(rng, arena.read_word(slot) as usize, size);
             } else if is_handle(kind) {
-                known.add_handle(rng, kind, arena.read_word(slot));
+                pool.add_handle(rng, kind, arena.read_word(slot));
             }
         }
     }
 
     fn pool(&self) -> std::sync::MutexGuard<'_, ValuePool> {
-        self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.pool.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-fn shown(words: &[Vec<u64>]) -> String {
+fn format_words(words: &[Vec<u64>]) -> String {
     let words = words.iter().map(|words| words.iter().map(|word| format!("{word:#x}")).collect::<Vec<_>>().join("|"));
     words.collect::<Vec<_>>().join(", ")
 }
 
 fn set_device(device: i32) {
-    // SAFETY: takes a number.
+    // SAFETY: takes an integer.
     unsafe { acl::device::aclrtSetDevice(device) };
 }
 
-/// Ends waits that the program itself has made endless: a value that nobody writes, an event of a stuck stream.
+/// Ends waits that the input made endless: for a value that is never written, or an event of a stuck stream.
 fn unblock_waits(progress: Progress) {
-    let abort = &FUNCTIONS[number("aclrtDeviceTaskAbort")];
+    let abort = &FUNCTIONS[index_of("aclrtDeviceTaskAbort")];
     loop {
-        let seen = progress.calls();
+        let last = progress.calls();
         std::thread::sleep(Duration::from_millis(150));
-        if progress.function().is_some() && progress.calls() == seen {
+        if progress.function().is_some() && progress.calls() == last {
             for device in 0..2 {
                 set_device(device);
                 abort.call(&[vec![device as u64], vec![100]]);

@@ -1,9 +1,8 @@
-//! The parent of fuzzing processes: starts one after the other, watches it, and makes a life that ended badly as
-//! short as it can. A process may end as it likes; the parent knows its last call.
+//! The parent of the child processes that execute inputs: starts one after the other, detects crashes and hangs, and
+//! minimizes failing inputs.
 
-use crate::execution::{Input, Style, live};
-use crate::genes;
-use crate::interface::FUNCTIONS;
+use crate::api::FUNCTIONS;
+use crate::execution::{Input, Style, execute};
 use crate::progress::Progress;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::process::ExitStatusExt;
@@ -11,81 +10,86 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// A call in which all threads were seen asleep for so long, in all, will not come back. Not at a stretch: some look for
-/// news now and then.
+/// Total time that all threads may sleep during one call before the child counts as hung. A total, because some threads
+/// wake up periodically to poll.
 const HANG_TIMEOUT: Duration = Duration::from_secs(3);
-/// Nor will one that has computed for so long.
+/// CPU time that one call may use before the child counts as hung.
 const CPU_LIMIT: Duration = Duration::from_secs(10);
-/// What a look counts at most: who was stopped or had no processor has not looked.
-const LOOK: Duration = Duration::from_millis(20);
-/// How long a life is made shorter.
-const SHRINKING: Duration = Duration::from_secs(120);
+/// Longest time that one poll may add to the sleeping time. A parent that was stopped or had no CPU has not observed
+/// the child in between.
+const MAX_POLL_GAP: Duration = Duration::from_millis(20);
+/// Time limit for minimizing an input.
+const SHRINK_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Where processes run and leave what they write.
+/// Returns the working directory of the children.
 fn directory() -> PathBuf {
     std::env::temp_dir().join(format!("softacl-fuzz-{}", std::process::id()))
 }
 
+/// How a child ended.
 #[derive(Debug)]
 enum ChildExit {
-    Well,
-    /// Stuck in a call that waits for what the program itself has made endless.
+    Passed,
+    /// Blocked in a call that waits for something the input made endless.
     Waiting,
-    Badly(String),
+    Failed(String),
 }
 
+/// Entry point of a child. `seed` is a seed, or `@` and the path of an input.
 pub fn child(style: Option<Style>, seed: &str, file: &str) -> Result<(), String> {
     let style = style.ok_or("unknown style")?;
     let counters = open(Path::new(file))?;
     let progress = Progress::open(&counters).map_err(|error| format!("{file}: {error}"))?;
-    let (genes, tells) = match seed.strip_prefix('@') {
-        Some(kept) => (read(Path::new(kept))?, std::env::var_os("SOFTACL_FUZZ_TELL").is_some()),
-        None => (genes(style, seed.parse().map_err(|_| "not a seed")?), false),
+    let (input, verbose) = match seed.strip_prefix('@') {
+        Some(path) => (read(Path::new(path))?, std::env::var_os("SOFTACL_FUZZ_VERBOSE").is_some()),
+        None => (Input::random(style, seed.parse().map_err(|_| "not a seed")?), false),
     };
-    live(&genes, progress, tells)
+    execute(&input, progress, verbose)
 }
 
-/// Lives a kept life in a process of its own, and tells its calls.
-pub fn replay(kept: &Path) -> Result<(), String> {
-    let kept = fs::canonicalize(kept).map_err(|error| format!("{}: {error}", kept.display()))?;
-    let place = RunDirectory::new()?;
-    let end = place.run(read(&kept)?.style, &format!("@{}", kept.display()), true)?;
-    eprint!("{}", place.last_output());
+/// Executes a stored input in a child and prints its calls.
+pub fn replay(path: &Path) -> Result<(), String> {
+    let path = fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let run_directory = RunDirectory::new()?;
+    let end = run_directory.run(read(&path)?.style, &format!("@{}", path.display()), true)?;
+    eprint!("{}", run_directory.last_output());
     match end {
-        ChildExit::Badly(why) => Err(why),
+        ChildExit::Failed(why) => Err(why),
         _ => Ok(()),
     }
 }
 
+/// Executes random inputs, with consecutive seeds, until the time is up or one fails.
 pub fn fuzz(style: Style, time: Duration, seed: u64) -> Result<(), String> {
-    let place = RunDirectory::new()?;
+    let run_directory = RunDirectory::new()?;
     let start = Instant::now();
-    let (mut lives, mut programs, mut calls, mut waiting) = (0u64, 0, 0, 0);
+    let (mut processes, mut programs, mut calls, mut waiting) = (0u64, 0, 0, 0);
     let mut counts = vec![(0u64, 0u64); FUNCTIONS.len()];
     let mut failure = None;
     while start.elapsed() < time && failure.is_none() {
-        let life = seed.wrapping_add(lives);
-        let end = place.run(style, &life.to_string(), false)?;
-        lives += 1;
-        programs += place.progress.programs();
-        calls += place.progress.calls();
+        let input_seed = seed.wrapping_add(processes);
+        let end = run_directory.run(style, &input_seed.to_string(), false)?;
+        processes += 1;
+        programs += run_directory.progress.programs();
+        calls += run_directory.progress.calls();
         for (index, count) in counts.iter_mut().enumerate() {
-            let (called, succeeded) = place.progress.of(index);
+            let (called, succeeded) = run_directory.progress.of(index);
             *count = (count.0 + called, count.1 + succeeded);
         }
         match end {
-            ChildExit::Well => {}
+            ChildExit::Passed => {}
             ChildExit::Waiting => waiting += 1,
-            ChildExit::Badly(why) => failure = Some((life, why)),
+            ChildExit::Failed(why) => failure = Some((input_seed, why)),
         }
     }
     let called = counts.iter().filter(|count| count.0 > 0).count();
     let succeeded = counts.iter().filter(|count| count.1 > 0).count();
     println!(
-        "fuzz {}: {lives} processes, {programs} programs, {calls} calls of {called} functions ({succeeded} succeeded), {waiting} left waiting, {:.0} s, seeds {seed} to {}",
+        "fuzz {}: {processes} processes, {programs} programs, {calls} calls of {called} functions \
+         ({succeeded} succeeded), {waiting} blocked in a wait, {:.0} s, seeds {seed} to {}",
         style.name(),
         start.elapsed().as_secs_f64(),
-        seed + lives
+        seed + processes
     );
     if std::env::var_os("SOFTACL_FUZZ_COUNTS").is_some() {
         for (function, (called, succeeded)) in FUNCTIONS.iter().zip(&counts) {
@@ -94,11 +98,11 @@ pub fn fuzz(style: Style, time: Duration, seed: u64) -> Result<(), String> {
     }
     match failure {
         None => Ok(()),
-        Some((life, why)) => Err(place.explain(style, life, &why)?),
+        Some((input_seed, why)) => Err(run_directory.explain(style, input_seed, &why)?),
     }
 }
 
-/// A directory and the counters of the processes in it.
+/// Working directory of the children, with the counters of the current one.
 struct RunDirectory {
     directory: PathBuf,
     progress: Progress,
@@ -120,106 +124,114 @@ impl RunDirectory {
         Ok(RunDirectory { directory, progress })
     }
 
+    /// Returns the stderr of the last child.
     fn last_output(&self) -> String {
-        let bytes = fs::read(self.directory.join("told")).unwrap_or_default();
+        let bytes = fs::read(self.directory.join("stderr")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Runs one process to its end.
-    fn run(&self, style: Style, seed: &str, tells: bool) -> Result<ChildExit, String> {
+    /// Runs one child until it exits or hangs.
+    fn run(&self, style: Style, seed: &str, verbose: bool) -> Result<ChildExit, String> {
         let failed = |error: std::io::Error| format!("could not start a process: {error}");
-        let told = File::create(self.directory.join("told")).map_err(failed)?;
+        let stderr = File::create(self.directory.join("stderr")).map_err(failed)?;
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command.args(["life", style.name(), seed]).arg(self.directory.join("counters"));
-        let number = seed.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-        let kept = seed.starts_with('@');
+        command.args(["child", style.name(), seed]).arg(self.directory.join("counters"));
+        let is_stored = seed.starts_with('@');
         command.env("SOFTACL_MEMORY", "256MiB").env("SOFTACL_PATIENCE", "5").env_remove("SOFTACL_LOG");
-        if !kept && std::env::var_os("SOFTACL_SCHEDULE").is_none() {
-            let schedules = ["threads", "threads", "early", "late", "random:1"];
-            command.env("SOFTACL_SCHEDULE", schedules[number as usize % schedules.len()]);
+        if !is_stored && std::env::var_os("SOFTACL_SCHEDULE").is_none() {
+            command.env("SOFTACL_SCHEDULE", schedule_of(seed));
         }
-        if tells {
-            command.env("SOFTACL_FUZZ_TELL", "1");
+        if verbose {
+            command.env("SOFTACL_FUZZ_VERBOSE", "1");
         }
-        command.current_dir(&self.directory).stdin(Stdio::null()).stdout(Stdio::null()).stderr(told);
+        command.current_dir(&self.directory).stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
         self.progress.clear();
         let mut process = command.spawn().map_err(failed)?;
-        let (mut seen, mut asleep, mut look, mut effort) = (u64::MAX, Duration::ZERO, Instant::now(), Duration::ZERO);
+        let (mut last_calls, mut asleep, mut polled, mut cpu_time) =
+            (u64::MAX, Duration::ZERO, Instant::now(), Duration::ZERO);
         loop {
             if let Some(status) = process.try_wait().map_err(failed)? {
-                return Ok(self.judge(status));
+                return Ok(self.evaluate(status));
             }
             let calls = self.progress.calls();
             let state = ProcessState::of(process.id());
-            if calls != seen {
-                (seen, asleep, effort) = (calls, Duration::ZERO, state.effort);
+            if calls != last_calls {
+                (last_calls, asleep, cpu_time) = (calls, Duration::ZERO, state.cpu_time);
             }
             if state.is_asleep {
-                asleep += look.elapsed().min(LOOK);
+                asleep += polled.elapsed().min(MAX_POLL_GAP);
             }
-            look = Instant::now();
-            if asleep > HANG_TIMEOUT || state.effort.saturating_sub(effort) > CPU_LIMIT {
+            polled = Instant::now();
+            if asleep > HANG_TIMEOUT || state.cpu_time.saturating_sub(cpu_time) > CPU_LIMIT {
                 let name = self.progress.function().map_or("no call", |index| FUNCTIONS[index].name);
                 process.kill().map_err(failed)?;
                 process.wait().map_err(failed)?;
-                return Ok(if waits(name) {
+                return Ok(if may_wait_forever(name) {
                     ChildExit::Waiting
                 } else {
-                    ChildExit::Badly(format!("{name} does not come back"))
+                    ChildExit::Failed(format!("{name} does not return"))
                 });
             }
             std::thread::sleep(Duration::from_millis(2));
         }
     }
 
-    fn judge(&self, status: ExitStatus) -> ChildExit {
-        let told = self.last_output();
-        if let Some(line) = told.lines().find(|line| line.contains("panicked at") || line.contains("Sanitizer")) {
-            return ChildExit::Badly(line.to_owned());
+    /// Returns the result of a child that exited.
+    fn evaluate(&self, status: ExitStatus) -> ChildExit {
+        let stderr = self.last_output();
+        if let Some(line) = stderr.lines().find(|line| line.contains("panicked at") || line.contains("Sanitizer")) {
+            return ChildExit::Failed(line.to_owned());
         }
         if status.success() {
-            return ChildExit::Well;
+            return ChildExit::Passed;
         }
         let last = self.progress.function().map_or("no call", |index| FUNCTIONS[index].name);
         match status.signal() {
-            Some(signal) => ChildExit::Badly(format!("signal {signal} in {last}")),
-            None => ChildExit::Badly(format!("{last}: {}", told.lines().last().unwrap_or("it ended without a word"))),
+            Some(signal) => ChildExit::Failed(format!("signal {signal} in {last}")),
+            None => {
+                ChildExit::Failed(format!("{last}: {}", stderr.lines().last().unwrap_or("it exited without output")))
+            }
         }
     }
 
-    /// Makes the life short and keeps it in a file; the result says all there is to say.
+    /// Minimizes a failing input and writes it to a file in the current directory. Returns the full report.
     fn explain(&self, style: Style, seed: u64, why: &str) -> Result<String, String> {
+        // Candidates are files, so the schedule that belongs to the seed must be set explicitly.
         let schedule = std::env::var("SOFTACL_SCHEDULE").unwrap_or_default();
-        let whole = genes(style, seed);
-        let kept = std::env::current_dir().map_err(|error| error.to_string())?.join(format!("fuzz-{seed}.txt"));
-        let candidate = self.directory.join("candidate");
-        let fails = |genes: &Input| -> bool {
-            fs::write(&candidate, genes.write()).is_ok()
-                && matches!(self.run(style, &format!("@{}", candidate.display()), false), Ok(ChildExit::Badly(_)))
-        };
-        // The schedule belonged to the seed.
-        let number = seed.to_string().bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
-        let schedules = ["threads", "threads", "early", "late", "random:1"];
-        let schedule = if schedule.is_empty() { schedules[number as usize % 5].to_owned() } else { schedule };
+        let schedule = if schedule.is_empty() { schedule_of(&seed.to_string()).to_owned() } else { schedule };
         // SAFETY: this process has one thread.
         unsafe { std::env::set_var("SOFTACL_SCHEDULE", &schedule) };
+        let whole = Input::random(style, seed);
+        let path = std::env::current_dir().map_err(|error| error.to_string())?.join(format!("fuzz-{seed}.txt"));
+        let candidate = self.directory.join("candidate");
+        let fails = |input: &Input| -> bool {
+            fs::write(&candidate, input.write()).is_ok()
+                && matches!(self.run(style, &format!("@{}", candidate.display()), false), Ok(ChildExit::Failed(_)))
+        };
         let small = shrink(&whole, fails);
-        fs::write(&kept, small.write()).map_err(|error| format!("{}: {error}", kept.display()))?;
+        fs::write(&path, small.write()).map_err(|error| format!("{}: {error}", path.display()))?;
         fs::write(&candidate, small.write()).map_err(|error| error.to_string())?;
         let again = self.run(style, &format!("@{}", candidate.display()), true)?;
         Ok(format!(
-            "seed {seed} on schedule {schedule}: {why}\nof {} calls {} are left, in {}; then: {again:?}\n{}",
+            "seed {seed} on schedule {schedule}: {why}\nminimized from {} to {} calls, in {}; result: {again:?}\n{}",
             whole.calls(),
             small.calls(),
-            kept.display(),
+            path.display(),
             self.last_output()
         ))
     }
 }
 
-/// Leaves out programs and calls as long as the life still ends badly.
+/// Returns the schedule that a seed runs on.
+fn schedule_of(seed: &str) -> &'static str {
+    const SCHEDULES: [&str; 5] = ["threads", "threads", "early", "late", "random:1"];
+    let hash = seed.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    SCHEDULES[hash as usize % SCHEDULES.len()]
+}
+
+/// Removes programs and calls as long as the input still fails.
 fn shrink(whole: &Input, fails: impl Fn(&Input) -> bool) -> Input {
-    let end = Instant::now() + SHRINKING;
+    let end = Instant::now() + SHRINK_TIMEOUT;
     let mut best = whole.clone();
     if !fails(&best) {
         return best;
@@ -250,43 +262,45 @@ fn shrink(whole: &Input, fails: impl Fn(&Input) -> bool) -> Input {
     best
 }
 
-/// What the system knows of a process. On a busy machine a thread may want to run for seconds and not be let; so the
-/// clock alone says nothing.
+/// State of a process according to the system. Wall-clock time alone does not indicate a hang: on a busy host a
+/// runnable thread may get no CPU for seconds.
 struct ProcessState {
-    /// Whether all threads sleep.
+    /// True if all threads sleep.
     is_asleep: bool,
-    /// Time on processors.
-    effort: Duration,
+    /// CPU time of all threads.
+    cpu_time: Duration,
 }
 
 impl ProcessState {
     fn of(process: u32) -> ProcessState {
         let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-        let mut state = ProcessState { is_asleep: true, effort: Duration::ZERO };
+        let mut state = ProcessState { is_asleep: true, cpu_time: Duration::ZERO };
         for thread in threads {
-            // Behind the name, which ends with the last bracket: state, and as fields 14 and 15 ticks of 10 ms.
+            // After the name, which ends with the last bracket: the state, and as fields 14 and 15 ticks of 10 ms.
             let text = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
             let mut fields = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
             state.is_asleep &= fields.next().is_none_or(|letter| letter == "S");
             let ticks: u64 = fields.skip(10).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-            state.effort += Duration::from_millis(10 * ticks);
+            state.cpu_time += Duration::from_millis(10 * ticks);
         }
         state
     }
 }
 
-/// Calls that may wait for ever when the program has arranged it so.
-fn waits(name: &str) -> bool {
+/// True for calls that may wait forever because of what the input did before.
+fn may_wait_forever(name: &str) -> bool {
     let waiting =
         ["Synchronize", "Memcpy", "Memset", "ProcessReport", "Free", "Destroy", "Reset", "Execute", "Finalize"];
     name == "no call" || waiting.iter().any(|part| name.contains(part))
 }
 
-fn read(kept: &Path) -> Result<Input, String> {
-    let text = fs::read_to_string(kept).map_err(|error| format!("{}: {error}", kept.display()))?;
-    Input::read(&text).ok_or_else(|| format!("{}: not a life", kept.display()))
+/// Reads a stored input.
+fn read(path: &Path) -> Result<Input, String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Input::read(&text).ok_or_else(|| format!("{}: not an input of the fuzzer", path.display()))
 }
 
+/// Opens the file of the counters, creating it if necessary.
 fn open(path: &Path) -> Result<File, String> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);

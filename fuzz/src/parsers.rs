@@ -1,8 +1,8 @@
-//! Fuzzing of everything that reads text from outside: configuration files, names and versions of chips, chip
-//! profiles, suppressions, reports of the checker, traces, fault rules, environment variables.
+//! Fuzz targets that parse external text: configuration files, names and versions of chips, chip profiles,
+//! suppressions, reports of the checker, traces, fault rules, environment variables.
 //!
-//! Inputs are made from examples by changing them. Where the build counts edges (`cargo xtask fuzz` asks for that),
-//! an input that reaches a new one becomes an example. A panic is a failure, and so is an input that takes long.
+//! Inputs are mutated examples. In builds with edge counters (`cargo xtask fuzz` enables them), an input that reaches
+//! new coverage becomes an example. An input fails if the parser panics or takes too long.
 
 use crate::coverage;
 use ascendcl_capi as acl;
@@ -16,20 +16,22 @@ use std::ffi::CString;
 use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
 
-const SLOW: Duration = Duration::from_secs(2);
+/// CPU time after which an input counts as too slow.
+const MAX_CPU_TIME: Duration = Duration::from_secs(2);
 const MAX_INPUT_LEN: usize = 16 << 10;
 
+/// A fuzz target.
 #[derive(Clone, Copy)]
-pub struct Reader {
+pub struct Parser {
     name: &'static str,
     examples: &'static [&'static str],
-    /// Words that mean something to the reader.
+    /// Tokens of the format, which mutations insert.
     words: &'static [&'static str],
-    read: fn(&str),
+    parse: fn(&str),
 }
 
-static READERS: &[Reader] = &[
-    Reader {
+static PARSERS: &[Parser] = &[
+    Parser {
         name: "json",
         examples: &[
             "{\"defaultDevice\":{\"default_device\":\"0\"}}",
@@ -50,9 +52,9 @@ static READERS: &[Reader] = &[
             "1e999",
             "4294967296",
         ],
-        read: read_config,
+        parse: parse_config,
     },
-    Reader {
+    Parser {
         name: "profiles",
         examples: &[
             "Ascend910B3",
@@ -77,15 +79,15 @@ static READERS: &[Reader] = &[
             "true",
             "18446744073709551616",
         ],
-        read: read_profile,
+        parse: parse_profile,
     },
-    Reader {
+    Parser {
         name: "suppressions",
         examples: &["H1 file.c:42\n# comment\nS1 *\n", "L3 operator()(int*)", "D1 a::b"],
         words: &["H1", "S1", "L4", "M1", " ", "*", ":", "::", "#", "\n", "operator", "(", "<", "4294967296", ".c:1"],
-        read: read_suppressions,
+        parse: parse_suppressions,
     },
-    Reader {
+    Parser {
         name: "report",
         examples: &[include_str!("../examples/report.json")],
         words: &[
@@ -103,9 +105,9 @@ static READERS: &[Reader] = &[
             "\\u0000",
             "<script>",
         ],
-        read: read_report,
+        parse: parse_report,
     },
-    Reader {
+    Parser {
         name: "trace",
         examples: &[include_str!("../examples/trace.json")],
         words: &[
@@ -125,9 +127,9 @@ static READERS: &[Reader] = &[
             "\"device\":",
             "host",
         ],
-        read: read_trace,
+        parse: parse_trace,
     },
-    Reader {
+    Parser {
         name: "faults",
         examples: &[
             "aclrtMalloc@3=207001; copy[stream=2, size>=1MiB]@2+=507013\ntask@10%:42=slow 20ms # now and then",
@@ -165,45 +167,48 @@ static READERS: &[Reader] = &[
             "\u{e9}",
             "\u{2028}",
         ],
-        read: read_faults,
+        parse: parse_faults,
     },
-    Reader {
+    Parser {
         name: "environment",
         examples: &[
             "Ascend910B\nEP\n9.2\n2\n64GiB\nthreads\n250\nalign\n0,1",
             "Ascend310P\nRC\n7.0\n64\n2MiB\nrandom:7\n1\n\n1,0",
         ],
         words: &["\n", "GiB", "K", "1024", "random:", "late", "18446744073709551615", "-", ",", "é", "\0", "0x"],
-        read: read_environment,
+        parse: parse_environment,
     },
 ];
 
-pub fn reader(name: &str) -> Option<Reader> {
-    READERS.iter().find(|reader| reader.name == name).copied()
+/// Returns the target with this name.
+pub fn parser(name: &str) -> Option<Parser> {
+    PARSERS.iter().find(|parser| parser.name == name).copied()
 }
 
+/// Returns the names of all targets.
 pub fn names() -> String {
-    READERS.iter().map(|reader| reader.name).collect::<Vec<_>>().join(", ")
+    PARSERS.iter().map(|parser| parser.name).collect::<Vec<_>>().join(", ")
 }
 
-pub fn fuzz(reader: Reader, time: Duration, seed: u64) -> Result<(), String> {
+/// Runs mutated examples until the time is up or one fails.
+pub fn fuzz(parser: Parser, time: Duration, seed: u64) -> Result<(), String> {
     std::panic::set_hook(Box::new(|_| ()));
     let mut rng = Rng::with_seed(seed);
-    let mut examples: Vec<Vec<u8>> = reader.examples.iter().map(|text| text.as_bytes().to_vec()).collect();
+    let mut examples: Vec<Vec<u8>> = parser.examples.iter().map(|text| text.as_bytes().to_vec()).collect();
     let start = Instant::now();
     let mut runs = 0u64;
     for example in examples.clone() {
-        attempt(reader, &example)?;
+        attempt(parser, &example)?;
         coverage::is_new();
     }
     while start.elapsed() < time {
-        let input = change(&mut rng, &examples, reader.words);
+        let input = mutate(&mut rng, &examples, parser.words);
         runs += 1;
-        if let Err(why) = attempt(reader, &input) {
-            let small = shrink(&input, |candidate| attempt(reader, candidate).is_err());
+        if let Err(why) = attempt(parser, &input) {
+            let small = shrink(&input, |candidate| attempt(parser, candidate).is_err());
             return Err(format!(
                 "{} after {runs} runs from seed {seed}: {why}\nsmallest input found: {:?}",
-                reader.name,
+                parser.name,
                 String::from_utf8_lossy(&small)
             ));
         }
@@ -213,7 +218,7 @@ pub fn fuzz(reader: Reader, time: Duration, seed: u64) -> Result<(), String> {
     }
     println!(
         "fuzz {}: {runs} runs, {} examples at the end, {} of {} edges reached, {:.0} s, seed {seed}",
-        reader.name,
+        parser.name,
         examples.len(),
         coverage::reached(),
         coverage::edges(),
@@ -222,29 +227,31 @@ pub fn fuzz(reader: Reader, time: Duration, seed: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn attempt(reader: Reader, input: &[u8]) -> Result<(), String> {
+/// Runs the parser on an input. The error describes the failure.
+fn attempt(parser: Parser, input: &[u8]) -> Result<(), String> {
     let text = String::from_utf8_lossy(input);
-    let start = effort();
-    let end = catch_unwind(|| (reader.read)(&text));
-    if let Err(panic) = end {
-        let said =
+    let start = cpu_time();
+    let result = catch_unwind(|| (parser.parse)(&text));
+    if let Err(panic) = result {
+        let message =
             panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
-        return Err(format!("panicked: {}", said.unwrap_or_default()));
+        return Err(format!("panicked: {}", message.unwrap_or_default()));
     }
-    let took = effort().saturating_sub(start);
-    if took > SLOW { Err(format!("took {took:?}")) } else { Ok(()) }
+    let used = cpu_time().saturating_sub(start);
+    if used > MAX_CPU_TIME { Err(format!("took {used:?}")) } else { Ok(()) }
 }
 
-/// Time of this process on processors: the machine may have other things to do.
-fn effort() -> Duration {
+/// CPU time of this process. Wall-clock time would depend on the load of the host.
+fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes the time.
+    // SAFETY: writes to `time`.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-fn change(rng: &mut Rng, examples: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
-    // The newest are the most promising.
+/// Applies a few random mutations to a random example.
+fn mutate(rng: &mut Rng, examples: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
+    // Prefer the newest examples: they reached new coverage.
     let pick =
         if rng.bool() { rng.usize(..examples.len()) } else { examples.len() - 1 - rng.usize(..examples.len().min(20)) };
     let mut input = examples[pick].clone();
@@ -275,6 +282,7 @@ fn change(rng: &mut Rng, examples: &[Vec<u8>], words: &[&str]) -> Vec<u8> {
     input
 }
 
+/// Removes bytes as long as the input still fails.
 fn shrink(input: &[u8], fails: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let mut best = input.to_vec();
     let mut chunk = best.len() / 2;
@@ -290,23 +298,24 @@ fn shrink(input: &[u8], fails: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     best
 }
 
-/// The files of aclInit and aclmdlSetDump.
-fn read_config(text: &str) {
+/// Configuration files of `aclInit` and `aclmdlSetDump`.
+fn parse_config(text: &str) {
     let path = std::env::temp_dir().join(format!("softacl-fuzz-{}.json", std::process::id()));
     std::fs::write(&path, text).expect("the temporary directory can be written");
-    let name = CString::new(path.to_str().expect("a plain name")).expect("without a zero");
-    // SAFETY: texts that end with a zero.
+    let name = CString::new(path.to_str().expect("the path is UTF-8")).expect("the path has no zero");
+    // SAFETY: the name is zero-terminated.
     let codes = unsafe {
         [acl::init::aclInit(name.as_ptr()), acl::dump::aclmdlInitDump(), acl::dump::aclmdlSetDump(name.as_ptr())]
     };
     acl::dump::aclmdlFinalizeDump();
     acl::init::aclFinalize();
     let _ = std::fs::remove_file(&path);
-    // The door catches panics.
-    assert!(!codes.contains(&500_000), "aclInit or aclmdlSetDump panicked inside");
+    // The entry layer catches panics and returns this code.
+    assert!(!codes.contains(&500_000), "aclInit or aclmdlSetDump panicked");
 }
 
-fn read_profile(text: &str) {
+/// Names of chips and CANN versions, and chip profiles.
+fn parse_profile(text: &str) {
     let (first, second) = text.split_once('\n').unwrap_or((text, "EP"));
     for form in [None, Some(second)] {
         if let Err(why) = softacl_profiles::profile(Some(first), form) {
@@ -319,7 +328,8 @@ fn read_profile(text: &str) {
     let _ = toml::from_str::<softacl_profiles::Chip>(text);
 }
 
-fn read_suppressions(text: &str) {
+/// Suppression files, applied to the example report.
+fn parse_suppressions(text: &str) {
     match Suppressions::parse(text) {
         Err(why) => assert!(why.line > 0 && !why.reason.is_empty()),
         Ok(suppressions) => {
@@ -333,55 +343,57 @@ fn read_suppressions(text: &str) {
     }
 }
 
-/// A trace that is joined with itself: it is told whether it has an end, and written as it is.
-fn read_trace(text: &str) {
-    let mut joined = Vec::new();
-    let mut joiner = TraceMerger::new(&mut joined).expect("memory takes bytes");
-    let whole = [(); 2].map(|()| joiner.add(text.as_bytes()).expect("text is read"));
-    let summaries = joiner.finish().expect("memory takes bytes");
-    assert_eq!(summaries.len(), whole.iter().filter(|whole| **whole).count());
+/// Traces: merges the text with itself. One summary per complete trace must result.
+fn parse_trace(text: &str) {
+    let mut merged = Vec::new();
+    let mut merger = TraceMerger::new(&mut merged).expect("writing to memory cannot fail");
+    let complete = [(); 2].map(|()| merger.add(text.as_bytes()).expect("reading from memory cannot fail"));
+    let summaries = merger.finish().expect("writing to memory cannot fail");
+    assert_eq!(summaries.len(), complete.iter().filter(|complete| **complete).count());
 }
 
-fn read_report(text: &str) {
+/// Reports of the checker, rendered in every format.
+fn parse_report(text: &str) {
     let Ok(report) = serde_json::from_str::<Report>(text) else { return };
     let outcome = Outcome::of(report);
     for rendered in [text::render(&outcome, text::Options::default()), html::render(&outcome), sarif::render(&outcome)]
     {
         assert!(!rendered.is_empty());
     }
-    serde_json::from_str::<serde_json::Value>(&json::render(&outcome)).expect("what we write is JSON");
+    serde_json::from_str::<serde_json::Value>(&json::render(&outcome)).expect("the rendered report is JSON");
 }
 
-/// Rules are read, asked about everything, and told; a mistake has a place in the text.
-fn read_faults(text: &str) {
-    // Names of files are the system's to read.
+/// Fault rules: parses, formats, matches and summarizes them. An error must contain its column.
+fn parse_faults(text: &str) {
+    // A leading @ names a file, which is not the subject of this target.
     let text = text.trim_start_matches(|c: char| c == '@' || c.is_whitespace());
     let rules = match acl::fault_rules(text) {
         Ok(rules) => rules,
         Err(why) => return assert!(why.contains("column "), "{why}"),
     };
     for rule in &rules {
-        // What is written is what is read: the rule as it is told means the same.
-        let again = acl::fault_rules(&rule.to_string()).expect("a rule that was read can be read again");
+        // A formatted rule parses to an equal rule.
+        let again = acl::fault_rules(&rule.to_string()).expect("a formatted rule parses");
         let [again] = again.as_slice() else { panic!("{rule} is {} rules", again.len()) };
         assert_eq!((&again.point, &again.filters, again.effect), (&rule.point, &rule.filters, rule.effect));
     }
     let count = rules.len();
     let injection = Injection::new(rules, 2);
-    let facts = |number: u64| MatchContext {
+    let context = |number: u64| MatchContext {
         size: Some(number << 12),
         stream: Some(number % 3),
         device: Some(number % 2),
         peer: None,
     };
     for number in 0..4 {
-        injection.call("aclrtMalloc", || facts(number));
+        injection.call("aclrtMalloc", || context(number));
         injection.refuses(Resource::Map, number as usize);
     }
     assert_eq!(injection.summary().len(), count);
 }
 
-fn read_environment(text: &str) {
+/// Environment variables, one value per line.
+fn parse_environment(text: &str) {
     const NAMES: [&str; 10] = [
         "SOFTACL_SOC",
         "SOFTACL_FORM",

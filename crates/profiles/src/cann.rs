@@ -1,25 +1,30 @@
-//! CANN versions: the few behaviours that changed and that a client can tell.
+//! CANN versions: the behavior that differs between them and that a program can observe.
 
 use crate::ProfileError;
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// A zero-length copy.
+/// Result of a zero-length copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ZeroCount {
+    /// Returns 0 before any other check.
     Success,
+    /// Returns 107000 after the null checks.
     Invalid,
 }
 
-/// An asynchronous copy whose both ends are host memory.
+/// Result of an asynchronous copy from host memory to host memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AsyncHostToHost {
+    /// The call returns 207000.
     Refused,
+    /// The call succeeds and the task fails.
     FailsLate,
 }
 
+/// One CANN version.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cann {
@@ -38,21 +43,21 @@ static VERSIONS: LazyLock<Vec<Cann>> = LazyLock::new(|| {
     table.versions
 });
 
-/// All known versions, newest first.
+/// Returns all known versions, newest first.
 pub fn cann_versions() -> &'static [Cann] {
     &VERSIONS
 }
 
-/// The version that `given` names: exact, or by its leading parts ("9", "8.5"). `None` is the newest.
-pub fn cann(given: Option<&str>) -> Result<&'static Cann, ProfileError> {
-    let Some(given) = given else { return Ok(&VERSIONS[0]) };
-    let wanted: Vec<&str> = given.split('.').collect();
+/// Returns the version with this name: exact, or by its leading parts ("9", "8.5"). `None` selects the newest.
+pub fn cann(name: Option<&str>) -> Result<&'static Cann, ProfileError> {
+    let Some(name) = name else { return Ok(&VERSIONS[0]) };
+    let wanted: Vec<&str> = name.split('.').collect();
     VERSIONS
         .iter()
         .find(|known| known.version.split('.').zip(&wanted).all(|(a, b)| a == *b) && wanted.len() <= 3)
-        .filter(|_| !given.is_empty())
+        .filter(|_| !name.is_empty())
         .ok_or_else(|| ProfileError::UnknownCann {
-            given: given.to_owned(),
+            given: name.to_owned(),
             known: VERSIONS.iter().map(|v| v.version.as_str()).collect::<Vec<_>>().join(", "),
         })
 }

@@ -1,4 +1,4 @@
-//! Chips: one TOML file per product family, and the choice of one by name.
+//! Chips: one TOML file per product family, and their selection by name.
 
 use crate::ProfileError;
 use serde::Deserialize;
@@ -11,12 +11,13 @@ pub enum Form {
     /// Endpoint: a host drives the device over a link.
     #[serde(rename = "EP")]
     Endpoint,
-    /// Root complex: the program runs on the chip's own processor; host and device memory are one.
+    /// Root complex: the program runs on the processor of the chip; host and device share one memory.
     #[serde(rename = "RC")]
     RootComplex,
 }
 
 impl Form {
+    /// Returns the name of the form, as in `SOFTACL_FORM`.
     pub fn name(self) -> &'static str {
         match self {
             Form::Endpoint => "EP",
@@ -37,21 +38,24 @@ pub struct Limits {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CopyTraits {
+    /// True if batch copies exist.
     pub batch: bool,
     /// All entries of an asynchronous batch are checked before the first is queued.
     pub batch_validates_first: bool,
-    /// Size of a copy descriptor; 0 where descriptor copies do not exist.
+    /// Size of a copy descriptor; 0 if descriptor copies do not exist.
     pub descriptor_bytes: u32,
+    /// True if copies with an offset exist.
     pub offset: bool,
+    /// True if memset with 32-bit values exists.
     pub memset_d32: bool,
-    /// Whether host memory can be registered.
+    /// True if host memory can be registered.
     pub host_registration: bool,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Features {
-    /// Overflowing floats become infinity instead of saturating.
+    /// True if overflowing floats become infinity; otherwise they saturate.
     pub inf_nan: bool,
     pub bf16: bool,
 }
@@ -60,7 +64,7 @@ pub struct Features {
 #[serde(deny_unknown_fields)]
 pub struct PeerTraits {
     pub supported: bool,
-    /// Whether both devices must enable access before a copy between them works.
+    /// True if both devices must enable access before a copy between them works.
     pub enable_required: bool,
 }
 
@@ -90,6 +94,7 @@ pub struct Chip {
     pub product: String,
     pub default_soc: String,
     pub socs: Vec<String>,
+    /// Prefixes of further SoC names of this family.
     prefixes: Vec<String>,
     pub forms: Vec<Form>,
     pub memory_gib: u64,
@@ -97,16 +102,16 @@ pub struct Chip {
     pub copy: CopyTraits,
     pub features: Features,
     pub peer: PeerTraits,
-    /// Absent where no public figure was found.
+    /// `None` if no public figure was found.
     pub cores: Option<Cores>,
-    /// Where the numbers come from, by section.
+    /// Origin of the numbers, by section of the TOML file.
     pub sources: BTreeMap<String, String>,
     #[serde(default)]
     pub links: Vec<Link>,
 }
 
 impl Chip {
-    /// The bit of this product in `ascendcl_sys::Function::products`.
+    /// Returns the bit of this product in `ascendcl_sys::Function::products`.
     pub fn product_bit(&self) -> u8 {
         const ORDER: [&str; 6] = ["950", "A3", "A2", "310B", "310P", "910"];
         let index = ORDER.iter().position(|p| *p == self.product).expect("a known product");
@@ -114,7 +119,7 @@ impl Chip {
     }
 }
 
-/// A chip in one form under one full SoC name: what a machine is made of.
+/// A chip with its form and its full SoC name. Configures a machine.
 #[derive(Debug, Clone)]
 pub struct Profile {
     pub chip: &'static Chip,
@@ -136,12 +141,12 @@ static CHIPS: LazyLock<Vec<Chip>> = LazyLock::new(|| {
     .collect()
 });
 
-/// All chips, the default first.
+/// Returns all chips, the default first.
 pub fn chips() -> &'static [Chip] {
     &CHIPS
 }
 
-/// Chooses a chip by family or full SoC name, and its form. `None` takes the defaults.
+/// Selects a chip by family or full SoC name, and its form. `None` selects the default.
 pub fn profile(name: Option<&str>, form: Option<&str>) -> Result<Profile, ProfileError> {
     let name = name.unwrap_or(&CHIPS[0].family);
     let by_family = CHIPS.iter().find(|chip| chip.family == name);
@@ -181,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn every_chip_has_its_own_product_and_a_source_for_its_numbers() {
+    fn every_chip_has_a_distinct_product_and_sources_for_its_numbers() {
         let bits = CHIPS.iter().fold(0, |all, chip| all | chip.product_bit());
         assert_eq!(bits, 0b11_1111);
         for chip in chips() {

@@ -1,8 +1,8 @@
 //! Chips and CANN versions as data.
 //!
-//! A profile says what a client can observe of a product: limits, which copies exist, descriptor
-//! size, links. Each number has its source, which may be that it is unverified. No code elsewhere asks
-//! which chip it is.
+//! A profile describes what a program can observe of a product: limits, available copies, descriptor size, links.
+//! Each number has its source, or is marked as unverified. Other crates read the values of a profile and never test
+//! for a particular chip.
 
 mod cann;
 mod chip;
@@ -10,7 +10,7 @@ mod chip;
 pub use cann::{AsyncHostToHost, Cann, ZeroCount, cann, cann_versions};
 pub use chip::{Chip, CopyTraits, Cores, Features, Form, Limits, Link, PeerTraits, Profile, chips, profile};
 
-/// Why a profile could not be chosen. The text names what was given and what there is.
+/// Reason why no profile matches. The message contains the given name and the known ones.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ProfileError {
     #[error("unknown chip {given:?}; known families: {known}; or a full name such as Ascend910B3")]

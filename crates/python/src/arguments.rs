@@ -1,15 +1,15 @@
-//! Reading arguments as pyACL reads them: strict about types, wrapping where C would.
+//! Argument conversion as in pyACL: strict about types, wrapping where C wraps.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString, PyTuple};
 
-/// How one argument is read; the letters are those of the specification.
+/// Conversion of one argument. `table` and `kernels` map the letters of the specification to these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgKind {
     /// A pointer, size or handle: an exact `int` (or subclass), taken modulo 2^64.
     Word,
-    /// A signed 32-bit number; anything with `__index__`.
+    /// A signed 32-bit number; accepts anything with `__index__`.
     Int,
     /// An unsigned 32-bit number, taken modulo 2^32.
     Unsigned,
@@ -17,7 +17,7 @@ pub enum ArgKind {
     Long,
 }
 
-/// Reads an argument into a word. `None`: it does not fit.
+/// Converts an argument to a word. `None` if its type or value does not fit.
 pub fn read(kind: ArgKind, value: &Bound<'_, PyAny>) -> Option<u64> {
     match kind {
         ArgKind::Word => word(value),
@@ -27,7 +27,7 @@ pub fn read(kind: ArgKind, value: &Bound<'_, PyAny>) -> Option<u64> {
     }
 }
 
-/// An exact `int` modulo 2^64.
+/// Converts an exact `int`, modulo 2^64.
 pub fn word(value: &Bound<'_, PyAny>) -> Option<u64> {
     if !value.is_instance_of::<PyInt>() {
         return None;
@@ -39,6 +39,7 @@ pub fn word(value: &Bound<'_, PyAny>) -> Option<u64> {
     masked.extract().ok()
 }
 
+/// Returns the value as an `int`, through `__index__` if necessary.
 fn index<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     if value.is_instance_of::<PyInt>() {
         return Some(value.clone());
@@ -46,24 +47,24 @@ fn index<'py>(value: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     value.call_method0("__index__").ok()
 }
 
-/// A `str` without a zero in it.
+/// Converts a `str`. `None` for other types and for strings that contain a zero.
 pub fn text(value: &Bound<'_, PyAny>) -> Option<String> {
     let text = value.cast::<PyString>().ok()?.to_cow().ok()?.into_owned();
     (!text.contains('\0')).then_some(text)
 }
 
-/// Exactly `N` arguments, or pyACL's error.
+/// Returns exactly `N` arguments, or pyACL's error.
 pub fn exactly<'py, const N: usize>(name: &str, arguments: &Bound<'py, PyTuple>) -> PyResult<[Bound<'py, PyAny>; N]> {
     let all: Vec<Bound<'py, PyAny>> = arguments.iter().collect();
     all.try_into().map_err(|_| argument_error(name))
 }
 
-/// Reads one argument of a function, or pyACL's error.
+/// Converts one argument of a function, or returns pyACL's error.
 pub fn read_arg(name: &str, kind: ArgKind, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     read(kind, value).ok_or_else(|| argument_error(name))
 }
 
-/// The error for wrong arguments, in the words that pyACL has for this function.
+/// Returns the error for wrong arguments, with the text that pyACL uses for this function.
 pub fn argument_error(name: &str) -> PyErr {
     let words = match name.strip_prefix("acl.rt.").unwrap_or(name) {
         "stream_query"

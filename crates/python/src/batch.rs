@@ -1,7 +1,7 @@
-//! Batch copies from Python: softacl's own, not part of pyACL.
+//! Batch copies from Python: a softacl extension that pyACL does not have.
 //!
-//! Addresses and sizes are lists of integers or contiguous buffers of 64-bit integers, such as numpy
-//! arrays, which are used in place. Attributes are dictionaries with the C field names.
+//! Addresses and sizes are lists of integers or contiguous buffers of 64-bit integers. Numpy arrays are used in place.
+//! Attributes are dictionaries with the C field names.
 
 use crate::arguments::{ArgKind, exactly, read_arg, word};
 use crate::function::add as define;
@@ -10,9 +10,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyModule, PyTuple};
 
+/// Fail index when no entry is to blame.
 const NO_FAIL_INDEX: u64 = u64::MAX;
 
-/// 64-bit numbers of the caller: collected from a list, or in place.
+/// 64-bit numbers of the caller: collected from a list, or used in place.
 enum Words<'py> {
     Collected(Vec<u64>),
     InPlace { address: u64, count: usize, _owner: Bound<'py, PyAny> },
@@ -34,6 +35,7 @@ impl Words<'_> {
     }
 }
 
+/// Reads a list or a buffer of 64-bit numbers. `name` is the parameter, for error messages.
 fn words<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Words<'py>> {
     let wrong = |why: &str| {
         PyTypeError::new_err(format!(
@@ -48,7 +50,7 @@ fn words<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Words<'py>> {
         return Ok(Words::Collected(collected));
     }
     if let Ok(interface) = value.getattr("__array_interface__") {
-        let interface = interface.cast_into::<PyDict>().map_err(|_| wrong("its array interface is no dict"))?;
+        let interface = interface.cast_into::<PyDict>().map_err(|_| wrong("its array interface is not a dict"))?;
         let field = |key: &str| interface.get_item(key)?.ok_or_else(|| wrong("its array interface is incomplete"));
         let kind: String = field("typestr")?.extract()?;
         let shape: Vec<usize> = field("shape")?.extract()?;
@@ -59,11 +61,11 @@ fn words<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Words<'py>> {
         let (address, _read_only): (u64, bool) = field("data")?.extract()?;
         return Ok(Words::InPlace { address, count: shape[0], _owner: value.clone() });
     }
-    // Any other buffer, such as array.array: through a memoryview, collected.
+    // Any other buffer, such as array.array, is collected through a memoryview.
     let view =
         value.py().import("builtins")?.getattr("memoryview")?.call1((value,)).map_err(|_| wrong("it is neither"))?;
     if view.getattr("itemsize")?.extract::<usize>()? != 8 {
-        return Err(wrong("its elements have other sizes"));
+        return Err(wrong("its elements are not 8 bytes long"));
     }
     let numbers = view.call_method0("tolist")?.cast_into::<PyList>().map_err(|_| wrong("it is neither"))?;
     let collected = numbers
@@ -73,7 +75,7 @@ fn words<'py>(name: &str, value: &Bound<'py, PyAny>) -> PyResult<Words<'py>> {
     Ok(Words::Collected(collected))
 }
 
-/// `aclrtMemcpyBatchAttr`, 32 bytes each.
+/// Converts dictionaries to `aclrtMemcpyBatchAttr`, 32 bytes each.
 fn attributes(value: &Bound<'_, PyAny>) -> PyResult<Vec<[u32; 8]>> {
     let list = value.cast::<PyList>().map_err(|_| PyTypeError::new_err("attrs must be a list of dicts"))?;
     list.iter()
@@ -98,8 +100,8 @@ fn attributes(value: &Bound<'_, PyAny>) -> PyResult<Vec<[u32; 8]>> {
                 for (byte, value) in bytes.iter_mut().zip(reserved.try_iter()?) {
                     *byte = value?.extract()?;
                 }
-                for (word, four) in words[4..].iter_mut().zip(bytes.as_chunks::<4>().0) {
-                    *word = u32::from_ne_bytes(*four);
+                for (word, chunk) in words[4..].iter_mut().zip(bytes.as_chunks::<4>().0) {
+                    *word = u32::from_ne_bytes(*chunk);
                 }
             }
             Ok(words)
@@ -107,6 +109,7 @@ fn attributes(value: &Bound<'_, PyAny>) -> PyResult<Vec<[u32; 8]>> {
         .collect()
 }
 
+/// Calls a batch copy function. `stream` is `None` for the blocking one.
 fn copy<'py>(
     function: Function,
     name: &str,
@@ -125,12 +128,14 @@ fn copy<'py>(
     let starts = words("attrs_indexes", &item(5)?)?;
     let count = lists[3].count();
     if lists.iter().any(|list| list.count() != count) {
-        return Err(PyValueError::new_err(format!("{name}: dsts, dest_maxs, srcs and sizes must have one length")));
+        return Err(PyValueError::new_err(format!(
+            "{name}: dsts, dest_maxs, srcs and sizes must have the same length"
+        )));
     }
     if starts.count() != attributes.len() {
-        return Err(PyValueError::new_err(format!("{name}: attrs and attrs_indexes must have one length")));
+        return Err(PyValueError::new_err(format!("{name}: attrs and attrs_indexes must have the same length")));
     }
-    let mut failed = NO_FAIL_INDEX;
+    let mut fail_index = NO_FAIL_INDEX;
     let words = [
         lists[0].address(),
         lists[1].address(),
@@ -140,23 +145,25 @@ fn copy<'py>(
         attributes.as_ptr() as u64,
         starts.address(),
         attributes.len() as u64,
-        &raw mut failed as u64,
+        &raw mut fail_index as u64,
         stream.unwrap_or(0),
     ];
     let code = py.detach(|| function.code(&words));
-    Ok((failed, code).into_pyobject(py)?.into_any())
+    Ok((fail_index, code).into_pyobject(py)?.into_any())
 }
 
 pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     let function = library::function(c"aclrtMemcpyBatch");
-    let doc = "memcpy_batch(dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes) -> (fail_index, ret)\n\nsoftacl's own, not part of pyACL.";
+    let doc = "memcpy_batch(dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes) -> (fail_index, ret)\n\n\
+        A softacl extension, not part of pyACL.";
     define(rt, "memcpy_batch", doc, move |arguments| {
         const NAME: &str = "acl.rt.memcpy_batch";
         let [_, _, _, _, _, _] = exactly(NAME, arguments)?;
         copy(function, NAME, arguments, None)
     })?;
     let function = library::function(c"aclrtMemcpyBatchAsync");
-    let doc = "memcpy_batch_async(dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes, stream) -> (fail_index, ret)\n\nsoftacl's own, not part of pyACL.";
+    let doc = "memcpy_batch_async(dsts, dest_maxs, srcs, sizes, attrs, attrs_indexes, stream) -> (fail_index, ret)\n\n\
+        A softacl extension, not part of pyACL.";
     define(rt, "memcpy_batch_async", doc, move |arguments| {
         const NAME: &str = "acl.rt.memcpy_batch_async";
         let [_, _, _, _, _, _, stream] = exactly(NAME, arguments)?;

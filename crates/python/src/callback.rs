@@ -1,8 +1,8 @@
 //! Callbacks into Python: `launch_callback` and the exception callback.
 //!
-//! The Python function travels as a boxed pair behind the C argument. It runs inside the subscriber's
-//! `process_report`, which has released the interpreter and takes it back here. An exception in it is
-//! told through `sys.unraisablehook`, and the stream goes on.
+//! The Python function and its argument are boxed, and the C argument points to the box. The function runs inside the
+//! subscriber's `process_report`, which has released the interpreter lock; it is taken again here. An exception is
+//! reported through `sys.unraisablehook`, and the stream continues.
 
 use crate::arguments::{ArgKind, argument_error, exactly, read_arg};
 use crate::function::add as define;
@@ -13,15 +13,18 @@ use pyo3::types::PyModule;
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
+/// A Python function with its argument.
 struct PyCall {
     function: Py<PyAny>,
     argument: Py<PyAny>,
 }
 
+/// Calls the boxed function and frees the box. The C callback of `launch_callback`.
 extern "C" fn run(call: *mut c_void) {
-    // SAFETY: the pointer is the box that `launch_callback` gave away; the library calls once.
+    // SAFETY: the pointer is the box that `launch_callback` passed to the library, which calls back exactly once.
     let call = unsafe { Box::from_raw(call.cast::<PyCall>()) };
-    // An interpreter that is ending runs nothing any more; what the call holds ends with it.
+    // An interpreter that is shutting down runs no code. The box is leaked then, because its objects cannot be
+    // released.
     let mut call = Some(call);
     Python::try_attach(|py| {
         let Some(call) = call.take() else { return };
@@ -45,7 +48,7 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         let words = [run as *const () as u64, call, block, stream];
         let code = arguments.py().detach(|| launch.code(&words));
         if code != 0 {
-            // SAFETY: the library refused the call, so the box is still ours.
+            // SAFETY: the library refused the call and did not keep the pointer.
             drop(unsafe { Box::from_raw(call as *mut PyCall) });
         }
         Ok(code.into_pyobject(arguments.py())?.into_any())
@@ -63,25 +66,26 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         let callback = if function.is_some() { dispatch_exception as *const () as u64 } else { 0 };
         let code = arguments.py().detach(|| set.code(&[callback]));
         if code == 0 {
-            let before = {
-                let mut kept = EXCEPTION_CALLBACK.lock().unwrap_or_else(PoisonError::into_inner);
-                std::mem::replace(&mut *kept, function.map(Bound::unbind))
+            let previous = {
+                let mut callback = EXCEPTION_CALLBACK.lock().unwrap_or_else(PoisonError::into_inner);
+                std::mem::replace(&mut *callback, function.map(Bound::unbind))
             };
-            // Not under the lock: the end of a Python object may run anything.
-            drop(before);
+            // Dropped outside the lock: the destructor of a Python object may run arbitrary code.
+            drop(previous);
         }
         Ok(code.into_pyobject(arguments.py())?.into_any())
     })
 }
 
-/// The function that is told of tasks that failed.
+/// The Python function that is called for failed tasks.
 static EXCEPTION_CALLBACK: Mutex<Option<Py<PyAny>>> = Mutex::new(None);
 
+/// Calls the registered Python function with an exception record.
 extern "C" fn dispatch_exception(info: *mut c_void) {
     Python::try_attach(|py| {
         let function = {
-            let kept = EXCEPTION_CALLBACK.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.as_ref().map(|function| function.clone_ref(py))
+            let callback = EXCEPTION_CALLBACK.lock().unwrap_or_else(PoisonError::into_inner);
+            callback.as_ref().map(|function| function.clone_ref(py))
         };
         if let Some(function) = function
             && let Err(error) = function.call1(py, (info as usize,))

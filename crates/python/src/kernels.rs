@@ -1,6 +1,7 @@
-//! Functions about device programs whose C side takes texts or structs. No device program can be loaded:
-//! the arguments are read, so that mistakes are told as pyACL tells them, and the C function is asked
-//! for its code, which says that it is not implemented.
+//! Kernel functions whose C side takes strings or structs.
+//!
+//! softacl cannot load kernels. The arguments are converted, so that wrong ones raise pyACL's errors. Then the C
+//! function is called without arguments for its code, which reports that it is not implemented.
 
 use crate::arguments::{ArgKind, argument_error, read, text};
 use crate::function::add as define;
@@ -10,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyModule, PyTuple};
 use std::ffi::CString;
 
-/// Python name, C name, arguments (`P` handle, `u` unsigned, `s` text, `O` anything), results.
+/// Python name, C name, arguments (`P` handle, `u` unsigned, `s` string, `O` anything), number of results.
 const ROWS: &[(&str, &str, &str, usize)] = &[
     ("binary_get_function", "aclrtBinaryGetFunction", "Ps", 1),
     ("binary_load_from_file", "aclrtBinaryLoadFromFile", "sO", 1),
@@ -39,7 +40,7 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         })?;
     }
 
-    // The one function of pyACL that raises when the runtime refuses.
+    // The only pyACL function that raises an exception if the runtime returns an error.
     let function = library::function(c"aclrtGetGroupInfoDetail");
     define(
         rt,
@@ -53,19 +54,20 @@ pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     )
 }
 
+/// Checks number and types of the arguments. Returns pyACL's error if one does not fit.
 fn check(name: &str, kinds: &str, arguments: &Bound<'_, PyTuple>) -> PyResult<()> {
     if arguments.len() != kinds.len() {
         return Err(argument_error(name));
     }
     for (kind, value) in kinds.chars().zip(arguments.iter()) {
-        let fine = match kind {
+        let is_valid = match kind {
             'P' => read(ArgKind::Word, &value).is_some(),
             'u' => read(ArgKind::Unsigned, &value).is_some(),
             'i' => read(ArgKind::Int, &value).is_some(),
             's' => text(&value).is_some(),
             _ => true,
         };
-        if !fine {
+        if !is_valid {
             return Err(argument_error(name));
         }
     }

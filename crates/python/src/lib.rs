@@ -1,11 +1,11 @@
 //! The Python module `acl`, compatible with pyACL.
 //!
-//! It stands on the C interface: every function is looked up in `libascendcl.so` at import, so Python
-//! and a C++ extension in one process meet one engine. Most functions are rows of `table`; those
-//! with dictionaries, callbacks or buffers have a file each.
+//! It is built on the C API: every function is looked up in `libascendcl.so` at import, so Python and a C++ extension
+//! in one process share one engine. Most functions are rows of `table`; those with dictionaries, callbacks or buffers
+//! have separate modules.
 //!
-//! Positional only, integers as pointers and handles, failures as codes and not as exceptions, no
-//! constants: as pyACL has it. What is ours and not pyACL's is in `batch`.
+//! As in pyACL, parameters are positional only, pointers and handles are integers, failures are returned as codes
+//! instead of exceptions, and the module defines no constants. `batch` holds the extensions that pyACL does not have.
 
 mod arguments;
 mod batch;
@@ -35,14 +35,14 @@ fn acl(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kernels::add(&rt)?;
     util::add(&submodule(module, "util")?)?;
     table::add(&submodule(module, "media")?, "acl.media", table::MEDIA)?;
-    // Models, operators and profiling are not here: programs can import them, and find them empty.
+    // Models, operators and profiling are not implemented. Programs can import these modules; they are empty.
     for name in ["mdl", "op", "blas", "prof", "himpi", "fv"] {
         submodule(module, name)?;
     }
     py.import("sys")?.getattr("modules")?.set_item("acl", module)
 }
 
-/// A submodule that can be imported by its dotted name although `acl` is no package.
+/// Adds a submodule that can be imported by its dotted name although `acl` is not a package.
 fn submodule<'py>(parent: &Bound<'py, PyModule>, name: &str) -> PyResult<Bound<'py, PyModule>> {
     let py = parent.py();
     let dotted = format!("acl.{name}");

@@ -1,5 +1,4 @@
-//! Functions whose C side has structs, arrays or texts, which Python sees as dictionaries, lists and
-//! strings.
+//! Functions whose C side has structs, arrays or strings, which are dictionaries, lists and strings in Python.
 
 use crate::arguments::{ArgKind, argument_error, exactly, read_arg, text, word};
 use crate::function::add as define;
@@ -10,16 +9,24 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyModule};
 use std::ffi::CString;
 
-/// Memory faults that can be asked for at once.
+/// Maximum number of memory faults per call.
 const MAX_FAULTS: u64 = 4096;
 
 pub fn add(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     device(rt)?;
+    objects(rt)?;
+    faults_and_groups(rt)?;
     stream(rt)?;
     memory(rt)?;
-    sharing(rt)
+    descriptions(rt)?;
+    exports(rt)?;
+    imports(rt)?;
+    permissions(rt)?;
+    notifies(rt)?;
+    physical(rt)
 }
 
+/// Adds the functions that describe a device.
 fn device(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     let function = library::function(c"aclrtGetDeviceUtilizationRate");
     define(
@@ -62,9 +69,12 @@ fn device(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         let device = read_arg("acl.rt.get_primary_ctx_state", ArgKind::Int, &device)?;
         let code = function.code(&[device, &raw mut flags as u64, &raw mut active as u64]);
         Ok((active, flags, code).into_pyobject(arguments.py())?.into_any())
-    })?;
+    })
+}
 
-    // These return a handle and no code; 0 says that there is none.
+/// Adds the functions that create an object.
+fn objects(rt: &Bound<'_, PyModule>) -> PyResult<()> {
+    // These return a handle without a code; 0 is a failure.
     for (name, c_name, inputs) in [
         ("allocator_create_desc", c"aclrtAllocatorCreateDesc", 0),
         ("create_group_info", c"aclrtCreateGroupInfo", 0),
@@ -83,7 +93,11 @@ fn device(rt: &Bound<'_, PyModule>) -> PyResult<()> {
             Ok(function.call(&words).into_pyobject(arguments.py())?.into_any())
         })?;
     }
+    Ok(())
+}
 
+/// Adds the functions for memory faults and groups.
+fn faults_and_groups(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     let function = library::function(c"aclrtGetMemUceInfo");
     define(rt, "get_mem_uce_info", "get_mem_uce_info(device, count) -> (list, ret)", move |arguments| {
         const NAME: &str = "acl.rt.get_mem_uce_info";
@@ -91,7 +105,7 @@ fn device(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         let [device, count] = exactly(NAME, arguments)?;
         let (device, count) = (read_arg(NAME, ArgKind::Int, &device)?, read_arg(NAME, ArgKind::Word, &count)?);
         if count > MAX_FAULTS {
-            return Err(PyValueError::new_err(format!("at most {MAX_FAULTS} faults can be asked for, not {count}")));
+            return Err(PyValueError::new_err(format!("at most {MAX_FAULTS} faults can be requested, not {count}")));
         }
         let mut infos = vec![[0u64; 16]; count as usize];
         let mut found = 0u64;
@@ -136,7 +150,7 @@ fn device(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     })
 }
 
-/// The key of a stream attribute.
+/// Returns the dictionary key of a stream attribute.
 fn attribute_key(attribute: i32) -> Option<&'static str> {
     match attribute {
         1 => Some("failureMode"),
@@ -146,8 +160,9 @@ fn attribute_key(attribute: i32) -> Option<&'static str> {
     }
 }
 
+/// Adds the functions for events and stream attributes.
 fn stream(rt: &Bound<'_, PyModule>) -> PyResult<()> {
-    // The one function of pyACL that keeps the interpreter's own words about wrong arguments.
+    // The only pyACL function that raises the interpreter's messages for wrong arguments.
     let function = library::function(c"aclrtGetEventId");
     define(rt, "get_event_id", "get_event_id(event) -> (id, ret)", move |arguments| {
         let count = arguments.len();
@@ -207,18 +222,18 @@ fn stream(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     })
 }
 
-/// An integer of a dictionary: 0 when it is missing or something else, an error when it is too large.
-fn number(dict: &Bound<'_, PyDict>, key: &str, most: u64) -> PyResult<u64> {
+/// Returns an integer of a dictionary: 0 if it is missing or of another type, an error if it is too large.
+fn number(dict: &Bound<'_, PyDict>, key: &str, max: u64) -> PyResult<u64> {
     match dict.get_item(key)? {
         Some(value) if value.is_instance_of::<PyInt>() => match value.extract::<u64>() {
-            Ok(number) if number <= most => Ok(number),
+            Ok(number) if number <= max => Ok(number),
             _ => Err(PyValueError::new_err(format!("{key} is out of range"))),
         },
         _ => Ok(0),
     }
 }
 
-/// The attributes of an allocation: 12 bytes each.
+/// Converts the attributes of an allocation, 12 bytes each.
 fn allocation_attributes(config: &Bound<'_, PyAny>) -> PyResult<Vec<[u32; 3]>> {
     let dict = config.cast::<PyDict>().map_err(|_| PyTypeError::new_err("the configuration must be a dict"))?;
     let list = dict.get_item("attrs")?.and_then(|list| list.cast_into::<PyList>().ok());
@@ -242,6 +257,7 @@ fn allocation_attributes(config: &Bound<'_, PyAny>) -> PyResult<Vec<[u32; 3]>> {
     Ok(attributes)
 }
 
+/// Adds the allocation functions with a configuration.
 fn memory(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     for (name, c_name) in
         [("malloc_with_cfg", c"aclrtMallocWithCfg"), ("malloc_for_task_scheduler", c"aclrtMallocForTaskScheduler")]
@@ -271,8 +287,11 @@ fn memory(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         let mut pointer = 0u64;
         let code = function.code(&[&raw mut pointer as u64, size, config]);
         Ok((pointer, code).into_pyobject(arguments.py())?.into_any())
-    })?;
+    })
+}
 
+/// Adds the functions that describe memory and copies.
+fn descriptions(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     let function = library::function(c"aclrtPointerGetAttributes");
     define(rt, "pointer_get_attributes", "pointer_get_attributes(pointer) -> (dict, ret)", move |arguments| {
         let py = arguments.py();
@@ -313,7 +332,7 @@ fn memory(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     )
 }
 
-/// A list of integers, with pyACL's errors.
+/// Converts a list of integers, with pyACL's errors.
 fn integers<T: TryFrom<u64>>(value: &Bound<'_, PyAny>, position: usize) -> PyResult<Vec<T>> {
     let list = value
         .cast::<PyList>()
@@ -322,10 +341,11 @@ fn integers<T: TryFrom<u64>>(value: &Bound<'_, PyAny>, position: usize) -> PyRes
     list.iter().map(|item| word(&item).and_then(|number| T::try_from(number).ok()).ok_or_else(wrong)).collect()
 }
 
-/// Keys are at most this long.
+/// Upper bound, exclusive, on the length of an export key.
 const MAX_KEY: u64 = 1024;
 
-fn sharing(rt: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Adds the functions that return an export key.
+fn exports(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     // Python name, C name, words before the key buffer.
     for (name, c_name, before) in [
         ("ipc_mem_get_export_key", c"aclrtIpcMemGetExportKey", 2),
@@ -337,22 +357,26 @@ fn sharing(rt: &Bound<'_, PyModule>) -> PyResult<()> {
             if arguments.len() != before + 2 {
                 return Err(argument_error(&dotted));
             }
-            let mut given_words = Vec::new();
+            let mut inputs = Vec::new();
             for value in arguments.iter() {
-                given_words.push(read_arg(&dotted, ArgKind::Word, &value)?);
+                inputs.push(read_arg(&dotted, ArgKind::Word, &value)?);
             }
-            let (len, flag) = (given_words[before], given_words[before + 1]);
+            let (len, flag) = (inputs[before], inputs[before + 1]);
             if len >= MAX_KEY {
                 return Err(PyValueError::new_err(format!("the key length {len} is not below {MAX_KEY}")));
             }
             let mut key = [0u8; MAX_KEY as usize];
-            let mut words = given_words[..before].to_vec();
+            let mut words = inputs[..before].to_vec();
             words.extend([key.as_mut_ptr() as u64, len, flag]);
             let code = arguments.py().detach(|| function.code(&words));
             Ok((from_buffer(&key), code).into_pyobject(arguments.py())?.into_any())
         })?;
     }
+    Ok(())
+}
 
+/// Adds the functions that use export keys.
+fn imports(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     for (name, c_name) in
         [("ipc_mem_import_by_key", c"aclrtIpcMemImportByKey"), ("notify_import_by_key", c"aclrtNotifyImportByKey")]
     {
@@ -377,8 +401,11 @@ fn sharing(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         let address = key.as_ptr() as u64;
         let code = arguments.py().detach(|| function.code(&[address]));
         Ok(code.into_pyobject(arguments.py())?.into_any())
-    })?;
+    })
+}
 
+/// Adds the functions that grant access to other processes.
+fn permissions(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     let function = library::function(c"aclrtIpcMemSetImportPid");
     define(rt, "ipc_mem_set_import_pid", "ipc_mem_set_import_pid(key, pids) -> ret", move |arguments| {
         let [key, pids] = exactly("acl.rt.ipc_mem_set_import_pid", arguments)?;
@@ -403,7 +430,11 @@ fn sharing(rt: &Bound<'_, PyModule>) -> PyResult<()> {
             Ok(code.into_pyobject(arguments.py())?.into_any())
         })?;
     }
+    Ok(())
+}
 
+/// Adds the notify functions with arrays or ranges.
+fn notifies(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     let function = library::function(c"aclrtNotifyBatchReset");
     define(rt, "notify_batch_reset", "notify_batch_reset(notifies) -> ret", move |arguments| {
         let [notifies] = exactly("acl.rt.notify_batch_reset", arguments)?;
@@ -423,22 +454,20 @@ fn sharing(rt: &Bound<'_, PyModule>) -> PyResult<()> {
         let words = [read_arg(NAME, ArgKind::Word, &notify)?, read_arg(NAME, ArgKind::Word, &stream)?, timeout];
         let code = arguments.py().detach(|| function.code(&words));
         Ok(code.into_pyobject(arguments.py())?.into_any())
-    })?;
-
-    physical(rt)
+    })
 }
 
-/// `aclrtPhysicalMemProp` from a dictionary.
+/// Converts a dictionary to `aclrtPhysicalMemProp`.
 fn properties(value: &Bound<'_, PyAny>) -> PyResult<[u64; 4]> {
     let dict = value.cast::<PyDict>().map_err(|_| PyTypeError::new_err("the properties must be a dict"))?;
-    let most = u64::from(u32::MAX);
+    let max = u64::from(u32::MAX);
     let mut words = [0u32; 8];
     for (index, key) in ["handleType", "allocationType", "memAttr"].iter().enumerate() {
-        words[index] = number(dict, key, most)? as u32;
+        words[index] = number(dict, key, max)? as u32;
     }
     if let Some(location) = dict.get_item("location")?.and_then(|location| location.cast_into::<PyDict>().ok()) {
-        words[3] = number(&location, "id", most)? as u32;
-        words[4] = number(&location, "type", most)? as u32;
+        words[3] = number(&location, "id", max)? as u32;
+        words[4] = number(&location, "type", max)? as u32;
     }
     let reserve = number(dict, "reserve", u64::MAX)?;
     (words[6], words[7]) = (reserve as u32, (reserve >> 32) as u32);
@@ -446,6 +475,7 @@ fn properties(value: &Bound<'_, PyAny>) -> PyResult<[u64; 4]> {
     Ok(std::array::from_fn(|index| u64::from(pairs[index][0]) | u64::from(pairs[index][1]) << 32))
 }
 
+/// Adds the functions for physical memory.
 fn physical(rt: &Bound<'_, PyModule>) -> PyResult<()> {
     let function = library::function(c"aclrtMallocPhysical");
     define(rt, "malloc_physical", "malloc_physical(size, prop: dict, flags) -> (handle, ret)", move |arguments| {

@@ -1,9 +1,8 @@
-//! The functions that only pass integers: one row each.
+//! Table of the functions that only pass integers, one row each.
 //!
-//! A signature has the C arguments in their order. Letters are inputs as in the specification (`P`
-//! pointer, size or handle; `i` int; `u` unsigned; `l` 64-bit int); `>` marks results, which come
-//! first in the Python tuple, in C order, before the code. A function without inputs ignores whatever
-//! it is given, as pyACL's do.
+//! A signature lists the C arguments in order. Letters are inputs as in the specification (`P` pointer, size or
+//! handle; `i` int; `u` unsigned; `l` 64-bit int). `>` marks results, which come first in the Python tuple, in C order,
+//! before the code. As in pyACL, a function without inputs ignores its arguments.
 
 use crate::arguments::{self, ArgKind};
 use crate::function;
@@ -167,7 +166,7 @@ pub const RT: &[Row] = &[
     ("unmap_mem", "aclrtUnmapMem", "P"),
     ("mem_export_to_shareable_handle", "aclrtMemExportToShareableHandle", "P i P >P"),
     ("mem_import_from_shareable_handle", "aclrtMemImportFromShareableHandle", "P i >P"),
-    // Allocators and kernels: their C functions are not implemented and say so.
+    // Allocators and kernels: their C functions return "not implemented".
     ("allocator_destroy_desc", "aclrtAllocatorDestroyDesc", "P"),
     ("allocator_set_obj_to_desc", "aclrtAllocatorSetObjToDesc", "P P"),
     ("allocator_set_alloc_func_to_desc", "aclrtAllocatorSetAllocFuncToDesc", "P P"),
@@ -197,12 +196,14 @@ pub const RT: &[Row] = &[
     ("launch_kernel", "aclrtLaunchKernel", "P u P P P"),
 ];
 
+/// A token of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SignaturePart {
     Input(ArgKind),
     Output(Output),
 }
 
+/// Type of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Output {
     Word,
@@ -240,6 +241,7 @@ pub fn add(module: &Bound<'_, PyModule>, prefix: &str, rows: &[Row]) -> PyResult
     Ok(())
 }
 
+/// Returns the usage text of a function, such as `(a1, a2, /) -> (value, ret)`.
 fn usage(parts: &[SignaturePart]) -> String {
     let inputs = parts.iter().filter(|part| matches!(part, SignaturePart::Input(_))).count();
     let outputs = parts.len() - inputs;
@@ -249,6 +251,7 @@ fn usage(parts: &[SignaturePart]) -> String {
     format!("({inputs}) -> {result}")
 }
 
+/// Converts the arguments, calls the C function without the interpreter lock, and converts the results.
 fn call<'py>(
     function: Function,
     name: &str,
@@ -273,7 +276,7 @@ fn call<'py>(
             SignaturePart::Output(_) => &raw mut results[index] as u64,
         };
     }
-    // Any call may wait for a stream, and a callback in front of it may need the interpreter.
+    // Any call may wait for a stream, and a callback queued before it may need the interpreter.
     let code = py.detach(|| function.call(&words)) as i32;
     if inputs == parts.len() {
         return Ok(code.into_pyobject(py)?.into_any());

@@ -1,4 +1,4 @@
-//! Functions of `acl` itself that do more than pass integers.
+//! Functions of the module `acl`, outside its submodules, that do more than pass integers.
 
 use crate::arguments::{self, ArgKind, argument_error, exactly, read_arg, text};
 use crate::function::add as define;
@@ -33,6 +33,13 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         Ok(text.into_pyobject(arguments.py())?.into_any())
     })?;
 
+    versions(module)?;
+    logging(module)?;
+    values(module)
+}
+
+/// Adds the functions that return versions and attributes of the installation.
+fn versions(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let version = library::function(c"aclsysGetVersionStr");
     define(module, "get_version_str", "get_version_str(package) -> (version, ret)", move |arguments| {
         let [package] = exactly("acl.get_version_str", arguments)?;
@@ -66,8 +73,11 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let code = list.code(&[&raw mut address as u64, &raw mut count as u64]);
         let attributes = if code == 0 { library::ints_at(address, count as usize) } else { Vec::new() };
         Ok((PyList::new(py, attributes)?, count, code).into_pyobject(py)?.into_any())
-    })?;
+    })
+}
 
+/// Adds `app_log`.
+fn logging(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let log = library::function(c"aclAppLog");
     define(module, "app_log", "app_log(level, text) -> None", move |arguments| {
         let py = arguments.py();
@@ -85,12 +95,10 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ];
         log.code(&words);
         Ok(py.None().into_bound(py))
-    })?;
-
-    values(module)
+    })
 }
 
-/// Functions that return a value and no code.
+/// Adds the functions that return a value without a code.
 fn values(module: &Bound<'_, PyModule>) -> PyResult<()> {
     define(module, "float16_to_float", "float16_to_float(bits) -> float", |arguments| {
         let [bits] = exactly("acl.float16_to_float", arguments)?;
@@ -126,7 +134,7 @@ fn values(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// The text in a C array.
+/// Returns the string in a C array, which ends at the first zero or at the end of the array.
 pub fn from_buffer(buffer: &[u8]) -> String {
     let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
     String::from_utf8_lossy(&buffer[..end]).into_owned()

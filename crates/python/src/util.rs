@@ -1,6 +1,6 @@
-//! `acl.util`: pointers of Python objects, and threads.
+//! `acl.util`: addresses of Python objects, and threads.
 //!
-//! numpy is imported when a function that needs it is called, and never at import.
+//! numpy is imported by the functions that need it, not when the module is imported.
 
 use crate::arguments::{ArgKind, argument_error, exactly, read_arg, word};
 use crate::function::add as define;
@@ -13,15 +13,14 @@ use std::os::unix::thread::JoinHandleExt;
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 
-/// Threads that were started and not joined, by their pthread identity. A thread returns the name of
-/// the exception that ended it.
+/// Threads that were started and not joined, by pthread id. A thread returns the name of the exception that ended it.
 static THREADS: Mutex<Option<HashMap<u64, JoinHandle<Option<String>>>>> = Mutex::new(None);
 
 pub fn add(util: &Bound<'_, PyModule>) -> PyResult<()> {
     define(
         util,
         "bytes_to_ptr",
-        "bytes_to_ptr(b: bytes) -> int\n\nThe address of the bytes themselves; keep the object alive.",
+        "bytes_to_ptr(b: bytes) -> int\n\nThe address of the bytes, without a copy; keep the object alive.",
         |arguments| {
             let [value] = exactly("acl.util.bytes_to_ptr", arguments)?;
             let bytes =
@@ -42,12 +41,14 @@ pub fn add(util: &Bound<'_, PyModule>) -> PyResult<()> {
     threads(util)
 }
 
+/// Issues a Python warning.
 fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
     let category = py.import("builtins")?.getattr("Warning")?;
     py.import("warnings")?.call_method1("warn", (text, category, 1))?;
     Ok(())
 }
 
+/// Returns the numpy module if the value is an array. `name` is the function, for the error.
 fn ndarray<'py>(value: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     let numpy = value.py().import("numpy")?;
     if !value.is_instance(&numpy.getattr("ndarray")?)? {
@@ -82,21 +83,22 @@ fn arrays(util: &Bound<'_, PyModule>) -> PyResult<()> {
     define(
         util,
         "numpy_contiguous_to_ptr",
-        "numpy_contiguous_to_ptr(array) -> (int, array)\n\nThe second is the array to keep alive.",
+        "numpy_contiguous_to_ptr(array) -> (int, array)\n\nKeep the returned array alive.",
         |arguments| {
             let py = arguments.py();
             let [array] = exactly("acl.util.numpy_contiguous_to_ptr", arguments)?;
             let numpy = ndarray(&array, "numpy_contiguous_to_ptr")?;
             warn(py, "numpy_contiguous_to_ptr will be deprecated; use numpy.ascontiguousarray")?;
-            let kept =
+            let contiguous =
                 if is_contiguous(&array)? { array } else { numpy.call_method1("ascontiguousarray", (array,))? };
-            Ok(PyTuple::new(py, [data(&kept)?, kept])?.into_any())
+            Ok(PyTuple::new(py, [data(&contiguous)?, contiguous])?.into_any())
         },
     )?;
     define(
         util,
         "ptr_to_numpy",
-        "ptr_to_numpy(ptr, shape: tuple, npy_type) -> array\n\nA view: writes reach the memory; nothing keeps it alive.",
+        "ptr_to_numpy(ptr, shape: tuple, npy_type) -> array\n\n\
+         A view: writes change the memory. The view does not keep the memory alive.",
         |arguments| {
             const NAME: &str = "acl.util.ptr_to_numpy";
             let py = arguments.py();
@@ -105,7 +107,7 @@ fn arrays(util: &Bound<'_, PyModule>) -> PyResult<()> {
             let shape = shape.cast_into::<PyTuple>().map_err(|_| PyValueError::new_err("shape must be a tuple"))?;
             let mut dimensions = Vec::new();
             for item in shape.iter() {
-                dimensions.push(word(&item).ok_or_else(|| PyTypeError::new_err("shape must have integers"))?);
+                dimensions.push(word(&item).ok_or_else(|| PyTypeError::new_err("shape must contain integers"))?);
             }
             warn(py, "ptr_to_numpy will be deprecated; use ptr_to_bytes and numpy.frombuffer")?;
             let numpy = py.import("numpy")?;
@@ -124,7 +126,7 @@ fn arrays(util: &Bound<'_, PyModule>) -> PyResult<()> {
     )
 }
 
-/// The numpy type behind a type number.
+/// Returns the numpy type for a type number.
 fn type_name(number: u64) -> PyResult<&'static str> {
     Ok(match number {
         0 => "bool",
@@ -163,7 +165,7 @@ fn threads(util: &Bound<'_, PyModule>) -> PyResult<()> {
                 Python::try_attach(|py| {
                     let result =
                         if argument.is_none(py) { function.call0(py) } else { function.call1(py, (&argument,)) };
-                    // As in other threads of Python, asking to exit ends the thread and nothing else.
+                    // As in other Python threads, SystemExit ends only the thread.
                     let error = result.err().filter(|error| !error.is_instance_of::<PySystemExit>(py))?;
                     let name = error.get_type(py).name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
                     error.print(py);

@@ -1,21 +1,21 @@
-//! Stand-ins for vendor libraries that programs such as `torch_npu` name and hardly use.
+//! Stubs of vendor libraries that programs such as `torch_npu` are linked with but hardly use.
 //!
-//! `torch_npu` cannot be loaded unless every library that it names is there and every symbol that it was linked
-//! with exists. `libraries.tsv` lists the names, `symbols.tsv` the symbols that `libascendcl.so` does not have;
-//! the build makes shared libraries from them. A function of a stand-in says once what is missing and returns an
-//! error (or 0 where its result is no code); none pretends. Functions that clients look for at run time are left
-//! out on purpose: a client that does not find one knows that the feature is absent.
+//! `torch_npu` does not load unless every library that it needs is present and every symbol that it was linked with
+//! exists. `libraries.tsv` lists the libraries, `symbols.tsv` the symbols that `libascendcl.so` does not have; the
+//! build script generates shared libraries from them. The first call of a stub function prints what is missing. Every
+//! call returns an error, or 0 if the result is not a code. No stub simulates success. Functions that clients look up
+//! at run time are deliberately omitted: a client that does not find one treats the feature as absent.
 
-/// One stand-in, ready to be written to a file.
+/// A stub library, ready to be written to a file.
 #[derive(Clone, Copy)]
 pub struct Library {
     pub name: &'static str,
-    /// What the library of this name does where there is a card.
+    /// Purpose of the vendor library of this name.
     pub purpose: &'static str,
     pub bytes: &'static [u8],
 }
 
-/// All of them.
+/// All stub libraries.
 pub static LIBRARIES: &[Library] = include!(concat!(env!("OUT_DIR"), "/libraries.rs"));
 
 #[cfg(test)]
@@ -25,29 +25,29 @@ mod tests {
     use std::{env, fs};
 
     #[test]
-    fn every_library_needs_the_runtime_and_has_its_symbols() {
-        let place = env::temp_dir().join(format!("softacl-stubs-{}", std::process::id()));
-        fs::create_dir_all(&place).unwrap();
+    fn stub_libraries_need_the_runtime_and_export_their_symbols() {
+        let directory = env::temp_dir().join(format!("softacl-stubs-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
         let table = include_str!("../symbols.tsv");
-        let mut seen = 0;
+        let mut checked = 0;
         for library in LIBRARIES {
-            let path = place.join(library.name);
+            let path = directory.join(library.name);
             fs::write(&path, library.bytes).unwrap();
-            let tell = |arguments: &[&str]| {
+            let run = |arguments: &[&str]| {
                 let output = Command::new(arguments[0]).args(&arguments[1..]).arg(&path).output().unwrap();
                 String::from_utf8(output.stdout).unwrap()
             };
-            let dynamic = tell(&["readelf", "--wide", "--dynamic"]);
+            let dynamic = run(&["readelf", "--wide", "--dynamic"]);
             assert!(dynamic.contains("NEEDED") && dynamic.contains("[libascendcl.so]"), "{dynamic}");
             assert!(dynamic.contains(&format!("soname: [{}]", library.name)), "{dynamic}");
-            let symbols = tell(&["nm", "--dynamic", "--defined-only"]);
+            let symbols = run(&["nm", "--dynamic", "--defined-only"]);
             for row in table.lines().skip(1).filter(|row| row.starts_with(library.name)) {
                 let name = row.split('\t').nth(1).unwrap();
                 assert!(symbols.lines().any(|line| line.ends_with(&format!(" T {name}"))), "{name}: {symbols}");
-                seen += 1;
+                checked += 1;
             }
         }
-        assert_eq!((LIBRARIES.len(), seen), (5, table.lines().count() - 1));
-        fs::remove_dir_all(&place).unwrap();
+        assert_eq!((LIBRARIES.len(), checked), (5, table.lines().count() - 1));
+        fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -1,19 +1,19 @@
-//! Faults in a scenario: rules as the program's world knows them, and what they must do.
+//! Fault rules of a scenario, and the oracle that predicts their effects.
 //!
-//! A rule is written in the language of the engine and read by the engine; the oracle counts on its own. Every
-//! rule is about one device that only one thread uses, so that the n-th task is the same one on every schedule.
+//! A rule is formatted in the engine's rule language and parsed by the engine; the oracle counts matches independently.
+//! Every rule is limited to one device that only one thread uses, so that the n-th task is the same on every schedule.
 
 use fastrand::Rng;
 use std::fmt;
 
-/// Codes for damage, as the documents of fault rules name them.
+/// Codes of injected damage, as documented for fault rules.
 pub const ECC: i32 = 507_054;
 pub const LINK: i32 = 507_056;
 pub const LOST: i32 = 507_010;
 pub const STREAM_TIMEOUT: i32 = 507_046;
 pub const EVENT_TIMEOUT: i32 = 507_047;
 
-/// Calls of the interface that a world makes, by name.
+/// API functions for which a world consults the rules.
 pub const CALLS: [&str; 6] = [
     "aclrtMalloc",
     "aclrtMemcpy",
@@ -35,9 +35,9 @@ pub enum TaskKind {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InjectionPoint {
-    /// A function, or all that begin so.
+    /// A function, or all functions with a prefix that ends in `*`.
     Call(&'static str),
-    /// One kind of task, or all.
+    /// One kind of task, or all kinds.
     Task(Option<TaskKind>),
     Allocation,
     /// Copies between the device and its peer.
@@ -54,7 +54,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// The code, if it is one.
+    /// Returns the code of `Code`, else `None`.
     pub fn code(self) -> Option<i32> {
         match self {
             Effect::Code(code) => Some(code),
@@ -63,7 +63,7 @@ impl Effect {
     }
 }
 
-/// One rule. It counts what has at least so many bytes, and fires from the first to the last time.
+/// A fault rule. It counts matches of at least `at_least` bytes, and fires from match `first` to match `last`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultRule {
     pub point: InjectionPoint,
@@ -74,6 +74,7 @@ pub struct FaultRule {
 }
 
 impl FaultRule {
+    /// Generates a rule.
     pub fn random(rng: &mut Rng) -> FaultRule {
         let kinds =
             [TaskKind::Copy, TaskKind::Copy, TaskKind::Batch, TaskKind::Plane, TaskKind::Fill, TaskKind::Reduce];
@@ -97,8 +98,8 @@ impl FaultRule {
             (InjectionPoint::Task(_), 4) => Effect::Lost,
             _ => code,
         };
-        let most = if matches!(point, InjectionPoint::Link | InjectionPoint::Allocation) { 6 } else { 30 };
-        let first = rng.u64(1..most);
+        let max = if matches!(point, InjectionPoint::Link | InjectionPoint::Allocation) { 6 } else { 30 };
+        let first = rng.u64(1..max);
         let last = match (rng.u32(0..10), effect) {
             (0, Effect::Code(_) | Effect::SlowUs(_)) => u64::MAX,
             (1..=3, _) => first + rng.u64(1..4),
@@ -108,7 +109,7 @@ impl FaultRule {
         FaultRule { point, at_least, first, last, effect }
     }
 
-    /// The rule in the language of the engine.
+    /// Formats the rule in the engine's rule language.
     pub fn text(&self, device: u32, peer: Option<u32>) -> String {
         let point = match self.point {
             InjectionPoint::Call(name) => name,
@@ -150,13 +151,13 @@ impl fmt::Display for FaultRule {
     }
 }
 
-/// What the rules of a thread will do next. It is asked in the order in which the engine is.
+/// Predicts what the rules of a thread do. It must be queried in the same order as the engine.
 #[derive(Debug, Clone, Default)]
 pub struct Oracle {
     rules: Vec<(FaultRule, u64)>,
-    /// Whether the link to the peer is gone.
-    pub is_cut: bool,
-    /// Whether a task failed with a code that a rule named, since the device was repaired.
+    /// True after the link to the peer was lost.
+    pub is_link_down: bool,
+    /// True if a task failed with the code of a rule since the device was repaired.
     pub has_failed: bool,
 }
 
@@ -165,7 +166,8 @@ impl Oracle {
         Oracle { rules: rules.iter().map(|rule| (*rule, 0)).collect(), ..Oracle::default() }
     }
 
-    pub fn is_silent(&self) -> bool {
+    /// True without rules.
+    pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
@@ -173,11 +175,11 @@ impl Oracle {
         self.rules.iter().any(|(rule, _)| rule.point == InjectionPoint::Allocation)
     }
 
-    /// All rules that fit count; the first one that fires decides.
-    fn first_firing(&mut self, fits: impl Fn(InjectionPoint) -> bool, size: usize) -> Option<Effect> {
+    /// Counts a match for all rules that apply. Returns the effect of the first one that fires.
+    fn first_firing(&mut self, applies: impl Fn(InjectionPoint) -> bool, size: usize) -> Option<Effect> {
         let mut first = None;
         for (rule, matched) in &mut self.rules {
-            if fits(rule.point) && size as u64 >= rule.at_least {
+            if applies(rule.point) && size as u64 >= rule.at_least {
                 *matched += 1;
                 if (rule.first..=rule.last).contains(matched) {
                     first.get_or_insert(rule.effect);
@@ -187,17 +189,18 @@ impl Oracle {
         first
     }
 
+    /// Predicts the effect on a call.
     pub fn call(&mut self, function: &str, size: usize) -> Option<Effect> {
-        let is_of = |point| match point {
+        let applies = |point| match point {
             InjectionPoint::Call(name) => {
                 name == function || name.strip_suffix('*').is_some_and(|s| function.starts_with(s))
             }
             _ => false,
         };
-        self.first_firing(is_of, size)
+        self.first_firing(applies, size)
     }
 
-    /// The code that an allocation gets.
+    /// Predicts the code of an allocation. `None` if it succeeds.
     pub fn allocation(&mut self, size: usize) -> Option<i32> {
         match self.first_firing(|point| point == InjectionPoint::Allocation, size) {
             Some(Effect::Code(code)) => Some(code),
@@ -205,35 +208,34 @@ impl Oracle {
         }
     }
 
-    /// The code that a copy to or from the peer gets.
+    /// Predicts the code of a copy to or from the peer. `None` if it succeeds.
     pub fn crossing(&mut self, size: usize) -> Option<i32> {
-        if self.is_cut {
+        if self.is_link_down {
             return Some(LINK);
         }
         match self.first_firing(|point| point == InjectionPoint::Link, size)? {
             Effect::Code(code) => Some(code),
             _ => {
-                self.is_cut = true;
+                self.is_link_down = true;
                 Some(LINK)
             }
         }
     }
 
-    /// What a task meets when it is submitted; a link comes before the rules for tasks.
+    /// Predicts the effect on a submitted task. Rules for the link precede those for tasks.
     pub fn task(&mut self, kind: TaskKind, size: usize, crosses: bool) -> Option<Effect> {
         if crosses && let Some(code) = self.crossing(size) {
             return Some(Effect::Code(code));
         }
-        let covers =
-            |point| matches!(point, InjectionPoint::Task(wanted) if wanted.is_none_or(|wanted| wanted == kind));
-        let effect = self.first_firing(covers, size)?;
+        let applies = |point| matches!(point, InjectionPoint::Task(only) if only.is_none_or(|only| only == kind));
+        let effect = self.first_firing(applies, size)?;
         self.has_failed |= matches!(effect, Effect::Code(_));
         Some(effect)
     }
 
-    /// The device was repaired, or reset.
+    /// Clears the damage after a repair or reset of the device.
     pub fn repair(&mut self) {
-        self.is_cut = false;
+        self.is_link_down = false;
         self.has_failed = false;
     }
 }
@@ -243,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_engine_reads_what_is_drawn() {
+    fn engine_parses_every_generated_rule() {
         let words = softacl_faults::Vocabulary { function: |_| Ok(()), near: |_| None, code: |_| None };
         let mut rng = Rng::with_seed(1);
         for _ in 0..500 {
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn all_rules_count_and_the_first_decides() {
+    fn all_rules_count_and_the_first_firing_one_applies() {
         let rule =
             |first, effect| FaultRule { point: InjectionPoint::Task(None), at_least: 10, first, last: first, effect };
         let mut oracle = Oracle::new(&[rule(2, Effect::Stuck), rule(2, Effect::Lost), rule(3, Effect::Ecc)]);

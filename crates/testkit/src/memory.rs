@@ -1,4 +1,4 @@
-//! The reference: what each call does to bytes, in the simplest possible words.
+//! The reference model of memory: what each call does to bytes, as simply as possible.
 
 use std::ops::Range;
 
@@ -27,10 +27,10 @@ pub fn increment(target: &mut Bytes, range: Range<usize>) {
 
 /// 32-bit signed reductions: 10 sum, 11 maximum, 12 minimum, 13 equal.
 pub fn reduce(target: &mut Bytes, to: usize, source: &[u8], kind: i32) {
-    for (index, theirs) in source.chunks_exact(4).enumerate() {
+    for (index, element) in source.chunks_exact(4).enumerate() {
         let at = to + 4 * index;
         let a = i32::from_le_bytes(target[at..at + 4].try_into().unwrap());
-        let b = i32::from_le_bytes(theirs.try_into().unwrap());
+        let b = i32::from_le_bytes(element.try_into().unwrap());
         let value = match kind {
             10 => a.wrapping_add(b),
             11 => a.max(b),

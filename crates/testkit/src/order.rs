@@ -1,16 +1,18 @@
-//! Who has seen what: vector clocks over streams and the host, and the accesses that are not over.
+//! Order in the model: vector clocks over streams and the host, and accesses that may be in flight.
 
 use std::ops::Range;
 
-/// How far each stream has come, as far as somebody knows. Index is the stream's number in the world.
+/// A vector clock: the latest task of each stream that happens before a point. Indexed by stream of the world.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelClock(Vec<u64>);
 
 impl ModelClock {
-    pub fn of(&self, stream: usize) -> u64 {
+    /// Returns the latest known task of a stream.
+    pub fn get(&self, stream: usize) -> u64 {
         self.0.get(stream).copied().unwrap_or(0)
     }
 
+    /// Adds a task and everything before it in its stream.
     pub fn advance(&mut self, stream: usize, time: u64) {
         if self.0.len() <= stream {
             self.0.resize(stream + 1, 0);
@@ -18,6 +20,7 @@ impl ModelClock {
         self.0[stream] = self.0[stream].max(time);
     }
 
+    /// Adds everything in another clock.
     pub fn advance_all(&mut self, other: &ModelClock) {
         for (stream, time) in other.0.iter().enumerate() {
             self.advance(stream, *time);
@@ -25,7 +28,7 @@ impl ModelClock {
     }
 }
 
-/// A use of bytes by a stream that may still be to come.
+/// A use of bytes by a task that may be in flight.
 #[derive(Debug, Clone)]
 pub struct ModelAccess {
     pub stream: usize,
@@ -35,7 +38,7 @@ pub struct ModelAccess {
 }
 
 impl ModelAccess {
-    /// Whether the two must not be left unordered.
+    /// True if the access and another one to `range` must be ordered.
     pub fn conflicts(&self, range: &Range<usize>, writes: bool) -> bool {
         (self.writes || writes) && self.range.start < range.end && range.start < self.range.end
     }

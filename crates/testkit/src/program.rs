@@ -1,9 +1,10 @@
-//! Programs: operations with abstract numbers, which the world reduces to what exists when they run.
-//! So any part of a program is a program, which is what shrinking needs.
+//! Random programs: operations with abstract numbers, which the world maps to existing objects at run time.
+//!
+//! Any part of a program is therefore a valid program, as shrinking requires.
 
 use fastrand::Rng;
 
-/// One call. The numbers choose streams, buffers, offsets and sizes.
+/// One operation. The numbers select streams, buffers, offsets and sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApiCall {
     AllocateDevice {
@@ -36,7 +37,7 @@ pub enum ApiCall {
         len: u32,
         stream: u32,
     },
-    /// Copy kind 5, and the source changes right after the call.
+    /// A copy of kind 5, whose source changes right after the call.
     CopyStaged {
         target: u32,
         source: u32,
@@ -103,7 +104,7 @@ pub enum ApiCall {
         kind: u32,
         stream: u32,
     },
-    /// Steps that are captured on one or two streams and run together.
+    /// A graph: steps that are captured on one or two streams and launched several times.
     Graph {
         seed: u32,
         steps: u32,
@@ -111,15 +112,15 @@ pub enum ApiCall {
         stream: u32,
         side: u32,
     },
-    /// One stream tells another that it has come so far, by a notify or a value in memory; with `first` the other
-    /// one waits before it is told.
+    /// One stream signals another, with a notify or a value in memory. With `first` the wait is submitted before the
+    /// signal.
     Signal {
         from: u32,
         to: u32,
         kind: u32,
         first: bool,
     },
-    /// Device memory from a pool, in the order of a stream.
+    /// Device memory from a pool, allocated in stream order.
     AllocateFromPool {
         size: u32,
         stream: u32,
@@ -135,7 +136,7 @@ pub enum ApiCall {
         len: u32,
         stream: u32,
     },
-    /// The program itself writes host memory.
+    /// The program writes host memory directly.
     HostWrite {
         target: u32,
         at: u32,
@@ -160,7 +161,7 @@ pub enum ApiCall {
     Query {
         stream: u32,
     },
-    /// A call with a mistake in it: it must be refused with this mistake's code and change nothing.
+    /// A call that must be refused with a certain code and change nothing.
     InvalidCall {
         which: u32,
         target: u32,
@@ -171,7 +172,7 @@ pub enum ApiCall {
     AllocatePeer {
         size: u32,
     },
-    /// From one device to the other.
+    /// A copy between the two devices.
     CopyPeer {
         target: u32,
         source: u32,
@@ -180,31 +181,33 @@ pub enum ApiCall {
         stream: u32,
         blocking: bool,
     },
-    /// From now on a failed task stops the context of the stream.
+    /// Makes failed tasks stop the context of the stream from now on.
     StopOnFailure {
         stream: u32,
     },
-    /// Looks at the health of the device and repairs it.
+    /// Checks the health of the device and repairs it.
     Repair,
-    /// Changes a byte that the model does not know of; never drawn, for testing the tests.
+    /// Changes a byte on the machine but not in the model. Never generated; tests the comparison.
     Corrupt {
         target: u32,
     },
+    /// Waits for everything and compares all buffers with the model.
     Verify,
 }
 
+/// A list of operations for one thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
     pub operations: Vec<ApiCall>,
 }
 
 impl Program {
-    /// A program drawn from a seed.
+    /// Generates a program with two streams from a seed.
     pub fn random(seed: u64, length: usize) -> Program {
         Program::with_streams(seed, length, 2)
     }
 
-    /// The same, with this many streams from the start.
+    /// Generates a program that starts with `streams` streams.
     pub fn with_streams(seed: u64, length: usize, streams: usize) -> Program {
         let mut rng = Rng::with_seed(seed);
         let mut operations = vec![
@@ -213,9 +216,9 @@ impl Program {
             ApiCall::AllocatePageable { size: 5000 },
         ];
         operations.extend(std::iter::repeat_n(ApiCall::CreateStream, streams));
-        // Numbers of their own, so that a kept seed still means what it did without graphs.
+        // A separate generator, so that recorded seeds keep their programs from before graphs existed.
         let mut graphs = Rng::with_seed(!seed);
-        // The same for what came after graphs.
+        // A separate generator for operations that were added after graphs.
         let mut later = Rng::with_seed(seed ^ 0x5eed_0f5e_ed0f_5eed);
         for _ in 0..length {
             operations.push(operation(&mut rng));
@@ -230,18 +233,18 @@ impl Program {
         Program { operations }
     }
 
-    /// The same, for a stage with two devices and faults.
+    /// Generates a program for two devices with fault rules.
     pub fn with_faults(seed: u64, length: usize, streams: usize) -> Program {
-        let plain = Program::with_streams(seed, length, streams);
+        let base = Program::with_streams(seed, length, streams);
         let mut rng = Rng::with_seed(seed ^ 0xfa17_0000_fa17);
         let mut operations = Vec::new();
-        for (at, operation) in plain.operations.into_iter().enumerate() {
+        for (at, operation) in base.operations.into_iter().enumerate() {
             operations.push(operation);
             if at == 2 {
                 operations.push(ApiCall::AllocatePeer { size: 5000 });
             }
             if at > 2 && rng.u32(0..8) == 0 {
-                operations.push(stage_operation(&mut rng));
+                operations.push(fault_operation(&mut rng));
             }
         }
         operations.push(ApiCall::Verify);
@@ -249,7 +252,8 @@ impl Program {
     }
 }
 
-fn stage_operation(rng: &mut Rng) -> ApiCall {
+/// Generates an operation for programs with two devices and fault rules.
+fn fault_operation(rng: &mut Rng) -> ApiCall {
     match rng.u32(0..40) {
         0..=3 => ApiCall::AllocatePeer { size: size(rng) },
         4 => ApiCall::StopOnFailure { stream: rng.u32(..) },
@@ -309,6 +313,7 @@ fn operation(rng: &mut Rng) -> ApiCall {
     }
 }
 
+/// Generates one of the operations that were added after graphs.
 fn later_operation(rng: &mut Rng) -> ApiCall {
     match rng.u32(0..10) {
         0..=5 => ApiCall::Signal { from: rng.u32(..), to: rng.u32(..), kind: rng.u32(..), first: rng.bool() },
@@ -336,6 +341,7 @@ fn size(rng: &mut Rng) -> u32 {
     }
 }
 
+/// Lengths of accesses; the world reduces them to the size of the buffer.
 fn length(rng: &mut Rng) -> u32 {
     match rng.u32(0..10) {
         0 => u32::MAX,

@@ -1,7 +1,7 @@
-//! Scenarios: a whole machine drawn from a seed, with a program for each of its threads.
+//! Scenarios: a whole machine generated from a seed, with one program per thread.
 //!
-//! The chip, the schedule, the number of devices, contexts, cores and threads are drawn too. In half of the scenarios
-//! every thread has two devices of its own, and in most of those there are rules for faults.
+//! The chip, the schedule, and the numbers of devices, contexts, cores and threads are random, too. In half of the
+//! scenarios every thread has two private devices, and most of those have fault rules.
 
 use crate::faults::FaultRule;
 use crate::{Program, Setup, run_on};
@@ -19,30 +19,32 @@ use std::time::Duration;
 
 const CHIPS: &[&str] = &["Ascend910B", "Ascend910C", "Ascend950", "Ascend310P", "Ascend310B", "Ascend910A"];
 
+/// A machine and the programs of its threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scenario {
     pub chip: &'static str,
     pub schedule: Schedule,
     pub devices: u32,
     pub cores: usize,
-    /// What each thread runs, and where.
-    pub parts: Vec<(Setup, Program)>,
+    /// Setup and program of each thread.
+    pub threads: Vec<(Setup, Program)>,
 }
 
 impl Scenario {
+    /// Generates a scenario, with private devices and fault rules in some of them.
     pub fn random(seed: u64) -> Scenario {
         let mut scenario = Scenario::plain(seed);
-        // Numbers of their own, so that a kept seed still means what it did before.
+        // A separate generator, so that recorded seeds keep their plain scenarios.
         let mut rng = Rng::with_seed(seed ^ 0x57a6_e000_57a6_e000);
         if rng.bool() {
             return scenario;
         }
-        scenario.devices = 2 * scenario.parts.len() as u32;
+        scenario.devices = 2 * scenario.threads.len() as u32;
         let has_rules = rng.u32(0..4) != 0;
-        for (thread, (stage, program)) in scenario.parts.iter_mut().enumerate() {
+        for (thread, (setup, program)) in scenario.threads.iter_mut().enumerate() {
             let rules = if has_rules { rng.usize(0..5) } else { 0 };
             *program = Program::with_faults(rng.u64(..), rng.usize(20..250), rng.usize(1..8));
-            *stage = Setup {
+            *setup = Setup {
                 device: 2 * thread as u32,
                 peer: Some(2 * thread as u32 + 1),
                 contexts: rng.usize(1..4),
@@ -52,7 +54,8 @@ impl Scenario {
         scenario
     }
 
-    /// One context for each thread, which is on the device of its number as far as there are so many; no faults.
+    /// Generates a scenario without faults. Each thread has one context; threads are distributed over the devices in
+    /// turn.
     pub fn plain(seed: u64) -> Scenario {
         let mut rng = Rng::with_seed(seed);
         let schedule = match rng.u32(0..6) {
@@ -66,25 +69,25 @@ impl Scenario {
         let programs: Vec<Program> = programs.collect();
         let chip = CHIPS[rng.usize(..CHIPS.len())];
         let devices = rng.u32(1..4);
-        let stage = |thread| Setup { device: thread as u32 % devices, peer: None, contexts: 1, rules: Vec::new() };
-        let parts = programs.into_iter().enumerate().map(|(thread, program)| (stage(thread), program)).collect();
-        Scenario { chip, schedule, devices, cores: rng.usize(1..5), parts }
+        let setup = |thread| Setup { device: thread as u32 % devices, peer: None, contexts: 1, rules: Vec::new() };
+        let assignments = programs.into_iter().enumerate().map(|(thread, program)| (setup(thread), program)).collect();
+        Scenario { chip, schedule, devices, cores: rng.usize(1..5), threads: assignments }
     }
 
     pub fn operations(&self) -> usize {
-        self.parts.iter().map(|(_, program)| program.operations.len()).sum()
+        self.threads.iter().map(|(_, program)| program.operations.len()).sum()
     }
 
     pub fn rules(&self) -> usize {
-        self.parts.iter().map(|(stage, _)| stage.rules.len()).sum()
+        self.threads.iter().map(|(setup, _)| setup.rules.len()).sum()
     }
 
-    /// The rules of all threads, as the engine reads them.
+    /// Returns the rules of all threads, parsed by the engine. `None` without rules.
     fn injection(&self) -> Result<Option<Arc<Injection>>, String> {
-        let text = |(stage, _): &(Setup, Program)| -> Vec<String> {
-            stage.rules.iter().map(|rule| rule.text(stage.device, stage.peer)).collect()
+        let text = |(setup, _): &(Setup, Program)| -> Vec<String> {
+            setup.rules.iter().map(|rule| rule.text(setup.device, setup.peer)).collect()
         };
-        let lines: Vec<String> = self.parts.iter().flat_map(text).collect();
+        let lines: Vec<String> = self.threads.iter().flat_map(text).collect();
         if lines.is_empty() {
             return Ok(None);
         }
@@ -107,17 +110,17 @@ impl Scenario {
         Machine::new(config).map_err(|error| error.to_string())
     }
 
-    /// Runs every program at the same time on one machine, and requires that nothing is left. Says how many faults
-    /// there were.
+    /// Runs all programs concurrently on one machine and requires that no allocation remains. Returns the number of
+    /// injected faults.
     pub fn run(&self) -> Result<u64, String> {
         let machine = self.machine()?;
         let failures: Vec<String> = thread::scope(|scope| {
             let started: Vec<_> = self
-                .parts
+                .threads
                 .iter()
-                .map(|(stage, program)| {
+                .map(|(setup, program)| {
                     let machine = &machine;
-                    scope.spawn(move || run_on(machine, stage, program))
+                    scope.spawn(move || run_on(machine, setup, program))
                 })
                 .collect();
             let ends = started.into_iter().enumerate().map(|(thread, started)| match started.join() {
@@ -132,31 +135,31 @@ impl Scenario {
         }
         let left = machine.live_allocations();
         let fired = machine.injection().map_or(0, |injection| injection.rules().iter().map(|rule| rule.fired()).sum());
-        if left.is_empty() { Ok(fired) } else { Err(format!("{} allocations are left", left.len())) }
+        if left.is_empty() { Ok(fired) } else { Err(format!("{} allocations remain", left.len())) }
     }
 
-    /// The smallest scenario found that still fails: threads are left out, then rules, then operations.
+    /// Returns the smallest scenario found that still fails. Removes threads first, then rules, then operations.
     pub fn shrink(&self, fails: impl Fn(&Scenario) -> bool) -> Scenario {
         let mut best = self.clone();
         let mut thread = 0;
-        while thread < best.parts.len() {
+        while thread < best.threads.len() {
             let mut candidate = best.clone();
-            candidate.parts.remove(thread);
-            if !candidate.parts.is_empty() && fails(&candidate) { best = candidate } else { thread += 1 }
+            candidate.threads.remove(thread);
+            if !candidate.threads.is_empty() && fails(&candidate) { best = candidate } else { thread += 1 }
         }
-        for thread in 0..best.parts.len() {
+        for thread in 0..best.threads.len() {
             let mut rule = 0;
-            while rule < best.parts[thread].0.rules.len() {
+            while rule < best.threads[thread].0.rules.len() {
                 let mut candidate = best.clone();
-                candidate.parts[thread].0.rules.remove(rule);
+                candidate.threads[thread].0.rules.remove(rule);
                 if fails(&candidate) { best = candidate } else { rule += 1 }
             }
-            let program = crate::shrink::shrink(&best.parts[thread].1, |program| {
+            let program = crate::shrink::shrink(&best.threads[thread].1, |program| {
                 let mut candidate = best.clone();
-                candidate.parts[thread].1 = program.clone();
+                candidate.threads[thread].1 = program.clone();
                 fails(&candidate)
             });
-            best.parts[thread].1 = program;
+            best.threads[thread].1 = program;
         }
         best
     }
@@ -165,8 +168,8 @@ impl Scenario {
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} x {}, schedule {}, {} cores", self.devices, self.chip, self.schedule, self.cores)?;
-        for (thread, (stage, program)) in self.parts.iter().enumerate() {
-            let Setup { device, peer, contexts, rules } = stage;
+        for (thread, (setup, program)) in self.threads.iter().enumerate() {
+            let Setup { device, peer, contexts, rules } = setup;
             let rules: Vec<String> = rules.iter().map(|rule| rule.text(*device, *peer)).collect();
             let peer = peer.map_or(String::new(), |peer| format!(" and {peer}"));
             writeln!(f, "thread {thread} on device {device}{peer}, {contexts} contexts, rules: {}", rules.join("; "))?;
@@ -181,9 +184,9 @@ mod tests {
     use super::*;
     use crate::ApiCall;
 
-    /// The model foretells every fault: one that does not come is noticed, whatever its kind.
+    /// The model predicts every fault, so a missing or unexpected one of any kind is an error.
     #[test]
-    fn a_fault_that_does_not_come_is_noticed() {
+    fn missing_and_unexpected_faults_are_detected() {
         use crate::faults::{Effect, InjectionPoint, TaskKind};
         let program = Program {
             operations: vec![
@@ -205,31 +208,33 @@ mod tests {
         ];
         for (point, effect) in faults {
             let rule = FaultRule { point, at_least: 0, first: 1, last: 1, effect };
-            let stage = |rules| Setup { device: 0, peer: Some(1), contexts: 2, rules };
+            let setup = |rules| Setup { device: 0, peer: Some(1), contexts: 2, rules };
             let scenario = |rules| Scenario {
                 chip: CHIPS[0],
                 schedule: Schedule::Late,
                 devices: 2,
                 cores: 2,
-                parts: vec![(stage(rules), program.clone())],
+                threads: vec![(setup(rules), program.clone())],
             };
             assert_eq!(scenario(vec![rule]).run(), Ok(1), "{rule}");
             let without = scenario(Vec::new()).machine().unwrap();
-            assert!(run_on(&without, &stage(vec![rule]), &program).is_err(), "{rule} did not come, and nobody saw it");
+            assert!(run_on(&without, &setup(vec![rule]), &program).is_err(), "{rule} did not fire, undetected");
             if matches!(point, InjectionPoint::Task(_)) && effect != Effect::Stuck {
                 let with = scenario(vec![rule]).machine().unwrap();
-                assert!(run_on(&with, &stage(Vec::new()), &program).is_err(), "{rule} came, and nobody saw it");
+                assert!(run_on(&with, &setup(Vec::new()), &program).is_err(), "{rule} fired unexpectedly, undetected");
             }
         }
     }
 
     #[test]
-    fn a_wrong_byte_in_one_thread_is_found_and_made_small() {
+    fn wrong_byte_in_one_thread_is_detected_and_shrunk() {
         let mut scenario = Scenario::plain(3);
-        scenario.parts.push((Setup { device: 0, peer: None, contexts: 1, rules: Vec::new() }, Program::random(7, 30)));
-        let (_, last) = scenario.parts.last_mut().unwrap();
+        scenario
+            .threads
+            .push((Setup { device: 0, peer: None, contexts: 1, rules: Vec::new() }, Program::random(7, 30)));
+        let (_, last) = scenario.threads.last_mut().unwrap();
         last.operations.extend([ApiCall::Corrupt { target: 0 }, ApiCall::Verify]);
-        assert!(scenario.run().unwrap_err().contains("the model says"));
+        assert!(scenario.run().unwrap_err().contains("the model has"));
         let small = scenario.shrink(|candidate| candidate.run().is_err());
         assert!(small.operations() <= 3, "{small}");
         assert!(small.to_string().contains("Corrupt"), "{small}");

@@ -1,8 +1,8 @@
-//! Makes a failing program small: parts are left out as long as it still fails.
+//! Shrinks a failing program: removes operations as long as it still fails.
 
 use crate::program::Program;
 
-/// The smallest program found that still fails. `fails` runs a candidate.
+/// Returns the smallest program found that still fails. `fails` runs a candidate.
 pub fn shrink(program: &Program, fails: impl Fn(&Program) -> bool) -> Program {
     let mut best = program.clone();
     let mut chunk = best.operations.len() / 2;
@@ -29,10 +29,10 @@ mod tests {
     use crate::program::ApiCall;
 
     #[test]
-    fn only_what_matters_is_left() {
+    fn shrinking_removes_irrelevant_operations() {
         let program = Program::random(1, 200);
         let matters = |program: &Program| program.operations.contains(&ApiCall::SynchronizeDevice);
-        assert!(matters(&program), "the seed draws one");
+        assert!(matters(&program), "the seed generates one");
         let small = shrink(&program, matters);
         assert_eq!(small.operations, [ApiCall::SynchronizeDevice]);
     }

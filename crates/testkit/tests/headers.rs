@@ -1,8 +1,8 @@
-//! Proves the public C headers against the tables of facts in `crates/ascendcl-sys/tables`.
+//! Checks the public C headers against the tables in `crates/ascendcl-sys/tables`.
 //!
-//! Every table is turned into a C and C++ source that only compiles if the headers agree with it:
-//! values and types of constants, sizes and offsets of structs, typedefs, and the prototype of every
-//! function. Besides, every header must compile alone and twice. `CC` and `CXX` choose the compilers.
+//! Every table is converted to C and C++ sources that compile only if the headers agree with it: values and types of
+//! constants, sizes and offsets of structs, typedefs, and the prototype of every function. In addition, every header
+//! must compile alone and when included twice. `CC` and `CXX` select the compilers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -18,10 +18,10 @@ enum Lang {
 
 const BOTH: [Lang; 2] = [Lang::C, Lang::Cpp];
 
-/// Header that brings in every type the tables name.
+/// Header that includes every type in the tables.
 const ALL_TYPES: &str = "acl_rt_memory_soma.h";
 
-/// Opens most generated sources. `CHECK` is a static assertion that C99 knows too.
+/// Start of most generated sources. `CHECK` is a static assertion that C99 supports, too.
 const PRELUDE: &str = "
 #ifdef __cplusplus
 #include <type_traits>
@@ -53,7 +53,7 @@ fn table(name: &str) -> Vec<Vec<String>> {
     rows
 }
 
-/// Runs the compiler on `source`; `name` tells the generated files apart.
+/// Compiles `source`. `name` distinguishes the generated files.
 fn compile(lang: Lang, name: &str, source: &str, extra: &[&str]) -> (Output, PathBuf) {
     let (variable, default, standard, suffix) = match lang {
         Lang::C => ("CC", "gcc", "-std=c99", "c"),
@@ -79,12 +79,12 @@ fn compile(lang: Lang, name: &str, source: &str, extra: &[&str]) -> (Output, Pat
     (output, result)
 }
 
-/// Compiles without linking, and shows what the compiler said if it fails.
+/// Compiles without linking. Panics with the compiler's output if that fails.
 fn must_compile(lang: Lang, name: &str, source: &str, extra: &[&str]) {
     let flags: Vec<&str> = ["-c"].iter().chain(extra).copied().collect();
     let (output, _) = compile(lang, name, source, &flags);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name} does not compile\n{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name} does not compile\n{stderr}");
 }
 
 /// Paths of all headers, relative to the include directory.
@@ -112,7 +112,7 @@ fn addresses<'a>(names: impl Iterator<Item = &'a String>) -> String {
     format!("void (*declared[])(void) = {{\n{lines}}};\n")
 }
 
-/// Names and prototypes of the manifest and of what there is of operators, by header.
+/// Names and prototypes of the manifest and of the supported operators, by header.
 fn functions() -> BTreeMap<String, Vec<(String, String)>> {
     let mut by_header: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for row in table("manifest.tsv") {
@@ -127,7 +127,7 @@ fn functions() -> BTreeMap<String, Vec<(String, String)>> {
 }
 
 #[test]
-fn every_header_compiles_alone_and_twice() {
+fn every_header_compiles_alone_and_included_twice() {
     for header in headers() {
         let source = format!("#include \"{header}\"\n#include \"{header}\"\ntypedef int used;\n");
         for lang in BOTH {
@@ -138,7 +138,7 @@ fn every_header_compiles_alone_and_twice() {
 }
 
 #[test]
-fn every_constant_has_its_value_and_type() {
+fn every_constant_matches_its_value_and_type() {
     let mut by_header: BTreeMap<String, Vec<[String; 3]>> = BTreeMap::new();
     for row in table("constants.tsv") {
         let header = row[0].strip_prefix("constant ").unwrap_or(ALL_TYPES).to_owned();
@@ -157,7 +157,7 @@ fn every_constant_has_its_value_and_type() {
                 (None, _) => "",
             };
             checks += &match kind {
-                "" => format!("#ifndef {name}\n#error {name} is no macro\n#endif\n"),
+                "" => format!("#ifndef {name}\n#error {name} is not a macro\n#endif\n"),
                 kind => format!("CHECK({name}_type, (std::is_same<decltype({name}), {kind}>::value));\n"),
             };
             checks += &format!("CHECK({name}_value, {name} == {value});\n");
@@ -165,18 +165,18 @@ fn every_constant_has_its_value_and_type() {
         }
         program += "return bad != 0;\n}\n";
         must_compile(Lang::Cpp, &format!("constants {header}"), &checks, &[]);
-        // A `static const int` is no constant expression in C: there, a program tells.
+        // A `static const int` is not a constant expression in C, so a program compares the values.
         let (output, binary) = compile(Lang::C, &format!("constants {header}"), &program, &[]);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "constants of {header}\n{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "constants of {header}\n{stderr}");
         let run = Command::new(&binary).output().expect("program runs");
-        let said = String::from_utf8_lossy(&run.stdout);
-        assert!(run.status.success(), "constants of {header}\n{said}");
+        let stdout = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success(), "constants of {header}\n{stdout}");
     }
 }
 
 #[test]
-fn every_struct_has_its_layout() {
+fn every_struct_matches_its_layout() {
     let mut source = format!("{PRELUDE}#include \"acl/{ALL_TYPES}\"\n#include <stddef.h>\n");
     for (index, row) in table("layout.tsv").iter().enumerate() {
         let [kind, field, declaration, offset, size] = [0, 1, 2, 3, 4].map(|at| row[at].as_str());
@@ -188,7 +188,7 @@ fn every_struct_has_its_layout() {
         writeln!(source, "CHECK({kind}_{field}_size, sizeof({member}) == {size});").unwrap();
         let at = format!("offsetof({kind}, {field}) == {offset}");
         writeln!(source, "CHECK({kind}_{field}_offset, {at});").unwrap();
-        // Two declarations of one variable must agree: this compares the type of the field.
+        // Two declarations of one variable must agree, so these compare the type of the field.
         if !declaration.starts_with("union") {
             writeln!(source, "struct probe_{index} {{ {declaration}; }};").unwrap();
             let probe = format!("(((struct probe_{index} *)0)->{field})");
@@ -203,21 +203,21 @@ fn every_struct_has_its_layout() {
 }
 
 #[test]
-fn every_typedef_is_the_same() {
+fn every_typedef_matches_its_table() {
     let mut source = format!("{PRELUDE}#include \"acl/{ALL_TYPES}\"\nOPEN\n");
     for row in table("typedefs.tsv") {
         let (name, declaration) = (&row[0], &row[1]);
-        // The variable fails if the name is unknown, the repeated typedef if it differs.
+        // The variable does not compile if the name is unknown, the repeated typedef if it differs.
         writeln!(source, "extern {name} *known_{name};\n{declaration};").unwrap();
     }
     source += "CLOSE\n";
-    // C99 does not allow to repeat a typedef.
+    // C99 does not allow a typedef to be repeated.
     must_compile(Lang::C, "typedefs", &source, &["-std=c11"]);
     must_compile(Lang::Cpp, "typedefs", &source, &[]);
 }
 
 #[test]
-fn every_function_has_its_prototype() {
+fn every_function_matches_its_prototype() {
     for (header, functions) in functions() {
         let mut source = format!("{PRELUDE}#include \"acl/{header}\"\nOPEN\n");
         source += &addresses(functions.iter().map(|(name, _)| name));
@@ -233,7 +233,7 @@ fn every_function_has_its_prototype() {
 }
 
 #[test]
-fn no_other_function_is_declared() {
+fn headers_declare_no_function_outside_the_tables() {
     let mut declared = 0;
     for header in headers().iter().filter(|header| header.starts_with("acl/")) {
         let text = fs::read_to_string(include_dir().join(header)).expect("header is readable");
@@ -244,7 +244,7 @@ fn no_other_function_is_declared() {
 }
 
 #[test]
-fn exactly_the_deprecated_functions_warn() {
+fn only_deprecated_functions_warn() {
     let manifest = table("manifest.tsv");
     let deprecated = manifest.iter().filter(|row| row[4] == "yes");
     let expected: BTreeSet<&str> = deprecated.map(|row| row[0].as_str()).collect();
@@ -253,9 +253,9 @@ fn exactly_the_deprecated_functions_warn() {
     source += &addresses(manifest.iter().map(|row| &row[0]));
     let flags = ["-c", "-Wno-error=deprecated-declarations"];
     let (output, _) = compile(Lang::C, "deprecated", &source, &flags);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let warnings = said.lines().filter(|line| line.contains("' is deprecated"));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let warnings = stderr.lines().filter(|line| line.contains("' is deprecated"));
     let warned: BTreeSet<&str> = warnings.filter_map(|line| line.split('\'').nth(1)).collect();
-    assert_eq!(warned, expected, "{said}");
+    assert_eq!(warned, expected, "{stderr}");
 }

@@ -1,7 +1,7 @@
-//! Random programs agree with the sequential model on every driver and schedule.
+//! Random programs agree with the sequential model on every executor and schedule.
 //!
-//! A failing seed is printed with the smallest program that still fails; add it to `seeds.txt`, whose
-//! seeds are always run. `SOFTACL_TEST_PROGRAMS` sets how many new ones are.
+//! A failing seed is printed with the smallest program that still fails; add it to `seeds.txt`, whose seeds are always
+//! run. `SOFTACL_TEST_PROGRAMS` sets the number of further seeds.
 
 use softacl_engine::{Config, Machine, Schedule};
 use softacl_profiles::profile;
@@ -20,7 +20,8 @@ fn programs() -> u64 {
     std::env::var("SOFTACL_TEST_PROGRAMS").map_or(60, |text| text.parse().expect("SOFTACL_TEST_PROGRAMS is a number"))
 }
 
-fn kept_seeds() -> Vec<u64> {
+/// Seeds in `seeds.txt`.
+fn recorded_seeds() -> Vec<u64> {
     let lines = include_str!("seeds.txt").lines();
     lines
         .filter(|line| !line.starts_with('#') && !line.is_empty())
@@ -28,6 +29,7 @@ fn kept_seeds() -> Vec<u64> {
         .collect()
 }
 
+/// Runs the program of a seed. Panics with the smallest program that fails.
 fn check(seed: u64, schedule: Schedule, soc: &str) {
     let program = Program::random(seed, LENGTH);
     let attempt = |program: &Program| run(&machine(schedule, soc), (seed % 2) as u32, program);
@@ -35,14 +37,16 @@ fn check(seed: u64, schedule: Schedule, soc: &str) {
         let small = shrink(&program, |candidate| attempt(candidate).is_err());
         let reason = attempt(&small).err().unwrap_or_else(|| failure.clone());
         panic!(
-            "seed {seed} on {soc} under {schedule}: {failure}\nsmallest program found: {:#?}\nit fails with: {reason}\nadd {seed} to crates/testkit/tests/seeds.txt",
+            "seed {seed} on {soc} under {schedule}: {failure}\nsmallest program found: {:#?}\n\
+             it fails with: {reason}\nadd {seed} to crates/testkit/tests/seeds.txt",
             small.operations
         );
     }
 }
 
+/// Runs the recorded seeds and further ones.
 fn agree(schedule: impl Fn(u64) -> Schedule) {
-    for seed in kept_seeds().into_iter().chain(0..programs()) {
+    for seed in recorded_seeds().into_iter().chain(0..programs()) {
         check(seed, schedule(seed), "Ascend910B");
     }
 }
@@ -53,31 +57,31 @@ fn programs_agree_on_worker_threads() {
 }
 
 #[test]
-fn programs_agree_as_early_as_possible() {
+fn programs_agree_on_schedule_early() {
     agree(|_| Schedule::Early);
 }
 
 #[test]
-fn programs_agree_as_late_as_possible() {
+fn programs_agree_on_schedule_late() {
     agree(|_| Schedule::Late);
 }
 
 #[test]
-fn programs_agree_in_random_order() {
+fn programs_agree_on_random_schedules() {
     agree(Schedule::Random);
 }
 
 #[test]
-fn programs_agree_on_a_chip_that_checks_batches_first() {
+fn programs_agree_on_chip_that_validates_batches_first() {
     for seed in 0..programs() / 3 {
         check(seed, Schedule::Threads, "Ascend950");
         check(seed, Schedule::Late, "Ascend950");
     }
 }
 
-/// Several threads with contexts and devices of their own share one machine.
+/// Several threads with private contexts share one machine and its devices.
 #[test]
-fn threads_with_contexts_of_their_own_do_not_disturb_each_other() {
+fn threads_with_separate_contexts_do_not_affect_each_other() {
     for round in 0..programs() / 10 {
         for schedule in [Schedule::Threads, Schedule::Late, Schedule::Random(round)] {
             let machine = machine(schedule, "Ascend910B");
@@ -97,9 +101,9 @@ fn threads_with_contexts_of_their_own_do_not_disturb_each_other() {
     }
 }
 
-/// One wrong byte must be noticed, and everything must be given back at the end.
+/// A single wrong byte is an error, and a run leaves no allocations.
 #[test]
-fn a_wrong_byte_is_noticed() {
+fn wrong_byte_is_detected() {
     use softacl_testkit::ApiCall::*;
     let machine = machine(Schedule::Threads, "Ascend910B");
     let mut program = Program {
@@ -109,5 +113,5 @@ fn a_wrong_byte_is_noticed() {
     assert_eq!(machine.live_allocations(), []);
     program.operations.extend([Corrupt { target: 0 }, Verify]);
     let failure = run(&machine, 0, &program).unwrap_err();
-    assert!(failure.contains("byte 99") && failure.contains("1 bytes differ"), "{failure}");
+    assert!(failure.contains("byte 99") && failure.contains("different bytes: 1"), "{failure}");
 }

@@ -1,5 +1,5 @@
-//! The progress thread of a stepped machine sleeps while the program makes calls. What it would do they do, and waking it
-//! for each of them costs more than the call.
+//! The progress thread of a stepped machine stays parked while the program makes calls. The calls run the ready work,
+//! and waking the thread for each of them would cost more than the call.
 
 #![cfg(all(target_os = "linux", not(shuttle)))]
 
@@ -9,17 +9,18 @@ use std::time::{Duration, Instant};
 use std::{fs, hint};
 
 const CALLS: u64 = 200;
-/// What the program does between two calls: longer than a thread needs to wake up.
+/// How long the program computes between two calls: longer than a thread needs to wake up.
 const BUSY: Duration = Duration::from_micros(60);
-/// Whether it wakes depends on who is first, the new thread or the first copy.
+/// Several machines, because an unwanted wake-up depends on which is first, the new thread or the first copy.
 const MACHINES: usize = 20;
-/// It looks at the clock a few times in its patience; some turns are for the start.
-const LOOK: Duration = Duration::from_millis(50);
-const TURNS_AT_THE_START: u64 = 20;
+/// Lower bound on the interval at which the thread polls the clock.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Permitted wake-ups while the thread starts.
+const STARTUP_WAKEUPS: u64 = 20;
 
 #[test]
 fn calls_do_not_wake_the_progress_thread() {
-    for number in 0..MACHINES {
+    for index in 0..MACHINES {
         let machine = Machine::new(Config { memory: 1 << 30, schedule: Schedule::Early, ..Config::default() })
             .expect("a machine");
         let current = Cell::new(None);
@@ -38,21 +39,24 @@ fn calls_do_not_wake_the_progress_thread() {
                 hint::spin_loop();
             }
         }
-        let turns = progress_thread_turns();
-        let most = TURNS_AT_THE_START + (start.elapsed().as_nanos() / LOOK.as_nanos()) as u64;
-        assert!(turns <= most, "machine {number}: {CALLS} copies woke the progress thread {turns} times, not {most}");
+        let wakeups = progress_thread_wakeups();
+        let max = STARTUP_WAKEUPS + (start.elapsed().as_nanos() / POLL_INTERVAL.as_nanos()) as u64;
+        assert!(
+            wakeups <= max,
+            "machine {index}: {CALLS} copies woke the progress thread {wakeups} times, limit {max}"
+        );
     }
 }
 
-/// How often the progress thread went to sleep. Those of machines that are gone may still be on their way out: the most
-/// counts. None that has its name: it has hardly started.
-fn progress_thread_turns() -> u64 {
+/// Returns how often the progress thread parked. Threads of destroyed machines may still be ending, so the maximum
+/// counts. 0 if no thread has the name yet, because the thread has hardly started.
+fn progress_thread_wakeups() -> u64 {
     let threads = fs::read_dir("/proc/self/task").expect("threads are listed");
-    let turns = threads.flatten().filter_map(|thread| {
+    let switches = threads.flatten().filter_map(|thread| {
         let name = fs::read_to_string(thread.path().join("comm")).ok()?;
         let status = fs::read_to_string(thread.path().join("status")).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
         name.starts_with("softacl-progr").then(|| line.trim().parse::<u64>().expect("a number"))
     });
-    turns.max().unwrap_or(0)
+    switches.max().unwrap_or(0)
 }

@@ -1,33 +1,33 @@
-//! Scenarios that once failed, several times each: what went wrong depended on how threads met.
+//! Scenarios that failed once. Each runs several times, because the failure depended on thread timing.
 
 use softacl_testkit::scenario::Scenario;
 
-/// What a seed found, and how often it is run.
+/// Seeds of plain scenarios, with the defect that each found, and how often each runs.
 const KNOWN_SEEDS: &[(u64, usize)] = &[
-    // A graph was launched under its lock, the schedule ran a release of a pool on the spot, which takes the lock of
-    // the heap, while another thread freed memory: heap, then graph.
+    // Lock-order inversion: a graph was launched under its lock, and the schedule ran a pool release inline, which
+    // takes the heap lock. Another thread that freed memory took the heap lock before the graph lock.
     (12_000_112, 20),
 ];
 
-/// The same, of scenarios with two devices for each thread and faults.
-const KEPT_WITH_FAULTS: &[(u64, usize)] = &[
-    // Rules about links and bad memory did not see memory that is mapped at a reserved address.
+/// Seeds of scenarios with two devices per thread and fault rules, and how often each runs.
+const KNOWN_FAULT_SEEDS: &[(u64, usize)] = &[
+    // Rules for links and bad memory did not match memory that is mapped at a reserved address.
     (1022, 2),
 ];
 
 #[test]
-fn kept_scenarios_with_faults_agree() {
-    for (seed, times) in KEPT_WITH_FAULTS {
+fn known_scenarios_with_faults_agree() {
+    for (seed, times) in KNOWN_FAULT_SEEDS {
         let scenario = Scenario::random(*seed);
         for _ in 0..*times {
-            let run = scenario.run().unwrap_or_else(|failure| panic!("seed {seed}: {failure}\n{scenario}"));
-            assert!(run > 0, "seed {seed} has no fault any more");
+            let faults = scenario.run().unwrap_or_else(|failure| panic!("seed {seed}: {failure}\n{scenario}"));
+            assert!(faults > 0, "seed {seed}: no fault was injected");
         }
     }
 }
 
 #[test]
-fn kept_scenarios_agree() {
+fn known_scenarios_agree() {
     for (seed, times) in KNOWN_SEEDS {
         let scenario = Scenario::plain(*seed);
         for _ in 0..*times {

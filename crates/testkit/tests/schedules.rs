@@ -1,8 +1,8 @@
-//! The whole engine under shuttle: random programs on real threads of the engine, of which shuttle draws who goes on at
-//! every lock, wait and atomic access.
+//! The whole engine under shuttle: random programs on engine threads, whose interleaving shuttle selects at every lock,
+//! wait and atomic access.
 //!
-//! Every run is compared with the model, as in a simulation. shuttle knows no time: no deadline comes, so that a
-//! thread that was not woken stays asleep and shuttle says so, where a real run might be saved by a timeout.
+//! Every run is compared with the model, as in a simulation. shuttle has no clock, so deadlines never expire: a thread
+//! that misses its wake-up blocks, and shuttle reports the deadlock that a timeout would hide in a real run.
 //!
 //! Only with `--cfg shuttle`: `cargo xtask test --only schedules`.
 #![cfg(shuttle)]
@@ -12,17 +12,17 @@ use shuttle::{Config, FailurePersistence, Runner};
 use softacl_engine::Schedule;
 use softacl_testkit::scenario::Scenario;
 
-/// Scenarios, and orders that are tried of each; `SCHEDULES_SEEDS` and `SCHEDULES_ORDERS` say otherwise.
+/// Number of scenarios, and of interleavings per scenario. `SCHEDULES_SEEDS` and `SCHEDULES_ORDERS` override them.
 const SEEDS: u64 = 40;
 const ORDERS: u64 = 25;
-/// Scenarios that once failed, and orders that are tried of each.
+/// Seeds of scenarios that failed once, and the number of interleavings of each.
 const KNOWN_SEEDS: &[(u64, usize)] = &[
-    // A notify was destroyed, another thread got its place, and what the first one cleared was that one's.
+    // A thread that destroyed a notify cleared its slot after another thread had already reused it.
     (1012, 200),
 ];
-/// Operations of a thread: short programs meet each other in more ways.
+/// Maximum number of operations per thread: short programs interleave in more ways.
 const MAX_OPERATIONS: usize = 60;
-/// Changes of priority in an order with priorities.
+/// Number of priority changes per interleaving.
 const DEPTH: usize = 3;
 
 fn number(name: &str, default: u64) -> u64 {
@@ -32,12 +32,13 @@ fn number(name: &str, default: u64) -> u64 {
     }
 }
 
-/// A scenario of a seed, on threads and without faults. Those of odd seeds may have several contexts and devices.
+/// Returns the scenario of a seed, on worker threads and without faults. Odd seeds may have several contexts and
+/// devices.
 fn scenario(seed: u64) -> Scenario {
     let mut scenario = if seed.is_multiple_of(2) { Scenario::plain(seed) } else { Scenario::random(seed) };
     scenario.schedule = Schedule::Threads;
-    for (stage, program) in &mut scenario.parts {
-        stage.rules.clear();
+    for (setup, program) in &mut scenario.threads {
+        setup.rules.clear();
         program.operations.truncate(MAX_OPERATIONS);
     }
     scenario
@@ -52,14 +53,14 @@ fn run<S: Scheduler + 'static>(seed: u64, scenario: Scenario, scheduler: S) {
     });
 }
 
-/// Runs all scenarios that have so many threads of the program.
+/// Runs all scenarios that have at least this many program threads.
 fn explore<S: Scheduler + 'static>(name: &str, threads: usize, scheduler: impl Fn(u64, usize) -> S) {
     let (first, seeds) = (number("SCHEDULES_FIRST", 0), number("SCHEDULES_SEEDS", SEEDS));
     let orders = number("SCHEDULES_ORDERS", ORDERS) as usize;
     let (mut runs, mut operations) = (0, 0);
     for seed in first..first + seeds {
         let scenario = scenario(seed);
-        if scenario.parts.len() < threads {
+        if scenario.threads.len() < threads {
             continue;
         }
         runs += orders;
@@ -70,7 +71,7 @@ fn explore<S: Scheduler + 'static>(name: &str, threads: usize, scheduler: impl F
 }
 
 #[test]
-fn kept_scenarios_agree_with_the_model() {
+fn known_scenarios_agree_with_the_model() {
     for (seed, orders) in KNOWN_SEEDS {
         run(*seed, scenario(*seed), RandomScheduler::new_from_seed(*seed, *orders));
     }
@@ -82,7 +83,7 @@ fn random_orders_agree_with_the_model() {
 }
 
 #[test]
-fn orders_with_priorities_agree_with_the_model() {
-    // It refuses a program of one thread that leaves nothing to the engine's threads.
-    explore("orders with priorities", 2, |seed, orders| PctScheduler::new_from_seed(seed, DEPTH, orders));
+fn priority_orders_agree_with_the_model() {
+    // The scheduler refuses programs with a single runnable thread.
+    explore("priority orders", 2, |seed, orders| PctScheduler::new_from_seed(seed, DEPTH, orders));
 }

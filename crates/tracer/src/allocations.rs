@@ -1,4 +1,5 @@
-//! Where memory is: which addresses are of which device, so that a copy can be called host to device.
+//! Device allocations by address. They give copies their routes (host to device, device to host, ...) and devices
+//! their memory use over time.
 
 use serde::{Deserialize, Serialize};
 use softacl_engine::MemoryKind;
@@ -6,7 +7,7 @@ use softacl_engine::observer::{Mode, Touch, Window};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A side of a copy.
+/// One side of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Endpoint {
@@ -14,7 +15,7 @@ pub enum Endpoint {
     Device(u32),
 }
 
-/// From where to where bytes go. A fill has only a target.
+/// Source and target of the bytes. A memset has only a target.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Route {
     pub source: Option<Endpoint>,
@@ -22,7 +23,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// Such as `H2D`, for the names of slices.
+    /// Returns the short form, such as `H2D`, for the names of slices. `None` if a side is missing.
     pub fn short(self) -> Option<&'static str> {
         Some(match (self.source?, self.target?) {
             (Endpoint::Host, Endpoint::Host) => "H2H",
@@ -54,34 +55,36 @@ impl fmt::Display for Route {
     }
 }
 
-/// What a task or a blocking call moves.
+/// Amount and route of the data that a task or a blocking call moves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct TransferSize {
     pub(crate) bytes: u64,
-    /// Ranges that are written.
+    /// Number of written ranges.
     pub(crate) entries: u32,
     pub(crate) route: Route,
 }
 
-/// Device memory by address. Everything else is the host's.
+/// Device memory by address. Every other address is host memory.
 #[derive(Debug, Default)]
 pub(crate) struct AllocationMap {
+    /// Size and device of each allocation, by start address.
     ranges: BTreeMap<usize, (usize, u32)>,
     /// Bytes in use on each device.
     used: BTreeMap<u32, u64>,
-    /// On chips whose host memory is device memory too, pinned addresses are allocations of no device.
+    /// The window of pinned memory. It counts as host memory, also on chips whose host memory is device memory.
     pinned: Option<Window>,
 }
 
 impl AllocationMap {
+    /// Sets the window of pinned memory.
     pub(crate) fn attach(&mut self, pinned: Window) {
         self.pinned = Some(pinned);
     }
 
-    /// Device memory was allocated: how much of the device is in use now.
-    pub(crate) fn allocated(&mut self, place: MemoryKind, start: usize, size: usize) -> Option<(u32, u64)> {
-        let MemoryKind::Device(device) = place else { return None };
-        // A block of a pool may be told again with another size.
+    /// Adds an allocation. Returns the device and its bytes in use, or `None` if it is not device memory.
+    pub(crate) fn allocated(&mut self, kind: MemoryKind, start: usize, size: usize) -> Option<(u32, u64)> {
+        let MemoryKind::Device(device) = kind else { return None };
+        // A block of a pool may be reported again with another size.
         self.freed(start);
         self.ranges.insert(start, (size, device));
         let used = self.used.entry(device).or_default();
@@ -89,6 +92,7 @@ impl AllocationMap {
         Some((device, *used))
     }
 
+    /// Removes an allocation. Returns its device and the bytes still in use there, or `None` if it is unknown.
     pub(crate) fn freed(&mut self, start: usize) -> Option<(u32, u64)> {
         let (size, device) = self.ranges.remove(&start)?;
         let used = self.used.entry(device).or_default();
@@ -96,13 +100,14 @@ impl AllocationMap {
         Some((device, *used))
     }
 
-    /// All memory of a device is gone.
+    /// Removes all allocations of a device.
     pub(crate) fn cleared(&mut self, device: u32) {
         self.ranges.retain(|_, (_, owner)| *owner != device);
         self.used.insert(device, 0);
     }
 
-    fn site(&self, address: usize) -> Endpoint {
+    /// Returns the owner of an address.
+    fn endpoint(&self, address: usize) -> Endpoint {
         let is_pinned = |window: Window| (window.start..window.start + window.len).contains(&address);
         if self.pinned.is_some_and(is_pinned) {
             return Endpoint::Host;
@@ -113,9 +118,9 @@ impl AllocationMap {
         }
     }
 
-    /// What touches amount to. The route is that of the first pair.
-    pub(crate) fn load(&self, touches: &[Touch]) -> TransferSize {
-        let first = |mode| touches.iter().find(|touch| touch.mode == mode).map(|touch| self.site(touch.address));
+    /// Sums up the touches of one operation. The route is that of the first read and the first write.
+    pub(crate) fn transfer(&self, touches: &[Touch]) -> TransferSize {
+        let first = |mode| touches.iter().find(|touch| touch.mode == mode).map(|touch| self.endpoint(touch.address));
         let written = || touches.iter().filter(|touch| touch.mode == Mode::Write);
         TransferSize {
             bytes: written().map(|touch| touch.len as u64).sum(),
@@ -130,37 +135,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_is_named_by_where_its_memory_is() {
-        let mut book = AllocationMap::default();
-        book.attach(Window { start: 0x10_0000, len: 0x1000, shift: 0 });
-        assert_eq!(book.allocated(MemoryKind::Device(0), 0x1000, 0x100), Some((0, 0x100)));
-        assert_eq!(book.allocated(MemoryKind::Device(1), 0x2000, 0x100), Some((1, 0x100)));
-        assert_eq!(book.allocated(MemoryKind::Pinned, 0x10_0000, 64), None);
+    fn copy_route_follows_the_memory_of_both_sides() {
+        let mut map = AllocationMap::default();
+        map.attach(Window { start: 0x10_0000, len: 0x1000, shift: 0 });
+        assert_eq!(map.allocated(MemoryKind::Device(0), 0x1000, 0x100), Some((0, 0x100)));
+        assert_eq!(map.allocated(MemoryKind::Device(1), 0x2000, 0x100), Some((1, 0x100)));
+        assert_eq!(map.allocated(MemoryKind::Pinned, 0x10_0000, 64), None);
         let touch = |address, mode| Touch { address, len: 16, mode };
         let short = |source, target| {
-            let load = book.load(&[touch(source, Mode::Read), touch(target, Mode::Write)]);
-            assert_eq!((load.bytes, load.entries), (16, 1));
-            load.route.short()
+            let transfer = map.transfer(&[touch(source, Mode::Read), touch(target, Mode::Write)]);
+            assert_eq!((transfer.bytes, transfer.entries), (16, 1));
+            transfer.route.short()
         };
         assert_eq!(short(0x10_0000, 0x10f0), Some("H2D"));
         assert_eq!(short(0x10ff, 0x10_0010), Some("D2H"));
         assert_eq!(short(0x1100, 0xff), Some("H2H"));
         assert_eq!(short(0x1000, 0x1080), Some("D2D"));
         assert_eq!(short(0x1000, 0x2000), Some("P2P"));
-        let fill = book.load(&[touch(0x2000, Mode::Write)]);
+        let fill = map.transfer(&[touch(0x2000, Mode::Write)]);
         assert_eq!((fill.route.short(), fill.route.to_string().as_str()), (None, "device 1"));
     }
 
     #[test]
-    fn freed_memory_is_no_longer_counted() {
-        let mut book = AllocationMap::default();
-        book.allocated(MemoryKind::Device(0), 0x1000, 0x100);
-        assert_eq!(book.allocated(MemoryKind::Device(0), 0x1000, 0x80), Some((0, 0x80)));
-        assert_eq!(book.allocated(MemoryKind::Device(0), 0x3000, 0x80), Some((0, 0x100)));
-        assert_eq!(book.freed(0x1000), Some((0, 0x80)));
-        assert_eq!(book.freed(0x1000), None);
-        book.cleared(0);
-        assert_eq!(book.freed(0x3000), None);
-        assert_eq!(book.allocated(MemoryKind::Device(0), 0x1000, 1), Some((0, 1)));
+    fn freed_memory_is_not_counted_as_used() {
+        let mut map = AllocationMap::default();
+        map.allocated(MemoryKind::Device(0), 0x1000, 0x100);
+        assert_eq!(map.allocated(MemoryKind::Device(0), 0x1000, 0x80), Some((0, 0x80)));
+        assert_eq!(map.allocated(MemoryKind::Device(0), 0x3000, 0x80), Some((0, 0x100)));
+        assert_eq!(map.freed(0x1000), Some((0, 0x80)));
+        assert_eq!(map.freed(0x1000), None);
+        map.cleared(0);
+        assert_eq!(map.freed(0x3000), None);
+        assert_eq!(map.allocated(MemoryKind::Device(0), 0x1000, 1), Some((0, 1)));
     }
 }

@@ -1,8 +1,8 @@
-//! The trace as a file: the JSON of the Trace Event Format, which Perfetto and chrome://tracing open.
+//! Writes the Trace Event Format, the JSON that Perfetto and chrome://tracing open.
 //!
-//! One event is one line, so that traces of several processes are joined without reading them as JSON. The
-//! last line is the summary. Threads of the program are threads of its process; each device is a process of
-//! its own whose threads are streams.
+//! Each entry is one line, so that `merge` can combine traces of several processes without parsing JSON. The last
+//! line is the summary. Threads of the program are threads of its process in the viewer; each device is a separate
+//! process whose threads are streams.
 
 use crate::allocations::TransferSize;
 use crate::summary::Summary;
@@ -13,26 +13,27 @@ use std::time::Duration;
 
 /// The first line of a file.
 pub(crate) const HEAD: &str = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
-/// How the last line begins. The summary follows, and a brace.
+/// Start of the last line. The summary and a closing brace follow.
 pub(crate) const TAIL: &str = "],\"softacl\":";
-/// Process ids of Linux are smaller.
-const PROCESSES: u64 = 1 << 22;
-/// Streams of graphs come behind those of the program, which may get their numbers.
-const INNER: u32 = 1 << 20;
-/// Times count from the last multiple of this: two processes agree, and a number with nanoseconds still fits a
-/// double.
-const ERA: Duration = Duration::from_secs(1_000_000);
+/// Distance between the process ids of the program and of its devices. Linux process ids are smaller.
+const DEVICE_PID_STRIDE: u64 = 1 << 22;
+/// Offset of the thread ids of graph streams. They follow those of the program, which may reuse their stream ids.
+const GRAPH_STREAM_TID_BASE: u32 = 1 << 20;
+/// Times count from the last multiple of this since the Unix epoch: all processes use the same origin, and a time in
+/// us still fits a double with ns precision.
+const EPOCH_MODULUS: Duration = Duration::from_secs(1_000_000);
 
-/// A line. `ph` is its kind: X a slice, s and f the ends of an arrow, C a number over time, M a name.
+/// An entry of the file. `ph` is its kind: X for a slice, s and f for the ends of an arrow, C for a counter, M for
+/// metadata such as names.
 #[derive(Serialize)]
-struct Event<'a, A> {
+struct ChromeEvent<'a, A> {
     ph: &'static str,
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     cat: &'static str,
     pid: u64,
     tid: u32,
-    /// Times are in us.
+    /// Start, in us. `dur` is in us, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     ts: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,13 +46,13 @@ struct Event<'a, A> {
     args: Option<A>,
 }
 
-impl<'a, A> Event<'a, A> {
-    fn new(ph: &'static str, name: &'a str) -> Event<'a, A> {
-        Event { ph, name, cat: "", pid: 0, tid: 0, ts: None, dur: None, id: None, bp: None, args: None }
+impl<'a, A> ChromeEvent<'a, A> {
+    fn new(ph: &'static str, name: &'a str) -> ChromeEvent<'a, A> {
+        ChromeEvent { ph, name, cat: "", pid: 0, tid: 0, ts: None, dur: None, id: None, bp: None, args: None }
     }
 }
 
-/// What a slice tells when it is clicked.
+/// Arguments of a slice, which the viewer shows when it is selected.
 #[derive(Serialize, Default)]
 struct Details {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,27 +68,28 @@ struct Details {
     #[serde(rename = "queued, us", skip_serializing_if = "Option::is_none")]
     queued: Option<f64>,
     #[serde(rename = "waited for its stream, us", skip_serializing_if = "Option::is_none")]
-    paused: Option<f64>,
+    blocked: Option<f64>,
     #[serde(rename = "submitted by thread", skip_serializing_if = "Option::is_none")]
     submitter: Option<u32>,
     #[serde(rename = "run by thread", skip_serializing_if = "Option::is_none")]
     runner: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<i32>,
-    /// When the program ended, or when its stream was emptied.
+    /// Set if the task had not finished when the program ended or its stream dropped its tasks.
     #[serde(rename = "not finished", skip_serializing_if = "Option::is_none")]
     is_running: Option<bool>,
 }
 
 impl Details {
-    /// What was moved, if anything.
-    fn of(load: TransferSize, is_done: bool, span: Interval) -> Details {
-        if load.entries == 0 {
+    /// Returns size, route and rate of a transfer. Empty if nothing was moved.
+    fn of(transfer: TransferSize, is_done: bool, interval: Interval) -> Details {
+        if transfer.entries == 0 {
             return Details::default();
         }
-        // Bytes in a ns are GB in a second.
-        let rate = (is_done && span.ns() > 0).then(|| (load.bytes as f64 / span.ns() as f64 * 100.0).round() / 100.0);
-        let (bytes, entries, route) = (Some(load.bytes), Some(load.entries), Some(load.route.to_string()));
+        // Bytes per ns are GB per s.
+        let rate = (is_done && interval.ns() > 0)
+            .then(|| (transfer.bytes as f64 / interval.ns() as f64 * 100.0).round() / 100.0);
+        let (bytes, entries, route) = (Some(transfer.bytes), Some(transfer.entries), Some(transfer.route.to_string()));
         Details { bytes, entries, route, rate, ..Details::default() }
     }
 }
@@ -114,81 +116,88 @@ struct RowId {
     tid: u32,
 }
 
-pub(crate) fn write(story: &Timeline, summary: &Summary, began: Duration, to: &mut impl io::Write) -> io::Result<()> {
-    let zero = u64::try_from(began.as_nanos() % ERA.as_nanos()).unwrap_or(0);
-    let mut page = ChromeWriter { to, process: summary.process.into(), zero };
-    writeln!(page.to, "{HEAD}")?;
-    page.names(story)?;
-    for call in &story.calls {
-        page.call(story, call)?;
+/// Writes the trace. `start_time` is the time of the log's creation since the Unix epoch.
+pub(crate) fn write(
+    timeline: &Timeline,
+    summary: &Summary,
+    start_time: Duration,
+    to: &mut impl io::Write,
+) -> io::Result<()> {
+    let zero = u64::try_from(start_time.as_nanos() % EPOCH_MODULUS.as_nanos()).unwrap_or(0);
+    let mut writer = ChromeWriter { to, process: summary.process.into(), zero };
+    writeln!(writer.to, "{HEAD}")?;
+    writer.names(timeline)?;
+    for call in &timeline.calls {
+        writer.call(timeline, call)?;
     }
-    for act in &story.acts {
-        page.act(story, act)?;
+    for access in &timeline.accesses {
+        writer.access(timeline, access)?;
     }
     let mut reached = None;
-    for ((stream, sequence), task) in &story.tasks {
-        // A wait begins when the stream comes to it.
+    for ((stream, sequence), task) in &timeline.tasks {
+        // A wait begins when the stream arrives at it.
         let before = reached.filter(|(last, _)| last == stream).map_or(0, |(_, end)| end);
-        if let Some(end) = page.task(story, *stream, *sequence, task, before)? {
+        if let Some(end) = writer.task(timeline, *stream, *sequence, task, before)? {
             reached = Some((*stream, end));
         }
     }
-    for (ns, device, bytes) in &story.memory {
-        let (pid, ts, args) = (page.device(*device), Some(page.micros(*ns)), Some(Bytes { bytes: *bytes }));
-        page.line(&Event { pid, ts, args, ..Event::new("C", "memory in use") })?;
+    for (ns, device, bytes) in &timeline.memory {
+        let (pid, ts, args) = (writer.device(*device), Some(writer.micros(*ns)), Some(Bytes { bytes: *bytes }));
+        writer.line(&ChromeEvent { pid, ts, args, ..ChromeEvent::new("C", "memory in use") })?;
     }
-    // A list may not end with a comma.
+    // The last entry of a JSON array has no comma.
     let args = Some(Position { sort_index: 0 });
-    let end = Event { pid: page.process, args, ..Event::new("M", "process_sort_index") };
-    writeln!(page.to, "{}", serde_json::to_string(&end)?)?;
-    writeln!(page.to, "{TAIL}{}}}", serde_json::to_string(summary)?)
+    let end = ChromeEvent { pid: writer.process, args, ..ChromeEvent::new("M", "process_sort_index") };
+    writeln!(writer.to, "{}", serde_json::to_string(&end)?)?;
+    writeln!(writer.to, "{TAIL}{}}}", serde_json::to_string(summary)?)
 }
 
 struct ChromeWriter<'a, W> {
     to: &'a mut W,
     process: u64,
-    /// The beginning of the log, in ns.
+    /// Time at which the log was created, in ns since the last multiple of `EPOCH_MODULUS`.
     zero: u64,
 }
 
 impl<W: io::Write> ChromeWriter<'_, W> {
-    fn thread(&self, story: &Timeline, index: usize) -> RowId {
-        RowId { pid: self.process, tid: story.threads[index].id }
+    fn thread(&self, timeline: &Timeline, index: usize) -> RowId {
+        RowId { pid: self.process, tid: timeline.threads[index].id }
     }
 
-    /// The process that stands for a device.
+    /// Returns the process id that stands for a device.
     fn device(&self, device: u32) -> u64 {
-        self.process + PROCESSES * (1 + u64::from(device))
+        self.process + DEVICE_PID_STRIDE * (1 + u64::from(device))
     }
 
-    fn row(&self, lane: StreamRow) -> RowId {
-        RowId { pid: self.device(lane.device), tid: lane.stream + if lane.is_graph_stream { INNER } else { 0 } }
+    fn row(&self, stream: StreamRow) -> RowId {
+        let base = if stream.is_graph_stream { GRAPH_STREAM_TID_BASE } else { 0 };
+        RowId { pid: self.device(stream.device), tid: base + stream.stream }
     }
 
     fn micros(&self, ns: u64) -> f64 {
         micros(self.zero + ns)
     }
 
-    fn line<A: Serialize>(&mut self, event: &Event<'_, A>) -> io::Result<()> {
+    fn line<A: Serialize>(&mut self, event: &ChromeEvent<'_, A>) -> io::Result<()> {
         serde_json::to_writer(&mut *self.to, event)?;
         self.to.write_all(b",\n")
     }
 
     fn name<A: Serialize>(&mut self, kind: &str, RowId { pid, tid }: RowId, args: A) -> io::Result<()> {
-        self.line(&Event { pid, tid, args: Some(args), ..Event::new("M", kind) })
+        self.line(&ChromeEvent { pid, tid, args: Some(args), ..ChromeEvent::new("M", kind) })
     }
 
-    fn names(&mut self, story: &Timeline) -> io::Result<()> {
-        let own = RowId { pid: self.process, tid: 0 };
-        self.name("process_name", own, Name { name: &format!("program, process {}", self.process) })?;
-        for (index, thread) in story.threads.iter().enumerate() {
-            self.name("thread_name", self.thread(story, index), Name { name: &thread.name })?;
+    fn names(&mut self, timeline: &Timeline) -> io::Result<()> {
+        let program = RowId { pid: self.process, tid: 0 };
+        self.name("process_name", program, Name { name: &format!("program, process {}", self.process) })?;
+        for (index, thread) in timeline.threads.iter().enumerate() {
+            self.name("thread_name", self.thread(timeline, index), Name { name: &thread.name })?;
         }
-        for lane in story.lanes().into_keys() {
-            let (device, row) = (lane.device, self.row(lane));
+        for stream in timeline.stream_rows().into_keys() {
+            let (device, row) = (stream.device, self.row(stream));
             self.name("process_name", row, Name { name: &format!("device {device}, process {}", self.process) })?;
             self.name("process_sort_index", row, Position { sort_index: 1 + u64::from(device) })?;
-            self.name("thread_name", row, Name { name: &lane.to_string() })?;
+            self.name("thread_name", row, Name { name: &stream.to_string() })?;
             self.name("thread_sort_index", row, Position { sort_index: row.tid.into() })?;
         }
         Ok(())
@@ -199,78 +208,85 @@ impl<W: io::Write> ChromeWriter<'_, W> {
         name: &str,
         cat: &'static str,
         RowId { pid, tid }: RowId,
-        span: Interval,
+        interval: Interval,
         args: Option<Details>,
     ) -> io::Result<()> {
-        let (ts, dur) = (Some(self.micros(span.start)), Some(micros(span.ns())));
-        self.line(&Event { cat, pid, tid, ts, dur, args, ..Event::new("X", name) })
+        let (ts, dur) = (Some(self.micros(interval.start)), Some(micros(interval.ns())));
+        self.line(&ChromeEvent { cat, pid, tid, ts, dur, args, ..ChromeEvent::new("X", name) })
     }
 
-    fn call(&mut self, story: &Timeline, call: &Call) -> io::Result<()> {
-        let details = (call.code != 0 || call.paused > 0).then(|| Details {
+    fn call(&mut self, timeline: &Timeline, call: &Call) -> io::Result<()> {
+        let details = (call.code != 0 || call.blocked_ns > 0).then(|| Details {
             code: Some(call.code).filter(|code| *code != 0),
-            paused: Some(micros(call.paused)).filter(|time| *time > 0.0),
+            blocked: Some(micros(call.blocked_ns)).filter(|time| *time > 0.0),
             ..Details::default()
         });
-        self.slice(call.function, "call", self.thread(story, call.thread), call.span, details)
+        self.slice(call.function, "call", self.thread(timeline, call.thread), call.interval, details)
     }
 
-    fn act(&mut self, story: &Timeline, act: &BlockingAccess) -> io::Result<()> {
-        let details = Some(Details::of(act.load, act.is_done, act.span));
-        self.slice(&title(act.name, act.load), "copy", self.thread(story, act.thread), act.span, details)
+    fn access(&mut self, timeline: &Timeline, access: &BlockingAccess) -> io::Result<()> {
+        let details = Some(Details::of(access.transfer, access.is_done, access.interval));
+        let row = self.thread(timeline, access.thread);
+        self.slice(&title(access.name, access.transfer), "copy", row, access.interval, details)
     }
 
-    /// Writes a task and the arrows to it. Returns when it was over.
+    /// Writes a task and the arrows to it. `before` is the end of the previous task. Returns the end of this one, or
+    /// `None` if nothing was written because it never started.
     fn task(
         &mut self,
-        story: &Timeline,
+        timeline: &Timeline,
         stream: u32,
         sequence: u64,
         task: &Task,
         before: u64,
     ) -> io::Result<Option<u64>> {
-        let Some(mut span) = task.span(story.end).or(task.wait_start) else { return Ok(None) };
+        let Some(mut interval) = task.interval(timeline.end).or(task.open_wait) else { return Ok(None) };
         if task.is_wait {
-            span.start = task.submitted.max(before).min(span.start);
+            interval.start = task.submitted.max(before).min(interval.start);
         }
-        let row = self.row(task.lane);
-        let submitter = self.thread(story, task.submitter);
-        let started = task.started.unwrap_or(span.start);
+        let row = self.row(task.row);
+        let submitter = self.thread(timeline, task.submitter);
+        let started = task.started.unwrap_or(interval.start);
         let details = Details {
             task: Some(sequence),
             queued: Some(micros(started.saturating_sub(task.submitted))),
             submitter: Some(submitter.tid),
-            runner: task.runner.map(|thread| story.threads[thread].id),
+            runner: task.runner.map(|thread| timeline.threads[thread].id),
             code: Some(task.code).filter(|code| *code != 0),
             is_running: task.finished.is_none().then_some(true),
-            ..Details::of(task.load, task.is_done(), span)
+            ..Details::of(task.transfer, task.is_done(), interval)
         };
         let kind = if task.is_wait { "wait" } else { "task" };
-        self.slice(&title(task.name, task.load), kind, row, span, Some(details))?;
+        self.slice(&title(task.name, task.transfer), kind, row, interval, Some(details))?;
         let id = format!("{}.{stream}.{sequence}", self.process);
         self.arrow("submit", &id, (submitter, task.submitted), (row, started))?;
         if let Some(at) = task.after
-            && let Some(earlier) = story.tasks.get(&(at.stream, at.sequence))
-            && let Some(their) = earlier.span(story.end)
+            && let Some(earlier) = timeline.tasks.get(&(at.stream, at.sequence))
+            && let Some(earlier_interval) = earlier.interval(timeline.end)
         {
-            let from = self.row(earlier.lane);
-            self.arrow("after", &id, (from, their.last()), (row, span.last().max(their.last())))?;
+            let from = self.row(earlier.row);
+            self.arrow(
+                "after",
+                &id,
+                (from, earlier_interval.last()),
+                (row, interval.last().max(earlier_interval.last())),
+            )?;
         }
-        Ok(Some(span.end))
+        Ok(Some(interval.end))
     }
 
-    /// An arrow from one slice to another.
+    /// Writes an arrow from one slice to another.
     fn arrow(&mut self, name: &'static str, id: &str, from: (RowId, u64), to: (RowId, u64)) -> io::Result<()> {
         for (ph, bp, (RowId { pid, tid }, ns)) in [("s", None, from), ("f", Some("e"), to)] {
             let (ts, id) = (Some(self.micros(ns)), Some(id));
-            self.line(&Event::<()> { cat: name, pid, tid, ts, id, bp, ..Event::new(ph, name) })?;
+            self.line(&ChromeEvent::<()> { cat: name, pid, tid, ts, id, bp, ..ChromeEvent::new(ph, name) })?;
         }
         Ok(())
     }
 }
 
 impl Interval {
-    /// The last moment that belongs to it.
+    /// Returns the last ns of the interval.
     fn last(self) -> u64 {
         self.end.saturating_sub(1).max(self.start)
     }
@@ -280,6 +296,6 @@ fn micros(ns: u64) -> f64 {
     ns as f64 / 1000.0
 }
 
-fn title(name: &str, load: TransferSize) -> String {
-    load.route.short().map_or_else(|| name.to_owned(), |route| format!("{name} {route}"))
+fn title(name: &str, transfer: TransferSize) -> String {
+    transfer.route.short().map_or_else(|| name.to_owned(), |route| format!("{name} {route}"))
 }

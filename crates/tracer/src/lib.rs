@@ -1,9 +1,17 @@
-//! The timeline of a program: what its threads called, what its streams did, and when.
+//! Tracer: an engine observer that records the timeline of a program (the calls of its threads and the tasks of its
+//! streams) and writes it for a viewer.
 //!
-//! An observer of the engine that only writes down facts, each with its time, in the log of the thread that
-//! tells it (`log`, in lists that survive an interruption: `records`). When the program ends they are woven into calls
-//! and tasks (`story`), counted (`summary`) and written for a viewer (`chrome`); traces of several processes become
-//! one (`join`). It judges nothing: what is wrong with a program is the checker's to say.
+//! | module | content |
+//! | --- | --- |
+//! | `tracer` | the observer: converts callbacks to trace events |
+//! | `log`, `append_log` | one log of timed trace events per thread, readable after an interruption |
+//! | `allocations` | device allocations by address, for the routes of copies |
+//! | `timeline` | calls and tasks, rebuilt from the logs when the program ends |
+//! | `summary` | totals, and busy time per stream, route and function |
+//! | `chrome` | writes the Trace Event Format |
+//! | `merge` | merges the traces of several processes |
+//!
+//! The tracer reports no errors: finding them is the job of `softacl-checker`.
 
 mod allocations;
 mod append_log;

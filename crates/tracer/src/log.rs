@@ -1,7 +1,6 @@
-//! Facts with their times, written down by the thread that tells them.
+//! Trace events with their times, in one log per thread that only its thread writes.
 //!
-//! Each thread has a page of its own that only it writes. What is kept has a limit; the first facts stay, and how
-//! many came after them is counted.
+//! The number of stored events is limited. The first ones stay; events beyond the limit are dropped and counted.
 
 use crate::allocations::TransferSize;
 use crate::append_log::AppendLog;
@@ -12,46 +11,48 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+/// Something that happened. "Trace event", because an event is an `aclrtEvent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TraceEvent {
     Entered(&'static str),
-    /// The call is over, with this code.
-    Left(i32),
+    /// The innermost open call returned this code.
+    Exited(i32),
     Submitted {
         at: StreamPosition,
         name: &'static str,
         device: u32,
-        /// It is a step of a graph, on a stream that no program sees.
-        is_step: bool,
+        /// True for a step of a graph, on an internal stream.
+        is_graph_step: bool,
     },
-    /// What the task that was submitted just now moves.
-    Moves(TransferSize),
-    /// The task only waits: for others, or for a sign.
+    /// Size and route of the task in the preceding `Submitted`.
+    Transfer(TransferSize),
+    /// The task is a wait: for another task, or an external wait.
     Waits(StreamPosition),
-    /// The task comes after another one.
+    /// The first task runs after the second one.
     After(StreamPosition, StreamPosition),
     Started(StreamPosition),
     Finished(StreamPosition),
     Failed(StreamPosition, i32),
-    /// Everything up to here that has not started never will.
+    /// Every task up to this position that has not started was dropped.
     Dropped(StreamPosition),
-    Acting(&'static str, TransferSize),
-    /// Whether it went well.
-    Acted(bool),
-    /// An asynchronous call has waited for so many ns.
+    AccessStarted(&'static str, TransferSize),
+    /// True if the access succeeded.
+    AccessFinished(bool),
+    /// An asynchronous call waited for its stream, for this time in ns.
     Blocked(u64),
-    /// Bytes in use on a device.
+    /// Device, and bytes in use on it.
     Memory(u32, u64),
 }
 
+/// A trace event with its time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimedEvent {
-    /// Since the log began.
+    /// Time since the log was created.
     pub(crate) ns: u64,
-    pub(crate) fact: TraceEvent,
+    pub(crate) event: TraceEvent,
 }
 
-/// The log of a thread.
+/// Trace events of one thread.
 #[derive(Debug)]
 pub(crate) struct ThreadLog {
     pub(crate) thread: u32,
@@ -59,105 +60,109 @@ pub(crate) struct ThreadLog {
     records: AppendLog,
 }
 
+/// The logs of all threads, with a common limit.
 #[derive(Debug)]
 pub(crate) struct Log {
-    number: u64,
+    id: u64,
     start: Instant,
-    pages: Mutex<Vec<Arc<ThreadLog>>>,
+    threads: Mutex<Vec<Arc<ThreadLog>>>,
     limit: u64,
-    /// Facts that were told, kept or not.
+    /// Trace events received, stored or not.
     received: AtomicU64,
+    /// Trace events beyond the limit.
     dropped: AtomicU64,
 }
 
-/// What was written down.
+/// Contents of all logs at one time.
 #[derive(Debug)]
 pub(crate) struct LogSnapshot {
-    pub(crate) pages: Vec<(Arc<ThreadLog>, Vec<TimedEvent>)>,
-    pub(crate) left_out: u64,
+    pub(crate) threads: Vec<(Arc<ThreadLog>, Vec<TimedEvent>)>,
+    pub(crate) dropped: u64,
+    /// When the snapshot was taken, in ns since the log was created.
     pub(crate) end: u64,
 }
 
 thread_local! {
-    /// The pages of this thread, by the number of the log. There is one log in a process, and more in tests.
-    static PAGES: RefCell<Vec<(u64, Arc<ThreadLog>)>> = const { RefCell::new(Vec::new()) };
+    /// The logs of this thread, by the id of the `Log`. A process has one `Log`; tests have several.
+    static THREAD_LOGS: RefCell<Vec<(u64, Arc<ThreadLog>)>> = const { RefCell::new(Vec::new()) };
 }
 
-static NUMBERS: AtomicU64 = AtomicU64::new(0);
-/// What a fact takes until it is a line of a file, on the safe side.
-const NEEDED: usize = 512;
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+/// Upper bound on the memory per trace event until it is written to the file.
+const BYTES_PER_EVENT: usize = 512;
 
 impl Log {
     pub(crate) fn new(limit: u64) -> Log {
         Log {
-            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             start: Instant::now(),
-            pages: Mutex::default(),
+            threads: Mutex::default(),
             limit,
             received: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
         }
     }
 
+    /// Time since the log was created, in ns.
     pub(crate) fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn write<const N: usize>(&self, facts: [TraceEvent; N]) {
-        // All of them or none: they belong together.
-        let is_kept = self.received.fetch_add(N as u64, Ordering::Relaxed) + N as u64 <= self.limit;
+    /// Stores trace events that belong together: all of them, or none if the limit is reached or memory is exhausted.
+    pub(crate) fn write<const N: usize>(&self, events: [TraceEvent; N]) {
+        let has_room = self.received.fetch_add(N as u64, Ordering::Relaxed) + N as u64 <= self.limit;
         let ns = self.now();
-        let is_written =
-            is_kept && self.with_page(|page| facts.into_iter().all(|fact| page.records.push(TimedEvent { ns, fact })));
-        if !is_written {
-            // Nothing more after the first gap: a story has an end, not holes.
+        let store = |log: &ThreadLog| events.into_iter().all(|event| log.records.push(TimedEvent { ns, event }));
+        let is_stored = has_room && self.with_thread_log(store);
+        if !is_stored {
+            // Store nothing after the first gap: the timeline then ends early but has no holes.
             self.received.store(self.limit, Ordering::Relaxed);
             self.dropped.fetch_add(N as u64, Ordering::Relaxed);
         }
     }
 
-    fn with_page<R>(&self, then: impl FnOnce(&ThreadLog) -> R) -> R {
-        let own = PAGES.try_with(|pages| {
-            let known =
-                pages.borrow().iter().find(|(number, _)| *number == self.number).map(|(_, page)| Arc::clone(page));
-            known.unwrap_or_else(|| {
-                let page = self.open();
-                pages.borrow_mut().push((self.number, Arc::clone(&page)));
-                page
+    /// Calls `then` with the log of the current thread, which is created on first use.
+    fn with_thread_log<R>(&self, then: impl FnOnce(&ThreadLog) -> R) -> R {
+        let current = THREAD_LOGS.try_with(|logs| {
+            let existing = logs.borrow().iter().find(|(id, _)| *id == self.id).map(|(_, log)| Arc::clone(log));
+            existing.unwrap_or_else(|| {
+                let log = self.open();
+                logs.borrow_mut().push((self.id, Arc::clone(&log)));
+                log
             })
         });
-        // A thread that is about to end has no thread-local memory any more, but its page is still there.
-        then(&own.unwrap_or_else(|_| {
+        // A thread that is ending has lost its thread-local storage, but its log is still in the list.
+        then(&current.unwrap_or_else(|_| {
             let thread = thread_id();
-            let found = lock(&self.pages).iter().rev().find(|page| page.thread == thread).cloned();
+            let found = lock(&self.threads).iter().rev().find(|log| log.thread == thread).cloned();
             found.unwrap_or_else(|| self.open())
         }))
     }
 
     fn open(&self) -> Arc<ThreadLog> {
-        let page = Arc::new(ThreadLog { thread: thread_id(), name: thread_name(), records: AppendLog::new() });
-        lock(&self.pages).push(Arc::clone(&page));
-        page
+        let log = Arc::new(ThreadLog { thread: thread_id(), name: thread_name(), records: AppendLog::new() });
+        lock(&self.threads).push(Arc::clone(&log));
+        log
     }
 
-    /// Everything up to now. Threads that go on write further. `None`: there is no memory for it, or a thread was
-    /// interrupted for good while it opened its page.
+    /// Returns everything that is stored now. Running threads continue to write. `None` if memory is exhausted, or if
+    /// a signal handler that never returns interrupted a thread while it created its log.
     pub(crate) fn read(&self) -> Option<LogSnapshot> {
         let end = self.now();
-        let pages = lock_with_timeout(&self.pages)?.clone();
-        let count: usize = pages.iter().map(|page| page.records.len()).sum();
-        // Whoever allocates a little at a time is ended when there is no more.
-        Vec::<u8>::new().try_reserve_exact(count * NEEDED).ok()?;
-        let read = |page: Arc<ThreadLog>| {
-            let records = page.records.read();
-            (page, records)
+        let threads = lock_with_timeout(&self.threads)?.clone();
+        let count: usize = threads.iter().map(|log| log.records.len()).sum();
+        // Test for enough memory first: a failing small allocation later would abort the process.
+        Vec::<u8>::new().try_reserve_exact(count * BYTES_PER_EVENT).ok()?;
+        let read = |log: Arc<ThreadLog>| {
+            let records = log.records.read();
+            (log, records)
         };
-        let pages = pages.into_iter().map(read).collect();
-        Some(LogSnapshot { pages, left_out: self.dropped.load(Ordering::Relaxed), end })
+        let threads = threads.into_iter().map(read).collect();
+        Some(LogSnapshot { threads, dropped: self.dropped.load(Ordering::Relaxed), end })
     }
 }
 
-/// A panic of another thread leaves a list that is whole.
+/// Locks a mutex and ignores poisoning: a panic cannot leave the list inconsistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -167,7 +172,8 @@ fn thread_id() -> u32 {
     unsafe { libc::gettid() }.cast_unsigned()
 }
 
-/// The name that the thread has for the system; the first thread of a process has that of the program.
+/// Returns the system's name of the thread. The first thread of a process is the "main thread": the system names it
+/// after the program.
 fn thread_name() -> String {
     if thread_id() == std::process::id() {
         return "main thread".to_owned();
@@ -176,7 +182,7 @@ fn thread_name() -> String {
     // SAFETY: writes at most 16 bytes, with a zero at the end.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-    // It goes to terminals.
+    // The name is printed to terminals.
     String::from_utf8_lossy(&name[..end]).replace(char::is_control, "?")
 }
 
@@ -184,29 +190,29 @@ fn thread_name() -> String {
 mod tests {
     use super::*;
 
-    fn facts(written: &LogSnapshot) -> Vec<Vec<TraceEvent>> {
-        written.pages.iter().map(|(_, records)| records.iter().map(|record| record.fact).collect()).collect()
+    fn events(snapshot: &LogSnapshot) -> Vec<Vec<TraceEvent>> {
+        snapshot.threads.iter().map(|(_, records)| records.iter().map(|record| record.event).collect()).collect()
     }
 
     #[test]
-    fn each_thread_has_a_page_and_the_first_facts_stay() {
+    fn threads_log_separately_and_events_beyond_the_limit_are_dropped() {
         let log = Log::new(5);
-        log.write([TraceEvent::Entered("a"), TraceEvent::Left(0)]);
+        log.write([TraceEvent::Entered("a"), TraceEvent::Exited(0)]);
         std::thread::scope(|scope| {
             scope.spawn(|| log.write([TraceEvent::Entered("b")]));
         });
-        log.write([TraceEvent::Entered("c"), TraceEvent::Left(0)]);
-        log.write([TraceEvent::Left(1), TraceEvent::Left(2)]);
-        log.write([TraceEvent::Left(3)]);
-        let written = log.read().unwrap();
-        let left = TraceEvent::Left(0);
+        log.write([TraceEvent::Entered("c"), TraceEvent::Exited(0)]);
+        log.write([TraceEvent::Exited(1), TraceEvent::Exited(2)]);
+        log.write([TraceEvent::Exited(3)]);
+        let snapshot = log.read().unwrap();
+        let exited = TraceEvent::Exited(0);
         assert_eq!(
-            facts(&written),
-            [vec![TraceEvent::Entered("a"), left, TraceEvent::Entered("c"), left], vec![TraceEvent::Entered("b")]]
+            events(&snapshot),
+            [vec![TraceEvent::Entered("a"), exited, TraceEvent::Entered("c"), exited], vec![TraceEvent::Entered("b")]]
         );
-        assert_eq!(written.left_out, 3);
-        assert_ne!(written.pages[0].0.thread, written.pages[1].0.thread);
-        let times: Vec<u64> = written.pages[0].1.iter().map(|record| record.ns).collect();
-        assert!(times.is_sorted() && *times.last().unwrap() <= written.end);
+        assert_eq!(snapshot.dropped, 3);
+        assert_ne!(snapshot.threads[0].0.thread, snapshot.threads[1].0.thread);
+        let times: Vec<u64> = snapshot.threads[0].1.iter().map(|record| record.ns).collect();
+        assert!(times.is_sorted() && *times.last().unwrap() <= snapshot.end);
     }
 }

@@ -1,10 +1,10 @@
-//! Traces of several processes as one. They are joined line by line, because an event is a line.
+//! Merges the traces of several processes, line by line: each entry of a trace is one line.
 
 use crate::chrome::{HEAD, TAIL};
 use crate::summary::Summary;
 use std::io;
 
-/// A trace that is put together from others.
+/// Writes one trace that consists of several.
 pub struct TraceMerger<W> {
     to: W,
     separator: &'static str,
@@ -17,12 +17,12 @@ impl<W: io::Write> TraceMerger<W> {
         Ok(TraceMerger { to, separator: "\n", summaries: Vec::new() })
     }
 
-    /// Adds the events of a trace. `false`: it has no end, and what there is of it was added.
+    /// Adds the entries of a trace. Returns `false` if the trace is truncated; its complete entries are added.
     pub fn add(&mut self, trace: impl io::BufRead) -> io::Result<bool> {
         let mut before: Option<String> = None;
         for line in trace.lines().skip(1) {
             let line = line?;
-            // A line is whole when there is another one.
+            // A line is known to be complete only when another one follows.
             if let Some(event) = before.take() {
                 write!(self.to, "{}{}", self.separator, event.trim_end_matches(','))?;
                 self.separator = ",\n";
@@ -38,7 +38,7 @@ impl<W: io::Write> TraceMerger<W> {
         Ok(false)
     }
 
-    /// Ends the trace: what it comes to, process by process.
+    /// Ends the trace and returns the summary of each process.
     pub fn finish(mut self) -> io::Result<Vec<Summary>> {
         writeln!(self.to, "\n{TAIL}{}}}", serde_json::to_string(&self.summaries)?)?;
         self.to.flush()?;
@@ -52,11 +52,11 @@ mod tests {
     use crate::Tracer;
     use serde_json::Value;
 
-    fn joined(traces: &[&str]) -> (Vec<bool>, Value) {
+    fn merged(traces: &[&str]) -> (Vec<bool>, Value) {
         let mut text = Vec::new();
-        let mut joiner = TraceMerger::new(&mut text).unwrap();
-        let whole: Vec<bool> = traces.iter().map(|trace| joiner.add(trace.as_bytes()).unwrap()).collect();
-        assert_eq!(joiner.finish().unwrap().len(), whole.iter().filter(|whole| **whole).count());
+        let mut merger = TraceMerger::new(&mut text).unwrap();
+        let whole: Vec<bool> = traces.iter().map(|trace| merger.add(trace.as_bytes()).unwrap()).collect();
+        assert_eq!(merger.finish().unwrap().len(), whole.iter().filter(|whole| **whole).count());
         (whole, serde_json::from_slice(&text).unwrap())
     }
 
@@ -65,21 +65,21 @@ mod tests {
     }
 
     #[test]
-    fn traces_are_joined_and_what_is_missing_is_told() {
+    fn empty_traces_are_reported_and_the_others_merged() {
         let mut one = Vec::new();
         Tracer::new(10).write(&mut one).unwrap();
         let one = String::from_utf8(one).unwrap();
-        let (whole, value) = joined(&[&one, "", &one]);
+        let (whole, value) = merged(&[&one, "", &one]);
         assert_eq!(whole, [true, false, true]);
         assert_eq!(count(&value), 2 * count(&serde_json::from_str(&one).unwrap()));
         assert_eq!(value["softacl"].as_array().unwrap().len(), 2);
-        assert_eq!(count(&joined(&[]).1), 0);
+        assert_eq!(count(&merged(&[]).1), 0);
     }
 
     #[test]
-    fn a_trace_that_was_cut_short_is_told_and_the_file_stays_whole() {
+    fn truncated_trace_is_reported_and_the_file_stays_valid() {
         let cut = format!("{HEAD}\n{{\"ph\":\"M\"}},\n{{\"ph\":\"X\",\"name\":\"half");
-        let (whole, value) = joined(&[&cut]);
+        let (whole, value) = merged(&[&cut]);
         assert_eq!((whole, count(&value)), (vec![false], 1));
     }
 }

@@ -1,4 +1,4 @@
-//! Facts of all threads, woven into calls, blocking copies and tasks.
+//! The timeline of a run: calls, blocking accesses and tasks, rebuilt from the logs of all threads.
 
 use crate::allocations::TransferSize;
 use crate::log::{LogSnapshot, TimedEvent, TraceEvent};
@@ -6,18 +6,20 @@ use softacl_engine::observer::StreamPosition;
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// The reconstructed run. Times are in ns since the log was created.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     pub(crate) threads: Vec<Thread>,
     pub(crate) calls: Vec<Call>,
-    pub(crate) acts: Vec<BlockingAccess>,
-    /// By stream, in the order of their numbers.
+    pub(crate) accesses: Vec<BlockingAccess>,
+    /// By stream and sequence number.
     pub(crate) tasks: BTreeMap<(u32, u64), Task>,
     /// Time, device and bytes in use.
     pub(crate) memory: Vec<(u64, u32, u64)>,
     pub(crate) start: u64,
     pub(crate) end: u64,
-    pub(crate) left_out: u64,
+    /// Trace events beyond the limit.
+    pub(crate) dropped: u64,
 }
 
 #[derive(Debug)]
@@ -38,33 +40,34 @@ impl Interval {
     }
 }
 
-/// A call of the interface.
+/// An API call.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// Its place in the list of threads.
+    /// Index into `Timeline::threads`.
     pub(crate) thread: usize,
     pub(crate) function: &'static str,
-    pub(crate) span: Interval,
+    pub(crate) interval: Interval,
     pub(crate) code: i32,
-    /// How long it has waited although it is called asynchronous.
-    pub(crate) paused: u64,
+    /// How long the call waited for its stream although it is asynchronous.
+    pub(crate) blocked_ns: u64,
 }
 
-/// Memory that a thread has touched itself, in a call that blocks.
+/// Memory accessed by the calling thread during a blocking call.
 #[derive(Debug)]
 pub(crate) struct BlockingAccess {
     pub(crate) thread: usize,
     pub(crate) name: &'static str,
-    pub(crate) load: TransferSize,
-    pub(crate) span: Interval,
+    pub(crate) transfer: TransferSize,
+    pub(crate) interval: Interval,
+    /// True if the access succeeded.
     pub(crate) is_done: bool,
 }
 
-/// A stream as a row: its number may be used again, on another device or by a graph.
+/// A stream as a row of the trace. The stream id alone does not identify it: another device or a graph may reuse it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct StreamRow {
     pub(crate) device: u32,
-    /// It runs steps of graphs, and no program sees it.
+    /// True for an internal stream that runs the steps of graphs.
     pub(crate) is_graph_stream: bool,
     pub(crate) stream: u32,
 }
@@ -78,116 +81,118 @@ impl fmt::Display for StreamRow {
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) name: &'static str,
-    pub(crate) lane: StreamRow,
-    pub(crate) load: TransferSize,
+    pub(crate) row: StreamRow,
+    pub(crate) transfer: TransferSize,
     pub(crate) submitted: u64,
-    /// The thread that submitted it, and the one that ran it.
+    /// Index of the submitting thread.
     pub(crate) submitter: usize,
+    /// Index of the thread that ran the task.
     pub(crate) runner: Option<usize>,
     pub(crate) started: Option<u64>,
     pub(crate) finished: Option<u64>,
     pub(crate) code: i32,
-    /// It is a wait, or the run of a graph: what it takes is the time of others.
+    /// True for a wait or the run of a graph, whose time is spent by other tasks.
     pub(crate) is_wait: bool,
     pub(crate) after: Option<StreamPosition>,
-    /// When it was thrown away before it could start.
+    /// When the task was dropped, before it could start.
     pub(crate) dropped: Option<u64>,
-    /// When its stream stood at it, if it is a wait that never ended.
-    pub(crate) wait_start: Option<Interval>,
+    /// How long the stream was stopped at this task, if it is a wait that never ended.
+    pub(crate) open_wait: Option<Interval>,
 }
 
 impl Task {
-    /// When it ran. A task that is still running when the program ends has run until then.
-    pub(crate) fn span(&self, end: u64) -> Option<Interval> {
+    fn new(name: &'static str, row: StreamRow, submitter: usize, submitted: u64) -> Task {
+        Task {
+            name,
+            row,
+            transfer: TransferSize::default(),
+            submitted,
+            submitter,
+            runner: None,
+            started: None,
+            finished: None,
+            code: 0,
+            is_wait: false,
+            after: None,
+            dropped: None,
+            open_wait: None,
+        }
+    }
+    /// Returns when the task ran. A task that is still running when the program ends ends with the program.
+    pub(crate) fn interval(&self, end: u64) -> Option<Interval> {
         let start = self.started?;
         Some(Interval { start, end: self.finished.unwrap_or(end).max(start) })
     }
 
-    /// Whether its bytes have arrived.
+    /// True if the task has finished without an error.
     pub(crate) fn is_done(&self) -> bool {
         self.finished.is_some() && self.code == 0
     }
 
-    /// When it kept the stream busy with bytes or a function, not with waiting.
+    /// Returns when the task kept its stream busy. `None` for waits and tasks that never started.
     pub(crate) fn busy(&self, end: u64) -> Option<Interval> {
-        if self.is_wait { None } else { self.span(end) }
+        if self.is_wait { None } else { self.interval(end) }
     }
 }
 
 impl Timeline {
-    pub(crate) fn of(written: LogSnapshot) -> Timeline {
-        let mut pages: Vec<_> = written.pages.into_iter().filter(|(_, records)| !records.is_empty()).collect();
-        pages.sort_by_key(|(_, records)| records[0].ns);
-        let times = || pages.iter().flat_map(|(_, records)| records.iter().map(|record| record.ns));
+    pub(crate) fn of(snapshot: LogSnapshot) -> Timeline {
+        let mut logs: Vec<_> = snapshot.threads.into_iter().filter(|(_, records)| !records.is_empty()).collect();
+        logs.sort_by_key(|(_, records)| records[0].ns);
+        let times = || logs.iter().flat_map(|(_, records)| records.iter().map(|record| record.ns));
         let newest = times().max().unwrap_or(0);
-        let mut story = Timeline {
+        let mut timeline = Timeline {
             start: times().min().unwrap_or(0),
-            // What came after the limit is not known: the story ends there.
-            end: if written.left_out > 0 { newest } else { written.end.max(newest) },
-            left_out: written.left_out,
+            // Nothing was recorded after the limit, so the timeline ends there.
+            end: if snapshot.dropped > 0 { newest } else { snapshot.end.max(newest) },
+            dropped: snapshot.dropped,
             ..Timeline::default()
         };
-        for (thread, (page, records)) in pages.iter().enumerate() {
-            story.threads.push(Thread { id: page.thread, name: page.name.clone() });
-            story.replay_thread(thread, records);
+        for (thread, (log, records)) in logs.iter().enumerate() {
+            timeline.threads.push(Thread { id: log.thread, name: log.name.clone() });
+            timeline.replay_thread(thread, records);
         }
-        // A task is submitted before it starts, but by another thread, whose page may come later.
-        for (thread, (_, records)) in pages.iter().enumerate() {
-            records.iter().for_each(|record| story.apply_task_event(thread, *record));
+        // A second pass: the thread that submitted a task may have a later log than the one that ran it.
+        for (thread, (_, records)) in logs.iter().enumerate() {
+            records.iter().for_each(|record| timeline.apply_task_event(thread, *record));
         }
-        pages.iter().flat_map(|(_, records)| records).for_each(|record| story.mark_dropped(*record));
-        story.extend_open_waits();
-        story.memory.sort_by_key(|(ns, ..)| *ns);
-        story.calls.sort_by_key(|call| (call.span.start, std::cmp::Reverse(call.span.end)));
-        story
+        logs.iter().flat_map(|(_, records)| records).for_each(|record| timeline.mark_dropped(*record));
+        timeline.extend_open_waits();
+        timeline.memory.sort_by_key(|(ns, ..)| *ns);
+        timeline.calls.sort_by_key(|call| (call.interval.start, std::cmp::Reverse(call.interval.end)));
+        timeline
     }
 
-    /// What one thread did, one thing inside the other.
+    /// Rebuilds the nested calls, the blocking accesses and the submitted tasks of one thread.
     fn replay_thread(&mut self, thread: usize, records: &[TimedEvent]) {
         let mut open: Vec<Call> = Vec::new();
-        let mut act: Option<BlockingAccess> = None;
+        let mut access: Option<BlockingAccess> = None;
         let mut newest: Option<StreamPosition> = None;
-        for TimedEvent { ns, fact } in records.iter().copied() {
-            let span = Interval { start: ns, end: self.end };
-            match fact {
-                TraceEvent::Entered(function) => open.push(Call { thread, function, span, code: 0, paused: 0 }),
-                TraceEvent::Left(code) => self.calls.extend(open.pop().map(|call| call.until(ns, code))),
+        for TimedEvent { ns, event } in records.iter().copied() {
+            let interval = Interval { start: ns, end: self.end };
+            match event {
+                TraceEvent::Entered(function) => open.push(Call { thread, function, interval, code: 0, blocked_ns: 0 }),
+                TraceEvent::Exited(code) => self.calls.extend(open.pop().map(|call| call.until(ns, code))),
                 TraceEvent::Blocked(time) => {
                     if let Some(call) = open.last_mut() {
-                        call.paused += time;
+                        call.blocked_ns += time;
                     }
                 }
-                TraceEvent::Acting(name, load) => {
-                    act = Some(BlockingAccess { thread, name, load, span, is_done: false })
+                TraceEvent::AccessStarted(name, transfer) => {
+                    access = Some(BlockingAccess { thread, name, transfer, interval, is_done: false })
                 }
-                TraceEvent::Acted(is_done) => {
-                    let over =
-                        |act: BlockingAccess| BlockingAccess { span: Interval { end: ns, ..act.span }, is_done, ..act };
-                    self.acts.extend(act.take().map(over));
+                TraceEvent::AccessFinished(is_done) => {
+                    self.accesses.extend(access.take().map(|access| access.until(ns, is_done)));
                 }
                 TraceEvent::Memory(device, bytes) => self.memory.push((ns, device, bytes)),
-                TraceEvent::Submitted { at, name, device, is_step } => {
+                TraceEvent::Submitted { at, name, device, is_graph_step } => {
                     newest = Some(at);
-                    let task = Task {
-                        name,
-                        lane: StreamRow { device, is_graph_stream: is_step, stream: at.stream },
-                        load: TransferSize::default(),
-                        submitted: ns,
-                        submitter: thread,
-                        runner: None,
-                        started: None,
-                        finished: None,
-                        code: 0,
-                        is_wait: false,
-                        after: None,
-                        dropped: None,
-                        wait_start: None,
-                    };
-                    self.tasks.insert((at.stream, at.sequence), task);
+                    let row = StreamRow { device, is_graph_stream: is_graph_step, stream: at.stream };
+                    self.tasks.insert((at.stream, at.sequence), Task::new(name, row, thread, ns));
                 }
-                TraceEvent::Moves(load) => {
+                TraceEvent::Transfer(transfer) => {
                     if let Some(at) = newest {
-                        self.change(at, |task| task.load = load);
+                        self.update(at, |task| task.transfer = transfer);
                     }
                 }
                 TraceEvent::Waits(_)
@@ -199,23 +204,24 @@ impl Timeline {
             }
         }
         self.calls.append(&mut open);
-        self.acts.extend(act);
+        self.accesses.extend(access);
     }
 
-    fn apply_task_event(&mut self, thread: usize, TimedEvent { ns, fact }: TimedEvent) {
-        match fact {
-            TraceEvent::Waits(at) => self.change(at, |task| task.is_wait = true),
-            TraceEvent::After(at, after) => self.change(at, |task| task.after = Some(after)),
-            TraceEvent::Started(at) => self.change(at, |task| (task.started, task.runner) = (Some(ns), Some(thread))),
-            TraceEvent::Finished(at) => self.change(at, |task| task.finished = Some(ns)),
-            TraceEvent::Failed(at, code) => self.change(at, |task| task.code = code),
+    /// Applies what happened to a task after its submit.
+    fn apply_task_event(&mut self, thread: usize, TimedEvent { ns, event }: TimedEvent) {
+        match event {
+            TraceEvent::Waits(at) => self.update(at, |task| task.is_wait = true),
+            TraceEvent::After(at, after) => self.update(at, |task| task.after = Some(after)),
+            TraceEvent::Started(at) => self.update(at, |task| (task.started, task.runner) = (Some(ns), Some(thread))),
+            TraceEvent::Finished(at) => self.update(at, |task| task.finished = Some(ns)),
+            TraceEvent::Failed(at, code) => self.update(at, |task| task.code = code),
             _ => {}
         }
     }
 
-    /// What had not started when its stream was emptied never did.
-    fn mark_dropped(&mut self, TimedEvent { ns, fact }: TimedEvent) {
-        let TraceEvent::Dropped(at) = fact else { return };
+    /// Marks the tasks that had not started when their stream dropped its tasks.
+    fn mark_dropped(&mut self, TimedEvent { ns, event }: TimedEvent) {
+        let TraceEvent::Dropped(at) = event else { return };
         for (_, task) in self.tasks.range_mut((at.stream, 0)..=(at.stream, at.sequence)) {
             if task.started.is_none() && task.submitted <= ns {
                 task.dropped.get_or_insert(ns);
@@ -223,44 +229,53 @@ impl Timeline {
         }
     }
 
-    /// A stream that stood at a wait until the end, or until somebody emptied it, is shown standing there.
+    /// Sets `open_wait` of waits at which a stream was stopped until the end of the program or until it dropped its
+    /// tasks.
     fn extend_open_waits(&mut self) {
-        let (mut current, mut reached, mut held) = (None, 0, None);
+        let (mut current, mut reached, mut busy_until) = (None, 0, None);
         for ((stream, _), task) in &mut self.tasks {
             if current != Some(*stream) {
-                (current, reached, held) = (Some(*stream), 0, None);
+                (current, reached, busy_until) = (Some(*stream), 0, None);
             }
             if let Some(start) = task.started {
                 reached = task.finished.unwrap_or(start);
-                held = task.finished.is_none().then_some(self.end);
-            } else if held.is_none_or(|until| task.submitted >= until) {
+                busy_until = task.finished.is_none().then_some(self.end);
+            } else if busy_until.is_none_or(|until| task.submitted >= until) {
                 let start = task.submitted.max(reached);
                 let end = task.dropped.unwrap_or(self.end).max(start);
-                task.wait_start = task.is_wait.then_some(Interval { start, end });
-                held = Some(end);
+                task.open_wait = task.is_wait.then_some(Interval { start, end });
+                busy_until = Some(end);
             }
         }
     }
 
-    /// Tasks whose submit was left out are not told of.
-    fn change(&mut self, at: StreamPosition, change: impl FnOnce(&mut Task)) {
+    /// Changes a task. Ignores tasks whose submit was dropped from the log.
+    fn update(&mut self, at: StreamPosition, apply: impl FnOnce(&mut Task)) {
         if let Some(task) = self.tasks.get_mut(&(at.stream, at.sequence)) {
-            change(task);
+            apply(task);
         }
     }
 
-    /// The streams that had tasks, and what they had.
-    pub(crate) fn lanes(&self) -> BTreeMap<StreamRow, Vec<&Task>> {
-        let mut lanes: BTreeMap<StreamRow, Vec<&Task>> = BTreeMap::new();
+    /// Returns the streams that had tasks, with their tasks in order.
+    pub(crate) fn stream_rows(&self) -> BTreeMap<StreamRow, Vec<&Task>> {
+        let mut rows: BTreeMap<StreamRow, Vec<&Task>> = BTreeMap::new();
         for task in self.tasks.values() {
-            lanes.entry(task.lane).or_default().push(task);
+            rows.entry(task.row).or_default().push(task);
         }
-        lanes
+        rows
     }
 }
 
 impl Call {
+    /// Returns the call as ended at `end` with `code`.
     fn until(self, end: u64, code: i32) -> Call {
-        Call { span: Interval { end, ..self.span }, code, ..self }
+        Call { interval: Interval { end, ..self.interval }, code, ..self }
+    }
+}
+
+impl BlockingAccess {
+    /// Returns the access as ended at `end`.
+    fn until(self, end: u64, is_done: bool) -> BlockingAccess {
+        BlockingAccess { interval: Interval { end, ..self.interval }, is_done, ..self }
     }
 }

@@ -1,4 +1,4 @@
-//! The observer: every fact that belongs on a timeline goes to the log.
+//! The observer: writes a trace event for each engine callback that belongs on the timeline.
 
 use crate::allocations::{AllocationMap, Endpoint};
 use crate::chrome;
@@ -12,44 +12,45 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Facts that are kept unless somebody says otherwise: some 256 MB of them.
+/// Default limit of stored trace events, about 256 MB.
 pub const DEFAULT_EVENT_LIMIT: u64 = 4_000_000;
 
-/// What plain copies are called.
-const COPY: &str = "copy";
+/// Display name of plain copy tasks.
+const COPY_TASK: &str = "copy";
 
+/// An engine observer that records trace events and writes them as one trace.
 #[derive(Debug)]
 pub struct Tracer {
     log: Log,
-    book: Mutex<AllocationMap>,
-    /// Streams that run steps of graphs.
-    lanes: Mutex<HashSet<u32>>,
-    /// When the log began, for traces of several processes.
-    began: Duration,
+    allocations: Mutex<AllocationMap>,
+    /// Ids of internal streams that run the steps of graphs.
+    graph_streams: Mutex<HashSet<u32>>,
+    /// When the log was created, since the Unix epoch. Aligns the traces of several processes.
+    start_time: Duration,
 }
 
 impl Tracer {
-    /// An observer that keeps so many facts.
+    /// Creates a tracer that stores at most `limit` trace events.
     pub fn new(limit: u64) -> Tracer {
-        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Tracer { log: Log::new(limit), book: Mutex::default(), lanes: Mutex::default(), began }
+        let start_time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Tracer { log: Log::new(limit), allocations: Mutex::default(), graph_streams: Mutex::default(), start_time }
     }
 
-    /// Writes the trace of everything up to now, with the summary at its end.
+    /// Writes the trace of everything recorded until now, with the summary in its last line.
     pub fn write(&self, to: &mut impl io::Write) -> io::Result<Summary> {
-        let none = || io::Error::new(io::ErrorKind::OutOfMemory, "there is no memory left for it");
-        let story = Timeline::of(self.log.read().ok_or_else(none)?);
-        let summary = Summary::of(&story);
-        chrome::write(&story, &summary, self.began, to)?;
+        let exhausted = || io::Error::new(io::ErrorKind::OutOfMemory, "not enough memory to build the trace");
+        let timeline = Timeline::of(self.log.read().ok_or_else(exhausted)?);
+        let summary = Summary::of(&timeline);
+        chrome::write(&timeline, &summary, self.start_time, to)?;
         Ok(summary)
     }
 
-    fn book(&self) -> MutexGuard<'_, AllocationMap> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn allocations(&self) -> MutexGuard<'_, AllocationMap> {
+        self.allocations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lanes(&self) -> MutexGuard<'_, HashSet<u32>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn graph_streams(&self) -> MutexGuard<'_, HashSet<u32>> {
+        self.graph_streams.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -59,7 +60,7 @@ impl Observer for Tracer {
     }
 
     fn attached(&self, pinned: Window) {
-        self.book().attach(pinned);
+        self.allocations().attach(pinned);
     }
 
     fn entered(&self, function: &'static str) {
@@ -67,17 +68,17 @@ impl Observer for Tracer {
     }
 
     fn exited(&self, code: i32) {
-        self.log.write([TraceEvent::Left(code)]);
+        self.log.write([TraceEvent::Exited(code)]);
     }
 
-    /// The code comes when the call is left.
+    /// Ignored: `exited` receives the code.
     fn call_failed(&self, _function: &'static str, _error: &Error) {}
 
     fn finalized(&self, _is_final: bool) {}
 
     fn submitted(&self, task: &Submitted<'_>) {
-        let is_step = self.lanes().contains(&task.at.stream);
-        let submitted = TraceEvent::Submitted { at: task.at, name: task.name, device: task.device, is_step };
+        let is_graph_step = self.graph_streams().contains(&task.at.stream);
+        let submitted = TraceEvent::Submitted { at: task.at, name: task.name, device: task.device, is_graph_step };
         match (task.touches, task.after, task.is_external_wait) {
             ([], None, false) => self.log.write([submitted]),
             ([], None, true) => self.log.write([submitted, TraceEvent::Waits(task.at)]),
@@ -85,18 +86,18 @@ impl Observer for Tracer {
                 self.log.write([submitted, TraceEvent::Waits(task.at), TraceEvent::After(task.at, after)]);
             }
             (touches, ..) => {
-                let mut load = self.book().load(touches);
-                // The source of a copy through a buffer of ours was the program's, and has been read.
-                if load.route.source.is_none() && task.name == COPY {
-                    load.route.source = Some(Endpoint::Host);
+                let mut transfer = self.allocations().transfer(touches);
+                // A staged copy has no source touch: its source, host memory, was read at submit.
+                if transfer.route.source.is_none() && task.name == COPY_TASK {
+                    transfer.route.source = Some(Endpoint::Host);
                 }
-                self.log.write([submitted, TraceEvent::Moves(load)]);
+                self.log.write([submitted, TraceEvent::Transfer(transfer)]);
             }
         }
     }
 
-    fn launched(&self, lanes: &[u32], join: Option<StreamPosition>) {
-        self.lanes().extend(lanes);
+    fn launched(&self, graph_streams: &[u32], join: Option<StreamPosition>) {
+        self.graph_streams().extend(graph_streams);
         if let Some(join) = join {
             self.log.write([TraceEvent::Waits(join)]);
         }
@@ -114,7 +115,7 @@ impl Observer for Tracer {
         self.log.write([TraceEvent::Finished(at)]);
     }
 
-    /// The task itself is on the timeline, from its start to its end.
+    /// Ignored: the task is on the timeline from its start to its end.
     fn function_entered(&self, _at: StreamPosition) {}
     fn function_left(&self, _at: StreamPosition) {}
 
@@ -129,25 +130,25 @@ impl Observer for Tracer {
     fn waited(&self, _at: StreamPosition) {}
 
     fn access_started(&self, name: &'static str, touches: &[Touch]) {
-        let load = self.book().load(touches);
-        self.log.write([TraceEvent::Acting(name, load)]);
+        let transfer = self.allocations().transfer(touches);
+        self.log.write([TraceEvent::AccessStarted(name, transfer)]);
     }
 
     fn access_finished(&self, _touches: &[Touch], is_done: bool) {
-        self.log.write([TraceEvent::Acted(is_done)]);
+        self.log.write([TraceEvent::AccessFinished(is_done)]);
     }
 
-    fn allocated(&self, place: MemoryKind, start: usize, size: usize) {
-        // Written while the book is held, so that numbers have the order of their times.
-        let mut book = self.book();
-        if let Some((device, bytes)) = book.allocated(place, start, size) {
+    fn allocated(&self, kind: MemoryKind, start: usize, size: usize) {
+        // Logged under the lock, so that the values are in the order of their times.
+        let mut allocations = self.allocations();
+        if let Some((device, bytes)) = allocations.allocated(kind, start, size) {
             self.log.write([TraceEvent::Memory(device, bytes)]);
         }
     }
 
-    fn freed(&self, _place: MemoryKind, start: usize) {
-        let mut book = self.book();
-        if let Some((device, bytes)) = book.freed(start) {
+    fn freed(&self, _kind: MemoryKind, start: usize) {
+        let mut allocations = self.allocations();
+        if let Some((device, bytes)) = allocations.freed(start) {
             self.log.write([TraceEvent::Memory(device, bytes)]);
         }
     }
@@ -155,23 +156,23 @@ impl Observer for Tracer {
     fn registered(&self, _start: usize, _size: usize) {}
     fn unregistered(&self, _start: usize) {}
 
-    /// The number may have been that of a stream of a graph.
+    /// The id may have belonged to a graph stream before.
     fn created(&self, object: Object) {
         if let Object::Stream(stream) = object {
-            self.lanes().remove(&stream);
+            self.graph_streams().remove(&stream);
         }
     }
 
     fn ending(&self, _object: Object, _by_force: bool) {}
 
     fn device_cleared(&self, device: u32) {
-        let mut book = self.book();
-        book.cleared(device);
+        let mut allocations = self.allocations();
+        allocations.cleared(device);
         self.log.write([TraceEvent::Memory(device, 0)]);
     }
 
-    fn advised(&self, note: &Advisory) {
-        if let Advisory::Blocked { waited, .. } = note {
+    fn advised(&self, advisory: &Advisory) {
+        if let Advisory::Blocked { waited, .. } = advisory {
             self.log.write([TraceEvent::Blocked(u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX))]);
         }
     }

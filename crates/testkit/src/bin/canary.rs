@@ -1,7 +1,7 @@
-//! Known mistakes, which a sanitizer must report: so a build in which it is silent cannot pass for a clean one.
+//! Deliberate errors that a sanitizer must report, to prove that it is active in a build.
 //!
-//! `canary address` writes behind a block, `canary leak` loses one, `canary thread` races. `canary mutex` makes no
-//! mistake, and must not be reported: a sanitizer that does not know the standard library would.
+//! `canary address` writes past the end of a block, `canary leak` leaks one, `canary thread` has a data race.
+//! `canary mutex` is correct and must not be reported; a sanitizer without an instrumented standard library reports it.
 
 use std::hint::black_box;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         Some("address") => {
             let mut block = vec![1u8; black_box(8)];
-            // SAFETY: none; this is the mistake that must be reported.
+            // SAFETY: none; this is the error that must be reported.
             unsafe { block.as_mut_ptr().add(black_box(8)).write_volatile(2) };
             black_box(&block);
         }
@@ -25,13 +25,13 @@ fn main() -> ExitCode {
             }
         }
         Some("thread") => {
-            // Both are there before one of them begins: a thread that is over may order the next one.
+            // Both threads exist before one begins: the end of a thread could order the next one after it.
             let start = Barrier::new(2);
             let add = || {
                 start.wait();
                 for _ in 0..100_000 {
                     let shared = &raw mut SHARED;
-                    // SAFETY: none; two threads do this at once, which must be reported.
+                    // SAFETY: none; two threads do this concurrently, which must be reported.
                     unsafe { ptr::write_volatile(shared, ptr::read_volatile(shared) + 1) };
                 }
             };
@@ -47,16 +47,17 @@ fn main() -> ExitCode {
                     let (counter, changed) = (&counter, &changed);
                     scope.spawn(move || {
                         for _ in 0..1000 {
-                            let guard = counter.lock().expect("nobody panics with it");
-                            let mut guard =
-                                changed.wait_while(guard, |count| *count % 2 != turn).expect("nobody panics with it");
+                            let guard = counter.lock().expect("no thread panics while holding it");
+                            let mut guard = changed
+                                .wait_while(guard, |count| *count % 2 != turn)
+                                .expect("no thread panics while holding it");
                             *guard += 1;
                             changed.notify_all();
                         }
                     });
                 }
             });
-            black_box(counter.into_inner().expect("nobody panics with it"));
+            black_box(counter.into_inner().expect("no thread panics while holding it"));
         }
         _ => {
             eprintln!("usage: canary address, leak, thread or mutex");

@@ -1,7 +1,7 @@
-//! Simulation: scenario after scenario, each drawn from a seed, until the time is over or one fails.
+//! Simulation: runs random scenarios, each generated from a seed, until the time is up or one fails.
 //!
-//! `simulate SECONDS SEED` ends with 0 when machine and model agreed every time. A failing seed is made small and
-//! printed as a program; a scenario that does not end is told with its seed.
+//! `simulate SECONDS SEED` exits with 0 if machine and model agreed every time. A failing scenario is shrunk and
+//! printed. A scenario that hangs is printed with its seed.
 
 use softacl_testkit::ApiCall;
 use softacl_testkit::scenario::Scenario;
@@ -10,10 +10,10 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A scenario takes a fraction of a second; on a machine that is busy, more. Counted in looks, each a second apart: a
-/// process that was stopped has not looked.
+/// Polls, one second apart, after which a scenario counts as hung. A scenario takes a fraction of a second, more on a
+/// busy host. Polls are counted instead of time, because a stopped process does not poll.
 const HANG_TIMEOUT_S: u32 = 90;
-/// A failure that comes and goes with the threads is looked for so often.
+/// How often a candidate is run while shrinking, because a failure may depend on thread timing.
 const ATTEMPTS: usize = 5;
 
 static CURRENT: AtomicU64 = AtomicU64::new(0);
@@ -47,17 +47,18 @@ fn main() -> ExitCode {
             );
             return ExitCode::FAILURE;
         }
-        programs += scenario.parts.len();
+        programs += scenario.threads.len();
         operations += scenario.operations();
         rules += scenario.rules();
         faults += run.unwrap_or(0);
-        for operation in scenario.parts.iter().flat_map(|(_, program)| &program.operations) {
+        for operation in scenario.threads.iter().flat_map(|(_, program)| &program.operations) {
             *kinds.entry(name(operation)).or_insert(0u64) += 1;
         }
         COUNT.fetch_add(1, Ordering::Relaxed);
     }
     println!(
-        "simulate: {} scenarios, {programs} programs, {operations} operations of {} kinds, {faults} faults by {rules} rules in {:.0} s agree with the model, seeds from {seed}",
+        "simulate: {} scenarios, {programs} programs, {operations} operations of {} kinds, \
+         {faults} faults from {rules} rules in {:.0} s agree with the model, first seed {seed}",
         COUNT.load(Ordering::Relaxed),
         kinds.len(),
         start.elapsed().as_secs_f64()
@@ -65,23 +66,24 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Ends the process when a scenario does not.
+/// Exits the process if a scenario hangs.
 fn watch() {
-    let (mut seen, mut looks) = (0, 0);
+    let (mut last, mut polls) = (0, 0);
     loop {
         std::thread::sleep(Duration::from_secs(1));
         let count = COUNT.load(Ordering::Relaxed);
-        looks = if count == seen { looks + 1 } else { 0 };
-        seen = count;
-        if looks > HANG_TIMEOUT_S {
+        polls = if count == last { polls + 1 } else { 0 };
+        last = count;
+        if polls > HANG_TIMEOUT_S {
             let seed = CURRENT.load(Ordering::Relaxed);
-            println!("simulate: seed {seed} does not end\n{}", Scenario::random(seed));
+            println!("simulate: seed {seed} hangs\n{}", Scenario::random(seed));
             std::process::exit(1);
         }
     }
 }
 
+/// Returns the name of an operation, without its fields.
 fn name(operation: &ApiCall) -> String {
-    let told = format!("{operation:?}");
-    told.split([' ', '{']).next().unwrap_or_default().to_owned()
+    let text = format!("{operation:?}");
+    text.split([' ', '{']).next().unwrap_or_default().to_owned()
 }

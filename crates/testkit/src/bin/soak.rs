@@ -1,8 +1,8 @@
-//! Soak: 8 threads and 200 streams copy for as long as one likes, every byte is verified, nothing may be left.
+//! Soak test: 8 threads with 200 streams copy for a given time; every byte is verified, and no allocation may remain.
 //!
-//! `soak SECONDS [REPORT]` ends with 0 when all went well. A ninth thread copies 64 KiB through pinned and device
-//! memory all the time, verifies it and takes the time of each round; memory, open files and threads of the process
-//! are looked at in intervals. In a long run the last third must be like the first.
+//! `soak SECONDS [REPORT]` exits with 0 if everything passed. A ninth thread continuously copies 64 KiB through pinned
+//! and device memory, verifies it and measures each round. Memory, open files and threads of the process are sampled in
+//! intervals. In a long run the last third must not exceed the first.
 
 use softacl_engine::{Caller, Config, CopyRequest, Machine, StreamOptions, kinds};
 use softacl_testkit::{Program, run};
@@ -18,17 +18,18 @@ const THREADS: u64 = 8;
 const STREAMS_PER_THREAD: usize = 25;
 const LENGTH: usize = 400;
 const ROUND: usize = 64 << 10;
-/// Intervals of a run.
+/// Number of intervals in a run.
 const INTERVALS: u64 = 24;
-/// Runs that are shorter say nothing about what stays flat.
-const LONG: u64 = 300;
-/// What counts as flat: the last third against the first, without the first intervals, in which pools fill.
+/// Shortest run, in seconds, whose growth is judged.
+const MIN_GROWTH_RUN: u64 = 300;
+/// Intervals at the start, in which pools fill, that are not judged.
 const WARM_UP: usize = 2;
+/// Largest permitted ratio of the last third to the first.
 const MEMORY_GROWTH: f64 = 1.15;
 const FILE_GROWTH: f64 = 1.5;
 const LATENCY_GROWTH: f64 = 2.0;
 
-/// What was seen in one interval.
+/// Measurements of one interval.
 #[derive(Default)]
 struct Sample {
     until: f64,
@@ -37,7 +38,7 @@ struct Sample {
     files: usize,
     threads: usize,
     rounds: usize,
-    /// Microseconds: half of the rounds, 99 of 100, 999 of 1000, and the longest.
+    /// Microseconds: median, 99th and 99.9th percentile, and the longest round.
     latency: [f64; 4],
 }
 
@@ -85,7 +86,7 @@ fn main() -> ExitCode {
             samples.push(sample(
                 start,
                 now - before,
-                std::mem::take(&mut rounds.lock().expect("nobody panics with it")),
+                std::mem::take(&mut rounds.lock().expect("no thread panics while holding it")),
             ));
             before = now;
         }
@@ -94,7 +95,8 @@ fn main() -> ExitCode {
     let text = format_table(&samples);
     println!("{text}");
     println!(
-        "soak: {} programs with {} operations on {THREADS} threads with {STREAMS_PER_THREAD} streams each in {:.0} s, {} measured rounds, {} allocations left",
+        "soak: {} programs with {} operations on {THREADS} threads with {STREAMS_PER_THREAD} streams each in {:.0} s, \
+         {} measured rounds, {} allocations remain",
         programs.into_inner(),
         operations.into_inner(),
         start.elapsed().as_secs_f64(),
@@ -104,23 +106,23 @@ fn main() -> ExitCode {
     if let Some(report) = report {
         fs::write(&report, text).expect("the report can be written");
     }
-    let growth = if seconds >= LONG { growth(&samples) } else { None };
+    let growth = if seconds >= MIN_GROWTH_RUN { growth(&samples) } else { None };
     if let Some(growth) = &growth {
         eprintln!("soak: {growth}");
     }
-    let well = !failed.into_inner() && left.is_empty() && growth.is_none();
-    if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let passed = !failed.into_inner() && left.is_empty() && growth.is_none();
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Copies to the device and back on a stream of its own, verifies, and notes how long each round took.
+/// Copies to the device and back on a separate stream, verifies the bytes, and records the duration of each round.
 fn measure(machine: &Machine, end: Instant, rounds: &Mutex<Vec<f64>>, failed: &AtomicBool) -> Result<(), String> {
     let current = Cell::new(None);
     let caller = Caller::new(machine, &current);
-    let told = |error: Box<softacl_engine::Error>| error.to_string();
-    let context = caller.create_context(0).map_err(told)?;
-    let stream = caller.create_stream(StreamOptions::default()).map_err(told)?.raw();
-    let (source, target) = (caller.allocate_host(ROUND).map_err(told)?, caller.allocate_host(ROUND).map_err(told)?);
-    let device = caller.allocate(ROUND).map_err(told)?;
+    let text = |error: Box<softacl_engine::Error>| error.to_string();
+    let context = caller.create_context(0).map_err(text)?;
+    let stream = caller.create_stream(StreamOptions::default()).map_err(text)?.raw();
+    let (source, target) = (caller.allocate_host(ROUND).map_err(text)?, caller.allocate_host(ROUND).map_err(text)?);
+    let device = caller.allocate(ROUND).map_err(text)?;
     let copy = |target, source| {
         caller.copy_async(CopyRequest { target, capacity: ROUND, source, count: ROUND, kind: kinds::DEFAULT }, stream)
     };
@@ -128,37 +130,38 @@ fn measure(machine: &Machine, end: Instant, rounds: &Mutex<Vec<f64>>, failed: &A
     while Instant::now() < end && !failed.load(Ordering::Relaxed) {
         number += 1;
         for word in 0..ROUND / 8 {
-            // SAFETY: pinned memory of ours; nothing is queued.
+            // SAFETY: pinned memory of this function; no copy is queued.
             unsafe { (source as *mut u64).add(word).write(number ^ word as u64) };
         }
         let start = Instant::now();
-        copy(device, source).map_err(told)?;
-        copy(target, device).map_err(told)?;
-        caller.synchronize_stream(stream, -1).map_err(told)?;
-        let took = start.elapsed().as_secs_f64() * 1e6;
+        copy(device, source).map_err(text)?;
+        copy(target, device).map_err(text)?;
+        caller.synchronize_stream(stream, -1).map_err(text)?;
+        let us = start.elapsed().as_secs_f64() * 1e6;
         for word in 0..ROUND / 8 {
-            // SAFETY: as above.
+            // SAFETY: pinned memory of this function; all copies have finished.
             let found = unsafe { (target as *const u64).add(word).read() };
             if found != number ^ word as u64 {
                 return Err(format!("round {number}: word {word} is {found:#x}"));
             }
         }
-        rounds.lock().expect("nobody panics with it").push(took);
-        // The load is that of the others; we only look.
+        rounds.lock().expect("no thread panics while holding it").push(us);
+        // The other threads create the load; this one only measures.
         std::thread::sleep(Duration::from_millis(2));
     }
     caller
         .free(device)
         .and_then(|()| caller.free_host(source))
         .and_then(|()| caller.free_host(target))
-        .map_err(told)?;
-    caller.destroy_stream(stream).and_then(|()| caller.destroy_context(context.raw())).map_err(told)
+        .map_err(text)?;
+    caller.destroy_stream(stream).and_then(|()| caller.destroy_context(context.raw())).map_err(text)
 }
 
+/// Samples the process at the end of an interval.
 fn sample(start: Instant, programs: u64, mut rounds: Vec<f64>) -> Sample {
     rounds.sort_unstable_by(f64::total_cmp);
-    let part =
-        |of_thousand: usize| rounds.get((rounds.len() * of_thousand / 1000).min(rounds.len().max(1) - 1)).copied();
+    let percentile =
+        |per_mille: usize| rounds.get((rounds.len() * per_mille / 1000).min(rounds.len().max(1) - 1)).copied();
     let pages = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: f64 = pages.split_whitespace().nth(1).and_then(|text| text.parse().ok()).unwrap_or(0.0);
     let count = |directory: &str| fs::read_dir(directory).map_or(0, Iterator::count);
@@ -168,34 +171,37 @@ fn sample(start: Instant, programs: u64, mut rounds: Vec<f64>) -> Sample {
         resident_mib: pages * 4096.0 / (1 << 20) as f64,
         files: count("/proc/self/fd"),
         threads: count("/proc/self/task"),
-        latency: [500, 990, 999, 1000].map(|of_thousand| part(of_thousand).unwrap_or(0.0)),
+        latency: [500, 990, 999, 1000].map(|per_mille| percentile(per_mille).unwrap_or(0.0)),
         rounds: rounds.len(),
     }
 }
 
+/// Formats the intervals as a Markdown table.
 fn format_table(samples: &[Sample]) -> String {
     let mut text = String::from(
-        "| after s | programs | resident MiB | files | threads | rounds | p50 us | p99 us | p99.9 us | longest us |\n| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
+        "| after s | programs | resident MiB | files | threads | rounds | p50 us | p99 us | p99.9 us | longest us |\n\
+         | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for sample in samples {
-        let [half, most, nearly_all, longest] = sample.latency;
+        let [p50, p99, p999, longest] = sample.latency;
         let Sample { until, programs, resident_mib, files, threads, rounds, .. } = sample;
         let _ = writeln!(
             text,
-            "| {until:.0} | {programs} | {resident_mib:.0} | {files} | {threads} | {rounds} | {half:.0} | {most:.0} | {nearly_all:.0} | {longest:.0} |"
+            "| {until:.0} | {programs} | {resident_mib:.0} | {files} | {threads} | {rounds} | \
+             {p50:.0} | {p99:.0} | {p999:.0} | {longest:.0} |"
         );
     }
     text
 }
 
-/// A number of an interval.
+/// Reads one measurement of an interval.
 type Reading = fn(&Sample) -> f64;
 
-/// What grew between the first third and the last, if anything did.
+/// Describes what grew between the first third and the last. `None` if nothing did.
 fn growth(samples: &[Sample]) -> Option<String> {
     let steady = samples.get(WARM_UP..)?;
     let third = steady.len() / 3;
-    let middle = |samples: &[Sample], of: Reading| {
+    let median = |samples: &[Sample], of: Reading| {
         let mut values: Vec<f64> = samples.iter().map(of).collect();
         values.sort_unstable_by(f64::total_cmp);
         values.get(values.len() / 2).copied().unwrap_or(0.0)
@@ -206,7 +212,7 @@ fn growth(samples: &[Sample]) -> Option<String> {
         ("the median of a round in us", |sample| sample.latency[0], LATENCY_GROWTH),
     ];
     rows.into_iter().find_map(|(what, of, limit)| {
-        let (first, last) = (middle(&steady[..third], of), middle(&steady[steady.len() - third..], of));
+        let (first, last) = (median(&steady[..third], of), median(&steady[steady.len() - third..], of));
         (last > first * limit).then(|| format!("{what} grew from {first:.0} to {last:.0}"))
     })
 }

@@ -1,15 +1,15 @@
-//! Copies, fills and reductions, on the machine and on the model.
+//! Copies, memsets and reductions, on the machine and on the model.
 
 use super::*;
 
 impl World<'_> {
-    /// Which copies the chip has.
+    /// Returns the copies that the chip supports.
     fn copies(&self) -> &softacl_profiles::CopyTraits {
         &self.caller.machine().config().profile.chip.copy
     }
 
     pub(super) fn copy(&mut self, target: u32, source: u32, at: u32, len: u32) -> Result<(), Failure> {
-        let all = [Where::Device, Where::Pinned, Where::Pageable];
+        let all = [BufferKind::Device, BufferKind::Pinned, BufferKind::Pageable];
         let Some((to, from)) = self.pair(self.buffer(target, &all), self.buffer(source, &all), at, len, 1) else {
             return Ok(());
         };
@@ -23,7 +23,8 @@ impl World<'_> {
         if self.is_refused("aclrtMemcpy", size)? {
             return Ok(());
         }
-        let crosses = self.buffers[to.buffer].place == Where::Peer || self.buffers[from.buffer].place == Where::Peer;
+        let crosses =
+            self.buffers[to.buffer].kind == BufferKind::Peer || self.buffers[from.buffer].kind == BufferKind::Peer;
         let expected = if crosses { self.oracle.crossing(size) } else { None };
         self.enter(0)?;
         expect(self.caller.copy(self.request(to, from, kinds::DEFAULT)), expected.map(|code| vec![code]))?;
@@ -33,7 +34,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// From the device to its peer, or back.
+    /// Copies between the device and its peer.
     pub(super) fn copy_peer(
         &mut self,
         target: u32,
@@ -43,7 +44,11 @@ impl World<'_> {
         stream: u32,
         blocking: bool,
     ) -> Result<(), Failure> {
-        let ends = if at.is_multiple_of(2) { [Where::Peer, Where::Device] } else { [Where::Device, Where::Peer] };
+        let ends = if at.is_multiple_of(2) {
+            [BufferKind::Peer, BufferKind::Device]
+        } else {
+            [BufferKind::Device, BufferKind::Peer]
+        };
         let pair = self.pair(self.buffer(target, &ends[..1]), self.buffer(source, &ends[1..]), at, len, 1);
         let (Some((to, from)), Some(stream)) = (pair, self.stream(stream)) else { return Ok(()) };
         if blocking {
@@ -56,25 +61,25 @@ impl World<'_> {
         self.submit_copy(&to, &from, stream)
     }
 
-    /// An asynchronous copy on a stream that is ordered.
+    /// Submits an asynchronous copy. The stream is already ordered after conflicting accesses.
     fn submit_copy(&mut self, to: &BufferRange, from: &BufferRange, stream: usize) -> Result<(), Failure> {
         let request = self.request(to, from, kinds::DEFAULT);
         let parts = [(to, true), (from, false)];
-        let work = PendingTask {
+        let pending = PendingTask {
             function: "aclrtMemcpyAsync",
             kind: TaskKind::Copy,
             size: to.range.len(),
             stream,
             parts: &parts,
         };
-        if self.submit(&work, |caller, stream| caller.copy_async(request, stream))? {
+        if self.submit(&pending, |caller, stream| caller.copy_async(request, stream))? {
             self.model_copy(to, from);
         }
         Ok(())
     }
 
-    /// A call that pageable memory makes blocking: it drains the stream, and gives the failure that it finds there
-    /// instead of copying. `true`: it has copied.
+    /// Makes a call that pageable memory makes blocking. It drains the stream and, if a task failed there, returns that
+    /// failure instead of copying. Returns `true` if it copied.
     fn drain_and(
         &mut self,
         function: &'static str,
@@ -90,7 +95,7 @@ impl World<'_> {
         let copies = failure.is_none();
         expect(call(&self.caller, handle), failure)?;
         let clock = self.streams[stream].clock.clone();
-        self.finished(&clock);
+        self.advance_host(&clock);
         Ok(copies)
     }
 
@@ -102,16 +107,16 @@ impl World<'_> {
         len: u32,
         stream: u32,
     ) -> Result<(), Failure> {
-        let all = [Where::Device, Where::Pinned, Where::Pageable];
+        let all = [BufferKind::Device, BufferKind::Pinned, BufferKind::Pageable];
         let to = self.buffer(target, &all);
-        // One side at least is on the device: host to host is refused.
-        let partner: &[Where] =
-            if to.is_some_and(|to| self.buffers[to].place == Where::Device) { &all } else { &all[..1] };
+        // At least one side is device memory: host to host is refused.
+        let partner: &[BufferKind] =
+            if to.is_some_and(|to| self.buffers[to].kind == BufferKind::Device) { &all } else { &all[..1] };
         let Some((to, from)) = self.pair(to, self.buffer(source, partner), at, len, 1) else { return Ok(()) };
         let Some(stream) = self.stream(stream) else { return Ok(()) };
         self.order_stream(stream, &to, true)?;
         self.order_stream(stream, &from, false)?;
-        if ![&to, &from].iter().any(|part| self.buffers[part.buffer].place == Where::Pageable) {
+        if ![&to, &from].iter().any(|part| self.buffers[part.buffer].kind == BufferKind::Pageable) {
             return self.submit_copy(&to, &from, stream);
         }
         let request = self.request(&to, &from, kinds::DEFAULT);
@@ -131,8 +136,8 @@ impl World<'_> {
         stream: u32,
     ) -> Result<(), Failure> {
         let pair = self.pair(
-            self.buffer(target, &[Where::Device]),
-            self.buffer(source, &[Where::Pinned, Where::Pageable]),
+            self.buffer(target, &[BufferKind::Device]),
+            self.buffer(source, &[BufferKind::Pinned, BufferKind::Pageable]),
             at,
             len,
             1,
@@ -142,11 +147,11 @@ impl World<'_> {
         self.order_host(&from, true)?;
         let request = self.request(&to, &from, kinds::HOST_TO_BUFFER_TO_DEVICE);
         let (size, parts) = (to.range.len(), [(&to, true)]);
-        let work = PendingTask { function: "aclrtMemcpyAsync", kind: TaskKind::Copy, size, stream, parts: &parts };
-        if self.submit(&work, |caller, stream| caller.copy_async(request, stream))? {
+        let pending = PendingTask { function: "aclrtMemcpyAsync", kind: TaskKind::Copy, size, stream, parts: &parts };
+        if self.submit(&pending, |caller, stream| caller.copy_async(request, stream))? {
             self.model_copy(&to, &from);
         }
-        // The source is the program's again.
+        // The program may write the source again.
         self.write_host(&from, 0xc3)
     }
 
@@ -160,8 +165,8 @@ impl World<'_> {
         stream: u32,
     ) -> Result<(), Failure> {
         let pair = self.pair(
-            self.buffer(target, &[Where::Device]),
-            self.buffer(source, &[Where::Device, Where::Pinned]),
+            self.buffer(target, &[BufferKind::Device]),
+            self.buffer(source, &[BufferKind::Device, BufferKind::Pinned]),
             at,
             u32::MAX,
             1,
@@ -184,8 +189,9 @@ impl World<'_> {
             kind: kinds::DEFAULT,
         };
         let (size, parts) = (width * height, [(&to, true), (&from, false)]);
-        let work = PendingTask { function: "aclrtMemcpy2dAsync", kind: TaskKind::Plane, size, stream, parts: &parts };
-        if !self.submit(&work, |caller, stream| caller.copy_plane_async(request, stream))? {
+        let pending =
+            PendingTask { function: "aclrtMemcpy2dAsync", kind: TaskKind::Plane, size, stream, parts: &parts };
+        if !self.submit(&pending, |caller, stream| caller.copy_plane_async(request, stream))? {
             return Ok(());
         }
         for row in 0..height {
@@ -210,11 +216,11 @@ impl World<'_> {
         if !self.copies().batch {
             return Ok(());
         }
-        let host = [Where::Pinned, Where::Pageable];
+        let host = [BufferKind::Pinned, BufferKind::Pageable];
         let (to, from) = if at.is_multiple_of(2) {
-            (self.buffer(target, &[Where::Device]), self.buffer(source, &host))
+            (self.buffer(target, &[BufferKind::Device]), self.buffer(source, &host))
         } else {
-            (self.buffer(target, &host), self.buffer(source, &[Where::Device]))
+            (self.buffer(target, &host), self.buffer(source, &[BufferKind::Device]))
         };
         let (Some((to, from)), Some(stream)) = (self.pair(to, from, at, u32::MAX, 1), self.stream(stream)) else {
             return Ok(());
@@ -223,12 +229,12 @@ impl World<'_> {
         if entries == 0 {
             return Ok(());
         }
-        // Destinations lie side by side, sources in reverse order: no two entries overlap.
+        // Targets are adjacent, sources in reverse order: no two entries overlap.
         let targets: Vec<usize> = (0..entries).map(|entry| self.address(&to) + entry * len).collect();
         let sources: Vec<usize> = (0..entries).map(|entry| self.address(&from) + (entries - 1 - entry) * len).collect();
         let sizes = vec![len; entries];
-        let location = |part: &BufferRange| match self.buffers[part.buffer].place {
-            Where::Device => Location { kind: 1, device: self.device },
+        let location = |part: &BufferRange| match self.buffers[part.buffer].kind {
+            BufferKind::Device => Location { kind: 1, device: self.device },
             _ => Location { kind: 0, device: 0 },
         };
         let attributes = [BatchAttribute { target: location(&to), source: location(&from), reserved_is_zero: true }];
@@ -247,7 +253,7 @@ impl World<'_> {
             attributes: Some(&attributes),
             starts: Some(&[0]),
         };
-        let is_pageable = [&to, &from].iter().any(|part| self.buffers[part.buffer].place == Where::Pageable);
+        let is_pageable = [&to, &from].iter().any(|part| self.buffers[part.buffer].kind == BufferKind::Pageable);
         let call = |caller: &Caller<'_>, stream| caller.copy_batch_async(&request, stream).map_err(|f| f.error);
         let (function, size) = ("aclrtMemcpyBatchAsync", entries * len);
         let copies = if blocking {
@@ -281,7 +287,13 @@ impl World<'_> {
         if self.copies().descriptor_bytes == 0 {
             return Ok(());
         }
-        let pair = self.pair(self.buffer(target, &[Where::Device]), self.buffer(source, &[Where::Device]), at, len, 1);
+        let pair = self.pair(
+            self.buffer(target, &[BufferKind::Device]),
+            self.buffer(source, &[BufferKind::Device]),
+            at,
+            len,
+            1,
+        );
         let (Some((to, from)), Some(stream)) = (pair, self.stream(stream)) else { return Ok(()) };
         let Ok(size) = self.caller.descriptor_size(kinds::INNER_DEVICE_TO_DEVICE) else { return Ok(()) };
         let Some(descriptor) = self.device_memory(size)? else { return Ok(()) };
@@ -295,16 +307,16 @@ impl World<'_> {
         }))?;
         self.order_stream(stream, &to, true)?;
         self.order_stream(stream, &from, false)?;
-        // What the descriptor says is not known when it is submitted, so the rules see no size.
-        self.aside = descriptor..descriptor + size;
+        // The contents of the descriptor are unknown at submit, so the rules get no size.
+        self.extra_input = descriptor..descriptor + size;
         let parts = [(&to, true), (&from, false)];
-        let work =
+        let pending =
             PendingTask { function: "aclrtMemcpyAsyncWithDesc", kind: TaskKind::Copy, size: 0, stream, parts: &parts };
         let kind = kinds::INNER_DEVICE_TO_DEVICE;
-        if self.submit(&work, |caller, stream| caller.copy_described(descriptor, kind, stream))? {
+        if self.submit(&pending, |caller, stream| caller.copy_described(descriptor, kind, stream))? {
             self.model_copy(&to, &from);
         }
-        // The descriptor must live until the task has run, and both buffers with it.
+        // Wait: the descriptor and both buffers must exist until the task has run.
         self.synchronize(stream)?;
         ok(self.caller.free(descriptor))
     }
@@ -320,7 +332,13 @@ impl World<'_> {
         if !self.copies().offset {
             return Ok(());
         }
-        let pair = self.pair(self.buffer(target, &[Where::Device]), self.buffer(source, &[Where::Device]), at, len, 1);
+        let pair = self.pair(
+            self.buffer(target, &[BufferKind::Device]),
+            self.buffer(source, &[BufferKind::Device]),
+            at,
+            len,
+            1,
+        );
         let (Some((to, from)), Some(stream)) = (pair, self.stream(stream)) else { return Ok(()) };
         let Some(cells) = self.device_memory(16)? else { return Ok(()) };
         let addresses = [self.buffers[to.buffer].address, self.buffers[from.buffer].address];
@@ -343,11 +361,11 @@ impl World<'_> {
             source_offset: from.range.start,
             kind: kinds::INNER_DEVICE_TO_DEVICE,
         };
-        self.aside = cells..cells + 16;
+        self.extra_input = cells..cells + 16;
         let (size, parts) = (to.range.len(), [(&to, true), (&from, false)]);
-        let work =
+        let pending =
             PendingTask { function: "aclrtMemcpyAsyncWithOffset", kind: TaskKind::Copy, size, stream, parts: &parts };
-        if self.submit(&work, |caller, stream| caller.copy_with_offset(request, stream))? {
+        if self.submit(&pending, |caller, stream| caller.copy_with_offset(request, stream))? {
             self.model_copy(&to, &from);
         }
         self.synchronize(stream)?;
@@ -356,7 +374,7 @@ impl World<'_> {
 
     pub(super) fn fill(&mut self, target: u32, at: u32, len: u32, byte: u8) -> Result<(), Failure> {
         let Some(part) = self
-            .buffer(target, &[Where::Device, Where::Pinned, Where::Pageable])
+            .buffer(target, &[BufferKind::Device, BufferKind::Pinned, BufferKind::Pageable])
             .and_then(|buffer| self.part(buffer, at, len, 1))
         else {
             return Ok(());
@@ -373,14 +391,14 @@ impl World<'_> {
     }
 
     pub(super) fn fill_async(&mut self, target: u32, at: u32, len: u32, byte: u8, stream: u32) -> Result<(), Failure> {
-        let part = self.buffer(target, &[Where::Device]).and_then(|buffer| self.part(buffer, at, len, 1));
+        let part = self.buffer(target, &[BufferKind::Device]).and_then(|buffer| self.part(buffer, at, len, 1));
         let (Some(part), Some(stream)) = (part, self.stream(stream)) else { return Ok(()) };
         self.order_stream(stream, &part, true)?;
         let request =
             FillRequest { target: self.address(&part), capacity: part.range.len(), byte, count: part.range.len() };
         let (size, parts) = (part.range.len(), [(&part, true)]);
-        let work = PendingTask { function: "aclrtMemsetAsync", kind: TaskKind::Fill, size, stream, parts: &parts };
-        if self.submit(&work, |caller, stream| caller.fill_async(request, stream))? {
+        let pending = PendingTask { function: "aclrtMemsetAsync", kind: TaskKind::Fill, size, stream, parts: &parts };
+        if self.submit(&pending, |caller, stream| caller.fill_async(request, stream))? {
             memory::fill(&mut self.buffers[part.buffer].model, part.range.clone(), byte);
         }
         Ok(())
@@ -390,10 +408,7 @@ impl World<'_> {
         if !self.copies().memset_d32 {
             return Ok(());
         }
-        if !self.caller.machine().config().profile.chip.copy.memset_d32 {
-            return Ok(());
-        }
-        let part = self.buffer(target, &[Where::Device]).and_then(|buffer| self.part(buffer, at, len, 4));
+        let part = self.buffer(target, &[BufferKind::Device]).and_then(|buffer| self.part(buffer, at, len, 4));
         let (Some(part), Some(stream)) = (part, self.stream(stream)) else { return Ok(()) };
         self.order_stream(stream, &part, true)?;
         let request = WordFillRequest {
@@ -403,8 +418,9 @@ impl World<'_> {
             count: part.range.len() / 4,
         };
         let (size, parts) = (part.range.len(), [(&part, true)]);
-        let work = PendingTask { function: "aclrtMemsetD32Async", kind: TaskKind::Fill, size, stream, parts: &parts };
-        if self.submit(&work, |caller, stream| caller.fill_words_async(request, stream))? {
+        let pending =
+            PendingTask { function: "aclrtMemsetD32Async", kind: TaskKind::Fill, size, stream, parts: &parts };
+        if self.submit(&pending, |caller, stream| caller.fill_words_async(request, stream))? {
             memory::fill_words(&mut self.buffers[part.buffer].model, part.range.clone(), word);
         }
         Ok(())
@@ -419,7 +435,13 @@ impl World<'_> {
         kind: i32,
         stream: u32,
     ) -> Result<(), Failure> {
-        let pair = self.pair(self.buffer(target, &[Where::Device]), self.buffer(source, &[Where::Device]), at, len, 4);
+        let pair = self.pair(
+            self.buffer(target, &[BufferKind::Device]),
+            self.buffer(source, &[BufferKind::Device]),
+            at,
+            len,
+            4,
+        );
         let (Some((to, from)), Some(stream)) = (pair, self.stream(stream)) else { return Ok(()) };
         self.order_stream(stream, &to, true)?;
         self.order_stream(stream, &from, false)?;
@@ -432,8 +454,8 @@ impl World<'_> {
             reserved: 0,
         };
         let (size, parts) = (to.range.len(), [(&to, true), (&from, false)]);
-        let work = PendingTask { function: "aclrtReduceAsync", kind: TaskKind::Reduce, size, stream, parts: &parts };
-        if !self.submit(&work, |caller, stream| caller.reduce_async(request, stream))? {
+        let pending = PendingTask { function: "aclrtReduceAsync", kind: TaskKind::Reduce, size, stream, parts: &parts };
+        if !self.submit(&pending, |caller, stream| caller.reduce_async(request, stream))? {
             return Ok(());
         }
         let bytes = self.buffers[from.buffer].model[from.range.clone()].to_vec();

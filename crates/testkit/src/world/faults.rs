@@ -1,14 +1,15 @@
-//! What rules do to a program: every call and task is foretold by the oracle, and the machine must agree.
+//! Fault injection: the oracle predicts the result of every call and task, and the machine must agree.
 //!
-//! A refused call changes nothing. A task that fails moves nothing; its code comes at the next wait for its stream,
-//! once. What stops a context or loses a device is met alone, when nothing else runs, because what else would still
-//! have run is up to the schedule; then the program does what a program has to do: contexts are ended and made anew.
+//! A refused call changes nothing. A failed task moves nothing, and the next wait for its stream returns its code once.
+//! A fault that stops a context or loses a device is injected only when nothing else runs, because the schedule
+//! decides which other tasks would still run. Afterwards the contexts are destroyed and created again, as a program
+//! has to do.
 
 use super::*;
 use crate::faults::{ECC, EVENT_TIMEOUT, Effect, LOST, STREAM_TIMEOUT, TaskKind};
 use softacl_faults::{DeviceHealth, MatchContext};
 
-/// How long a wait for what never comes may take.
+/// Timeout of waits for a stuck task.
 const STUCK_WAIT_MS: i32 = 2;
 
 /// A task that is about to be submitted.
@@ -26,29 +27,30 @@ impl World<'_> {
         ok(self.caller.set_current_context(self.contexts[context].handle))
     }
 
+    /// Makes the context of a stream the current one. Returns the handle of the stream.
     pub(super) fn enter_stream(&self, stream: usize) -> Result<usize, Failure> {
         self.enter(self.streams[stream].context)?;
         Ok(self.streams[stream].handle)
     }
 
-    /// Asks the rules as the door of the interface does. `true`: the call is refused, and nothing has happened.
+    /// Applies the rules for calls, as the entry of the C API does. Returns `true` if the call is refused.
     pub(super) fn is_refused(&mut self, function: &'static str, size: usize) -> Result<bool, Failure> {
         let expected = self.oracle.call(function, size);
         if expected == Some(Effect::Lost) {
             self.quiesce()?;
         }
         let machine = self.caller.machine();
-        let facts =
+        let context =
             || MatchContext { size: Some(size as u64), device: Some(self.device.into()), ..MatchContext::default() };
-        let struck = machine.injection().and_then(|injection| injection.call(function, facts));
-        let found = struck.and_then(|strike| machine.injected_call_error(&strike, Some(self.device))).map(|e| e.code());
+        let fired = machine.injection().and_then(|injection| injection.call(function, context));
+        let found = fired.and_then(|fired| machine.injected_call_error(&fired, Some(self.device))).map(|e| e.code());
         let code = match expected {
             Some(Effect::Code(code)) => Some(code),
             Some(Effect::Lost) => Some(LOST),
             _ => None,
         };
         if found != code {
-            return Err(format!("{function} of {size} bytes: the rules say {found:?}, the model {code:?}"));
+            return Err(format!("{function} of {size} bytes: the rules return {found:?}, the model {code:?}"));
         }
         if expected == Some(Effect::Lost) {
             self.expect_lost()?;
@@ -56,7 +58,7 @@ impl World<'_> {
         Ok(code.is_some())
     }
 
-    /// Device memory, unless the rules have none.
+    /// Allocates device memory. `None` if the rules refuse it.
     pub(super) fn device_memory(&mut self, size: usize) -> Result<Option<usize>, Failure> {
         self.enter(0)?;
         if self.is_refused("aclrtMalloc", size)? {
@@ -70,32 +72,33 @@ impl World<'_> {
         }
     }
 
-    /// Submits a task and knows what becomes of it. `true`: it runs, and the model has to follow.
+    /// Submits a task and checks the effect of the rules on it. Returns `true` if the task runs, so that the caller
+    /// must apply it to the model.
     pub(super) fn submit(
         &mut self,
-        work: &PendingTask<'_>,
+        pending: &PendingTask<'_>,
         call: impl FnOnce(&Caller<'_>, usize) -> softacl_engine::Result<()>,
     ) -> Result<bool, Failure> {
-        let stream = work.stream;
-        if self.is_refused(work.function, work.size)? || !self.streams[stream].live {
+        let stream = pending.stream;
+        if self.is_refused(pending.function, pending.size)? || !self.streams[stream].live {
             return Ok(false);
         }
-        let crosses = [Where::Device, Where::Peer]
+        let crosses = [BufferKind::Device, BufferKind::Peer]
             .iter()
-            .all(|place| work.parts.iter().any(|(part, _)| self.buffers[part.buffer].place == *place));
-        let effect = self.oracle.task(work.kind, work.size, crosses);
+            .all(|kind| pending.parts.iter().any(|(part, _)| self.buffers[part.buffer].kind == *kind));
+        let effect = self.oracle.task(pending.kind, pending.size, crosses);
         let stops = self.contexts[self.streams[stream].context].stops;
-        let is_grave = match effect {
+        let is_disruptive = match effect {
             Some(Effect::Code(_)) => stops,
             Some(effect) => !matches!(effect, Effect::SlowUs(_)),
             None => false,
         };
-        if is_grave {
+        if is_disruptive {
             self.quiesce()?;
         }
         let handle = self.enter_stream(stream)?;
         ok(call(&self.caller, handle))?;
-        self.task(stream, work.parts);
+        self.task(stream, pending.parts);
         match effect {
             None | Some(Effect::SlowUs(_)) => return Ok(true),
             Some(Effect::Code(code)) => {
@@ -108,10 +111,10 @@ impl World<'_> {
             Some(Effect::Ecc) => {
                 self.streams[stream].expect_failure(&[ECC]);
                 if stops {
-                    self.repair_memory(work.parts)?;
+                    self.repair_memory(pending.parts)?;
                     self.expect_stopped(stream, ECC)?;
                 } else {
-                    self.expect_bad_memory(stream, work.parts)?;
+                    self.expect_bad_memory(stream, pending.parts)?;
                 }
             }
             Some(Effect::Lost) => self.expect_lost()?,
@@ -119,12 +122,12 @@ impl World<'_> {
         Ok(false)
     }
 
-    /// Waits for every stream; what is to fail has failed then.
+    /// Waits for every stream, so that all pending failures have been returned.
     pub(super) fn quiesce(&mut self) -> Result<(), Failure> {
         (0..self.streams.len()).try_for_each(|stream| self.synchronize(stream))
     }
 
-    /// The task never begins. Waits end by their timeouts, and an abort ends it.
+    /// Checks a stuck task: it never starts, waits time out, and an abort removes it.
     fn expect_stuck(&mut self, stream: usize) -> Result<(), Failure> {
         let handle = self.enter_stream(stream)?;
         let caller = self.caller;
@@ -134,19 +137,19 @@ impl World<'_> {
         must_fail(caller.synchronize_event(event, STUCK_WAIT_MS), EVENT_TIMEOUT, "a wait for its event")?;
         must_fail(caller.synchronize_device(STUCK_WAIT_MS), STREAM_TIMEOUT, "a wait for its device")?;
         if ok(caller.is_stream_finished(handle))? {
-            return Err("a stuck stream says that it is finished".to_owned());
+            return Err("a stuck stream is reported as finished".to_owned());
         }
         ok(caller.abort_stream(handle))?;
         ok(caller.destroy_event(event))?;
         self.synchronize(stream)
     }
 
-    /// The device memory of the task is bad: whatever touches it fails, until it is mended.
+    /// Checks bad memory: every access to it fails until it is repaired.
     fn expect_bad_memory(&mut self, stream: usize, parts: &[(&BufferRange, bool)]) -> Result<(), Failure> {
         self.synchronize(stream)?;
         let caller = self.caller;
-        if let Some((part, _)) = parts.iter().find(|(part, _)| self.buffers[part.buffer].place == Where::Device) {
-            let (device, address) = (self.buffers[part.buffer].place, self.address(part));
+        if let Some((part, _)) = parts.iter().find(|(part, _)| self.buffers[part.buffer].kind == BufferKind::Device) {
+            let (kind, address) = (self.buffers[part.buffer].kind, self.address(part));
             let ranges = self.bad_ranges()?;
             if let Some(bad) = ranges.iter().find(|bad| (bad.0..bad.0 + bad.1).contains(&address)) {
                 let mut byte = 0u8;
@@ -160,13 +163,13 @@ impl World<'_> {
                 self.streams[stream].expect_failure(&[ECC]);
                 self.synchronize(stream)?;
             } else if !ranges.is_empty() {
-                return Err(format!("bad memory is {ranges:x?}, and not {address:#x} on the {device:?}"));
+                return Err(format!("bad memory is {ranges:x?}, not {address:#x} ({kind:?})"));
             }
         }
         self.repair_memory(parts)
     }
 
-    /// Starts and lengths of bad memory on the devices of the world; all of it must be the program's.
+    /// Returns starts and lengths of the bad memory on the devices of the world.
     fn bad_ranges(&self) -> Result<Vec<(usize, usize)>, Failure> {
         let mut found = Vec::new();
         for device in [Some(self.device), self.peer].into_iter().flatten() {
@@ -177,23 +180,24 @@ impl World<'_> {
         Ok(found)
     }
 
+    /// Repairs all bad memory, which must lie in memory that the task uses.
     fn repair_memory(&mut self, parts: &[(&BufferRange, bool)]) -> Result<(), Failure> {
         let machine = self.caller.machine();
         for (start, len) in self.bad_ranges()? {
-            let is_ours = parts.iter().any(|(part, _)| {
-                let own = self.address(part);
-                own <= start && start + len <= own + part.range.len()
+            let is_used = parts.iter().any(|(part, _)| {
+                let address = self.address(part);
+                address <= start && start + len <= address + part.range.len()
             });
-            if !is_ours && !self.aside.contains(&start) {
-                return Err(format!("{len} bytes at {start:#x} are bad, which the task did not touch"));
+            if !is_used && !self.extra_input.contains(&start) {
+                return Err(format!("{len} bytes at {start:#x} are bad, but the task does not use them"));
             }
             let devices = [Some(self.device), self.peer].into_iter().flatten();
-            let mut mended = false;
+            let mut is_repaired = false;
             for device in devices {
-                mended |= ok(machine.repair_memory(device.into(), start, len))?;
+                is_repaired |= ok(machine.repair_memory(device.into(), start, len))?;
             }
-            if !mended {
-                return Err(format!("{len} bytes at {start:#x} could not be mended"));
+            if !is_repaired {
+                return Err(format!("{len} bytes at {start:#x} could not be repaired"));
             }
         }
         match self.bad_ranges()?.as_slice() {
@@ -202,7 +206,7 @@ impl World<'_> {
         }
     }
 
-    /// A task failed in a context that stops: everything there gives the code, other contexts go on.
+    /// Checks a context that a failed task stopped: every call in it returns the code; other contexts continue.
     fn expect_stopped(&mut self, stream: usize, code: i32) -> Result<(), Failure> {
         let context = self.streams[stream].context;
         self.synchronize(stream)?;
@@ -211,7 +215,7 @@ impl World<'_> {
         must_fail(caller.synchronize_stream(handle, -1), code, "another wait in a stopped context")?;
         must_fail(caller.synchronize_device(-1), code, "a wait for a stopped context")?;
         must_fail(caller.record_event(self.events[0].handle, handle), code, "a record in a stopped context")?;
-        if let Some(buffer) = self.buffer(0, &[Where::Device]) {
+        if let Some(buffer) = self.buffer(0, &[BufferKind::Device]) {
             let target = self.buffers[buffer].address;
             let request = FillRequest { target, capacity: 1, byte: 0xee, count: 1 };
             must_fail(caller.fill_async(request, handle), code, "a task in a stopped context")?;
@@ -223,14 +227,15 @@ impl World<'_> {
         self.recreate_contexts(&[context])
     }
 
-    /// The device is lost: everything on it gives the code until its contexts are gone.
+    /// Checks a lost device: every call on it returns the code until all its contexts are destroyed.
     fn expect_lost(&mut self) -> Result<(), Failure> {
         let caller = self.caller;
-        let own: Vec<usize> = (0..self.contexts.len()).filter(|at| self.contexts[*at].device == self.device).collect();
+        let affected: Vec<usize> =
+            (0..self.contexts.len()).filter(|at| self.contexts[*at].device == self.device).collect();
         if ok(caller.machine().health(self.device.into()))? != DeviceHealth::Lost {
-            return Err("the device does not say that it is lost".to_owned());
+            return Err("the device is not reported as lost".to_owned());
         }
-        for context in &own {
+        for context in &affected {
             self.enter(*context)?;
             must_fail(caller.synchronize_device(-1), LOST, "a wait for a lost device")?;
             must_fail(caller.allocate(64), LOST, "an allocation on a lost device")?;
@@ -240,7 +245,7 @@ impl World<'_> {
         if let Some(stream) = self.stream(0) {
             let handle = self.enter_stream(stream)?;
             must_fail(caller.synchronize_stream(handle, -1), LOST, "a wait on a lost device")?;
-            if let Some(buffer) = self.buffer(0, &[Where::Device]) {
+            if let Some(buffer) = self.buffer(0, &[BufferKind::Device]) {
                 let target = self.buffers[buffer].address;
                 let request = FillRequest { target, capacity: 1, byte: 0xee, count: 1 };
                 must_fail(caller.fill_async(request, handle), LOST, "a task on a lost device")?;
@@ -254,11 +259,11 @@ impl World<'_> {
             self.enter(peer)?;
             ok(caller.synchronize_device(-1)).map_err(|why| format!("another device than the lost one: {why}"))?;
         }
-        self.recreate_contexts(&own)?;
+        self.recreate_contexts(&affected)?;
         self.check_health()
     }
 
-    /// Ends contexts and makes them anew, with streams. Memory stays.
+    /// Destroys contexts and creates them again, with streams. Memory stays allocated.
     fn recreate_contexts(&mut self, which: &[usize]) -> Result<(), Failure> {
         let mut missing = Vec::new();
         for context in which {
@@ -269,7 +274,7 @@ impl World<'_> {
                 missing.push(*context);
             }
         }
-        // A device without a context is reset, and whole again.
+        // Destroying the last context of a device resets the device, which repairs it.
         if self.contexts.iter().filter(|context| context.device == self.device).count() == which.len() {
             self.oracle.repair();
         }
@@ -280,13 +285,13 @@ impl World<'_> {
         }
         self.enter(0)?;
         self.destroy_graphs()?;
-        self.forget_signals()?;
+        self.destroy_signals()?;
         missing.into_iter().take(3).try_for_each(|context| self.add_stream(context))
     }
 
     pub(super) fn stop_on_failure(&mut self, stream: u32) -> Result<(), Failure> {
         let Some(stream) = self.stream(stream) else { return Ok(()) };
-        // A failure that is still on its way would stop the context when the schedule likes.
+        // With a pending failure the schedule would decide when the context stops.
         self.quiesce()?;
         let handle = self.enter_stream(stream)?;
         ok(self.caller.set_stop_on_failure(handle, true))?;
@@ -294,22 +299,22 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The devices say what is wrong with them.
+    /// Compares the reported health of the device with the model.
     pub(super) fn check_health(&self) -> Result<(), Failure> {
-        if self.oracle.is_silent() {
+        if self.oracle.is_empty() {
             return Ok(());
         }
         let found = ok(self.caller.machine().health(self.device.into()))?;
-        let expected = match (self.oracle.is_cut, self.oracle.has_failed) {
+        let expected = match (self.oracle.is_link_down, self.oracle.has_failed) {
             (true, _) => DeviceHealth::LinkGone,
             (_, true) => DeviceHealth::Failed,
             _ => DeviceHealth::Well,
         };
-        if found == expected { Ok(()) } else { Err(format!("the device is {found:?}, the model says {expected:?}")) }
+        if found == expected { Ok(()) } else { Err(format!("the device is {found:?}, the model has {expected:?}")) }
     }
 
     pub(super) fn repair(&mut self) -> Result<(), Failure> {
-        if self.oracle.is_silent() {
+        if self.oracle.is_empty() {
             return Ok(());
         }
         self.check_health()?;
@@ -320,27 +325,27 @@ impl World<'_> {
 }
 
 impl StreamState {
-    /// The next wait gives one of these codes, unless it gives an earlier one.
+    /// Expects one of these codes from the next wait, unless an earlier failure is pending.
     pub(super) fn expect_failure(&mut self, codes: &[i32]) {
         self.failure.get_or_insert_with(|| codes.to_vec());
     }
 }
 
-/// A call that must give this code.
+/// Requires that a call failed with this code.
 pub(super) fn must_fail<T>(result: softacl_engine::Result<T>, code: i32, what: &str) -> Result<(), Failure> {
     match result {
         Err(error) if error.code() == code => Ok(()),
-        Err(error) => Err(format!("{what} gave {} instead of {code}: {error}", error.code())),
-        Ok(_) => Err(format!("{what} succeeded instead of giving {code}")),
+        Err(error) => Err(format!("{what} returned {} instead of {code}: {error}", error.code())),
+        Ok(_) => Err(format!("{what} succeeded instead of returning {code}")),
     }
 }
 
-/// A wait that must succeed, or give one of the codes.
+/// Requires that a wait failed with one of the codes, or succeeded if there are none.
 pub(super) fn expect<T>(result: softacl_engine::Result<T>, codes: Option<Vec<i32>>) -> Result<(), Failure> {
     match (result, codes) {
         (result, None) => ok(result).map(|_| ()),
         (Err(error), Some(codes)) if codes.contains(&error.code()) => Ok(()),
         (Err(error), Some(codes)) => Err(format!("{} instead of {codes:?}: {error}", error.code())),
-        (Ok(_), Some(codes)) => Err(format!("the wait succeeded, the model says {codes:?}")),
+        (Ok(_), Some(codes)) => Err(format!("the wait succeeded, the model has {codes:?}")),
     }
 }

@@ -1,12 +1,13 @@
-//! Graphs: a few steps on two captured streams, ordered against each other by events, run several
-//! times. For everything outside, a run is one task of the stream that launches it.
+//! Graphs: a few steps on two captured streams, ordered by events and launched several times.
+//!
+//! Outside the graph, a run is one task of the stream that launches it.
 
 use super::*;
 use crate::faults::Effect;
 use fastrand::Rng;
 use std::sync::Arc;
 
-/// What one step does to the model, and the parts it uses.
+/// A step of a graph: its effect on the model and the buffer ranges it uses.
 struct GraphOp {
     action: Action,
     to: BufferRange,
@@ -15,7 +16,7 @@ struct GraphOp {
 
 enum Action {
     Copy,
-    /// The bytes were taken when the step was captured.
+    /// A staged copy, with the bytes that the source had at capture.
     Staged(Vec<u8>),
     Fill(u8),
     Reduce(i32),
@@ -23,13 +24,14 @@ enum Action {
 }
 
 impl GraphOp {
+    /// Returns the accessed ranges; `true` marks writes.
     fn parts(&self) -> impl Iterator<Item = (&BufferRange, bool)> {
         let from = if let Action::Staged(_) = self.action { None } else { self.from.as_ref() };
         [(&self.to, true)].into_iter().chain(from.map(|part| (part, false)))
     }
 
-    /// What the rules make of it.
-    fn meets(&self, oracle: &mut Oracle) -> Option<Effect> {
+    /// Predicts the effect of the rules on the step.
+    fn injected(&self, oracle: &mut Oracle) -> Option<Effect> {
         let kind = match self.action {
             Action::Copy | Action::Staged(_) => TaskKind::Copy,
             Action::Fill(_) => TaskKind::Fill,
@@ -40,10 +42,10 @@ impl GraphOp {
     }
 
     fn conflicts(&self, other: &GraphOp) -> bool {
-        let meet = |a: &BufferRange, b: &BufferRange| {
+        let overlap = |a: &BufferRange, b: &BufferRange| {
             a.buffer == b.buffer && a.range.start < b.range.end && b.range.start < a.range.end
         };
-        self.parts().any(|(a, writes)| other.parts().any(|(b, also)| (writes || also) && meet(a, b)))
+        self.parts().any(|(a, writes)| other.parts().any(|(b, also)| (writes || also) && overlap(a, b)))
     }
 }
 
@@ -73,13 +75,15 @@ impl World<'_> {
                     self.order_stream(launch, part, writes)?;
                 }
             }
-            // Rules are asked when a graph is launched, for each step in the order of the capture.
+            // Rules apply at launch, to each step in the order of the capture.
             let mut oracle = self.oracle.clone();
-            let effects: Vec<_> = drawn.iter().map(|(step, _)| step.meets(&mut oracle)).collect();
+            let effects: Vec<_> = drawn.iter().map(|(step, _)| step.injected(&mut oracle)).collect();
             let fails = |effect: &Option<Effect>| matches!(effect, Some(Effect::Code(_)));
-            let is_grave = |effect: &Effect| !matches!(effect, Effect::Code(_) | Effect::SlowUs(_));
-            if effects.iter().flatten().any(is_grave) || (self.contexts[context].stops && effects.iter().any(fails)) {
-                // What other branches would still have done is up to the schedule.
+            let is_disruptive = |effect: &Effect| !matches!(effect, Effect::Code(_) | Effect::SlowUs(_));
+            if effects.iter().flatten().any(is_disruptive)
+                || (self.contexts[context].stops && effects.iter().any(fails))
+            {
+                // The schedule would decide what the other branches still do.
                 continue;
             }
             self.oracle = oracle;
@@ -87,15 +91,15 @@ impl World<'_> {
             ok(self.caller.launch_graph(graph, handle))?;
             let parts: Vec<_> = drawn.iter().flat_map(|(step, _)| step.parts()).collect();
             self.task(launch, &parts);
-            // A step that fails moves nothing, the others go on; the run gives the code of one of them.
-            let whole = drawn.iter().zip(&effects).filter(|(_, effect)| !fails(effect));
-            whole.for_each(|((step, _), _)| self.apply(step));
+            // A failed step moves nothing and the other steps continue. The run returns the code of one failed step.
+            let succeeding = drawn.iter().zip(&effects).filter(|(_, effect)| !fails(effect));
+            succeeding.for_each(|((step, _), _)| self.apply(step));
             let codes: Vec<i32> = effects.iter().filter_map(|effect| effect.and_then(Effect::code)).collect();
             if !codes.is_empty() {
                 self.streams[launch].expect_failure(&codes);
             }
             if calls_host {
-                // As for host functions alone: they would write freed memory.
+                // Wait, as after a host function: it could write freed memory.
                 self.synchronize(launch)?;
             }
         }
@@ -103,21 +107,22 @@ impl World<'_> {
         Ok(())
     }
 
+    /// Generates a step. `None` if no buffers fit.
     fn draw_step(&mut self, rng: &mut Rng) -> Result<Option<GraphOp>, Failure> {
         let (target, source, at, len) = (rng.u32(..), rng.u32(..), rng.u32(..), rng.u32(1..9000));
-        let device = self.buffer(target, &[Where::Device]);
-        let known = [Where::Device, Where::Pinned];
+        let device = self.buffer(target, &[BufferKind::Device]);
+        let sources = [BufferKind::Device, BufferKind::Pinned];
         let step = |action, pair: Option<(BufferRange, BufferRange)>| {
             pair.map(|(to, from)| GraphOp { action, to, from: Some(from) })
         };
         Ok(match rng.u32(0..10) {
-            0..=2 => step(Action::Copy, self.pair(device, self.buffer(source, &known), at, len, 1)),
+            0..=2 => step(Action::Copy, self.pair(device, self.buffer(source, &sources), at, len, 1)),
             3..=4 => {
-                let host = self.buffer(target, &[Where::Pinned]);
-                step(Action::Copy, self.pair(host, self.buffer(source, &[Where::Device]), at, len, 1))
+                let host = self.buffer(target, &[BufferKind::Pinned]);
+                step(Action::Copy, self.pair(host, self.buffer(source, &[BufferKind::Device]), at, len, 1))
             }
             5 => {
-                let host = self.buffer(source, &[Where::Pinned, Where::Pageable]);
+                let host = self.buffer(source, &[BufferKind::Pinned, BufferKind::Pageable]);
                 let Some((to, from)) = self.pair(device, host, at, len, 1) else { return Ok(None) };
                 self.order_host(&from, false)?;
                 let bytes = self.buffers[from.buffer].model[from.range.clone()].to_vec();
@@ -130,10 +135,10 @@ impl World<'_> {
             }),
             7..=8 => {
                 let kind = 10 + (source % 4) as i32;
-                step(Action::Reduce(kind), self.pair(device, self.buffer(source, &[Where::Device]), at, len, 4))
+                step(Action::Reduce(kind), self.pair(device, self.buffer(source, &[BufferKind::Device]), at, len, 4))
             }
             _ => {
-                let pinned = self.buffer(target, &[Where::Pinned]);
+                let pinned = self.buffer(target, &[BufferKind::Pinned]);
                 pinned.and_then(|buffer| self.part(buffer, at, len % 500, 1)).map(|to| GraphOp {
                     action: Action::Increment,
                     to,
@@ -143,7 +148,7 @@ impl World<'_> {
         })
     }
 
-    /// Captures the steps; where two of different branches conflict, an event orders them.
+    /// Captures the steps. An event orders conflicting steps of different branches.
     fn capture(&self, branches: &[usize], drawn: &[(GraphOp, usize)]) -> Result<usize, Failure> {
         let caller = self.caller;
         let handles: Vec<usize> = branches.iter().map(|stream| self.streams[*stream].handle).collect();
@@ -157,15 +162,15 @@ impl World<'_> {
         if handles.len() > 1 {
             follow(1, 0)?;
         }
-        // Steps of each branch that the other one does not know to be over.
-        let mut unknown: [Vec<&GraphOp>; 2] = [Vec::new(), Vec::new()];
+        // Steps of each branch that are unordered with the other branch.
+        let mut unordered: [Vec<&GraphOp>; 2] = [Vec::new(), Vec::new()];
         for (step, branch) in drawn {
-            if unknown[1 - branch].iter().any(|other| step.conflicts(other)) {
+            if unordered[1 - branch].iter().any(|other| step.conflicts(other)) {
                 follow(*branch, 1 - branch)?;
-                unknown[1 - branch].clear();
+                unordered[1 - branch].clear();
             }
             self.issue(step, handles[*branch])?;
-            unknown[*branch].push(step);
+            unordered[*branch].push(step);
         }
         if handles.len() > 1 {
             follow(0, 1)?;
@@ -175,7 +180,7 @@ impl World<'_> {
         Ok(graph)
     }
 
-    /// Makes the call that is captured.
+    /// Makes the call of a step during capture.
     fn issue(&self, step: &GraphOp, stream: usize) -> Result<(), Failure> {
         let (caller, count, target) = (self.caller, step.to.range.len(), self.address(&step.to));
         match (&step.action, &step.from) {
@@ -205,6 +210,7 @@ impl World<'_> {
         }
     }
 
+    /// Applies a step to the model.
     fn apply(&mut self, step: &GraphOp) {
         let source = |world: &World<'_>| {
             let from = step.from.as_ref().expect("the step has a source");
@@ -226,7 +232,7 @@ impl World<'_> {
         }
     }
 
-    /// Ends the graphs; nothing runs any more.
+    /// Destroys all graphs. The caller has waited for their runs.
     pub(super) fn destroy_graphs(&mut self) -> Result<(), Failure> {
         for graph in std::mem::take(&mut self.graphs) {
             ok(self.caller.destroy_graph(graph))?;

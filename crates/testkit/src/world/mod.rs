@@ -1,7 +1,7 @@
-//! The world: runs a program on a machine and on the model at once, and compares.
+//! The world: runs a program on a machine and on the model, and compares the two.
 //!
-//! This file chooses and orders; `copies`, `graphs`, `objects` and `sources` make the calls; `faults` knows what
-//! rules must do to them.
+//! This file selects buffers and streams and orders accesses. `copies`, `graphs`, `objects` and `sources` make the
+//! calls; `faults` checks the effects of fault rules.
 
 mod copies;
 mod faults;
@@ -19,13 +19,14 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::result::Result;
 
-/// Buffers and streams at most; more only make programs slow.
+/// Limits for buffers and streams; more only make programs slow.
 const MAX_BUFFERS: usize = 24;
 const MAX_STREAMS: usize = 25;
 const EVENTS: usize = 6;
 
+/// Kind of memory that a buffer lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Where {
+enum BufferKind {
     Device,
     Pinned,
     Pageable,
@@ -33,19 +34,19 @@ enum Where {
     Peer,
 }
 
-/// Where memory came from, which is where it goes back to.
+/// The allocator that memory came from and returns to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Heap,
     Pool,
-    /// Mapped; the handle of the physical memory.
+    /// Mapped physical memory, with its handle.
     Physical(usize),
 }
 
 struct Buffer {
-    place: Where,
+    kind: BufferKind,
     address: usize,
-    /// Keeps pageable memory alive; the machine writes it through its address.
+    /// Owns pageable memory, which the machine writes through `address`.
     _pageable: Option<Box<[u8]>>,
     source: Source,
     model: Bytes,
@@ -54,38 +55,39 @@ struct Buffer {
 
 struct StreamState {
     handle: usize,
-    /// Tasks given to the stream so far.
+    /// Number of submitted tasks.
     time: u64,
-    /// What has happened before its next task.
+    /// Everything that happens before the next task of the stream.
     clock: ModelClock,
     live: bool,
-    /// The context of the world that it belongs to.
+    /// Index of its context in `World::contexts`.
     context: usize,
-    /// A task has failed or will: one of these codes comes at the next wait.
+    /// Set if a submitted task fails: the next wait returns one of these codes.
     failure: Option<Vec<i32>>,
 }
 
 struct ContextState {
     handle: usize,
     device: u32,
-    /// Whether a failed task stops it.
+    /// True if a failed task stops the context.
     stops: bool,
 }
 
-/// What a program has of the machine, and the rules that its devices meet.
+/// Devices, contexts and fault rules of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
     pub device: u32,
-    /// Another device that nobody else uses.
+    /// A second device, which no other thread may use.
     pub peer: Option<u32>,
-    /// Contexts on the device.
+    /// Number of contexts on the device.
     pub contexts: usize,
-    /// Rules about the device, which nobody else may use then.
+    /// Rules for the device. If there are any, no other thread may use the device.
     pub rules: Vec<FaultRule>,
 }
 
 struct EventState {
     handle: usize,
+    /// Clock of the latest record.
     record: Option<ModelClock>,
 }
 
@@ -93,39 +95,40 @@ struct World<'m> {
     caller: Caller<'m>,
     device: u32,
     peer: Option<u32>,
-    /// Those on the device, and one on the peer.
+    /// Contexts on the device, then one on the peer.
     contexts: Vec<ContextState>,
     oracle: Oracle,
-    /// Device memory that the next task reads besides its buffers.
-    aside: Range<usize>,
+    /// Device memory that the next task reads in addition to its buffers.
+    extra_input: Range<usize>,
     buffers: Vec<Buffer>,
     streams: Vec<StreamState>,
     events: Vec<EventState>,
-    /// What the host knows to be finished.
+    /// Tasks that the host has waited for.
     host: ModelClock,
+    /// Counts added orderings; alternates between events and waits.
     counter: u32,
     graphs: Vec<usize>,
     signals: sources::Signals,
     pool: Option<usize>,
 }
 
-/// A difference between machine and model, or a call that should not have failed.
+/// Describes a difference between machine and model, or an unexpected failure of a call.
 pub type Failure = String;
 
-/// Runs a program on a machine, on one of its devices, and compares all bytes with the model.
+/// Runs a program on one device of a machine, in one context, and compares all bytes with the model.
 pub fn run(machine: &Machine, device: u32, program: &Program) -> Result<(), Failure> {
     run_on(machine, &Setup { device, peer: None, contexts: 1, rules: Vec::new() }, program)
 }
 
-/// The same, with several contexts, another device, and faults.
-pub fn run_on(machine: &Machine, stage: &Setup, program: &Program) -> Result<(), Failure> {
+/// Runs a program with the contexts, peer device and fault rules of a setup, and compares all bytes with the model.
+pub fn run_on(machine: &Machine, setup: &Setup, program: &Program) -> Result<(), Failure> {
     let current = Cell::new(None);
     let caller = Caller::new(machine, &current);
     let set_up = |error: Box<Error>| format!("set-up: {error}");
-    let device = stage.device;
-    let peer = stage.peer.filter(|_| machine.config().profile.chip.peer.supported);
+    let device = setup.device;
+    let peer = setup.peer.filter(|_| machine.config().profile.chip.peer.supported);
     let mut contexts = Vec::new();
-    for device in peer.into_iter().chain(std::iter::repeat_n(device, stage.contexts.max(1))) {
+    for device in peer.into_iter().chain(std::iter::repeat_n(device, setup.contexts.max(1))) {
         let handle = caller.create_context(device.into()).map_err(set_up)?.raw();
         contexts.insert(0, ContextState { handle, device, stops: false });
     }
@@ -140,8 +143,8 @@ pub fn run_on(machine: &Machine, stage: &Setup, program: &Program) -> Result<(),
         device,
         peer,
         contexts,
-        oracle: Oracle::new(&stage.rules),
-        aside: 0..0,
+        oracle: Oracle::new(&setup.rules),
+        extra_input: 0..0,
         buffers: Vec::new(),
         streams: Vec::new(),
         events: Vec::new(),
@@ -162,7 +165,7 @@ pub fn run_on(machine: &Machine, stage: &Setup, program: &Program) -> Result<(),
     world.contexts.iter().try_for_each(|context| caller.destroy_context(context.handle)).map_err(set_up)
 }
 
-/// A part of a buffer.
+/// A range of a buffer.
 #[derive(Clone)]
 struct BufferRange {
     buffer: usize,
@@ -173,9 +176,9 @@ impl World<'_> {
     fn step(&mut self, operation: ApiCall) -> Result<(), Failure> {
         use ApiCall::*;
         match operation {
-            AllocateDevice { size } => self.allocate(Where::Device, size as usize),
-            AllocatePinned { size } => self.allocate(Where::Pinned, size as usize),
-            AllocatePageable { size } => self.allocate(Where::Pageable, size as usize),
+            AllocateDevice { size } => self.allocate(BufferKind::Device, size as usize),
+            AllocatePinned { size } => self.allocate(BufferKind::Pinned, size as usize),
+            AllocatePageable { size } => self.allocate(BufferKind::Pageable, size as usize),
             Free { buffer, wait } => self.free(buffer, wait),
             CreateStream => self.create_stream(),
             DestroyStream { stream } => self.destroy_stream(stream),
@@ -204,7 +207,7 @@ impl World<'_> {
             Signal { from, to, kind, first } => self.signal(from, to, kind, first),
             AllocateFromPool { size, stream } => self.allocate_from_pool(size as usize, stream),
             AllocateMapped { granules } => self.allocate_mapped(granules as usize),
-            AllocatePeer { size } => self.allocate(Where::Peer, size as usize),
+            AllocatePeer { size } => self.allocate(BufferKind::Peer, size as usize),
             CopyPeer { target, source, at, len, stream, blocking } => {
                 self.copy_peer(target, source, at, len, stream, blocking)
             }
@@ -219,26 +222,28 @@ impl World<'_> {
             SynchronizeEvent { event } => self.synchronize_event(event),
             SynchronizeDevice => self.synchronize_device(),
             Query { stream } => self.query(stream),
-            InvalidCall { which, target, source, stream } => self.mistake(which, target, source, stream),
+            InvalidCall { which, target, source, stream } => self.invalid_call(which, target, source, stream),
             Corrupt { target } => self.corrupt(target),
             Verify => self.verify(),
         }
     }
 
-    // Choosing.
+    // Selection
 
-    fn buffer(&self, number: u32, allowed: &[Where]) -> Option<usize> {
+    /// Selects a buffer of one of the kinds by number. `None` if there is none.
+    fn buffer(&self, number: u32, allowed: &[BufferKind]) -> Option<usize> {
         let fitting: Vec<usize> =
-            (0..self.buffers.len()).filter(|index| allowed.contains(&self.buffers[*index].place)).collect();
+            (0..self.buffers.len()).filter(|index| allowed.contains(&self.buffers[*index].kind)).collect();
         (!fitting.is_empty()).then(|| fitting[number as usize % fitting.len()])
     }
 
+    /// Selects a live stream by number. `None` if there is none.
     fn stream(&self, number: u32) -> Option<usize> {
         let live: Vec<usize> = (0..self.streams.len()).filter(|index| self.streams[*index].live).collect();
         (!live.is_empty()).then(|| live[number as usize % live.len()])
     }
 
-    /// Equal parts of two different buffers.
+    /// Selects ranges of equal length in two different buffers. Offsets and length are multiples of `unit`.
     fn pair(
         &self,
         target: Option<usize>,
@@ -256,13 +261,14 @@ impl World<'_> {
             return None;
         }
         let len = (len as usize % room / unit * unit).max(unit);
-        let place = |buffer: usize, at: usize| {
+        let slice = |buffer: usize, at: usize| {
             let start = at % (self.buffers[buffer].model.len() - len + 1) / unit * unit;
             BufferRange { buffer, range: start..start + len }
         };
-        Some((place(target, at as usize), place(source, at as usize / 7)))
+        Some((slice(target, at as usize), slice(source, at as usize / 7)))
     }
 
+    /// Selects a range of a buffer. Offset and length are multiples of `unit`.
     fn part(&self, buffer: usize, at: u32, len: u32, unit: usize) -> Option<BufferRange> {
         let size = self.buffers[buffer].model.len() / unit * unit;
         if size == 0 {
@@ -277,13 +283,13 @@ impl World<'_> {
         self.buffers[part.buffer].address + part.range.start
     }
 
-    // Ordering.
+    // Order
 
-    /// Makes sure that everything `part` conflicts with happens before the stream's next task.
+    /// Orders all accesses that conflict with `part` before the next task of the stream.
     fn order_stream(&mut self, stream: usize, part: &BufferRange, writes: bool) -> Result<(), Failure> {
         let others: Vec<usize> = self
             .conflicts(part, writes)
-            .filter(|access| access.stream != stream && self.streams[stream].clock.of(access.stream) < access.time)
+            .filter(|access| access.stream != stream && self.streams[stream].clock.get(access.stream) < access.time)
             .map(|access| access.stream)
             .collect();
         for other in others {
@@ -301,7 +307,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Makes sure that everything `part` conflicts with is over.
+    /// Waits for all accesses that conflict with `part`.
     fn order_host(&mut self, part: &BufferRange, writes: bool) -> Result<(), Failure> {
         let others: Vec<usize> = self.conflicts(part, writes).map(|access| access.stream).collect();
         for other in others {
@@ -310,14 +316,15 @@ impl World<'_> {
         Ok(())
     }
 
+    /// Returns the accesses in flight that conflict with an access to `part`.
     fn conflicts<'a>(&'a self, part: &'a BufferRange, writes: bool) -> impl Iterator<Item = &'a ModelAccess> {
         self.buffers[part.buffer]
             .accesses
             .iter()
-            .filter(move |access| self.host.of(access.stream) < access.time && access.conflicts(&part.range, writes))
+            .filter(move |access| self.host.get(access.stream) < access.time && access.conflicts(&part.range, writes))
     }
 
-    /// Notes the stream's next task.
+    /// Records the next task of a stream with its accesses; `true` marks writes.
     fn task(&mut self, stream: usize, parts: &[(&BufferRange, bool)]) {
         self.streams[stream].time += 1;
         let time = self.streams[stream].time;
@@ -325,17 +332,19 @@ impl World<'_> {
         for (part, writes) in parts {
             let host = &self.host;
             let accesses = &mut self.buffers[part.buffer].accesses;
-            accesses.retain(|access| host.of(access.stream) < access.time);
+            accesses.retain(|access| host.get(access.stream) < access.time);
             accesses.push(ModelAccess { stream, time, range: part.range.clone(), writes: *writes });
         }
     }
 
-    fn finished(&mut self, clock: &ModelClock) {
+    /// Records that the host has waited for everything in a clock.
+    fn advance_host(&mut self, clock: &ModelClock) {
         self.host.advance_all(clock);
     }
 
-    // Both sides.
+    // Calls and model
 
+    /// Returns the request of a copy.
     fn request(&self, to: &BufferRange, from: &BufferRange, kind: i32) -> CopyRequest {
         CopyRequest {
             target: self.address(to),
@@ -346,15 +355,17 @@ impl World<'_> {
         }
     }
 
+    /// Applies a copy to the model.
     fn model_copy(&mut self, to: &BufferRange, from: &BufferRange) {
         let bytes = self.buffers[from.buffer].model[from.range.clone()].to_vec();
         memory::copy(&mut self.buffers[to.buffer].model, to.range.start, &bytes);
     }
 
+    /// Writes host memory on the machine and in the model.
     fn write_host(&mut self, part: &BufferRange, byte: u8) -> Result<(), Failure> {
         let start = self.address(part) as *mut u8;
         for offset in 0..part.range.len() {
-            // SAFETY: host memory of the world; nothing is queued that touches it.
+            // SAFETY: host memory of the world; no queued task touches it.
             unsafe { start.add(offset).write(byte) };
         }
         memory::fill(&mut self.buffers[part.buffer].model, part.range.clone(), byte);
@@ -362,6 +373,7 @@ impl World<'_> {
     }
 }
 
+/// Requires that a call succeeded.
 fn ok<T>(result: softacl_engine::Result<T>) -> Result<T, Failure> {
     result.map_err(|error| format!("{} ({error})", error.code()))
 }

@@ -1,31 +1,31 @@
-//! Buffers, streams, events, waits, mistakes and the comparison.
+//! Buffers, streams, events, waits, invalid calls and the comparison with the model.
 
 use super::*;
 use std::sync::Arc;
 
 impl World<'_> {
-    pub(super) fn allocate(&mut self, place: Where, size: usize) -> Result<(), Failure> {
+    pub(super) fn allocate(&mut self, kind: BufferKind, size: usize) -> Result<(), Failure> {
         if self.buffers.len() >= MAX_BUFFERS {
             return Ok(());
         }
         let size = size.max(1);
         let mut pageable = None;
-        let address = match place {
-            Where::Device => match self.device_memory(size)? {
+        let address = match kind {
+            BufferKind::Device => match self.device_memory(size)? {
                 Some(address) => address,
                 None => return Ok(()),
             },
-            Where::Peer if self.peer.is_none() => return Ok(()),
-            Where::Peer => {
+            BufferKind::Peer if self.peer.is_none() => return Ok(()),
+            BufferKind::Peer => {
                 self.enter(self.contexts.len() - 1)?;
                 ok(self.caller.allocate(size))?
             }
-            Where::Pinned => ok(self.caller.allocate_host(size))?,
-            Where::Pageable => pageable.insert(vec![0u8; size].into_boxed_slice()).as_mut_ptr() as usize,
+            BufferKind::Pinned => ok(self.caller.allocate_host(size))?,
+            BufferKind::Pageable => pageable.insert(vec![0u8; size].into_boxed_slice()).as_mut_ptr() as usize,
         };
         ok(self.caller.fill(FillRequest { target: address, capacity: size, byte: 0x5a, count: size }))?;
         self.buffers.push(Buffer {
-            place,
+            kind,
             address,
             _pageable: pageable,
             source: Source::Heap,
@@ -35,9 +35,11 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Frees, sometimes while tasks still use the buffer: that must not hurt anybody else.
+    /// Frees a buffer. Without `wait`, tasks may still use it, which must not affect other buffers.
     pub(super) fn free(&mut self, number: u32, wait: bool) -> Result<(), Failure> {
-        let Some(buffer) = self.buffer(number, &[Where::Device, Where::Pinned, Where::Peer]) else { return Ok(()) };
+        let Some(buffer) = self.buffer(number, &[BufferKind::Device, BufferKind::Pinned, BufferKind::Peer]) else {
+            return Ok(());
+        };
         if wait {
             let whole = BufferRange { buffer, range: 0..self.buffers[buffer].model.len() };
             self.order_host(&whole, true)?;
@@ -46,15 +48,18 @@ impl World<'_> {
             return self.free_to_pool(buffer, number);
         }
         let buffer = self.buffers.swap_remove(buffer);
-        self.give_back(&buffer)
+        self.release(&buffer)
     }
 
-    pub(super) fn give_back(&self, buffer: &Buffer) -> Result<(), Failure> {
-        match (buffer.place, buffer.source) {
-            (Where::Pageable, _) => Ok(()),
-            (Where::Pinned, _) => ok(self.caller.free_host(buffer.address)),
-            (Where::Device | Where::Peer, Source::Heap | Source::Pool) => ok(self.caller.free(buffer.address)),
-            (Where::Device | Where::Peer, Source::Physical(handle)) => {
+    /// Returns the memory of a buffer to its allocator.
+    pub(super) fn release(&self, buffer: &Buffer) -> Result<(), Failure> {
+        match (buffer.kind, buffer.source) {
+            (BufferKind::Pageable, _) => Ok(()),
+            (BufferKind::Pinned, _) => ok(self.caller.free_host(buffer.address)),
+            (BufferKind::Device | BufferKind::Peer, Source::Heap | Source::Pool) => {
+                ok(self.caller.free(buffer.address))
+            }
+            (BufferKind::Device | BufferKind::Peer, Source::Physical(handle)) => {
                 ok(self.caller.unmap(buffer.address))?;
                 ok(self.caller.free_physical(handle))?;
                 ok(self.caller.release_addresses(buffer.address))
@@ -69,8 +74,8 @@ impl World<'_> {
         if self.is_refused("aclrtCreateStream", 0)? {
             return Ok(());
         }
-        let own = self.contexts.len() - usize::from(self.peer.is_some());
-        self.add_stream(self.streams.len() % own)
+        let contexts = self.contexts.len() - usize::from(self.peer.is_some());
+        self.add_stream(self.streams.len() % contexts)
     }
 
     pub(super) fn add_stream(&mut self, context: usize) -> Result<(), Failure> {
@@ -94,12 +99,12 @@ impl World<'_> {
         self.streams[stream].live = false;
         self.streams[stream].failure = None;
         let clock = self.streams[stream].clock.clone();
-        self.finished(&clock);
+        self.advance_host(&clock);
         Ok(())
     }
 
     pub(super) fn host_function(&mut self, target: u32, at: u32, len: u32, stream: u32) -> Result<(), Failure> {
-        let part = self.buffer(target, &[Where::Pinned]).and_then(|buffer| self.part(buffer, at, len % 5000, 1));
+        let part = self.buffer(target, &[BufferKind::Pinned]).and_then(|buffer| self.part(buffer, at, len % 5000, 1));
         let (Some(part), Some(stream)) = (part, self.stream(stream)) else { return Ok(()) };
         self.order_stream(stream, &part, true)?;
         let (start, len) = (self.address(&part), part.range.len());
@@ -114,14 +119,15 @@ impl World<'_> {
         ok(self.caller.launch_host_function(handle, Arc::new(function)))?;
         self.task(stream, &[(&part, true)]);
         memory::increment(&mut self.buffers[part.buffer].model, part.range.clone());
-        // Freed pinned memory is not written by the machine, but a host function writes it all the
-        // same: such a program would be wrong.
+        // Wait: the machine does not write freed pinned memory, but a host function would. Such a program would be
+        // wrong.
         self.synchronize(stream)
     }
 
     pub(super) fn host_write(&mut self, target: u32, at: u32, len: u32, byte: u8) -> Result<(), Failure> {
-        let Some(part) =
-            self.buffer(target, &[Where::Pinned, Where::Pageable]).and_then(|buffer| self.part(buffer, at, len, 1))
+        let Some(part) = self
+            .buffer(target, &[BufferKind::Pinned, BufferKind::Pageable])
+            .and_then(|buffer| self.part(buffer, at, len, 1))
         else {
             return Ok(());
         };
@@ -164,7 +170,7 @@ impl World<'_> {
             expect(self.caller.synchronize_stream(handle, -1), failure)?;
         }
         let clock = self.streams[stream].clock.clone();
-        self.finished(&clock);
+        self.advance_host(&clock);
         Ok(())
     }
 
@@ -172,7 +178,7 @@ impl World<'_> {
         let event = event as usize % EVENTS;
         ok(self.caller.synchronize_event(self.events[event].handle, -1))?;
         if let Some(record) = self.events[event].record.clone() {
-            self.finished(&record);
+            self.advance_host(&record);
         }
         Ok(())
     }
@@ -181,13 +187,13 @@ impl World<'_> {
         for context in 0..self.contexts.len() {
             self.enter(context)?;
             let streams = self.streams.iter_mut().filter(|stream| stream.live && stream.context == context);
-            // All failures are taken; that of the oldest stream is told.
+            // The wait clears the failures of all streams and returns that of the oldest one.
             let failures: Vec<_> = streams.filter_map(|stream| stream.failure.take()).collect();
             expect(self.caller.synchronize_device(-1), failures.into_iter().next())?;
         }
         for stream in 0..self.streams.len() {
             let clock = self.streams[stream].clock.clone();
-            self.finished(&clock);
+            self.advance_host(&clock);
         }
         Ok(())
     }
@@ -197,16 +203,18 @@ impl World<'_> {
         let handle = self.enter_stream(stream)?;
         if ok(self.caller.is_stream_finished(handle))? {
             let clock = self.streams[stream].clock.clone();
-            self.finished(&clock);
+            self.advance_host(&clock);
         }
         Ok(())
     }
 
-    /// Calls that must be refused, with their codes.
-    pub(super) fn mistake(&mut self, which: u32, target: u32, source: u32, stream: u32) -> Result<(), Failure> {
-        let (Some(device), Some(pinned), Some(stream)) =
-            (self.buffer(target, &[Where::Device]), self.buffer(source, &[Where::Pinned]), self.stream(stream))
-        else {
+    /// Makes a call that must be refused, and checks its code.
+    pub(super) fn invalid_call(&mut self, which: u32, target: u32, source: u32, stream: u32) -> Result<(), Failure> {
+        let (Some(device), Some(pinned), Some(stream)) = (
+            self.buffer(target, &[BufferKind::Device]),
+            self.buffer(source, &[BufferKind::Pinned]),
+            self.stream(stream),
+        ) else {
             return Ok(());
         };
         let (device, pinned) = (&self.buffers[device], &self.buffers[pinned]);
@@ -216,7 +224,7 @@ impl World<'_> {
         let caller = self.caller;
         let size = device.model.len();
         let (expected, result) = match which % 9 {
-            // What is mapped has answers of its own; so has what is the pool's.
+            // Mapped memory and memory of pools return other codes.
             6 | 1 | 2 if device.source != Source::Heap => return Ok(()),
             0 => (107000, caller.copy_async(copy(device.address, pinned.address, 2, 1), handle)),
             1 => (107000, caller.copy_async(copy(device.address + size - 1, pinned.address, 2, 2), handle)),
@@ -231,27 +239,30 @@ impl World<'_> {
         };
         match result {
             Err(error) if error.code() == expected => Ok(()),
-            Err(error) => Err(format!("mistake {} gave {} instead of {expected}: {error}", which % 9, error.code())),
-            Ok(()) => Err(format!("mistake {} was accepted", which % 9)),
+            Err(error) => {
+                Err(format!("invalid call {} returned {} instead of {expected}: {error}", which % 9, error.code()))
+            }
+            Ok(()) => Err(format!("invalid call {} was accepted", which % 9)),
         }
     }
 
-    /// Changes a byte behind the model's back.
+    /// Changes a byte on the machine but not in the model.
     pub(super) fn corrupt(&mut self, target: u32) -> Result<(), Failure> {
-        let Some(buffer) = self.buffer(target, &[Where::Device]) else { return Ok(()) };
+        let Some(buffer) = self.buffer(target, &[BufferKind::Device]) else { return Ok(()) };
         let last = self.buffers[buffer].model.len() - 1;
         let target = self.buffers[buffer].address + last;
         ok(self.caller.fill(FillRequest { target, capacity: 1, byte: !self.buffers[buffer].model[last], count: 1 }))
     }
 
+    /// Waits for everything and compares all buffers with the model.
     pub(super) fn verify(&mut self) -> Result<(), Failure> {
         self.synchronize_device()?;
         self.destroy_graphs()?;
-        self.forget_signals()?;
+        self.destroy_signals()?;
         self.check_health()?;
         for (index, buffer) in self.buffers.iter().enumerate() {
-            let of_peer = buffer.place == Where::Peer;
-            self.enter(if of_peer { self.contexts.len() - 1 } else { 0 })?;
+            let is_on_peer = buffer.kind == BufferKind::Peer;
+            self.enter(if is_on_peer { self.contexts.len() - 1 } else { 0 })?;
             let size = buffer.model.len();
             let mut found = vec![0u8; size];
             ok(self.caller.copy(CopyRequest {
@@ -264,21 +275,23 @@ impl World<'_> {
             if let Some(at) = (0..size).find(|at| found[*at] != buffer.model[*at]) {
                 let differing = (0..size).filter(|at| found[*at] != buffer.model[*at]).count();
                 return Err(format!(
-                    "buffer {index} ({:?}, {size} bytes): byte {at} is {:#x}, the model says {:#x}; {differing} bytes differ",
-                    buffer.place, found[at], buffer.model[at]
+                    "buffer {index} ({:?}, {size} bytes): byte {at} is {:#x}, the model has {:#x}; \
+                     different bytes: {differing}",
+                    buffer.kind, found[at], buffer.model[at]
                 ));
             }
         }
         Ok(())
     }
 
+    /// Waits for everything and releases all objects.
     pub(super) fn tear_down(&mut self) -> Result<(), Failure> {
         self.synchronize_device()?;
         self.destroy_graphs()?;
-        self.forget_signals()?;
-        self.end_pool()?;
+        self.destroy_signals()?;
+        self.destroy_pool_with_buffers()?;
         for buffer in std::mem::take(&mut self.buffers) {
-            self.give_back(&buffer)?;
+            self.release(&buffer)?;
         }
         for event in &self.events {
             ok(self.caller.destroy_event(event.handle))?;

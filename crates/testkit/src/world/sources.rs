@@ -1,9 +1,9 @@
-//! Memory from pools and from reservations, and signals between streams that are no events.
+//! Memory from pools and reservations, and signals between streams other than events.
 
 use super::faults::must_fail;
 use super::*;
 
-/// Signals at most between two times that everything is over.
+/// Maximum number of signals between two waits for everything.
 const MAX_SIGNALS: usize = 32;
 const CELL: usize = size_of::<u64>();
 const GRANULE: usize = 2 << 20;
@@ -11,12 +11,13 @@ const GRANULE: usize = 2 << 20;
 /// One call of a signal.
 type SignalCall<'a> = Box<dyn Fn() -> softacl_engine::Result<()> + 'a>;
 
-/// What streams were told with since everything was over. Nothing is used twice: a second record would be lost.
+/// Notifies and values used since the last wait for everything. Each is used only once: a second record would be lost.
 #[derive(Default)]
 pub(super) struct Signals {
     notifies: Vec<(usize, bool)>,
-    /// Device memory for values, and how many of its cells are used.
+    /// Device memory for values.
     cells: Option<usize>,
+    /// Number of used cells.
     used: usize,
 }
 
@@ -26,16 +27,16 @@ impl World<'_> {
         if from == to || self.signals.used + self.signals.notifies.len() >= MAX_SIGNALS {
             return Ok(());
         }
-        let (caller, teller, waiter) = (self.caller, self.streams[from].handle, self.streams[to].handle);
-        let (telling, waiting) = (self.streams[from].context, self.streams[to].context);
-        self.enter(telling)?;
+        let (caller, signaler, waiter) = (self.caller, self.streams[from].handle, self.streams[to].handle);
+        let (from_context, to_context) = (self.streams[from].context, self.streams[to].context);
+        self.enter(from_context)?;
         let value = u64::from(kind) + 1;
-        let (tell, wait): (SignalCall<'_>, SignalCall<'_>) = match kind % 3 {
+        let (signal, wait): (SignalCall<'_>, SignalCall<'_>) = match kind % 3 {
             0 => {
                 let notify = ok(caller.create_notify())?.raw();
                 self.signals.notifies.push((notify, false));
                 (
-                    Box::new(move || caller.record_notify(notify, teller)),
+                    Box::new(move || caller.record_notify(notify, signaler)),
                     Box::new(move || caller.wait_notify(notify, waiter, None)),
                 )
             }
@@ -43,7 +44,7 @@ impl World<'_> {
                 let notify = ok(caller.create_counting_notify())?.raw();
                 self.signals.notifies.push((notify, true));
                 (
-                    Box::new(move || caller.change_counting_notify(notify, teller, CounterOp::Add(3))),
+                    Box::new(move || caller.change_counting_notify(notify, signaler, CounterOp::Add(3))),
                     Box::new(move || {
                         caller.wait_counting_notify(notify, waiter, Compare::AtLeast(3), kind.is_multiple_of(2), None)
                     }),
@@ -54,24 +55,28 @@ impl World<'_> {
                 let condition =
                     [ValueCondition::Equal, ValueCondition::AtLeast, ValueCondition::And][kind as usize / 3 % 3];
                 (
-                    Box::new(move || caller.write_value(cell, value, teller)),
+                    Box::new(move || caller.write_value(cell, value, signaler)),
                     Box::new(move || caller.wait_value(cell, value, condition, waiter)),
                 )
             }
         };
-        let steps = if first { [(waiting, wait), (telling, tell)] } else { [(telling, tell), (waiting, wait)] };
-        for (context, step) in steps {
+        let calls = if first {
+            [(to_context, wait), (from_context, signal)]
+        } else {
+            [(from_context, signal), (to_context, wait)]
+        };
+        for (context, call) in calls {
             self.enter(context)?;
-            ok(step())?;
+            ok(call())?;
         }
         self.task(from, &[]);
         self.task(to, &[]);
-        let told = self.streams[from].clock.clone();
-        self.streams[to].clock.advance_all(&told);
+        let clock = self.streams[from].clock.clone();
+        self.streams[to].clock.advance_all(&clock);
         Ok(())
     }
 
-    /// A cell with 0 in it that nobody uses.
+    /// Returns an unused cell that contains 0. `None` if the rules refuse its memory.
     fn cell(&mut self) -> Result<Option<usize>, Failure> {
         let start = match self.signals.cells {
             Some(start) => start,
@@ -86,8 +91,8 @@ impl World<'_> {
         Ok(Some(start + (self.signals.used - 1) * CELL))
     }
 
-    /// Everything is over: notifies and cells can go.
-    pub(super) fn forget_signals(&mut self) -> Result<(), Failure> {
+    /// Destroys notifies and cells. The caller has waited for everything.
+    pub(super) fn destroy_signals(&mut self) -> Result<(), Failure> {
         let signals = std::mem::take(&mut self.signals);
         for (notify, is_counting) in signals.notifies {
             ok(self.caller.destroy_notify(notify, is_counting))?;
@@ -97,7 +102,7 @@ impl World<'_> {
 
     pub(super) fn allocate_from_pool(&mut self, size: usize, stream: u32) -> Result<(), Failure> {
         let Some(stream) = self.stream(stream) else { return Ok(()) };
-        // A pool asks for memory when it has none that is free, which is up to the schedule.
+        // The schedule decides when a pool has no free memory and allocates, so allocation rules are unpredictable.
         if self.buffers.len() >= MAX_BUFFERS || self.oracle.has_allocation_rules() {
             return Ok(());
         }
@@ -109,7 +114,7 @@ impl World<'_> {
         let size = size.max(1);
         let address = ok(self.caller.allocate_from_pool(pool, size, handle))?;
         self.buffers.push(Buffer {
-            place: Where::Device,
+            kind: BufferKind::Device,
             address,
             _pageable: None,
             source: Source::Pool,
@@ -117,11 +122,11 @@ impl World<'_> {
             accesses: Vec::new(),
         });
         let whole = BufferRange { buffer: self.buffers.len() - 1, range: 0..size };
-        // It holds whatever it held; what comes next in the stream may use it.
+        // Its contents are unspecified. The next task of the stream may use it.
         let request = FillRequest { target: address, capacity: size, byte: 0x33, count: size };
         let parts = [(&whole, true)];
-        let work = PendingTask { function: "aclrtMemsetAsync", kind: TaskKind::Fill, size, stream, parts: &parts };
-        if !self.submit(&work, |caller, stream| caller.fill_async(request, stream))? {
+        let pending = PendingTask { function: "aclrtMemsetAsync", kind: TaskKind::Fill, size, stream, parts: &parts };
+        if !self.submit(&pending, |caller, stream| caller.fill_async(request, stream))? {
             self.synchronize(stream)?;
             self.enter(0)?;
             ok(self.caller.fill(request))?;
@@ -129,7 +134,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Gives a buffer back in the order of a stream; the pool may hand it out again at once.
+    /// Frees a buffer to its pool, in stream order. The pool may reuse it immediately.
     pub(super) fn free_to_pool(&mut self, buffer: usize, stream: u32) -> Result<(), Failure> {
         let Some(stream) = self.stream(stream) else { return Ok(()) };
         let whole = BufferRange { buffer, range: 0..self.buffers[buffer].model.len() };
@@ -141,8 +146,8 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Ends the pool with what is left of it; nothing runs any more.
-    pub(super) fn end_pool(&mut self) -> Result<(), Failure> {
+    /// Destroys the pool and its remaining buffers. The caller has waited for everything.
+    pub(super) fn destroy_pool_with_buffers(&mut self) -> Result<(), Failure> {
         let Some(pool) = self.pool.take() else { return Ok(()) };
         self.enter(0)?;
         let stream = ok(self.caller.create_stream(StreamOptions::default()))?.raw();
@@ -160,20 +165,20 @@ impl World<'_> {
         }
         self.enter(0)?;
         let (caller, size) = (self.caller, granules.max(1) * GRANULE);
-        let home = MemoryLocation::Device(self.device);
+        let location = MemoryLocation::Device(self.device);
         let address = ok(caller.reserve_addresses(size, None))?;
-        let request = PhysicalRequest { size, home, attribute: 0, granularity: GRANULE };
+        let request = PhysicalRequest { size, home: location, attribute: 0, granularity: GRANULE };
         let expected = self.oracle.allocation(size);
-        let made = caller.make_physical(request);
+        let allocated = caller.make_physical(request);
         if let Some(code) = expected {
-            must_fail(made, code, "physical memory")?;
+            must_fail(allocated, code, "physical memory")?;
             return ok(caller.release_addresses(address));
         }
-        let handle = ok(made)?;
+        let handle = ok(allocated)?;
         ok(caller.map(address, size, 0, handle, true))?;
         ok(caller.fill(FillRequest { target: address, capacity: size, byte: 0x44, count: size }))?;
         self.buffers.push(Buffer {
-            place: Where::Device,
+            kind: BufferKind::Device,
             address,
             _pageable: None,
             source: Source::Physical(handle),

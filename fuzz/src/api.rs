@@ -1,5 +1,4 @@
-//! The C interface as data: every exported function with the types of its parameters, and how to call it with
-//! any values in their places.
+//! The C API as data: every exported function with its parameter types, callable with arbitrary values.
 
 use std::sync::LazyLock;
 
@@ -8,24 +7,24 @@ use ascendcl_capi as _;
 
 include!(concat!(env!("OUT_DIR"), "/table.rs"));
 
-/// Words that a call passes on the stack, at most: more than any function reads.
+/// Number of words that a call passes on the stack: more than any function reads.
 const STACK: usize = 18;
 
 /// One parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// Without `const` and spaces: `void**`, `aclrtStream`.
+    /// Type without `const` and spaces: `void**`, `aclrtStream`.
     pub kind: String,
     pub name: String,
 }
 
 impl Parameter {
-    /// What it points to, if it is written as a pointer.
+    /// Returns the type it points to. `None` if it is not written as a pointer.
     pub fn pointee(&self) -> Option<&str> {
         self.kind.strip_suffix('*')
     }
 
-    /// Structures that are passed by value: their words, and whether they travel in registers.
+    /// For structures passed by value, returns their size in words and whether they are passed in registers.
     fn by_value(&self) -> Option<(usize, bool)> {
         match self.kind.as_str() {
             "dim3" => Some((2, true)),
@@ -36,24 +35,26 @@ impl Parameter {
         }
     }
 
-    /// How many words a caller has to provide.
+    /// Number of words that a caller provides.
     pub fn words(&self) -> usize {
         self.by_value().map_or(1, |(words, _)| words)
     }
 }
 
+/// An exported function.
 #[derive(Debug)]
 pub struct Function {
     pub name: &'static str,
     pub parameters: Vec<Parameter>,
-    /// Whether the result is a code; 0 is then success.
-    pub answers_code: bool,
+    /// True if the function returns a code, where 0 is success.
+    pub returns_code: bool,
     entry: unsafe extern "C" fn(),
 }
 
 /// Every public function.
 pub static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| TABLE.iter().map(function).collect());
 
+/// Parses a row of the table.
 fn function((name, prototype, entry): &(&'static str, &'static str, unsafe extern "C" fn())) -> Function {
     let (result, rest) = prototype.split_once(name).expect("a prototype has its name");
     let list = rest.trim().trim_end_matches(';').trim().trim_start_matches('(').trim_end_matches(')');
@@ -61,11 +62,12 @@ fn function((name, prototype, entry): &(&'static str, &'static str, unsafe exter
     Function {
         name,
         parameters: parameters.collect(),
-        answers_code: result.trim().ends_with("aclError"),
+        returns_code: result.trim().ends_with("aclError"),
         entry: *entry,
     }
 }
 
+/// Parses the declaration of a parameter.
 fn parameter(text: &str) -> Parameter {
     let text = text.trim();
     let start = text.rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '[' || c == ']')).map_or(0, |at| at + 1);
@@ -104,29 +106,29 @@ type Raw = unsafe extern "C" fn(
 type RawFloat = unsafe extern "C" fn(f32) -> u64;
 
 impl Function {
-    /// Calls it with these words, parameter by parameter, as the System V convention of x86-64 places them.
+    /// Calls the function. Passes the words of each parameter as in the System V calling convention of x86-64.
     pub fn call(&self, words: &[Vec<u64>]) -> u64 {
         if let [one] = self.parameters.as_slice()
             && one.kind == "float"
         {
-            // SAFETY: one number in a vector register, as the function expects.
+            // SAFETY: the function takes one float, in a vector register.
             let entry = unsafe { std::mem::transmute::<unsafe extern "C" fn(), RawFloat>(self.entry) };
-            // SAFETY: as above.
+            // SAFETY: the function takes one float, and every value is valid.
             return unsafe { entry(f32::from_bits(words[0][0] as u32)) };
         }
         let (mut registers, mut stack) = (Vec::new(), Vec::new());
-        for (parameter, given) in self.parameters.iter().zip(words) {
-            let fits = parameter.by_value().is_none_or(|(_, fits)| fits) && registers.len() + given.len() <= 6;
-            if fits { &mut registers } else { &mut stack }.extend_from_slice(given);
+        for (parameter, words) in self.parameters.iter().zip(words) {
+            let fits = parameter.by_value().is_none_or(|(_, fits)| fits) && registers.len() + words.len() <= 6;
+            if fits { &mut registers } else { &mut stack }.extend_from_slice(words);
         }
         registers.resize(6, 0);
-        assert!(stack.len() <= STACK, "{} has more parameters than were thought of", self.name);
+        assert!(stack.len() <= STACK, "{} has more parameters than a call passes", self.name);
         stack.resize(STACK, 0);
         let (r, s) = (&registers, &stack);
-        // SAFETY: the caller cleans up, so that words beyond those of the function do no harm; every result fits a
-        // register or is not looked at.
+        // SAFETY: the caller removes the arguments, so extra words are harmless. Every result fits a register or is
+        // ignored.
         let entry = unsafe { std::mem::transmute::<unsafe extern "C" fn(), Raw>(self.entry) };
-        // SAFETY: that no values hurt is what is tested.
+        // SAFETY: that no argument values cause undefined behavior is what the fuzzer tests.
         unsafe {
             entry(
                 r[0], r[1], r[2], r[3], r[4], r[5], s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10],
@@ -136,9 +138,9 @@ impl Function {
     }
 }
 
-/// The number of a function.
-pub fn number(name: &str) -> usize {
-    FUNCTIONS.iter().position(|function| function.name == name).unwrap_or_else(|| panic!("there is no {name}"))
+/// Returns the index of a function in `FUNCTIONS`.
+pub fn index_of(name: &str) -> usize {
+    FUNCTIONS.iter().position(|function| function.name == name).unwrap_or_else(|| panic!("{name} does not exist"))
 }
 
 #[cfg(test)]
@@ -146,9 +148,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prototypes_are_understood() {
+    fn prototypes_parse_to_parameter_types() {
         let kinds = |name: &str| -> Vec<String> {
-            FUNCTIONS[number(name)].parameters.iter().map(|parameter| parameter.kind.clone()).collect()
+            FUNCTIONS[index_of(name)].parameters.iter().map(|parameter| parameter.kind.clone()).collect()
         };
         assert_eq!(FUNCTIONS.len(), 509);
         assert_eq!(kinds("aclrtMalloc"), ["void**", "size_t", "aclrtMemMallocPolicy"]);
