@@ -6,6 +6,7 @@
 //! not part of the graphs.
 
 mod cfg;
+mod crates;
 mod document;
 mod graph;
 mod metadata;
@@ -21,11 +22,10 @@ mod unsafety;
 
 use crate::workspace;
 use anyhow::{Context, Result, ensure};
-use graph::ModuleGraph;
+use crates::{Crate, analyze};
 use metadata::Package;
 use std::fs;
 use std::path::Path;
-use unsafety::UnsafeFile;
 
 /// Selects the output.
 #[derive(Debug, Clone, Copy)]
@@ -36,15 +36,6 @@ pub struct Options<'a> {
     pub write: bool,
     /// Fail if the generated parts are out of date.
     pub check: bool,
-}
-
-/// A crate of the workspace with its module graphs.
-#[derive(Debug)]
-struct Crate {
-    package: Package,
-    /// One graph for the library and one for each binary.
-    graphs: Vec<ModuleGraph>,
-    unsafe_files: Vec<UnsafeFile>,
 }
 
 /// Runs the command.
@@ -81,22 +72,6 @@ pub fn test() -> Result<()> {
     let modules: usize = crates.iter().flat_map(|c| &c.graphs).map(|graph| graph.modules.len()).sum();
     println!("architecture: {} crates, {modules} modules, no cycle", crates.len());
     Ok(())
-}
-
-/// Parses all crates of the workspace in `root`.
-fn analyze(root: &Path) -> Result<Vec<Crate>> {
-    metadata::packages(root)?
-        .into_iter()
-        .map(|package| {
-            let (mut graphs, mut unsafe_files) = (Vec::new(), Vec::new());
-            for target in &package.targets {
-                let sources = sources::load(root, &target.root, &target.name)?;
-                graphs.push(names::module_graph(&sources));
-                unsafe_files.extend(unsafety::unsafe_files(&sources));
-            }
-            Ok(Crate { package, graphs, unsafe_files })
-        })
-        .collect()
 }
 
 /// Prints every cycle and every dependency that does not point to a lower rank. Fails if there is one.

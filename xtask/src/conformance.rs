@@ -4,7 +4,9 @@
 mod build;
 mod directives;
 mod execute;
+mod options;
 mod probe;
+mod program;
 mod traces;
 
 use std::collections::BTreeMap;
@@ -12,106 +14,18 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::parallel::in_parallel;
 use directives::{Directives, Form};
 use execute::{ProgramRun, RunOutcome};
+use program::{Program, collect};
 
 pub use build::{command_line, quoted};
 pub use execute::{End, clean_environment, run_into, run_into_within, sanitizer_variables};
-
-/// Selects the library, the programs and how they run.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Directory of `libascendcl.so`.
-    pub library_dir: PathBuf,
-    /// Directory that contains `acl/acl.h`.
-    pub include_dir: PathBuf,
-    /// Directory of the programs, with one subdirectory per topic.
-    pub source_dir: PathBuf,
-    /// Directory for binaries and the output of runs.
-    pub build_dir: PathBuf,
-    /// Run the programs under an observer and verify its output.
-    pub observer: Option<Observer>,
-    /// Build the programs (not the library) with a sanitizer.
-    pub sanitizer: Option<Sanitizer>,
-    /// Run only programs whose `topic/name` contains this text.
-    pub filter: Option<String>,
-    /// The library drives a card: set no `SOFTACL_*` variables and skip programs that need them.
-    pub real_hardware: bool,
-    /// Run only on this product.
-    pub soc: Option<String>,
-    /// Target triple other than the host's. The programs are built with its compilers and started with cargo's runner
-    /// for it.
-    pub target: Option<String>,
-}
-
-/// Number of random schedules.
-pub type Seeds = u64;
-
-/// Observer that is attached to the programs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Observer {
-    /// Runs on `early`, `late` and this many random schedules. Fails if a finding is proven that the program does not
-    /// declare.
-    Checker(Seeds),
-    /// Fails if a trace is inconsistent.
-    Tracer,
-}
-
-/// Sanitizers that the programs can run with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sanitizer {
-    Address,
-    Thread,
-    /// UndefinedBehaviorSanitizer.
-    Undefined,
-    /// Runs the unmodified binaries in valgrind, which also instruments the library.
-    Valgrind,
-}
-
-impl Sanitizer {
-    pub const ALL: [Sanitizer; 4] = [Sanitizer::Address, Sanitizer::Thread, Sanitizer::Undefined, Sanitizer::Valgrind];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Sanitizer::Address => "address",
-            Sanitizer::Thread => "thread",
-            Sanitizer::Undefined => "undefined",
-            Sanitizer::Valgrind => "valgrind",
-        }
-    }
-
-    /// Compiler flags.
-    pub fn flags(self) -> &'static [&'static str] {
-        match self {
-            Sanitizer::Address => &["-fsanitize=address", "-fno-omit-frame-pointer"],
-            Sanitizer::Thread => &["-fsanitize=thread"],
-            Sanitizer::Undefined => &["-fsanitize=undefined", "-fno-sanitize-recover=all"],
-            Sanitizer::Valgrind => &[],
-        }
-    }
-
-    /// Command that starts a program.
-    pub fn launcher(self) -> &'static [&'static str] {
-        match self {
-            Sanitizer::Address | Sanitizer::Undefined => &[],
-            // ThreadSanitizer fails if the address space is randomized.
-            Sanitizer::Thread => &["setarch", "-R"],
-            Sanitizer::Valgrind => &[
-                "valgrind",
-                "--quiet",
-                "--error-exitcode=66",
-                "--leak-check=full",
-                "--show-leak-kinds=definite,indirect",
-                "--errors-for-leak-kinds=definite,indirect",
-            ],
-        }
-    }
-}
+pub use options::{Observer, Options, Sanitizer};
 
 /// Fails unless the sanitizer reports known bugs in programs that are built in `directory`.
 pub fn check_sanitizer(options: &Options, directory: &Path) -> Result<()> {
@@ -125,21 +39,6 @@ pub struct Summary {
     pub passed: usize,
     pub failed: usize,
     pub skipped: usize,
-}
-
-/// A source file and its directives.
-#[derive(Debug)]
-struct Program {
-    topic: String,
-    name: String,
-    source: PathBuf,
-    directives: Directives,
-}
-
-impl Program {
-    fn label(&self) -> String {
-        format!("{}/{}", self.topic, self.name)
-    }
 }
 
 /// A compiled program and its environment variables.
@@ -279,28 +178,6 @@ fn execute_all(
     Ok(())
 }
 
-/// Returns the programs in `source_dir`, sorted by topic and name.
-fn collect(source_dir: &Path, filter: Option<&str>) -> Result<Vec<Program>> {
-    let mut programs = Vec::new();
-    for topic in entries(source_dir)? {
-        if !topic.is_dir() {
-            continue;
-        }
-        for source in entries(&topic)? {
-            let Some("c" | "cpp") = source.extension().and_then(|e| e.to_str()) else {
-                continue;
-            };
-            let text = fs::read_to_string(&source).with_context(|| format!("reading {}", source.display()))?;
-            let directives = directives::parse(&text).with_context(|| format!("directives of {}", source.display()))?;
-            let program = Program { topic: last_part(&topic), name: stem(&source), source, directives };
-            if filter.is_none_or(|f| program.label().contains(f)) {
-                programs.push(program);
-            }
-        }
-    }
-    Ok(programs)
-}
-
 /// Returns the runs of one program. Empty if the program is skipped.
 fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<ProgramRun<'p>> {
     let directives = &program.directives;
@@ -368,51 +245,4 @@ impl Topic {
             self.passed + self.failed
         )
     }
-}
-
-/// Applies `work` to every item, on one thread per core. Returns the results in the order of the items.
-pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    in_parallel_on(1, items, work)
-}
-
-/// Applies `work` to every item, on `per_core` threads per core. More than one suits work that mostly waits.
-pub fn in_parallel_on<T: Sync, R: Send>(per_core: usize, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = per_core * std::thread::available_parallelism().map_or(1, usize::from);
-    let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(items.len()) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(index) else { break };
-                    let result = work(item);
-                    *results[index].lock().expect("written once") = Some(result);
-                }
-            });
-        }
-    });
-    results
-        .into_iter()
-        .map(|slot| slot.into_inner().expect("written once").expect("every item was processed"))
-        .collect()
-}
-
-/// Returns the paths in a directory, sorted.
-pub fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
-        paths.push(entry?.path());
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-/// Returns the last component of a path.
-pub fn last_part(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-fn stem(path: &Path) -> String {
-    path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -1,5 +1,6 @@
 //! Runs the examples as a user does: built with make against an installation, and under the checker.
 
+use crate::files::copy_tree;
 use crate::{install, python, workspace};
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -19,7 +20,7 @@ fn copy() -> PathBuf {
 /// Builds a copy of the C examples and runs them.
 pub fn run() -> Result<()> {
     install::install(&prefix())?;
-    install::copy_tree(&workspace::root().join("examples/c"), &copy())?;
+    copy_tree(&workspace::root().join("examples/c"), &copy())?;
     in_shell(&format!("make -s -C {} run", copy().display()))
 }
 
@@ -30,7 +31,7 @@ pub fn clients() -> Result<()> {
     if directory.exists() {
         fs::remove_dir_all(&directory)?;
     }
-    install::copy_tree(&workspace::root().join("examples/clients"), &directory.join("examples/clients"))?;
+    copy_tree(&workspace::root().join("examples/clients"), &directory.join("examples/clients"))?;
     std::os::unix::fs::symlink(workspace::root(), directory.join("softacl"))?;
     let workflow = fs::read_to_string(workspace::root().join("examples/clients/github/softacl.yml"))?;
     let path = format!("{}:{}", python::cmake()?.display(), std::env::var("PATH").unwrap_or_default());

@@ -6,9 +6,8 @@
 //! panic inside the library, or leave the runtime unusable. A program that waits, after a failed check, for the effect
 //! of the refused call ends after it has verified that another thread can use the runtime.
 
-use crate::conformance::{
-    self, Built, End, clean_environment, command_line, in_parallel, in_parallel_on, quoted, run_into_within,
-};
+use crate::conformance::{self, Built, End, clean_environment, command_line, quoted, run_into_within};
+use crate::parallel::{in_parallel, in_parallel_on};
 use crate::workspace;
 use anyhow::{Context, Result, ensure};
 use ascendcl_sys::Support;

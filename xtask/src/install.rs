@@ -1,5 +1,6 @@
 //! `cargo xtask install --prefix DIR`: installs a tree with the layout of a CANN installation.
 
+use crate::files::{copy_tree, place};
 use crate::{python, workspace};
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -80,31 +81,6 @@ if(NOT TARGET ascendcl::ascendcl)
 endif()
 unset(_ascendcl_prefix)
 "#;
-
-/// Copies a directory recursively.
-pub fn copy_tree(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
-        let path = entry?.path();
-        let target = to.join(path.file_name().context("an entry has no name")?);
-        if path.is_dir() {
-            copy_tree(&path, &target)?;
-        } else {
-            place(&path, &target, 0o644)?;
-        }
-    }
-    Ok(())
-}
-
-/// Copies a file by renaming a temporary copy, so that programs that run from the old file keep it.
-pub fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
-    let parent = to.parent().context("a file has no parent directory")?;
-    fs::create_dir_all(parent)?;
-    let fresh = parent.join(".softacl-new");
-    fs::copy(from, &fresh).with_context(|| format!("copying {}", from.display()))?;
-    fs::set_permissions(&fresh, fs::Permissions::from_mode(mode))?;
-    fs::rename(&fresh, to).with_context(|| format!("writing {}", to.display()))
-}
 
 /// Creates a symbolic link to `target` in the same directory.
 fn link(target: &str, path: &Path) -> Result<()> {

@@ -1,6 +1,7 @@
 //! The Python module: installs it, builds the wheel, and runs the Python tests in a virtual environment.
 
-use crate::{install, workspace};
+use crate::files::{copy_tree, place};
+use crate::workspace;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ const INTERPRETERS: [&str; 6] = ["python3", "python3.9", "python3.10", "python3.
 /// Installs the module, its stubs and the package into a site-packages directory.
 pub fn stage_module(site: &Path) -> Result<()> {
     workspace::run(workspace::cargo().args(["build", "--release", "--package", "softacl-python", "--locked"]))?;
-    install::place(&workspace::target().join("release/libacl.so"), &site.join("acl.abi3.so"), 0o755)?;
+    place(&workspace::target().join("release/libacl.so"), &site.join("acl.abi3.so"), 0o755)?;
     for package in ["acl-stubs", "softacl"] {
         copy_sources(&workspace::root().join("python").join(package), &site.join(package))?;
     }
@@ -27,8 +28,8 @@ pub fn wheel(output: &Path) -> Result<PathBuf> {
     }
     let built = workspace::build_library()?;
     stage_module(&stage)?;
-    install::place(&built.join("libascendcl.so"), &stage.join("softacl/lib64/libascendcl.so"), 0o755)?;
-    install::copy_tree(&workspace::root().join("include"), &stage.join("softacl/include"))?;
+    place(&built.join("libascendcl.so"), &stage.join("softacl/lib64/libascendcl.so"), 0o755)?;
+    copy_tree(&workspace::root().join("include"), &stage.join("softacl/include"))?;
     let script = workspace::root().join("python/wheel.py");
     let done = Command::new("python3").arg(script).arg("--stage").arg(&stage).arg("--output").arg(output).output();
     let done = done.context("starting python3")?;
@@ -146,7 +147,7 @@ fn copy_sources(from: &Path, to: &Path) -> Result<()> {
     for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
         let path = entry?.path();
         if path.is_file() {
-            install::place(&path, &to.join(path.file_name().context("a file has no name")?), 0o644)?;
+            place(&path, &to.join(path.file_name().context("a file has no name")?), 0o644)?;
         }
     }
     Ok(())

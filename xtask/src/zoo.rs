@@ -15,7 +15,8 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
-use crate::conformance::{self, Sanitizer, in_parallel};
+use crate::conformance::{self, Sanitizer};
+use crate::parallel::in_parallel;
 use crate::{python, workspace};
 use case::{Case, Language, Twin};
 use execute::{CaseRun, Paths};

@@ -14,6 +14,18 @@ pub fn is_test_only(attributes: &[Attribute]) -> bool {
         || attributes.iter().any(|attribute| attribute.path().is_ident("test"))
 }
 
+/// Returns the attributes that `#[cfg_attr(...)]` may add outside of tests.
+pub fn conditional(attribute: &Attribute) -> Vec<Meta> {
+    if !attribute.path().is_ident("cfg_attr") {
+        return Vec::new();
+    }
+    let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
+    let Ok(metas) = attribute.parse_args_with(parser) else { return Vec::new() };
+    let mut metas = metas.into_iter();
+    let is_possible = metas.next().is_some_and(|predicate| evaluate(&predicate) != Some(false));
+    metas.filter(|_| is_possible).collect()
+}
+
 /// Value of a predicate outside of tests. `None` if it depends on the target or on features.
 fn evaluate(predicate: &Meta) -> Option<bool> {
     match predicate {

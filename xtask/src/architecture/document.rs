@@ -3,9 +3,10 @@
 //! A part is the text between `<!-- architecture:NAME -->` and `<!-- /architecture:NAME -->`. NAME is `crates` (the
 //! ranks), `unsafe` (the files with `unsafe` code), or the directory of a crate, for example `engine` (its layers).
 
+use super::crates::Crate;
 use super::ranks::{Rank, rank};
 use super::report::{layers, wrap};
-use super::{Crate, svg};
+use super::svg;
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,6 @@
 //! Output of `cargo xtask architecture`: text for people and JSON for programs.
 
-use super::Crate;
+use super::crates::Crate;
 use super::graph::ModuleGraph;
 use super::metadata::Package;
 use super::ranks;

@@ -1,7 +1,7 @@
 //! Loads the source files of a crate and records the names that each module defines or imports. Does not resolve names.
 
-use super::cfg::is_test_only;
-use anyhow::{Context, Result, ensure};
+use super::cfg::{conditional, is_test_only};
+use anyhow::{Context, Result};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -174,34 +174,45 @@ impl Loader<'_> {
         let name = child.ident.unraw().to_string();
         let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}::{name}") };
         let inner = directory.join(&name);
-        let child_scope = if let Some((_, items)) = &child.content {
+        if let Some((_, items)) = &child.content {
             let module = self.sources.scopes[scope].module;
             let inline = self.add_scope(Some(scope), module);
             self.sources.scopes[scope].inline.insert(name.clone(), inline);
             self.add_items(items, inline, file, &inner, &path)?;
-            inline
-        } else {
-            let file = module_file(child, file, directory, &name)?;
-            self.load_file(&file, &inner, path.clone(), &path, Some(scope))?
-        };
-        self.bind(scope, name, Binding::Module(child_scope));
+            self.bind(scope, name, Binding::Module(inline));
+            return Ok(());
+        }
+        let files = module_files(child, file, directory, &name)?;
+        for file in &files {
+            // Alternatives, one of which a target selects, are named after their files.
+            let module_name = match (files.len(), file.file_stem()) {
+                (2.., Some(stem)) => path.replace(&name, &stem.to_string_lossy()),
+                _ => path.clone(),
+            };
+            let child_scope = self.load_file(file, &inner, module_name, &path, Some(scope))?;
+            self.bind(scope, name.clone(), Binding::Module(child_scope));
+        }
         Ok(())
     }
 }
 
-/// Returns the file of `mod name;`: the one that `#[path]` names, `name.rs` or `name/mod.rs`.
-fn module_file(child: &ItemMod, file: &Path, directory: &Path, name: &str) -> Result<PathBuf> {
-    if let Some(path) = child.attrs.iter().find_map(path_attribute) {
-        return Ok(file.parent().context("a source file has no directory")?.join(path));
+/// Returns the files of `mod name;`: those that `path` attributes name, or `name.rs`, or `name/mod.rs`.
+fn module_files(child: &ItemMod, file: &Path, directory: &Path, name: &str) -> Result<Vec<PathBuf>> {
+    let conditional: Vec<Meta> = child.attrs.iter().flat_map(conditional).collect();
+    let metas = child.attrs.iter().map(|attribute| &attribute.meta).chain(&conditional);
+    let paths: Vec<String> = metas.filter_map(path_value).collect();
+    if !paths.is_empty() {
+        let parent = file.parent().context("a source file has no directory")?;
+        return Ok(paths.into_iter().map(|path| parent.join(path)).collect());
     }
     let candidates = [directory.join(format!("{name}.rs")), directory.join(name).join("mod.rs")];
-    let found = candidates.iter().find(|candidate| candidate.is_file());
-    ensure!(found.is_some(), "{}: the file of module {name} was not found", file.display());
-    Ok(found.cloned().unwrap_or_default())
+    let found = candidates.into_iter().find(|candidate| candidate.is_file());
+    Ok(vec![found.with_context(|| format!("{}: the file of module {name} was not found", file.display()))?])
 }
 
-fn path_attribute(attribute: &Attribute) -> Option<String> {
-    let Meta::NameValue(pair) = &attribute.meta else { return None };
+/// Returns the value of `path = "..."`.
+fn path_value(meta: &Meta) -> Option<String> {
+    let Meta::NameValue(pair) = meta else { return None };
     match (&pair.value, pair.path.is_ident("path")) {
         (Expr::Lit(literal), true) => match &literal.lit {
             Lit::Str(text) => Some(text.value()),

@@ -1,6 +1,6 @@
 //! Drawing of the crates as SVG: one row of boxes per rank, and lines for the dependencies that others do not imply.
 
-use super::Crate;
+use super::crates::Crate;
 use super::ranks::{Rank, rank};
 use std::collections::{BTreeMap, BTreeSet};
 

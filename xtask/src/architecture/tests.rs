@@ -182,6 +182,17 @@ fn modules_with_a_path_attribute_are_loaded() {
         ("user.rs", "use crate::renamed::Item;"),
     ]);
     assert_eq!(found, ["user -> renamed"]);
+    let found = edges(&[
+        ("lib.rs", "mod bytes;"),
+        (
+            "bytes/mod.rs",
+            "#[cfg_attr(not(unix), path = \"portable.rs\")]\n#[cfg_attr(unix, path = \"unix.rs\")]\nmod routines;\n\
+             pub fn f() { routines::g() }",
+        ),
+        ("bytes/portable.rs", "pub fn g() {}"),
+        ("bytes/unix.rs", "pub fn g() {}"),
+    ]);
+    assert_eq!(found, ["bytes -> bytes::portable", "bytes -> bytes::unix"]);
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 
-use super::{Options, Program, Sanitizer, entries};
+use super::options::{Options, Sanitizer};
+use super::program::Program;
+use crate::files::entries;
 
 /// Compilers, flags and directories of one invocation of the runner.
 #[derive(Debug)]

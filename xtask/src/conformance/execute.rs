@@ -13,7 +13,10 @@ use anyhow::{Context, Result};
 
 use super::build::{Toolchain, command_line, quoted};
 use super::directives::{Directives, Form};
-use super::{Observer, Program, Sanitizer, traces};
+use super::options::{Observer, Sanitizer};
+use super::program::Program;
+use super::traces;
+use crate::files::entries;
 use crate::workspace::PROGRESS_TIMEOUT_VARIABLE;
 
 /// Maximum duration of a run.
@@ -122,7 +125,7 @@ impl ProgramRun<'_> {
     /// Compares the proven findings with the directives. Returns what is undeclared or missing.
     fn check_findings(&self, directory: &Path) -> Result<Option<String>> {
         let (mut undeclared, mut missed) = (Vec::new(), self.program.directives.must_find.clone());
-        for report in super::entries(directory)? {
+        for report in entries(directory)? {
             let text = fs::read_to_string(&report).with_context(|| format!("reading {}", report.display()))?;
             // The process ended without running exit handlers.
             if text.is_empty() {

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::Sanitizer;
 use super::build::Toolchain;
 use super::execute::{End, clean_environment, launcher, library_path, run_into, sanitizer_variables};
+use super::options::Sanitizer;
 
 const OVERFLOW: &str = r#"
 #include <stdlib.h>

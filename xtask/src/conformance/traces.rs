@@ -1,6 +1,7 @@
 //! Validates traces: the JSON parses, tasks of a stream do not overlap, calls of a thread nest, and every arrow has two
 //! ends.
 
+use crate::files::entries;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ const TOLERANCE: f64 = 0.0015;
 
 /// Returns the first error in the traces of a directory.
 pub fn first_error(directory: &Path) -> Result<Option<String>> {
-    for path in super::entries(directory)? {
+    for path in entries(directory)? {
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         // The process ended without running exit handlers.
         if text.is_empty() {

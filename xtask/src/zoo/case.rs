@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use crate::conformance;
+use crate::files::{entries, last_part};
 
 /// Findings that the checker can report. Each must have a case.
 pub const FINDINGS: [&str; 27] = [
@@ -157,7 +157,7 @@ impl Case {
     }
 
     fn check(&self) -> Result<()> {
-        ensure!(self.id == conformance::last_part(&self.folder), "id is not the name of the folder");
+        ensure!(self.id == last_part(&self.folder), "id is not the name of the folder");
         let first = self.findings.first().context("findings is empty")?.id();
         ensure!(
             self.id.starts_with(&format!("{}-", first.to_lowercase())),
@@ -180,7 +180,7 @@ impl Case {
 /// Returns all cases in a folder, sorted by name. Fails if a finding has no case.
 pub fn all(folder: &Path) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
-    for path in conformance::entries(folder)? {
+    for path in entries(folder)? {
         if path.is_dir() {
             cases.push(Case::read(&path)?);
         }
