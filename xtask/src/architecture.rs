@@ -1,8 +1,8 @@
 //! `cargo xtask architecture`: computes the graphs of crates and modules from the sources, fails on a cycle, and
 //! generates the parts of ARCHITECTURE.md that describe them.
 //!
-//! A module is a source file. Module A depends on module B if A names an item that B defines; re-exports are followed to
-//! the definition. A crate depends on another by its manifest, and may depend only on crates of a lower rank. Tests are
+//! A module is a source file. Module A depends on module B if A names an item that B defines; re-exports are
+//! followed to the definition. A crate depends on another by its manifest, and may depend only on crates of a lower rank. Tests are
 //! not part of the graphs.
 
 mod cfg;

@@ -24,8 +24,8 @@ pub fn run() -> Result<()> {
     in_shell(&format!("make -s -C {} run", copy().display()))
 }
 
-/// Runs the commands of the workflow in `examples/clients`, job by job, in the layout of a CI runner: the project is the
-/// working directory and softacl a directory in it. `cargo xtask test-torch` covers the PyTorch job.
+/// Runs the commands of the workflow in `examples/clients`, job by job, in the layout of a CI runner: the project is
+/// the working directory and softacl a directory in it. `cargo xtask test-torch` covers the PyTorch job.
 pub fn clients() -> Result<()> {
     let directory = workspace::target().join("clients-check");
     if directory.exists() {
@@ -50,7 +50,7 @@ pub fn clients() -> Result<()> {
     Ok(())
 }
 
-/// Returns the scripts of a workflow with the names of their jobs. Supports only the layout of the file in this project.
+/// Returns the scripts of a workflow with the names of their jobs. Supports only the layout of the project's file.
 fn scripts(workflow: &str) -> Vec<(String, String)> {
     let (mut job, mut found) = (String::new(), Vec::new());
     let mut lines = workflow.lines().peekable();

@@ -40,8 +40,8 @@ pub fn install(prefix: &Path) -> Result<()> {
 }
 
 /// Locates itself in bash and zsh, so that the tree can be moved. Other shells use the path of the installation.
-const SET_ENV: &str = r#"# Source this file to use softacl as the Ascend toolkit. With --stubs, stub versions of other vendor
-# libraries are available as well; programs such as torch_npu need them to load.
+const SET_ENV: &str = r#"# Source this file to use softacl as the Ascend toolkit. With --stubs, stub versions of
+# other vendor libraries are available as well; programs such as torch_npu need them to load.
 if [ -n "${BASH_VERSION:-}" ]; then
   eval '_softacl_home="${BASH_SOURCE[0]}"'
 elif [ -n "${ZSH_VERSION:-}" ]; then
@@ -116,7 +116,8 @@ pub fn check() -> Result<()> {
             "gcc -std=gnu99 -pthread -I$ASCEND_HOME_PATH/include -I{} {} -o {} -L$ASCEND_HOME_PATH/lib64 -lascendcl && \
              {linked} && softacl run --soc Ascend910C -- {linked} && \
              sh -c '. '\"$ASCEND_HOME_PATH\"'/set_env.sh && cd / && test -e $ASCEND_HOME_PATH/lib64/libascendcl.so' && \
-             gcc {} -o {opened} -ldl && {opened} libascendcl.so && {opened} libacl_rt.so && softacl explain 107003 >/dev/null && python3 -c 'import acl; assert acl.rt.set_device(0) == 0'",
+             gcc {} -o {opened} -ldl && {opened} libascendcl.so && {opened} libacl_rt.so && softacl explain 107003 >/dev/null && \
+             python3 -c 'import acl; assert acl.rt.set_device(0) == 0'",
             expect.display(),
             source.display(),
             linked.display(),

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Test, install and document softacl")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Test, install and document softacl")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -1,8 +1,8 @@
 //! `cargo xtask zoo`: runs the cases of `zoo/`. Every bug must be found, and no fixed twin may be reported.
 //!
 //! The buggy program runs under `early`, where its result may be correct by chance, and under `late` with the checker,
-//! which must report exactly the findings of the case. The fixed program runs under `early`, `late` and random schedules
-//! with the checker, which must report nothing. `--without-checker` verifies the output of the programs only.
+//! which must report exactly the findings of the case. The fixed program runs under `early`, `late` and random
+//! schedules with the checker, which must report nothing. `--without-checker` verifies the output of the programs only.
 
 mod case;
 mod execute;

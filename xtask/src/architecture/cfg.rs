@@ -6,8 +6,8 @@ use syn::{Attribute, Meta, Token};
 /// Options that only tests set.
 const TEST_OPTIONS: [&str; 3] = ["test", "loom", "shuttle"];
 
-/// Returns `true` if an item with these attributes exists only in tests: under `test`, `loom` or `shuttle`. Options that
-/// depend on the target or on features count as possible.
+/// Returns `true` if an item with these attributes exists only under `test`, `loom` or `shuttle`. Options that depend
+/// on the target or on features count as possible.
 pub fn is_test_only(attributes: &[Attribute]) -> bool {
     let predicates = attributes.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     predicates.filter_map(|attribute| attribute.parse_args::<Meta>().ok()).any(|meta| evaluate(&meta) == Some(false))

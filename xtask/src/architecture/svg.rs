@@ -45,7 +45,8 @@ pub fn draw(crates: &[Crate]) -> String {
     }
     for (name, (x, y)) in &places {
         text.push_str(&format!(
-            "<rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"{}\" height=\"{}\" rx=\"5\" fill=\"#e8eefc\" stroke=\"#4668b8\"/>\n\
+            "<rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"{}\" height=\"{}\" rx=\"5\" fill=\"#e8eefc\" \
+             stroke=\"#4668b8\"/>\n\
              <text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\" fill=\"#1c2b4a\">{name}</text>\n",
             BOX.0,
             BOX.1,

@@ -251,11 +251,13 @@ fn unsafe_code_outside_of_tests_is_listed() {
         ("lib.rs", "mod safe;\nmod raw;\nmod expanded;"),
         (
             "safe.rs",
-            "type F = unsafe fn(u8);\n#[unsafe(no_mangle)] pub fn f() {}\n#[cfg(test)] mod tests { fn t() { unsafe {} } }",
+            "type F = unsafe fn(u8);\n#[unsafe(no_mangle)] pub fn f() {}\n\
+             #[cfg(test)] mod tests { fn t() { unsafe {} } }",
         ),
         (
             "raw.rs",
-            "/// Reads.\n///\n/// # Safety\n///\n/// `p` is valid.\npub unsafe fn read(p: *const u8) -> u8 { unsafe { *p } }\n\
+            "/// Reads.\n///\n/// # Safety\n///\n/// `p` is valid.\n\
+             pub unsafe fn read(p: *const u8) -> u8 { unsafe { *p } }\n\
              unsafe fn undocumented() {}\nstruct S;\nunsafe impl Send for S {}",
         ),
         ("expanded.rs", "m! { pub unsafe extern \"C\" fn g(f: unsafe fn(u8)) { unsafe { f(0) } } }"),

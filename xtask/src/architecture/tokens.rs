@@ -9,7 +9,7 @@ pub struct TokenPath {
     pub line: usize,
 }
 
-/// Returns the paths that may name an item: `a::b`, `$crate::a`, type names such as `Name`, and calls such as `name(..)`.
+/// Returns the paths that may name an item: `a::b`, `$crate::a`, types such as `Name`, and calls such as `name(..)`.
 pub fn paths(tokens: TokenStream) -> Vec<TokenPath> {
     let mut found = Vec::new();
     scan(tokens, &mut found);

@@ -68,7 +68,7 @@ impl Visitor {
                         next += 1;
                         next += usize::from(matches!(trees.get(next), Some(TokenTree::Literal(_))));
                     }
-                    let is_braced = matches!(trees.get(next), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace);
+                    let is_braced = is_brace(trees.get(next));
                     if is_braced && next == index + 1 {
                         self.found.blocks += 1;
                     } else if is_braced || is(next, "impl") || is(next, "trait") {
@@ -135,6 +135,10 @@ impl<'ast> Visit<'ast> for Visitor {
     fn visit_macro(&mut self, invocation: &'ast Macro) {
         self.add_tokens(invocation.tokens.clone());
     }
+}
+
+fn is_brace(tree: Option<&TokenTree>) -> bool {
+    matches!(tree, Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Brace)
 }
 
 fn has_safety_section(attributes: &[Attribute]) -> bool {

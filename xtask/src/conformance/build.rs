@@ -39,8 +39,8 @@ impl<'o> Toolchain<'o> {
         self.compile_file(&program.source, &binary, true)
     }
 
-    /// Compiles one source file, linked with `libascendcl.so` if `with_library` is set. Returns the compiler's output if
-    /// it fails.
+    /// Compiles one source file, linked with `libascendcl.so` if `with_library` is set. Returns the compiler's output
+    /// if it fails.
     pub fn compile_file(&self, source: &Path, binary: &Path, with_library: bool) -> Result<Option<String>> {
         let cpp = source.extension().is_some_and(|e| e == "cpp");
         let mut command = Command::new(format!("{}{}", self.prefix(), if cpp { "g++" } else { "gcc" }));

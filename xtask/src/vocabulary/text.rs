@@ -47,7 +47,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Splits an identifier at `_` and where a capital letter begins a word: `is_told`, `IsTold` and `IS_TOLD` have two words.
+/// Splits an identifier at `_` and where a capital letter begins a word: `two_words`, `TwoWords` and `TWO_WORDS`.
 pub fn words<'t>(token: &Token<'t>) -> Vec<Word<'t>> {
     let bytes = token.text.as_bytes();
     let (mut words, mut start) = (Vec::new(), 0);
@@ -76,8 +76,8 @@ pub fn words<'t>(token: &Token<'t>) -> Vec<Word<'t>> {
     words
 }
 
-/// Returns `true` if two words that have this text between them belong to one phrase. Between lines, markers of comments
-/// and quotations may occur.
+/// Returns `true` if two words that have this text between them belong to one phrase. Between lines, comment markers
+/// may occur.
 pub fn joins(between: &str) -> bool {
     let is_wrapped = between.contains('\n');
     between.chars().all(|c| c.is_whitespace() || c == '_' || c == '-' || (is_wrapped && "/*!#>\\".contains(c)))

@@ -169,8 +169,8 @@ impl CaseRun<'_> {
         command
     }
 
-    /// Evaluates report, exit code and verdict. The verdict of a buggy program under the checker is ignored, because the
-    /// checker may have accessed its data.
+    /// Evaluates report, exit code and verdict. The verdict of a buggy program under the checker is ignored, because
+    /// the checker may have accessed its data.
     fn evaluate(&self, code: Option<i32>, output: &str, report: &Path) -> Result<(), String> {
         let is_proven = self.checked
             && self.evaluate_report(&fs::read_to_string(report).map_err(|error| format!("no report: {error}"))?)?;
