@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 R1
+// expects: C2 R1
 /* Argument and context checks of the allocation and release functions, and the alignment of the memory they return. */
 #include "../expect.h"
 

@@ -2,7 +2,7 @@
 // softacl-only
 // env: SOFTACL_MEMORY=64MiB
 // schedules: all
-// misuses: R1
+// expects: R1
 /* Device memory allocation fails with 207001 when the device is full, and succeeds again after memory is freed. */
 #include "../expect.h"
 

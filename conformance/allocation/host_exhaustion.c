@@ -1,7 +1,7 @@
 // softacl-only
 // env: SOFTACL_HOST_MEMORY=64MiB
 // schedules: all
-// misuses: R1
+// expects: R1
 /* Pinned memory allocation fails with 207001 at the limit of
  * SOFTACL_HOST_MEMORY, and succeeds again after memory is freed. */
 #include "../expect.h"

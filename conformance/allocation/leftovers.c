@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// misuses: L3
+// expects: L3
 // sanitize: none (they keep memory of their own)
 // valgrind: none (it keeps memory of its own)
 /* Large amounts of freed device memory are returned to the operating system, also if later allocations lie elsewhere or

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2
+// expects: C2
 /* aclrtGetMemInfo reports less free memory after an allocation and the initial value again after its release. */
 #include "../expect.h"
 

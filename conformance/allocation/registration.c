@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 S2
+// expects: C2 S2
 /* Host registration turns pageable memory into pinned memory
  * on A2, A3 and 950, and is refused on the other products. */
 #include "../expect.h"

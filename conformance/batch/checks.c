@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: B1
+// expects: B1
 /* Batch copies: the checks before the runtime layer (1.5 rows 1 to 9), their order, and their effect on failIndex. */
 #include "variants.h"
 

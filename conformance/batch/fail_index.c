@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
-// misuses: B1
+// expects: B1
 /* Batch copies, 1.5 row 15: failIndex is the index of the wrong item. On
  * A2 and A3 the asynchronous variants have queued the items before it. */
 #include "variants.h"

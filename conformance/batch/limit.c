@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
-// misuses: B1
+// expects: B1
 /* A blocking batch has at most 4096 items; asynchronous batches have no such limit. */
 #include "variants.h"
 

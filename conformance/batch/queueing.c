@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
-// misuses: H3 S2
+// expects: H3 S2
 /* An asynchronous batch is queued if all its host memory is
  * pinned. With pageable items the call waits for the stream. */
 #include "variants.h"

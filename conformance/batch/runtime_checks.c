@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950
 // schedules: all
-// misuses: B1 C1 C2 S1
+// expects: B1 C1 C2 S1
 /* Batch copies: the checks of the runtime layer (1.5 rows 10 to 14 and 16), which set failIndex to SIZE_MAX. */
 #include "variants.h"
 

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: S2
+// expects: S2
 /* Callbacks run on the thread that processes reports. ACL_CALLBACK_BLOCK blocks
  * the stream until the callback returns, ACL_CALLBACK_NO_BLOCK does not. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P
 // schedules: all
-// misuses: B1 M1
+// expects: B1 M1
 /* Blocking copies, and asynchronous copies with pageable memory, during a
  * capture: refused unless the capture is relaxed (1.1, 1.2, 1.4, 1.5, 1.8, 4.8). */
 #include "../expect.h"

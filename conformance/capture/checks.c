@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P
 // schedules: all
-// misuses: C2
+// expects: C2
 /* Checks of capture begin and end, and the calls that a capturing stream refuses (4.8). */
 #include "../expect.h"
 #include "graph.h"

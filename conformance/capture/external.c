@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // schedules: all
-// misuses: H3 S2
+// expects: H3 S2
 /* ACL_EVENT_EXTERNAL events synchronize a graph with streams outside it. */
 #include "../expect.h"
 #include "graph.h"

@@ -1,5 +1,5 @@
 // soc: Ascend910B Ascend310P
-// misuses: C1 H2 L3 S2
+// expects: C1 H2 L3 S2
 /* Lifetime of a graph: destruction while it runs, and use after
  * its memory is freed, its context destroyed, or its device reset. */
 #include "../expect.h"

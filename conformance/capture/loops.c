@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend910C
 // schedules: all
 // softacl-only
-// misuses: S1
+// expects: S1
 /* A WHILE loop whose condition is cleared by another stream, by a later call, or by another loop. It keeps iterating
  * until then and does not stop other streams from making progress. */
 #include "../expect.h"

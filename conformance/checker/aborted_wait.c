@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: H3
+// must-find: H3
 /* Aborting a stream that waits for another stream establishes no order with that other stream. */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: H3
+// must-find: H3
 /* A host function permits accesses only until it returns. */
 #include "../expect.h"
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: L2
+// must-find: L2
 /* Calls on a thread whose context a reset destroyed are reported as late calls (L2), not as a missing device. */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: B4
+// must-find: B4
 /* Overlapping entries of a captured batch are reported (B4): their order is unspecified in a graph too. */
 #include "../expect.h"
 

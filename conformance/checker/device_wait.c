@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: H3
+// must-find: H3
 /* aclrtSynchronizeDevice waits for the streams one after the other. A
  * host function of one stream is not ordered after the copies of another. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: L2
+// must-find: L2
 /* Freeing device memory that a reset already released is reported as a late call (L2), not as a wrong address. */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: H3
+// must-find: H3
 /* The host may use the bytes between two copy destinations in one
  * page. Doing so does not hide a later access to the destinations. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: H1 H3
+// must-find: H1 H3
 /* Host accesses to sources and destinations of a launched graph, without a wait, are reported. */
 #include "../expect.h"
 

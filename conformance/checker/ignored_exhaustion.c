@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
 // env: SOFTACL_MEMORY=64MiB
-// finds: R1
+// must-find: R1
 /* Using the result of a failed allocation is reported (R1). */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: H1
+// must-find: H1
 /* An unrelated host function of another stream does not hide a change to the source of a copy. */
 #include "../expect.h"
 

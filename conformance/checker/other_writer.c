@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: H1
+// must-find: H1
 /* A host function of another stream, which no event orders with a copy, must not change the source of that copy. */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: H3
+// must-find: H3
 /* Two streams wait for values that the program writes in ways the checker
  * cannot observe. Once both waits have passed, they permit no further accesses. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: L3
+// must-find: L3
 /* Freeing a pool block on one stream while another stream may
  * still read it is reported, unless an event orders them. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// finds: H3
+// must-find: H3
 /* A copy to a whole page and one to a few bytes of it: the rest
  * of the page is in flight until the first copy has finished. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: M1
+// expects: M1
 /* Client usage: an address passed as destMax. The only error about destMax is a count that exceeds it. */
 #include "../expect.h"
 

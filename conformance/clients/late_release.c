@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 L2 M1
+// expects: C2 L2 M1
 /* Client usage: destructors that release objects at exit, after
  * aclrtResetDevice and aclFinalize. The calls return errors and never crash. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C1 C2 S1 S2
+// expects: C1 C2 S1 S2
 /* Every context has a separate default stream, which both NULL
  * and the handle of aclrtCtxGetCurrentDefaultStream name. */
 #include "../expect.h"

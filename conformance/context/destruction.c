@@ -1,5 +1,5 @@
 // soc: all
-// misuses: C2
+// expects: C2
 /* Calls that use a context while it is being destroyed return 507007 (4.3). */
 #include "../expect.h"
 

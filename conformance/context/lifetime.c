@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2
+// expects: C2
 /* Contexts: creation, the current context of a thread, destruction, and the argument checks of each call. */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: M1
+// expects: M1
 /* A C++ client: RAII owners, errors as exceptions, and release in the right order during stack unwinding. */
 #include "../expect.h"
 

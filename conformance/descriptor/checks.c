@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // schedules: all
-// misuses: C1 C2
+// expects: C1 C2
 /* Descriptor copies: the argument checks of the three functions, and their order (1.6). */
 #include "../expect.h"
 

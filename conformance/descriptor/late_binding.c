@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310B
 // schedules: all
-// misuses: S2
+// expects: S2
 /* A descriptor is read when the task runs: changes made while the stream is blocked take effect. */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 L2
+// expects: C2 L2
 /* aclrtSetDevice and aclrtResetDevice: device ids, reference counts and the effects of a reset, all without aclInit. */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2
+// expects: C2
 /* aclrtSynchronizeDevice waits for the streams of the current context and for no others. */
 #include "../expect.h"
 

@@ -1,5 +1,5 @@
 // soc: Ascend910B Ascend910C Ascend950
-// misuses: M1
+// expects: M1
 /* Calls that use a device while aclrtDeviceTaskAbort runs on it return 107022 (4.2, 1.1 row 9, 1.8). */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 L2
+// expects: C2 L2
 /* The current device is per thread, its reference count per
  * process. After the last reset, other threads have no context. */
 #include "../expect.h"

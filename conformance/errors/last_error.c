@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 M1
+// expects: C2 M1
 /* The last error is per thread. Runtime failures set it, failures of the upper
  * layer do not; aclrtGetLastError clears it, aclrtPeekAtLastError does not. */
 #include "../expect.h"

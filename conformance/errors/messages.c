@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 M1
+// expects: C2 M1
 /* aclGetRecentErrMsg returns and clears the message of the latest error of the calling thread. */
 #include "../expect.h"
 

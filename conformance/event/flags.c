@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2
+// expects: C2
 /* Event flags: which flags, alone or combined, aclrtCreateEventWithFlag and aclrtCreateEventExWithFlag accept. */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: H3
+// expects: H3
 /* A wait is bound to the record made before it; later records of the event do not affect it. */
 #include "../expect.h"
 

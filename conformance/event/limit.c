@@ -1,6 +1,6 @@
 // soc: Ascend310P Ascend910B Ascend910C Ascend950 Ascend310B Ascend910A
 // schedules: all
-// misuses: R1
+// expects: R1
 /* Creating an event that reserves a hardware resource fails with 207007 at the limit. Events that take the resource
  * when they are recorded can still be created. */
 #include "../expect.h"

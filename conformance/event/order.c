@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: H3
+// expects: H3
 /* Events order streams: a waiting stream stops until the record
  * completes, also if the event was destroyed after the calls. */
 #include "../expect.h"

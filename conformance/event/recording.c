@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C1
+// expects: C1
 /* Recording, querying, synchronizing and resetting events,
  * with the codes for invalid timeouts, handles and contexts. */
 #include "../expect.h"

@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // schedules: all
 // softacl-only
-// misuses: L1
+// expects: L1
 /* Records of an IPC event: a later record on another stream does not complete
  * an earlier one, and a dropped record does not leave waits pending. */
 #include "../expect.h"

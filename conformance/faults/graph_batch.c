@@ -2,7 +2,7 @@
 // soc: Ascend910B
 // env: SOFTACL_FAULTS=buffer[size>=20000]@2=fail
 // schedules: all
-// misuses: R1
+// expects: R1
 /* Each run of a graph allocates a list for a captured batch, whose length the program chose. If that allocation fails,
  * the wait returns 207001 and the process continues. */
 #include "../batch/variants.h"

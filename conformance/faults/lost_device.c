@@ -1,7 +1,7 @@
 // softacl-only
 // env: SOFTACL_FAULTS=copy@3=lost; aclrtMemset@6=lost
 // schedules: all
-// misuses: M1
+// expects: M1
 /* A lost device refuses all work until it is reset. Release calls still succeed, and other devices are unaffected. */
 #include "../expect.h"
 

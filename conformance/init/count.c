@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: L2
+// expects: L2
 /* aclInit is reference counted: aclFinalize sets the count to 0, aclFinalizeReference decrements it. */
 #include "../expect.h"
 

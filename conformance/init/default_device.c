@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2
+// expects: C2
 /* With a default device in the configuration some calls work without aclrtSetDevice; aclrtMemcpyAsync does not. */
 #include "../expect.h"
 

@@ -1,4 +1,4 @@
-// misuses: M1
+// expects: M1
 /* IPC memory: argument checks (7, IPC memory). The 310B does not support it. */
 #include "../expect.h"
 

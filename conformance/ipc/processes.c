@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P Ascend910A
 // schedules: all
-// misuses: M1
+// expects: M1
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Memory shared between processes: whole allocations and parts, the list of
  * allowed processes, queued copies on both sides, and release in either order. */

@@ -1,6 +1,6 @@
 // softacl-only
 // soc: Ascend910B Ascend310P
-// misuses: H2
+// expects: H2
 // sanitize: none (thousands of cycles take minutes)
 /* Thousands of aclrtSetDevice and aclrtResetDevice leak no memory, files or mappings. */
 #include "../expect.h"

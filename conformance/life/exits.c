@@ -1,6 +1,6 @@
 // softacl-only
 // soc: Ascend910B
-// misuses: S1
+// expects: S1
 // sanitize: none (children leave with work under way)
 /* A process may exit at any time and in any way while tasks are queued or running. */
 #include "../expect.h"

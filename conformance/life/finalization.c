@@ -1,4 +1,4 @@
-// misuses: L2
+// expects: L2
 // schedules: all
 /* aclFinalize neither waits for tasks nor drops them (4.1): streams and memory stay valid and can be released later. */
 #include "../expect.h"

@@ -1,7 +1,7 @@
 // softacl-only
 // soc: Ascend910B
 // sanitize: none (the sanitizers need the same system calls)
-// misuses: M1
+// expects: M1
 /* With system calls that a sandbox forbids, the runtime works or the first call fails with the reason. */
 #include "../expect.h"
 #include "child.h"

@@ -1,7 +1,7 @@
 // softacl-only
 // soc: Ascend910B
 // sanitize: none (the sanitizers watch the parent's threads, which a child has not)
-// misuses: M1
+// expects: M1
 /* A fork before the first AscendCL call gives each process a
  * separate runtime. A child forked later may exec or exit. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // softacl-only
 // soc: Ascend910B
-// misuses: M1
+// expects: M1
 // sanitize: none (the sanitizers need all addresses themselves)
 /* With few addresses, file descriptors or cores and without huge
  * pages, the runtime works or the first call fails with the reason. */

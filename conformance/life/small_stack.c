@@ -1,7 +1,7 @@
 // softacl-only
 // schedules: all
 // sanitize: none (the sanitizers need larger stacks)
-// misuses: M1
+// expects: M1
 /* AscendCL calls work on threads with a stack of 64 KiB. */
 #include "../expect.h"
 #include "child.h"

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 M1
+// expects: C2 M1
 /* A thread may end while its tasks are queued: contexts, streams and memory that it created belong to the process. */
 #include "../expect.h"
 

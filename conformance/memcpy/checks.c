@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 L2 M1
+// expects: C2 L2 M1
 /* aclrtMemcpy: every row of its check table (1.1), and which row takes precedence if two apply. */
 #include "../expect.h"
 

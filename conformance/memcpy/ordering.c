@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: S2
+// expects: S2
 /* aclrtMemcpy waits for no stream: it completes while streams are blocked and does not observe their queued copies. */
 #include "../expect.h"
 

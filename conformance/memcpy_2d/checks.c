@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C1 C2
+// expects: C1 C2
 /* 2D copies, blocking and asynchronous: the check table (1.4) and the order of its rows. */
 #include "../expect.h"
 

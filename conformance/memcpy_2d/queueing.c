@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: S2
+// expects: S2
 /* aclrtMemcpy2dAsync queues copies with pinned memory. With pageable
  * memory it waits for the stream and is complete on return. */
 #include "../expect.h"

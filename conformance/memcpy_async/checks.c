@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2 M1
+// expects: C2 M1
 /* aclrtMemcpyAsync and aclrtMemcpyAsyncWithCondition: the check table (1.2) and the order of its rows. */
 #include "../expect.h"
 

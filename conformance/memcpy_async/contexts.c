@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C1
+// expects: C1
 /* A stream of another context is refused for queued copies and accepted for pageable ones. */
 #include "../expect.h"
 

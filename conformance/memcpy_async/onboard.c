@@ -2,7 +2,7 @@
 // form: RC
 // softacl-only
 // schedules: all
-// misuses: M1
+// expects: M1
 /* RC form: host and device share one memory, kinds are not corrected, and host-to-host copies are accepted. */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: S2
+// expects: S2
 /* aclrtMemcpyAsync with pageable memory waits for the whole stream, copies, and is complete on return. */
 #include "../expect.h"
 

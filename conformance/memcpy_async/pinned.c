@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: H3 S2
+// expects: H3 S2
 /* aclrtMemcpyAsync with pinned and device memory only queues the
  * copy, which a blocked stream shows. Copies run in stream order. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: S2
+// expects: S2
 /* ACL_MEMCPY_HOST_TO_BUF_TO_DEVICE (kind 5) reads the source
  * during the call; the copy to the device is asynchronous. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C1 C2 M1
+// expects: C1 C2 M1
 /* aclrtMemset and aclrtMemsetAsync: the checks (1.8) and their order. */
 #include "../expect.h"
 

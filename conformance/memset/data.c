@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: S2
+// expects: S2
 /* aclrtMemsetAsync sets device memory in stream order and host memory during the call. */
 #include "../expect.h"
 

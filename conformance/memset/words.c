@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C1 C2 S2
+// expects: C1 C2 S2
 /* aclrtMemsetD32 and aclrtMemsetD32Async. On products without them they return 0 and write nothing. */
 #include "../expect.h"
 

@@ -1,5 +1,5 @@
 // soc: all
-// misuses: C1 C2
+// expects: C1 C2
 /* Notifies and counting notifies: argument and handle checks, and the products that support them. */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend310P Ascend910A
 // schedules: all
-// misuses: H3
+// expects: H3
 /* A notify orders two streams, and each record resolves one wait. */
 #include "../expect.h"
 

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C1 C2 M1
+// expects: C1 C2 M1
 /* aclrtMemcpyAsyncWithOffset: the checks of the runtime layer (1.7) in order; the upper layer checks nothing. */
 #include "../expect.h"
 

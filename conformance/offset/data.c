@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend910A
 // schedules: all
-// misuses: S2
+// expects: S2
 /* aclrtMemcpyAsyncWithOffset reads the two address cells when the task runs and adds the offsets. */
 #include "../expect.h"
 

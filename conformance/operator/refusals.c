@@ -1,6 +1,6 @@
 // soc: all
 // softacl-only
-// misuses: M1
+// expects: M1
 /* Invalid operator arguments are errors of the call, and the output is not written. */
 #include "call.h"
 

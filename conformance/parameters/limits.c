@@ -1,5 +1,5 @@
 // soc: all
-// misuses: C2
+// expects: C2
 /* Execution parameters: queries return what was set, and invalid
  * arguments are refused. Their effect on operators is not tested. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2
+// expects: C2
 /* Peer access: argument checks and their order, and the products without it (5). Needs two devices. */
 #include "../expect.h"
 

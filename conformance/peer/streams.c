@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend910C Ascend950 Ascend310P Ascend910A
 // schedules: all
-// misuses: C1
+// expects: C1
 /* Two devices with one stream each, connected by copies between the devices. */
 #include "../expect.h"
 

@@ -1,5 +1,5 @@
 // soc: all
-// misuses: R1 M1
+// expects: R1 M1
 /* Memory pools: argument and handle checks, attributes, and the products that support them. */
 #include "../expect.h"
 #include "acl/acl_rt_memory_soma.h"

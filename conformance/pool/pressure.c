@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // softacl-only
-// misuses: R1
+// expects: R1
 // env: SOFTACL_MEMORY=64M
 /* 1.14: pools release retained memory before aclrtMalloc fails. Aborted releases and resets leak no memory. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C1 C2 S1
+// expects: C1 C2 S1
 /* aclrtReduceAsync: argument checks. The count is in bytes. */
 #include "../expect.h"
 

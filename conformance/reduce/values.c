@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: S2
+// expects: S2
 /* aclrtReduceAsync: sum, maximum and minimum of every type, with
  * precomputed results. A product may lack a combination (207000). */
 #include "../expect.h"

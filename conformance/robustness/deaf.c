@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend310P
 // softacl-only
 // schedules: all
-// misuses: B1
+// expects: B1
 // valgrind: none (gives addresses away that nobody has)
 /* On a thread that blocks every signal, as server workers do, invalid
  * pointers are errors too, and the signal mask does not change. */

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend310P
 // softacl-only
 // schedules: all
-// misuses: H2 L3 M1
+// expects: H2 L3 M1
 // valgrind: none (gives addresses away that nobody has)
 /* Use of freed memory, double free, free during a pending copy, and
  * pointers that were never allocated: errors without side effects. */

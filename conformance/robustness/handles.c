@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend310P
 // softacl-only
 // schedules: all
-// misuses: C2
+// expects: C2
 /* Stale handles, handles of another type and arbitrary values are
  * refused: 107017 for streams and events, the codes of 4.3 for contexts. */
 #include "../expect.h"

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend950 Ascend310P
 // softacl-only
 // schedules: all
-// misuses: B1
+// expects: B1
 // valgrind: none (gives addresses away that nobody has)
 /* Copies with inaccessible host addresses fail without ending the process. */
 #include "../batch/variants.h"

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2
+// expects: C2
 /* Null pointers for every argument return an error, mostly 100000, with and without a current device. */
 #include "../expect.h"
 

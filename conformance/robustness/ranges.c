@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend950 Ascend310P Ascend310B
 // softacl-only
 // schedules: all
-// misuses: B1 M1
+// expects: B1 M1
 /* A range that exceeds its allocation on either side, by one byte or by
  * many, is refused by the call, and neighboring allocations stay unchanged. */
 #include "../batch/variants.h"

@@ -1,7 +1,7 @@
 // soc: Ascend910B Ascend950 Ascend310P
 // softacl-only
 // schedules: all
-// misuses: B1 M1 R1
+// expects: B1 M1 R1
 /* Absurdly large sizes return an error without side effects, also if a sum or product of arguments overflows. */
 #include "../batch/variants.h"
 

@@ -1,7 +1,7 @@
 // softacl-only
 // env: SOFTACL_MEMORY=256MiB
 // schedules: all
-// misuses: L3 M1
+// expects: L3 M1
 // valgrind: none (gives addresses away that nobody has)
 /* A blocked stream does not affect other work: freed memory that its tasks do not use is reused immediately, freed
  * memory that they use is not, and dropped tasks never block later ones. */

@@ -1,7 +1,7 @@
 // soc: all
 // softacl-only
 // schedules: all
-// misuses: C2 L2 M1
+// expects: C2 L2 M1
 /* Using objects after a device reset and after aclFinalize returns
  * errors without side effects, and the device can be set again. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C1 C2 L1
+// expects: C1 C2 L1
 /* Creating and destroying streams: argument checks, configuration flags,
  * and what a normal and a forced destruction do with queued tasks. */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: R1
+// expects: R1
 /* A device has as many streams as the product documents, all usable at once;
  * one more fails with 207008, and destroyed streams make room for new ones. */
 #include "../expect.h"

@@ -1,5 +1,5 @@
 // soc: all
-// misuses: S2
+// expects: S2
 /* Synchronize and query calls do not wait for PERSISTENT, CPU_SCHEDULE and DEVICE_USE_ONLY streams, even if they have
  * tasks (4.2, 4.4). */
 #include "../expect.h"

@@ -1,6 +1,6 @@
 // soc: all
 // schedules: all
-// misuses: C2
+// expects: C2
 /* Synchronizing and querying streams: timeouts, contexts and the default stream (4.4). */
 #include "../expect.h"
 

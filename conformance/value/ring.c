@@ -1,6 +1,6 @@
 // soc: Ascend910B
 // schedules: all
-// misuses: L1
+// expects: L1
 /* Two streams pass a buffer back and forth through two values; all rounds
  * are queued before the host waits. Then many streams wait for one value. */
 #include "../expect.h"

@@ -1,4 +1,4 @@
-// misuses: M1 R1
+// expects: M1 R1
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Virtual memory: argument checks (7, virtual memory management). */
 #include "../expect.h"

@@ -1,5 +1,5 @@
 // schedules: all
-// misuses: L3 M1
+// expects: L3 M1
 // sanitize: address (the thread sanitizer does not know the reserved addresses)
 /* Virtual memory: aliased mappings, retained handles, capacity,
  * many handles, host memory, and unmapping while copies are queued. */

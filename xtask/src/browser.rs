@@ -1,4 +1,4 @@
-//! The report page in a real browser. Installs one where that is possible.
+//! Runs the tests of the report page in a browser. Installs Chromium if none is present and apt-get is available.
 
 use crate::workspace;
 use anyhow::{Result, ensure};
@@ -10,13 +10,13 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "goog
 
 pub fn test() -> Result<()> {
     if find().is_none() {
-        println!("no browser is installed; trying apt-get install chromium");
+        println!("no browser found; trying apt-get install chromium");
         let script = "apt-get install -y -q chromium || { apt-get update -q && apt-get install -y -q chromium; }";
-        // Fails without apt-get or without the right to use it; what counts is whether there is one now.
+        // May fail, for example without root. The search below decides.
         let _ = Command::new("sh").args(["-c", script]).env("DEBIAN_FRONTEND", "noninteractive").status();
     }
     let Some(browser) = find() else {
-        println!("skipped: no browser, and none could be installed; install Chromium to run this step");
+        println!("skipped: no browser found and none could be installed; install Chromium to run this step");
         return Ok(());
     };
     let mut command = workspace::cargo();
@@ -24,8 +24,8 @@ pub fn test() -> Result<()> {
     let output = command.env("SOFTACL_BROWSER", &browser).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     print!("{text}");
-    ensure!(output.status.success(), "the page is not as it should be: {}", String::from_utf8_lossy(&output.stderr));
-    ensure!(!text.contains("running 0 tests"), "the tests of the page have another name now");
+    ensure!(output.status.success(), "the report page tests failed: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(!text.contains("running 0 tests"), "no test matches report::browser; the tests were renamed");
     Ok(())
 }
 

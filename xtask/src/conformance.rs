@@ -1,10 +1,12 @@
-//! The conformance runner: builds the C and C++ programs under `conformance/` and runs each of them against a
-//! `libascendcl.so`, once for every product and schedule that the program asks for.
+//! Conformance runner: builds the C and C++ programs under `conformance/` and runs each of them against a
+//! `libascendcl.so`, once for every product and schedule that its directives select.
 
 mod build;
 mod directives;
 mod execute;
+mod options;
 mod probe;
+mod program;
 mod traces;
 
 use std::collections::BTreeMap;
@@ -12,112 +14,26 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::parallel::in_parallel;
 use directives::{Directives, Form};
 use execute::{ProgramRun, RunOutcome};
+use program::{Program, collect};
 
 pub use build::{command_line, quoted};
 pub use execute::{End, clean_environment, run_into, run_into_within, sanitizer_variables};
+pub use options::{Observer, Options, Sanitizer};
 
-/// What to test, and how.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Where `libascendcl.so` is.
-    pub library_dir: PathBuf,
-    /// Where `acl/acl.h` is.
-    pub include_dir: PathBuf,
-    /// The programs: one directory per topic.
-    pub source_dir: PathBuf,
-    /// Where binaries and the output of runs go.
-    pub build_dir: PathBuf,
-    /// Run the programs under an observer, and judge what it has to say.
-    pub observer: Option<Observer>,
-    /// Build the programs (not the library) with a sanitizer.
-    pub sanitizer: Option<Sanitizer>,
-    /// Only programs whose `topic/name` contains this.
-    pub filter: Option<String>,
-    /// The library drives a card: no `SOFTACL_*` variables, no programs that need them.
-    pub real_hardware: bool,
-    /// Only this product.
-    pub soc: Option<String>,
-    /// Another target than this machine: the programs are built with its compilers, and started with cargo's runner
-    /// for it.
-    pub target: Option<String>,
-}
-
-/// How many random schedules.
-pub type Seeds = u64;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Observer {
-    /// On `early`, `late` and so many random schedules: nothing may be proven that a program does not declare.
-    Checker(Seeds),
-    /// Every trace must hold together.
-    Tracer,
-}
-
-/// The sanitizers that the programs can be run with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sanitizer {
-    Address,
-    Thread,
-    /// Behaviour that C leaves undefined.
-    Undefined,
-    /// Built as always, and run in valgrind, which sees the library too.
-    Valgrind,
-}
-
-impl Sanitizer {
-    pub const ALL: [Sanitizer; 4] = [Sanitizer::Address, Sanitizer::Thread, Sanitizer::Undefined, Sanitizer::Valgrind];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Sanitizer::Address => "address",
-            Sanitizer::Thread => "thread",
-            Sanitizer::Undefined => "undefined",
-            Sanitizer::Valgrind => "valgrind",
-        }
-    }
-
-    /// What the compiler is told.
-    pub fn flags(self) -> &'static [&'static str] {
-        match self {
-            Sanitizer::Address => &["-fsanitize=address", "-fno-omit-frame-pointer"],
-            Sanitizer::Thread => &["-fsanitize=thread"],
-            Sanitizer::Undefined => &["-fsanitize=undefined", "-fno-sanitize-recover=all"],
-            Sanitizer::Valgrind => &[],
-        }
-    }
-
-    /// What a program is started with.
-    pub fn launcher(self) -> &'static [&'static str] {
-        match self {
-            Sanitizer::Address | Sanitizer::Undefined => &[],
-            // It cannot live with a randomised address space.
-            Sanitizer::Thread => &["setarch", "-R"],
-            Sanitizer::Valgrind => &[
-                "valgrind",
-                "--quiet",
-                "--error-exitcode=66",
-                "--leak-check=full",
-                "--show-leak-kinds=definite,indirect",
-                "--errors-for-leak-kinds=definite,indirect",
-            ],
-        }
-    }
-}
-
-/// Requires that the sanitizer reports known mistakes, in programs that are built in `directory`.
+/// Fails unless the sanitizer reports known bugs in programs that are built in `directory`.
 pub fn check_sanitizer(options: &Options, directory: &Path) -> Result<()> {
     let toolchain = build::Toolchain::new(options, directory);
     options.sanitizer.map_or(Ok(()), |sanitizer| probe::sanitizer_reports(&toolchain, sanitizer))
 }
 
-/// How many runs passed, failed and were left out.
+/// Number of runs that passed and failed, and of programs that were skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Summary {
     pub passed: usize,
@@ -125,30 +41,15 @@ pub struct Summary {
     pub skipped: usize,
 }
 
-/// One source file and what its first lines ask for.
-#[derive(Debug)]
-struct Program {
-    topic: String,
-    name: String,
-    source: PathBuf,
-    directives: Directives,
-}
-
-impl Program {
-    fn label(&self) -> String {
-        format!("{}/{}", self.topic, self.name)
-    }
-}
-
-/// A program that is built, and what it wants to be started with.
+/// A compiled program and its environment variables.
 pub struct Built {
     pub label: String,
     pub binary: PathBuf,
     pub variables: Vec<(String, OsString)>,
 }
 
-/// Builds the programs that `options` select, for the first product of each. Those that cannot be started here,
-/// or that bring fault rules of their own, are left out.
+/// Builds the programs that `options` select, for the first product of each. Skips programs that cannot run on this
+/// host and programs that set fault rules.
 pub fn built(options: &Options) -> Result<Vec<Built>> {
     let directory = options.build_dir.join("plain");
     fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
@@ -169,19 +70,19 @@ pub fn built(options: &Options) -> Result<Vec<Built>> {
     Ok(ready)
 }
 
-/// Builds and runs everything that `options` select. Failures are printed and counted; an error means that the
-/// runner itself could not do its work.
+/// Builds and runs the programs that `options` select. Prints and counts failures.
+///
+/// # Errors
+///
+/// Fails if the runner itself fails; a failed program is not an error.
 pub fn run(options: &Options) -> Result<Summary> {
     ensure!(
         options.library_dir.join("libascendcl.so").is_file(),
-        "there is no libascendcl.so in {}",
+        "{} does not contain libascendcl.so",
         options.library_dir.display()
     );
     let started = Instant::now();
-    let directory = options.build_dir.join(match options.sanitizer {
-        None => "plain",
-        Some(sanitizer) => sanitizer.name(),
-    });
+    let directory = options.build_dir.join(options.sanitizer.map_or("plain", Sanitizer::name));
     fs::create_dir_all(&directory).with_context(|| format!("creating {}", directory.display()))?;
     let toolchain = build::Toolchain::new(options, &directory);
     if let Some(sanitizer) = options.sanitizer {
@@ -206,31 +107,59 @@ pub fn run(options: &Options) -> Result<Summary> {
         }
         runs.extend(planned);
     }
+    println!("conformance: compiling {} programs for {} runs", programs.len() - summary.skipped, runs.len());
+    summary.failed += compile_all(&toolchain, &programs, &mut runs, &mut topics)?;
+    execute_all(&toolchain, &runs, topics, &mut summary)?;
+    println!(
+        "conformance: {} passed, {} failed, {} programs skipped, {:.1} s",
+        summary.passed,
+        summary.failed,
+        summary.skipped,
+        started.elapsed().as_secs_f64()
+    );
+    Ok(summary)
+}
 
-    let wanted: Vec<&Program> = programs.iter().filter(|p| runs.iter().any(|r| std::ptr::eq(r.program, *p))).collect();
-    let built = in_parallel(&wanted, |program| toolchain.compile(program));
+/// Compiles every program that has a run. Removes the runs of programs that do not compile, prints the compiler's
+/// output, and returns the number of such programs.
+fn compile_all(
+    toolchain: &build::Toolchain<'_>,
+    programs: &[Program],
+    runs: &mut Vec<ProgramRun<'_>>,
+    topics: &mut BTreeMap<&str, Topic>,
+) -> Result<usize> {
+    let planned: Vec<&Program> = programs.iter().filter(|p| runs.iter().any(|r| std::ptr::eq(r.program, *p))).collect();
+    let results = in_parallel(&planned, |program| toolchain.compile(program));
     let mut broken = BTreeMap::new();
-    for (program, result) in wanted.iter().zip(built) {
+    for (program, result) in planned.iter().zip(results) {
         if let Some(text) = result? {
             broken.insert(program.label(), text);
         }
     }
     for (label, text) in &broken {
         println!("{label}: does not compile\n{text}");
-        summary.failed += 1;
     }
     for run in runs.iter().filter(|run| broken.contains_key(&run.program.label())) {
-        let topic = topics.get_mut(run.program.topic.as_str()).context("a run without a topic")?;
+        let topic = topics.get_mut(run.program.topic.as_str()).context("a run has no topic")?;
         topic.left -= 1;
         topic.failed += 1;
     }
     runs.retain(|run| !broken.contains_key(&run.program.label()));
+    Ok(broken.len())
+}
 
+/// Executes the runs, prints failures, and prints a line for each topic when its last run has finished.
+fn execute_all(
+    toolchain: &build::Toolchain<'_>,
+    runs: &[ProgramRun<'_>],
+    topics: BTreeMap<&str, Topic>,
+    summary: &mut Summary,
+) -> Result<()> {
     let topics = Mutex::new(topics);
-    let outcomes = in_parallel(&runs, |run| {
-        let outcome = run.execute(&toolchain)?;
-        let mut topics = topics.lock().expect("no run panics while it holds the lock");
-        let topic = topics.get_mut(run.program.topic.as_str()).context("a run without a topic")?;
+    let outcomes = in_parallel(runs, |run| {
+        let outcome = run.execute(toolchain)?;
+        let mut topics = topics.lock().expect("no run panics while holding the lock");
+        let topic = topics.get_mut(run.program.topic.as_str()).context("a run has no topic")?;
         topic.record(&outcome);
         if let Some(report) = outcome.report() {
             println!("{}\n{report}", run.title());
@@ -246,46 +175,17 @@ pub fn run(options: &Options) -> Result<Summary> {
             RunOutcome::Failed { .. } => summary.failed += 1,
         }
     }
-    println!(
-        "conformance: {} passed, {} failed, {} programs skipped, {:.1} s",
-        summary.passed,
-        summary.failed,
-        summary.skipped,
-        started.elapsed().as_secs_f64()
-    );
-    Ok(summary)
+    Ok(())
 }
 
-/// The programs below `source_dir`, sorted by topic and name.
-fn collect(source_dir: &Path, filter: Option<&str>) -> Result<Vec<Program>> {
-    let mut programs = Vec::new();
-    for topic in entries(source_dir)? {
-        if !topic.is_dir() {
-            continue;
-        }
-        for source in entries(&topic)? {
-            let Some("c" | "cpp") = source.extension().and_then(|e| e.to_str()) else {
-                continue;
-            };
-            let text = fs::read_to_string(&source).with_context(|| format!("reading {}", source.display()))?;
-            let directives = directives::parse(&text).with_context(|| format!("directives of {}", source.display()))?;
-            let program = Program { topic: last_part(&topic), name: stem(&source), source, directives };
-            if filter.is_none_or(|f| program.label().contains(f)) {
-                programs.push(program);
-            }
-        }
-    }
-    Ok(programs)
-}
-
-/// The runs of one program; none when it has to be skipped.
+/// Returns the runs of one program. Empty if the program is skipped.
 fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<ProgramRun<'p>> {
     let directives = &program.directives;
     if options.real_hardware && (directives.softacl_only || directives.form == Form::Rc) {
         return Vec::new();
     }
-    if let (false, Some(missing)) = (options.real_hardware, &directives.awaits) {
-        println!("{}: left out, awaits {missing}", program.label());
+    if let (false, Some(feature)) = (options.real_hardware, &directives.requires_feature) {
+        println!("{}: skipped, requires {feature}", program.label());
         return Vec::new();
     }
     if options.sanitizer.is_some() && directives.no_sanitizer {
@@ -297,15 +197,15 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
     if options.sanitizer == Some(Sanitizer::Valgrind) && directives.no_valgrind {
         return Vec::new();
     }
-    let only = options.soc.as_deref().or(card);
-    let socs = directives.socs.iter().filter(|soc| only.is_none_or(|o| o == soc.as_str()));
+    let soc_filter = options.soc.as_deref().or(card);
+    let socs = directives.socs.iter().filter(|soc| soc_filter.is_none_or(|filter| filter == soc.as_str()));
     let mut runs = Vec::new();
     for (index, soc) in socs.enumerate() {
         if options.real_hardware {
             runs.push(ProgramRun { program, soc: None, schedule: None });
             continue;
         }
-        // Products differ in their data, schedules in the engine: one product has all schedules.
+        // Products differ in data and schedules in code, so one product runs on all schedules.
         let schedules = match (index, options.observer, options.sanitizer) {
             (0, Some(Observer::Checker(seeds)), _) => Directives::checked_schedules(seeds),
             (0, Some(Observer::Tracer), _) => directives.schedules(),
@@ -318,7 +218,7 @@ fn plan<'p>(program: &'p Program, options: &Options, card: Option<&str>) -> Vec<
     runs
 }
 
-/// The state of one topic while its runs come in.
+/// Progress of one topic.
 #[derive(Debug, Default)]
 struct Topic {
     programs: usize,
@@ -345,49 +245,4 @@ impl Topic {
             self.passed + self.failed
         )
     }
-}
-
-/// Applies `work` to every item on all cores; the results come in the order of the items.
-pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    in_parallel_on(1, items, work)
-}
-
-/// The same, on so many threads for each core: for work that mostly waits.
-pub fn in_parallel_on<T: Sync, R: Send>(per_core: usize, items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = per_core * std::thread::available_parallelism().map_or(1, usize::from);
-    let next = AtomicUsize::new(0);
-    let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(items.len()) {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(item) = items.get(index) else { break };
-                    let result = work(item);
-                    *results[index].lock().expect("written once") = Some(result);
-                }
-            });
-        }
-    });
-    results
-        .into_iter()
-        .map(|slot| slot.into_inner().expect("written once").expect("every item was worked on"))
-        .collect()
-}
-
-pub fn entries(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
-        paths.push(entry?.path());
-    }
-    paths.sort();
-    Ok(paths)
-}
-
-pub fn last_part(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
-}
-
-fn stem(path: &Path) -> String {
-    path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

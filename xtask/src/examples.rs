@@ -1,35 +1,38 @@
-//! The examples, as a user meets them: built with make against an installation, and under the checker.
+//! Runs the examples as a user does: built with make against an installation, and under the checker.
 
+use crate::files::copy_tree;
 use crate::{install, python, workspace};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+/// Directory of the installation.
 fn prefix() -> PathBuf {
     workspace::target().join("install-check/softacl")
 }
 
+/// Directory of the copied C examples.
 fn copy() -> PathBuf {
     workspace::target().join("examples-check")
 }
 
-/// Builds the C examples in a copy and runs them.
+/// Builds a copy of the C examples and runs them.
 pub fn run() -> Result<()> {
     install::install(&prefix())?;
-    install::copy_tree(&workspace::root().join("examples/c"), &copy())?;
+    copy_tree(&workspace::root().join("examples/c"), &copy())?;
     in_shell(&format!("make -s -C {} run", copy().display()))
 }
 
-/// Runs the commands of the workflow in `examples/clients`, job by job, as a runner would: with the project as the
-/// working directory and softacl beside it. The job for PyTorch belongs to `cargo xtask test-torch`.
+/// Runs the commands of the workflow in `examples/clients`, job by job, in the layout of a CI runner: the project is
+/// the working directory and softacl a directory in it. `cargo xtask test-torch` covers the PyTorch job.
 pub fn clients() -> Result<()> {
-    let place = workspace::target().join("clients-check");
-    if place.exists() {
-        fs::remove_dir_all(&place)?;
+    let directory = workspace::target().join("clients-check");
+    if directory.exists() {
+        fs::remove_dir_all(&directory)?;
     }
-    install::copy_tree(&workspace::root().join("examples/clients"), &place.join("examples/clients"))?;
-    std::os::unix::fs::symlink(workspace::root(), place.join("softacl"))?;
+    copy_tree(&workspace::root().join("examples/clients"), &directory.join("examples/clients"))?;
+    std::os::unix::fs::symlink(workspace::root(), directory.join("softacl"))?;
     let workflow = fs::read_to_string(workspace::root().join("examples/clients/github/softacl.yml"))?;
     let path = format!("{}:{}", python::cmake()?.display(), std::env::var("PATH").unwrap_or_default());
     let mut done = 0;
@@ -38,16 +41,16 @@ pub fn clients() -> Result<()> {
             continue;
         }
         let mut command = Command::new("bash");
-        command.args(["-e", "-c", &script]).current_dir(&place).env("PATH", &path);
+        command.args(["-e", "-c", &script]).current_dir(&directory).env("PATH", &path);
         command.env("SOFTACL_HOME", prefix()).stdin(Stdio::null());
-        workspace::run(&mut command).with_context(|| format!("the job {job} of the workflow"))?;
+        workspace::run(&mut command).with_context(|| format!("job {job} of the workflow"))?;
         done += 1;
     }
-    ensure!(done == 4, "the workflow has {done} commands for the tests, not 4");
+    ensure!(done == 4, "the workflow has {done} scripts to test, expected 4");
     Ok(())
 }
 
-/// The scripts of a workflow with the names of their jobs. Knows only the layout of our own file.
+/// Returns the scripts of a workflow with the names of their jobs. Supports only the layout of the project's file.
 fn scripts(workflow: &str) -> Vec<(String, String)> {
     let (mut job, mut found) = (String::new(), Vec::new());
     let mut lines = workflow.lines().peekable();
@@ -69,11 +72,11 @@ fn scripts(workflow: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Runs the examples in C and Python and the demo under the checker: nothing may be proven but what they do
-/// wrong on purpose.
+/// Runs the C and Python examples and the demo under the checker. Fails if a finding is proven that
+/// `examples/expected-findings.txt` does not list.
 pub fn check(seeds: u32) -> Result<()> {
     run()?;
-    let purpose = workspace::root().join("examples/expected-findings.txt");
+    let expected = workspace::root().join("examples/expected-findings.txt");
     let mut programs: Vec<String> = fs::read_dir(copy())?
         .flatten()
         .map(|entry| entry.path())
@@ -83,19 +86,20 @@ pub fn check(seeds: u32) -> Result<()> {
     let python = python::interpreter()?;
     for entry in fs::read_dir(workspace::root().join("examples/python"))? {
         let path = entry?.path();
-        // One of them shows numpy, which an installation does not need.
+        // 07_numpy.py needs numpy, which is optional.
         if path.extension().is_some_and(|extension| extension == "py") && !path.ends_with("07_numpy.py") {
             programs.push(format!("{} {}", python.display(), path.display()));
         }
     }
     programs.push("softacl demo --blocks 128".to_owned());
     programs.sort();
-    ensure!(programs.len() > 10, "the examples are not where they should be");
+    ensure!(programs.len() > 10, "found only {} programs", programs.len());
     let schedules = ["late", "early"].map(str::to_owned).into_iter();
     let schedules: Vec<String> = schedules.chain((1..=seeds).map(|seed| format!("random:{seed}"))).collect();
     for program in &programs {
+        println!("{program}");
         for schedule in &schedules {
-            let check = format!("softacl check --schedule {schedule} --suppress {} -- {program}", purpose.display());
+            let check = format!("softacl check --schedule {schedule} --suppress {} -- {program}", expected.display());
             in_shell(&format!(
                 "{check} > /dev/null 2> {0}/checked.txt || {{ cat {0}/checked.txt; exit 1; }}",
                 copy().display()

@@ -1,14 +1,13 @@
-//! `cargo xtask failpoints`: every fallible point of the demo and of the conformance programs fails once.
+//! `cargo xtask failpoints`: injects one failure per run, at every failure point of the demo and the conformance
+//! programs.
 //!
-//! A clean run counts the points: calls of each function, and what the library asks the system for. Then each
-//! point fails in a run of its own, by a fault rule. The program may fail its checks, for that is what they
-//! are for; it must not crash, hang, panic inside the library, or leave a runtime that is of no use. A program that
-//! waits, after a failed check, for what the refused call would have brought ends itself when it has shown
-//! that another thread can use the runtime meanwhile.
+//! A run without faults counts the failure points: the calls of each function, and the requests for system resources.
+//! Each point then fails in a separate run, by a fault rule. The program may fail its checks. It must not crash, hang,
+//! panic inside the library, or leave the runtime unusable. A program that waits, after a failed check, for the effect
+//! of the refused call ends after it has verified that another thread can use the runtime.
 
-use crate::conformance::{
-    self, Built, End, clean_environment, command_line, in_parallel, in_parallel_on, quoted, run_into_within,
-};
+use crate::conformance::{self, Built, End, clean_environment, command_line, quoted, run_into_within};
+use crate::parallel::{in_parallel, in_parallel_on};
 use crate::workspace;
 use anyhow::{Context, Result, ensure};
 use ascendcl_sys::Support;
@@ -21,49 +20,53 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+/// Selects the programs and the failure points.
 #[derive(Debug, Clone, Copy)]
 pub struct Options<'a> {
+    /// Run only programs whose `topic/name` contains this text.
     pub filter: Option<&'a str>,
-    /// Names of kinds of points; none for all.
+    /// Kinds of points. Empty selects all.
     pub points: &'a [String],
-    /// Points at most of each function, and of each other kind, of a program: see [`chosen`].
+    /// Maximum number of points of each function, and of each other kind, of a program; see [`chosen`].
     pub max_points: u64,
-    /// Which part of the points, of how many.
+    /// Part of the points to run: (index from 1, number of parts).
     pub part: (usize, usize),
 }
 
-/// Reads a part such as `2/5`.
+/// Parses a part such as `2/5`.
 pub fn part(text: &str) -> Result<(usize, usize)> {
     let numbers = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
     match numbers {
         Some((part, of)) if (1..=of).contains(&part) => Ok((part, of)),
-        _ => anyhow::bail!("--part: {text:?} is not a part such as 2/5"),
+        _ => anyhow::bail!("--part: {text:?} is not of the form 2/5"),
     }
 }
 
-/// Calls of the interface, as a kind of points.
+/// Kind of the points at API calls.
 const CALL: &str = "call";
+/// Code that a failing call returns.
 const REFUSED: &str = "500000";
-/// What the library asks the system for, as kinds of points. The rules have the same names.
+/// Kinds of the points at requests for system resources. Fault rules use the same names.
 const REQUESTS: [&str; 5] = ["mmap", "memfd", "mprotect", "thread", "buffer"];
+/// Effect of a rule for a system resource.
 const FAIL: &str = "fail";
 
-/// A number that no run reaches: such a rule only counts.
+/// Match number that no run reaches. A rule with it only counts.
 const NEVER: u64 = 999_999_999;
-/// A program that takes longer hangs. A clean run takes a few seconds at most.
+/// Time after which a program counts as hung. A run without faults takes at most a few seconds.
 const HANG_TIMEOUT: Duration = Duration::from_secs(15);
-/// Programs that need gigabytes or minutes, and have nothing that others have not.
+/// Programs that need gigabytes or minutes and cover nothing that smaller programs do not.
 const LARGE: [&str; 2] = ["clients/four_gib", "life/cycles"];
-/// Points between two lines of progress.
-const PROGRESS: usize = 2000;
-/// The demo, beside the conformance programs.
+/// Number of points between two lines of progress.
+const PROGRESS_INTERVAL: usize = 2000;
+/// Label of the demo, which runs in addition to the conformance programs.
 const DEMO: &str = "demo/demo";
-/// The program with children that may have no byte more of heap: they end when an error has to be told.
+/// Program whose children run with an exhausted heap. They end when an error message must be formatted.
 const HEAPLESS: &str = "life/limits";
-/// The program that is written to survive everything: it has to pass, and it looks for what is left behind.
+/// Program that must pass at every point. It also verifies that nothing is leaked.
 const STRICT: &str = "faults/cleanup";
 
-/// Something that can fail, by the name that fault rules have for it.
+/// A call or a system resource that can fail, by its name in fault rules.
 #[derive(Clone, Copy)]
 struct Source {
     kind: &'static str,
@@ -76,12 +79,12 @@ impl Source {
         REQUESTS.into_iter().map(|name| Source { kind: name, name, effect: FAIL })
     }
 
-    /// Requests and all calls, whatever the function.
-    fn few() -> Vec<Source> {
+    /// System resources, and one source for the calls of all functions.
+    fn combined() -> Vec<Source> {
         Source::requests().chain([Source { kind: CALL, name: "acl*", effect: REFUSED }]).collect()
     }
 
-    /// Requests and functions.
+    /// System resources, and one source per function.
     fn all() -> Vec<Source> {
         let can_fail = |function: &&Function| {
             function.has_code() && function.uses_machine() && !matches!(function.state, Support::Absent(_))
@@ -96,7 +99,7 @@ impl Source {
     }
 }
 
-/// One run: the program, and what fails in it for the n-th time.
+/// One run: the program, and the n-th match of a source that fails in it.
 struct FailurePoint<'a> {
     program: &'a Built,
     source: Source,
@@ -106,83 +109,34 @@ struct FailurePoint<'a> {
 /// How a run ended.
 enum Verdict {
     Fine,
-    /// The program waited for what was refused, and another thread could use the runtime.
+    /// The program waited for the effect of the refused call, and another thread could use the runtime.
     Waited,
-    /// In this run the program did not come to the point.
+    /// The program did not reach the point in this run.
     Missed,
-    /// What was wrong.
+    /// The reason of the failure.
     Bad(String),
 }
 
+/// Runs the selected failure points of the selected programs.
+///
+/// # Errors
+///
+/// Fails if a program crashes, hangs or leaves the runtime unusable at a point.
 pub fn run(options: &Options<'_>) -> Result<()> {
     for point in options.points {
         let is_known = point == CALL || REQUESTS.contains(&point.as_str());
         ensure!(is_known, "--points: {point:?} is none of {CALL}, {}", REQUESTS.join(", "));
     }
     let started = Instant::now();
-    let library = workspace::build_library()?;
-    let filter = options.filter.map(str::to_owned);
-    let mut programs =
-        conformance::built(&conformance::Options { filter, ..workspace::conformance_options(library.clone()) })?;
-    programs.push(demo(&library));
-    programs.retain(|program| !LARGE.contains(&program.label.as_str()));
-    programs.retain(|program| options.filter.is_none_or(|filter| program.label.contains(filter)));
-    ensure!(!programs.is_empty(), "no program matches");
-
+    let programs = select_programs(options)?;
     let output = workspace::target().join("failpoints");
     fs::create_dir_all(&output).with_context(|| format!("creating {}", output.display()))?;
-    let counts = in_parallel(&programs, |program| match count(program, Source::all(), &output)? {
-        // Hundreds of rules are too much for a program that lives without a heap.
-        Err(_) => count(program, Source::few(), &output),
-        counts => Ok(counts),
-    });
-    let (mut points, mut left_out, mut failed) = (Vec::new(), 0, 0);
-    for (program, counts) in programs.iter().zip(counts) {
-        let counts = match counts? {
-            Ok(counts) => counts,
-            Err(why) => {
-                failed += 1;
-                println!("FAILED {why}");
-                continue;
-            }
-        };
-        let is_wanted = |kind: &str| options.points.is_empty() || options.points.iter().any(|wanted| wanted == kind);
-        for (source, count) in counts.into_iter().filter(|(source, _)| is_wanted(source.kind)) {
-            let numbers = chosen(count, options.max_points);
-            let rest = count - numbers.len() as u64;
-            if rest > 0 && options.max_points > 0 {
-                println!("{}: {} of {count} x {}", program.label, numbers.len(), source.name);
-            }
-            left_out += rest;
-            points.extend(numbers.into_iter().map(|number| FailurePoint { program, source, number }));
-        }
-    }
-    let (part, of) = options.part;
-    let whole = points.len();
-    let mut index = 0;
-    points.retain(|_| {
-        index += 1;
-        (index - 1) % of == part - 1
-    });
-    left_out += (whole - points.len()) as u64;
-    println!("{} programs, {} points, {left_out} more left out", programs.len(), points.len());
-    let done = AtomicUsize::new(0);
-    // Programs that wait for what was refused sleep for seconds.
-    let verdicts = in_parallel_on(2, &points, |point| {
-        let verdict = point.run(&output);
-        // At once: a run of hours may be ended early.
-        if let Ok(Verdict::Bad(why)) = &verdict {
-            println!("FAILED {} with {}: {why}", point.program.label, point.source.rule(point.number));
-        }
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if done.is_multiple_of(PROGRESS) {
-            println!("{done} of {} points, {:.0} s", points.len(), started.elapsed().as_secs_f64());
-        }
-        verdict
-    });
+    let Plan { points, skipped, broken } = plan(&programs, options, &output)?;
+    println!("{} programs, {} points, {skipped} skipped", programs.len(), points.len());
+    let verdicts = run_points(&points, &output, started);
 
     let mut runs: BTreeMap<&str, usize> = BTreeMap::new();
-    let (mut waited, mut missed) = (0, 0);
+    let (mut failed, mut waited, mut missed) = (broken, 0, 0);
     for (point, verdict) in points.iter().zip(verdicts) {
         *runs.entry(point.source.kind).or_default() += 1;
         match verdict? {
@@ -194,21 +148,103 @@ pub fn run(options: &Options<'_>) -> Result<()> {
     }
     let kinds: Vec<String> = runs.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
     println!(
-        "failpoints: {} programs, {} runs ({}), {failed} failed, {waited} waited by their own logic, {missed} did not come to their point, {:.1} s",
+        "failpoints: {} programs, {} runs ({}), {failed} failed, {waited} waited, {missed} did not reach their point, \
+         {:.1} s",
         programs.len(),
         points.len(),
         kinds.join(", "),
         started.elapsed().as_secs_f64()
     );
-    ensure!(failed == 0, "{failed} points were not survived");
+    ensure!(failed == 0, "{failed} failure points failed");
     Ok(())
+}
+
+/// Builds the library, the conformance programs and the demo, and returns the selected ones.
+fn select_programs(options: &Options<'_>) -> Result<Vec<Built>> {
+    let library = workspace::build_library()?;
+    let filter = options.filter.map(str::to_owned);
+    let mut programs =
+        conformance::built(&conformance::Options { filter, ..workspace::conformance_options(library.clone()) })?;
+    programs.push(demo(&library));
+    programs.retain(|program| !LARGE.contains(&program.label.as_str()));
+    programs.retain(|program| options.filter.is_none_or(|filter| program.label.contains(filter)));
+    ensure!(!programs.is_empty(), "no program matches");
+    Ok(programs)
+}
+
+/// Failure points to run.
+struct Plan<'a> {
+    points: Vec<FailurePoint<'a>>,
+    /// Number of points that `--max-points` or `--part` excludes.
+    skipped: u64,
+    /// Number of programs that fail without faults.
+    broken: usize,
+}
+
+/// Counts the points of every program and selects those to run.
+fn plan<'a>(programs: &'a [Built], options: &Options<'_>, output: &Path) -> Result<Plan<'a>> {
+    println!("counting the failure points of {} programs", programs.len());
+    let counts = in_parallel(programs, |program| match count(program, Source::all(), output)? {
+        // Hundreds of rules do not fit a program that runs with an exhausted heap.
+        Err(_) => count(program, Source::combined(), output),
+        counts => Ok(counts),
+    });
+    let (mut points, mut skipped, mut broken) = (Vec::new(), 0, 0);
+    for (program, counts) in programs.iter().zip(counts) {
+        let counts = match counts? {
+            Ok(counts) => counts,
+            Err(why) => {
+                broken += 1;
+                println!("FAILED {why}");
+                continue;
+            }
+        };
+        let is_selected =
+            |kind: &str| options.points.is_empty() || options.points.iter().any(|selected| selected == kind);
+        for (source, count) in counts.into_iter().filter(|(source, _)| is_selected(source.kind)) {
+            let numbers = chosen(count, options.max_points);
+            let rest = count - numbers.len() as u64;
+            if rest > 0 && options.max_points > 0 {
+                println!("{}: {} of {count} x {}", program.label, numbers.len(), source.name);
+            }
+            skipped += rest;
+            points.extend(numbers.into_iter().map(|number| FailurePoint { program, source, number }));
+        }
+    }
+    let (part, of) = options.part;
+    let total = points.len();
+    let mut index = 0;
+    points.retain(|_| {
+        index += 1;
+        (index - 1) % of == part - 1
+    });
+    skipped += (total - points.len()) as u64;
+    Ok(Plan { points, skipped, broken })
+}
+
+/// Runs the points in parallel, and prints failures and progress.
+fn run_points(points: &[FailurePoint<'_>], output: &Path, started: Instant) -> Vec<Result<Verdict>> {
+    let done = AtomicUsize::new(0);
+    // Programs that wait for the effect of a refused call sleep for seconds.
+    in_parallel_on(2, points, |point| {
+        let verdict = point.run(output);
+        // Print immediately: a run of hours may be interrupted.
+        if let Ok(Verdict::Bad(why)) = &verdict {
+            println!("FAILED {} with {}: {why}", point.program.label, point.source.rule(point.number));
+        }
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(PROGRESS_INTERVAL) {
+            println!("{done} of {} points, {:.0} s", points.len(), started.elapsed().as_secs_f64());
+        }
+        verdict
+    })
 }
 
 fn demo(library: &Path) -> Built {
     Built { label: DEMO.to_owned(), binary: library.join("softacl"), variables: Vec::new() }
 }
 
-/// A program with its variables and a set of rules.
+/// Returns the command that runs a program with fault rules.
 fn command(program: &Built, rules: &str) -> Command {
     let mut command = Command::new(&program.binary);
     if program.label == DEMO {
@@ -220,41 +256,41 @@ fn command(program: &Built, rules: &str) -> Command {
     command
 }
 
-/// Which of so many points to run: all, or `most` of them. A program that does something thousands of times does it
-/// in a loop, and what is special is at its ends: they are run whole, and what is between them at even distances.
-fn chosen(count: u64, most: u64) -> Vec<u64> {
-    if count <= most {
+/// Selects at most `max_points` of `count` points. Programs reach thousands of points in loops, whose first and last
+/// iterations are special: a quarter of the points is taken from each end, and the rest evenly from between.
+fn chosen(count: u64, max_points: u64) -> Vec<u64> {
+    if count <= max_points {
         return (1..=count).collect();
     }
-    let end = most / 4;
-    let between = most - 2 * end;
+    let end = max_points / 4;
+    let between = max_points - 2 * end;
     let spread = (0..between).map(|step| end + 1 + step * (count - 2 * end) / between);
     (1..=end).chain(spread).chain(count - end + 1..=count).collect()
 }
 
-/// Runs a program without faults and counts its points, source by source.
+/// Runs a program without faults and returns the number of points of each source.
 fn count(program: &Built, sources: Vec<Source>, output: &Path) -> Result<Result<Vec<(Source, u64)>, String>> {
     let rules: Vec<String> = sources.iter().map(|source| source.rule(NEVER)).collect();
     let file = output.join(format!("{}-clean.txt", program.label.replace('/', "-")));
     let end = run_into_within(&mut command(program, &rules.join("; ")), &file, 2 * HANG_TIMEOUT)?;
     let text = read(&file)?;
     if !matches!(end, End::Exited(status) if status.success()) {
-        return Ok(Err(format!("{} does not pass without faults: {}", program.label, file.display())));
+        return Ok(Err(format!("{} fails without faults: {}", program.label, file.display())));
     }
     let last = format!("  rule {} ", sources.len());
     if !text.lines().any(|line| line.starts_with(&last)) {
-        return Ok(Err(format!("{} did not tell of its rules: {}", program.label, file.display())));
+        return Ok(Err(format!("{} printed no fault summary: {}", program.label, file.display())));
     }
-    // Processes that a program starts count on their own: the busiest one says how far it is worth going.
-    let most = |number: usize| {
+    // Child processes count separately. The process with the most matches decides.
+    let max_matches = |number: usize| {
         let start = format!("  rule {} ", number + 1);
         let lines = text.lines().filter(|line| line.starts_with(&start) && line.ends_with(", never fired"));
         lines.filter_map(matched).max().unwrap_or(0)
     };
-    Ok(Ok(sources.iter().enumerate().map(|(number, source)| (*source, most(number))).collect()))
+    Ok(Ok(sources.iter().enumerate().map(|(number, source)| (*source, max_matches(number))).collect()))
 }
 
-/// How often a rule was asked, from its line in the report.
+/// Returns the number of matches from a line of the fault summary.
 fn matched(line: &str) -> Option<u64> {
     let before = line.strip_suffix(", never fired")?;
     before.split_whitespace().rev().nth(1)?.parse().ok()
@@ -278,8 +314,8 @@ impl FailurePoint<'_> {
             End::TimedOut => Some(format!("still running after {} s", HANG_TIMEOUT.as_secs())),
             End::Exited(status) => match (status.signal(), status.code()) {
                 (Some(signal), _) => Some(format!("ended by signal {signal}")),
-                (None, Some(1)) if self.program.label == STRICT => Some("it did not clean up".to_owned()),
-                (None, Some(0 | 1)) => judge(&text, &self.program.label),
+                (None, Some(1)) if self.program.label == STRICT => Some("it did not pass".to_owned()),
+                (None, Some(0 | 1)) => output_error(&text, &self.program.label),
                 (None, code) => Some(format!("exit code {}", code.unwrap_or(-1))),
             },
         };
@@ -287,7 +323,7 @@ impl FailurePoint<'_> {
             None => {
                 fs::remove_file(&file).with_context(|| format!("removing {}", file.display()))?;
                 let has_waited = text.lines().any(|line| line.starts_with("WAITING: "));
-                // Who waits is ended without a report; so is who fails before there is a runtime.
+                // A program that waits ends without a summary, and so does one that fails before initialization.
                 let has_missed = text.contains(", never fired") && !text.contains(" fired once");
                 Ok(match (has_waited, has_missed) {
                     (true, _) => Verdict::Waited,
@@ -310,8 +346,8 @@ impl FailurePoint<'_> {
     }
 }
 
-/// What the output of a program that ended by itself says.
-fn judge(text: &str, label: &str) -> Option<String> {
+/// Returns the error that the output of a finished program shows.
+fn output_error(text: &str, label: &str) -> Option<String> {
     let has_no_heap = label == HEAPLESS && text.contains("memory allocation of ");
     for bad in ["a panic was caught", "panicked at", "internal error", "CRASHED: "] {
         let is_bad = |line: &&str| line.contains(bad) && !line.contains("fault rule");
@@ -322,23 +358,23 @@ fn judge(text: &str, label: &str) -> Option<String> {
     if label == DEMO {
         return None;
     }
-    // Each process has its own.
+    // Each process prints one line.
     let mut ends = text.lines().filter_map(|line| line.strip_prefix("AFTERWARDS ")).peekable();
     if ends.peek().is_none() {
-        return Some("it did not come to its end".to_owned());
+        return Some("it did not reach its end".to_owned());
     }
-    let is_told = text.contains("could not be set up");
-    ends.find(|line| !is_fine(line, is_told)).map(|line| format!("not usable afterwards: {line}"))
+    let setup_failed = text.contains("could not be set up");
+    ends.find(|line| !is_usable(line, setup_failed)).map(|line| format!("the runtime is unusable: {line}"))
 }
 
-/// Whether a process could use the runtime at its end, or had a reason not to.
-fn is_fine(line: &str, is_told: bool) -> bool {
+/// Returns `true` if a process could use the runtime at its end, or has a valid reason not to.
+fn is_usable(line: &str, setup_failed: bool) -> bool {
     let code = line.split(' ').next().unwrap_or_default();
-    // 507033: the runtime could not be set up, if that was told at the start. 107022: the program left while it aborted
-    // the tasks of the device. 507013: its context stops at the first failure, and it left before it had reset it.
-    // 2070nn: it holds all there is.
+    // 507033: the runtime could not be set up, which was reported at the start. 107022: the program ended while it
+    // aborted the tasks of the device. 507013: its context stops at the first failure, and the program ended before it
+    // reset the context. 2070nn: the program holds all of a resource.
     matches!(code, "0" | "107022" | "507013")
-        || (code == "507033" && is_told)
+        || (code == "507033" && setup_failed)
         || (code.starts_with("2070") && code != "207000")
 }
 
@@ -352,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_points_are_all_run_and_many_at_both_ends_and_between() {
+    fn points_above_the_limit_are_taken_from_both_ends_and_between() {
         assert_eq!(chosen(3, 8), [1, 2, 3]);
         assert_eq!(chosen(100, 8), [1, 2, 3, 27, 51, 75, 99, 100]);
         let many = chosen(131_072, 1000);

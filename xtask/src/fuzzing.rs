@@ -1,34 +1,37 @@
-//! Long searches for mistakes: fuzzing and simulation, for as long as one likes, and their builds.
+//! Fuzzing, simulation, shuttle schedules and the soak with sanitizers: how each is built and started.
 
 use crate::workspace;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What can be fuzzed: two ways to call the C interface, and everything that reads text from outside.
-const INTERFACE: [&str; 2] = ["c-interface", "sequences"];
-const READERS: [&str; 7] = ["json", "profiles", "suppressions", "report", "trace", "faults", "environment"];
+/// Fuzz targets that call the C API.
+const API_TARGETS: [&str; 2] = ["c-interface", "sequences"];
+/// Fuzz targets that parse external text.
+const PARSERS: [&str; 7] = ["json", "profiles", "suppressions", "report", "trace", "faults", "environment"];
 
-/// The options of the compiler that count edges. They are stable.
-const COUNTED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 \
+/// Compiler options for edge counters. They are stable.
+const EDGE_COUNTERS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table";
+/// Target triple of builds with counters or sanitizers.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
 /// How a fuzzer or simulation is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Build {
-    /// With the assertions and overflow checks of a debug build.
+    /// Debug build, with assertions and overflow checks.
     Plain,
-    /// The same, and it counts which edges of the code an input reaches.
+    /// Debug build that counts the code edges an input reaches.
     Counted,
-    /// Engine, library and fuzzer with the address sanitizer, which takes a nightly toolchain.
+    /// Engine, library and fuzzer with AddressSanitizer. Requires a nightly toolchain.
     Address,
-    /// The same with the thread sanitizer, and the standard library too: otherwise its mutexes order nothing.
+    /// Engine, library, fuzzer and standard library with ThreadSanitizer. Without an instrumented standard library, its
+    /// mutexes establish no order.
     Thread,
 }
 
 impl Build {
-    /// What `--sanitizer` names.
+    /// Parses `--sanitizer`.
     pub fn of(sanitizer: Option<&str>) -> Result<Build> {
         match sanitizer {
             None => Ok(Build::Plain),
@@ -39,22 +42,22 @@ impl Build {
     }
 }
 
-/// Fuzzes one target, or all in turn, for so many seconds in all.
+/// Fuzzes one target, or all targets one after another, for `seconds` in total.
 pub fn fuzz(target: Option<&str>, seconds: u64, seed: u64, build: Build) -> Result<()> {
     let targets: Vec<&str> = match target {
-        None => INTERFACE.into_iter().chain(READERS).collect(),
-        Some(target) if INTERFACE.contains(&target) || READERS.contains(&target) => vec![target],
-        Some(target) => bail!("--target: {target:?} is not one of {}, {}", INTERFACE.join(", "), READERS.join(", ")),
+        None => API_TARGETS.into_iter().chain(PARSERS).collect(),
+        Some(target) if API_TARGETS.contains(&target) || PARSERS.contains(&target) => vec![target],
+        Some(target) => bail!("--target: {target:?} is not one of {}, {}", API_TARGETS.join(", "), PARSERS.join(", ")),
     };
-    // The interface is where most can go wrong: it has three quarters of the time.
-    let weight = |target: &str| if INTERFACE.contains(&target) { 15 } else { 4 };
-    let whole: u64 = targets.iter().map(|target| weight(target)).sum();
+    // The C API is the largest surface: its two targets get about half of the time.
+    let weight = |target: &str| if API_TARGETS.contains(&target) { 15 } else { 4 };
+    let total: u64 = targets.iter().map(|target| weight(target)).sum();
     for target in targets {
-        let build = match (build, READERS.contains(&target)) {
+        let build = match (build, PARSERS.contains(&target)) {
             (Build::Plain, true) => Build::Counted,
             (build, _) => build,
         };
-        run_fuzzer(build, target, (seconds * weight(target) / whole).max(1), seed)?;
+        run_fuzzer(build, target, (seconds * weight(target) / total).max(1), seed)?;
     }
     Ok(())
 }
@@ -64,20 +67,20 @@ fn run_fuzzer(build: Build, target: &str, seconds: u64, seed: u64) -> Result<()>
     workspace::run(command(build, program).args([target, &seconds.to_string(), &seed.to_string()]))
 }
 
-/// A few seconds of every target with a fixed seed, for `cargo xtask test`.
+/// Fuzzes every target for a few seconds with a fixed seed, for `cargo xtask test`.
 pub fn fuzz_smoke() -> Result<()> {
     for (target, seconds) in [("c-interface", 5), ("sequences", 5)] {
         run_fuzzer(Build::Plain, target, seconds, 1)?;
     }
-    for target in READERS {
+    for target in PARSERS {
         run_fuzzer(Build::Plain, target, 1, 1)?;
     }
     Ok(())
 }
 
-/// Runs so many scenarios, from the one of a seed on, each in so many orders of all steps of all threads, under shuttle.
+/// Runs random scenarios under shuttle, starting at seed `first`, each with `orders` interleavings of all threads.
 pub fn schedules(scenarios: u64, orders: u64, first: u64) -> Result<()> {
-    // A target directory of its own: the flag would otherwise rebuild everything twice.
+    // A separate target directory: otherwise the flag causes a rebuild of everything, twice.
     workspace::run(
         workspace::cargo()
             .args(["test", "--package", "softacl-testkit", "--release", "--test", "schedules", "--locked"])
@@ -91,19 +94,19 @@ pub fn schedules(scenarios: u64, orders: u64, first: u64) -> Result<()> {
     )
 }
 
-/// Simulates for so many seconds.
+/// Runs the simulation for `seconds`.
 pub fn simulate(seconds: u64, seed: u64, build: Build) -> Result<()> {
     let program = built(build, "softacl-testkit", "simulate")?;
     workspace::run(command(build, program).args([seconds.to_string(), seed.to_string()]))
 }
 
-/// The soak with a sanitizer.
+/// Runs the soak with a sanitizer.
 pub fn soak_with_sanitizer(seconds: u32, build: Build) -> Result<()> {
     let program = built(build, "softacl-testkit", "soak")?;
     workspace::run(command(build, program).arg(seconds.to_string()))
 }
 
-/// A program of the workspace, built in one of the ways. A sanitizer must have reported its canaries.
+/// Builds a program of the workspace and returns its path. Fails if a sanitizer does not report its canaries.
 pub fn built(build: Build, package: &str, name: &str) -> Result<PathBuf> {
     let mut cargo = workspace::cargo();
     let directory = match build {
@@ -113,9 +116,9 @@ pub fn built(build: Build, package: &str, name: &str) -> Result<PathBuf> {
         }
         Build::Counted => {
             let target = workspace::target().join("counted");
-            // With a target named, build scripts are built without the counters, which they could not link.
+            // With an explicit target, RUSTFLAGS does not apply to build scripts, which do not link with the counters.
             cargo.args(["build", "--locked", "--package", package, "--target", HOST]);
-            workspace::run(cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", COUNTED))?;
+            workspace::run(cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", EDGE_COUNTERS))?;
             target.join(HOST).join("debug")
         }
         Build::Address => {
@@ -125,7 +128,7 @@ pub fn built(build: Build, package: &str, name: &str) -> Result<PathBuf> {
                     .args(["+nightly", "--version"])
                     .output()
                     .is_ok_and(|output| output.status.success()),
-                "the address sanitizer takes a nightly toolchain: rustup toolchain install nightly"
+                "the address sanitizer requires a nightly toolchain: rustup toolchain install nightly"
             );
             for package in ["softacl-testkit", package] {
                 let mut cargo = Command::new("cargo");
@@ -134,8 +137,8 @@ pub fn built(build: Build, package: &str, name: &str) -> Result<PathBuf> {
                 workspace::run(cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-Zsanitizer=address"))?;
             }
             let directory = target.join(HOST).join("release");
-            let mistakes = [("address", "heap-buffer-overflow"), ("leak", "LeakSanitizer: detected memory leaks")];
-            check_canaries(build, &directory, &mistakes)?;
+            let bugs = [("address", "heap-buffer-overflow"), ("leak", "LeakSanitizer: detected memory leaks")];
+            check_canaries(build, &directory, &bugs)?;
             directory
         }
         Build::Thread => {
@@ -144,7 +147,7 @@ pub fn built(build: Build, package: &str, name: &str) -> Result<PathBuf> {
             for package in ["softacl-testkit", package] {
                 let mut cargo = workspace::cargo();
                 cargo.args(["build", "-Zbuild-std", "--release", "--locked", "--package", package, "--target", HOST]);
-                // Cargo reads the source from its toolchain, unless it is told otherwise.
+                // By default, cargo reads the source from its toolchain.
                 cargo.env("__CARGO_TESTS_ONLY_SRC_ROOT", &source).env("RUSTC_BOOTSTRAP", "1");
                 workspace::run(cargo.env("CARGO_TARGET_DIR", &target).env("RUSTFLAGS", "-Zsanitizer=thread"))?;
             }
@@ -156,46 +159,44 @@ pub fn built(build: Build, package: &str, name: &str) -> Result<PathBuf> {
     Ok(directory.join(name))
 }
 
-/// Requires that the sanitizer reports known mistakes. One that orders threads by a mutex of the standard library
-/// must not be reported, or everything would be.
-fn check_canaries(build: Build, directory: &Path, mistakes: &[(&str, &str)]) -> Result<()> {
+/// Fails unless the sanitizer reports known bugs, or if it reports threads that a mutex of the standard library orders.
+fn check_canaries(build: Build, directory: &Path, bugs: &[(&str, &str)]) -> Result<()> {
     let run = |what: &str| {
-        let output =
-            command(build, directory.join("canary")).arg(what).output().context("could not start the canary")?;
+        let output = command(build, directory.join("canary")).arg(what).output().context("starting the canary")?;
         Ok::<_, anyhow::Error>((output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned()))
     };
-    for (mistake, report) in mistakes {
-        let (succeeded, told) = run(mistake)?;
+    for (bug, report) in bugs {
+        let (succeeded, output) = run(bug)?;
         ensure!(
-            !succeeded && told.contains(report),
-            "the sanitizer is not at work: a known mistake ({mistake}) was not reported, but:\n{told}"
+            !succeeded && output.contains(report),
+            "the sanitizer has no effect: a known bug ({bug}) was not reported:\n{output}"
         );
     }
-    let (succeeded, told) = run("mutex")?;
-    ensure!(succeeded, "the sanitizer reports what is no mistake:\n{told}");
+    let (succeeded, output) = run("mutex")?;
+    ensure!(succeeded, "the sanitizer reports a correct program:\n{output}");
     Ok(())
 }
 
-/// The source of the standard library of this toolchain.
+/// Returns the source directory of the toolchain's standard library.
 fn library_source() -> Result<PathBuf> {
     if let Some(source) = std::env::var_os("SOFTACL_RUST_SOURCE") {
         return Ok(source.into());
     }
-    let output = Command::new("rustc").args(["--print", "sysroot"]).output().context("could not start rustc")?;
+    let output = Command::new("rustc").args(["--print", "sysroot"]).output().context("starting rustc")?;
     let root = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     let source = Path::new(&root).join("lib/rustlib/src/rust/library");
     ensure!(
         source.is_dir(),
-        "the thread sanitizer takes the source of the standard library: rustup component add rust-src, or \
-         SOFTACL_RUST_SOURCE=DIR with the directory `library` of the same version (Debian has packages rust-src)"
+        "the thread sanitizer requires the source of the standard library: rustup component add rust-src, or set \
+         SOFTACL_RUST_SOURCE to the directory `library` of the same version (Debian package: rust-src)"
     );
     Ok(source)
 }
 
-/// The program, with the options of the sanitizer: faults are ours to handle first.
+/// Returns the command that starts a program, with the options of the sanitizer. The engine handles faults first.
 pub fn command(build: Build, program: PathBuf) -> Command {
     if build == Build::Thread {
-        // It cannot live with a randomised address space.
+        // ThreadSanitizer fails if the address space is randomized.
         let mut command = Command::new("setarch");
         command.arg("-R").arg(program);
         command.env("TSAN_OPTIONS", "halt_on_error=0,exitcode=66,handle_segv=0,handle_sigbus=0,atexit_sleep_ms=0");

@@ -1,5 +1,6 @@
-//! `cargo xtask install --prefix DIR`: a tree that stands where a CANN installation would.
+//! `cargo xtask install --prefix DIR`: installs a tree with the layout of a CANN installation.
 
+use crate::files::{copy_tree, place};
 use crate::{python, workspace};
 use anyhow::{Context, Result, ensure};
 use std::fs;
@@ -9,26 +10,27 @@ use std::process::Command;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// Builds softacl and installs it into `prefix`.
 pub fn install(prefix: &Path) -> Result<()> {
     let built = workspace::build_library()?;
-    fs::create_dir_all(prefix).with_context(|| format!("could not create {}", prefix.display()))?;
+    fs::create_dir_all(prefix).with_context(|| format!("creating {}", prefix.display()))?;
     let prefix = fs::canonicalize(prefix)?;
     copy_tree(&workspace::root().join("include"), &prefix.join("include"))?;
     place(&built.join("libascendcl.so"), &prefix.join("lib64/libascendcl.so"), 0o755)?;
     link("libascendcl.so", &prefix.join("lib64/libacl_rt.so"))?;
     place(&built.join("softacl"), &prefix.join("bin/softacl"), 0o755)?;
     link("softacl", &prefix.join("bin/npu-smi"))?;
-    // A directory of their own: what is looked for in lib64 is really there.
+    // A separate directory: lib64 contains only libraries that work.
     for stub in softacl_stubs::LIBRARIES {
         let path = prefix.join("stubs/lib64").join(stub.name);
-        fs::create_dir_all(path.parent().context("a file lies in a directory")?)?;
-        fs::write(&path, stub.bytes).with_context(|| format!("could not write {}", path.display()))?;
+        fs::create_dir_all(path.parent().context("a file has no parent directory")?)?;
+        fs::write(&path, stub.bytes).with_context(|| format!("writing {}", path.display()))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     }
     python::stage_module(&prefix.join("python/site-packages"))?;
     write(&prefix.join("set_env.sh"), &SET_ENV.replace("@PREFIX@", &prefix.display().to_string()))?;
     write(&prefix.join("lib64/pkgconfig/ascendcl.pc"), &PKG_CONFIG.replace("@VERSION@", VERSION))?;
-    // CMake looks below lib64 on some systems and below lib on others.
+    // CMake searches lib64 on some systems and lib on others.
     for directory in ["lib64", "lib"] {
         write(&prefix.join(directory).join("cmake/ascendcl/ascendcl-config.cmake"), CMAKE)?;
     }
@@ -37,9 +39,9 @@ pub fn install(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Finds its own place in bash and zsh, so that the tree can be moved; other shells do not tell it.
-const SET_ENV: &str = r#"# Makes this softacl the Ascend toolkit of the shell: source it. With --stubs, stand-ins for further
-# libraries are found as well, which programs such as torch_npu need to load.
+/// Locates itself in bash and zsh, so that the tree can be moved. Other shells use the path of the installation.
+const SET_ENV: &str = r#"# Source this file to use softacl as the Ascend toolkit. With --stubs, stub versions of
+# other vendor libraries are available as well; programs such as torch_npu need them to load.
 if [ -n "${BASH_VERSION:-}" ]; then
   eval '_softacl_home="${BASH_SOURCE[0]}"'
 elif [ -n "${ZSH_VERSION:-}" ]; then
@@ -62,13 +64,13 @@ unset _softacl_home _softacl_libraries
 
 const PKG_CONFIG: &str = "prefix=${pcfiledir}/../..
 Name: ascendcl
-Description: AscendCL runtime interface, implemented by softacl
+Description: AscendCL runtime API, implemented by softacl
 Version: @VERSION@
 Cflags: -I${prefix}/include
 Libs: -L${prefix}/lib64 -lascendcl
 ";
 
-const CMAKE: &str = r#"# find_package(ascendcl CONFIG) gives the target ascendcl::ascendcl.
+const CMAKE: &str = r#"# find_package(ascendcl CONFIG) defines the target ascendcl::ascendcl.
 get_filename_component(_ascendcl_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 if(NOT TARGET ascendcl::ascendcl)
   add_library(ascendcl::ascendcl SHARED IMPORTED)
@@ -80,58 +82,33 @@ endif()
 unset(_ascendcl_prefix)
 "#;
 
-/// Copies a directory with everything in it.
-pub fn copy_tree(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from).with_context(|| format!("could not read {}", from.display()))? {
-        let path = entry?.path();
-        let target = to.join(path.file_name().context("an entry has a name")?);
-        if path.is_dir() {
-            copy_tree(&path, &target)?;
-        } else {
-            place(&path, &target, 0o644)?;
-        }
-    }
-    Ok(())
-}
-
-/// Puts a file in place as a whole: a program that runs from the old one keeps it.
-pub fn place(from: &Path, to: &Path, mode: u32) -> Result<()> {
-    let parent = to.parent().context("a file lies in a directory")?;
-    fs::create_dir_all(parent)?;
-    let fresh = parent.join(".softacl-new");
-    fs::copy(from, &fresh).with_context(|| format!("could not copy {}", from.display()))?;
-    fs::set_permissions(&fresh, fs::Permissions::from_mode(mode))?;
-    fs::rename(&fresh, to).with_context(|| format!("could not write {}", to.display()))
-}
-
-/// A second name in the same directory.
+/// Creates a symbolic link to `target` in the same directory.
 fn link(target: &str, path: &Path) -> Result<()> {
     if path.symlink_metadata().is_ok() {
         fs::remove_file(path)?;
     }
-    symlink(target, path).with_context(|| format!("could not link {}", path.display()))
+    symlink(target, path).with_context(|| format!("linking {}", path.display()))
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
-    fs::create_dir_all(path.parent().context("a file lies in a directory")?)?;
-    fs::write(path, text).with_context(|| format!("could not write {}", path.display()))
+    fs::create_dir_all(path.parent().context("a file has no parent directory")?)?;
+    fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 
-/// Installs into an empty directory and uses the result as a stranger would: through `set_env.sh`,
-/// with the compiler, with `dlopen` of both names, and with `softacl run`.
+/// Installs into an empty directory and tests the result from outside: through `set_env.sh`, with the compiler, with
+/// `dlopen` of both library names, and with `softacl run`.
 pub fn check() -> Result<()> {
-    let place = workspace::target().join("install-check");
-    if place.exists() {
-        fs::remove_dir_all(&place)?;
+    let directory = workspace::target().join("install-check");
+    if directory.exists() {
+        fs::remove_dir_all(&directory)?;
     }
-    let prefix = place.join("softacl");
+    let prefix = directory.join("softacl");
     install(&prefix)?;
     let source = workspace::root().join("conformance/kvcache/offload.c");
     let expect = workspace::root().join("conformance");
-    let linked = place.join("linked");
-    let opened = place.join("opened");
-    let opener = place.join("opener.c");
+    let linked = directory.join("linked");
+    let opened = directory.join("opened");
+    let opener = directory.join("opener.c");
     fs::write(&opener, OPENER)?;
     shell(
         &prefix,
@@ -139,7 +116,8 @@ pub fn check() -> Result<()> {
             "gcc -std=gnu99 -pthread -I$ASCEND_HOME_PATH/include -I{} {} -o {} -L$ASCEND_HOME_PATH/lib64 -lascendcl && \
              {linked} && softacl run --soc Ascend910C -- {linked} && \
              sh -c '. '\"$ASCEND_HOME_PATH\"'/set_env.sh && cd / && test -e $ASCEND_HOME_PATH/lib64/libascendcl.so' && \
-             gcc {} -o {opened} -ldl && {opened} libascendcl.so && {opened} libacl_rt.so && softacl explain 107003 >/dev/null && python3 -c 'import acl; assert acl.rt.set_device(0) == 0'",
+             gcc {} -o {opened} -ldl && {opened} libascendcl.so && {opened} libacl_rt.so && softacl explain 107003 >/dev/null && \
+             python3 -c 'import acl; assert acl.rt.set_device(0) == 0'",
             expect.display(),
             source.display(),
             linked.display(),
@@ -150,7 +128,7 @@ pub fn check() -> Result<()> {
     )
 }
 
-/// Loads the library by a name and makes one call.
+/// C program that loads the library by name and makes one call.
 const OPENER: &str = r#"#include <dlfcn.h>
 #include <stdio.h>
 int main(int argc, char **argv)
@@ -171,7 +149,7 @@ fn shell(prefix: &Path, script: &str) -> Result<()> {
     let mut command = Command::new("bash");
     command.args(["-c", &script]);
     let outputs: PathBuf = prefix.to_owned();
-    let status = command.status().context("could not start bash")?;
+    let status = command.status().context("starting bash")?;
     ensure!(status.success(), "the installation in {} does not work: {script}", outputs.display());
     Ok(())
 }

@@ -1,26 +1,33 @@
-//! The project's own commands: everything a newcomer or CI has to run, with nothing to set up by hand.
+//! Project commands: everything a contributor or CI runs, without manual setup.
+//!
+//! This module defines the command line. Each command has its own module.
 
+mod architecture;
 mod browser;
 mod conformance;
 mod examples;
 mod failpoints;
+mod files;
 mod fuzzing;
 mod install;
 mod miri;
+mod parallel;
 mod python;
 mod support;
 mod test;
 mod torch;
+mod vocabulary;
 mod workspace;
 mod zoo;
 
 use anyhow::{Context as _, Result, ensure};
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use fuzzing::Build;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "Test, install and document softacl")]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "Test, install and document softacl")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -28,216 +35,268 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run all tests: formatting, lints, units, model, loom, headers, conformance (plain, ASan, TSan), soak
+    /// Run all tests: format, lints, architecture, unit tests, loom, shuttle, conformance, zoo, Python, fuzzing, soak
     Test {
-        /// Only the steps whose name contains this
-        #[arg(long)]
-        only: Option<String>,
+        /// Run only steps whose name contains this text
+        #[arg(long, value_name = "TEXT")]
+        filter: Option<String>,
     },
     /// Install a CANN-like tree: include, lib64, bin, set_env.sh, pkg-config and CMake files
     Install {
+        /// Directory to install into
         #[arg(long, value_name = "DIR")]
         prefix: PathBuf,
     },
     /// Run the C and C++ conformance programs
-    Conformance {
-        /// Only programs whose topic/name contains this
-        #[arg(long)]
-        filter: Option<String>,
-        /// Only this product
-        #[arg(long)]
-        soc: Option<String>,
-        /// Run the programs under the checker, on early, late and this many random schedules
-        #[arg(long, value_name = "SEEDS", num_args = 0..=1, default_missing_value = "20")]
-        checked: Option<u64>,
-        /// Run the programs under the tracer: every trace must hold together
-        #[arg(long, conflicts_with = "checked")]
-        traced: bool,
-        /// Run the programs with a sanitizer: address, thread, undefined or valgrind
-        #[arg(long)]
-        sanitizer: Option<String>,
-        /// Test the libascendcl.so in this directory on a machine with a card, instead of softacl
-        #[arg(long, value_name = "DIR")]
-        library: Option<PathBuf>,
-        /// Build for another target, as aarch64-unknown-linux-gnu, and run with cargo's runner for it
-        #[arg(long, value_name = "TRIPLE", conflicts_with = "library")]
-        target: Option<String>,
-    },
-    /// Fail every call and every request to the system, one at a time, in the demo and the conformance programs
+    Conformance(ConformanceArguments),
+    /// Inject one failure per run, at every API call and system resource request of the demo and the conformance
+    /// programs
     Failpoints {
-        /// Only programs whose topic/name contains this (the demo is demo/demo)
-        #[arg(long)]
+        /// Run only programs whose topic/name contains this text (the demo is demo/demo)
+        #[arg(long, value_name = "TEXT")]
         filter: Option<String>,
-        /// Only these points: call, mmap, memfd, mprotect, thread, buffer
-        #[arg(long, value_delimiter = ',')]
+        /// Kinds of failure points: call, mmap, memfd, mprotect, thread, buffer [default: all]
+        #[arg(long, value_name = "KINDS", value_delimiter = ',')]
         points: Vec<String>,
-        /// At most so many points of each function, and of each other kind, in each program: first, last, and spread between
-        #[arg(long, default_value_t = 400)]
-        most: u64,
-        /// Only a part of the points, spread evenly: 2/5 is the second of five
-        #[arg(long, default_value = "1/1")]
+        /// Maximum number of failure points per function
+        ///
+        /// The limit applies to each function, and to each other kind of point, of each program. If there are more
+        /// points, the first, the last and evenly spaced ones between them run.
+        #[arg(long, value_name = "N", default_value_t = 400)]
+        max_points: u64,
+        /// Part of the points to run, spread evenly: 2/5 is the second of five parts
+        #[arg(long, value_name = "I/N", default_value = "1/1")]
         part: String,
     },
-    /// Run what Miri can run: the safe crate on a fake library, handles, lanes, rules, routines and books; takes a nightly toolchain
+    /// Run the tests that Miri supports; requires a nightly toolchain
     Miri,
     /// Run the PyTorch suite on the unmodified torch_npu; downloads about 3 GB the first time
     TestTorch,
-    /// Build the Python wheel into a directory
+    /// Build the Python wheel
     Wheel {
+        /// Directory to write the wheel into
         #[arg(long, value_name = "DIR", default_value = "target/wheels")]
         output: PathBuf,
     },
-    /// Random traffic on 8 threads and 200 streams, every byte verified
+    /// Run random traffic on 8 threads and 200 streams and verify every byte
     Soak {
-        #[arg(long, default_value_t = 60)]
+        /// Duration in seconds
+        #[arg(long, value_name = "N", default_value_t = 60)]
         seconds: u32,
-        /// So long instead; memory and latency must then stay flat, and a table tells how they did
-        #[arg(long)]
+        /// Run for N hours and fail if memory or latency grows
+        #[arg(long, value_name = "N")]
         hours: Option<f64>,
-        /// Build everything with a sanitizer: address takes a nightly toolchain, thread the source of the standard
-        /// library (see docs/reliability.md)
-        #[arg(long)]
-        sanitizer: Option<String>,
+        #[command(flatten)]
+        build: BuildArguments,
     },
-    /// Fuzz the C interface and everything that reads text from outside
+    /// Fuzz the C API and every parser of external text
     Fuzz {
-        /// How long, in all
-        #[arg(long, default_value_t = 10)]
+        /// Total duration in minutes
+        #[arg(long, value_name = "N", default_value_t = 10)]
         minutes: u64,
-        /// What the inputs are drawn from; the same seed draws the same ones
+        /// Seed of the generated inputs; equal seeds generate equal inputs [default: the time]
         #[arg(long)]
         seed: Option<u64>,
-        /// Only this: c-interface, sequences, json, profiles, suppressions, report, trace, faults or environment
+        /// Target: c-interface, sequences, json, profiles, suppressions, report, trace, faults or environment
+        /// [default: all]
         #[arg(long)]
         target: Option<String>,
-        /// Build everything with a sanitizer: address takes a nightly toolchain, thread the source of the standard
-        /// library (see docs/reliability.md)
-        #[arg(long)]
-        sanitizer: Option<String>,
+        #[command(flatten)]
+        build: BuildArguments,
     },
-    /// Random programs with several threads, devices and chips, against the reference model
+    /// Run random programs with several threads, devices and chips against the reference model
     Simulate {
-        /// How long
-        #[arg(long, default_value_t = 10)]
+        /// Duration in minutes
+        #[arg(long, value_name = "N", default_value_t = 10)]
         minutes: u64,
-        /// The first seed
+        /// First seed [default: the time]
         #[arg(long)]
         seed: Option<u64>,
-        /// Build everything with a sanitizer: address takes a nightly toolchain, thread the source of the standard
-        /// library (see docs/reliability.md)
-        #[arg(long)]
-        sanitizer: Option<String>,
+        #[command(flatten)]
+        build: BuildArguments,
     },
-    /// Run random programs on the engine in many orders of all steps of its threads, under shuttle
+    /// Run random programs under shuttle, with many interleavings of the engine's threads
     Schedules {
-        /// Programs
-        #[arg(long, default_value_t = 1000)]
+        /// Number of programs
+        #[arg(long, value_name = "N", default_value_t = 1000)]
         scenarios: u64,
-        /// Orders of each, drawn in two ways
-        #[arg(long, default_value_t = 25)]
+        /// Interleavings per program and shuttle scheduler
+        #[arg(long, value_name = "N", default_value_t = 25)]
         orders: u64,
-        /// The first seed
+        /// First seed
         #[arg(long, default_value_t = 0)]
         seed: u64,
     },
-    /// Write docs/support.md from the function manifest
+    /// Generate docs/support.md from the function manifest
     Support {
-        /// Only say whether the file is up to date
+        /// Fail if the file is out of date
         #[arg(long)]
         check: bool,
     },
-    /// Run the examples and the demo under the checker: nothing may be proven but what they do wrong on purpose
+    /// Run the examples and the demo under the checker; only expected findings may be proven
     Examples {
-        /// How many random schedules each program runs on, besides early and late
-        #[arg(long, default_value_t = 20)]
+        /// Number of random schedules per program, in addition to early and late
+        #[arg(long, value_name = "N", default_value_t = 20)]
         seeds: u32,
     },
-    /// Run the zoo: every bug must be found, every fixed twin left in peace
+    /// Run the zoo: every bug must be found, no fixed twin may be reported
     Zoo {
-        /// Only cases whose name contains this
-        #[arg(long)]
+        /// Run only cases whose name contains this text
+        #[arg(long, value_name = "TEXT")]
         filter: Option<String>,
-        /// Look only at what the programs do
+        /// Verify the behavior of the programs only
         #[arg(long)]
         without_checker: bool,
-        /// How many seeds the fixed programs run on
-        #[arg(long, default_value_t = 50)]
+        /// Number of random schedules per fixed program
+        #[arg(long, value_name = "N", default_value_t = 50)]
         seeds: u32,
-        /// Run only the fixed programs, with a sanitizer: address, thread, undefined or valgrind
-        #[arg(long)]
+        /// Run the fixed programs with a sanitizer: address, thread, undefined or valgrind
+        #[arg(long, value_name = "NAME")]
         sanitizer: Option<String>,
-        /// Write docs/zoo.md instead
+        /// Generate docs/zoo.md instead
         #[arg(long)]
         table: bool,
-        /// With --table: only say whether the file is up to date
+        /// With --table: fail if the file is out of date
         #[arg(long, requires = "table")]
         check: bool,
     },
+    /// Compute the graphs of crates and modules and fail on a cycle
+    Architecture {
+        /// Write the graphs as JSON (`-` for stdout)
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+        /// Update the generated parts of ARCHITECTURE.md and docs/architecture.svg
+        #[arg(long, conflicts_with = "check")]
+        write: bool,
+        /// Fail if the generated parts are out of date
+        #[arg(long)]
+        check: bool,
+    },
+    /// Search the tracked files for retired words
+    Vocabulary {
+        /// Search only files whose path contains this text
+        #[arg(long, value_name = "TEXT")]
+        filter: Option<String>,
+    },
+}
+
+#[derive(Args)]
+struct ConformanceArguments {
+    /// Run only programs whose topic/name contains this text
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
+    /// Run only on this product
+    #[arg(long)]
+    soc: Option<String>,
+    /// Run under the checker (no undeclared finding may be proven) or the tracer (validate every trace)
+    #[arg(long, value_enum)]
+    observer: Option<ObserverName>,
+    /// Number of random schedules under the checker, in addition to early and late [default: 20]
+    #[arg(long, value_name = "N", requires = "observer")]
+    seeds: Option<u64>,
+    /// Build the programs with a sanitizer (address, thread, undefined), or run them in valgrind
+    #[arg(long, value_name = "NAME")]
+    sanitizer: Option<String>,
+    /// Test the libascendcl.so in DIR, on a host with a card, instead of softacl
+    #[arg(long, value_name = "DIR")]
+    library: Option<PathBuf>,
+    /// Build for another target, for example aarch64-unknown-linux-gnu, and run with cargo's runner for it
+    #[arg(long, value_name = "TRIPLE", conflicts_with = "library")]
+    target: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ObserverName {
+    Checker,
+    Tracer,
+}
+
+#[derive(Args)]
+struct BuildArguments {
+    /// Build with a sanitizer: address (requires a nightly toolchain) or thread (requires the source of the standard
+    /// library); see docs/reliability.md
+    #[arg(long, value_name = "NAME")]
+    sanitizer: Option<String>,
+}
+
+impl BuildArguments {
+    fn build(&self) -> Result<Build> {
+        Build::of(self.sanitizer.as_deref())
+    }
 }
 
 fn main() -> Result<()> {
     match Arguments::parse().command {
-        Command::Test { only } => test::all(only.as_deref()),
+        Command::Test { filter } => test::all(filter.as_deref()),
         Command::Install { prefix } => install::install(&prefix),
-        Command::Conformance { filter, soc, checked, traced, sanitizer, library, target } => {
-            let observer =
-                checked.map(conformance::Observer::Checker).or(traced.then_some(conformance::Observer::Tracer));
-            let sanitizer = of_programs(sanitizer)?;
-            let real_hardware = library.is_some();
-            let library_dir = match library {
-                Some(directory) => directory,
-                None => workspace::build_library_for(target.as_deref())?,
-            };
-            let places = workspace::conformance_options(library_dir);
-            let build_dir = places.build_dir.join(target.as_deref().unwrap_or_default());
-            let options =
-                conformance::Options { filter, soc, observer, sanitizer, real_hardware, target, build_dir, ..places };
-            let summary = conformance::run(&options)?;
-            ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
-            Ok(())
-        }
-        Command::Failpoints { filter, points, most, part } => {
+        Command::Conformance(arguments) => run_conformance(arguments),
+        Command::Failpoints { filter, points, max_points, part } => {
             let part = failpoints::part(&part)?;
-            failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, max_points: most, part })
+            failpoints::run(&failpoints::Options { filter: filter.as_deref(), points: &points, max_points, part })
         }
         Command::Miri => miri::run(),
         Command::TestTorch => torch::test(),
         Command::Wheel { output } => python::wheel(&output).map(|wheel| println!("built {}", wheel.display())),
-        Command::Soak { seconds, hours, sanitizer } => {
+        Command::Soak { seconds, hours, build } => {
             let seconds = hours.map_or(seconds, |hours| (hours * 3600.0) as u32);
-            match Build::of(sanitizer.as_deref())? {
+            match build.build()? {
                 Build::Plain => test::soak(seconds),
                 build => fuzzing::soak_with_sanitizer(seconds, build),
             }
         }
-        Command::Fuzz { minutes, seed, target, sanitizer } => {
-            let build = Build::of(sanitizer.as_deref())?;
-            fuzzing::fuzz(target.as_deref(), minutes * 60, seed.unwrap_or_else(seed_from_clock), build)
+        Command::Fuzz { minutes, seed, target, build } => {
+            fuzzing::fuzz(target.as_deref(), minutes * 60, seed.unwrap_or_else(seed_from_clock), build.build()?)
         }
-        Command::Simulate { minutes, seed, sanitizer } => {
-            fuzzing::simulate(minutes * 60, seed.unwrap_or_else(seed_from_clock), Build::of(sanitizer.as_deref())?)
+        Command::Simulate { minutes, seed, build } => {
+            fuzzing::simulate(minutes * 60, seed.unwrap_or_else(seed_from_clock), build.build()?)
         }
         Command::Schedules { scenarios, orders, seed } => fuzzing::schedules(scenarios, orders, seed),
         Command::Examples { seeds } => examples::check(seeds),
         Command::Support { check } => support::write(check),
         Command::Zoo { table: true, check, .. } => zoo::table(check),
         Command::Zoo { filter, without_checker, seeds, sanitizer, .. } => {
-            let sanitizer = of_programs(sanitizer)?;
+            let sanitizer = program_sanitizer(sanitizer)?;
             zoo::run(&zoo::Options { filter, checker: !without_checker && sanitizer.is_none(), seeds, sanitizer })
         }
+        Command::Architecture { json, write, check } => {
+            architecture::run(&architecture::Options { json: json.as_deref(), write, check })
+        }
+        Command::Vocabulary { filter } => vocabulary::run(filter.as_deref()),
     }
 }
 
-/// A seed that is another one every time; it is printed with the result.
-fn seed_from_clock() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs() * 1_000_000)
+fn run_conformance(arguments: ConformanceArguments) -> Result<()> {
+    let ConformanceArguments { filter, soc, observer, seeds, sanitizer, library, target } = arguments;
+    ensure!(seeds.is_none() || observer == Some(ObserverName::Checker), "--seeds requires --observer checker");
+    let observer = observer.map(|name| match name {
+        ObserverName::Checker => conformance::Observer::Checker(seeds.unwrap_or(20)),
+        ObserverName::Tracer => conformance::Observer::Tracer,
+    });
+    let sanitizer = program_sanitizer(sanitizer)?;
+    let real_hardware = library.is_some();
+    let library_dir = match library {
+        Some(directory) => directory,
+        None => workspace::build_library_for(target.as_deref())?,
+    };
+    let defaults = workspace::conformance_options(library_dir);
+    let build_dir = defaults.build_dir.join(target.as_deref().unwrap_or_default());
+    let options =
+        conformance::Options { filter, soc, observer, sanitizer, real_hardware, target, build_dir, ..defaults };
+    let summary = conformance::run(&options)?;
+    ensure!(summary.failed == 0, "{} conformance runs failed", summary.failed);
+    Ok(())
 }
 
-/// The sanitizer of programs in C and C++.
-fn of_programs(sanitizer: Option<String>) -> Result<Option<conformance::Sanitizer>> {
-    let Some(given) = sanitizer else { return Ok(None) };
+/// Default seed, derived from the time. Every command prints the seed with its result.
+fn seed_from_clock() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() * 1_000_000)
+}
+
+/// Parses `--sanitizer` of the commands that run C and C++ programs.
+fn program_sanitizer(name: Option<String>) -> Result<Option<conformance::Sanitizer>> {
+    let Some(name) = name else { return Ok(None) };
     let all = conformance::Sanitizer::ALL;
-    let known = || all.map(conformance::Sanitizer::name).join(", ");
-    let found = all.into_iter().find(|sanitizer| sanitizer.name() == given);
-    found.map(Some).with_context(|| format!("--sanitizer: {given:?} is none of {}", known()))
+    let names = || all.map(conformance::Sanitizer::name).join(", ");
+    let found = all.into_iter().find(|sanitizer| sanitizer.name() == name);
+    found.map(Some).with_context(|| format!("--sanitizer: {name:?} is none of {}", names()))
 }

@@ -1,12 +1,12 @@
-//! `cargo xtask miri`: what Miri can run of the tests. It knows no assembly, no mappings at chosen addresses and no signals,
-//! so it sees neither a whole machine nor the C interface; docs/reliability.md says what is left.
+//! `cargo xtask miri`: runs the tests that Miri supports. Miri supports neither assembly, nor mappings at chosen
+//! addresses, nor signals, so it runs neither a whole machine nor the C API; docs/reliability.md lists what it covers.
 
 use crate::workspace;
 use anyhow::{Result, ensure};
 use std::process::{Command, Stdio};
 
-/// Packages, their tests, and the names of those that it can run; none for all.
-const PARTS: [(&str, &[&str], &[&str]); 5] = [
+/// Package, test targets, and test name filters. No filter runs all tests.
+const SUITES: [(&str, &[&str], &[&str]); 5] = [
     ("ascendcl", &["--test", "fake"], &[]),
     ("softacl-profiles", &["--lib"], &[]),
     (
@@ -28,7 +28,7 @@ const PARTS: [(&str, &[&str], &[&str]); 5] = [
     ("softacl-tracer", &["--lib"], &["append_log::", "summary::"]),
 ];
 
-/// Threads of the libraries live as long as the process, and addresses of devices are numbers.
+/// Library threads live as long as the process, and device addresses are integers.
 const FLAGS: &str = "-Zmiri-ignore-leaks -Zmiri-permissive-provenance";
 
 pub fn run() -> Result<()> {
@@ -36,13 +36,13 @@ pub fn run() -> Result<()> {
     version.args(["+nightly", "miri", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
     ensure!(
         version.status().is_ok_and(|status| status.success()),
-        "Miri is not there: rustup toolchain install nightly --component miri,rust-src"
+        "Miri is not installed: rustup toolchain install nightly --component miri,rust-src"
     );
-    for (package, tests, names) in PARTS {
+    for (package, tests, names) in SUITES {
         println!("miri: {package} {}", names.join(" "));
         let mut command = Command::new("cargo");
         command.args(["+nightly", "miri", "test", "--quiet", "-p", package]).args(tests).arg("--").args(names);
-        // A toolchain and a directory of its own.
+        // Nightly builds need a separate target directory.
         command.env_remove("RUSTUP_TOOLCHAIN").env("MIRIFLAGS", FLAGS);
         command.env("CARGO_TARGET_DIR", workspace::target().join("miri-tests"));
         workspace::run(&mut command)?;

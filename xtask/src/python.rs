@@ -1,25 +1,26 @@
-//! The Python side: the module for an installation, the wheel, and its tests in an environment of its own.
+//! The Python module: installs it, builds the wheel, and runs the Python tests in a virtual environment.
 
-use crate::{install, workspace};
+use crate::files::{copy_tree, place};
+use crate::workspace;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Interpreters that the module is tried on when they are there; the first is the one of the tests.
+/// Interpreters that run the examples, if installed. The first one also runs the tests.
 const INTERPRETERS: [&str; 6] = ["python3", "python3.9", "python3.10", "python3.11", "python3.12", "python3.13"];
 
-/// Puts the module, its stubs and the package into a site-packages directory.
+/// Installs the module, its stubs and the package into a site-packages directory.
 pub fn stage_module(site: &Path) -> Result<()> {
     workspace::run(workspace::cargo().args(["build", "--release", "--package", "softacl-python", "--locked"]))?;
-    install::place(&workspace::target().join("release/libacl.so"), &site.join("acl.abi3.so"), 0o755)?;
+    place(&workspace::target().join("release/libacl.so"), &site.join("acl.abi3.so"), 0o755)?;
     for package in ["acl-stubs", "softacl"] {
         copy_sources(&workspace::root().join("python").join(package), &site.join(package))?;
     }
     Ok(())
 }
 
-/// Builds the wheel, which carries the library and the headers as well.
+/// Builds the wheel, which includes the library and the headers. Returns its path.
 pub fn wheel(output: &Path) -> Result<PathBuf> {
     let stage = workspace::target().join("wheel-stage");
     if stage.exists() {
@@ -27,17 +28,17 @@ pub fn wheel(output: &Path) -> Result<PathBuf> {
     }
     let built = workspace::build_library()?;
     stage_module(&stage)?;
-    install::place(&built.join("libascendcl.so"), &stage.join("softacl/lib64/libascendcl.so"), 0o755)?;
-    install::copy_tree(&workspace::root().join("include"), &stage.join("softacl/include"))?;
+    place(&built.join("libascendcl.so"), &stage.join("softacl/lib64/libascendcl.so"), 0o755)?;
+    copy_tree(&workspace::root().join("include"), &stage.join("softacl/include"))?;
     let script = workspace::root().join("python/wheel.py");
     let done = Command::new("python3").arg(script).arg("--stage").arg(&stage).arg("--output").arg(output).output();
-    let done = done.context("could not start python3")?;
-    ensure!(done.status.success(), "the wheel could not be built: {}", String::from_utf8_lossy(&done.stderr));
+    let done = done.context("starting python3")?;
+    ensure!(done.status.success(), "building the wheel failed: {}", String::from_utf8_lossy(&done.stderr));
     Ok(PathBuf::from(String::from_utf8(done.stdout)?.trim()))
 }
 
-/// Installs the wheel with pip into a fresh environment and runs the tests there; then runs the
-/// examples on every interpreter of this machine.
+/// Installs the wheel with pip into a virtual environment and runs the tests there. Then runs the examples on every
+/// interpreter of the host.
 pub fn test() -> Result<()> {
     let wheel = wheel(&workspace::target().join("wheels"))?;
     let environment = environment()?;
@@ -51,7 +52,7 @@ pub fn test() -> Result<()> {
     other_interpreters(&workspace::target().join("wheel-stage"))
 }
 
-/// The environment of the tests, with what they need.
+/// Creates the virtual environment of the tests and installs their requirements.
 fn environment() -> Result<PathBuf> {
     let environment = workspace::target().join("python-environment");
     let python = environment.join("bin/python");
@@ -68,7 +69,7 @@ fn pip(python: &Path, arguments: &[&str]) -> Result<()> {
     workspace::run(Command::new(python).args(options).args(arguments))
 }
 
-/// A directory with CMake: that of the system, or the one from PyPI, so that nothing has to be installed by hand.
+/// Returns a directory with CMake: the system's, or the one from PyPI, which needs no manual installation.
 pub fn cmake() -> Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     match std::env::split_paths(&path).find(|directory| directory.join("cmake").is_file()) {
@@ -77,22 +78,22 @@ pub fn cmake() -> Result<PathBuf> {
     }
 }
 
-/// The path of the interpreter that `python3` stands for.
+/// Returns the path of the interpreter behind `python3`, which may be a wrapper script.
 pub fn interpreter() -> Result<PathBuf> {
-    let asked = Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output();
-    let asked = asked.context("could not start python3")?;
-    ensure!(asked.status.success(), "python3 does not run: {}", String::from_utf8_lossy(&asked.stderr));
-    Ok(PathBuf::from(String::from_utf8(asked.stdout)?))
+    let output = Command::new("python3").args(["-c", "import sys; print(sys.executable, end='')"]).output();
+    let output = output.context("starting python3")?;
+    ensure!(output.status.success(), "python3 failed: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(PathBuf::from(String::from_utf8(output.stdout)?))
 }
 
-/// One build serves all versions: the examples run on each that is here.
+/// Runs the examples on every installed interpreter. One build of the module serves all versions.
 fn other_interpreters(stage: &Path) -> Result<()> {
     let mut names: Vec<String> = INTERPRETERS.iter().map(|name| (*name).to_owned()).collect();
     names.extend(pyenv_interpreters());
     for name in &names {
-        let there = Command::new(name).args(["-c", "import sys; assert sys.version_info >= (3, 9)"]).output();
-        if !there.is_ok_and(|output| output.status.success()) {
-            println!("{name}: not here, or too old");
+        let version = Command::new(name).args(["-c", "import sys; assert sys.version_info >= (3, 9)"]).output();
+        if !version.is_ok_and(|output| output.status.success()) {
+            println!("{name}: not installed, or older than 3.9");
             continue;
         }
         for example in
@@ -109,7 +110,7 @@ fn other_interpreters(stage: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Versions that pyenv has installed, which its shims hide.
+/// Returns the interpreters that pyenv installed. Its shims hide them.
 fn pyenv_interpreters() -> Vec<String> {
     let root = std::env::var_os("PYENV_ROOT")
         .map(PathBuf::from)
@@ -125,7 +126,7 @@ fn pyenv_interpreters() -> Vec<String> {
     found
 }
 
-/// An interpreter without what the surrounding shell may have set.
+/// Returns a command for an interpreter, without variables of the shell that affect it.
 fn clean(python: &Path) -> Command {
     let mut command = Command::new(python);
     for (name, _) in std::env::vars_os() {
@@ -143,10 +144,10 @@ fn clean(python: &Path) -> Command {
 }
 
 fn copy_sources(from: &Path, to: &Path) -> Result<()> {
-    for entry in fs::read_dir(from).with_context(|| format!("could not read {}", from.display()))? {
+    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
         let path = entry?.path();
         if path.is_file() {
-            install::place(&path, &to.join(path.file_name().context("a file has a name")?), 0o644)?;
+            place(&path, &to.join(path.file_name().context("a file has no name")?), 0o644)?;
         }
     }
     Ok(())

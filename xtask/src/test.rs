@@ -1,7 +1,9 @@
-//! `cargo xtask test`: every test there is, step by step, with one line about each at the end.
+//! `cargo xtask test`: runs every test, step by step, and prints a summary.
 
 use crate::conformance::{self, Observer, Options, Sanitizer};
-use crate::{browser, examples, failpoints, fuzzing, install, python, support, workspace, zoo};
+use crate::{
+    architecture, browser, examples, failpoints, fuzzing, install, python, support, vocabulary, workspace, zoo,
+};
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::process::Command;
@@ -11,6 +13,10 @@ type TestStep = (&'static str, fn() -> Result<()>);
 
 const STEPS: &[TestStep] = &[
     ("format", || workspace::run(workspace::cargo().args(["fmt", "--all", "--check"]))),
+    ("architecture", architecture::test),
+    ("vocabulary", || vocabulary::run(None)),
+    ("support table", || support::write(true)),
+    ("zoo table", || zoo::table(true)),
     ("lints", || {
         workspace::run(workspace::cargo().args([
             "clippy",
@@ -26,8 +32,6 @@ const STEPS: &[TestStep] = &[
     ("report in a browser", browser::test),
     ("interleavings", interleavings),
     ("schedules", || fuzzing::schedules(40, 25, 0)),
-    ("support table", || support::write(true)),
-    ("zoo table", || zoo::table(true)),
     ("conformance", || conform(None, None)),
     ("conformance, checked", || conform(None, Some(Observer::Checker(1)))),
     ("conformance, traced", || conform(None, Some(Observer::Tracer))),
@@ -47,34 +51,45 @@ const STEPS: &[TestStep] = &[
     ("soak", || soak(60)),
 ];
 
-/// Runs the steps in order and stops at the first that fails.
-pub fn all(only: Option<&str>) -> Result<()> {
+/// Runs the steps whose name contains `filter`, in order, and stops at the first failure.
+pub fn all(filter: Option<&str>) -> Result<()> {
     check_tools()?;
+    let steps: Vec<&TestStep> =
+        STEPS.iter().filter(|(name, _)| filter.is_none_or(|filter| name.contains(filter))).collect();
+    ensure!(
+        !steps.is_empty(),
+        "no step matches; the steps are {}",
+        STEPS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join("; ")
+    );
+    let (count, started) = (steps.len(), Instant::now());
     let mut done = Vec::new();
-    for (name, step) in STEPS.iter().filter(|(name, _)| only.is_none_or(|only| name.contains(only))) {
-        println!("== {name}");
+    for (index, (name, step)) in steps.into_iter().enumerate() {
+        println!("== {}/{count} {name} (after {:.0} s)", index + 1, started.elapsed().as_secs_f64());
         let start = Instant::now();
-        step().with_context(|| format!("step {name:?} failed"))?;
-        done.push((name, start.elapsed()));
+        step().with_context(|| {
+            format!("step {name:?} failed; to repeat only this step: cargo xtask test --filter {name:?}")
+        })?;
+        let took = start.elapsed();
+        println!("== {name}: passed in {:.1} s", took.as_secs_f64());
+        done.push((name, took));
     }
-    ensure!(!done.is_empty(), "no step matches");
     println!("== all steps passed");
     for (name, took) in &done {
         println!("{name:<20} {:>7.1} s", took.as_secs_f64());
     }
-    println!("{} passed, 0 failed", done.len());
+    println!("{count} passed, 0 failed, {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
 }
 
 fn check_tools() -> Result<()> {
     for tool in ["gcc", "g++"] {
         let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
-        ensure!(found, "{tool} is needed and was not found; on Debian and Ubuntu: apt-get install gcc g++");
+        ensure!(found, "{tool} was not found; on Debian and Ubuntu: apt-get install gcc g++");
     }
     Ok(())
 }
 
-/// All points of the program that has to survive them, and a sample of the demo's and of two others.
+/// Runs all failure points of the program that must pass at each of them, and a sample of three other programs.
 fn failure_points() -> Result<()> {
     let options =
         failpoints::Options { filter: Some("faults/cleanup"), points: &[], max_points: u64::MAX, part: (1, 1) };
@@ -86,7 +101,7 @@ fn failure_points() -> Result<()> {
 }
 
 fn interleavings() -> Result<()> {
-    // A target directory of its own: the flag would otherwise rebuild everything twice.
+    // A separate target directory: otherwise the flag causes a rebuild of everything, twice.
     workspace::run(
         workspace::cargo()
             .args(["test", "--package", "softacl-sync", "--release", "--lib", "--locked"])
@@ -102,32 +117,33 @@ fn conform(sanitizer: Option<Sanitizer>, observer: Option<Observer>) -> Result<(
     Ok(())
 }
 
-/// Every example of the safe crate on several schedules, each under the checker: a proven finding is exit code 2.
+/// Runs every example of the safe crate under the checker on several schedules. A proven finding makes the exit code 2.
 fn rust_examples() -> Result<()> {
     workspace::run(workspace::cargo().args(["build", "--package", "ascendcl", "--examples", "--locked"]))?;
     let mut names: Vec<_> = fs::read_dir(workspace::root().join("crates/ascendcl/examples"))?
         .map(|entry| entry.map(|entry| entry.path().with_extension("")))
         .collect::<std::io::Result<_>>()?;
-    // The lessons have numbers; the measurement has none, and is no lesson.
+    // Names of examples start with a digit. The benchmark is not one.
     names.retain(|path| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit()));
     names.sort();
-    ensure!(names.len() == 8, "there are {} examples, not 8", names.len());
+    ensure!(names.len() == 8, "found {} examples, expected 8", names.len());
     let mut runs = 0;
     for name in names.iter().filter_map(|path| path.file_name()) {
         let schedules = ["threads", "early", "late"].map(str::to_owned);
         for schedule in schedules.into_iter().chain((1..=5).map(|seed| format!("random:{seed}"))) {
             let mut command = Command::new(workspace::target().join("debug/examples").join(name));
             command.env("SOFTACL_CHECK", "1").env("SOFTACL_SCHEDULE", &schedule).env_remove("SOFTACL_CHECK_DIR");
-            let output = command.output().with_context(|| format!("could not start {command:?}"))?;
-            let told = String::from_utf8_lossy(&output.stderr);
+            let output = command.output().with_context(|| format!("starting {command:?}"))?;
+            let text = String::from_utf8_lossy(&output.stderr);
             ensure!(
-                output.status.success() && told.contains("softacl check: 0 proven"),
-                "{} on schedule {schedule} ended with {}:\n{told}",
+                output.status.success() && text.contains("softacl check: 0 proven"),
+                "{} on schedule {schedule} ended with {}:\n{text}",
                 name.display(),
                 output.status
             );
             runs += 1;
         }
+        println!("{} passed", name.display());
     }
     println!("{runs} runs, nothing proven");
     Ok(())
@@ -137,6 +153,7 @@ fn demo() -> Result<()> {
     workspace::run(workspace::cargo().args(["run", "--release", "--locked", "--", "demo", "--blocks", "512"]))
 }
 
+/// Runs the soak for `seconds` and writes its table to `target/soak.md`.
 pub fn soak(seconds: u32) -> Result<()> {
     workspace::run(workspace::cargo().args([
         "run",

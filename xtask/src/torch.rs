@@ -1,4 +1,4 @@
-//! `cargo xtask test-torch`: the unmodified `torch_npu` from PyPI on softacl, in an environment of its own.
+//! `cargo xtask test-torch`: runs the unmodified `torch_npu` from PyPI on softacl, in a virtual environment.
 //!
 //! Not part of `cargo xtask test`: it downloads about 3 GB once.
 
@@ -9,19 +9,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
-/// The version that the pinned packages are built for.
+/// Python version of the pinned packages.
 const PYTHON: &str = "3.11";
+/// Schedules of the plain runs.
 const SCHEDULES: [&str; 6] = ["threads", "early", "late", "random:1", "random:2", "random:3"];
-const CHECKED: [&str; 4] = ["early", "late", "random:1", "random:2"];
+/// Schedules of the runs under the checker.
+const CHECKED_SCHEDULES: [&str; 4] = ["early", "late", "random:1", "random:2"];
 
-/// Makes the environment, and runs everything that there is about PyTorch.
+/// Creates the environment and runs all PyTorch tests.
 pub fn test() -> Result<()> {
     let python = environment()?;
     let suite = Suite { softacl: workspace::build_library()?.join("softacl"), python };
     let numbers =
         suite.run("run", &[], &["-c", "import torch, torch_npu; x = torch.arange(8.).to('npu'); print(x.cpu())"])?;
     check_output(&numbers, 0, "tensor([0., 1., 2., 3., 4., 5., 6., 7.])")?;
-    println!("the line of the README prints its numbers");
+    println!("README example passed");
 
     let tests = path("python/torch/suite.py");
     let offload = path("examples/clients/pytorch/kv_offload.py");
@@ -31,7 +33,7 @@ pub fn test() -> Result<()> {
         check_output(&suite.run("run", &options, &[&offload])?, 0, "came back")?;
         println!("{schedule:<10} passed");
     }
-    for schedule in CHECKED {
+    for schedule in CHECKED_SCHEDULES {
         let options = ["--schedule", schedule];
         check_output(&suite.run("check", &options, &[&tests])?, 0, "softacl check: 0 proven")?;
         check_output(&suite.run("check", &options, &[&offload])?, 0, "softacl check: 0 proven")?;
@@ -52,10 +54,11 @@ pub fn test() -> Result<()> {
     check_output(&found, 2, "early_reuse.py:15 in <module>")?;
     check_output(&found, 2, "softacl check: 1 proven")?;
     check_output(&suite.run("check", &[], &[&reuse, "wait"])?, 0, "softacl check: 0 proven")?;
-    println!("a pinned tensor that is reused too early is found, and one that is not is left in peace");
+    println!("early reuse of a pinned tensor is reported, and reuse after a wait is not");
     Ok(())
 }
 
+/// The `softacl` command and the interpreter with `torch_npu`.
 struct Suite {
     softacl: PathBuf,
     python: PathBuf,
@@ -82,16 +85,16 @@ impl Suite {
 
 fn finish(command: &mut Command) -> Result<(String, Output)> {
     let text = format!("{command:?}");
-    let output = command.output().with_context(|| format!("could not start {text}"))?;
+    let output = command.output().with_context(|| format!("starting {text}"))?;
     Ok((text, output))
 }
 
-/// Fails unless a program ended with a code and has said something.
-fn check_output((command, output): &(String, Output), code: i32, wanted: &str) -> Result<()> {
-    let told = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat();
+/// Fails unless a program exited with `code` and its output contains `expected`.
+fn check_output((command, output): &(String, Output), code: i32, expected: &str) -> Result<()> {
+    let text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat();
     ensure!(
-        output.status.code() == Some(code) && told.contains(wanted),
-        "{command} ended with {}, and not with code {code} and {wanted:?}:\n{told}",
+        output.status.code() == Some(code) && text.contains(expected),
+        "{command} ended with {}, expected exit code {code} and {expected:?}:\n{text}",
         output.status
     );
     Ok(())
@@ -101,17 +104,18 @@ fn path(file: &str) -> String {
     workspace::root().join(file).display().to_string()
 }
 
-/// An environment with exactly the packages of the list. Once made it is kept.
+/// Returns the interpreter of an environment with exactly the pinned packages. Creates the environment if it is missing
+/// or out of date.
 fn environment() -> Result<PathBuf> {
     let requirements = workspace::root().join("python/torch/requirements.txt");
-    let wanted = fs::read_to_string(&requirements)?;
+    let pinned = fs::read_to_string(&requirements)?;
     let environment = workspace::target().join("torch-environment");
     let python = environment.join("bin/python");
     let installed = environment.join("softacl-requirements.txt");
-    if fs::read_to_string(&installed).is_ok_and(|there| there == wanted) {
+    if fs::read_to_string(&installed).is_ok_and(|text| text == pinned) {
         return Ok(python);
     }
-    ensure!(cfg!(target_arch = "x86_64"), "the pinned packages are for x86_64");
+    ensure!(cfg!(target_arch = "x86_64"), "the pinned packages require x86_64");
     let interpreter = interpreter()?;
     println!("installing torch and torch_npu into {} (about 3 GB to download, once)", environment.display());
     let start = Instant::now();
@@ -122,24 +126,24 @@ fn environment() -> Result<PathBuf> {
             .arg("--requirement")
             .arg(&requirements),
     )?;
-    fs::write(&installed, wanted)?;
+    fs::write(&installed, pinned)?;
     println!("installed in {:.0} s", start.elapsed().as_secs_f64());
     Ok(python)
 }
 
-/// A Python of the right version.
+/// Returns an interpreter of version [`PYTHON`].
 fn interpreter() -> Result<PathBuf> {
-    let question = format!(
+    let script = format!(
         "import sys; assert sys.version_info[:2] == ({}); print(sys.executable, end='')",
         PYTHON.replace('.', ", ")
     );
     for name in [format!("python{PYTHON}"), "python3".to_owned()] {
-        let answer = Command::new(&name).args(["-c", &question]).output();
-        if let Ok(answer) = answer
-            && answer.status.success()
+        let output = Command::new(&name).args(["-c", &script]).output();
+        if let Ok(output) = output
+            && output.status.success()
         {
-            return Ok(Path::new(&String::from_utf8(answer.stdout)?).to_owned());
+            return Ok(Path::new(&String::from_utf8(output.stdout)?).to_owned());
         }
     }
-    bail!("Python {PYTHON} was not found, which the wheels of torch_npu are for")
+    bail!("Python {PYTHON} was not found; the wheels of torch_npu require it")
 }

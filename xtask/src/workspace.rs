@@ -1,4 +1,4 @@
-//! Where things are in the source tree, and how its parts are built.
+//! Paths of the source tree, and cargo invocations that build its parts.
 
 use crate::conformance::Options;
 use anyhow::{Context, Result, ensure};
@@ -6,51 +6,58 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+/// Variable for the time without a call after which the `early`, `late` and `random` schedules run ready tasks.
+pub const PROGRESS_TIMEOUT_VARIABLE: &str = "SOFTACL_PATIENCE";
+
+/// Returns the root of the workspace.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the tree").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a directory of the workspace").to_owned()
 }
 
-/// Where cargo puts what it builds.
+/// Returns cargo's target directory.
 pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
+/// Returns a cargo command that runs in the root of the workspace.
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
-/// Runs a command and fails with its name when it does.
+/// Runs a command. Fails, naming the command, if its exit code is not 0.
 pub fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("could not start {command:?}"))?;
-    ensure!(status.success(), "{command:?} ended with {status}");
+    let status = command.status().with_context(|| format!("starting {command:?}"))?;
+    ensure!(status.success(), "{command:?} failed: {status}");
     Ok(())
 }
 
-/// Builds the command line and the library; returns the directory that holds `libascendcl.so`.
+/// Builds the command line and the library. Returns the directory that contains `libascendcl.so`.
 pub fn build_library() -> Result<PathBuf> {
     build_library_for(None)
 }
 
-/// The same for another target than this machine, where there is one.
+/// Builds the command line and the library for a target, or for the host if `triple` is `None`. Returns the directory
+/// that contains `libascendcl.so`.
 pub fn build_library_for(triple: Option<&str>) -> Result<PathBuf> {
     let packages = ["--package", "softacl", "--package", "ascendcl-capi"];
     let target_option = triple.iter().flat_map(|triple| ["--target", triple]);
     run(cargo().args(["build", "--release", "--locked"]).args(packages).args(target_option))?;
     let directory = target().join(triple.unwrap_or_default()).join("release");
-    // The name that clients ask for. Cargo names the file after the crate.
+    // Clients load libascendcl.so; cargo names the file after the crate.
     let library = directory.join("libascendcl.so");
     if let Err(error) = fs::remove_file(&library)
         && error.kind() != std::io::ErrorKind::NotFound
     {
-        return Err(error).with_context(|| format!("could not replace {}", library.display()));
+        return Err(error).with_context(|| format!("replacing {}", library.display()));
     }
     fs::hard_link(directory.join("libascendcl_capi.so"), &library)
-        .with_context(|| format!("could not make {}", library.display()))?;
+        .with_context(|| format!("creating {}", library.display()))?;
     Ok(directory)
 }
 
+/// Returns the default options of the conformance runner for a library.
 pub fn conformance_options(library_dir: PathBuf) -> Options {
     Options {
         library_dir,

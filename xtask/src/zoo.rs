@@ -1,8 +1,8 @@
-//! `cargo xtask zoo`: every bug of `zoo/` must be found, and every fixed twin must be left in peace.
+//! `cargo xtask zoo`: runs the cases of `zoo/`. Every bug must be found, and no fixed twin may be reported.
 //!
-//! The buggy program runs under `early`, where luck may save it, and under `late` with the checker, which must report
-//! exactly what the case expects. The fixed program runs under `early`, `late` and many seeds with the checker, which
-//! must report nothing. `--without-checker` looks at the behaviour of the programs only.
+//! The buggy program runs under `early`, where its result may be correct by chance, and under `late` with the checker,
+//! which must report exactly the findings of the case. The fixed program runs under `early`, `late` and random
+//! schedules with the checker, which must report nothing. `--without-checker` verifies the output of the programs only.
 
 mod case;
 mod execute;
@@ -15,27 +15,28 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 
-use crate::conformance::{self, Sanitizer, in_parallel};
+use crate::conformance::{self, Sanitizer};
+use crate::parallel::in_parallel;
 use crate::{python, workspace};
 use case::{Case, Language, Twin};
 use execute::{CaseRun, Paths};
 
 pub use table::write as table;
 
-/// Programs that the thread sanitizer cannot judge: a host function writes what the main thread reads after a wait, and
-/// the order between the two is made by the library, which is not instrumented.
+/// Programs with false positives under ThreadSanitizer: a host function writes what the main thread reads after a wait.
+/// The library orders the two, and it is not instrumented.
 const TSAN_UNSUPPORTED: [&str; 1] = ["s1-kernel"];
 
-/// What to run.
+/// Selects the cases and how they run.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Only cases whose name contains this.
+    /// Run only cases whose name contains this text.
     pub filter: Option<String>,
-    /// Without it only what the programs do is looked at.
+    /// Run under the checker. Otherwise only the output of the programs is verified.
     pub checker: bool,
-    /// How many seeds the fixed programs run on.
+    /// Number of random schedules per fixed program.
     pub seeds: u32,
-    /// Build the fixed programs in C with a sanitizer, which must find nothing in them, and run only those.
+    /// Run only the fixed C programs, built with a sanitizer that must report nothing.
     pub sanitizer: Option<Sanitizer>,
 }
 
@@ -44,16 +45,17 @@ pub fn run(options: &Options) -> Result<()> {
     let mut cases = case::all(&workspace::root().join("zoo"))?;
     cases.retain(|case| options.filter.as_deref().is_none_or(|filter| case.id.contains(filter)));
     if let Some(sanitizer) = options.sanitizer {
-        let is_heard = |case: &Case| sanitizer != Sanitizer::Thread || !TSAN_UNSUPPORTED.contains(&case.id.as_str());
-        cases.retain(|case| case.language == Language::C && is_heard(case));
+        let is_supported =
+            |case: &Case| sanitizer != Sanitizer::Thread || !TSAN_UNSUPPORTED.contains(&case.id.as_str());
+        cases.retain(|case| case.language == Language::C && is_supported(case));
     }
     ensure!(!cases.is_empty(), "no case matches");
-    let place = prepare(&cases, options.sanitizer)?;
+    let paths = prepare(&cases, options.sanitizer)?;
 
     let both: &[Twin] = if options.sanitizer.is_some() { &[Twin::Fixed] } else { &[Twin::Buggy, Twin::Fixed] };
     let twins: Vec<(&Case, Twin)> = cases.iter().flat_map(|case| both.iter().map(move |twin| (case, *twin))).collect();
     let mut broken = 0;
-    for ((case, twin), result) in twins.iter().zip(in_parallel(&twins, |(case, twin)| place.build(case, *twin))) {
+    for ((case, twin), result) in twins.iter().zip(in_parallel(&twins, |(case, twin)| paths.build(case, *twin))) {
         if let Some(text) = result? {
             println!("{} {} does not compile\n{text}", case.id, twin.name());
             broken += 1;
@@ -64,8 +66,8 @@ pub fn run(options: &Options) -> Result<()> {
     let runs: Vec<CaseRun> = cases.iter().flat_map(|case| plan(case, options)).collect();
     let progress = Mutex::new(Progress::new(runs.len()));
     let outcomes = in_parallel(&runs, |run| {
-        let failure = run.execute(&place)?;
-        let mut progress = progress.lock().expect("no run panics while it holds the lock");
+        let failure = run.execute(&paths)?;
+        let mut progress = progress.lock().expect("no run panics while holding the lock");
         progress.advance();
         if let Some(failure) = &failure {
             progress.clear();
@@ -102,7 +104,7 @@ fn prepare(cases: &[Case], sanitizer: Option<Sanitizer>) -> Result<Paths> {
         python::stage_module(&site)?;
     }
     if sanitizer.is_some() {
-        // A silent sanitizer must not pass for a clean one.
+        // A sanitizer without effect must not be mistaken for a clean run.
         let options = conformance::Options { sanitizer, ..workspace::conformance_options(library.clone()) };
         conformance::check_sanitizer(&options, &directory)?;
     }
@@ -110,7 +112,7 @@ fn prepare(cases: &[Case], sanitizer: Option<Sanitizer>) -> Result<Paths> {
     Ok(Paths { library, include, site, python: python::interpreter()?, directory, sanitizer })
 }
 
-/// The runs of one case.
+/// Returns the runs of one case.
 fn plan<'c>(case: &'c Case, options: &Options) -> Vec<CaseRun<'c>> {
     let run = |twin, schedule: &str, checked| CaseRun { case, twin, schedule: schedule.to_owned(), checked };
     if options.sanitizer.is_some() {
@@ -128,7 +130,7 @@ fn plan<'c>(case: &'c Case, options: &Options) -> Vec<CaseRun<'c>> {
     runs
 }
 
-/// One line that says how far the runs have come: rewritten on a terminal, every tenth part elsewhere.
+/// Prints the number of finished runs: one updated line on a terminal, otherwise a line per tenth of the runs.
 #[derive(Debug)]
 struct Progress {
     total: usize,
@@ -148,14 +150,14 @@ impl Progress {
             if self.done == self.total {
                 println!();
             }
-            // A line that cannot be shown is no reason to stop.
+            // Progress output is optional.
             stdout().flush().ok();
         } else if self.done * 10 / self.total > (self.done - 1) * 10 / self.total {
             println!("zoo: {} of {} runs", self.done, self.total);
         }
     }
 
-    /// Makes room for something else.
+    /// Clears the line for other output.
     fn clear(&self) {
         if self.terminal {
             print!("\r\x1b[K");

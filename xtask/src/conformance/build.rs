@@ -1,4 +1,4 @@
-//! Compiling the conformance programs.
+//! Compiles the conformance programs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,13 +8,15 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 
-use super::{Options, Program, Sanitizer, entries};
+use super::options::{Options, Sanitizer};
+use super::program::Program;
+use crate::files::entries;
 
-/// Compilers, flags and places of one invocation of the runner.
+/// Compilers, flags and directories of one invocation of the runner.
 #[derive(Debug)]
 pub struct Toolchain<'o> {
     pub options: &'o Options,
-    /// Binaries and outputs of this sanitizer setting.
+    /// Directory of the binaries and outputs for the selected sanitizer.
     pub directory: PathBuf,
 }
 
@@ -23,12 +25,12 @@ impl<'o> Toolchain<'o> {
         Toolchain { options, directory: directory.to_path_buf() }
     }
 
-    /// Where the binary of a program is.
+    /// Returns the path of a program's binary.
     pub fn binary(&self, program: &Program) -> PathBuf {
         self.directory.join(format!("{}-{}", program.topic, program.name))
     }
 
-    /// Compiles a program unless its binary is up to date. `Some(text)` is what the compiler said when it refused.
+    /// Compiles a program unless its binary is up to date. Returns the compiler's output if it fails.
     pub fn compile(&self, program: &Program) -> Result<Option<String>> {
         let binary = self.binary(program);
         if self.is_current(program, &binary)? {
@@ -37,7 +39,8 @@ impl<'o> Toolchain<'o> {
         self.compile_file(&program.source, &binary, true)
     }
 
-    /// Compiles one source file; with the library when it is a client of it.
+    /// Compiles one source file, linked with `libascendcl.so` if `with_library` is set. Returns the compiler's output
+    /// if it fails.
     pub fn compile_file(&self, source: &Path, binary: &Path, with_library: bool) -> Result<Option<String>> {
         let cpp = source.extension().is_some_and(|e| e == "cpp");
         let mut command = Command::new(format!("{}{}", self.prefix(), if cpp { "g++" } else { "gcc" }));
@@ -45,12 +48,12 @@ impl<'o> Toolchain<'o> {
         command.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations", "-pthread"]);
         command.args(self.options.sanitizer.map_or(&[][..], Sanitizer::flags));
         command.arg("-I").arg(&self.options.include_dir);
-        // A compiler that is ended half way must not leave something that looks new.
+        // An interrupted compiler must not leave a file that looks up to date.
         let unfinished = binary.with_extension("unfinished");
         command.arg(source).arg("-o").arg(&unfinished);
         if with_library {
             command.arg("-L").arg(&self.options.library_dir).arg("-lascendcl");
-            // What the library itself needs is found beside it or by the loader, not by the linker.
+            // The loader resolves the dependencies of the library.
             command.arg("-Wl,--allow-shlib-undefined");
         }
         let output = command.output().with_context(|| format!("starting {:?}", command.get_program()))?;
@@ -61,12 +64,12 @@ impl<'o> Toolchain<'o> {
         Ok(Some(format!("{}\n{}", command_line(&command), String::from_utf8_lossy(&output.stderr))))
     }
 
-    /// What the names of the compilers begin with: `aarch64-linux-gnu-` for aarch64-unknown-linux-gnu.
+    /// Returns the prefix of the compiler names: `aarch64-linux-gnu-` for aarch64-unknown-linux-gnu.
     fn prefix(&self) -> String {
         self.options.target.as_ref().map_or_else(String::new, |triple| triple.replace("-unknown-", "-") + "-")
     }
 
-    /// Is the binary newer than its source and every header it could see?
+    /// Returns `true` if the binary is newer than its source and every header.
     fn is_current(&self, program: &Program, binary: &Path) -> Result<bool> {
         if !binary.exists() {
             return Ok(false);
@@ -80,14 +83,14 @@ impl<'o> Toolchain<'o> {
     }
 }
 
-/// A command as one would type it.
+/// Formats a command for a shell.
 pub fn command_line(command: &Command) -> String {
     let mut words = vec![command.get_program().to_os_string()];
     words.extend(command.get_args().map(OsString::from));
     words.iter().map(|word| quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
-/// A word for the shell.
+/// Quotes a word for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -98,7 +101,9 @@ pub fn quoted(word: &str) -> String {
 }
 
 fn modified(path: &Path) -> Result<SystemTime> {
-    fs::metadata(path).and_then(|data| data.modified()).with_context(|| format!("the time of {}", path.display()))
+    fs::metadata(path)
+        .and_then(|data| data.modified())
+        .with_context(|| format!("reading the modification time of {}", path.display()))
 }
 
 fn newest_header(directory: &Path) -> Result<SystemTime> {

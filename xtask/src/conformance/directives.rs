@@ -1,14 +1,15 @@
-//! The directives in the first lines of a conformance program.
+//! Directives: the comment lines at the top of a conformance program that select products, schedules, sanitizers and
+//! expected findings. `conformance/README.md` lists them.
 
 use anyhow::{Result, bail, ensure};
 
-/// Every product, in the order of the runs.
+/// All products, in the order of the runs.
 pub const ALL_SOCS: [&str; 6] = ["Ascend910B", "Ascend910C", "Ascend950", "Ascend310P", "Ascend310B", "Ascend910A"];
 
 /// The schedules that `schedules: all` adds to the default one.
 const MORE_SCHEDULES: [&str; 4] = ["early", "late", "random:1", "random:2"];
 
-/// The form of the machine.
+/// How the chip is attached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
     #[default]
@@ -16,7 +17,7 @@ pub enum Form {
     Rc,
 }
 
-/// What a program asks for.
+/// Parsed directives of one program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Directives {
     pub socs: Vec<String>,
@@ -25,36 +26,39 @@ pub struct Directives {
     pub all_schedules: bool,
     pub softacl_only: bool,
     pub no_sanitizer: bool,
-    /// Neither with the thread sanitizer nor in valgrind, for which the program reserves too many addresses.
+    /// Skipped under ThreadSanitizer and in valgrind, which do not support the address space that the program reserves.
     pub only_address_sanitizer: bool,
     pub no_valgrind: bool,
-    /// What the library does not have yet: the program is left out on softacl.
-    pub awaits: Option<String>,
-    /// Findings that the program provokes on purpose: no others may be proven when it is checked.
-    pub misuses: Vec<String>,
-    /// The same, and they must be proven on every schedule.
-    pub finds: Vec<String>,
+    /// Feature that softacl lacks. The program is skipped unless it runs on a card.
+    pub requires_feature: Option<String>,
+    /// Findings that the program provokes. Under the checker, no others may be proven.
+    pub expects: Vec<String>,
+    /// Findings that the checker must prove on every schedule.
+    pub must_find: Vec<String>,
 }
 
-/// The schedules of a checked run.
+/// Schedules under the checker, in addition to random ones.
 const CHECKED_SCHEDULES: [&str; 2] = ["early", "late"];
 
 impl Directives {
-    /// The values of `SOFTACL_SCHEDULE` to run with; `None` leaves it unset.
+    /// Values of `SOFTACL_SCHEDULE` to run with. `None` leaves the variable unset.
     pub fn schedules(&self) -> Vec<Option<String>> {
         let more = MORE_SCHEDULES.iter().filter(|_| self.all_schedules);
         std::iter::once(None).chain(more.map(|schedule| Some((*schedule).to_owned()))).collect()
     }
 
-    /// The schedules to run with under the checker.
+    /// Values of `SOFTACL_SCHEDULE` under the checker: `early`, `late` and `seeds` random schedules.
     pub fn checked_schedules(seeds: u64) -> Vec<Option<String>> {
         let seeds = (1..=seeds).map(|seed| format!("random:{seed}"));
         CHECKED_SCHEDULES.map(str::to_owned).into_iter().chain(seeds).map(Some).collect()
     }
 }
 
-/// Reads the `//` lines at the top of a program. An unknown directive is an error, so that a typing mistake cannot
-/// silently leave a run out.
+/// Parses the `//` lines at the top of a program.
+///
+/// # Errors
+///
+/// Fails on an unknown directive, so that a typo cannot silently skip a run.
 pub fn parse(text: &str) -> Result<Directives> {
     let mut directives = Directives { socs: ALL_SOCS.map(String::from).to_vec(), ..Directives::default() };
     for line in text.lines().take_while(|line| line.starts_with("//")) {
@@ -71,35 +75,36 @@ pub fn parse(text: &str) -> Result<Directives> {
             "form" if value == "RC" => directives.form = Form::Rc,
             "form" if value == "EP" => directives.form = Form::Ep,
             "env" => {
-                let Some((name, value)) = value.split_once('=') else { bail!("env: NAME=VALUE expected, got {value}") };
+                let Some((name, value)) = value.split_once('=') else {
+                    bail!("env: NAME=VALUE expected, found {value:?}")
+                };
                 directives.environment.push((name.trim().into(), value.trim().into()));
             }
             "schedules" if value == "all" => directives.all_schedules = true,
             "softacl-only" => directives.softacl_only = true,
-            "awaits" => {
-                ensure!(!value.is_empty(), "awaits: say what is missing");
-                directives.awaits = Some(value.to_owned());
+            "requires-feature" => {
+                ensure!(!value.is_empty(), "requires-feature: the missing feature expected");
+                directives.requires_feature = Some(value.to_owned());
             }
-            "misuses" => {
-                directives.misuses = value.split_whitespace().map(String::from).collect();
-                ensure!(!directives.misuses.is_empty(), "misuses: name the findings");
-            }
-            "finds" => {
-                directives.finds = value.split_whitespace().map(String::from).collect();
-                ensure!(!directives.finds.is_empty(), "finds: name the findings");
-            }
+            "expects" => directives.expects = finding_ids(key, value)?,
+            "must-find" => directives.must_find = finding_ids(key, value)?,
             "valgrind" if value.starts_with("none") => directives.no_valgrind = true,
             "sanitize" if value.starts_with("address") => directives.only_address_sanitizer = true,
             "sanitize" if value.starts_with("none") => directives.no_sanitizer = true,
             _ => bail!("unknown directive: {line}"),
         }
     }
-    ensure!(!directives.socs.is_empty(), "no product");
+    ensure!(!directives.socs.is_empty(), "soc: product names expected");
     if directives.form == Form::Rc {
         let boards = directives.socs.iter().all(|soc| soc == "Ascend310B" || soc == "Ascend310P");
-        ensure!(boards, "the RC form exists on Ascend310B and Ascend310P only");
+        ensure!(boards, "form: RC requires Ascend310B or Ascend310P");
     }
     Ok(directives)
+}
+
+fn finding_ids(directive: &str, value: &str) -> Result<Vec<String>> {
+    ensure!(!value.is_empty(), "{directive}: finding ids expected, for example H1 M2");
+    Ok(value.split_whitespace().map(String::from).collect())
 }
 
 #[cfg(test)]
@@ -107,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_are_all_products_in_one_schedule() {
+    fn program_without_directives_runs_on_all_products_and_one_schedule() {
         let directives = parse("/* a program */\n#include \"../expect.h\"\n").unwrap();
         assert_eq!(directives.socs, ALL_SOCS);
         assert_eq!(directives.schedules(), [None]);
@@ -115,24 +120,29 @@ mod tests {
     }
 
     #[test]
-    fn every_directive_is_read() {
+    fn all_directives_are_parsed() {
         let text = "// soc: Ascend310B Ascend310P\n// form: RC\n// env: A=1\n// env: B=x=y\n// schedules: all\n\
-                    // softacl-only\n// misuses: M1 C2\n// sanitize: none (dies on purpose)\nint x;\n// soc: nonsense\n";
+                    // softacl-only\n// expects: M1 C2\n// must-find: H3\n// requires-feature: operators\n\
+                    // sanitize: none (crashes)\nint x;\n// soc: nonsense\n";
         let directives = parse(text).unwrap();
         assert_eq!(directives.socs, ["Ascend310B", "Ascend310P"]);
         assert_eq!(directives.form, Form::Rc);
         assert_eq!(directives.environment, [("A".into(), "1".into()), ("B".into(), "x=y".into())]);
         assert_eq!(directives.schedules().len(), 5);
         assert!(directives.softacl_only && directives.no_sanitizer);
-        assert_eq!(directives.misuses, ["M1", "C2"]);
+        assert_eq!(directives.expects, ["M1", "C2"]);
+        assert_eq!(directives.must_find, ["H3"]);
+        assert_eq!(directives.requires_feature.as_deref(), Some("operators"));
     }
 
     #[test]
-    fn mistakes_are_errors() {
+    fn invalid_directives_are_errors() {
         assert!(parse("// socs: all\n").is_err());
         assert!(parse("// soc: Ascend999\n").is_err());
         assert!(parse("// soc: all\n// form: RC\n").is_err());
         assert!(parse("// env: NOVALUE\n").is_err());
         assert!(parse("// schedules: some\n").is_err());
+        assert!(parse("// expects:\n").is_err());
+        assert!(parse("// misuses: M1\n").is_err());
     }
 }

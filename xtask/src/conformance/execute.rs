@@ -1,4 +1,4 @@
-//! Running one conformance program once.
+//! Runs one conformance program on one product and schedule, with a timeout, and evaluates the result.
 
 use std::env;
 use std::ffi::OsString;
@@ -13,19 +13,24 @@ use anyhow::{Context, Result};
 
 use super::build::{Toolchain, command_line, quoted};
 use super::directives::{Directives, Form};
-use super::{Observer, Program, Sanitizer, traces};
+use super::options::{Observer, Sanitizer};
+use super::program::Program;
+use super::traces;
+use crate::files::entries;
+use crate::workspace::PROGRESS_TIMEOUT_VARIABLE;
 
+/// Maximum duration of a run.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The same in valgrind, where everything takes many times as long.
+/// Maximum duration of a run in valgrind, which is many times slower.
 const SLOW_TIMEOUT: Duration = Duration::from_secs(300);
-/// What one look at a process counts at most.
-const LOOK: Duration = Duration::from_millis(100);
+/// Maximum time that one polling interval adds to the measured duration.
+const MAX_POLL_TIME: Duration = Duration::from_millis(100);
 
-/// A program with a product and a schedule.
+/// A program, with the product and the schedule to run it on.
 #[derive(Debug)]
 pub struct ProgramRun<'p> {
     pub program: &'p Program,
-    /// `None` on a card, which knows what it is.
+    /// `None` on a card.
     pub soc: Option<String>,
     pub schedule: Option<String>,
 }
@@ -38,7 +43,7 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// Everything there is to say about a failure.
+    /// Returns the report of a failure: reason, output, and the command that repeats the run.
     pub fn report(&self) -> Option<String> {
         match self {
             RunOutcome::Passed => None,
@@ -73,7 +78,7 @@ impl ProgramRun<'_> {
         let output = output.join(name);
         let mut variables = self.variables(toolchain);
         if let Some(observer) = toolchain.options.observer {
-            // What an earlier run has left must not count.
+            // Remove the reports of earlier runs.
             let _ = fs::remove_dir_all(&reports);
             fs::create_dir_all(&reports).with_context(|| format!("creating {}", reports.display()))?;
             match observer {
@@ -102,12 +107,12 @@ impl ProgramRun<'_> {
         let reason = match end {
             End::TimedOut => format!("still running after {} s", timeout.as_secs()),
             End::Exited(status) if status.success() && text.lines().any(|line| line.starts_with(&verdict)) => {
-                let objection = match toolchain.options.observer {
+                let error = match toolchain.options.observer {
                     None => None,
-                    Some(Observer::Checker(_)) => self.undeclared(&reports)?,
+                    Some(Observer::Checker(_)) => self.check_findings(&reports)?,
                     Some(Observer::Tracer) => traces::first_error(&reports)?,
                 };
-                match objection {
+                match error {
                     None => return Ok(RunOutcome::Passed),
                     Some(reason) => reason,
                 }
@@ -117,30 +122,31 @@ impl ProgramRun<'_> {
         Ok(RunOutcome::Failed { reason, output: text, repeat })
     }
 
-    /// Proven findings that the program does not declare, or declares in vain.
-    fn undeclared(&self, directory: &Path) -> Result<Option<String>> {
-        let (mut undeclared, mut missed) = (Vec::new(), self.program.directives.finds.clone());
-        for report in super::entries(directory)? {
+    /// Compares the proven findings with the directives. Returns what is undeclared or missing.
+    fn check_findings(&self, directory: &Path) -> Result<Option<String>> {
+        let (mut undeclared, mut missed) = (Vec::new(), self.program.directives.must_find.clone());
+        for report in entries(directory)? {
             let text = fs::read_to_string(&report).with_context(|| format!("reading {}", report.display()))?;
-            // A process that left without running exit handlers.
+            // The process ended without running exit handlers.
             if text.is_empty() {
                 continue;
             }
-            let report: serde_json::Value = serde_json::from_str(&text).context("a report of the checker")?;
-            let findings = report["findings"].as_array().context("a report has findings")?;
+            let report: serde_json::Value = serde_json::from_str(&text).context("parsing a checker report")?;
+            let findings = report["findings"].as_array().context("a report has no findings")?;
             for finding in findings.iter().filter(|finding| finding["severity"] == "PROVEN") {
-                let id = finding["id"].as_str().context("a finding has an id")?;
-                missed.retain(|wanted| wanted != id);
-                let Directives { misuses, finds, .. } = &self.program.directives;
-                if !misuses.iter().chain(finds).any(|declared| declared == id) {
+                let id = finding["id"].as_str().context("a finding has no id")?;
+                missed.retain(|expected| expected != id);
+                let Directives { expects, must_find, .. } = &self.program.directives;
+                if !expects.iter().chain(must_find).any(|declared| declared == id) {
                     undeclared.push(format!("{id}: {}", finding["message"].as_str().unwrap_or_default()));
                 }
             }
         }
         if !missed.is_empty() {
-            return Ok(Some(format!("not found: {}", missed.join(" "))));
+            return Ok(Some(format!("must-find, but not proven: {}", missed.join(" "))));
         }
-        Ok((!undeclared.is_empty()).then(|| format!("undeclared misuse:\n    {}", undeclared.join("\n    "))))
+        Ok((!undeclared.is_empty())
+            .then(|| format!("proven, but not declared with `expects`:\n    {}", undeclared.join("\n    "))))
     }
 
     pub fn variables(&self, toolchain: &Toolchain) -> Vec<(String, OsString)> {
@@ -153,8 +159,8 @@ impl ProgramRun<'_> {
         }
         if let Some(schedule) = &self.schedule {
             variables.push(("SOFTACL_SCHEDULE".into(), schedule.into()));
-            // Programs that wait for a host function without a call are not put off for long.
-            variables.push(("SOFTACL_PATIENCE".into(), "20".into()));
+            // Programs that wait for a host function without making calls continue soon.
+            variables.push((PROGRESS_TIMEOUT_VARIABLE.into(), "20".into()));
         }
         variables.extend(sanitizer_variables(toolchain.options.sanitizer));
         for (name, value) in &self.program.directives.environment {
@@ -166,20 +172,20 @@ impl ProgramRun<'_> {
     }
 }
 
-/// The options of the sanitizer runtimes.
+/// Environment variables of the sanitizer runtimes.
 pub fn sanitizer_variables(sanitizer: Option<Sanitizer>) -> Vec<(String, OsString)> {
     match sanitizer {
         None => Vec::new(),
         Some(Sanitizer::Address) => vec![("ASAN_OPTIONS".into(), "detect_leaks=1".into())],
-        // It has few addresses, and keeps books of every byte that could be written.
+        // Valgrind has little address space and shadows every writable byte.
         Some(Sanitizer::Valgrind) => {
             vec![("SOFTACL_MEMORY".into(), "256MiB".into()), ("SOFTACL_HOST_MEMORY".into(), "256MiB".into())]
         }
         Some(Sanitizer::Undefined) => {
             vec![("UBSAN_OPTIONS".into(), "halt_on_error=1,print_stacktrace=1".into())]
         }
-        // The library is not instrumented, and its own synchronisation is invisible to the tool: memory that only the
-        // library touches must not count. Races between the threads of a program are still found.
+        // The library is not instrumented, so ThreadSanitizer cannot observe its synchronization. Ignore memory that
+        // only the library accesses; races between threads of the program are still reported.
         Some(Sanitizer::Thread) => {
             vec![(
                 "TSAN_OPTIONS".into(),
@@ -189,7 +195,7 @@ pub fn sanitizer_variables(sanitizer: Option<Sanitizer>) -> Vec<(String, OsStrin
     }
 }
 
-/// The command that starts a binary.
+/// Returns the command that starts a binary.
 pub fn launcher(toolchain: &Toolchain, binary: &Path) -> Command {
     let runner = toolchain.options.target.as_deref().and_then(runner);
     let mut words: Vec<OsString> = match &runner {
@@ -202,13 +208,13 @@ pub fn launcher(toolchain: &Toolchain, binary: &Path) -> Command {
     command
 }
 
-/// What cargo starts binaries of a target with.
+/// Returns cargo's runner for a target.
 fn runner(triple: &str) -> Option<String> {
     let name = format!("CARGO_TARGET_{}_RUNNER", triple.to_uppercase().replace('-', "_"));
     env::var(name).ok().filter(|runner| !runner.trim().is_empty())
 }
 
-/// Directories to find the library and, on a card, what it needs.
+/// Returns `LD_LIBRARY_PATH` with the library and, on a card, its dependencies.
 pub fn library_path(toolchain: &Toolchain) -> OsString {
     let mut path = toolchain.options.library_dir.clone().into_os_string();
     if let Some(inherited) = env::var_os("LD_LIBRARY_PATH").filter(|value| !value.is_empty()) {
@@ -218,7 +224,7 @@ pub fn library_path(toolchain: &Toolchain) -> OsString {
     path
 }
 
-/// Removes what would change the behaviour of the library. A card keeps the variables of its installation.
+/// Removes variables that affect the library. A card keeps the variables of its installation.
 pub fn clean_environment(command: &mut Command, real_hardware: bool) {
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy().into_owned();
@@ -235,30 +241,30 @@ pub enum End {
     TimedOut,
 }
 
-/// Runs a command with its output in a file, and ends it when it takes too long.
+/// Runs a command with its output in a file, and kills it after [`TIMEOUT`].
 pub fn run_into(command: &mut Command, output: &Path) -> Result<End> {
     run_into_within(command, output, TIMEOUT)
 }
 
-/// The same, with another time.
-pub fn run_into_within(command: &mut Command, output: &Path, time: Duration) -> Result<End> {
+/// Runs a command with its output in a file, and kills it and its children after `timeout`.
+pub fn run_into_within(command: &mut Command, output: &Path, timeout: Duration) -> Result<End> {
     let file = File::create(output).with_context(|| format!("creating {}", output.display()))?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
     let mut child = command.process_group(0).spawn().with_context(|| format!("starting {}", command_line(command)))?;
-    // Who was stopped has not waited: a look counts as little as it should have taken.
-    let (mut waited, mut look) = (Duration::ZERO, Instant::now());
+    // Count at most MAX_POLL_TIME per interval, so that time during which this process is stopped does not count.
+    let (mut waited, mut last_poll) = (Duration::ZERO, Instant::now());
     let mut pause = Duration::from_micros(500);
     loop {
         if let Some(status) = child.try_wait()? {
             if !status.success() {
-                // Whoever it started may wait for it.
+                // Its children may wait for it.
                 signal_group(&child)?;
             }
             return Ok(End::Exited(status));
         }
-        waited += look.elapsed().min(LOOK);
-        look = Instant::now();
-        if waited >= time {
+        waited += last_poll.elapsed().min(MAX_POLL_TIME);
+        last_poll = Instant::now();
+        if waited >= timeout {
             end_group(&mut child)?;
             return Ok(End::TimedOut);
         }
@@ -267,16 +273,16 @@ pub fn run_into_within(command: &mut Command, output: &Path, time: Duration) -> 
     }
 }
 
-/// Ends a process with the children it may have.
+/// Kills a process and its children.
 fn end_group(child: &mut Child) -> Result<()> {
     if !signal_group(child)? {
-        child.kill().context("ending a run that took too long")?;
+        child.kill().context("killing a run that timed out")?;
     }
-    child.wait().context("waiting for a run that was ended")?;
+    child.wait().context("waiting for a killed run")?;
     Ok(())
 }
 
-/// Ends what is left of the group of a process. Whether there was any.
+/// Kills the process group of a child. Returns `false` if the group is empty.
 fn signal_group(child: &Child) -> Result<bool> {
     let group = format!("-{}", child.id());
     let mut command = Command::new("kill");
@@ -287,10 +293,10 @@ fn signal_group(child: &Child) -> Result<bool> {
 fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(0), _) => "exit code 0, but no PASS line".to_string(),
-        (Some(66), _) => "exit code 66: the sanitizer has reported something".to_string(),
+        (Some(66), _) => "exit code 66: the sanitizer reported an error".to_string(),
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
-        (None, None) => "ended in an unknown way".to_string(),
+        (None, None) => "unknown exit status".to_string(),
     }
 }
 

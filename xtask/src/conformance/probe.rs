@@ -1,13 +1,14 @@
-//! Small programs that the runner asks about its surroundings: is the sanitizer really on, which card is this?
+//! Probe programs that test the environment of a run: whether the sanitizer reports known bugs, and which card is
+//! present.
 
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::Sanitizer;
 use super::build::Toolchain;
 use super::execute::{End, clean_environment, launcher, library_path, run_into, sanitizer_variables};
+use super::options::Sanitizer;
 
 const OVERFLOW: &str = r#"
 #include <stdlib.h>
@@ -90,7 +91,7 @@ int main(void)
 }
 "#;
 
-/// Requires that known mistakes are reported, so that a silent sanitizer cannot pass for a clean one.
+/// Fails unless the sanitizer reports known bugs, so that a sanitizer without effect is not mistaken for a clean run.
 pub fn sanitizer_reports(toolchain: &Toolchain, sanitizer: Sanitizer) -> Result<()> {
     let cases: &[(&str, &str, &str)] = match sanitizer {
         Sanitizer::Address => {
@@ -109,16 +110,16 @@ pub fn sanitizer_reports(toolchain: &Toolchain, sanitizer: Sanitizer) -> Result<
         let (succeeded, text) = run_source(toolchain, name, source, false)?;
         ensure!(
             !succeeded && text.contains(report),
-            "the sanitizer is not at work: a program with a known {name} did not lead to \"{report}\", but to:\n{text}"
+            "the sanitizer has no effect: a program with a known {name} printed, instead of \"{report}\":\n{text}"
         );
     }
     Ok(())
 }
 
-/// The product of the card, by the name that the programs use.
+/// Returns the product of the card, by the name that the directives use.
 pub fn soc_of_card(toolchain: &Toolchain) -> Result<String> {
     let (succeeded, text) = run_source(toolchain, "soc", SOC, true)?;
-    ensure!(succeeded, "the library does not name its product:\n{text}");
+    ensure!(succeeded, "the library did not return a product name:\n{text}");
     let name = text.lines().last().unwrap_or_default().trim();
     let families = [
         ("Ascend910_95", "Ascend950"),
@@ -136,22 +137,22 @@ pub fn soc_of_card(toolchain: &Toolchain) -> Result<String> {
     }
 }
 
-/// Compiles and runs a source text: did it succeed, and what did it say?
+/// Compiles and runs a source text. Returns whether it succeeded, and its output.
 fn run_source(toolchain: &Toolchain, name: &str, source: &str, with_library: bool) -> Result<(bool, String)> {
-    let place = |extension: &str| -> PathBuf { toolchain.directory.join(format!("probe-{name}{extension}")) };
-    fs::write(place(".c"), source).with_context(|| format!("writing {}", place(".c").display()))?;
-    if let Some(text) = toolchain.compile_file(&place(".c"), &place(""), with_library)? {
+    let file = |extension: &str| -> PathBuf { toolchain.directory.join(format!("probe-{name}{extension}")) };
+    fs::write(file(".c"), source).with_context(|| format!("writing {}", file(".c").display()))?;
+    if let Some(text) = toolchain.compile_file(&file(".c"), &file(""), with_library)? {
         bail!("the probe {name} does not compile:\n{text}");
     }
-    let mut command = launcher(toolchain, &place(""));
+    let mut command = launcher(toolchain, &file(""));
     clean_environment(&mut command, toolchain.options.real_hardware);
     command.env("LD_LIBRARY_PATH", library_path(toolchain));
     command.envs(sanitizer_variables(toolchain.options.sanitizer));
-    let end = run_into(&mut command, &place(".txt"))?;
-    let text = fs::read(place(".txt")).with_context(|| format!("reading {}", place(".txt").display()))?;
+    let end = run_into(&mut command, &file(".txt"))?;
+    let text = fs::read(file(".txt")).with_context(|| format!("reading {}", file(".txt").display()))?;
     let text = String::from_utf8_lossy(&text).into_owned();
     match end {
         End::Exited(status) => Ok((status.success(), text)),
-        End::TimedOut => bail!("the probe {name} does not end:\n{text}"),
+        End::TimedOut => bail!("the probe {name} timed out:\n{text}"),
     }
 }

@@ -1,6 +1,7 @@
-//! Whether a trace holds together: it can be read, a stream does one thing after the other, calls lie in each
-//! other, and arrows have two ends.
+//! Validates traces: the JSON parses, tasks of a stream do not overlap, calls of a thread nest, and every arrow has two
+//! ends.
 
+use crate::files::entries;
 use anyhow::{Context, Result};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -8,32 +9,32 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// Facts that a run keeps: some programs make a million calls.
+/// Maximum number of trace events per run. Some programs make a million calls.
 pub const EVENT_LIMIT: &str = "10000";
-/// Times are in us, with three places.
+/// Tolerance of comparisons in us. Times have three decimal places.
 const TOLERANCE: f64 = 0.0015;
 
-/// What is wrong with the traces of a directory.
+/// Returns the first error in the traces of a directory.
 pub fn first_error(directory: &Path) -> Result<Option<String>> {
-    for path in super::entries(directory)? {
+    for path in entries(directory)? {
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-        // A process that left without running exit handlers.
+        // The process ended without running exit handlers.
         if text.is_empty() {
             continue;
         }
-        let wrong = match serde_json::from_str::<Value>(&text) {
+        let error = match serde_json::from_str::<Value>(&text) {
             Err(error) => Some(error.to_string()),
-            Ok(trace) => judge(&trace),
+            Ok(trace) => validate(&trace),
         };
-        if let Some(wrong) = wrong {
-            return Ok(Some(format!("the trace {} is wrong: {wrong}", path.display())));
+        if let Some(error) = error {
+            return Ok(Some(format!("the trace {} is invalid: {error}", path.display())));
         }
     }
     Ok(None)
 }
 
-fn judge(trace: &Value) -> Option<String> {
-    let Some(events) = trace["traceEvents"].as_array() else { return Some("it has no events".to_owned()) };
+fn validate(trace: &Value) -> Option<String> {
+    let Some(events) = trace["traceEvents"].as_array() else { return Some("no traceEvents".to_owned()) };
     let mut rows: BTreeMap<(u64, u64), Vec<Slice>> = BTreeMap::new();
     let mut arrows: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for event in events {
@@ -45,7 +46,7 @@ fn judge(trace: &Value) -> Option<String> {
             Some("s") => arrows.entry(format!("{} {}", event["cat"], event["id"])).or_default().0 += 1,
             Some("f") => arrows.entry(format!("{} {}", event["cat"], event["id"])).or_default().1 += 1,
             Some("M" | "C") => {}
-            other => return Some(format!("an event of the kind {other:?}")),
+            other => return Some(format!("an event with phase {other:?}")),
         }
     }
     if let Some((arrow, ends)) = arrows.iter().find(|(_, ends)| **ends != (1, 1)) {
@@ -79,7 +80,7 @@ impl Slice {
     }
 }
 
-/// Two slices of a row that overlap. Those of a thread may lie in each other.
+/// Returns two slices of a row that overlap. Calls of a thread may nest.
 fn overlap(mut slices: Vec<Slice>) -> Option<String> {
     slices.sort_by(|one, other| one.start.total_cmp(&other.start).then(other.end.total_cmp(&one.end)));
     let mut open: Vec<Slice> = Vec::new();
@@ -106,15 +107,15 @@ mod tests {
     }
 
     #[test]
-    fn wrong_traces_are_seen() {
-        let judged = |events: &[Value]| judge(&json!({ "traceEvents": events }));
-        assert_eq!(judged(&[slice("task", 1.0, 2.0), slice("task", 3.0, 1.0)]), None);
-        assert!(judged(&[slice("task", 1.0, 2.5), slice("task", 3.0, 1.0)]).is_some());
-        assert_eq!(judged(&[slice("call", 1.0, 2.5), slice("copy", 1.5, 1.0), slice("call", 3.5, 0.0)]), None);
-        assert!(judged(&[slice("call", 1.0, 2.5), slice("call", 3.0, 1.0)]).is_some());
+    fn overlapping_slices_and_incomplete_arrows_are_errors() {
+        let error = |events: &[Value]| validate(&json!({ "traceEvents": events }));
+        assert_eq!(error(&[slice("task", 1.0, 2.0), slice("task", 3.0, 1.0)]), None);
+        assert!(error(&[slice("task", 1.0, 2.5), slice("task", 3.0, 1.0)]).is_some());
+        assert_eq!(error(&[slice("call", 1.0, 2.5), slice("copy", 1.5, 1.0), slice("call", 3.5, 0.0)]), None);
+        assert!(error(&[slice("call", 1.0, 2.5), slice("call", 3.0, 1.0)]).is_some());
         let arrow = |phase: &str| json!({ "ph": phase, "cat": "submit", "id": "1.2.3" });
-        assert_eq!(judged(&[arrow("s"), arrow("f")]), None);
-        assert!(judged(&[arrow("s")]).is_some() && judged(&[arrow("s"), arrow("f"), arrow("f")]).is_some());
-        assert!(judge(&json!({})).is_some());
+        assert_eq!(error(&[arrow("s"), arrow("f")]), None);
+        assert!(error(&[arrow("s")]).is_some() && error(&[arrow("s"), arrow("f"), arrow("f")]).is_some());
+        assert!(validate(&json!({})).is_some());
     }
 }

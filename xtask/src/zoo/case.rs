@@ -1,4 +1,4 @@
-//! One case of the zoo: its `case.toml`, read and checked. Knows nothing of how programs run.
+//! Cases of the zoo: reads and validates `case.toml`. Does not run programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,42 +7,42 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use crate::conformance;
+use crate::files::{entries, last_part};
 
-/// Every finding that the checker can report. Each must have a case.
+/// Findings that the checker can report. Each must have a case.
 pub const FINDINGS: [&str; 27] = [
     "H1", "H2", "H3", "S1", "S2", "S3", "L1", "L2", "L3", "L4", "C1", "C2", "C3", "K1", "P1", "B1", "B2", "B3", "B4",
     "B5", "A1", "M1", "M2", "U1", "O1", "D1", "R1",
 ];
 
-/// Schedules of the fixed program besides those drawn from seeds.
+/// Default schedules of the fixed program, in addition to random ones.
 const SCHEDULES: [&str; 2] = ["early", "late"];
 
-/// What a `case.toml` says, and where it was.
+/// Contents and folder of a `case.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
-    /// The name of the folder.
+    /// Name of the folder.
     pub id: String,
     pub title: String,
     pub language: Language,
     pub severity: Severity,
-    /// What the checker must report for the buggy program under `late`, and nothing else.
+    /// Exact findings for the buggy program under `late`.
     pub findings: Vec<Expected>,
-    /// What it may report beside them, because one mistake has two names.
+    /// Findings that are also allowed, because one bug can match two.
     #[serde(default)]
     pub also: BTreeSet<String>,
-    /// What goes wrong, in a few sentences.
+    /// Description of the bug, in a few sentences.
     pub story: String,
-    /// A link to the pull request that it is modelled on, or `pattern`.
+    /// Link to the pull request that the case is modeled on, or `pattern`.
     pub real_life: String,
-    /// What the buggy program finds under `early`.
+    /// Verdict of the buggy program under `early`.
     #[serde(default)]
     pub early: Verdict,
-    /// What it finds under `late`.
+    /// Verdict of the buggy program under `late`.
     #[serde(default)]
     pub late: Verdict,
-    /// Schedules of the fixed program, seeds apart.
+    /// Schedules of the fixed program, in addition to random ones.
     #[serde(default = "default_schedules")]
     pub schedules: Vec<String>,
     #[serde(default)]
@@ -63,11 +63,11 @@ pub enum Language {
 pub enum Severity {
     Proven,
     Advice,
-    /// Chance decides how much a run shows.
+    /// Depends on timing.
     Either,
 }
 
-/// A finding that must be there: `"H1"`, or `{ id = "H1", count = 3 }`.
+/// An expected finding: `"H1"`, or `{ id = "H1", count = 3 }`.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Expected {
@@ -75,14 +75,14 @@ pub enum Expected {
     Counted { id: String, count: u64 },
 }
 
-/// What a program says about its data: the first word of its last line that has one.
+/// Whether a program found its data correct: `right:` or `wrong:` at the start of the last line that has either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     #[default]
     Right,
     Wrong,
-    /// A matter of luck.
+    /// Depends on timing; both are accepted.
     Any,
 }
 
@@ -112,7 +112,7 @@ impl Severity {
 }
 
 impl Verdict {
-    /// Reads the verdict out of what a program has printed.
+    /// Parses the verdict from the output of a program.
     pub fn of(output: &str) -> Option<Verdict> {
         output.lines().rev().find_map(|line| match line.split_once(':')?.0 {
             "right" => Some(Verdict::Right),
@@ -152,32 +152,35 @@ impl Case {
         let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         let mut case: Case = toml::from_str(&text).with_context(|| format!("parsing {}", path.display()))?;
         folder.clone_into(&mut case.folder);
-        case.check().with_context(|| format!("{} is not a good case", path.display()))?;
+        case.check().with_context(|| format!("{} is invalid", path.display()))?;
         Ok(case)
     }
 
     fn check(&self) -> Result<()> {
-        ensure!(self.id == conformance::last_part(&self.folder), "its id is not the name of its folder");
-        let first = self.findings.first().context("it expects no finding")?.id();
-        ensure!(self.id.starts_with(&format!("{}-", first.to_lowercase())), "its name does not start with {first}");
+        ensure!(self.id == last_part(&self.folder), "id is not the name of the folder");
+        let first = self.findings.first().context("findings is empty")?.id();
+        ensure!(
+            self.id.starts_with(&format!("{}-", first.to_lowercase())),
+            "id does not start with {first} in lower case"
+        );
         for id in self.findings.iter().map(Expected::id).chain(self.also.iter().map(String::as_str)) {
-            ensure!(FINDINGS.contains(&id), "there is no finding {id:?}");
+            ensure!(FINDINGS.contains(&id), "finding {id:?} does not exist");
         }
         ensure!(
             self.real_life == "pattern" || self.real_life.starts_with("https://github.com/"),
             "real_life is neither a link nor \"pattern\""
         );
         for twin in [Twin::Buggy, Twin::Fixed] {
-            ensure!(self.source(twin).is_file(), "there is no {}", self.source(twin).display());
+            ensure!(self.source(twin).is_file(), "{} does not exist", self.source(twin).display());
         }
         Ok(())
     }
 }
 
-/// All cases below a folder, sorted by name, with at least one for every finding.
+/// Returns all cases in a folder, sorted by name. Fails if a finding has no case.
 pub fn all(folder: &Path) -> Result<Vec<Case>> {
     let mut cases = Vec::new();
-    for path in conformance::entries(folder)? {
+    for path in entries(folder)? {
         if path.is_dir() {
             cases.push(Case::read(&path)?);
         }

@@ -1,4 +1,5 @@
-//! Building the programs of the zoo, running one of them once, and judging what it said and what the checker said.
+//! Builds the programs of the zoo, runs one of them once, and compares its output and the checker's report with the
+//! case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -11,27 +12,28 @@ use serde::Deserialize;
 
 use super::case::{Case, Expected, Language, Severity, Twin, Verdict};
 use crate::conformance::{End, Sanitizer, clean_environment, command_line, quoted, run_into, sanitizer_variables};
+use crate::workspace::PROGRESS_TIMEOUT_VARIABLE;
 
-/// What the checker's exit code is when it has proven something.
-const PROVEN: i32 = 2;
+/// Exit code of `softacl check` if a finding is proven.
+const PROVEN_EXIT_CODE: i32 = 2;
 
-/// Where the programs find what they need.
+/// Library, headers, interpreter and output directory.
 #[derive(Debug)]
 pub struct Paths {
-    /// Where `libascendcl.so` and `softacl` are.
+    /// Directory of `libascendcl.so` and `softacl`.
     pub library: PathBuf,
     pub include: PathBuf,
-    /// Where `import acl` finds the module.
+    /// Directory of the Python module `acl`.
     pub site: PathBuf,
-    /// The interpreter itself, not a script that looks for one: it starts thousands of times.
+    /// The interpreter itself, not a wrapper script, because it starts thousands of times.
     pub python: PathBuf,
-    /// Binaries, outputs and reports.
+    /// Directory of binaries, outputs and reports.
     pub directory: PathBuf,
-    /// What the programs are built with.
+    /// Sanitizer that the programs are built with.
     pub sanitizer: Option<Sanitizer>,
 }
 
-/// A program with a schedule.
+/// A program of a case, with the schedule to run it on.
 #[derive(Debug)]
 pub struct CaseRun<'c> {
     pub case: &'c Case,
@@ -40,7 +42,7 @@ pub struct CaseRun<'c> {
     pub checked: bool,
 }
 
-/// Why a run is not as it should be.
+/// Report of a failed run.
 #[derive(Debug)]
 pub struct Failure {
     pub reason: String,
@@ -48,7 +50,7 @@ pub struct Failure {
     pub repeat: String,
 }
 
-/// The part of the checker's report that the zoo looks at.
+/// Part of the checker's report that the zoo reads.
 #[derive(Debug, Deserialize)]
 struct CheckReport {
     findings: Vec<ReportedFinding>,
@@ -67,7 +69,7 @@ impl Paths {
         self.directory.join(format!("{}-{}", case.id, twin.name()))
     }
 
-    /// Builds one program. `Some` is what the compiler has to say against it.
+    /// Builds one program. Returns the compiler's output if it fails.
     pub fn build(&self, case: &Case, twin: Twin) -> Result<Option<String>> {
         if case.language == Language::Python {
             return Ok(None);
@@ -92,7 +94,7 @@ impl Paths {
         .arg("-L")
         .arg(&self.library)
         .arg("-lascendcl");
-        let output = gcc.output().context("could not start gcc")?;
+        let output = gcc.output().context("starting gcc")?;
         let text = || format!("{}\n{}", command_line(&gcc), String::from_utf8_lossy(&output.stderr));
         Ok((!output.status.success()).then(text))
     }
@@ -100,8 +102,8 @@ impl Paths {
     fn variables(&self, run: &CaseRun) -> Vec<(String, OsString)> {
         let mut variables = vec![
             ("LD_LIBRARY_PATH".to_owned(), self.library.clone().into_os_string()),
-            // A machine that is busy must not look like a program that waits.
-            ("SOFTACL_PATIENCE".to_owned(), "5000".into()),
+            // On a busy host, a slow program must not look like one that makes no calls.
+            (PROGRESS_TIMEOUT_VARIABLE.to_owned(), "5000".into()),
         ];
         if run.case.language == Language::Python {
             variables.push(("PYTHONPATH".to_owned(), self.site.clone().into_os_string()));
@@ -122,62 +124,62 @@ impl CaseRun<'_> {
         format!("{} {} under {}{checked}", self.case.id, self.twin.name(), self.schedule)
     }
 
-    /// Runs the program and compares. `None` is success.
-    pub fn execute(&self, place: &Paths) -> Result<Option<Failure>> {
+    /// Runs the program and compares the result with the case. Returns `None` if it matches.
+    pub fn execute(&self, paths: &Paths) -> Result<Option<Failure>> {
         let name = self.title().replace([' ', ':', ','], "-");
-        let output = place.directory.join(format!("{name}.txt"));
-        let report = place.directory.join(format!("{name}.json"));
-        let variables = place.variables(self);
-        let mut command = self.command(place, &report);
+        let output = paths.directory.join(format!("{name}.txt"));
+        let report = paths.directory.join(format!("{name}.json"));
+        let variables = paths.variables(self);
+        let mut command = self.command(paths, &report);
         let words = variables.iter().map(|(name, value)| format!("{name}={}", quoted(&value.to_string_lossy())));
         let repeat = format!("{} {}", words.collect::<Vec<_>>().join(" "), command_line(&command));
         clean_environment(&mut command, false);
         command.envs(variables);
         if report.exists() {
-            fs::remove_file(&report)?; // of an earlier run
+            fs::remove_file(&report)?; // left by an earlier run
         }
 
         let end = run_into(&mut command, &output)?;
         let text = String::from_utf8_lossy(&fs::read(&output)?).into_owned();
-        let judged = match end {
-            End::TimedOut => Err("it took too long".to_owned()),
-            End::Exited(status) => self.judge(status.code(), &text, &report),
+        let result = match end {
+            End::TimedOut => Err("timed out".to_owned()),
+            End::Exited(status) => self.evaluate(status.code(), &text, &report),
         };
-        if judged.is_ok() {
+        if result.is_ok() {
             fs::remove_file(&output)?;
         }
-        Ok(judged.err().map(|reason| Failure { reason, output: text, repeat }))
+        Ok(result.err().map(|reason| Failure { reason, output: text, repeat }))
     }
 
-    fn command(&self, place: &Paths, report: &Path) -> Command {
+    fn command(&self, paths: &Paths, report: &Path) -> Command {
         let mut words: Vec<OsString> = Vec::new();
         if self.checked {
-            words.push(place.library.join("softacl").into());
+            words.push(paths.library.join("softacl").into());
             words.extend(["check", "--schedule", &self.schedule, "--json"].map(OsString::from));
             words.push(report.into());
             words.push("--".into());
         }
-        words.extend(place.sanitizer.map_or(&[][..], Sanitizer::launcher).iter().map(OsString::from));
+        words.extend(paths.sanitizer.map_or(&[][..], Sanitizer::launcher).iter().map(OsString::from));
         match self.case.language {
-            Language::C => words.push(place.binary(self.case, self.twin).into()),
-            Language::Python => words.extend([place.python.clone().into(), self.case.source(self.twin).into()]),
+            Language::C => words.push(paths.binary(self.case, self.twin).into()),
+            Language::Python => words.extend([paths.python.clone().into(), self.case.source(self.twin).into()]),
         }
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
         command
     }
 
-    /// Report, exit code and verdict. What a buggy program finds while it is checked is not told: the checker may have
-    /// touched its bytes.
-    fn judge(&self, code: Option<i32>, output: &str, report: &Path) -> Result<(), String> {
+    /// Evaluates report, exit code and verdict. The verdict of a buggy program under the checker is ignored, because
+    /// the checker may have accessed its data.
+    fn evaluate(&self, code: Option<i32>, output: &str, report: &Path) -> Result<(), String> {
         let is_proven = self.checked
-            && self.judge_report(&fs::read_to_string(report).map_err(|error| format!("no report: {error}"))?)?;
-        let wanted = if is_proven { PROVEN } else { 0 };
-        if code != Some(wanted) {
+            && self.evaluate_report(&fs::read_to_string(report).map_err(|error| format!("no report: {error}"))?)?;
+        let expected = if is_proven { PROVEN_EXIT_CODE } else { 0 };
+        if code != Some(expected) {
             let found = code.map_or("a signal".to_owned(), |code| format!("exit code {code}"));
-            return Err(format!("{found}, expected exit code {wanted}"));
+            return Err(format!("{found}, expected exit code {expected}"));
         }
-        let found = Verdict::of(output).ok_or("no line says right or wrong")?;
+        let found = Verdict::of(output).ok_or("no line starts with \"right:\" or \"wrong:\"")?;
         let expected = match (self.twin, self.schedule.as_str()) {
             (Twin::Fixed, _) => Verdict::Right,
             (Twin::Buggy, "early") => self.case.early,
@@ -185,15 +187,15 @@ impl CaseRun<'_> {
             (Twin::Buggy, _) => Verdict::Any,
         };
         if !expected.admits(found) {
-            return Err(format!("its data are {found:?}, expected {expected:?}"));
+            return Err(format!("its data is {found:?}, expected {expected:?}"));
         }
         Ok(())
     }
 
-    /// The findings: exactly those that are expected, with the right severity. Says whether one of them is proven.
-    fn judge_report(&self, text: &str) -> Result<bool, String> {
-        let report: CheckReport =
-            serde_json::from_str(text).map_err(|error| format!("the report is no report: {error}"))?;
+    /// Fails unless the report contains exactly the expected findings, with the expected severity. Returns whether a
+    /// finding is proven.
+    fn evaluate_report(&self, text: &str) -> Result<bool, String> {
+        let report: CheckReport = serde_json::from_str(text).map_err(|error| format!("invalid report: {error}"))?;
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for finding in &report.findings {
             *counts.entry(&finding.id).or_default() += finding.count;
@@ -209,8 +211,8 @@ impl CaseRun<'_> {
         }
         for finding in &report.findings {
             let severity = finding.severity.to_lowercase();
-            let is_right = self.case.severity == Severity::Either || severity == self.case.severity.name();
-            if wanted.contains(finding.id.as_str()) && !is_right {
+            let matches = self.case.severity == Severity::Either || severity == self.case.severity.name();
+            if wanted.contains(finding.id.as_str()) && !matches {
                 return Err(format!("{} is {severity}, expected {}", finding.id, self.case.severity.name()));
             }
         }
@@ -218,7 +220,7 @@ impl CaseRun<'_> {
             if let Expected::Counted { id, count } = finding {
                 let found = counts.get(id.as_str()).copied().unwrap_or(0);
                 if found != *count {
-                    return Err(format!("{id} was found {found} times, expected {count}"));
+                    return Err(format!("{id} was reported {found} times, expected {count}"));
                 }
             }
         }
@@ -230,7 +232,7 @@ impl CaseRun<'_> {
 mod tests {
     use super::*;
 
-    fn judge(twin: Twin, findings: &str) -> Result<bool, String> {
+    fn evaluate(twin: Twin, findings: &str) -> Result<bool, String> {
         let text = r#"
             id = "h1-x"
             title = ""
@@ -242,9 +244,9 @@ mod tests {
             real_life = "pattern"
             late = "wrong"
         "#;
-        let case: Case = toml::from_str(text).expect("a case");
+        let case: Case = toml::from_str(text).expect("the case is valid");
         let run = CaseRun { case: &case, twin, schedule: "late".to_owned(), checked: true };
-        run.judge_report(&format!(r#"{{ "schedule": "late", "findings": [{findings}] }}"#))
+        run.evaluate_report(&format!(r#"{{ "schedule": "late", "findings": [{findings}] }}"#))
     }
 
     fn finding(id: &str, severity: &str, count: u64) -> String {
@@ -254,18 +256,18 @@ mod tests {
     #[test]
     fn report_must_match_expected_findings_exactly() {
         let good = finding("H1", "PROVEN", 3);
-        assert_eq!(judge(Twin::Buggy, &good), Ok(true));
-        assert_eq!(judge(Twin::Buggy, &format!("{good}, {}", finding("P1", "advice", 1))), Ok(true));
-        assert_eq!(judge(Twin::Fixed, ""), Ok(false));
+        assert_eq!(evaluate(Twin::Buggy, &good), Ok(true));
+        assert_eq!(evaluate(Twin::Buggy, &format!("{good}, {}", finding("P1", "advice", 1))), Ok(true));
+        assert_eq!(evaluate(Twin::Fixed, ""), Ok(false));
         for bad in ["", &finding("H1", "advice", 3), &finding("H1", "proven", 2), &finding("H2", "proven", 3)] {
-            assert!(judge(Twin::Buggy, bad).is_err(), "{bad}");
+            assert!(evaluate(Twin::Buggy, bad).is_err(), "{bad}");
         }
-        assert!(judge(Twin::Buggy, &format!("{good}, {}", finding("S1", "proven", 1))).is_err());
-        assert!(judge(Twin::Fixed, &finding("P1", "advice", 1)).is_err());
+        assert!(evaluate(Twin::Buggy, &format!("{good}, {}", finding("S1", "proven", 1))).is_err());
+        assert!(evaluate(Twin::Fixed, &finding("P1", "advice", 1)).is_err());
     }
 
     #[test]
-    fn the_last_verdict_counts() {
+    fn verdict_is_the_last_line_with_one() {
         assert_eq!(Verdict::of("copy: 107000\nwrong: 3 of 4 words\nH1: more\n"), Some(Verdict::Wrong));
         assert_eq!(Verdict::of("right: 4 words"), Some(Verdict::Right));
         assert_eq!(Verdict::of("all is right"), None);
