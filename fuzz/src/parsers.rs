@@ -390,7 +390,7 @@ fn read_environment(text: &str) {
         "SOFTACL_MEMORY",
         "SOFTACL_HOST_MEMORY",
         "SOFTACL_SCHEDULE",
-        "SOFTACL_PATIENCE",
+        "SOFTACL_PROGRESS_TIMEOUT_MS",
         "SOFTACL_STRICT",
         "ASCEND_RT_VISIBLE_DEVICES",
     ];

@@ -2,8 +2,9 @@
 //!
 //! Of the defaults only one is known here, because it is the truth: nothing is compiled when a program runs.
 
-use crate::entry::{export, text};
-use softacl_engine::{Error, fail, segv};
+use crate::argument::{OutPtr, TextPtr};
+use crate::entry::export;
+use softacl_engine::{Error, fail};
 use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
@@ -25,16 +26,13 @@ pub extern "C" fn aclGetCompileoptSize(number: i32) -> usize {
 }
 
 export! {
-    fn aclSetCompileopt(number: i32, value: *const c_char) |_caller| {
-        let Some(value) = text(value, "value")? else { return fail(Error::Null("value")) };
+    fn aclSetCompileopt(number: i32, value: TextPtr) |_call| {
+        let value = value.read()?;
         OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).insert(number, value);
         Ok(())
     }
 
-    fn aclGetCompileopt(number: i32, value: *mut c_char, length: usize) |_caller| {
-        if value.is_null() {
-            return fail(Error::Null("value"));
-        }
+    fn aclGetCompileopt(number: i32, value: OutPtr<c_char>, length: usize) |_call| {
         let Some(mut found) = option(number) else {
             return fail(Error::Argument(format!("option {number} was not set, and there is no compiler that has a default")));
         };
@@ -42,6 +40,6 @@ export! {
         if found.len() > length {
             return fail(Error::Argument(format!("option {number} has {} bytes, and there is room for {length}", found.len())));
         }
-        if segv::try_write(value as usize, found.as_bytes()) { Ok(()) } else { fail(Error::Argument("value cannot be written".to_owned())) }
+        value.write(found.as_bytes())
     }
 }

@@ -4,8 +4,8 @@
 //! returns; so no lock of ours is held, and a program that waits has been told. The information lives
 //! as long as the callback runs.
 
-use crate::entry::export;
-use softacl_engine::{Caller, Error, Exception, Machine, Result, fail};
+use crate::entry::{Call, export};
+use softacl_engine::{Error, Exception, Machine, Result, fail};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
@@ -37,13 +37,13 @@ struct ExceptionInfo {
 const MARK: u64 = 0x736f_6674_6163_6c65;
 
 export! {
-    fn aclrtSetExceptionInfoCallback(callback: Option<Callback>) |caller| {
-        change(caller, |callbacks| { callbacks.set = callback; Ok(()) })
+    fn aclrtSetExceptionInfoCallback(callback: Option<Callback>) |call| {
+        change(call, |callbacks| { callbacks.set = callback; Ok(()) })
     }
 
-    fn aclrtExceptionInfoCallbackRegister(callback: Option<Callback>) |caller| {
+    fn aclrtExceptionInfoCallbackRegister(callback: Option<Callback>) |call| {
         let callback = callback.ok_or(Error::Null("callback"))?;
-        change(caller, |callbacks| {
+        change(call, |callbacks| {
             if !callbacks.registered.iter().any(|other| std::ptr::fn_addr_eq(*other, callback)) {
                 callbacks.registered.push(callback);
             }
@@ -51,9 +51,9 @@ export! {
         })
     }
 
-    fn aclrtExceptionInfoCallbackUnregister(callback: Option<Callback>) |caller| {
+    fn aclrtExceptionInfoCallbackUnregister(callback: Option<Callback>) |call| {
         let callback = callback.ok_or(Error::Null("callback"))?;
-        change(caller, |callbacks| {
+        change(call, |callbacks| {
             let before = callbacks.registered.len();
             callbacks.registered.retain(|other| !std::ptr::fn_addr_eq(*other, callback));
             if callbacks.registered.len() == before {
@@ -64,10 +64,10 @@ export! {
     }
 }
 
-fn change(caller: Caller<'_>, change: impl FnOnce(&mut Callbacks) -> Result<()>) -> Result<()> {
+fn change(call: Call<'_>, change: impl FnOnce(&mut Callbacks) -> Result<()>) -> Result<()> {
     let mut callbacks = CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner);
     change(&mut callbacks)?;
-    caller.machine().set_exception_capture(callbacks.set.is_some() || !callbacks.registered.is_empty());
+    call.machine().set_exception_capture(callbacks.set.is_some() || !callbacks.registered.is_empty());
     Ok(())
 }
 

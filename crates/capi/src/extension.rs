@@ -1,27 +1,24 @@
 //! Functions of softacl's own, declared in `softacl/softacl.h`.
 
-use crate::entry::{export, out};
+use crate::argument::{NonNullArg, OutPtr};
+use crate::entry::export;
 use ascendcl_sys::aclrtStream;
 use softacl_engine::observer::{Mode, Touch};
-use softacl_engine::{Error, fail, segv};
+use softacl_engine::segv;
 use std::ffi::{c_char, c_void};
 
 export! {
     /// The address at which host code that plays the part of a kernel may touch device memory.
-    fn softaclHostView(pointer: *mut c_void, size: usize, view: *mut *mut c_void) |caller| {
-        if pointer.is_null() {
-            return fail(Error::Null("devPtr"));
-        }
-        let view = out(view, "hostPtr")?;
-        view.set(caller.host_view(pointer as usize, size)? as *mut c_void)
+    fn softaclHostView(pointer: NonNullArg, size: usize, view: OutPtr<*mut c_void>) |call| {
+        view.set(call.host_view(pointer.address(), size)? as *mut c_void)
     }
 
-    fn softaclAnnotateRead(stream: aclrtStream, pointer: *const c_void, size: usize) |caller| {
-        caller.annotate(stream as usize, Touch { address: pointer as usize, len: size, mode: Mode::Read })
+    fn softaclAnnotateRead(stream: aclrtStream, pointer: *const c_void, size: usize) |call| {
+        call.annotate(stream as usize, Touch { address: pointer as usize, len: size, mode: Mode::Read })
     }
 
-    fn softaclAnnotateWrite(stream: aclrtStream, pointer: *const c_void, size: usize) |caller| {
-        caller.annotate(stream as usize, Touch { address: pointer as usize, len: size, mode: Mode::Write })
+    fn softaclAnnotateWrite(stream: aclrtStream, pointer: *const c_void, size: usize) |call| {
+        call.annotate(stream as usize, Touch { address: pointer as usize, len: size, mode: Mode::Write })
     }
 }
 

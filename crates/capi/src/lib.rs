@@ -8,17 +8,18 @@
 // C programs promise what the headers say; what can be checked is checked, see `door`.
 #![allow(clippy::missing_safety_doc)]
 
-pub mod attribute;
+mod argument;
 mod check;
 mod config;
 mod crash_report;
-pub mod entry;
+mod entry;
 mod faults;
 mod message;
 mod process;
 mod trace;
 pub mod unsupported;
 
+pub mod attribute;
 pub mod buffer;
 pub mod callback;
 pub mod compilation;
