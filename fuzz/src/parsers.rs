@@ -299,8 +299,11 @@ fn read_config(text: &str) {
     let codes = unsafe {
         [acl::init::aclInit(name.as_ptr()), acl::dump::aclmdlInitDump(), acl::dump::aclmdlSetDump(name.as_ptr())]
     };
-    acl::dump::aclmdlFinalizeDump();
-    acl::init::aclFinalize();
+    // SAFETY: these functions take no arguments.
+    unsafe {
+        acl::dump::aclmdlFinalizeDump();
+        acl::init::aclFinalize();
+    }
     let _ = std::fs::remove_file(&path);
     // The door catches panics.
     assert!(!codes.contains(&500_000), "aclInit or aclmdlSetDump panicked inside");

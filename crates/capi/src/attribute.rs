@@ -1,4 +1,4 @@
-//! Attributes of operators: names with values, collected before an operator is called.
+//! Attributes of operators: named values, collected before an operator is called.
 
 use crate::argument::{Argument as _, InPtr, TextPtr};
 use crate::entry::export;
@@ -44,7 +44,7 @@ impl fmt::Display for Value {
 
 pub(crate) type Values = BTreeMap<String, Value>;
 
-/// What an `aclopAttr*` names.
+/// The object behind an `aclopAttr*`.
 #[derive(Default)]
 struct Attributes(Mutex<Values>);
 
@@ -54,14 +54,14 @@ impl HandleKind for Attributes {
 
 static ATTRIBUTES: LazyLock<Slots<Attributes>> = LazyLock::new(Slots::default);
 
-/// The values now. NULL is none.
+/// Returns the current values. NULL has none.
 pub(crate) fn values(attributes: *const c_void) -> Result<Values> {
     if attributes.is_null() {
         return Ok(Values::new());
     }
     match Key::from_raw(attributes as usize).and_then(|key| ATTRIBUTES.get(key)) {
         Some(found) => Ok(found.0.lock().unwrap_or_else(PoisonError::into_inner).clone()),
-        None => fail(Error::Argument(format!("{attributes:?} are no live operator attributes"))),
+        None => fail(Error::Argument(format!("{attributes:?} is not a live set of operator attributes"))),
     }
 }
 
@@ -72,7 +72,7 @@ fn set(attributes: *mut c_void, name: TextPtr, value: Value) -> Result<()> {
             found.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name, value);
             Ok(())
         }
-        None => fail(Error::Argument(format!("{attributes:?} are no live operator attributes"))),
+        None => fail(Error::Argument(format!("{attributes:?} is not a live set of operator attributes"))),
     }
 }
 

@@ -6,16 +6,16 @@ use softacl_engine::{Error, fail};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// A C function and its argument, on the way to another thread. The program vouches for both.
+/// A C function and its argument, to be called on another thread. The program vouches for both.
 #[derive(Clone, Copy)]
 struct CCallback {
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
 }
 
-// SAFETY: the interface says that the function is called on another thread with this argument.
+// SAFETY: the API documents that the function is called on another thread with this argument.
 unsafe impl Send for CCallback {}
-// SAFETY: sharing a call gives no access to what the argument points to.
+// SAFETY: a shared reference gives no access to what the argument points to.
 unsafe impl Sync for CCallback {}
 
 impl CCallback {
@@ -46,9 +46,9 @@ export! {
 
     fn aclrtProcessReport(ms: i32) |call| {
         if ms != -1 && ms <= 0 {
-            return fail(Error::Argument(format!("timeout {ms} is neither -1 (for ever) nor a positive number of milliseconds")));
+            return fail(Error::Argument(format!("timeout {ms} is neither -1 (no limit) nor a positive number of milliseconds")));
         }
-        // SAFETY: asking for the identity of this thread has no conditions.
+        // SAFETY: pthread_self has no preconditions.
         let thread = unsafe { libc::pthread_self() };
         call.process_reports(thread, ms)
     }

@@ -1,4 +1,4 @@
-//! Devices: choosing, resetting, waiting for, asking about.
+//! Devices: selection, reset, synchronization, queries.
 
 use crate::argument::OutPtr;
 use crate::entry::{Call, export, timeout};
@@ -65,7 +65,7 @@ export! {
         status.set(if is_lost { ACL_RT_DEVICE_STATUS_ABNORMAL } else { ACL_RT_DEVICE_STATUS_NORMAL })
     }
 
-    /// There are no cores to be busy: only memory has a figure other than 0.
+    /// Only memory has a utilization other than 0, because softacl has no cores.
     fn aclrtGetDeviceUtilizationRate(device: i32, rates: OutPtr<aclrtUtilizationInfo>) |call| {
         let usage = call.machine().device_memory(device.into())?;
         rates.set(aclrtUtilizationInfo {
@@ -88,7 +88,7 @@ export! {
         call.abort_device_tasks(device.into(), ms)
     }
 
-    /// Stable for a device of a kind of chip, and different for each device.
+    /// The id is stable for a chip and a device, and different for each device.
     fn aclrtDeviceGetUuid(device: i32, uuid: OutPtr<aclrtUuid>) |call| {
         call.require_supported()?;
         let logical = call.machine().logical_device(device.into())?;
@@ -109,7 +109,7 @@ export! {
         user.set(call.machine().user_device(logical.into())? as i32)
     }
 
-    /// Physical and logical numbers are the same here.
+    /// Physical and logical ids are the same here.
     fn aclrtGetLogicDevIdByPhyDevId(physical: i32, logical: OutPtr<i32>) |call| {
         call.machine().user_device(physical.into())?;
         logical.set(physical)
@@ -129,16 +129,16 @@ export! {
     }
 }
 
-/// Attributes that exist but have no public figure.
+/// Attributes that exist; some have no public value.
 const ATTRIBUTES: std::ops::RangeInclusive<i32> = ACL_DEV_ATTR_AICPU_CORE_NUM..=ACL_DEV_ATTR_NPU_ARCH;
 
-/// What is known of a device; `softacl chips` says where the numbers come from and which are unverified.
-/// Others are refused, not invented.
+/// Returns an attribute of a device. `softacl chips` lists the sources of the numbers and which are unverified. An
+/// attribute without a public value is an error.
 fn attribute_value(call: Call<'_>, device: i64, attribute: i32) -> Result<i64> {
     let logical = call.machine().logical_device(device)?;
     let config = call.machine().config();
     let unknown =
-        || Error::Feature(format!("no public figure is known for attribute {attribute} of {}", config.profile.soc));
+        || Error::Feature(format!("no public value is known for attribute {attribute} of {}", config.profile.soc));
     let cores = || config.profile.chip.cores.as_ref().ok_or_else(unknown);
     Ok(match attribute {
         ACL_DEV_ATTR_AICPU_CORE_NUM => cores()?.aicpu.into(),

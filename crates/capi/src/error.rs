@@ -1,4 +1,4 @@
-//! Asking about errors, and about faults of the hardware. There are only those that fault rules make.
+//! Queries of errors and of hardware faults. The only hardware faults are injected ones.
 
 use crate::argument::{InMutPtr, InPtr, OutPtr};
 use crate::entry::export;
@@ -15,7 +15,7 @@ pub extern "C" fn aclGetRecentErrMsg() -> *const c_char {
     message::take()
 }
 
-/// Tells an observer that the program looks at errors.
+/// Reports to the checker that the program reads errors.
 fn emit_error_query(function: &'static Function) {
     if let Some(checker) = crate::check::checker() {
         checker.entered(function);
@@ -41,12 +41,12 @@ export! {
         }
         call.require_supported()?;
         let health = call.machine().health(device.into())?;
-        let mut told = 0;
+        let mut written = 0;
         for range in bad_ranges(&health).iter().take(count) {
-            infos.set_at(told, entry(range))?;
-            told += 1;
+            infos.set_at(written, entry(range))?;
+            written += 1;
         }
-        found.set(told)
+        found.set(written)
     }
 
     fn aclrtMemUceRepair(device: i32, infos: InMutPtr<aclrtMemUceInfo>, count: usize) |call| {
@@ -86,7 +86,7 @@ export! {
     }
 }
 
-/// Words of one entry of the list of bad memory, and how many entries there are.
+/// Words per entry of the list of bad memory, and its number of entries.
 const ENTRY: usize = size_of::<aclrtMemUceInfo>() / 8;
 const UCE_ENTRIES: usize = 20;
 
@@ -101,14 +101,14 @@ fn entry(range: &BadRange) -> aclrtMemUceInfo {
     aclrtMemUceInfo { addr: range.start as *mut c_void, len: range.len, reserved: [0; 14] }
 }
 
-/// What is wrong with a device, as the interface tells it. Only memory has details.
+/// Converts the health of a device to the C struct. Only bad memory has details.
 fn verbose(health: &DeviceHealth) -> aclrtErrorInfo {
     let (error_type, repairable) = match health {
         DeviceHealth::Well => (ACL_RT_NO_ERROR, false),
         DeviceHealth::BadMemory(_) => (ACL_RT_ERROR_MEMORY, true),
         DeviceHealth::LinkGone => (ACL_RT_ERROR_LINK, true),
         DeviceHealth::Failed => (ACL_RT_ERROR_OTHERS, true),
-        // Only a reset helps.
+        // Only a reset repairs it.
         DeviceHealth::Lost => (ACL_RT_ERROR_OTHERS, false),
     };
     let mut detail = [0; 321];

@@ -31,7 +31,7 @@ export! {
         call.stream_wait_event(stream as usize, event.address())
     }
 
-    /// The timeout has no effect: nothing here waits on behalf of hardware that could hang.
+    /// The timeout has no effect, because there is no hardware that could hang.
     fn aclrtStreamWaitEventWithTimeout(stream: aclrtStream, event: NonNullArg, timeout: i32) |call| {
         if timeout < 0 {
             return fail(Error::Parameter(format!("timeout {timeout} is negative")));
@@ -71,10 +71,10 @@ export! {
         status.set(if complete { ACL_EVENT_RECORDED_STATUS_COMPLETE } else { ACL_EVENT_RECORDED_STATUS_NOT_READY })
     }
 
-    /// The older query, whose numbers are the other way round.
+    /// The older query, whose values are swapped.
     fn aclrtQueryEvent(event: NonNullArg, status: OutPtr<i32>) |call| {
         match call.event_status(event.address())? {
-            (_, true) => fail(Error::Feature("aclrtQueryEvent does not know Ex events; use aclrtQueryEventStatus".to_owned())),
+            (_, true) => fail(Error::Feature("aclrtQueryEvent does not support Ex events; use aclrtQueryEventStatus".to_owned())),
             (EventStatus::Complete, false) => status.set(ACL_EVENT_STATUS_COMPLETE),
             (EventStatus::NeverRecorded | EventStatus::Pending, false) => status.set(ACL_EVENT_STATUS_NOT_READY),
         }
@@ -120,8 +120,7 @@ fn create(call: Call<'_>, event: OutPtr<aclrtEvent>, kind: EventKind) -> Result<
     event.set_or(key.raw() as *mut c_void, || drop(call.destroy_event(key.raw())))
 }
 
-/// 0 or 1 (EXTERNAL), which makes a difference only in a captured graph.
-/// `ACL_EVENT_RECORD_EXTERNAL` and `ACL_EVENT_WAIT_EXTERNAL`.
+/// `ACL_EVENT_RECORD_EXTERNAL` and `ACL_EVENT_WAIT_EXTERNAL`, which make a difference only in a captured graph.
 const EXTERNAL: u32 = 1;
 
 fn check_flag(flag: u32) -> Result<()> {
