@@ -19,7 +19,9 @@ fn unsupported() -> String {
     let mut source = String::new();
     for function in FUNCTIONS.iter().filter(|f| matches!(f.state, Support::Absent(_))) {
         let name = function.name;
-        let result = function.prototype[..function.prototype.find(name).expect("a prototype contains the name of its function")].trim();
+        let result = function.prototype
+            [..function.prototype.find(name).expect("a prototype contains the name of its function")]
+            .trim();
         let (kind, value) = match result {
             "aclError" => ("-> i32", "crate::unsupported::refuse(ROW)"),
             "void" => ("", "crate::unsupported::refuse(ROW);"),

@@ -1,7 +1,7 @@
-//! C types of the interface, as far as the library reads or writes them.
+//! C types of the API, as far as the library reads or writes them.
 //!
-//! Enumerations are plain `i32`: a C caller may pass any value, so a Rust enum would be unsound at
-//! the door. Layouts are checked against `tables/layout.tsv` below.
+//! Enumerations are plain `i32`: a C caller may pass any value, so a Rust enum would be unsound. A test compares the
+//! layouts with `tables/layout.tsv`.
 #![allow(non_camel_case_types, non_snake_case)]
 
 use std::ffi::{c_char, c_void};
@@ -36,7 +36,7 @@ macro_rules! layouts {
 }
 
 layouts! {
-    /// Where memory is: `type_` is an `aclrtMemLocationType`.
+    /// Location of memory. `type` is an `aclrtMemLocationType`.
     struct aclrtMemLocation { id: u32, r#type: i32 }
     struct aclrtMemcpyBatchAttr { dstLoc: aclrtMemLocation, srcLoc: aclrtMemLocation, rsv: [u8; 16] }
     struct aclrtPtrAttributes { location: aclrtMemLocation, pageSize: u32, rsv: [u32; 4] }
@@ -84,7 +84,7 @@ layouts! {
     }
 }
 
-/// Like the others, with its gap as a field: every byte of it is written.
+/// Declares its padding as a field, so that every byte is written.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct aclrtPhysicalMemProp {
@@ -96,7 +96,7 @@ pub struct aclrtPhysicalMemProp {
     pub reserve: u64,
 }
 
-/// Union of u64/u32/u32[4]; the library reads the member that the attribute names.
+/// Union of u64, u32 and u32[4]. The library reads the member that the attribute selects.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct aclrtStreamAttrValue {
@@ -106,7 +106,7 @@ pub struct aclrtStreamAttrValue {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn sizes_and_offsets_are_those_of_the_table() {
+    fn struct_sizes_and_offsets_match_the_layout_table() {
         let table = include_str!("../tables/layout.tsv");
         for (name, field, found) in super::measured() {
             let field = field.trim_start_matches("r#");

@@ -3,11 +3,11 @@
 use crate::argument::{Argument as _, InPtr, TextPtr};
 use crate::entry::export;
 use softacl_engine::handle::{HandleKind, Key, Slots};
+use softacl_engine::segv;
 use softacl_engine::system::try_collect;
 use softacl_engine::{Error, Result, fail};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use softacl_engine::segv;
 use std::fmt;
 use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -90,11 +90,7 @@ pub const VARIABLES: &[Variable] = &[
         default: "4000000",
         meaning: "maximum number of trace events (64 bytes each; a copy produces six)",
     },
-    Variable {
-        name: "SOFTACL_LOG",
-        default: "",
-        meaning: "`1` logs every failing call to stderr, with the reason",
-    },
+    Variable { name: "SOFTACL_LOG", default: "", meaning: "`1` logs every failing call to stderr, with the reason" },
     Variable {
         name: "ASCEND_RT_VISIBLE_DEVICES",
         default: "all",

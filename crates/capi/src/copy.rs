@@ -4,8 +4,8 @@ use crate::argument::{InMutPtr, OutPtr};
 use crate::entry::{Call, export};
 use ascendcl_sys::*;
 use softacl_engine::{
-    BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, FailIndex, FillRequest,
-    Location, OffsetRequest, PlaneRequest, ReduceRequest, Result, WordFillRequest, segv,
+    BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, FailIndex, FillRequest, Location,
+    OffsetRequest, PlaneRequest, ReduceRequest, Result, WordFillRequest, segv,
 };
 use std::ffi::c_void;
 

@@ -126,4 +126,3 @@ const EXTERNAL: u32 = 1;
 fn check_flag(flag: u32) -> Result<()> {
     if flag <= EXTERNAL { Ok(()) } else { fail(Error::Argument(format!("flag {flag} is neither 0 nor 1"))) }
 }
-

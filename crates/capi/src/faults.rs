@@ -1,7 +1,7 @@
-//! Fault rules of this process: read from SOFTACL_FAULTS, asked at the door, accounted for at the end.
+//! Fault rules of this process: read from SOFTACL_FAULTS, applied at the entry, summarized at exit.
 //!
-//! The rules themselves are the engine's (`injection`); here are the words of the interface that they may
-//! use, the files that they may be in, and the report.
+//! The engine implements the rules (`injection`). Here are the function names and codes that they may use, rule files,
+//! the arguments that filters match, and the summary.
 
 use crate::config;
 use ascendcl_sys::{ByteCount, FUNCTIONS, Function, Support};
@@ -12,10 +12,10 @@ use std::sync::{Arc, OnceLock};
 
 static INJECTION: OnceLock<Option<Arc<Injection>>> = OnceLock::new();
 
-/// The longest text of rules that is read.
+/// Maximum size of a rule file.
 const MAX_RULE_FILE_BYTES: u64 = 1 << 20;
 
-/// The rules that the environment asks for, on a machine with so many devices. The error names the variable.
+/// Reads the rules in the environment, for a machine with `devices` devices. The error names the variable.
 pub(crate) fn from_environment(devices: usize) -> Result<Option<Arc<Injection>>, String> {
     let rules = match config::fault_rules() {
         None => Vec::new(),
@@ -25,7 +25,7 @@ pub(crate) fn from_environment(devices: usize) -> Result<Option<Arc<Injection>>,
     Ok(INJECTION.get_or_init(|| injection).clone())
 }
 
-/// Reads rules, or the file that `@FILE` names.
+/// Parses rules, or the file that `@FILE` names.
 pub fn rules(text: &str) -> Result<Vec<Rule>, String> {
     let words = Vocabulary { function: known_function, near: suggest_function, code: code_of };
     match text.trim().strip_prefix('@') {
@@ -35,7 +35,9 @@ pub fn rules(text: &str) -> Result<Vec<Rule>, String> {
             let cannot = |why: String| format!("{path}: {why}");
             let size = fs::metadata(path).map_err(|error| cannot(error.to_string()))?.len();
             if size > MAX_RULE_FILE_BYTES {
-                return Err(cannot(format!("{size} bytes are too many for a file of rules")));
+                return Err(cannot(format!(
+                    "{size} bytes exceed the limit of {MAX_RULE_FILE_BYTES} bytes for a rule file"
+                )));
             }
             let text = fs::read_to_string(path).map_err(|error| cannot(error.to_string()))?;
             parse(&text, words).map_err(|error| cannot(error.to_string()))
@@ -43,7 +45,7 @@ pub fn rules(text: &str) -> Result<Vec<Rule>, String> {
     }
 }
 
-/// Whether rules can be about a function; a star at the end stands for any rest.
+/// Checks that rules can apply to a function. A trailing star matches any rest of the name.
 fn known_function(name: &str) -> Result<(), String> {
     if let Some(start) = name.strip_suffix('*') {
         let fits = FUNCTIONS.iter().any(|function| function.name.starts_with(start));
@@ -67,7 +69,7 @@ fn known_function(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A function whose name differs by little.
+/// Returns the function with the most similar name.
 fn suggest_function(name: &str) -> Option<&'static str> {
     closest_match(name, FUNCTIONS.iter().map(|function| function.name))
 }
@@ -120,14 +122,14 @@ fn sum(address: usize, count: u64) -> Option<u64> {
     Some(total)
 }
 
-/// What became of the rules, if there are any.
-pub(crate) fn account() -> Vec<String> {
+/// Returns the summary of the rules, one line for each.
+pub(crate) fn summary() -> Vec<String> {
     INJECTION.get().and_then(Option::as_ref).map(|injection| injection.summary()).unwrap_or_default()
 }
 
-/// Tells on standard error what became of the rules.
+/// Prints the fault-injection summary to stderr.
 pub(crate) fn print_summary() {
-    let lines = account();
+    let lines = summary();
     if let Some(injection) = INJECTION.get().and_then(Option::as_ref) {
         let fired: u64 = injection.rules().iter().map(Rule::fired).sum();
         let plural = |n: u64, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
@@ -212,10 +214,9 @@ mod tests {
                 arguments[device] = 1;
             }
             let context = named_context(function, &arguments);
-            for (column, filter) in [
-                (context.size, format!("size={}", context.size.unwrap_or(0))),
-                (context.device, "device=1".to_owned()),
-            ] {
+            for (column, filter) in
+                [(context.size, format!("size={}", context.size.unwrap_or(0))), (context.device, "device=1".to_owned())]
+            {
                 let text = format!("{}[{filter}]=507899", function.name);
                 let injection = Injection::new(rules(&text).unwrap(), 2);
                 let has_fired = injection.call(function.name, || named_context(function, &arguments)).is_some();

@@ -1,4 +1,4 @@
-//! Graphs: capturing the work of streams, running it again.
+//! Graphs: capturing the tasks of streams and replaying them.
 
 use crate::argument::{Argument as _, InOutPtr, NonNullArg, OutPtr, TextPtr};
 use crate::entry::{export, timeout};
@@ -20,7 +20,7 @@ export! {
         graph.set_or(key.raw() as *mut c_void, || drop(call.destroy_graph(key.raw())))
     }
 
-    /// A program that only wants the status may pass NULL for the graph.
+    /// NULL for the graph queries only the status.
     fn aclmdlRICaptureGetInfo(stream: aclrtStream, status: OutPtr<i32>, graph: Option<OutPtr<aclmdlRI>>) |call| {
         call.require_supported()?;
         let (word, key) = match call.capture_status(stream as usize)? {
@@ -135,7 +135,7 @@ export! {
         Ok(())
     }
 
-    /// The file has a form of our own: nobody documents that of the vendor.
+    /// The format of the file is specific to softacl, because the vendor documents none.
     fn aclmdlRIDebugJsonPrint(graph: NonNullArg, path: TextPtr, flags: u32) |call| {
         let path = path.read()?;
         if flags > ACL_MDLRI_DEBUG_JSON_PRINT_VERBOSE {
@@ -158,7 +158,6 @@ fn capture_mode(mode: i32) -> Result<CaptureMode> {
         _ => fail(Error::Parameter(format!("capture mode {mode} does not exist; modes are 0 to 2"))),
     }
 }
-
 
 fn json(graph: &GraphDescription, verbose: bool) -> String {
     let mut text = format!(

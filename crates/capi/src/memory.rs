@@ -1,4 +1,4 @@
-//! Memory: device, pinned and registered.
+//! Memory: device memory, pinned and registered host memory.
 
 use crate::argument::{Argument as _, InMutPtr, NonNullArg, OutPtr};
 use crate::entry::{Call, export};
@@ -8,14 +8,13 @@ use softacl_engine::{Error, MemoryKind, Result, fail, segv};
 use softacl_profiles::Form;
 use std::ffi::c_void;
 
-/// Room that the runtime adds to a request; a size near the limit overflows with it.
+/// Bytes that the runtime adds to a request. A size near the limit overflows with them.
 const PADDING: usize = 64;
-/// Attributes of an allocation: there are three kinds. A number from memory that was never written would be walked
-/// through for minutes.
+/// Maximum number of attributes of an allocation; three exist. Bounds the loop for a count from uninitialized memory.
 const MAX_ATTRIBUTES: usize = 1024;
 const DEVICE_PAGE: u32 = 2 << 20;
 const HOST_PAGE: u32 = 4 << 10;
-/// Registration flags that exist: mapped, IO memory, read-only, pinned.
+/// Valid registration flags: mapped, IO memory, read-only, pinned.
 const REGISTER_FLAGS: u32 = 0x2 | 0x4 | 0x8 | 0x1000_0000;
 const REGISTER_TYPES: i32 = 0x4 | 0x8;
 const REGISTER_MAPPED: u32 = 0x2;
@@ -57,7 +56,7 @@ export! {
         call.free_host(pointer.address())
     }
 
-    /// Not needed: there is no cache between host and device.
+    /// No-op: softacl models no cache between host and device.
     fn aclrtMemFlush(_pointer: NonNullArg, size: usize) |_call| { require_bytes(size as u64) }
     fn aclrtMemInvalidate(_pointer: NonNullArg, size: usize) |_call| { require_bytes(size as u64) }
 
@@ -85,7 +84,7 @@ export! {
         written.set(1)
     }
 
-    /// The allocation that contains an address.
+    /// Returns the allocation that contains an address.
     fn aclrtMemGetAddressRange(pointer: NonNullArg, base: Option<OutPtr<*mut c_void>>, size: Option<OutPtr<usize>>) |call| {
         let (start, len) = call.extent(pointer.address())?;
         if let Some(base) = base {
@@ -149,7 +148,7 @@ export! {
         capability.set(ACL_RT_HOST_MEM_MAP_SUPPORTED)
     }
 
-    /// Mappings need no preparation here: only the arguments are checked.
+    /// Only checks the arguments, because mappings need no preparation here.
     fn aclrtMemP2PMap(pointer: NonNullArg, size: usize, device: i32, flags: u64) |call| {
         if size == 0 || flags != 0 {
             return fail(Error::Argument(format!("size is {size} and flags are {flags}: size must not be 0, flags must")));
@@ -160,7 +159,6 @@ export! {
         call.host_view(pointer.address(), size).map(|_| ())
     }
 }
-
 
 fn check_size(size: usize) -> Result<()> {
     if size == 0 || size.checked_add(PADDING).is_none() {

@@ -7,7 +7,7 @@ use softacl_engine::{Compare, CounterOp, Error, NotifyKey, Result, fail, segv};
 use std::ffi::{c_char, c_void};
 use std::time::Duration;
 
-/// Bytes of a key (specification 7).
+/// Bytes of an export key (specification 7).
 const KEY: usize = 65;
 
 export! {
@@ -72,7 +72,7 @@ export! {
         hand_over(call, notify, call.import_notify(&key)?, false)
     }
 
-    /// No flags are documented; they have no effect.
+    /// Flags have no effect, because none are documented.
     fn aclrtCntNotifyCreate(notify: OutPtr<aclrtCntNotify>, _flag: u64) |call| {
         call.require_supported()?;
         hand_over(call, notify, call.create_counting_notify()?, true)

@@ -1,5 +1,5 @@
-//! How operators are to be executed: limits of time and cores, and what overflow does. There are no
-//! operators: what is set is kept and given back.
+//! Execution parameters of operators: timeouts, core limits and overflow mode. They have no effect, because there are no
+//! operators; values are stored and returned.
 
 use crate::argument::OutPtr;
 use crate::entry::{Call, export};
@@ -12,11 +12,11 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 static DEVICES: LazyLock<Mutex<HashMap<u32, Device>>> = LazyLock::new(Mutex::default);
 
 thread_local! {
-    /// The stream whose limits of cores hold for this thread; 0 is none.
+    /// The stream whose core limits apply to this thread. 0 is none.
     static USED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// What was set for a device.
+/// Parameters of a device.
 #[derive(Default)]
 struct Device {
     overflow_mode: Option<i32>,
@@ -27,13 +27,13 @@ export! {
     fn aclrtSetOpWaitTimeout(_seconds: u32) |call| { call.require_supported() }
     fn aclrtSetOpExecuteTimeOut(_timeout: u32) |call| { call.require_supported() }
 
-    /// Nothing is rounded: the limit that holds is the one that was asked for.
+    /// The timeout is not rounded.
     fn aclrtSetOpExecuteTimeOutV2(timeout: u64, actual: OutPtr<u64>) |call| {
         call.require_supported()?;
         actual.set(timeout)
     }
 
-    /// The same setting as the stream attribute.
+    /// Sets the stream attribute ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK.
     fn aclrtSetStreamOverflowSwitch(stream: aclrtStream, flag: u32) |call| {
         call.require_supported()?;
         call.change_stream_settings(stream as usize, |settings| settings.overflow_check = flag)
@@ -102,7 +102,7 @@ export! {
     fn aclrtUseStreamResInCurrentThread(stream: aclrtStream) |call| {
         call.require_supported()?;
         call.stream_settings(stream as usize)?;
-        // The default stream may be another one later: it is meant by what it is now.
+        // The default stream may change later; the current one is meant.
         let stream = if stream.is_null() { call.current_default_stream()? } else { stream as usize };
         USED.set(stream);
         Ok(())
@@ -126,7 +126,7 @@ export! {
     }
 }
 
-/// The limit of a stream, or else of the current device.
+/// Returns the limit of a stream, otherwise that of the current device.
 fn stream_limit(call: Call<'_>, stream: usize, cores: usize) -> Result<u32> {
     match call.stream_settings(stream)?.core_limits[cores] {
         Some(limit) => Ok(limit),
@@ -134,14 +134,14 @@ fn stream_limit(call: Call<'_>, stream: usize, cores: usize) -> Result<u32> {
     }
 }
 
-/// The limit of a device, or else all the cores that it has.
+/// Returns the limit of a device, otherwise its number of cores.
 fn device_limit(call: Call<'_>, device: u32, cores: usize) -> Result<u32> {
     let profile = &call.machine().config().profile;
     if let Some(limit) = devices().get(&device).and_then(|device| device.core_limits[cores]) {
         return Ok(limit);
     }
     let all = profile.chip.cores.as_ref().map(|all| [all.cube, all.vector][cores]);
-    let unknown = || Error::Feature(format!("no public figure is known for the cores of {}", profile.soc));
+    let unknown = || Error::Feature(format!("no public value is known for the cores of {}", profile.soc));
     all.ok_or_else(|| Box::new(unknown()))
 }
 
@@ -154,7 +154,7 @@ fn core_count(kind: i32) -> Result<usize> {
     match kind {
         ACL_RT_DEV_RES_CUBE_CORE => Ok(0),
         ACL_RT_DEV_RES_VECTOR_CORE => Ok(1),
-        _ => fail(Error::Parameter(format!("kind of core {kind} is neither 0 (cube) nor 1 (vector)"))),
+        _ => fail(Error::Parameter(format!("core type {kind} is neither 0 (cube) nor 1 (vector)"))),
     }
 }
 

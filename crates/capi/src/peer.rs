@@ -1,4 +1,4 @@
-//! Access between devices.
+//! Peer access between devices.
 
 use crate::argument::OutPtr;
 use crate::entry::export;

@@ -1,4 +1,4 @@
-//! Memory pools with allocation and release in stream order.
+//! Memory pools with stream-ordered allocation and release.
 
 use crate::argument::{InPtr, NonNullArg, OutPtr, UntypedPtr};
 use crate::entry::export;
@@ -77,4 +77,3 @@ fn attribute_of(attribute: i32) -> Result<(PoolAttribute, bool)> {
         _ => return fail(Error::Parameter(format!("pool attribute {attribute} is not in 1 to 8"))),
     })
 }
-

@@ -6,7 +6,7 @@ use ascendcl_sys::*;
 use softacl_engine::{Error, Result, StreamOptions, fail};
 use std::ffi::c_void;
 
-/// Flags that exist; unknown bits are ignored, as the runtime does.
+/// Valid flags. Unknown bits are ignored, as the runtime does.
 const FLAGS: u32 = 0x3f;
 /// 0 is the highest priority.
 const LOWEST_PRIORITY: u32 = 7;

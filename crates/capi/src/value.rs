@@ -1,4 +1,4 @@
-//! Values that streams write and wait for, and operations on caches.
+//! Values that streams write and wait for, and cache maintenance.
 
 use crate::argument::NonNullArg;
 use crate::entry::export;
@@ -26,7 +26,7 @@ export! {
         call.wait_value(address.address(), value, condition, stream as usize)
     }
 
-    /// There are no caches: a task that does nothing. The range and the type are not looked at.
+    /// Queues a task that does nothing, because softacl models no caches. Range and type are ignored.
     fn aclrtCmoAsync(_source: NonNullArg, size: usize, _kind: i32, stream: aclrtStream) |call| {        if size == 0 {
             return fail(Error::Argument("size is 0".to_owned()));
         }
@@ -34,4 +34,3 @@ export! {
         call.queue_cache_op(stream as usize)
     }
 }
-

@@ -212,7 +212,6 @@ export! {
     }
 }
 
-
 fn give(call: Call<'_>, handle: OutPtr<aclrtDrvMemHandle>, held: usize) -> Result<()> {
     handle.set_or(held as aclrtDrvMemHandle, || drop(call.free_physical(held)))
 }

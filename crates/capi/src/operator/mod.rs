@@ -1,5 +1,5 @@
-//! Single operators by name. Those that only move or convert memory are done by the engine, in stream order
-//! (`table`); every other one is refused with a sentence that names it.
+//! Single operators by name. The engine executes those that only move or convert memory, in stream order (`table`).
+//! Every other operator is an error whose message describes the call.
 
 mod table;
 
@@ -13,7 +13,7 @@ use softacl_engine::{Error, Result, fail, segv};
 use std::ffi::{c_char, c_void};
 use std::fmt::Write as _;
 
-/// A tensor of a call: what it is, and where its data is.
+/// A tensor of a call: its description and its data.
 #[derive(Debug)]
 pub(crate) struct Tensor {
     pub(crate) description: Description,
@@ -21,7 +21,7 @@ pub(crate) struct Tensor {
     pub(crate) size: usize,
 }
 
-/// A call as it came.
+/// An operator with its tensors and attributes.
 #[derive(Debug)]
 pub(crate) struct OperatorCall {
     pub(crate) operator: String,
@@ -31,7 +31,7 @@ pub(crate) struct OperatorCall {
 }
 
 impl OperatorCall {
-    /// The call in words, for messages.
+    /// Describes the call for messages.
     pub(crate) fn describe(&self) -> String {
         let list = |tensors: &[Tensor]| {
             let each: Vec<String> = tensors.iter().map(|tensor| tensor.description.to_string()).collect();
@@ -39,7 +39,7 @@ impl OperatorCall {
         };
         let mut text = format!("{}({}) -> ({})", self.operator, list(&self.inputs), list(&self.outputs));
         for (name, value) in &self.attributes {
-            write!(text, " {name}={value}").expect("text takes text");
+            write!(text, " {name}={value}").expect("writing to a string cannot fail");
         }
         text
     }
