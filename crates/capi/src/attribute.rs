@@ -105,10 +105,18 @@ pub extern "C" fn aclopDestroyAttr(attributes: *const c_void) {
 }
 
 export! {
-    fn aclopSetAttrBool(attributes: *mut c_void, name: TextPtr, value: u8) |_call| { set(attributes, name, Value::Bool(value != 0)) }
-    fn aclopSetAttrInt(attributes: *mut c_void, name: TextPtr, value: i64) |_call| { set(attributes, name, Value::Int(value)) }
-    fn aclopSetAttrFloat(attributes: *mut c_void, name: TextPtr, value: f32) |_call| { set(attributes, name, Value::Float(value)) }
-    fn aclopSetAttrDataType(attributes: *mut c_void, name: TextPtr, value: i32) |_call| { set(attributes, name, Value::DataType(value)) }
+    fn aclopSetAttrBool(attributes: *mut c_void, name: TextPtr, value: u8) |_call| {
+        set(attributes, name, Value::Bool(value != 0))
+    }
+    fn aclopSetAttrInt(attributes: *mut c_void, name: TextPtr, value: i64) |_call| {
+        set(attributes, name, Value::Int(value))
+    }
+    fn aclopSetAttrFloat(attributes: *mut c_void, name: TextPtr, value: f32) |_call| {
+        set(attributes, name, Value::Float(value))
+    }
+    fn aclopSetAttrDataType(attributes: *mut c_void, name: TextPtr, value: i32) |_call| {
+        set(attributes, name, Value::DataType(value))
+    }
 
     fn aclopSetAttrString(attributes: *mut c_void, name: TextPtr, value: TextPtr) |_call| {
         set(attributes, name, Value::Text(value.read()?))
@@ -127,7 +135,8 @@ export! {
     }
 
     fn aclopSetAttrListListInt(
-        attributes: *mut c_void, name: TextPtr, count: i32, lengths: Option<InPtr<i32>>, values: Option<InPtr<*const i64>>
+        attributes: *mut c_void, name: TextPtr, count: i32, lengths: Option<InPtr<i32>>,
+        values: Option<InPtr<*const i64>>
     ) |_call| {
         let (lengths, values) = (list(count, lengths)?, list(count, values)?);
         let lists = lengths.into_iter().zip(values).map(|(length, values)| {

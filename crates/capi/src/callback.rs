@@ -34,7 +34,9 @@ export! {
     fn aclrtSubscribeReport(thread: u64, stream: aclrtStream) |call| { call.subscribe(thread, stream as usize) }
     fn aclrtUnSubscribeReport(thread: u64, stream: aclrtStream) |call| { call.unsubscribe(thread, stream as usize) }
 
-    fn aclrtLaunchCallback(function: aclrtCallback, argument: *mut c_void, block_type: i32, stream: aclrtStream) |call| {
+    fn aclrtLaunchCallback(
+        function: aclrtCallback, argument: *mut c_void, block_type: i32, stream: aclrtStream
+    ) |call| {
         let holds_stream = match block_type {
             ACL_CALLBACK_NO_BLOCK => false,
             ACL_CALLBACK_BLOCK => true,
@@ -46,7 +48,8 @@ export! {
 
     fn aclrtProcessReport(ms: i32) |call| {
         if ms != -1 && ms <= 0 {
-            return fail(Error::Argument(format!("timeout {ms} is neither -1 (no limit) nor a positive number of milliseconds")));
+            let text = format!("timeout {ms} is neither -1 (no limit) nor a positive number of milliseconds");
+            return fail(Error::Argument(text));
         }
         // SAFETY: pthread_self has no preconditions.
         let thread = unsafe { libc::pthread_self() };

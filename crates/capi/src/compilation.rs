@@ -34,11 +34,13 @@ export! {
 
     fn aclGetCompileopt(number: i32, value: OutPtr<c_char>, length: usize) |_call| {
         let Some(mut found) = option(number) else {
-            return fail(Error::Argument(format!("option {number} was not set, and softacl has no compiler with a default")));
+            let text = format!("option {number} was not set, and softacl has no compiler with a default");
+            return fail(Error::Argument(text));
         };
         found.push('\0');
         if found.len() > length {
-            return fail(Error::Argument(format!("option {number} takes {} bytes, but the buffer holds {length}", found.len())));
+            let text = format!("option {number} takes {} bytes, but the buffer holds {length}", found.len());
+            return fail(Error::Argument(text));
         }
         value.write(found.as_bytes())
     }

@@ -47,7 +47,8 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "SOFTACL_HOST_MEMORY",
         default: "the host's",
-        meaning: "limit on pinned host memory (aclrtMallocHost), for example 1GiB; also bounds the address space reserved for it",
+        meaning: "limit on pinned host memory (aclrtMallocHost), for example 1GiB; \
+                  also bounds the address space reserved for it",
     },
     Variable {
         name: "SOFTACL_SCHEDULE",
@@ -57,7 +58,8 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: PROGRESS_TIMEOUT,
         default: "250",
-        meaning: "milliseconds without an API call after which the early, late and random schedules run ready tasks anyway",
+        meaning: "milliseconds without an API call after which the early, late and random schedules \
+                  run ready tasks anyway",
     },
     Variable { name: PATIENCE, default: "", meaning: "deprecated: use SOFTACL_PROGRESS_TIMEOUT_MS" },
     Variable {
@@ -205,8 +207,8 @@ fn var(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Returns the devices that the list names. As with the variables of other vendors, the list ends before the first entry
-/// that is not a device.
+/// Returns the devices that the list names. As with the variables of other vendors, the list ends before the first
+/// entry that is not a device.
 fn visible(list: Option<&str>, count: u32) -> Vec<u32> {
     let Some(list) = list else { return (0..count).collect() };
     let mut devices = Vec::new();

@@ -18,21 +18,28 @@ export! {
         call.copy(linear(dst, dest_max, src, count, kind))
     }
 
-    fn aclrtMemcpyAsync(dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, kind: i32, stream: aclrtStream) |call| {
+    fn aclrtMemcpyAsync(
+        dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, kind: i32, stream: aclrtStream
+    ) |call| {
         call.copy_async(linear(dst, dest_max, src, count, kind), stream as usize)
     }
 
     /// Alias of `aclrtMemcpyAsync`, which has since gained the same behavior.
-    fn aclrtMemcpyAsyncWithCondition(dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, kind: i32, stream: aclrtStream) |call| {
+    fn aclrtMemcpyAsyncWithCondition(
+        dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, kind: i32, stream: aclrtStream
+    ) |call| {
         call.copy_async(linear(dst, dest_max, src, count, kind), stream as usize)
     }
 
-    fn aclrtMemcpy2d(dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: i32) |call| {
+    fn aclrtMemcpy2d(
+        dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: i32
+    ) |call| {
         call.copy_plane(plane(dst, dpitch, src, spitch, width, height, kind))
     }
 
     fn aclrtMemcpy2dAsync(
-        dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: i32, stream: aclrtStream
+        dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: i32,
+        stream: aclrtStream
     ) |call| {
         call.copy_plane_async(plane(dst, dpitch, src, spitch, width, height, kind), stream as usize)
     }
@@ -41,7 +48,9 @@ export! {
         size.set(call.descriptor_size(kind)?)
     }
 
-    fn aclrtSetMemcpyDesc(desc: *mut c_void, kind: i32, src: *mut c_void, dst: *mut c_void, count: usize, config: *mut c_void) |call| {
+    fn aclrtSetMemcpyDesc(
+        desc: *mut c_void, kind: i32, src: *mut c_void, dst: *mut c_void, count: usize, config: *mut c_void
+    ) |call| {
         call.set_descriptor(DescriptorRequest {
             descriptor: desc as usize, kind, source: src as usize, target: dst as usize, count, config: config as usize,
         })
@@ -52,7 +61,8 @@ export! {
     }
 
     fn aclrtMemcpyAsyncWithOffset(
-        dst: *mut *mut c_void, dest_max: usize, dst_offset: usize, src: *mut *const c_void, count: usize, src_offset: usize, kind: i32, stream: aclrtStream
+        dst: *mut *mut c_void, dest_max: usize, dst_offset: usize, src: *mut *const c_void, count: usize,
+        src_offset: usize, kind: i32, stream: aclrtStream
     ) |call| {
         let request = OffsetRequest {
             target_cell: dst as usize, capacity: dest_max, target_offset: dst_offset,
@@ -74,12 +84,21 @@ export! {
     }
 
     fn aclrtMemsetD32Async(ptr: *mut c_void, size: usize, value: u32, count: usize, stream: aclrtStream) |call| {
-        call.fill_words_async(WordFillRequest { target: ptr as usize, capacity: size, word: value, count }, stream as usize)
+        let request = WordFillRequest { target: ptr as usize, capacity: size, word: value, count };
+        call.fill_words_async(request, stream as usize)
     }
 
-    fn aclrtReduceAsync(dst: *mut c_void, src: *const c_void, count: u64, kind: i32, data_type: i32, stream: aclrtStream, reserve: *mut c_void) |call| {
+    fn aclrtReduceAsync(
+        dst: *mut c_void, src: *const c_void, count: u64, kind: i32, data_type: i32, stream: aclrtStream,
+        reserve: *mut c_void
+    ) |call| {
         let request = ReduceRequest {
-            target: dst as usize, source: src as usize, count: count as usize, kind, element: data_type, reserved: reserve as usize,
+            target: dst as usize,
+            source: src as usize,
+            count: count as usize,
+            kind,
+            element: data_type,
+            reserved: reserve as usize,
         };
         call.reduce_async(request, stream as usize)
     }

@@ -1,5 +1,5 @@
-//! Crash report: writes proven findings when the process crashes, receives a fatal signal, or exits without running exit
-//! handlers.
+//! Crash report: writes proven findings when the process crashes, receives a fatal signal, or exits without running
+//! exit handlers.
 //!
 //! The terminating thread may hold any lock, so it does not write the report. A report thread does, while the
 //! terminating thread waits with a timeout. The report thread is started after the first proven finding; a process

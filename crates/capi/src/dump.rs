@@ -34,8 +34,9 @@ export! {
         if !*is_running() {
             return Err(not_running());
         }
-        let config =
-            fs::read_to_string(&path).map_err(|error| format!("{path}: {error}")).map_err(wrong(ACL_ERROR_INVALID_FILE))?;
+        let config = fs::read_to_string(&path)
+            .map_err(|error| format!("{path}: {error}"))
+            .map_err(wrong(ACL_ERROR_INVALID_FILE))?;
         serde_json::from_str::<serde_json::Value>(&config)
             .map(|_| ())
             .map_err(|error| format!("{path}: {error}"))

@@ -74,7 +74,9 @@ export! {
     /// The older query, whose values are swapped.
     fn aclrtQueryEvent(event: NonNullArg, status: OutPtr<i32>) |call| {
         match call.event_status(event.address())? {
-            (_, true) => fail(Error::Feature("aclrtQueryEvent does not support Ex events; use aclrtQueryEventStatus".to_owned())),
+            (_, true) => {
+                fail(Error::Feature("aclrtQueryEvent does not support Ex events; use aclrtQueryEventStatus".to_owned()))
+            }
             (EventStatus::Complete, false) => status.set(ACL_EVENT_STATUS_COMPLETE),
             (EventStatus::NeverRecorded | EventStatus::Pending, false) => status.set(ACL_EVENT_STATUS_NOT_READY),
         }

@@ -71,7 +71,8 @@ fn change(call: Call<'_>, change: impl FnOnce(&mut Callbacks) -> Result<()>) -> 
     Ok(())
 }
 
-/// Calls the exception callbacks for the tasks that failed since the last time. Called after a call of this thread failed.
+/// Calls the exception callbacks for the tasks that failed since the last time. Called after a call of this thread
+/// failed.
 #[cold]
 pub(crate) fn dispatch(machine: &Machine) {
     if IN_CALLBACK.try_with(Cell::get).unwrap_or(true) {

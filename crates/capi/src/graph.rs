@@ -126,7 +126,8 @@ export! {
     fn aclmdlRIDebugPrint(graph: NonNullArg) |call| {
         call.require_supported()?;
         let graph = call.describe_graph(graph.address())?;
-        let mut lines = format!("softacl: graph {}, streams: {}, steps: {}\n", graph.number, graph.branches, graph.steps.len());
+        let GraphDescription { number, branches, steps } = &graph;
+        let mut lines = format!("softacl: graph {number}, streams: {branches}, steps: {}\n", steps.len());
         for (at, step) in graph.steps.iter().enumerate() {
             let after = step.after.map_or_else(String::new, |after| format!(", for step {after}"));
             let _ = writeln!(lines, "softacl:   step {at} on stream {}: {}{after}", step.branch, step.name);

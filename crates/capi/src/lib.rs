@@ -1,8 +1,8 @@
 //! `libascendcl.so`: the C API of AscendCL on top of the softacl engine.
 //!
 //! The only crate that composes everything and holds process state. Each file is one family of C functions, declared
-//! with `export!`: the entry converts the arguments and turns errors into codes, the body calls the engine. Checked here
-//! are only NULL pointers, enumerators, flags and struct fields, which the engine does not receive.
+//! with `export!`: the entry converts the arguments and turns errors into codes, the body calls the engine. Checked
+//! here are only NULL pointers, enumerators, flags and struct fields, which the engine does not receive.
 
 #![allow(non_snake_case)]
 // The headers state what C programs promise; what can be checked is checked, see `argument`.

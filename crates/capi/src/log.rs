@@ -10,8 +10,8 @@ unsafe extern "C" {
     fn vsnprintf(buffer: *mut c_char, size: usize, format: *const c_char, arguments: *mut c_void) -> i32;
 }
 
-/// Stores the variable arguments as the x86-64 System V convention does, and calls `write` with a `va_list`. Stable Rust
-/// cannot define variadic functions.
+/// Stores the variable arguments as the x86-64 System V convention does, and calls `write` with a `va_list`. Stable
+/// Rust cannot define variadic functions.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]

@@ -22,15 +22,23 @@ const MEMORY_ATTRIBUTES: std::ops::RangeInclusive<i32> = 0..=17;
 
 export! {
     fn aclrtMalloc(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32) |call| { allocate(call, pointer, size) }
-    fn aclrtMallocAlign32(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32) |call| { allocate(call, pointer, size) }
-    fn aclrtMallocCached(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32) |call| { allocate(call, pointer, size) }
+    fn aclrtMallocAlign32(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32) |call| {
+        allocate(call, pointer, size)
+    }
+    fn aclrtMallocCached(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32) |call| {
+        allocate(call, pointer, size)
+    }
 
-    fn aclrtMallocWithCfg(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32, config: Option<InMutPtr<aclrtMallocConfig>>) |call| {
+    fn aclrtMallocWithCfg(
+        pointer: OutPtr<*mut c_void>, size: usize, _policy: i32, config: Option<InMutPtr<aclrtMallocConfig>>
+    ) |call| {
         check_config(call, config)?;
         allocate(call, pointer, size)
     }
 
-    fn aclrtMallocForTaskScheduler(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32, config: Option<InMutPtr<aclrtMallocConfig>>) |call| {
+    fn aclrtMallocForTaskScheduler(
+        pointer: OutPtr<*mut c_void>, size: usize, _policy: i32, config: Option<InMutPtr<aclrtMallocConfig>>
+    ) |call| {
         check_config(call, config)?;
         allocate(call, pointer, size)
     }
@@ -44,7 +52,9 @@ export! {
 
     fn aclrtMallocHost(pointer: OutPtr<*mut c_void>, size: usize) |call| { allocate_host(call, pointer, size) }
 
-    fn aclrtMallocHostWithCfg(pointer: OutPtr<*mut c_void>, size: u64, config: Option<InMutPtr<aclrtMallocConfig>>) |call| {
+    fn aclrtMallocHostWithCfg(
+        pointer: OutPtr<*mut c_void>, size: u64, config: Option<InMutPtr<aclrtMallocConfig>>
+    ) |call| {
         check_config(call, config)?;
         allocate_host(call, pointer, size as usize)
     }
@@ -69,7 +79,9 @@ export! {
         total.set(usage.total)
     }
 
-    fn aclrtGetMemUsageInfo(device: i32, infos: OutPtr<aclrtMemUsageInfo>, count: usize, written: OutPtr<usize>) |call| {
+    fn aclrtGetMemUsageInfo(
+        device: i32, infos: OutPtr<aclrtMemUsageInfo>, count: usize, written: OutPtr<usize>
+    ) |call| {
         call.require_supported()?;
         let usage = call.machine().device_memory(device.into())?;
         if count == 0 {
@@ -85,7 +97,9 @@ export! {
     }
 
     /// Returns the allocation that contains an address.
-    fn aclrtMemGetAddressRange(pointer: NonNullArg, base: Option<OutPtr<*mut c_void>>, size: Option<OutPtr<usize>>) |call| {
+    fn aclrtMemGetAddressRange(
+        pointer: NonNullArg, base: Option<OutPtr<*mut c_void>>, size: Option<OutPtr<usize>>
+    ) |call| {
         let (start, len) = call.extent(pointer.address())?;
         if let Some(base) = base {
             base.set(start as *mut c_void)?;
@@ -102,7 +116,8 @@ export! {
             MemoryKind::Pinned => (ACL_MEM_LOCATION_TYPE_HOST, 0, HOST_PAGE),
             MemoryKind::Pageable => (ACL_MEM_LOCATION_TYPE_UNREGISTERED, 0, HOST_PAGE),
         };
-        attributes.set(aclrtPtrAttributes { location: aclrtMemLocation { id, r#type: kind }, pageSize: page, rsv: [0; 4] })
+        let location = aclrtMemLocation { id, r#type: kind };
+        attributes.set(aclrtPtrAttributes { location, pageSize: page, rsv: [0; 4] })
     }
 
     fn aclrtHostRegister(pointer: NonNullArg, size: u64, kind: i32, device_pointer: OutPtr<*mut c_void>) |call| {
@@ -151,7 +166,8 @@ export! {
     /// Only checks the arguments, because mappings need no preparation here.
     fn aclrtMemP2PMap(pointer: NonNullArg, size: usize, device: i32, flags: u64) |call| {
         if size == 0 || flags != 0 {
-            return fail(Error::Argument(format!("size is {size} and flags are {flags}: size must not be 0, flags must")));
+            let text = format!("size is {size} and flags are {flags}: size must not be 0, flags must");
+            return fail(Error::Argument(text));
         }
         call.require_supported()?;
         call.machine().logical_device(device.into())?;

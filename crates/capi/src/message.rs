@@ -44,8 +44,8 @@ pub(crate) fn take() -> *const c_char {
     LAST_RETURNED.try_with(|slot| slot.borrow_mut().insert(text).as_ptr()).unwrap_or(ptr::null())
 }
 
-/// Applies `access` to the messages of this thread or of the process. A thread that is ending, as in an exit handler, has
-/// lost its own and uses those of the process.
+/// Applies `access` to the messages of this thread or of the process. A thread that is ending, as in an exit handler,
+/// has lost its own and uses those of the process.
 fn with_messages<T>(access: impl FnOnce(&mut Vec<String>) -> T) -> T {
     let of_process = || PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
     if PER_PROCESS.load(Ordering::Relaxed) || THREAD.try_with(|_| ()).is_err() {

@@ -96,7 +96,9 @@ export! {
         call.change_counting_notify(notify.address(), stream as usize, change)
     }
 
-    fn aclrtCntNotifyWaitWithTimeout(notify: NonNullArg, stream: aclrtStream, info: InMutPtr<aclrtCntNotifyWaitInfo>) |call| {
+    fn aclrtCntNotifyWaitWithTimeout(
+        notify: NonNullArg, stream: aclrtStream, info: InMutPtr<aclrtCntNotifyWaitInfo>
+    ) |call| {
         let info = info.read()?;
         let compare = match info.mode {
             ACL_RT_CNT_NOTIFY_WAIT_LESS_MODE => Compare::Less(info.value),

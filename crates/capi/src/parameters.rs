@@ -1,5 +1,5 @@
-//! Execution parameters of operators: timeouts, core limits and overflow mode. They have no effect, because there are no
-//! operators; values are stored and returned.
+//! Execution parameters of operators: timeouts, core limits and overflow mode. They have no effect, because there are
+//! no operators; values are stored and returned.
 
 use crate::argument::OutPtr;
 use crate::entry::{Call, export};

@@ -51,11 +51,12 @@ pub(crate) fn is_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
 
-/// Returns the error of calls in a forked child. The threads of the machine exist only in the parent, and its locks may be
-/// held.
+/// Returns the error of calls in a forked child. The threads of the machine exist only in the parent, and its locks may
+/// be held.
 #[cold]
 fn after_fork() -> Error {
-    let why = "this process was forked from one that had already used the runtime; fork before the first call, or start a new program";
+    let why = "this process was forked from one that had already used the runtime; \
+               fork before the first call, or start a new program";
     Error::Setup(why.to_owned())
 }
 

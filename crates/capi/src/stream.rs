@@ -61,7 +61,9 @@ export! {
         let value = value.read()?.words;
         let raw = stream as usize;
         match attribute {
-            ACL_STREAM_ATTR_FAILURE_MODE => set_failure_mode(call, stream, u64::from(value[0]) | u64::from(value[1]) << 32),
+            ACL_STREAM_ATTR_FAILURE_MODE => {
+                set_failure_mode(call, stream, u64::from(value[0]) | u64::from(value[1]) << 32)
+            }
             ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK => call.change_stream_settings(raw, |s| s.overflow_check = value[0]),
             ACL_STREAM_ATTR_USER_CUSTOM_TAG => call.change_stream_settings(raw, |s| s.custom_tag = value[0]),
             ACL_STREAM_ATTR_CACHE_OP_INFO => call.change_stream_settings(raw, |s| s.cache_op_info = value[0]),

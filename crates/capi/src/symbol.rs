@@ -9,7 +9,9 @@ const TO: [i32; 2] = [ACL_MEMCPY_HOST_TO_DEVICE, ACL_MEMCPY_DEFAULT];
 const FROM: [i32; 2] = [ACL_MEMCPY_DEVICE_TO_HOST, ACL_MEMCPY_DEFAULT];
 
 export! {
-    fn aclrtMemcpyToSymbol(symbol: *const c_void, src: *const c_void, count: usize, _offset: usize, kind: i32) -> Result<(), CallError> {
+    fn aclrtMemcpyToSymbol(
+        symbol: *const c_void, src: *const c_void, count: usize, _offset: usize, kind: i32
+    ) -> Result<(), CallError> {
         look_up(count, !symbol.is_null() && !src.is_null() && TO.contains(&kind))
     }
 

@@ -178,7 +178,9 @@ export! {
     fn aclGetTensorDescDimV2(tensor: *const c_void, index: usize, size: OutPtr<i64>) |_call| {
         let found = description(tensor)?;
         match found.dimensions.get(index) {
-            Some(_) if found.dimensions == [UNKNOWN_RANK] => fail(Error::Argument("the rank of the tensor is unknown".to_owned())),
+            Some(_) if found.dimensions == [UNKNOWN_RANK] => {
+                fail(Error::Argument("the rank of the tensor is unknown".to_owned()))
+            }
             Some(dimension) => size.set(*dimension),
             None => fail(Error::Argument(format!("dimension {index} does not exist: the tensor is {found}"))),
         }
@@ -187,8 +189,12 @@ export! {
     fn aclSetTensorStorageFormat(tensor: *mut c_void, format: i32) |_call| { store_format(tensor, format) }
     fn aclSetTensorFormat(tensor: *mut c_void, format: i32) |_call| { store_format(tensor, format) }
 
-    fn aclSetTensorStorageShape(tensor: *mut c_void, count: i32, dims: Option<InPtr<i64>>) |_call| { store_shape(tensor, count, dims) }
-    fn aclSetTensorShape(tensor: *mut c_void, count: i32, dims: Option<InPtr<i64>>) |_call| { store_shape(tensor, count, dims) }
+    fn aclSetTensorStorageShape(tensor: *mut c_void, count: i32, dims: Option<InPtr<i64>>) |_call| {
+        store_shape(tensor, count, dims)
+    }
+    fn aclSetTensorShape(tensor: *mut c_void, count: i32, dims: Option<InPtr<i64>>) |_call| {
+        store_shape(tensor, count, dims)
+    }
 
     fn aclSetTensorPlaceMent(tensor: *mut c_void, place: i32) |_call| {
         change(tensor, |tensor| {

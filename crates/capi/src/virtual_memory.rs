@@ -48,7 +48,8 @@ export! {
     ) |call| {
         let (home, attribute) = check_properties(properties)?;
         if size == 0 || flags != 0 {
-            return fail(Error::Argument(format!("size is {size} and flags are {flags}: size must not be 0, flags must")));
+            let text = format!("size is {size} and flags are {flags}: size must not be 0, flags must");
+            return fail(Error::Argument(text));
         }
         call.require_supported()?;
         let granularity = granularity(attribute);
@@ -110,7 +111,8 @@ export! {
     ) |call| {
         let (home, attribute) = check_properties(properties)?;
         if ![ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED].contains(&option) {
-            return fail(Error::Argument(format!("{option} is neither the minimum (0) nor the recommended granularity (1)")));
+            let text = format!("{option} is neither the minimum (0) nor the recommended granularity (1)");
+            return fail(Error::Argument(text));
         }
         call.require_supported()?;
         if let MemoryLocation::Device(device) = home {
@@ -311,8 +313,8 @@ enum HandleFormat {
     Fabric,
 }
 
-/// Checks the format of a shareable handle. Fabric handles are for pods of several servers, which only A3 products form;
-/// here they are valid on one host.
+/// Checks the format of a shareable handle. Fabric handles are for pods of several servers, which only A3 products
+/// form; here they are valid on one host.
 fn check_form(call: Call<'_>, kind: i32) -> Result<HandleFormat> {
     match kind {
         ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT => Ok(HandleFormat::Number),

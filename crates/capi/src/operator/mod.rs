@@ -88,7 +88,8 @@ export! {
         execute(call, &operator, stream)
     }
 
-    /// Alias of `aclopCompileAndExecute`. Shape inference, the only difference, is not needed by any supported operator.
+    /// Alias of `aclopCompileAndExecute`. Shape inference, the only difference, is not needed by any supported
+    /// operator.
     fn aclopCompileAndExecuteV2(
         operator: TextPtr, input_count: i32, input_descriptions: Handles, inputs: Handles, output_count: i32,
         output_descriptions: Handles, outputs: Handles, attributes: *const c_void, _engine: i32, _compilation: i32,

@@ -1,7 +1,8 @@
 //! Operators that are memory copies, and what each of them copies.
 //!
-//! A row converts a call into requests to the engine: a shape, and the layout of source and target. The only memory read
-//! here are small inputs on the host, such as the order of a transposition. Tiled matrix formats are not supported.
+//! A row converts a call into requests to the engine: a shape, and the layout of source and target. The only memory
+//! read here are small inputs on the host, such as the order of a transposition. Tiled matrix formats are not
+//! supported.
 
 use super::{OperatorCall, Tensor};
 use crate::argument::{Argument as _, InPtr};
