@@ -137,7 +137,7 @@ impl RunDirectory {
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
         command.args(["child", style.name(), seed]).arg(self.directory.join("counters"));
         let is_stored = seed.starts_with('@');
-        command.env("SOFTACL_MEMORY", "256MiB").env("SOFTACL_PATIENCE", "5").env_remove("SOFTACL_LOG");
+        command.env("SOFTACL_MEMORY", "256MiB").env("SOFTACL_PROGRESS_TIMEOUT_MS", "5").env_remove("SOFTACL_LOG");
         if !is_stored && std::env::var_os("SOFTACL_SCHEDULE").is_none() {
             command.env("SOFTACL_SCHEDULE", schedule_of(seed));
         }

@@ -307,8 +307,11 @@ fn parse_config(text: &str) {
     let codes = unsafe {
         [acl::init::aclInit(name.as_ptr()), acl::dump::aclmdlInitDump(), acl::dump::aclmdlSetDump(name.as_ptr())]
     };
-    acl::dump::aclmdlFinalizeDump();
-    acl::init::aclFinalize();
+    // SAFETY: these functions take no arguments.
+    unsafe {
+        acl::dump::aclmdlFinalizeDump();
+        acl::init::aclFinalize();
+    }
     let _ = std::fs::remove_file(&path);
     // The entry layer catches panics and returns this code.
     assert!(!codes.contains(&500_000), "aclInit or aclmdlSetDump panicked");
@@ -402,7 +405,7 @@ fn parse_environment(text: &str) {
         "SOFTACL_MEMORY",
         "SOFTACL_HOST_MEMORY",
         "SOFTACL_SCHEDULE",
-        "SOFTACL_PATIENCE",
+        "SOFTACL_PROGRESS_TIMEOUT_MS",
         "SOFTACL_STRICT",
         "ASCEND_RT_VISIBLE_DEVICES",
     ];

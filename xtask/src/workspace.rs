@@ -7,7 +7,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// Variable for the time without a call after which the `early`, `late` and `random` schedules run ready tasks.
-pub const PROGRESS_TIMEOUT_VARIABLE: &str = "SOFTACL_PATIENCE";
+pub const PROGRESS_TIMEOUT_VARIABLE: &str = "SOFTACL_PROGRESS_TIMEOUT_MS";
 
 /// Returns the root of the workspace.
 pub fn root() -> PathBuf {

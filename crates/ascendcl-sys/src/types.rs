@@ -1,7 +1,7 @@
 //! C types of the API, as far as the library reads or writes them.
 //!
-//! Enumerations are plain `i32`: a C caller may pass any value, so a Rust enum in an exported function would be
-//! unsound. A test below checks the layouts against `tables/layout.tsv`.
+//! Enumerations are plain `i32`: a C caller may pass any value, so a Rust enum would be unsound. A test compares the
+//! layouts with `tables/layout.tsv`.
 #![allow(non_camel_case_types, non_snake_case)]
 
 use std::ffi::{c_char, c_void};
@@ -36,7 +36,7 @@ macro_rules! layouts {
 }
 
 layouts! {
-    /// The location of memory. `type` is an `aclrtMemLocationType`.
+    /// Location of memory. `type` is an `aclrtMemLocationType`.
     struct aclrtMemLocation { id: u32, r#type: i32 }
     struct aclrtMemcpyBatchAttr { dstLoc: aclrtMemLocation, srcLoc: aclrtMemLocation, rsv: [u8; 16] }
     struct aclrtPtrAttributes { location: aclrtMemLocation, pageSize: u32, rsv: [u32; 4] }
@@ -84,7 +84,7 @@ layouts! {
     }
 }
 
-/// Properties of physical memory. The padding is an explicit field, so that every byte of the struct is initialized.
+/// Declares its padding as a field, so that every byte is written.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct aclrtPhysicalMemProp {
@@ -96,7 +96,7 @@ pub struct aclrtPhysicalMemProp {
     pub reserve: u64,
 }
 
-/// A C union of `uint64_t`, `uint32_t` and `uint32_t[4]`. The stream attribute selects the member.
+/// Union of u64, u32 and u32[4]. The library reads the member that the attribute selects.
 #[repr(C, align(8))]
 #[derive(Clone, Copy, Debug)]
 pub struct aclrtStreamAttrValue {
@@ -106,7 +106,7 @@ pub struct aclrtStreamAttrValue {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn sizes_and_offsets_are_those_of_the_table() {
+    fn struct_sizes_and_offsets_match_the_layout_table() {
         let table = include_str!("../tables/layout.tsv");
         for (name, field, found) in super::measured() {
             let field = field.trim_start_matches("r#");

@@ -1,6 +1,6 @@
-//! aclAppLog, the one variadic function of the interface.
+//! aclAppLog, the only variadic function of the API.
 //!
-//! Messages go to standard error when SOFTACL_LOG is set, and nowhere otherwise.
+//! Messages are printed to stderr if SOFTACL_LOG is set, and dropped otherwise.
 
 use std::ffi::{CStr, c_char, c_void};
 
@@ -10,8 +10,8 @@ unsafe extern "C" {
     fn vsnprintf(buffer: *mut c_char, size: usize, format: *const c_char, arguments: *mut c_void) -> i32;
 }
 
-/// Collects the variable arguments as the x86-64 System V convention stores them, and goes on in
-/// `write` with a `va_list`. Rust cannot define variadic functions.
+/// Stores the variable arguments as the x86-64 System V convention does, and calls `write` with a `va_list`. Stable
+/// Rust cannot define variadic functions.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn aclAppLog() {
     )
 }
 
-/// The same for the procedure call standard of AArch64.
+/// Stores the variable arguments as the procedure call standard of AArch64 does, and calls `write` with a `va_list`.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn aclAppLog() {
     )
 }
 
-/// Elsewhere the format is told as it is.
+/// Prints the format without its arguments on other architectures.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclAppLog(
@@ -103,7 +103,7 @@ extern "C" fn write(
     let text = if arguments.is_null() {
         format
     } else {
-        // SAFETY: the program promises a format that fits its arguments; the buffer has its size.
+        // SAFETY: the program promises a format that matches its arguments; the buffer has the given size.
         unsafe { vsnprintf(buffer.as_mut_ptr(), buffer.len(), format, arguments) };
         buffer.as_ptr()
     };
@@ -115,6 +115,6 @@ fn shown(text: *const c_char) -> String {
     if text.is_null() {
         return "?".to_owned();
     }
-    // SAFETY: the program promises texts that end with a zero.
+    // SAFETY: the program promises zero-terminated texts.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }

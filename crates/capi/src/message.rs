@@ -1,4 +1,4 @@
-//! The text and the code of the latest errors: what `aclGetRecentErrMsg` and `aclrtGetLastError` read.
+//! Texts and code of the latest errors, which `aclGetRecentErrMsg` and `aclrtGetLastError` return.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CString, c_char};
@@ -6,7 +6,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Messages that are kept until they are read; older ones are dropped.
+/// Maximum number of unread messages. Older ones are dropped.
 const MAX_MESSAGES: usize = 8;
 
 static PER_PROCESS: AtomicBool = AtomicBool::new(false);
@@ -14,14 +14,14 @@ static PROCESS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 thread_local! {
     static THREAD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
-    /// The text handed out last: valid until the next call of this thread.
+    /// The text that was returned last. Valid until the next call of this thread.
     static LAST_RETURNED: RefCell<Option<CString>> = const { RefCell::new(None) };
     static LAST_CODE: Cell<i32> = const { Cell::new(0) };
 }
 
-/// Whether messages are kept for the whole process instead of for each thread.
-pub(crate) fn keep_per_process(yes: bool) {
-    PER_PROCESS.store(yes, Ordering::Relaxed);
+/// Selects whether messages are stored per process instead of per thread.
+pub(crate) fn keep_per_process(enabled: bool) {
+    PER_PROCESS.store(enabled, Ordering::Relaxed);
 }
 
 pub(crate) fn add(text: String) {
@@ -33,7 +33,7 @@ pub(crate) fn add(text: String) {
     });
 }
 
-/// Hands the messages out, newest first, and forgets them. NULL when there is none.
+/// Returns the messages, newest first, and removes them. NULL if there are none.
 pub(crate) fn take() -> *const c_char {
     let mut messages = with_messages(std::mem::take);
     if messages.is_empty() {
@@ -44,14 +44,14 @@ pub(crate) fn take() -> *const c_char {
     LAST_RETURNED.try_with(|slot| slot.borrow_mut().insert(text).as_ptr()).unwrap_or(ptr::null())
 }
 
-/// The messages of this thread or of the process. A thread that is ending, as in an exit handler, has
-/// none left of its own and uses those of the process.
-fn with_messages<T>(use_them: impl FnOnce(&mut Vec<String>) -> T) -> T {
+/// Applies `access` to the messages of this thread or of the process. A thread that is ending, as in an exit handler,
+/// has lost its own and uses those of the process.
+fn with_messages<T>(access: impl FnOnce(&mut Vec<String>) -> T) -> T {
     let of_process = || PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
     if PER_PROCESS.load(Ordering::Relaxed) || THREAD.try_with(|_| ()).is_err() {
-        return use_them(&mut of_process());
+        return access(&mut of_process());
     }
-    THREAD.with_borrow_mut(use_them)
+    THREAD.with_borrow_mut(access)
 }
 
 pub(crate) fn set_last_code(code: i32) {

@@ -1,4 +1,4 @@
-//! The machine of this process, made at first use.
+//! The machine of this process, created on first use.
 
 use softacl_engine::observer::Observer;
 use softacl_engine::{Error, Machine, Result, fail};
@@ -6,17 +6,17 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Set in a child that was forked after the machine was made.
+/// Set in a child that was forked after the machine was created.
 static FORKED: AtomicBool = AtomicBool::new(false);
 static MACHINE: OnceLock<Result<Arc<Machine>>> = OnceLock::new();
-/// The same machine while it may be used: what every call but the first few looks at.
+/// Fast-path pointer to the machine; null before initialization and in a forked child.
 static FAST_MACHINE: AtomicPtr<Machine> = AtomicPtr::new(ptr::null_mut());
 
-/// The machine, or why there is none. The reason is told once on standard error: a program that
-/// ignores codes would otherwise fail without a word.
+/// Returns the machine, or the reason why there is none. The reason is printed to stderr once, because a program that
+/// ignores codes would otherwise fail silently.
 #[inline]
 pub(crate) fn machine() -> Result<&'static Machine> {
-    // SAFETY: either NULL or the machine in `MACHINE`, which lives as long as the process.
+    // SAFETY: NULL or the machine in `MACHINE`, which lives as long as the process.
     match unsafe { FAST_MACHINE.load(Ordering::Acquire).as_ref() } {
         Some(machine) => Ok(machine),
         None => machine_or_reason(),
@@ -38,7 +38,7 @@ fn machine_or_reason() -> Result<&'static Machine> {
     }
 }
 
-/// Whether an observer or fault rules may want to see calls. Until there is a machine nobody knows.
+/// True if an observer or fault rules may be active. Conservatively true until the machine is created.
 static HOOKS_ACTIVE: AtomicBool = AtomicBool::new(true);
 
 #[inline]
@@ -46,15 +46,17 @@ pub(crate) fn hooks_may_be_active() -> bool {
     HOOKS_ACTIVE.load(Ordering::Relaxed)
 }
 
-/// Whether this process is a child that was forked after first use.
+/// Returns `true` in a child that was forked after first use.
 pub(crate) fn is_forked() -> bool {
     FORKED.load(Ordering::Relaxed)
 }
 
-/// The threads of the machine stay behind in the parent, and its locks are in whatever state they were.
+/// Returns the error of calls in a forked child. The threads of the machine exist only in the parent, and its locks may
+/// be held.
 #[cold]
 fn after_fork() -> Error {
-    let why = "this process was forked from one that had already used the runtime; fork before the first call, or start a new program";
+    let why = "this process was forked from one that had already used the runtime; \
+               fork before the first call, or start a new program";
     Error::Setup(why.to_owned())
 }
 
@@ -63,7 +65,7 @@ extern "C" fn in_child() {
     FAST_MACHINE.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// The observer that the environment asks for: the checker, or the tracer.
+/// Creates the observer that the environment enables: the checker or the tracer.
 fn observer() -> std::result::Result<Option<Arc<dyn Observer>>, String> {
     if let Some(checker) = crate::check::install() {
         return Ok(Some(checker));

@@ -1,39 +1,40 @@
-//! Descriptions of tensors: the data that clients hand to operators. Nothing here touches memory of a device.
+//! Tensor descriptions, which clients pass to operators. No device memory is accessed here.
 //!
-//! A description is a key, so a stale or foreign pointer is simply not found.
+//! A description pointer is a key, so a stale or foreign one is not found.
 
-use crate::entry::{array, export, out, text};
+use crate::argument::{Argument as _, InPtr, OutPtr, TextPtr, UntypedPtr};
+use crate::entry::export;
 use ascendcl_sys::*;
-use softacl_engine::{Error, Result, fail};
-use softacl_faults::system::try_collect;
 use softacl_sync::handle::{HandleKind, Key, Slots};
+use softacl_faults::system::try_collect;
+use softacl_engine::{Error, Result, fail, segv};
 use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// Dimensions of a tensor at most; nothing that clients make comes near.
+/// Maximum number of dimensions of a tensor, far above what clients use.
 const MAX_DIMENSIONS: usize = 64;
-/// What the interface answers for a dimension that is not known.
+/// Dimension of a tensor of unknown rank.
 const UNKNOWN_RANK: i64 = -2;
 
-/// What an `aclTensorDesc*` names.
+/// The object behind an `aclTensorDesc*`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Description {
     pub(crate) data_type: i32,
     pub(crate) dimensions: Vec<i64>,
     pub(crate) format: i32,
-    /// As the device keeps it, when that differs.
+    /// Format and shape in device memory, if they differ.
     pub(crate) storage: Option<(i32, Vec<i64>)>,
     pub(crate) name: String,
-    /// An `aclMemType`: where the data is.
+    /// An `aclMemType`: the location of the data.
     pub(crate) placement: i32,
-    /// The value, when it was given with the description.
+    /// The value, if it was passed with the description.
     pub(crate) constant: Option<Vec<u8>>,
 }
 
 impl Description {
-    /// Elements of the tensor; `None` when a dimension is not known.
+    /// Returns the number of elements. `None` if a dimension is unknown.
     pub(crate) fn elements(&self) -> Option<usize> {
         self.dimensions
             .iter()
@@ -56,7 +57,7 @@ impl fmt::Display for Description {
     }
 }
 
-/// A data type, as the messages call it.
+/// Returns the name of a data type for messages.
 pub(crate) fn type_name(data_type: i32) -> String {
     let name = match data_type {
         ACL_FLOAT => "float32",
@@ -88,9 +89,10 @@ impl HandleKind for Tensor {
 
 static TENSORS: LazyLock<Slots<Tensor>> = LazyLock::new(Slots::default);
 
-fn with<T>(tensor: *const c_void, use_it: impl FnOnce(&mut Description) -> T) -> Option<T> {
+/// Applies `access` to a live description. `None` if there is none behind the pointer.
+fn with<T>(tensor: *const c_void, access: impl FnOnce(&mut Description) -> T) -> Option<T> {
     let found = TENSORS.get(Key::from_raw(tensor as usize)?)?;
-    Some(use_it(&mut found.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    Some(access(&mut found.0.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 fn change(tensor: *const c_void, change: impl FnOnce(&mut Description) -> Result<()>) -> Result<()> {
@@ -100,7 +102,7 @@ fn change(tensor: *const c_void, change: impl FnOnce(&mut Description) -> Result
     }
 }
 
-/// What a description says now.
+/// Returns a copy of a description.
 pub(crate) fn description(tensor: *const c_void) -> Result<Description> {
     match with(tensor, |found| found.clone()) {
         Some(found) => Ok(found),
@@ -108,13 +110,13 @@ pub(crate) fn description(tensor: *const c_void) -> Result<Description> {
     }
 }
 
-fn dimensions(count: i32, values: *const i64) -> Result<Vec<i64>> {
+fn dimensions(count: i32, values: Option<InPtr<i64>>) -> Result<Vec<i64>> {
     let count = usize::try_from(count).ok().filter(|count| *count <= MAX_DIMENSIONS);
     let Some(count) = count else {
         return fail(Error::Argument(format!("numDims is not in 0 to {MAX_DIMENSIONS}")));
     };
-    match array(values, count, "dims")? {
-        Some(values) => Ok(values.to_vec()),
+    match values {
+        Some(values) => Ok(values.array(count, &segv::enter())?.to_vec()),
         None if count == 0 => Ok(Vec::new()),
         None => fail(Error::Null("dims")),
     }
@@ -122,6 +124,8 @@ fn dimensions(count: i32, values: *const i64) -> Result<Vec<i64>> {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclCreateTensorDesc(data_type: i32, count: i32, dims: *const i64, format: i32) -> *mut c_void {
+    // SAFETY: the argument of this call, which the program permits to read.
+    let Ok(dims) = (unsafe { Option::<InPtr<i64>>::from_program(dims, "dims") }) else { return ptr::null_mut() };
     let Ok(dimensions) = dimensions(count, dims) else { return ptr::null_mut() };
     let made = Description { data_type, dimensions, format, ..Description::default() };
     let fill = |tensor: &Tensor, _| *tensor.0.lock().unwrap_or_else(PoisonError::into_inner) = made;
@@ -150,13 +154,13 @@ pub extern "C" fn aclGetTensorDescNumDims(tensor: *const c_void) -> usize {
     with(tensor, |tensor| tensor.dimensions.len()).unwrap_or(0)
 }
 
-/// 0 when a dimension is not known.
+/// Returns 0 if a dimension is unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn aclGetTensorDescElementCount(tensor: *const c_void) -> usize {
     with(tensor, |tensor| tensor.elements()).flatten().unwrap_or(0)
 }
 
-/// Bytes of the tensor; 0 when a dimension or the size of the type is not known.
+/// Returns the bytes of the tensor, or 0 if a dimension or the size of the type is unknown.
 #[unsafe(no_mangle)]
 pub extern "C" fn aclGetTensorDescSize(tensor: *const c_void) -> usize {
     let bytes =
@@ -164,41 +168,48 @@ pub extern "C" fn aclGetTensorDescSize(tensor: *const c_void) -> usize {
     with(tensor, bytes).flatten().unwrap_or(0)
 }
 
-/// The old form, which cannot tell an error from a size.
+/// The older form, which cannot distinguish an error from a size.
 #[unsafe(no_mangle)]
 pub extern "C" fn aclGetTensorDescDim(tensor: *const c_void, index: usize) -> i64 {
     with(tensor, |tensor| tensor.dimensions.get(index).copied()).flatten().unwrap_or(-1)
 }
 
 export! {
-    fn aclGetTensorDescDimV2(tensor: *const c_void, index: usize, size: *mut i64) |_caller| {
-        let size = out(size, "dimSize")?;
+    fn aclGetTensorDescDimV2(tensor: *const c_void, index: usize, size: OutPtr<i64>) |_call| {
         let found = description(tensor)?;
         match found.dimensions.get(index) {
-            Some(_) if found.dimensions == [UNKNOWN_RANK] => fail(Error::Argument("the rank of the tensor is not known".to_owned())),
+            Some(_) if found.dimensions == [UNKNOWN_RANK] => {
+                fail(Error::Argument("the rank of the tensor is unknown".to_owned()))
+            }
             Some(dimension) => size.set(*dimension),
-            None => fail(Error::Argument(format!("there is no dimension {index}: the tensor is {found}"))),
+            None => fail(Error::Argument(format!("dimension {index} does not exist: the tensor is {found}"))),
         }
     }
 
-    fn aclSetTensorStorageFormat(tensor: *mut c_void, format: i32) |_caller| { store_format(tensor, format) }
-    fn aclSetTensorFormat(tensor: *mut c_void, format: i32) |_caller| { store_format(tensor, format) }
+    fn aclSetTensorStorageFormat(tensor: *mut c_void, format: i32) |_call| { store_format(tensor, format) }
+    fn aclSetTensorFormat(tensor: *mut c_void, format: i32) |_call| { store_format(tensor, format) }
 
-    fn aclSetTensorStorageShape(tensor: *mut c_void, count: i32, dims: *const i64) |_caller| { store_shape(tensor, count, dims) }
-    fn aclSetTensorShape(tensor: *mut c_void, count: i32, dims: *const i64) |_caller| { store_shape(tensor, count, dims) }
+    fn aclSetTensorStorageShape(tensor: *mut c_void, count: i32, dims: Option<InPtr<i64>>) |_call| {
+        store_shape(tensor, count, dims)
+    }
+    fn aclSetTensorShape(tensor: *mut c_void, count: i32, dims: Option<InPtr<i64>>) |_call| {
+        store_shape(tensor, count, dims)
+    }
 
-    fn aclSetTensorPlaceMent(tensor: *mut c_void, place: i32) |_caller| {
+    fn aclSetTensorPlaceMent(tensor: *mut c_void, place: i32) |_call| {
         change(tensor, |tensor| {
             tensor.placement = place;
             Ok(())
         })
     }
 
-    /// The value is copied: the program may free its own at once.
-    fn aclSetTensorConst(tensor: *mut c_void, data: *mut c_void, size: usize) |_caller| {
-        let value = array(data.cast::<u8>().cast_const(), size, "dataBuffer")?
-            .map(|bytes| try_collect(bytes.iter().copied().map(Ok), "a constant"))
-            .transpose()?;
+    /// Copies the value. The program may free its own copy immediately.
+    fn aclSetTensorConst(tensor: *mut c_void, data: Option<UntypedPtr>, size: usize) |_call| {
+        let copy = |data: UntypedPtr| {
+            let guard = segv::enter();
+            try_collect(data.input::<u8>().array(size, &guard)?.iter().copied().map(Ok), "a constant")
+        };
+        let value = data.map(copy).transpose()?;
         change(tensor, |tensor| {
             tensor.constant = value;
             Ok(())
@@ -208,7 +219,9 @@ export! {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorDescName(tensor: *mut c_void, name: *const c_char) {
-    if let Ok(name) = text(name, "name") {
+    // SAFETY: the argument of this call, which the program permits to read.
+    let name = unsafe { Option::<TextPtr>::from_program(name, "name") };
+    if let Ok(name) = name.and_then(|name| name.map(TextPtr::read).transpose()) {
         with(tensor, |tensor| tensor.name = name.unwrap_or_default());
     }
 }
@@ -221,7 +234,7 @@ fn store_format(tensor: *mut c_void, format: i32) -> Result<()> {
     })
 }
 
-fn store_shape(tensor: *mut c_void, count: i32, dims: *const i64) -> Result<()> {
+fn store_shape(tensor: *mut c_void, count: i32, dims: Option<InPtr<i64>>) -> Result<()> {
     let dimensions = dimensions(count, dims)?;
     change(tensor, |tensor| {
         let format = tensor.format;

@@ -1,6 +1,6 @@
-//! The trace of this process: begun when SOFTACL_TRACE names a file, written when the process ends.
+//! The trace of this process: recorded if SOFTACL_TRACE names a file, written when the process ends.
 //!
-//! What is traced and how it is written is `softacl_tracer`'s; here is when, and where to.
+//! Recording and file format are in `softacl_tracer`; this module decides when and where the trace is written.
 
 use crate::config;
 use softacl_tracer::Tracer;
@@ -11,12 +11,12 @@ use std::sync::{Arc, OnceLock};
 
 static TRACE: OnceLock<(Arc<Tracer>, PathBuf)> = OnceLock::new();
 
-/// Makes the tracer, if the environment asks for one.
+/// Creates the tracer if the environment enables it.
 pub(crate) fn install() -> Result<Option<Arc<Tracer>>, String> {
     let Some(name) = config::trace_file() else { return Ok(None) };
     let limit = config::trace_limit()?;
-    // An empty file says that this process is traced: if it stays empty, the process has ended badly. The program
-    // may change its directory before it ends.
+    // An empty file marks the process as traced. If it stays empty, the process ended abnormally. The path is absolute,
+    // because the program may change its directory.
     let path = std::path::absolute(name.replace("%p", &std::process::id().to_string()));
     match path.and_then(|path| File::create(&path).map(|_| path)) {
         Ok(path) => Ok(Some(Arc::clone(&TRACE.get_or_init(|| (Arc::new(Tracer::new(limit)), path)).0))),
@@ -33,17 +33,17 @@ fn write(tracer: &Tracer, path: &Path) -> io::Result<()> {
     file.flush()
 }
 
-/// Nobody may be left to read it.
+/// Prints a warning. Ignores write errors: stderr may be closed at exit.
 fn warn(what: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr(), "softacl: {what}");
 }
 
-/// Runs when the process ends, after the program's own exit handlers and destructors.
+/// Runs when the process ends, after the exit handlers and destructors of the program.
 extern "C" fn at_exit() {
-    // A process that was forked and has not called us has nothing to tell.
+    // A forked process that made no call has no trace.
     let Some((tracer, path)) = TRACE.get().filter(|_| !crate::process::is_forked()) else { return };
-    // A limit for the size of files is told as an error then, and does not end the process.
-    // SAFETY: changes how a signal is treated; the program has come to its end.
+    // A file size limit then shows as a write error and does not end the process.
+    // SAFETY: changes the action of a signal; the program has ended.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     match std::panic::catch_unwind(|| write(tracer, path)) {
         Ok(Ok(())) => {}

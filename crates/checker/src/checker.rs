@@ -8,10 +8,10 @@ use crate::python;
 use crate::snapshot::SourceSnapshot;
 use crate::state::{Findings, InFlight, NewOperation, PendingFinding, State, call, micros, set_call, thread};
 use softacl_engine::observer::{
-    Advisory, FaultAction, Mode, Object, Observer, StreamPosition, Submitted, Touch, Window,
+    Advisory, FaultAction, Function, Mode, Object, Observer, StreamPosition, Submitted, Touch, Window,
 };
 use softacl_engine::{Error, MemoryKind, lock_with_timeout};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -189,10 +189,10 @@ impl Observer for Checker {
         let _ = self.guard.set(Guard::new(pinned));
     }
 
-    fn entered(&self, function: &'static str) {
+    fn entered(&self, called: &'static Function) {
+        let (function, deprecated) = (called.name, called.deprecated);
         set_call(function);
         python::enter();
-        let deprecated = is_deprecated(function);
         let mut state = self.state();
         state.check_error_handled(function, thread());
         if matches!(function, "aclrtSetDevice" | "aclrtSetCurrentContext" | "aclrtCreateContext") {
@@ -213,10 +213,10 @@ impl Observer for Checker {
     /// What counts is where a call was made, which is known as long as it lasts and after it.
     fn exited(&self, _code: i32) {}
 
-    fn call_failed(&self, function: &'static str, error: &Error) {
+    fn call_failed(&self, function: &'static Function, error: &Error) {
         let mut state = self.state();
         let operation = self.host_operation(&mut state, "call", &[]);
-        state.check_refusal(function, error, &operation);
+        state.check_refusal(function.name, error, &operation);
     }
 
     fn finalized(&self, is_final: bool) {
@@ -471,22 +471,6 @@ impl Checker {
         }
         state.forget_before(self.guard());
     }
-}
-
-/// Asked in every call, so that what is not is remembered, by where its name lies.
-fn is_deprecated(function: &'static str) -> bool {
-    const REMEMBERED: usize = 64;
-    static CURRENT: [AtomicUsize; REMEMBERED] = [const { AtomicUsize::new(0) }; REMEMBERED];
-    let name = function.as_ptr() as usize ^ function.len() << 48;
-    let current = &CURRENT[name / 4 % REMEMBERED];
-    if current.load(Ordering::Relaxed) == name {
-        return false;
-    }
-    let is_deprecated = ascendcl_sys::manifest::function(function).is_some_and(|function| function.deprecated);
-    if !is_deprecated {
-        current.store(name, Ordering::Relaxed);
-    }
-    is_deprecated
 }
 
 fn shown(found: &PendingFinding, names: &mut SymbolCache) -> crate::finding::Finding {

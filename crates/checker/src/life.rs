@@ -161,6 +161,7 @@ pub(crate) fn named(object: Object) -> (&'static str, u32) {
 mod tests {
     use crate::Checker;
     use crate::checker::RunInfo;
+    use ascendcl_sys::rows;
     use softacl_engine::MemoryKind;
     use softacl_engine::observer::{Object, Observer, Window};
 
@@ -168,11 +169,11 @@ mod tests {
     fn a_leak_is_told_with_what_releases_it() {
         let checker = Checker::default();
         checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
-        checker.entered("aclrtMallocHost");
+        checker.entered(rows::aclrtMallocHost);
         checker.allocated(MemoryKind::Pinned, 1 << 39, 64);
-        checker.entered("aclrtMalloc");
+        checker.entered(rows::aclrtMalloc);
         checker.allocated(MemoryKind::Device(0), 1 << 41, 64);
-        checker.entered("aclrtCreateEvent");
+        checker.entered(rows::aclrtCreateEvent);
         checker.created(Object::Event(1));
         let findings = checker.report(RunInfo::default()).findings;
         let fixes: Vec<&str> = findings.iter().map(|found| &found.fix[..]).collect();
@@ -184,9 +185,9 @@ mod tests {
     fn late_call() -> Checker {
         let checker = Checker::default();
         checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
-        checker.entered("aclFinalize");
+        checker.entered(rows::aclFinalize);
         checker.finalized(true);
-        checker.entered("aclrtDestroyStream");
+        checker.entered(rows::aclrtDestroyStream);
         checker
     }
 

@@ -314,6 +314,7 @@ mod tests {
     use crate::Checker;
     use crate::checker::RunInfo;
     use crate::finding::Finding;
+    use ascendcl_sys::rows;
     use softacl_engine::Owner;
     use softacl_engine::observer::{Observer, Window};
 
@@ -326,9 +327,9 @@ mod tests {
     }
 
     fn out_of_memory(checker: &Checker) {
-        checker.entered("aclrtMalloc");
+        checker.entered(rows::aclrtMalloc);
         let error = Error::OutOfMemory { place: "device 0".to_owned(), asked: 64, free: 0, total: 128 };
-        checker.call_failed("aclrtMalloc", &error);
+        checker.call_failed(rows::aclrtMalloc, &error);
     }
 
     fn findings(checker: &Checker, id: &str) -> Vec<Finding> {
@@ -343,15 +344,15 @@ mod tests {
     #[test]
     fn running_out_of_memory_is_advice_and_says_who_has_it() {
         let checker = checker();
-        checker.entered("aclrtMalloc");
+        checker.entered(rows::aclrtMalloc);
         checker.allocated(DEVICE, 1 << 41, 32);
         checker.allocated(MemoryKind::Device(1), 1 << 42, 4096);
         checker.allocated(DEVICE, (1 << 41) + 4096, 96);
         out_of_memory(&checker);
-        checker.entered("aclrtFree");
+        checker.entered(rows::aclrtFree);
         checker.freed(DEVICE, 1 << 41);
-        checker.entered("aclrtMemset");
-        checker.call_failed("aclrtMemset", &Error::Null("devPtr"));
+        checker.entered(rows::aclrtMemset);
+        checker.call_failed(rows::aclrtMemset, &Error::Null("devPtr"));
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
         assert_eq!(found.severity, Severity::Advice);
         assert!(
@@ -365,8 +366,8 @@ mod tests {
     fn using_a_failed_allocation_is_proven() {
         let checker = checker();
         out_of_memory(&checker);
-        checker.entered("aclrtMemset");
-        checker.call_failed("aclrtMemset", &Error::Null("devPtr"));
+        checker.entered(rows::aclrtMemset);
+        checker.call_failed(rows::aclrtMemset, &Error::Null("devPtr"));
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
         assert_eq!(found.severity, Severity::Proven);
         assert!(found.message.contains("went on without it, and aclrtMemset failed"), "{}", found.message);
@@ -376,12 +377,12 @@ mod tests {
     #[test]
     fn querying_a_missing_context_is_not_reported() {
         let checker = checker();
-        checker.entered("aclrtSetDevice");
+        checker.entered(rows::aclrtSetDevice);
         checker.created(Object::Context(0));
-        checker.call_failed("aclrtGetDevice", &Error::NoContext);
-        checker.call_failed("aclrtGetCurrentContext", &Error::NoContext);
+        checker.call_failed(rows::aclrtGetDevice, &Error::NoContext);
+        checker.call_failed(rows::aclrtGetCurrentContext, &Error::NoContext);
         assert_eq!(findings(&checker, "C2"), []);
-        checker.call_failed("aclrtMalloc", &Error::NoContext);
+        checker.call_failed(rows::aclrtMalloc, &Error::NoContext);
         let [found] = &findings(&checker, "C2")[..] else { panic!("one finding") };
         assert_eq!(roles(found), ["the call", "a context"]);
     }
@@ -392,7 +393,7 @@ mod tests {
         [Object::Context(0), Object::Context(1), Object::Stream(5)].into_iter().for_each(|made| checker.created(made));
         let owner = |context| Owner { context, device: 0 };
         let error = Error::OtherContext { what: "stream", stream: Some(5), theirs: owner(1), ours: Some(owner(0)) };
-        checker.call_failed("aclrtRecordEvent", &error);
+        checker.call_failed(rows::aclrtRecordEvent, &error);
         let [found] = &findings(&checker, "C1")[..] else { panic!("one finding") };
         assert_eq!(roles(found), ["the call", "the stream", "its context", "the current context"]);
         assert!(found.message.contains("context 1 of device 0") && found.message.contains("context 0 of device 0"));
@@ -402,11 +403,11 @@ mod tests {
     fn what_a_reset_took_names_the_reset_until_it_is_used_again() {
         let checker = checker();
         let free = |address| {
-            checker.entered("aclrtFree");
-            checker.call_failed("aclrtFree", &Error::NotAStart { address, whose: String::new() });
+            checker.entered(rows::aclrtFree);
+            checker.call_failed(rows::aclrtFree, &Error::NotAStart { address, whose: String::new() });
         };
         checker.allocated(DEVICE, 1 << 41, 4096);
-        checker.entered("aclrtResetDevice");
+        checker.entered(rows::aclrtResetDevice);
         checker.device_cleared(0);
         free(1 << 41);
         let [found] = &findings(&checker, "L2")[..] else { panic!("one finding") };
@@ -420,13 +421,13 @@ mod tests {
     #[test]
     fn the_limit_of_streams_says_where_most_were_made() {
         let checker = checker();
-        checker.entered("aclrtCreateStream");
+        checker.entered(rows::aclrtCreateStream);
         checker.created(Object::Stream(0));
         // One call in a loop, which the compiler must not know the length of.
         for stream in 1..std::hint::black_box(8) {
             checker.created(Object::Stream(stream));
         }
-        checker.call_failed("aclrtCreateStream", &Error::NoStream { device: 0, limit: 8, soc: String::new() });
+        checker.call_failed(rows::aclrtCreateStream, &Error::NoStream { device: 0, limit: 8, soc: String::new() });
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
         assert!(found.message.ends_with("; 7 of the 8 streams that the program has there come from one place"));
     }

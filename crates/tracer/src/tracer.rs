@@ -5,7 +5,9 @@ use crate::chrome;
 use crate::log::{Log, TraceEvent};
 use crate::summary::Summary;
 use crate::timeline::Timeline;
-use softacl_engine::observer::{Advisory, FaultAction, Object, Observer, StreamPosition, Submitted, Touch, Window};
+use softacl_engine::observer::{
+    Advisory, FaultAction, Function, Object, Observer, StreamPosition, Submitted, Touch, Window,
+};
 use softacl_engine::{Error, MemoryKind};
 use std::collections::HashSet;
 use std::io;
@@ -63,8 +65,8 @@ impl Observer for Tracer {
         self.allocations().attach(pinned);
     }
 
-    fn entered(&self, function: &'static str) {
-        self.log.write([TraceEvent::Entered(function)]);
+    fn entered(&self, function: &'static Function) {
+        self.log.write([TraceEvent::Entered(function.name)]);
     }
 
     fn exited(&self, code: i32) {
@@ -72,7 +74,7 @@ impl Observer for Tracer {
     }
 
     /// Ignored: `exited` receives the code.
-    fn call_failed(&self, _function: &'static str, _error: &Error) {}
+    fn call_failed(&self, _function: &'static Function, _error: &Error) {}
 
     fn finalized(&self, _is_final: bool) {}
 

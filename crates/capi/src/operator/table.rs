@@ -1,21 +1,21 @@
-//! The operators that are really memory copies, and what each of them copies.
+//! Operators that are memory copies, and what each of them copies.
 //!
-//! A row turns a call into requests of the engine: a shape, and for each side where its elements are. Nothing is
-//! looked up in memory here except small inputs that lie on the host, such as the order of a transposition.
-//! Formats in which a chip keeps matrices in tiles are not known, and refused.
+//! A row converts a call into requests to the engine: a shape, and the layout of source and target. The only memory
+//! read here are small inputs on the host, such as the order of a transposition. Tiled matrix formats are not
+//! supported.
 
 use super::{OperatorCall, Tensor};
+use crate::argument::{Argument as _, InPtr};
 use crate::attribute::Value;
 use crate::buffer::aclDataTypeSize;
-use crate::entry::array;
 use crate::tensor::{Description, type_name};
 use ascendcl_sys::*;
-use softacl_engine::{ElementChange, Error, RearrangeRequest, Result, Scalar, TensorSource, TensorView, fail};
 use softacl_faults::system::try_collect;
+use softacl_engine::{ElementChange, Error, RearrangeRequest, Result, Scalar, TensorSource, TensorView, fail, segv};
 
 type Row = (&'static str, fn(&OperatorCall) -> Result<Vec<RearrangeRequest>>);
 
-/// Every operator that there is.
+/// Every supported operator.
 const TABLE: &[Row] = &[
     ("AsStrided", as_strided),
     ("Cast", cast),
@@ -31,7 +31,7 @@ const TABLE: &[Row] = &[
     ("ZerosLike", |call| like(call, 0)),
 ];
 
-/// What a call comes down to.
+/// Converts a call into requests to the engine.
 pub(super) fn requests(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     match TABLE.iter().find(|(name, _)| *name == call.operator) {
         Some((_, plan)) => {
@@ -43,7 +43,7 @@ pub(super) fn requests(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
         None => {
             let names: Vec<&str> = TABLE.iter().map(|(name, _)| *name).collect();
             fail(Error::Feature(format!(
-                "softacl computes nothing; of the operators it has those that copy ({}), and not {}",
+                "softacl computes nothing; it has only the operators that copy ({}), and not {}",
                 names.join(", "),
                 call.describe()
             )))
@@ -118,14 +118,14 @@ fn slice(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     Ok(vec![request(&to, dense(output, &to), source, same(call, input, output)?)])
 }
 
-/// A mask has a bit for each dimension: one that begins at its start, ends at its end, or is left out of the output
-/// after one element of it was taken.
+/// Each mask has one bit per dimension: the slice begins at its start, ends at its end, or takes one element of it and
+/// drops it from the output.
 fn strided_slice(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([input, begins, ends, steps], [output]) = tensors(call)?;
     let mask = |name: &str| match call.attributes.get(name) {
         None => Ok(0),
         Some(Value::Int(mask)) => Ok(*mask),
-        Some(_) => refuse(call, &format!("{name} is no integer")),
+        Some(_) => refuse(call, &format!("{name} is not an integer")),
     };
     if mask("ellipsis_mask")? != 0 || mask("new_axis_mask")? != 0 {
         return refuse(call, "ellipsis_mask and new_axis_mask are not supported");
@@ -169,12 +169,12 @@ fn as_strided(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     Ok(vec![request(&to, dense(output, &to), source, same(call, input, output)?)])
 }
 
-/// Both sides come with shape, strides and offset; the output is the first input under another name.
+/// Source and target have shape, strides and offset. The output is the memory of the first input.
 fn view_copy(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([target, to_lengths, to_strides, to_offset, source, from_lengths, from_strides, from_offset], [output]) =
         tensors(call)?;
     if target.address != output.address {
-        return refuse(call, "the output is not in the place of the first input");
+        return refuse(call, "the output is not the memory of the first input");
     }
     let lengths = sizes(call, to_lengths, "dst_size")?;
     if lengths != sizes(call, from_lengths, "src_size")? {
@@ -187,7 +187,7 @@ fn view_copy(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
 }
 
 fn concatenate(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
-    let [output] = &call.outputs[..] else { return refuse(call, "there must be one output") };
+    let [output] = &call.outputs[..] else { return refuse(call, "exactly one output is required") };
     let whole = shape(call, &output.description)?;
     let axis = match call.attributes.get("concat_dim") {
         Some(Value::Int(axis)) if *axis < 0 => usize::try_from(*axis + whole.len() as i64).ok(),
@@ -195,7 +195,7 @@ fn concatenate(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
         _ => None,
     };
     let Some(axis) = axis.filter(|axis| *axis < whole.len()) else {
-        return refuse(call, "concat_dim is no dimension of the output");
+        return refuse(call, "concat_dim is not a dimension of the output");
     };
     let mut at = 0;
     let mut requests = Vec::new();
@@ -221,7 +221,7 @@ fn concatenate(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
 fn fill(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([lengths, value], [output]) = tensors(call)?;
     let to = shape(call, &output.description)?;
-    // A single number is described as one element, and asked for as a list of one.
+    // A scalar is described as one element, and requested as a list of one.
     let asked: usize = sizes(call, lengths, "dims")?.iter().product();
     if asked != to.iter().product::<usize>() {
         return refuse(call, "dims is not the shape of the output");
@@ -236,7 +236,7 @@ fn like(call: &OperatorCall, value: u8) -> Result<Vec<RearrangeRequest>> {
     let ([_], [output]) = tensors(call)?;
     let to = shape(call, &output.description)?;
     let Some(kind) = scalar(output.description.data_type) else {
-        return refuse(call, &format!("{} has no such value here", type_name(output.description.data_type)));
+        return refuse(call, &format!("{} is not supported here", type_name(output.description.data_type)));
     };
     let change = ElementChange::Convert { from: Scalar::Uint8, to: kind };
     Ok(vec![RearrangeRequest {
@@ -255,7 +255,7 @@ fn refuse<T>(call: &OperatorCall, why: &str) -> Result<T> {
     fail(Error::Parameter(format!("{why}: {}", call.describe())))
 }
 
-/// The tensors of an operator that has so many of them.
+/// Returns the tensors of an operator that takes `I` inputs and `O` outputs.
 fn tensors<const I: usize, const O: usize>(call: &OperatorCall) -> Result<([&Tensor; I], [&Tensor; O])> {
     let inputs: Vec<&Tensor> = call.inputs.iter().collect();
     let outputs: Vec<&Tensor> = call.outputs.iter().collect();
@@ -273,7 +273,7 @@ fn shape(call: &OperatorCall, description: &Description) -> Result<Vec<usize>> {
     }
 }
 
-/// A tensor without gaps.
+/// Returns a dense view of a tensor.
 fn dense(tensor: &Tensor, shape: &[usize]) -> TensorView {
     let mut strides = vec![1; shape.len()];
     for axis in (1..shape.len()).rev() {
@@ -282,16 +282,16 @@ fn dense(tensor: &Tensor, shape: &[usize]) -> TensorView {
     TensorView { address: tensor.address, size: tensor.size, offset: 0, strides }
 }
 
-/// A tensor with strides and an offset of its own.
+/// Returns a view of a tensor with explicit strides and offset.
 fn view(call: &OperatorCall, tensor: &Tensor, strides: &Tensor, offset: &Tensor) -> Result<TensorView> {
     let strides = sizes(call, strides, "stride")?;
     let [offset] = sizes(call, offset, "storage offset")?[..] else {
-        return refuse(call, "there is not one storage offset");
+        return refuse(call, "exactly one storage offset is required");
     };
     Ok(TensorView { address: tensor.address, size: tensor.size, offset, strides })
 }
 
-/// Elements that stay as they are.
+/// Returns the change of elements that are copied unmodified.
 fn same(call: &OperatorCall, one: &Tensor, other: &Tensor) -> Result<ElementChange> {
     if one.description.data_type != other.description.data_type {
         return refuse(call, "the types differ");
@@ -301,7 +301,7 @@ fn same(call: &OperatorCall, one: &Tensor, other: &Tensor) -> Result<ElementChan
 
 fn keep(call: &OperatorCall, data_type: i32) -> Result<ElementChange> {
     match aclDataTypeSize(data_type) {
-        0 => refuse(call, &format!("elements of {} have no whole bytes", type_name(data_type))),
+        0 => refuse(call, &format!("elements of {} are not whole bytes", type_name(data_type))),
         size => Ok(ElementChange::Keep(size)),
     }
 }
@@ -322,7 +322,7 @@ fn scalar(data_type: i32) -> Option<Scalar> {
     })
 }
 
-/// Formats in which elements lie in the order of the dimensions.
+/// Accepts formats whose elements are in the order of the dimensions.
 fn check_format(description: &Description) -> Result<()> {
     let plain = [
         ACL_FORMAT_UNDEFINED,
@@ -339,22 +339,25 @@ fn check_format(description: &Description) -> Result<()> {
     if plain.contains(&stored) {
         return Ok(());
     }
-    fail(Error::Feature(format!("a tensor is stored in format {stored}, which is not one of plain order ({plain:?})")))
+    fail(Error::Feature(format!("a tensor is stored in format {stored}, which is not a plain format ({plain:?})")))
 }
 
-/// The bytes of an input that must be known when the operator is called.
+/// Returns the bytes of an input whose value is required at the call.
 fn host_bytes(call: &OperatorCall, tensor: &Tensor, what: &str) -> Result<Vec<u8>> {
     let Description { constant, placement, .. } = &tensor.description;
     if let Some(constant) = constant {
         return try_collect(constant.iter().copied().map(Ok), "a small input");
     }
     if *placement == ACL_MEMTYPE_DEVICE {
-        return refuse(call, &format!("{what} is in the memory of the device; it must be on the host"));
+        return refuse(call, &format!("{what} is in device memory; it must be on the host"));
     }
-    match array(tensor.address as *const u8, tensor.size, "a small input")? {
-        Some(bytes) => try_collect(bytes.iter().copied().map(Ok), "a small input"),
-        None => refuse(call, &format!("{what} has no data")),
-    }
+    // SAFETY: the program describes the buffer as readable until the operator was called.
+    let Some(bytes) = (unsafe { Option::<InPtr<u8>>::from_program(tensor.address as *const u8, "a small input") })?
+    else {
+        return refuse(call, &format!("{what} has no data"));
+    };
+    let guard = segv::enter();
+    try_collect(bytes.array(tensor.size, &guard)?.iter().copied().map(Ok), "a small input")
 }
 
 fn integers(call: &OperatorCall, tensor: &Tensor, what: &str) -> Result<Vec<i64>> {

@@ -10,6 +10,7 @@
 
 mod emit;
 
+pub use ascendcl_sys::manifest::Function;
 use crate::keys::StreamPoint;
 use softacl_errors::Error;
 pub use softacl_memory::touch::{Mode, Touch};
@@ -81,11 +82,11 @@ pub trait Observer: Send + Sync {
     /// A machine was made.
     fn attached(&self, pinned: Window);
     /// The calling thread has entered a function of the interface.
-    fn entered(&self, function: &'static str);
+    fn entered(&self, function: &'static Function);
     /// The calling thread leaves the function that it entered last, with this code.
     fn exited(&self, code: i32);
     /// The function that the calling thread is in has failed.
-    fn call_failed(&self, function: &'static str, error: &Error);
+    fn call_failed(&self, function: &'static Function, error: &Error);
     /// The program said that it is finished with the interface.
     fn finalized(&self, is_final: bool);
 
