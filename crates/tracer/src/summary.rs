@@ -22,19 +22,19 @@ pub struct Summary {
     /// Moved by tasks and by blocking calls.
     pub bytes: u64,
     /// When anything was moving, and when two streams or threads moved bytes at the same time.
-    pub moving_ns: u64,
-    pub together_ns: u64,
+    pub copying_ns: u64,
+    pub overlap_ns: u64,
     pub streams: Vec<StreamLine>,
     pub routes: Vec<RouteLine>,
     /// The calls that took longest in all come first.
     pub calls: Vec<CallLine>,
     /// Asynchronous calls that have waited.
-    pub pauses: Vec<BlockedCalls>,
+    pub blocked_calls: Vec<BlockedCalls>,
     pub rows: Vec<Row>,
     /// Threads and streams that are not among the rows, because others were busier.
-    pub more_rows: u64,
+    pub rows_omitted: u64,
     /// Facts beyond the limit.
-    pub left_out: u64,
+    pub dropped_events: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct StreamLine {
     pub stream: u32,
     pub device: u32,
     /// It runs steps of graphs, and no program sees it.
-    pub is_lane: bool,
+    pub is_graph_stream: bool,
     pub tasks: u64,
     pub failed: u64,
     pub bytes: u64,
@@ -91,7 +91,7 @@ impl Summary {
         let tasks = || story.tasks.values();
         let moved = tasks().filter(|task| task.is_done()).map(|task| task.load.bytes);
         let moving = moving(story);
-        let (rows, more_rows) = rows(story);
+        let (rows, rows_omitted) = rows(story);
         Summary {
             process: std::process::id(),
             ns: story.end - story.start,
@@ -99,15 +99,15 @@ impl Summary {
             failed: tasks().filter(|task| task.code != 0).count() as u64,
             never_started: tasks().filter(|task| task.started.is_none()).count() as u64,
             bytes: moved.chain(story.acts.iter().filter(|act| act.is_done).map(|act| act.load.bytes)).sum(),
-            moving_ns: covered(&moving, 1),
-            together_ns: covered(&moving, 2),
+            copying_ns: covered(&moving, 1),
+            overlap_ns: covered(&moving, 2),
             streams: streams(story),
             routes: routes(story),
             calls: calls(story),
-            pauses: pauses(story),
+            blocked_calls: blocked_calls(story),
             rows,
-            more_rows,
-            left_out: story.left_out,
+            rows_omitted,
+            dropped_events: story.left_out,
         }
     }
 }
@@ -143,7 +143,7 @@ fn streams(story: &Timeline) -> Vec<StreamLine> {
         StreamLine {
             stream: lane.stream,
             device: lane.device,
-            is_lane: lane.is_graph_stream,
+            is_graph_stream: lane.is_graph_stream,
             tasks: tasks.len() as u64,
             failed: tasks.iter().filter(|task| task.code != 0).count() as u64,
             bytes: tasks.iter().filter(|task| task.is_done()).map(|task| task.load.bytes).sum(),
@@ -188,7 +188,7 @@ fn calls(story: &Timeline) -> Vec<CallLine> {
     lines
 }
 
-fn pauses(story: &Timeline) -> Vec<BlockedCalls> {
+fn blocked_calls(story: &Timeline) -> Vec<BlockedCalls> {
     let mut lines: BTreeMap<&str, BlockedCalls> = BTreeMap::new();
     for call in story.calls.iter().filter(|call| call.paused > 0) {
         let fresh = || BlockedCalls { function: call.function.to_owned(), calls: 0, ns: 0 };
