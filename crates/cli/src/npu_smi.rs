@@ -30,7 +30,7 @@ pub fn run(words: &[OsString]) -> Result<()> {
         ["info"] => table()?,
         ["info", "-l"] => list()?,
         ["-v" | "--version"] => format!("npu-smi of softacl {}\n", env!("CARGO_PKG_VERSION")),
-        _ => bail!("npu-smi: softacl supports `npu-smi info` and `npu-smi info -l`, not `{}`", words.join(" ")),
+        _ => bail!("npu-smi: softacl supports only `npu-smi info` and `npu-smi info -l`"),
     };
     output::print(text)
 }

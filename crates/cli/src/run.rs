@@ -5,7 +5,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use std::os::unix::process::CommandExt;
 
-/// Run a program on softacl.
+/// Run a program on softacl
 ///
 /// Sets LD_LIBRARY_PATH so that libascendcl.so and libacl_rt.so resolve to softacl, sets the SOFTACL_* variables for
 /// the given options, and replaces itself with the program (exec).

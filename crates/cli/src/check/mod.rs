@@ -22,7 +22,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Run a program and detect misuse of asynchronous copies.
+/// Run a program and detect misuse of asynchronous copies
 ///
 /// Runs the program as `softacl run` does, delays every copy as long as the semantics allow, and watches the source and
 /// destination of every copy. Prints a report to stderr when the program ends: what is wrong, where, and how to fix it.

@@ -19,7 +19,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Run a program and record its timeline.
+/// Run a program and record its timeline
 ///
 /// Runs the program as `softacl run` does and records every API call and every task of every stream, with bytes and
 /// dependencies. Prints a summary to stderr: stream utilization, copy rates, blocking calls. Exits with the program's

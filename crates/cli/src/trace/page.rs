@@ -1,6 +1,6 @@
 //! Renders a trace as a self-contained HTML page without scripts, external fonts or images.
 
-use super::tables::{Table, remarks, tables, time};
+use super::tables::{Table, plural, remarks, tables, time};
 use crate::units::{duration, size};
 use softacl_checker::report::escape;
 use softacl_tracer::{COLUMNS, Row, Summary};
@@ -35,12 +35,12 @@ pub fn render(program: &str, summaries: &[Summary], notes: &[String]) -> String 
 fn process(page: &mut String, summary: &Summary) {
     writeln!(
         page,
-        "<article><h2>process {}</h2><ul class=\"totals\"><li><b>{}</b></li><li><b>{}</b> tasks</li>\
-         <li><b>{}</b> streams</li><li><b>{}</b> moved</li></ul>",
+        "<article><h2>process {}</h2><ul class=\"totals\"><li><b>{}</b></li><li><b>{}</b></li>\
+         <li><b>{}</b></li><li><b>{}</b> moved</li></ul>",
         summary.process,
         time(summary.ns),
-        summary.tasks,
-        summary.streams.len(),
+        plural(summary.tasks, "task"),
+        plural(summary.streams.len() as u64, "stream"),
         size(summary.bytes as usize),
     )
     .expect(TEXT);

@@ -58,7 +58,6 @@ fn call(line: &CallLine) -> Vec<String> {
 /// Returns remarks that complement the tables.
 pub fn remarks(summary: &Summary) -> Vec<String> {
     let mut remarks = Vec::new();
-    let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     if summary.copying_ns > 0 {
         let overlap = match summary.overlap_ns {
             0 => "no two copies overlapped".to_owned(),
@@ -94,6 +93,11 @@ pub fn remarks(summary: &Summary) -> Vec<String> {
         ));
     }
     remarks
+}
+
+/// Formats a count with its noun.
+pub fn plural(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 pub fn time(ns: u64) -> String {

@@ -1,6 +1,6 @@
 //! Renders the summary of a trace for the terminal: a timeline of a few lines, and tables.
 
-use super::tables::{Table, remarks, tables, time};
+use super::tables::{Table, plural, remarks, tables, time};
 use crate::units::size;
 use softacl_tracer::{Row, Summary};
 use std::fmt::Write as _;
@@ -36,11 +36,11 @@ pub fn render(summaries: &[Summary], notes: &[String], file: &Path) -> String {
 fn process(text: &mut String, summary: &Summary) {
     writeln!(
         text,
-        "softacl trace: process {}, {}, {} tasks on {} streams, {} moved",
+        "softacl trace: process {}, {}, {} on {}, {} moved",
         summary.process,
         time(summary.ns),
-        summary.tasks,
-        summary.streams.len(),
+        plural(summary.tasks, "task"),
+        plural(summary.streams.len() as u64, "stream"),
         size(summary.bytes as usize),
     )
     .expect(TEXT);
