@@ -138,7 +138,6 @@ impl Prepared {
     }
 
     fn run(&self, session: &Session) -> Result<CaseOutcome> {
-        let count = self.work.count;
         let submits = RefCell::new(Vec::new());
         let mut notes = Vec::new();
         let pocl = match session.pocl() {
@@ -148,46 +147,13 @@ impl Prepared {
                 None
             }
         };
-        let mut runners = vec![
-            Runner::new(OURS, count, |round| {
-                let (targets, sources) = self.addresses(session, round)?;
-                timed(|| {
-                    let start = Instant::now();
-                    self.submit(&targets, &sources)?;
-                    submits.borrow_mut().push(start.elapsed().as_nanos() as f64 / count as f64);
-                    self.streams.iter().try_for_each(c_api::synchronize)
-                })
-            }),
-            Runner::new(MEMCPY, count, |round| {
-                let (from, to) = self.set(round);
-                self.evict_caches(session)?;
-                let targets = offset_by(to, self.fixture.reference_target.at(0));
-                let sources = offset_by(from, self.fixture.reference_source.at(0));
-                timed(|| {
-                    memory::copy_each(&targets, &sources, self.work.len);
-                    Ok(())
-                })
-            }),
-        ];
-        if count * self.work.len >= MIN_ALL_CORES {
+        let mut runners = vec![self.softacl(session, &submits), self.memcpy(session, MEMCPY, 1)];
+        if self.work.count * self.work.len >= MIN_ALL_CORES {
             let threads = std::thread::available_parallelism().map_or(1, usize::from);
-            runners.push(Runner::new(ALL_CORES, count, move |round| {
-                let (from, to) = self.set(round);
-                self.evict_caches(session)?;
-                let targets = offset_by(to, self.fixture.reference_target.at(0));
-                let sources = offset_by(from, self.fixture.reference_source.at(0));
-                Ok(time(|| memory::copy_each_on(threads, &targets, &sources, self.work.len)))
-            }));
+            runners.push(self.memcpy(session, ALL_CORES, threads));
         }
         if self.work.submit == Submit::Blocked {
-            runners.push(Runner::new(SUBMIT, count, |round| {
-                let (targets, sources) = self.addresses(session, round)?;
-                let gate = c_api::block(&self.streams[0])?;
-                let duration = timed(|| self.submit(&targets, &sources));
-                drop(gate);
-                c_api::synchronize(&self.streams[0])?;
-                duration
-            }));
+            runners.push(self.blocked_submit(session));
         }
         if let Some(pocl) = &pocl {
             let run = move |round| {
@@ -195,24 +161,69 @@ impl Prepared {
                 self.evict_caches(session)?;
                 timed(|| pocl.run(&self.work, self.fixture.reference_source.at(0), from, to))
             };
-            runners.push(Runner::new(POCL, count, run).few());
+            runners.push(Runner::new(POCL, self.work.count, run).few());
         }
         let (mut series, rounds) = run_interleaved(session, runners)?;
         if self.work.submit == Submit::InPlace {
             series.push(Series { name: SUBMIT, samples: submits.take().split_off(1) });
         }
-        let sets = if self.from.len() > count { rounds } else { 1 };
-        let pieces = (0..sets).flat_map(|round| {
-            let (from, to) = self.set(round);
-            to.iter().copied().zip(from.iter().copied())
-        });
-        let verified_bytes = self.fixture.verify(pieces, self.work.len)?;
+        let verified_bytes = self.verify(rounds)?;
         if let Some(pocl) = &pocl {
             // The pieces of the first round: later rounds of PoCL rewrote them or left them unchanged.
             let (from, to) = self.set(0);
             pocl.verify(&self.work, self.fixture.reference_source.at(0), from, to)?;
         }
         Ok(CaseOutcome { series, unit_bytes: self.work.len, verified_bytes, notes })
+    }
+
+    /// The measured transfer. Adds the time of each submit per piece to `submits`.
+    fn softacl<'a>(&'a self, session: &'a Session, submits: &'a RefCell<Vec<f64>>) -> Runner<'a> {
+        let count = self.work.count;
+        Runner::new(OURS, count, move |round| {
+            let (targets, sources) = self.addresses(session, round)?;
+            timed(|| {
+                let start = Instant::now();
+                self.submit(&targets, &sources)?;
+                submits.borrow_mut().push(start.elapsed().as_nanos() as f64 / count as f64);
+                self.streams.iter().try_for_each(c_api::synchronize)
+            })
+        })
+    }
+
+    /// The submit alone, on a blocked stream.
+    fn blocked_submit<'a>(&'a self, session: &'a Session) -> Runner<'a> {
+        Runner::new(SUBMIT, self.work.count, move |round| {
+            let (targets, sources) = self.addresses(session, round)?;
+            let gate = c_api::block(&self.streams[0])?;
+            let duration = timed(|| self.submit(&targets, &sources));
+            drop(gate);
+            c_api::synchronize(&self.streams[0])?;
+            duration
+        })
+    }
+
+    /// A memcpy loop over the same pieces, on one thread or on several.
+    fn memcpy<'a>(&'a self, session: &'a Session, name: &'static str, threads: usize) -> Runner<'a> {
+        Runner::new(name, self.work.count, move |round| {
+            let (from, to) = self.set(round);
+            self.evict_caches(session)?;
+            let targets = offset_by(to, self.fixture.reference_target.at(0));
+            let sources = offset_by(from, self.fixture.reference_source.at(0));
+            Ok(time(|| match threads {
+                1 => memory::copy_each(&targets, &sources, self.work.len),
+                _ => memory::copy_each_on(threads, &targets, &sources, self.work.len),
+            }))
+        })
+    }
+
+    /// Verifies the pieces of all rounds on the device. Returns the number of bytes verified.
+    fn verify(&self, rounds: usize) -> Result<usize> {
+        let sets = if self.from.len() > self.work.count { rounds } else { 1 };
+        let pieces = (0..sets).flat_map(|round| {
+            let (from, to) = self.set(round);
+            to.iter().copied().zip(from.iter().copied())
+        });
+        self.fixture.verify(pieces, self.work.len)
     }
 
     /// Returns the source and target offsets of the pieces of a round.
