@@ -1,5 +1,5 @@
-//! Takes two things into the program: the pages about findings, for `softacl explain`, and the interposer, for
-//! `softacl check`, which the C compiler makes.
+//! Embeds two things into the program: the finding pages for `softacl explain`, and the interposer for `softacl check`,
+//! which the C compiler builds.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ fn main() {
     interposer();
 }
 
-/// A small library in C: it stands before functions of the C library, some of which Rust cannot declare.
+/// Builds the interposer. It is written in C because it replaces C library functions that Rust cannot define.
 fn interposer() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("interposer/interposer.c");
     println!("cargo::rerun-if-changed={}", source.display());
@@ -20,26 +20,28 @@ fn interposer() {
     let compiler = env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     let arguments = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden"];
     let status = Command::new(&compiler).args(arguments).arg(&source).arg("-o").arg(&target).arg("-ldl").status();
-    assert!(status.is_ok_and(|status| status.success()), "{compiler} could not make the interposer");
+    assert!(status.is_ok_and(|status| status.success()), "{compiler} could not build the interposer");
 }
 
+/// Writes the table of finding pages.
 fn pages() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={}", docs.display());
     let mut pages = Vec::new();
-    // A tree without the pages still builds: `explain` then says what the rule itself knows.
+    // A tree without the pages still builds; `explain` then prints the built-in help text.
     for entry in fs::read_dir(docs.join("findings")).into_iter().flatten() {
         let path = entry.expect("docs/findings can be read").path();
         let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
         if path.extension().is_some_and(|extension| extension == "md") {
-            pages.push((name, fs::canonicalize(&path).expect("a page has a path")));
+            pages.push((name, fs::canonicalize(&path).expect("the page can be resolved")));
         }
     }
     pages.sort();
     let mut table = String::from("&[\n");
     for (name, path) in pages {
-        writeln!(table, "    ({name:?}, include_str!({:?})),", path.display().to_string()).expect("text takes text");
+        writeln!(table, "    ({name:?}, include_str!({:?})),", path.display().to_string())
+            .expect("writing to a string cannot fail");
     }
     table.push(']');
     let target = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("pages.rs");

@@ -1,4 +1,4 @@
-//! `softacl chips`: the chips that can be chosen, with their numbers and where those come from.
+//! `softacl chips`: lists the supported chips with their properties and the sources of those.
 
 use crate::output;
 use anyhow::Result;
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use softacl_profiles::{Chip, cann_versions, chips, profile};
 use std::fmt::Write as _;
 
-/// List the chips and CANN versions, or everything known about one chip.
+/// List supported chips and CANN versions, or show the details of one chip.
 #[derive(Args)]
 pub struct Arguments {
-    /// A family or a full SoC name; all when left out
+    /// Chip family or full SoC name; lists all if omitted
     name: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -51,7 +51,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     }
     let versions: Vec<&str> = cann_versions().iter().map(|cann| cann.version.as_str()).collect();
     writeln!(text, "\nCANN versions (SOFTACL_CANN): {}", versions.join(", "))?;
-    text += "Choose with SOFTACL_SOC or `softacl run --soc`; `softacl chips Ascend910B` says everything about one.\n";
+    text += "Choose with SOFTACL_SOC or `softacl run --soc`; `softacl chips Ascend910B` shows the details of one.\n";
     output::print(text)
 }
 
@@ -65,8 +65,8 @@ fn describe(chip: &Chip) -> Result<String> {
     writeln!(text, "copies         {}", copies(chip))?;
     let peer = match (chip.peer.supported, chip.peer.enable_required) {
         (false, _) => "no",
-        (true, true) => "yes, once both devices enable it",
-        (true, false) => "yes, without enabling",
+        (true, true) => "yes, after both devices enable it",
+        (true, false) => "yes, always enabled",
     };
     writeln!(text, "peer access    {peer}")?;
     if let Some(cores) = &chip.cores {
@@ -119,7 +119,9 @@ fn as_json(chip: &Chip) -> Value {
             "host_registration": chip.copy.host_registration,
         },
         "peer": { "supported": chip.peer.supported, "enable_required": chip.peer.enable_required },
-        "cores": chip.cores.as_ref().map(|cores| json!({ "cube": cores.cube, "vector": cores.vector, "aicpu": cores.aicpu })),
+        "cores": chip.cores.as_ref().map(|cores| json!({
+            "cube": cores.cube, "vector": cores.vector, "aicpu": cores.aicpu,
+        })),
         "links": chip.links.iter().map(|link| json!({
             "path": link.path, "gigabytes_per_second": link.gigabytes_per_second, "source": link.source,
         })).collect::<Vec<_>>(),

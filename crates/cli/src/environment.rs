@@ -1,4 +1,4 @@
-//! `softacl env`: every variable that softacl reads.
+//! `softacl env`: lists the environment variables that softacl reads.
 
 use crate::output;
 use anyhow::Result;
@@ -7,7 +7,7 @@ use serde_json::json;
 use std::env;
 use std::fmt::Write as _;
 
-/// List every environment variable that softacl reads, its value now and its meaning.
+/// List the environment variables that softacl reads, with current values.
 #[derive(Args)]
 pub struct Arguments {
     /// Print JSON
@@ -16,17 +16,17 @@ pub struct Arguments {
 }
 
 pub fn main(arguments: &Arguments) -> Result<()> {
-    let now = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let current = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     if arguments.json {
         let all: Vec<_> = ascendcl_capi::VARIABLES
             .iter()
-            .map(|v| json!({ "name": v.name, "value": now(v.name), "default": v.default, "meaning": v.meaning }))
+            .map(|v| json!({ "name": v.name, "value": current(v.name), "default": v.default, "meaning": v.meaning }))
             .collect();
         return output::print(serde_json::to_string_pretty(&all)? + "\n");
     }
     let mut text = String::new();
     for variable in ascendcl_capi::VARIABLES {
-        let value = match now(variable.name) {
+        let value = match current(variable.name) {
             Some(value) => format!("{value} (set)"),
             None if variable.default.is_empty() => "not set".to_owned(),
             None => format!("{} (default)", variable.default),

@@ -1,4 +1,4 @@
-//! `softacl explain`: what an error code or a finding of the checker means.
+//! `softacl explain`: explains an error code or a finding of the checker.
 
 use crate::output;
 use anyhow::{Result, bail};
@@ -7,15 +7,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use softacl_checker::report::finding_kind::{self, FindingKind, RULES};
 
-/// The pages of docs/findings, by id.
+/// Pages of docs/findings by finding id.
 const PAGES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
-/// Say what an error code or a finding of `softacl check` means, what causes it and what to do.
+/// Explain an error code or a finding: meaning, causes, remedy.
 #[derive(Args)]
 #[command(after_help = findings(), after_long_help = findings())]
 pub struct Arguments {
-    /// A code such as 107003, its name such as ACL_ERROR_RT_STREAM_CONTEXT, or a finding such as H1; without one, all
-    /// of them are listed
+    /// Error code (107003), its name (ACL_ERROR_RT_STREAM_CONTEXT) or a finding (H1); lists all if omitted
     code: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -43,11 +42,11 @@ fn codes() -> Vec<Code> {
 }
 
 fn findings() -> String {
-    let lines: Vec<String> = RULES.iter().map(|rule| format!("  {}  {}", rule.id, rule.title)).collect();
+    let lines: Vec<String> = RULES.iter().map(|kind| format!("  {}  {}", kind.id, kind.title)).collect();
     format!("Findings of softacl check:\n{}", lines.join("\n"))
 }
 
-/// The page of a finding; without one, the built-in help text.
+/// Returns the page of a finding, or the built-in help text if it has none.
 fn page(kind: &FindingKind) -> String {
     let written = PAGES.iter().find(|(id, _)| *id == kind.id).map(|(_, text)| text.trim_end().to_owned());
     written.unwrap_or_else(|| format!("# {}: {}\n\n{}", kind.id, kind.title, kind.help))
@@ -80,16 +79,16 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     output::print(text)
 }
 
-/// Everything that can be explained.
+/// Prints all findings and codes.
 fn list(json: bool) -> Result<()> {
     let codes = codes();
     if json {
-        let findings: Vec<_> = RULES.iter().map(|rule| json!({ "id": rule.id, "title": rule.title })).collect();
+        let findings: Vec<_> = RULES.iter().map(|kind| json!({ "id": kind.id, "title": kind.title })).collect();
         let text = json!({ "findings": findings, "codes": codes });
         return output::print(serde_json::to_string_pretty(&text)? + "\n");
     }
     let lines: String = codes.iter().map(|code| format!("  {:>6}  {}\n", code.value, code.name)).collect();
-    output::print(format!("{}\n\nCodes of the interface:\n{lines}", findings()))
+    output::print(format!("{}\n\nError codes:\n{lines}", findings()))
 }
 
 fn section(title: &str, lines: &[String]) -> String {
@@ -100,9 +99,9 @@ fn section(title: &str, lines: &[String]) -> String {
     format!("{title}:\n{lines}\n")
 }
 
-/// Says what is near, so that a mistyped code is found.
+/// Returns an error message with similar codes, for typing errors.
 fn unknown(wanted: &str, codes: &[Code]) -> String {
-    let near: Vec<String> = match wanted.parse::<i64>() {
+    let similar: Vec<String> = match wanted.parse::<i64>() {
         Ok(value) => {
             let mut sorted: Vec<&Code> = codes.iter().collect();
             sorted.sort_by_key(|code| (i64::from(code.value) - value).abs());
@@ -118,14 +117,14 @@ fn unknown(wanted: &str, codes: &[Code]) -> String {
                 .collect()
         }
     };
-    if near.is_empty() {
+    if similar.is_empty() {
         return format!(
-            "{wanted:?} is neither a code nor a name of the interface, which has {} of them, nor a finding ({})",
+            "{wanted:?} is neither one of the {} error codes or their names nor a finding ({})",
             codes.len(),
             finding_kind::ids()
         );
     }
-    format!("{wanted:?} is not a code of the interface; near it: {}", near.join(", "))
+    format!("{wanted:?} is not an error code; similar: {}", similar.join(", "))
 }
 
 #[cfg(test)]
@@ -133,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_of_the_interface_is_explained() {
+    fn every_error_code_is_explained() {
         let codes = codes();
         for (value, name) in ascendcl_sys::CODES {
             let code = codes.iter().find(|code| code.value == *value).unwrap_or_else(|| panic!("{value} {name}"));
@@ -144,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn only_functions_that_exist_are_named() {
+    fn returned_by_names_only_existing_functions() {
         for code in codes() {
             for function in code.returned_by {
                 assert!(ascendcl_sys::manifest::function(&function).is_some(), "{}: {function}", code.value);
@@ -153,17 +152,17 @@ mod tests {
     }
 
     #[test]
-    fn where_there_are_pages_every_finding_has_one() {
-        for rule in RULES {
-            let written = PAGES.iter().any(|(id, _)| *id == rule.id);
-            assert!(written || PAGES.is_empty(), "docs/findings/{}.md is missing", rule.id);
-            assert!(page(rule).contains(rule.id), "{}", rule.id);
+    fn every_finding_has_a_page() {
+        for kind in RULES {
+            let written = PAGES.iter().any(|(id, _)| *id == kind.id);
+            assert!(written || PAGES.is_empty(), "docs/findings/{}.md is missing", kind.id);
+            assert!(page(kind).contains(kind.id), "{}", kind.id);
         }
     }
 
     #[test]
-    fn a_mistyped_code_finds_its_neighbours() {
-        assert!(unknown("107004444", &codes()).contains("near it"));
+    fn mistyped_code_lists_similar_codes() {
+        assert!(unknown("107004444", &codes()).contains("similar: "));
         assert!(unknown("STREAM_CONTEXT", &codes()).contains("107003"));
     }
 }

@@ -1,6 +1,5 @@
-//! The command line of softacl. Each command is one file; this one only says what there is.
+//! The softacl command line. Each subcommand has its own module.
 
-mod acl;
 mod bench;
 mod check;
 mod chips;
@@ -23,7 +22,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// AscendCL without the NPU: run, explain and try programs written for Ascend on any machine.
+/// AscendCL without the NPU: run, check and trace programs written for Ascend on any Linux machine.
 #[derive(Parser)]
 #[command(version, about, long_about = None, arg_required_else_help = true, after_help = EXAMPLES)]
 struct Arguments {
@@ -32,14 +31,14 @@ struct Arguments {
 }
 
 const EXAMPLES: &str = "Examples:
-  softacl demo                                     a KV-cache offload, from start to verified bytes
-  softacl run -- ./app --my-flag                   run an unmodified program on softacl
+  softacl demo                                     run a KV-cache offload and verify its data
+  softacl run -- ./app --my-flag                   run a program on softacl
   softacl run --soc Ascend310P -- ./app            ... on another chip
-  softacl run --schedule late -- ./app             ... with every copy as late as the rules allow
-  softacl check -- ./app                           prove misuse of asynchronous copies
-  softacl trace -- ./app                           draw what its threads and streams did, and when
-  softacl bench --quick                            how fast it is here, against memcpy
-  softacl explain 107003                           what an error code means and what to check";
+  softacl run --schedule late -- ./app             ... with every copy delayed as long as the semantics allow
+  softacl check -- ./app                           detect misuse of asynchronous copies
+  softacl trace -- ./app                           record a timeline of threads and streams
+  softacl bench --quick                            compare the speed on this host with memcpy
+  softacl explain 107003                           explain an error code";
 
 #[derive(Subcommand)]
 enum Command {
@@ -56,10 +55,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // A reader that has seen enough ends us quietly, as it does other commands.
-    // SAFETY: restores the default action of a signal, before there are threads.
+    // A closed pipe ends this program silently, like other command-line tools.
+    // SAFETY: restores the default action of a signal, before other threads exist.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    // Detection code calls us by another name.
+    // Detection code runs this program under the name npu-smi.
     let mut words = std::env::args_os();
     if words.next().is_some_and(|name| Path::new(&name).file_name() == Some(OsStr::new(library::NPU_SMI))) {
         return match npu_smi::run(&words.collect::<Vec<_>>()) {
@@ -73,17 +72,17 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(message) => {
-            // Not the code that clap would choose: 2 says that something was proven.
-            let wrong = message.use_stderr();
+            // Not clap's exit code 2, which means that something was proven.
+            let is_error = message.use_stderr();
             if message.kind() == ErrorKind::UnknownArgument && !std::env::args_os().any(|word| word == "--") {
-                output::eprint_line("softacl: a program to run or to check comes after `--`: softacl check -- ./app\n");
+                output::eprint_line("softacl: the program comes after `--`, for example: softacl check -- ./app\n");
             }
             return match message.print().and_then(|()| io::stdout().flush()) {
-                Err(error) if !wrong => {
+                Err(error) if !is_error => {
                     output::eprint_line(format_args!("softacl: could not write to standard output: {error}"));
                     ExitCode::FAILURE
                 }
-                _ if wrong => ExitCode::FAILURE,
+                _ if is_error => ExitCode::FAILURE,
                 _ => ExitCode::SUCCESS,
             };
         }

@@ -1,7 +1,7 @@
-//! `npu-smi`: the chips of the chosen profile, for detection code that looks for the tool of that name.
+//! `npu-smi`: lists the chips of the selected profile, for detection code that runs the tool of that name.
 //!
-//! It says that it is softacl, and `NA` for everything that only a card has. It knows `info` and `info -l`;
-//! whatever else the tool of a card can do is refused.
+//! It identifies itself as softacl and prints `NA` for values that only a card has. It supports `info` and `info -l`
+//! and rejects every other command.
 
 use crate::output;
 use anyhow::{Result, anyhow, bail};
@@ -9,11 +9,11 @@ use clap::Args;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 
-/// List the chips as `npu-smi` does: `info`, or `info -l`.
+/// Emulate `npu-smi info` and `npu-smi info -l`.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub struct Arguments {
-    /// info, info -l
+    /// `info` or `info -l`
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
@@ -22,7 +22,7 @@ pub fn main(arguments: &Arguments) -> Result<()> {
     run(&arguments.words)
 }
 
-/// The command with its words, however it was called.
+/// Runs `npu-smi` with these arguments.
 pub fn run(words: &[OsString]) -> Result<()> {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -30,10 +30,7 @@ pub fn run(words: &[OsString]) -> Result<()> {
         ["info"] => table()?,
         ["info", "-l"] => list()?,
         ["-v" | "--version"] => format!("npu-smi of softacl {}\n", env!("CARGO_PKG_VERSION")),
-        _ => bail!(
-            "npu-smi: this is softacl, which knows `npu-smi info` and `npu-smi info -l`; not `{}`",
-            words.join(" ")
-        ),
+        _ => bail!("npu-smi: softacl supports only `npu-smi info` and `npu-smi info -l`"),
     };
     output::print(text)
 }
@@ -56,7 +53,7 @@ fn table() -> Result<String> {
     let name = soc.trim_start_matches("Ascend");
     let thin = format!("+{}+{}+{}+\n", "-".repeat(27), "-".repeat(15), "-".repeat(52));
     let thick = thin.replace('-', "=");
-    let title = format!("npu-smi of softacl {}: there is no card, the chips are software", env!("CARGO_PKG_VERSION"));
+    let title = format!("npu-smi of softacl {}: simulated chips, no card", env!("CARGO_PKG_VERSION"));
     let mut text = format!("+{}+\n| {title:<95}|\n{thin}", "-".repeat(96));
     let mut row = |cells: [&str; 3]| writeln!(text, "| {:<26}| {:<14}| {:<51}|", cells[0], cells[1], cells[2]);
     row(["NPU   Name", "Health", "Power(W)    Temp(C)           Hugepages-Usage(page)"])?;
@@ -71,7 +68,7 @@ fn table() -> Result<String> {
     Ok(text)
 }
 
-/// The name of the chip and the bytes of its memory.
+/// Returns the SoC name and the memory per device in bytes.
 fn soc() -> Result<(String, usize)> {
     let config = ascendcl_capi::from_environment().map_err(|error| anyhow!(error))?;
     Ok((config.profile.soc.clone(), config.memory))

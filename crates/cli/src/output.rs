@@ -1,4 +1,4 @@
-//! Standard output and files of reports: what cannot be written is an error that is told, not a panic.
+//! Standard output and report files. Write failures are errors, not panics.
 
 use anyhow::{Context, Result};
 use std::fmt::Display;
@@ -9,19 +9,19 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// Prints text as it is.
+/// Prints text to stdout.
 pub fn print(text: impl Display) -> Result<()> {
     let mut out = io::stdout().lock();
     write!(out, "{text}").and_then(|()| out.flush()).context("could not write to standard output")
 }
 
-/// Tells something beside the output. Nobody may be left to read it; the exit code still tells.
+/// Prints a line to stderr and ignores write errors; the exit code carries the result.
 pub fn eprint_line(text: impl Display) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Opens a file for a report; `-` is standard output. To be done before a program runs: a wrong name must not cost
-/// the run.
+/// Opens a report file; `-` is stdout. Callers open reports before they run the program, so that a wrong path does not
+/// waste the run.
 pub fn open(path: &Path) -> Result<File> {
     let file = match path == Path::new("-") {
         true => io::stdout().as_fd().try_clone_to_owned().map(File::from),
@@ -30,10 +30,10 @@ pub fn open(path: &Path) -> Result<File> {
     file.with_context(|| format!("could not write {}", path.display()))
 }
 
-/// A directory for what the processes of a program leave. It goes when it is dropped.
+/// Creates a temporary directory for the reports of a program's processes. Dropping it removes the directory.
 pub fn directory(prefix: &str) -> Result<TempDir> {
-    // What a program does is nobody else's business.
+    // Reports are private to the user.
     let private = Permissions::from_mode(0o700);
     let builder = &mut tempfile::Builder::new();
-    builder.prefix(prefix).permissions(private).tempdir().context("could not make a temporary directory")
+    builder.prefix(prefix).permissions(private).tempdir().context("could not create a temporary directory")
 }

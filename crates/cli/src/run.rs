@@ -1,17 +1,17 @@
-//! `softacl run`: an unmodified program on softacl.
+//! `softacl run`: runs a program on softacl.
 
 use crate::machine::{self, MachineOptions};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use std::os::unix::process::CommandExt;
 
-/// Run an unmodified program on softacl.
+/// Run a program on softacl
 ///
-/// Sets LD_LIBRARY_PATH so that libascendcl.so and libacl_rt.so are softacl's, sets the SOFTACL_*
-/// variables that the options name, and becomes the program: its exit code is the exit code.
+/// Sets LD_LIBRARY_PATH so that libascendcl.so and libacl_rt.so resolve to softacl, sets the SOFTACL_* variables for
+/// the given options, and replaces itself with the program (exec).
 #[derive(Args)]
 pub struct Arguments {
-    /// When queued work runs: threads, early, late or random:SEED
+    /// When queued tasks execute: threads, early, late or random:SEED [default: threads]
     #[arg(long)]
     schedule: Option<String>,
     #[command(flatten)]

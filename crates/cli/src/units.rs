@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Formatting of sizes, numbers and durations for people.
 
-/// Bytes, exact where that is short.
+/// Formats a size, without decimals if it is a multiple of its unit.
 pub fn size(bytes: usize) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.into_iter().find(|(bits, _)| bytes >> bits > 0) {
@@ -10,6 +10,7 @@ pub fn size(bytes: usize) -> String {
     }
 }
 
+/// Formats a number with about three significant digits.
 pub fn digits(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
@@ -19,6 +20,7 @@ pub fn digits(value: f64) -> String {
     }
 }
 
+/// Formats a duration in the largest fitting unit.
 pub fn duration(ns: f64) -> String {
     match ns {
         ns if ns >= 1e9 => format!("{} s", digits(ns / 1e9)),
@@ -33,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_rounded_and_exact_ones_are_short() {
+    fn sizes_have_one_decimal_unless_exact() {
         let sizes = [0, 1023, 1024, 7000, 5 << 20, 2592 << 20, 3 << 30];
         let texts = ["0 B", "1023 B", "1 KiB", "6.8 KiB", "5 MiB", "2.5 GiB", "3 GiB"];
         assert_eq!(sizes.map(size), texts);

@@ -1,4 +1,4 @@
-//! `softacl bench` as a user meets it. What it measures is not asserted, only what it says about it.
+//! `softacl bench` end to end. Asserts the structure of the output, not the measured values.
 
 use serde_json::Value;
 use std::fs;
@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
-/// A file of this test alone.
+/// Returns the path of a file in the temporary directory of the tests.
 fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
@@ -27,21 +27,21 @@ fn file(name: &str) -> PathBuf {
 fn report(arguments: &[&str]) -> Value {
     let done = bench(&[arguments, &["--json"]].concat());
     assert!(done.status.success(), "{}", text(&done.stderr));
-    serde_json::from_slice(&done.stdout).expect("JSON and nothing else on standard output")
+    serde_json::from_slice(&done.stdout).expect("only JSON on stdout")
 }
 
 #[test]
-fn a_case_tells_its_ratios_its_times_and_its_verified_bytes() {
+fn case_reports_ratios_times_and_verified_bytes() {
     let report = report(&["--quick", "--filter", "plane-8192x1k,observers-off"]);
     assert_eq!(report["quick"], true);
     assert!(report["machine"]["cores"].as_u64() > Some(0));
     let [plane, observers] = report["cases"].as_array().expect("cases").as_slice() else { panic!("{report}") };
     if plane["state"] == "measured" {
-        let finding = &plane["results"][0];
-        assert_eq!((&finding["measure"], &finding["bar"]), (&Value::from("softacl / memcpy"), &Value::from(0.7)));
-        let [low, median, high] = ["low", "median", "high"].map(|name| finding[name].as_f64().expect("a number"));
+        let result = &plane["results"][0];
+        assert_eq!((&result["measure"], &result["target"]), (&Value::from("softacl / memcpy"), &Value::from(0.7)));
+        let [low, median, high] = ["low", "median", "high"].map(|name| result[name].as_f64().expect("a number"));
         assert!(0.0 < low && low <= median && median <= high);
-        assert_eq!(finding["reached"], Value::from(median <= 0.7));
+        assert_eq!(result["reached"], Value::from(median <= 0.7));
         assert_eq!(plane["verified_bytes"], 8192 * 1024);
         let times = plane["times"].as_array().expect("times");
         for name in ["softacl", "memcpy"] {
@@ -53,16 +53,16 @@ fn a_case_tells_its_ratios_its_times_and_its_verified_bytes() {
     }
     assert_eq!(
         (&observers["state"], &observers["reason"]),
-        (&Value::from("waived"), &Value::from("takes too long for --quick"))
+        (&Value::from("skipped"), &Value::from("takes too long for --quick"))
     );
 }
 
 #[test]
-fn every_small_case_of_the_interface_runs_and_verifies() {
+fn every_small_case_runs_and_verifies() {
     let report = report(&["--quick", "--filter", "submit-64,sync-64,hot-1000x64,batch-vs-loop-64,streams"]);
     for case in report["cases"].as_array().expect("cases") {
         if case["key"].as_str().is_some_and(|key| key.starts_with("instructions")) {
-            assert_eq!(case["state"], "waived", "{case}");
+            assert_eq!(case["state"], "skipped", "{case}");
         } else {
             assert_eq!(case["state"], "measured", "{case}");
             assert!(case["verified_bytes"].as_u64() >= Some(64_000), "{case}");
@@ -71,11 +71,11 @@ fn every_small_case_of_the_interface_runs_and_verifies() {
 }
 
 #[test]
-fn compare_finds_what_got_slower_and_fails_for_it() {
+fn compare_fails_on_a_regression() {
     let (before, after) = (file("before.json"), file("after.json"));
     let mut report = report(&["--quick", "--filter", "malloc-2m"]);
     fs::write(&before, report.to_string()).expect("written");
-    let names = [before.to_str().expect("a name"), after.to_str().expect("a name")];
+    let names = [before.to_str().expect("a UTF-8 path"), after.to_str().expect("a UTF-8 path")];
     let same = bench(&["--compare", names[0], names[0]]);
     assert!(same.status.success() && text(&same.stdout).contains("same"), "{}", text(&same.stderr));
 
@@ -98,17 +98,17 @@ fn compare_finds_what_got_slower_and_fails_for_it() {
 }
 
 #[test]
-fn the_plot_is_a_well_formed_document_with_both_charts() {
-    let picture = file("plot.svg");
-    let done = bench(&["--quick", "--filter", "malloc-2m", "--plot", picture.to_str().expect("a name")]);
+fn plot_is_well_formed_and_has_both_charts() {
+    let path = file("plot.svg");
+    let done = bench(&["--quick", "--filter", "malloc-2m", "--plot", path.to_str().expect("a UTF-8 path")]);
     assert!(done.status.success(), "{}", text(&done.stderr));
-    let picture = fs::read_to_string(&picture).expect("a picture");
+    let picture = fs::read_to_string(&path).expect("the plot was written");
     assert!(picture.contains("GB/s") && picture.contains("ns per entry") && picture.contains("softacl, batch"));
     assert!(!picture.contains("NaN") && !picture.contains("inf"));
     let mut open = Vec::new();
     for tag in picture.split('<').skip(1) {
         let (tag, rest) = tag.split_once('>').expect("a tag ends");
-        assert!(!rest.contains('>'), "a stray > behind {tag}");
+        assert!(!rest.contains('>'), "a stray > after {tag}");
         if let Some(name) = tag.strip_prefix('/') {
             assert_eq!(open.pop(), Some(name));
         } else if !tag.ends_with('/') {
@@ -119,12 +119,12 @@ fn the_plot_is_a_well_formed_document_with_both_charts() {
 }
 
 #[test]
-fn unknown_cases_and_broken_files_are_told() {
+fn unknown_cases_and_invalid_files_are_reported() {
     let unknown = bench(&["--filter", "no-such-case"]);
     assert!(!unknown.status.success() && text(&unknown.stderr).contains("--list"));
     let broken = file("broken.json");
     fs::write(&broken, "{}").expect("written");
-    let refused = bench(&["--compare", broken.to_str().expect("a name")]);
+    let refused = bench(&["--compare", broken.to_str().expect("a UTF-8 path")]);
     assert!(!refused.status.success() && text(&refused.stderr).contains("broken.json"));
     let list = bench(&["--list"]);
     assert!(list.status.success() && text(&list.stdout).contains("batch-10240x32k"));

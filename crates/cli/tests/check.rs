@@ -1,4 +1,4 @@
-//! `softacl check` as a user meets it. The program is a script that leaves reports as the library would.
+//! `softacl check` end to end. The program is a script that writes reports as the library would.
 
 use serde_json::Value;
 use softacl_checker::finding::{Actor, Backtrace, Finding, Frame, Participant, Report, ReportedOperation, Severity};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-fn softacl(place: &Path, arguments: &[&str]) -> Command {
+fn softacl(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_softacl"));
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
@@ -17,32 +17,32 @@ fn softacl(place: &Path, arguments: &[&str]) -> Command {
             command.env_remove(&name);
         }
     }
-    command.args(arguments).current_dir(place).stdin(Stdio::null());
+    command.args(arguments).current_dir(directory).stdin(Stdio::null());
     command
 }
 
-/// A directory with a script `app.sh` and the reports that it may leave.
-struct Bench {
-    place: TempDir,
+/// A directory with a script `app.sh` and the reports that it may write.
+struct Fixture {
+    directory: TempDir,
 }
 
-impl Bench {
+impl Fixture {
     fn new(script: &str) -> Self {
-        let place = tempfile::tempdir().expect("a directory");
-        fs::write(place.path().join("proven.json"), report(&[("H1", Severity::Proven, 42)])).unwrap();
-        fs::write(place.path().join("advice.json"), report(&[("P1", Severity::Advice, 60)])).unwrap();
-        fs::write(place.path().join("clean.json"), report(&[])).unwrap();
-        fs::write(place.path().join("app.sh"), script).unwrap();
-        Self { place }
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("proven.json"), report(&[("H1", Severity::Proven, 42)])).unwrap();
+        fs::write(directory.path().join("advice.json"), report(&[("P1", Severity::Advice, 60)])).unwrap();
+        fs::write(directory.path().join("clean.json"), report(&[])).unwrap();
+        fs::write(directory.path().join("app.sh"), script).unwrap();
+        Self { directory }
     }
 
     fn check(&self, options: &[&str]) -> Output {
         let arguments = [&["check"], options, &["--", "sh", "app.sh"]].concat();
-        softacl(self.place.path(), &arguments).output().expect("the program starts")
+        softacl(self.directory.path(), &arguments).output().expect("the program starts")
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.place.path().join(name)
+        self.directory.path().join(name)
     }
 
     fn json(&self, name: &str) -> Value {
@@ -50,7 +50,7 @@ impl Bench {
     }
 }
 
-/// Leaves a report under the id of the script itself.
+/// Shell commands that write a report for the process of the script.
 const PROVEN: &str = "cp proven.json $SOFTACL_CHECK_DIR/$$.json; ";
 const ADVICE: &str = "cp advice.json $SOFTACL_CHECK_DIR/$$.json; ";
 const CLEAN: &str = "cp clean.json $SOFTACL_CHECK_DIR/$$.json; ";
@@ -108,7 +108,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn the_exit_code_is_two_when_something_is_proven_and_the_programs_own_otherwise() {
+fn exit_code_is_two_for_proven_findings_and_the_programs_otherwise() {
     for (script, options, code) in [
         (format!("{PROVEN} exit 0"), &[][..], 2),
         (format!("{PROVEN} exit 7"), &[], 2),
@@ -119,33 +119,34 @@ fn the_exit_code_is_two_when_something_is_proven_and_the_programs_own_otherwise(
         (format!("{CLEAN} kill -TERM $$"), &[], 128 + 15),
         (format!("{PROVEN} kill -TERM $$"), &[], 2),
     ] {
-        let done = Bench::new(&script).check(options);
+        let done = Fixture::new(&script).check(options);
         assert_eq!(done.status.code(), Some(code), "{script} {options:?}: {}", text(&done.stderr));
     }
 }
 
 #[test]
-fn a_wrong_option_is_not_mistaken_for_a_finding() {
-    let bench = Bench::new("echo started");
+fn wrong_option_exits_with_one() {
+    let fixture = Fixture::new("echo started");
     for options in [&["--no-such-option"][..], &["--schedule", "soon"], &["--seeds", "0"], &["--soc", "H100"]] {
-        let done = bench.check(options);
+        let done = fixture.check(options);
         assert_eq!(done.status.code(), Some(1), "{options:?}");
         assert!(done.stdout.is_empty(), "{options:?}");
     }
-    let missing = softacl(bench.place.path(), &["check", "--", "/no/such/program"]).output().unwrap();
+    let missing = softacl(fixture.directory.path(), &["check", "--", "/no/such/program"]).output().unwrap();
     assert_eq!(missing.status.code(), Some(1));
     assert!(text(&missing.stderr).contains("could not run /no/such/program"), "{}", text(&missing.stderr));
 }
 
 #[test]
-fn the_report_goes_to_standard_error_and_output_passes_through() {
+fn report_goes_to_stderr_and_program_output_is_unchanged() {
     let script = format!(
         "{PROVEN} echo out; echo err >&2; cat; echo $SOFTACL_CHECK $SOFTACL_SCHEDULE; ls ${{LD_LIBRARY_PATH%%:*}}"
     );
-    let bench = Bench::new(&script);
-    let input = bench.file("input");
+    let fixture = Fixture::new(&script);
+    let input = fixture.file("input");
     fs::write(&input, "typed\n").unwrap();
-    let mut command = softacl(bench.place.path(), &["check", "--soc", "Ascend310P", "--", "sh", "app.sh", "two words"]);
+    let mut command =
+        softacl(fixture.directory.path(), &["check", "--soc", "Ascend310P", "--", "sh", "app.sh", "two words"]);
     let done = command.stdin(fs::File::open(input).unwrap()).output().unwrap();
     let (out, err) = (text(&done.stdout), text(&done.stderr));
     assert!(out.starts_with("out\ntyped\n1 late\n") && out.contains("libascendcl.so"), "{out}");
@@ -156,18 +157,18 @@ fn the_report_goes_to_standard_error_and_output_passes_through() {
         "{err}"
     );
     assert!(err.ends_with("softacl check: 1 proven, 0 advice; schedule late\n"), "{err}");
-    assert!(!err.contains('\x1b'), "no colour without a terminal");
+    assert!(!err.contains('\x1b'), "no color without a terminal");
 }
 
 #[test]
-fn processes_are_merged_and_files_are_written() {
+fn reports_of_all_processes_are_merged_into_each_file() {
     let script = format!(
         "{PROVEN} cp proven.json $SOFTACL_CHECK_DIR/77.json; cp advice.json $SOFTACL_CHECK_DIR/78.json; exit 3"
     );
-    let bench = Bench::new(&script);
-    let done = bench.check(&["--json", "r.json", "--sarif", "r.sarif", "--html", "r.html"]);
+    let fixture = Fixture::new(&script);
+    let done = fixture.check(&["--json", "r.json", "--sarif", "r.sarif", "--html", "r.html"]);
     assert_eq!(done.status.code(), Some(2));
-    let json = bench.json("r.json");
+    let json = fixture.json("r.json");
     assert_eq!(json["findings"].as_array().map(Vec::len), Some(2));
     assert_eq!((&json["findings"][0]["id"], &json["findings"][0]["count"]), (&"H1".into(), &4.into()));
     assert_eq!(json["findings"][0]["operations"][0]["place"]["frames"][0]["line"], 42);
@@ -176,36 +177,36 @@ fn processes_are_merged_and_files_are_written() {
         (&3.into(), &"late".into(), &"Ascend910B3".into())
     );
     assert_eq!(json["program"], serde_json::json!(["sh", "app.sh"]));
-    let sarif = bench.json("r.sarif");
+    let sarif = fixture.json("r.sarif");
     assert_eq!(sarif["version"], "2.1.0");
     assert_eq!(sarif["runs"][0]["results"][1]["ruleId"], "P1");
-    let page = fs::read_to_string(bench.file("r.html")).unwrap();
+    let page = fs::read_to_string(fixture.file("r.html")).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("the message of H1"));
 }
 
 #[test]
-fn fault_rules_are_told_with_the_process_where_several_have_some() {
+fn fault_rules_name_the_process_if_several_have_rules() {
     let faulty: Report = serde_json::from_str(&report(&[])).unwrap();
     let faulty = Report { faults: vec!["rule 1 copy@1=507013  1 task, fired once (task 1)".to_owned()], ..faulty };
     let one = "cp faulty.json $SOFTACL_CHECK_DIR/77.json; cp clean.json $SOFTACL_CHECK_DIR/79.json; ";
     let two = format!("{one} cp faulty.json $SOFTACL_CHECK_DIR/78.json; ");
-    for (script, told) in [
+    for (script, expected) in [
         (one, &["fault rule 1 copy@1=507013"][..]),
         (&two, &["fault process 77: rule 1 copy@1=507013", "fault process 78: rule 1 copy@1=507013"]),
     ] {
-        let bench = Bench::new(script);
-        fs::write(bench.file("faulty.json"), serde_json::to_string(&faulty).unwrap()).unwrap();
-        let shown = text(&bench.check(&[]).stderr);
+        let fixture = Fixture::new(script);
+        fs::write(fixture.file("faulty.json"), serde_json::to_string(&faulty).unwrap()).unwrap();
+        let shown = text(&fixture.check(&[]).stderr);
         let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("fault ")).collect();
-        let is_told = lines.iter().zip(told).all(|(line, start)| line.starts_with(start));
-        assert!(lines.len() == told.len() && is_told, "{shown}");
+        let is_expected = lines.iter().zip(expected).all(|(line, start)| line.starts_with(start));
+        assert!(lines.len() == expected.len() && is_expected, "{shown}");
     }
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_told_before_the_program_runs() {
-    let bench = Bench::new("echo started");
-    let done = bench.check(&["--json", "no/such/directory/r.json", "--html", "r.html"]);
+fn unwritable_file_is_reported_before_the_program_runs() {
+    let fixture = Fixture::new("echo started");
+    let done = fixture.check(&["--json", "no/such/directory/r.json", "--html", "r.html"]);
     assert_eq!(done.status.code(), Some(1));
     assert!(done.stdout.is_empty(), "{}", text(&done.stdout));
     let err = text(&done.stderr);
@@ -213,150 +214,154 @@ fn a_file_that_cannot_be_written_is_told_before_the_program_runs() {
 }
 
 #[test]
-fn a_file_that_runs_full_hides_neither_the_findings_nor_the_other_files() {
+fn full_disk_hides_neither_findings_nor_other_files() {
     for (script, code) in [(PROVEN, 2), (CLEAN, 1)] {
-        let bench = Bench::new(script);
-        let done = bench.check(&["--json", "/dev/full", "--html", "r.html"]);
+        let fixture = Fixture::new(script);
+        let done = fixture.check(&["--json", "/dev/full", "--html", "r.html"]);
         assert_eq!(done.status.code(), Some(code));
         assert!(text(&done.stderr).contains("could not write /dev/full: No space left"), "{}", text(&done.stderr));
-        assert!(fs::read_to_string(bench.file("r.html")).unwrap().starts_with("<!doctype html>"));
+        assert!(fs::read_to_string(fixture.file("r.html")).unwrap().starts_with("<!doctype html>"));
     }
 }
 
 #[test]
 fn repro_command_preserves_non_utf8_arguments() {
-    let bench = Bench::new(PROVEN);
+    let fixture = Fixture::new(PROVEN);
     let odd = std::ffi::OsStr::from_bytes(b"bell\x07 and \xff");
-    let mut command = softacl(bench.place.path(), &["check", "--", "sh", "app.sh"]);
+    let mut command = softacl(fixture.directory.path(), &["check", "--", "sh", "app.sh"]);
     let err = text(&command.arg(odd).output().unwrap().stderr);
     assert!(err.contains(r"softacl check --schedule late -- sh app.sh $'bell\x07 and \xff'"), "{err}");
     assert!(!err.contains('\x07'), "{err}");
 }
 
 #[test]
-fn a_series_stops_at_the_first_finding_and_says_how_to_repeat_it() {
+fn seed_series_stops_at_the_first_finding_and_prints_the_repro_command() {
     let script = format!(
         "echo run $SOFTACL_SCHEDULE; echo $SOFTACL_SCHEDULE >> runs\n\
          case $SOFTACL_SCHEDULE in random:3) {PROVEN};; *) {ADVICE};; esac"
     );
-    let bench = Bench::new(&script);
-    let done = bench.check(&["--seeds", "9", "--json", "r.json"]);
+    let fixture = Fixture::new(&script);
+    let done = fixture.check(&["--seeds", "9", "--json", "r.json"]);
     assert_eq!(done.status.code(), Some(2), "{}", text(&done.stderr));
-    assert_eq!(fs::read_to_string(bench.file("runs")).unwrap(), "random:1\nrandom:2\nrandom:3\n");
-    assert_eq!(text(&done.stdout), "run random:3\n", "the output of the run that is reported");
+    assert_eq!(fs::read_to_string(fixture.file("runs")).unwrap(), "random:1\nrandom:2\nrandom:3\n");
+    assert_eq!(text(&done.stdout), "run random:3\n", "the output of the reported run");
     let err = text(&done.stderr);
-    assert!(err.contains("stopped at seed 3 of 9: something was found"), "{err}");
+    assert!(err.contains("stopped at seed 3 of 9: it has findings"), "{err}");
     assert!(err.contains("\n  softacl check --schedule random:3 -- sh app.sh\n"), "{err}");
-    let json = bench.json("r.json");
+    let json = fixture.json("r.json");
     assert_eq!((&json["seed"], &json["schedule"]), (&3.into(), &"random:3".into()));
     assert_eq!((&json["findings"][1]["id"], &json["findings"][1]["count"]), (&"P1".into(), &4.into()));
-    let again = bench.check(&["--schedule", "random:3"]);
+    let again = fixture.check(&["--schedule", "random:3"]);
     assert_eq!(again.status.code(), Some(2));
 }
 
 #[test]
-fn a_series_without_findings_runs_to_its_end() {
-    let bench = Bench::new(&format!("echo $SOFTACL_SCHEDULE >> runs; {CLEAN}"));
-    let done = bench.check(&["--seeds", "4"]);
+fn seed_series_without_findings_runs_all_seeds() {
+    let fixture = Fixture::new(&format!("echo $SOFTACL_SCHEDULE >> runs; {CLEAN}"));
+    let done = fixture.check(&["--seeds", "4"]);
     assert_eq!(done.status.code(), Some(0));
-    assert_eq!(fs::read_to_string(bench.file("runs")).unwrap().lines().count(), 4);
+    assert_eq!(fs::read_to_string(fixture.file("runs")).unwrap().lines().count(), 4);
     assert_eq!(text(&done.stderr), "softacl check: 0 proven, 0 advice; schedule random, seeds 1 to 4\n");
 }
 
 #[test]
-fn a_series_that_nothing_fails_goes_on_over_findings() {
-    let bench = Bench::new(&format!("echo $SOFTACL_SCHEDULE >> runs; {PROVEN}"));
-    let done = bench.check(&["--seeds", "3", "--fail-on", "never"]);
+fn seed_series_with_fail_on_never_continues_after_findings() {
+    let fixture = Fixture::new(&format!("echo $SOFTACL_SCHEDULE >> runs; {PROVEN}"));
+    let done = fixture.check(&["--seeds", "3", "--fail-on", "never"]);
     assert_eq!(done.status.code(), Some(0));
-    assert_eq!(fs::read_to_string(bench.file("runs")).unwrap().lines().count(), 3);
+    assert_eq!(fs::read_to_string(fixture.file("runs")).unwrap().lines().count(), 3);
     assert!(text(&done.stderr).contains("1 proven"), "{}", text(&done.stderr));
 }
 
 #[test]
 fn interrupted_seed_series_is_reported() {
     let script = format!("{CLEAN} kill -TERM $PPID; exit 0");
-    let done = Bench::new(&script).check(&["--seeds", "9"]);
+    let done = Fixture::new(&script).check(&["--seeds", "9"]);
     assert_eq!(done.status.code(), Some(128 + 15), "{}", text(&done.stderr));
     let err = text(&done.stderr);
-    assert!(err.contains("stopped at seed 1 of 9: signal 15 (SIGTERM) asked for it\n"), "{err}");
+    assert!(err.contains("stopped at seed 1 of 9: received signal 15 (SIGTERM)\n"), "{err}");
 }
 
 #[test]
-fn the_command_that_repeats_a_run_has_what_the_run_was_asked_for() {
-    let bench = Bench::new(ADVICE);
+fn repro_command_contains_options_and_variables() {
+    let fixture = Fixture::new(ADVICE);
     let mut command =
-        softacl(bench.place.path(), &["check", "--fail-on", "advice", "--json", "r.json", "--", "sh", "app.sh"]);
+        softacl(fixture.directory.path(), &["check", "--fail-on", "advice", "--json", "r.json", "--", "sh", "app.sh"]);
     let done = command.env("SOFTACL_SOC", "Ascend310P").env("ASCEND_RT_VISIBLE_DEVICES", "1,0").output().unwrap();
     assert_eq!(done.status.code(), Some(2));
-    let repeat = bench.json("r.json")["repeat"].as_str().unwrap().to_owned();
-    assert!(repeat.contains("SOFTACL_SOC=Ascend310P") && repeat.contains("ASCEND_RT_VISIBLE_DEVICES=1,0"), "{repeat}");
-    assert!(repeat.ends_with(" softacl check --schedule late --fail-on advice -- sh app.sh"), "{repeat}");
+    let command = fixture.json("r.json")["repro_command"].as_str().unwrap().to_owned();
+    assert!(
+        command.contains("SOFTACL_SOC=Ascend310P") && command.contains("ASCEND_RT_VISIBLE_DEVICES=1,0"),
+        "{command}"
+    );
+    assert!(command.ends_with(" softacl check --schedule late --fail-on advice -- sh app.sh"), "{command}");
 }
 
 #[test]
-fn a_wrong_variable_is_told_before_the_program_runs() {
-    let bench = Bench::new("echo started");
+fn wrong_variable_is_reported_before_the_program_runs() {
+    let fixture = Fixture::new("echo started");
     for (name, value) in [("SOFTACL_SOC", "H100"), ("SOFTACL_FAULTS", "copy=maybe"), ("SOFTACL_SCHEDULE", "soon")] {
-        let done = softacl(bench.place.path(), &["check", "--", "sh", "app.sh"]).env(name, value).output().unwrap();
+        let done =
+            softacl(fixture.directory.path(), &["check", "--", "sh", "app.sh"]).env(name, value).output().unwrap();
         assert_eq!((done.status.code(), done.stdout.len()), (Some(1), 0), "{name}");
         assert!(text(&done.stderr).starts_with(&format!("softacl: {name}: ")), "{}", text(&done.stderr));
     }
 }
 
 #[test]
-fn two_reports_do_not_go_into_one_file_and_one_may_be_printed() {
-    let bench = Bench::new(CLEAN);
-    assert_eq!(bench.check(&["--json", "r", "--html", "r"]).status.code(), Some(1));
-    let done = bench.check(&["--json", "-"]);
-    let json: Value = serde_json::from_slice(&done.stdout).expect("JSON on standard output");
+fn two_reports_in_one_file_are_rejected_and_one_can_go_to_stdout() {
+    let fixture = Fixture::new(CLEAN);
+    assert_eq!(fixture.check(&["--json", "r", "--html", "r"]).status.code(), Some(1));
+    let done = fixture.check(&["--json", "-"]);
+    let json: Value = serde_json::from_slice(&done.stdout).expect("JSON on stdout");
     assert_eq!(json["schedule"], "late");
 }
 
 #[test]
-fn a_program_without_the_dashes_gets_a_hint() {
+fn missing_dashes_print_a_hint() {
     let done = softacl(Path::new("/"), &["check", "./app"]).output().unwrap();
     assert_eq!(done.status.code(), Some(1));
     assert!(text(&done.stderr).contains("comes after `--`"), "{}", text(&done.stderr));
 }
 
 #[test]
-fn a_series_stops_where_the_program_fails_by_itself() {
-    let bench = Bench::new(&format!("{CLEAN} [ $SOFTACL_SCHEDULE != random:2 ] || exit 5"));
-    let done = bench.check(&["--seeds", "4"]);
+fn seed_series_stops_if_the_program_fails() {
+    let fixture = Fixture::new(&format!("{CLEAN} [ $SOFTACL_SCHEDULE != random:2 ] || exit 5"));
+    let done = fixture.check(&["--seeds", "4"]);
     assert_eq!(done.status.code(), Some(5));
     let err = text(&done.stderr);
     assert!(err.contains("stopped at seed 2 of 4: the program ended with exit code 5"), "{err}");
 }
 
 #[test]
-fn suppressions_hide_and_are_counted() {
-    let bench = Bench::new(PROVEN);
-    fs::write(bench.file("known"), "# known\nH1 app.c:42\n").unwrap();
-    fs::write(bench.file("wrong"), "H1 *\n\nH9 app.c\n").unwrap();
-    let hidden = bench.check(&["--suppress", "known"]);
+fn suppressed_findings_are_hidden_and_counted() {
+    let fixture = Fixture::new(PROVEN);
+    fs::write(fixture.file("known"), "# known\nH1 app.c:42\n").unwrap();
+    fs::write(fixture.file("wrong"), "H1 *\n\nH9 app.c\n").unwrap();
+    let hidden = fixture.check(&["--suppress", "known"]);
     assert_eq!(hidden.status.code(), Some(0));
     assert_eq!(text(&hidden.stderr), "softacl check: 0 proven, 0 advice, 1 suppressed; schedule late\n");
-    let series = bench.check(&["--suppress", "known", "--seeds", "3"]);
+    let series = fixture.check(&["--suppress", "known", "--seeds", "3"]);
     assert_eq!(series.status.code(), Some(0));
     assert!(text(&series.stderr).contains("1 suppressed; schedule random, seeds 1 to 3"), "{}", text(&series.stderr));
-    let wrong = bench.check(&["--suppress", "wrong"]);
+    let wrong = fixture.check(&["--suppress", "wrong"]);
     assert_eq!(wrong.status.code(), Some(1));
     let err = text(&wrong.stderr);
     assert!(err.contains("wrong: line 3: \"H9\" is not the id of a finding; known: H1, H2"), "{err}");
 }
 
 #[test]
-fn a_suppression_leaves_the_other_callers_of_a_helper_alone() {
-    let bench = Bench::new(PROVEN);
+fn suppression_of_one_caller_keeps_other_callers_of_a_helper() {
+    let fixture = Fixture::new(PROVEN);
     let mut two: Report =
         serde_json::from_str(&report(&[("S1", Severity::Proven, 5), ("S1", Severity::Proven, 5)])).unwrap();
     for (finding, caller) in two.findings.iter_mut().zip(["prefetch", "evict"]) {
         let frames = &mut finding.operations[0].operation.place.frames;
         frames.push(Frame { function: Some(caller.to_owned()), ..frames[0].clone() });
     }
-    fs::write(bench.file("proven.json"), serde_json::to_string(&two).unwrap()).unwrap();
-    fs::write(bench.file("known"), "S1 prefetch\n").unwrap();
-    let done = bench.check(&["--suppress", "known"]);
+    fs::write(fixture.file("proven.json"), serde_json::to_string(&two).unwrap()).unwrap();
+    fs::write(fixture.file("known"), "S1 prefetch\n").unwrap();
+    let done = fixture.check(&["--suppress", "known"]);
     assert_eq!(done.status.code(), Some(2));
     let err = text(&done.stderr);
     assert!(err.contains("1 proven, 0 advice, 1 suppressed") && err.contains("in evict"), "{err}");
@@ -364,32 +369,32 @@ fn a_suppression_leaves_the_other_callers_of_a_helper_alone() {
 
 #[test]
 fn processes_without_report_are_noted() {
-    let silent = Bench::new("exit 0").check(&[]);
+    let silent = Fixture::new("exit 0").check(&[]);
     assert_eq!(silent.status.code(), Some(0));
     assert!(text(&silent.stderr).contains("nothing was checked"), "{}", text(&silent.stderr));
-    let killed = Bench::new("kill -SEGV $$").check(&[]);
+    let killed = Fixture::new("kill -SEGV $$").check(&[]);
     assert_eq!(killed.status.code(), Some(128 + 11));
-    assert!(text(&killed.stderr).contains("ended by signal 11 (SIGSEGV), and it left no report"));
-    let running = Bench::new(&format!("{CLEAN} : > $SOFTACL_CHECK_DIR/1.json"));
+    assert!(text(&killed.stderr).contains("ended by signal 11 (SIGSEGV) and left no report"));
+    let running = Fixture::new(&format!("{CLEAN} : > $SOFTACL_CHECK_DIR/1.json"));
     assert!(text(&running.check(&[]).stderr).contains("process 1 is still running"));
     let child =
-        Bench::new(&format!("{CLEAN} : > $SOFTACL_CHECK_DIR/77777777.json; echo '{{' > $SOFTACL_CHECK_DIR/78.json"));
+        Fixture::new(&format!("{CLEAN} : > $SOFTACL_CHECK_DIR/77777777.json; echo '{{' > $SOFTACL_CHECK_DIR/78.json"));
     let done = child.check(&["--json", "r.json"]);
     let err = text(&done.stderr);
     assert!(err.contains("process 77777777 ended without a report"), "{err}");
-    assert!(err.contains("process 78 left a report that is not whole"), "{err}");
+    assert!(err.contains("process 78 left an incomplete report"), "{err}");
     assert_eq!(child.json("r.json")["notes"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
 fn signals_are_forwarded_and_report_is_still_written() {
     let script = format!("trap '{PROVEN} exit 4' TERM\necho ready\nwhile :; do read -r line < pipe; done");
-    let bench = Bench::new(&script);
-    let made = Command::new("mkfifo").arg(bench.file("pipe")).status().expect("mkfifo");
+    let fixture = Fixture::new(&script);
+    let made = Command::new("mkfifo").arg(fixture.file("pipe")).status().expect("mkfifo");
     assert!(made.success());
-    // Held open for reading and writing, so that the script waits in `read`, not in `open`.
-    let hold = fs::OpenOptions::new().read(true).write(true).open(bench.file("pipe")).unwrap();
-    let mut child = softacl(bench.place.path(), &["check", "--fail-on", "never", "--", "sh", "app.sh"])
+    // Kept open for reading and writing, so that the script waits in `read`, not in `open`.
+    let keep_open = fs::OpenOptions::new().read(true).write(true).open(fixture.file("pipe")).unwrap();
+    let mut child = softacl(fixture.directory.path(), &["check", "--fail-on", "never", "--", "sh", "app.sh"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -400,26 +405,26 @@ fn signals_are_forwarded_and_report_is_still_written() {
     let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     let done = child.wait_with_output().unwrap();
-    drop(hold);
+    drop(keep_open);
     assert_eq!(done.status.code(), Some(4), "{}", text(&done.stderr));
     assert!(text(&done.stderr).contains("1 proven"), "{}", text(&done.stderr));
 }
 
 #[test]
-fn the_directory_of_reports_is_private_and_not_left_behind() {
-    let bench = Bench::new(&format!("{CLEAN} stat -c '%a %n' $SOFTACL_CHECK_DIR"));
-    let done = bench.check(&[]);
-    let told = text(&done.stdout);
-    let (mode, directory) = told.trim().split_once(' ').expect("a mode and a name");
+fn report_directory_is_private_and_removed() {
+    let fixture = Fixture::new(&format!("{CLEAN} stat -c '%a %n' $SOFTACL_CHECK_DIR"));
+    let done = fixture.check(&[]);
+    let stdout = text(&done.stdout);
+    let (mode, directory) = stdout.trim().split_once(' ').expect("a mode and a path");
     assert_eq!(mode, "700");
     assert!(directory.contains("softacl-check-") && !Path::new(directory).exists(), "{directory}");
 }
 
 #[test]
 fn help_contains_examples_and_suppression_format() {
-    let bench = Bench::new("");
+    let fixture = Fixture::new("");
     for option in ["-h", "--help"] {
-        let done = softacl(bench.place.path(), &["check", option]).output().unwrap();
+        let done = softacl(fixture.directory.path(), &["check", option]).output().unwrap();
         assert!(done.status.success());
         let help = text(&done.stdout);
         for part in ["threads", "Examples:", "--seeds 50 -- ./app", "pytest", "H1    staging.c:42", "--soc"] {
@@ -430,8 +435,8 @@ fn help_contains_examples_and_suppression_format() {
 
 #[test]
 fn explain_prints_finding_pages() {
-    let bench = Bench::new("");
-    let run = |arguments: &[&str]| softacl(bench.place.path(), arguments).output().unwrap();
+    let fixture = Fixture::new("");
+    let run = |arguments: &[&str]| softacl(fixture.directory.path(), arguments).output().unwrap();
     for id in ["H1", "h1", "R1"] {
         let done = run(&["explain", id]);
         assert!(done.status.success());

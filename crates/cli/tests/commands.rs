@@ -1,4 +1,4 @@
-//! The command line as a user meets it: what it prints, where, and how it ends.
+//! The command line end to end: output, streams and exit codes.
 
 use std::process::{Command, Output};
 
@@ -18,7 +18,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn explain_knows_codes_by_number_and_by_name() {
+fn explain_accepts_codes_and_names() {
     let by_number = softacl(&["explain", "107003"]);
     assert!(by_number.status.success());
     assert!(text(&by_number.stdout).starts_with("107003 ACL_ERROR_RT_STREAM_CONTEXT\n"));
@@ -28,11 +28,11 @@ fn explain_knows_codes_by_number_and_by_name() {
     assert_eq!(json["name"], "ACL_ERROR_RT_FEATURE_NOT_SUPPORT");
     let unknown = softacl(&["explain", "107999"]);
     assert!(!unknown.status.success() && unknown.stdout.is_empty());
-    assert!(text(&unknown.stderr).contains("near it"));
+    assert!(text(&unknown.stderr).contains("similar: "));
 }
 
 #[test]
-fn chips_and_env_can_be_read_by_scripts() {
+fn chips_and_env_print_json() {
     let chips: serde_json::Value = serde_json::from_slice(&softacl(&["chips", "--json"]).stdout).expect("JSON");
     assert_eq!(chips.as_array().map(Vec::len), Some(6));
     let one: serde_json::Value =
@@ -44,7 +44,7 @@ fn chips_and_env_can_be_read_by_scripts() {
 }
 
 #[test]
-fn run_sets_the_environment_and_becomes_the_program() {
+fn run_sets_the_environment_and_replaces_itself_with_the_program() {
     let script = "echo $SOFTACL_SOC $SOFTACL_SCHEDULE; ls ${LD_LIBRARY_PATH%%:*}; exit 7";
     let done = softacl(&["run", "--soc", "Ascend310P", "--schedule", "random:5", "--", "sh", "-c", script]);
     assert_eq!(done.status.code(), Some(7), "{}", text(&done.stderr));
@@ -54,7 +54,7 @@ fn run_sets_the_environment_and_becomes_the_program() {
 }
 
 #[test]
-fn stand_ins_come_behind_the_library_and_only_when_asked_for() {
+fn stubs_follow_the_library_on_the_path_and_only_on_request() {
     let script = "echo $LD_LIBRARY_PATH; ls $(echo $LD_LIBRARY_PATH | tr : ' ')";
     let with = text(&softacl(&["run", "--with-stubs", "--", "sh", "-c", script]).stdout);
     let (paths, files) = with.split_once('\n').expect("a line of paths");
@@ -70,7 +70,7 @@ fn stand_ins_come_behind_the_library_and_only_when_asked_for() {
 fn npu_smi_is_on_path_and_identifies_as_softacl() {
     let run = |words: &str| softacl(&["run", "--soc", "Ascend310P", "--devices", "3", "--", "sh", "-c", words]);
     let table = text(&run("npu-smi info").stdout);
-    assert!(table.contains("softacl") && table.contains("there is no card"), "{table}");
+    assert!(table.contains("softacl") && table.contains("simulated chips, no card"), "{table}");
     assert_eq!(table.matches("310P").count(), 3, "{table}");
     let width = table.lines().next().map(str::len);
     assert!(table.lines().all(|line| Some(line.len()) == width), "{table}");
@@ -83,7 +83,7 @@ fn npu_smi_is_on_path_and_identifies_as_softacl() {
 }
 
 #[test]
-fn wrong_options_are_told_before_the_program_starts() {
+fn wrong_options_are_reported_before_the_program_starts() {
     for (arguments, word) in [
         (["--soc", "H100"], "H100"),
         (["--form", "XY"], "XY"),
@@ -95,7 +95,7 @@ fn wrong_options_are_told_before_the_program_starts() {
         (["--strict", "everything"], "everything"),
         (["--faults", "copi=lost"], "did you mean copy?"),
         (["--faults", "copy=slow 20"], "a time needs a unit, such as 20ms"),
-        (["--faults", "copy[device=99]=lost"], "there is no device 99"),
+        (["--faults", "copy[device=99]=lost"], "device 99"),
         (["--faults", "@"], "--faults: @ must be followed by the name of a rule file"),
     ] {
         let done = softacl(&["run", arguments[0], arguments[1], "--", "echo", "started"]);
@@ -107,7 +107,7 @@ fn wrong_options_are_told_before_the_program_starts() {
 }
 
 #[test]
-fn the_demo_verifies_its_bytes() {
+fn demo_verifies_its_bytes() {
     let done = softacl(&["demo", "--blocks", "64", "--json"]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     let report: serde_json::Value = serde_json::from_slice(&done.stdout).expect("JSON");
@@ -116,7 +116,7 @@ fn the_demo_verifies_its_bytes() {
 }
 
 #[test]
-fn output_that_cannot_be_written_is_told() {
+fn write_errors_on_stdout_are_reported() {
     for arguments in [
         &["chips"][..],
         &["chips", "Ascend910B"],
@@ -130,12 +130,12 @@ fn output_that_cannot_be_written_is_told() {
     ] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
         let done = Command::new(env!("CARGO_BIN_EXE_softacl")).args(arguments).stdout(full).output().unwrap();
-        let told = text(&done.stderr);
-        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {told}");
+        let stderr = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {stderr}");
         assert!(
-            told.starts_with("softacl: could not write to standard output: No space left"),
-            "{arguments:?}: {told}"
+            stderr.starts_with("softacl: could not write to standard output: No space left"),
+            "{arguments:?}: {stderr}"
         );
-        assert_eq!(told.lines().count(), 1, "{arguments:?}: {told}");
+        assert_eq!(stderr.lines().count(), 1, "{arguments:?}: {stderr}");
     }
 }

@@ -1,4 +1,4 @@
-//! The interposer, in a program that listens to it as the checker does.
+//! The interposer, in a program that installs its hooks as the checker does.
 
 mod built;
 
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 #[test]
 fn interposer_reports_system_calls_before_they_run() {
-    let (_place, program) = program("interposer");
+    let (_directory, program) = program("interposer");
     let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
         .args(["check", "--"])
         .arg(&program)
@@ -19,19 +19,19 @@ fn interposer_reports_system_calls_before_they_run() {
 
 #[test]
 fn program_signals_do_not_disturb_single_stepping() {
-    let (_place, program) = program("signals");
-    for (what, code) in [("timer", 0), ("deaf", 0), ("late handler", 55)] {
+    let (_directory, program) = program("signals");
+    for (mode, code) in [("timer", 0), ("blocked", 0), ("late handler", 55)] {
         for schedule in ["early", "late"] {
             let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
                 .args(["check", "--schedule", schedule, "--"])
                 .arg(&program)
-                .arg(what)
+                .arg(mode)
                 .stdin(Stdio::null())
                 .output()
                 .expect("the program starts");
-            let told = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(code), "{what} {schedule}: {told}");
-            assert!(told.contains("0 proven"), "{what} {schedule}: {told}");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(code), "{mode} {schedule}: {stderr}");
+            assert!(stderr.contains("0 proven"), "{mode} {schedule}: {stderr}");
         }
     }
 }

@@ -1,4 +1,5 @@
-/* A program that finds the library at run time, so that the test needs no headers: a stream, and a page on both sides. */
+/* Base of programs that load the library at run time, so that the tests need no headers: a stream, and a page of device
+   and host memory. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -26,13 +27,13 @@ static inline void *function(const char *name)
     return found;
 }
 
-#define CALL(name, types, ...)                                                                                 \
-    do {                                                                                                       \
-        int code = ((int(*) types)function(#name))(__VA_ARGS__);                                               \
-        if (code != 0) {                                                                                       \
-            fprintf(stderr, #name " gave %d\n", code);                                                         \
-            exit(91);                                                                                          \
-        }                                                                                                      \
+#define CALL(name, types, ...)                                                                                         \
+    do {                                                                                                               \
+        int code = ((int(*) types)function(#name))(__VA_ARGS__);                                                       \
+        if (code != 0) {                                                                                               \
+            fprintf(stderr, #name " returned %d\n", code);                                                             \
+            exit(91);                                                                                                  \
+        }                                                                                                              \
     } while (0)
 
 static inline void begin(void)
@@ -66,7 +67,7 @@ static inline int finish(void)
 
 static volatile sig_atomic_t has_called;
 
-static inline void leave(int signal)
+static inline void exit_on_signal(int signal)
 {
     (void)signal;
     if (has_called) {
@@ -74,13 +75,13 @@ static inline void leave(int signal)
     }
 }
 
-/* Leaves from a signal handler, wherever in the library the thread is then. */
+/* Exits from a signal handler that interrupts the library at an arbitrary point. */
 static inline void be_interrupted(void)
 {
     struct itimerval soon = {{0, 3000}, {0, 3000}};
-    /* Found before: the loader is not to be interrupted. */
+    /* Look the function up first: the loader must not be interrupted. */
     int (*get_device_count)(unsigned *) = (int (*)(unsigned *))function("aclrtGetDeviceCount");
-    signal(SIGALRM, leave);
+    signal(SIGALRM, exit_on_signal);
     setitimer(ITIMER_REAL, &soon, NULL);
     for (unsigned count; get_device_count(&count) == 0;) {
         has_called = 1;

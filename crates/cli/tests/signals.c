@@ -1,4 +1,4 @@
-/* Touches bytes beside those in flight while signals, handlers and masks of the program come in between. */
+/* Accesses bytes next to those in flight, while the program's signals, handlers and masks interfere. */
 #include "runtime.h"
 #include <pthread.h>
 #include <setjmp.h>
@@ -6,87 +6,87 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { FLOWN = 64, BESIDE = 3000, ROUNDS = 100, PIECES = 400 };
+enum { IN_FLIGHT = 64, NEXT_TO = 3000, ROUNDS = 100, PIECES = 400 };
 
 static sigjmp_buf back;
-static volatile int has_to_jump, ticks;
+static volatile int must_jump, ticks;
 
-static void ticked(int number)
+static void on_tick(int number)
 {
     (void)number;
     ticks++;
-    host[BESIDE]++;
-    if (has_to_jump) {
+    host[NEXT_TO]++;
+    if (must_jump) {
         siglongjmp(back, 1);
     }
 }
 
-static void every(long microseconds)
+static void start_timer(long microseconds)
 {
     struct itimerval time = {{0, microseconds}, {0, microseconds}};
     setitimer(ITIMER_REAL, &time, NULL);
 }
 
-/* A handler touches the page that the interrupted code touches, and sometimes does not come back. */
+/* A handler accesses the page that the interrupted code accesses, and sometimes does not return. */
 static int timer(void)
 {
-    signal(SIGALRM, ticked);
+    signal(SIGALRM, on_tick);
     for (volatile int round = 0; round < ROUNDS; round++) {
-        /* Many pieces make a touch take long. */
+        /* Many pieces make an access slow. */
         for (int i = 0; i < PIECES; i++) {
-            copy(host + FLOWN + 4 * i, (char *)device + 4 * i, 2, DEVICE_TO_HOST);
+            copy(host + IN_FLIGHT + 4 * i, (char *)device + 4 * i, 2, DEVICE_TO_HOST);
         }
-        has_to_jump = round % 2;
+        must_jump = round % 2;
         if (sigsetjmp(back, 1) == 0) {
-            int begun = ticks;
-            every(500);
-            for (volatile int i = 0; has_to_jump || ticks == begun; i++) {
-                host[BESIDE + 1 + i % 100] = (char)i;
+            int first = ticks;
+            start_timer(500);
+            for (volatile int i = 0; must_jump || ticks == first; i++) {
+                host[NEXT_TO + 1 + i % 100] = (char)i;
             }
         }
-        every(0);
+        start_timer(0);
         synchronize();
     }
-    return host[BESIDE] == (char)(1 + ticks) ? finish() : 81;
+    return host[NEXT_TO] == (char)(1 + ticks) ? finish() : 81;
 }
 
-static void *write_beside(void *is_deaf)
+static void *write_next_to(void *blocks_signals)
 {
     sigset_t all;
     sigfillset(&all);
-    pthread_sigmask(is_deaf != NULL ? SIG_BLOCK : SIG_UNBLOCK, &all, NULL);
-    host[BESIDE] = 5;
+    pthread_sigmask(blocks_signals != NULL ? SIG_BLOCK : SIG_UNBLOCK, &all, NULL);
+    host[NEXT_TO] = 5;
     return NULL;
 }
 
 /* A thread that blocks every signal. */
-static int deaf(void)
+static int blocked(void)
 {
-    copy(host, device, FLOWN, DEVICE_TO_HOST);
+    copy(host, device, IN_FLIGHT, DEVICE_TO_HOST);
     pthread_t thread;
-    pthread_create(&thread, NULL, write_beside, host);
+    pthread_create(&thread, NULL, write_next_to, host);
     pthread_join(thread, NULL);
     synchronize();
-    return host[BESIDE] == 5 ? finish() : 82;
+    return host[NEXT_TO] == 5 ? finish() : 82;
 }
 
-static void own(int number)
+static void on_fault(int number)
 {
     (void)number;
     _exit(55);
 }
 
-/* The program's own handler comes when a copy is in flight. Faults that are the program's are still its own. */
+/* The program installs a handler while a copy is in flight. It still receives the faults of the program. */
 static int late_handler(void)
 {
-    copy(host, device, FLOWN, DEVICE_TO_HOST);
-    signal(SIGSEGV, own);
-    write_beside(NULL);
-    struct sigaction action = {.sa_handler = own};
+    copy(host, device, IN_FLIGHT, DEVICE_TO_HOST);
+    signal(SIGSEGV, on_fault);
+    write_next_to(NULL);
+    struct sigaction action = {.sa_handler = on_fault};
     sigaction(SIGSEGV, &action, NULL);
-    write_beside(NULL);
+    write_next_to(NULL);
     synchronize();
-    if (host[BESIDE] != 5 || finish() != 0) {
+    if (host[NEXT_TO] != 5 || finish() != 0) {
         return 83;
     }
     *(volatile int *)8 = 1;
@@ -95,7 +95,7 @@ static int late_handler(void)
 
 int main(int argc, char **argv)
 {
-    const char *what = argv[argc - 1];
+    const char *mode = argv[argc - 1];
     begin();
-    return strcmp(what, "timer") == 0 ? timer() : strcmp(what, "deaf") == 0 ? deaf() : late_handler();
+    return strcmp(mode, "timer") == 0 ? timer() : strcmp(mode, "blocked") == 0 ? blocked() : late_handler();
 }

@@ -1,5 +1,5 @@
-/* What a timeline has to show: two streams, of which one waits for the other, every kind of copy, a call that fails, a
-   copy that blocks, a thread, a process. */
+/* Everything that a timeline shows: two streams, one of which waits for the other, every kind of copy, a failing
+   call, a blocking copy, a thread, a process. */
 #include "runtime.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ static void *copy_from_a_thread(void *unused)
     return NULL;
 }
 
-/* A stream waits for what never comes, and the program gives up. */
+/* A stream waits for a notify that is never recorded, and the program gives up. */
 static int give_up(void)
 {
     void *notify = NULL;
@@ -28,8 +28,8 @@ static int give_up(void)
     return ((int (*)(void *, int))function("aclrtSynchronizeStreamWithTimeout"))(stream, 20) == 0 ? 94 : 6;
 }
 
-/* A stream waits for the sign that another one gives it. */
-static int give_a_sign(void)
+/* A stream waits for a notify that another stream records. */
+static int record_notify(void)
 {
     void *notify = NULL, *other = NULL;
     CALL(aclrtCreateNotify, (void **, unsigned long), &notify, 0);
@@ -40,7 +40,7 @@ static int give_a_sign(void)
     return 8;
 }
 
-/* A stream of one device gets the number of one that another device had. */
+/* A stream of one device gets the id that a stream of another device had. */
 static int change_devices(void)
 {
     finish();
@@ -58,7 +58,7 @@ static int change_devices(void)
     return 7;
 }
 
-/* The last calls come when the thread has no thread-local memory any more. */
+/* Makes the last calls after the thread-local storage of the thread is gone. */
 static void clean_up(void *unused)
 {
     (void)unused;
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
         return 4;
     }
     if (argc > 1 && strcmp(argv[1], "parent") == 0) {
-        /* A child with a runtime of its own, before there is one here. */
+        /* A child with a separate runtime, before this process has one. */
         pid_t child = fork();
         if (child == 0) {
             execl(argv[0], argv[0], "child", (char *)NULL);
@@ -95,8 +95,8 @@ int main(int argc, char **argv)
         be_interrupted();
     } else if (strcmp(mode, "gives up") == 0) {
         return give_up();
-    } else if (strcmp(mode, "sign") == 0) {
-        return give_a_sign();
+    } else if (strcmp(mode, "notify") == 0) {
+        return record_notify();
     } else if (strcmp(mode, "devices") == 0) {
         return change_devices();
     }
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     CALL(aclrtMemcpyAsync, (void *, size_t, const void *, size_t, int, void *), pinned, SIZE, large, SIZE,
          DEVICE_TO_HOST, other);
     CALL(aclrtSynchronizeStream, (void *), other);
-    /* Memory of malloc: the call waits for all that is queued. */
+    /* Pageable memory: the call waits for everything that is queued. */
     char *pageable = malloc(PAGE);
     memset(pageable, 1, PAGE);
     CALL(aclrtMemcpyAsync, (void *, size_t, const void *, size_t, int, void *), large, SIZE, pinned, SIZE,
@@ -124,10 +124,10 @@ int main(int argc, char **argv)
          HOST_TO_DEVICE, stream);
     synchronize();
     CALL(aclrtMemcpy, (void *, size_t, const void *, size_t, int), pageable, PAGE, device, PAGE, DEVICE_TO_HOST);
-    /* Refused: more than there is room for. */
+    /* Rejected: the copy exceeds the destination. */
     int code = ((int (*)(void *, size_t, const void *, size_t, int, void *))function("aclrtMemcpyAsync"))(
         device, 1, host, 2, HOST_TO_DEVICE, stream);
-    /* Fails on its way: nothing is there. */
+    /* Fails during the copy: the source is not mapped. */
     code |= ((int (*)(void *, size_t, const void *, size_t, int))function("aclrtMemcpy"))(
                 device, PAGE, (void *)16, PAGE, HOST_TO_DEVICE) == 0
                 ? 1

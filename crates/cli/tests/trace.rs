@@ -1,4 +1,4 @@
-//! `softacl trace`: the file that a viewer opens, the numbers, and what is told when there is none.
+//! `softacl trace` end to end: the trace file, the statistics, and the notes about missing traces.
 
 mod built;
 
@@ -12,15 +12,15 @@ const COPY: f64 = 1_048_576.0;
 
 struct Traced {
     output: Output,
-    told: String,
+    stderr: String,
     file: Value,
     numbers: Value,
     page: String,
 }
 
 fn trace(program: &Path, schedule: &str, words: &[&str]) -> Traced {
-    let place = program.parent().unwrap();
-    let [file, numbers, page] = ["trace.json", "numbers.json", "page.html"].map(|name| place.join(name));
+    let directory = program.parent().unwrap();
+    let [file, numbers, page] = ["trace.json", "numbers.json", "page.html"].map(|name| directory.join(name));
     let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
         .args(["trace", "--schedule", schedule])
         .args([Path::new("-o"), &file, Path::new("--json"), &numbers, Path::new("--html"), &page, Path::new("--")])
@@ -30,15 +30,15 @@ fn trace(program: &Path, schedule: &str, words: &[&str]) -> Traced {
         .output()
         .expect("the program starts");
     let json = |path: &Path| serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    Traced { output, told, file: json(&file), numbers: json(&numbers), page: fs::read_to_string(page).unwrap() }
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Traced { output, stderr, file: json(&file), numbers: json(&numbers), page: fs::read_to_string(page).unwrap() }
 }
 
 fn events(file: &Value) -> &Vec<Value> {
     file["traceEvents"].as_array().expect("a list of events")
 }
 
-/// Slices of a category by their row.
+/// Groups the slices of a category by row.
 fn rows<'a>(file: &'a Value, category: &str) -> BTreeMap<(u64, u64), Vec<&'a Value>> {
     let mut rows: BTreeMap<(u64, u64), Vec<&Value>> = BTreeMap::new();
     for event in events(file).iter().filter(|event| event["ph"] == "X" && event["cat"] == category) {
@@ -57,11 +57,11 @@ fn named<'a>(slices: &[&'a Value], name: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn the_file_has_every_call_and_every_task() {
-    let (_place, program) = built::program("trace");
+fn trace_file_has_every_call_and_every_task() {
+    let (_directory, program) = built::program("trace");
     for schedule in ["threads", "early", "late", "random:3"] {
         let traced = trace(&program, schedule, &[]);
-        assert_eq!(traced.output.status.code(), Some(3), "{}", traced.told);
+        assert_eq!(traced.output.status.code(), Some(3), "{}", traced.stderr);
         let (tasks, calls) = (rows(&traced.file, "task"), rows(&traced.file, "call"));
         let threads: Vec<_> = calls.keys().collect();
         assert_eq!(threads.len(), 3, "the main thread and two others: {threads:?}");
@@ -69,45 +69,45 @@ fn the_file_has_every_call_and_every_task() {
         let up = named(&all, "copy H2D");
         let large = up.iter().filter(|copy| copy["args"]["bytes"].as_f64() == Some(COPY)).count();
         assert_eq!((large, named(&all, "copy D2H").len()), (6, 1), "{schedule}");
-        // What a stream does, it does one after the other.
+        // Tasks of one stream do not overlap.
         for slices in tasks.values() {
             let mut spans: Vec<(f64, f64)> = slices.iter().map(|slice| span(slice)).collect();
             spans.sort_by(|one, other| one.0.total_cmp(&other.0));
             assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 1e-3), "{schedule}: {spans:?}");
         }
-        // The other stream waits until the event is recorded, and then copies.
+        // The second stream waits until the event is recorded, and then copies.
         let waits = rows(&traced.file, "wait");
         let wait = *named(&waits.values().flatten().copied().collect::<Vec<_>>(), "event wait").first().unwrap();
         let record = *named(&all, "event record").first().unwrap();
         let down = named(&all, "copy D2H")[0];
         assert!(span(record).1 <= span(wait).1 + 1e-3 && span(wait).1 <= span(down).0 + 1e-3, "{schedule}");
         assert_eq!((wait["pid"].clone(), wait["tid"].clone()), (down["pid"].clone(), down["tid"].clone()));
-        // A blocking copy lies in its call, and a refused call says so.
-        let own = &calls[threads[0]];
-        // Calls of a program lie behind each other.
+        // A blocking copy is inside its call, and a failed call has its code.
+        let main_thread = &calls[threads[0]];
+        // Calls of one thread do not overlap.
         for slices in calls.values() {
             let mut spans: Vec<(f64, f64)> = slices.iter().map(|slice| span(slice)).collect();
             spans.sort_by(|one, other| one.0.total_cmp(&other.0));
             assert!(spans.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 1e-3), "{schedule}: {slices:?}");
         }
         assert_eq!(
-            (own[0]["name"].as_str(), own.last().unwrap()["name"].as_str()),
+            (main_thread[0]["name"].as_str(), main_thread.last().unwrap()["name"].as_str()),
             (Some("aclInit"), Some("aclFinalize"))
         );
         let acts = rows(&traced.file, "copy");
         let act = acts.values().flatten().find(|act| act["name"] == "synchronous copy D2H").expect("aclrtMemcpy");
-        let call = named(own, "aclrtMemcpy")[0];
+        let call = named(main_thread, "aclrtMemcpy")[0];
         assert!(acts.values().flatten().all(|act| !(act["args"]["GB/s"].is_number() && span(act).0 > span(call).1)));
         assert!(span(call).0 <= span(act).0 && span(act).1 <= span(call).1);
-        let refused: Vec<_> = own.iter().filter(|call| call["args"]["code"].is_number()).collect();
-        let refused: Vec<_> = refused.iter().filter_map(|call| call["name"].as_str()).collect();
-        assert_eq!(refused, ["aclrtMemcpyAsync", "aclrtMemcpy"], "{schedule}");
+        let failed: Vec<_> = main_thread.iter().filter(|call| call["args"]["code"].is_number()).collect();
+        let failed: Vec<_> = failed.iter().filter_map(|call| call["name"].as_str()).collect();
+        assert_eq!(failed, ["aclrtMemcpyAsync", "aclrtMemcpy"], "{schedule}");
     }
 }
 
 #[test]
-fn arrows_join_slices_that_are_there() {
-    let (_place, program) = built::program("trace");
+fn arrows_connect_existing_slices() {
+    let (_directory, program) = built::program("trace");
     let traced = trace(&program, "threads", &[]);
     let key = |event: &Value| format!("{} {}", event["cat"], event["id"]);
     let ends = |phase: &str| {
@@ -124,12 +124,12 @@ fn arrows_join_slices_that_are_there() {
             let (start, stop) = span(slice);
             slice["pid"] == end["pid"] && slice["tid"] == end["tid"] && start <= time + 2e-3 && time <= stop + 2e-3
         };
-        assert!(slices.iter().any(|slice| holds(&slice)), "{key} ends in no slice: {end}");
+        assert!(slices.iter().any(|slice| holds(&slice)), "{key} is not inside a slice: {end}");
     }
     for (key, start) in &starts {
-        assert!(start["ts"].as_f64() <= finishes[key]["ts"].as_f64(), "{key} goes back in time");
+        assert!(start["ts"].as_f64() <= finishes[key]["ts"].as_f64(), "{key} points back in time");
     }
-    // Memory in use goes up, and down to nothing.
+    // Memory in use rises and returns to zero.
     let memory: Vec<u64> = events(&traced.file)
         .iter()
         .filter(|event| event["ph"] == "C")
@@ -139,8 +139,8 @@ fn arrows_join_slices_that_are_there() {
 }
 
 #[test]
-fn the_numbers_are_those_of_the_program() {
-    let (_place, program) = built::program("trace");
+fn statistics_match_the_program() {
+    let (_directory, program) = built::program("trace");
     let traced = trace(&program, "threads", &[]);
     let numbers = &traced.numbers[0];
     let line = |list: &str, key: &str, value: &str| {
@@ -149,50 +149,50 @@ fn the_numbers_are_those_of_the_program() {
     };
     assert_eq!(line("calls", "function", "aclrtMemcpyAsync")["calls"], 5 + 1 + 1 + 1 + 1 + 1);
     assert_eq!(line("calls", "function", "aclrtMemcpyAsync")["failed"], 1);
-    assert_eq!(line("pauses", "function", "aclrtMemcpyAsync")["calls"], 1);
+    assert_eq!(line("blocked_calls", "function", "aclrtMemcpyAsync")["calls"], 1);
     assert_eq!(numbers["streams"].as_array().unwrap().len(), 2);
     assert_eq!(
-        (&numbers["failed"], &numbers["never_started"], &numbers["left_out"]),
+        (&numbers["failed"], &numbers["never_started"], &numbers["dropped_events"]),
         (&0.into(), &0.into(), &0.into())
     );
-    // Six up, one down, one from pageable memory, one of a thread, one down at once, and a fill.
+    // Six up, one down, one from pageable memory, one of a thread, one synchronous copy down, and a memset.
     assert_eq!(numbers["bytes"].as_f64(), Some(7.0 * COPY + 4.0 * 4096.0), "{numbers}");
-    let (moving, together, whole) = (&numbers["moving_ns"], &numbers["together_ns"], &numbers["ns"]);
-    assert!(together.as_u64() <= moving.as_u64() && moving.as_u64() <= whole.as_u64(), "{numbers}");
-    // The terminal has the calls that took longest, which are others every time; the page has all.
+    let (copying, overlap, whole) = (&numbers["copying_ns"], &numbers["overlap_ns"], &numbers["ns"]);
+    assert!(overlap.as_u64() <= copying.as_u64() && copying.as_u64() <= whole.as_u64(), "{numbers}");
+    // The terminal shows the longest calls, which vary between runs; the page shows all.
     let longest = numbers["calls"][0]["function"].as_str().unwrap();
     for part in ["main thread (", "stream 1, device 0", "copy, host to device 0", longest, "7.0 MiB moved"] {
-        assert!(traced.told.contains(part), "{part}: {}", traced.told);
+        assert!(traced.stderr.contains(part), "{part}: {}", traced.stderr);
     }
     for line in numbers["calls"].as_array().unwrap() {
         assert!(traced.page.contains(line["function"].as_str().unwrap()), "{line}: {}", traced.page);
     }
-    assert!(traced.told.contains("1 call of aclrtMemcpyAsync waited for the stream"), "{}", traced.told);
+    assert!(traced.stderr.contains("1 call of aclrtMemcpyAsync blocked on the stream"), "{}", traced.stderr);
     assert!(traced.page.contains("<svg") && traced.page.contains("copy, host to device 0"), "{}", traced.page);
     assert_eq!(traced.page.matches("<svg").count(), traced.page.matches("</svg>").count());
 }
 
 #[test]
-fn a_wait_that_never_ends_is_shown() {
-    let (_place, program) = built::program("trace");
+fn unfinished_wait_is_shown() {
+    let (_directory, program) = built::program("trace");
     for schedule in ["threads", "late"] {
         let traced = trace(&program, schedule, &["gives up"]);
-        assert_eq!(traced.output.status.code(), Some(6), "{}", traced.told);
+        assert_eq!(traced.output.status.code(), Some(6), "{}", traced.stderr);
         let waits = rows(&traced.file, "wait");
         let waits: Vec<&Value> = waits.values().flatten().copied().collect();
         assert_eq!((waits.len(), &waits[0]["args"]["not finished"]), (1, &true.into()), "{schedule}: {waits:?}");
         let end = events(&traced.file).iter().filter(|event| event["ph"] == "X").map(|event| span(event).1);
         assert!(span(waits[0]).1 >= end.fold(0.0, f64::max), "{schedule}: {waits:?}");
-        assert!(traced.told.contains("2 tasks never started"), "{}", traced.told);
+        assert!(traced.stderr.contains("2 tasks never started"), "{}", traced.stderr);
     }
 }
 
 #[test]
-fn a_wait_shows_who_has_ended_it() {
-    let (_place, program) = built::program("trace");
+fn wait_has_an_arrow_from_the_record_that_ended_it() {
+    let (_directory, program) = built::program("trace");
     for schedule in ["threads", "early", "late"] {
-        let traced = trace(&program, schedule, &["sign"]);
-        assert_eq!(traced.output.status.code(), Some(8), "{}", traced.told);
+        let traced = trace(&program, schedule, &["notify"]);
+        assert_eq!(traced.output.status.code(), Some(8), "{}", traced.stderr);
         let row = |category: &str, name: &str| {
             let rows = rows(&traced.file, category);
             let slice = rows.values().flatten().find(|slice| slice["name"] == *name);
@@ -212,14 +212,14 @@ fn a_wait_shows_who_has_ended_it() {
 
 #[test]
 fn reused_stream_id_gets_a_new_row() {
-    let (_place, program) = built::program("trace");
+    let (_directory, program) = built::program("trace");
     let traced = trace(&program, "threads", &["devices"]);
-    assert_eq!(traced.output.status.code(), Some(7), "{}", traced.told);
+    assert_eq!(traced.output.status.code(), Some(7), "{}", traced.stderr);
     let mut devices: BTreeMap<u64, u64> = BTreeMap::new();
     for line in traced.numbers[0]["streams"].as_array().unwrap() {
         *devices.entry(line["device"].as_u64().unwrap()).or_default() += line["bytes"].as_u64().unwrap();
     }
-    assert_eq!(devices, BTreeMap::from([(0, 8192), (1, 8192)]), "{}", traced.told);
+    assert_eq!(devices, BTreeMap::from([(0, 8192), (1, 8192)]), "{}", traced.stderr);
     let names: BTreeSet<u64> = events(&traced.file)
         .iter()
         .filter(|event| event["name"] == "process_name")
@@ -229,9 +229,9 @@ fn reused_stream_id_gets_a_new_row() {
 }
 
 #[test]
-fn leaving_from_a_signal_handler_neither_hangs_nor_loses_the_trace() {
-    let (place, program) = built::program("trace");
-    let file = place.path().join("trace.json");
+fn exit_from_a_signal_handler_neither_hangs_nor_loses_the_trace() {
+    let (directory, program) = built::program("trace");
+    let file = directory.path().join("trace.json");
     for _ in 0..10 {
         let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
             .args([Path::new("trace"), Path::new("-o"), &file, Path::new("--")])
@@ -240,23 +240,23 @@ fn leaving_from_a_signal_handler_neither_hangs_nor_loses_the_trace() {
             .arg("interrupted")
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(9), "{told}");
-        assert!(told.contains("aclrtGetDeviceCount"), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(9), "{stderr}");
+        assert!(stderr.contains("aclrtGetDeviceCount"), "{stderr}");
     }
 }
 
 #[test]
-fn every_process_is_in_the_file() {
-    let (_place, program) = built::program("trace");
+fn trace_file_contains_every_process() {
+    let (_directory, program) = built::program("trace");
     let traced = trace(&program, "threads", &["parent"]);
-    assert_eq!(traced.output.status.code(), Some(3), "{}", traced.told);
+    assert_eq!(traced.output.status.code(), Some(3), "{}", traced.stderr);
     let processes: BTreeSet<u64> =
         traced.numbers.as_array().unwrap().iter().map(|numbers| numbers["process"].as_u64().unwrap()).collect();
-    assert_eq!(processes.len(), 2, "{}", traced.told);
+    assert_eq!(processes.len(), 2, "{}", traced.stderr);
     let rows: BTreeSet<u64> = rows(&traced.file, "call").into_keys().map(|(process, _)| process).collect();
     assert_eq!(rows, processes);
-    // The child ran while its parent waited for it: their times are of one clock.
+    // The child ran while its parent waited for it: both use the same clock.
     let starts: Vec<f64> = processes
         .iter()
         .map(|process| {
@@ -269,58 +269,58 @@ fn every_process_is_in_the_file() {
 
 #[test]
 fn processes_without_trace_are_noted() {
-    let (_place, program) = built::program("trace");
+    let (_directory, program) = built::program("trace");
     let traced = trace(&program, "threads", &["_exit"]);
     assert_eq!(traced.output.status.code(), Some(5));
-    assert!(traced.told.contains("left no whole trace"), "{}", traced.told);
+    assert!(traced.stderr.contains("left no complete trace"), "{}", traced.stderr);
     assert!(events(&traced.file).is_empty());
     let traced = trace(&program, "threads", &["nothing"]);
     assert_eq!(traced.output.status.code(), Some(4));
-    assert!(traced.told.contains("no process of the program has called the interface"), "{}", traced.told);
+    assert!(traced.stderr.contains("no process of the program called AscendCL"), "{}", traced.stderr);
 }
 
 #[test]
-fn a_limit_cuts_the_trace_and_says_so() {
-    let (place, program) = built::program("trace");
-    let file = place.path().join("cut.json");
+fn events_beyond_the_limit_are_dropped_and_reported() {
+    let (directory, program) = built::program("trace");
+    let file = directory.path().join("cut.json");
     let output = Command::new(env!("CARGO_BIN_EXE_softacl"))
         .args([Path::new("trace"), Path::new("-o"), &file, Path::new("--"), &program])
         .env("SOFTACL_TRACE_LIMIT", "20")
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("beyond the limit"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("beyond the limit"), "{stderr}");
     let value: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     assert!(!events(&value).is_empty() && events(&value).len() < 60);
 }
 
 #[test]
-fn mistakes_are_told_before_the_program_runs() {
+fn invalid_arguments_are_reported_before_the_program_runs() {
     let softacl = |words: &[&str], variable: (&str, &str)| {
         let output =
             Command::new(env!("CARGO_BIN_EXE_softacl")).args(words).env(variable.0, variable.1).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let none = ("SOFTACL_LOG", "");
-    let (code, told) = softacl(&["trace", "-o", "/nowhere/trace.json", "--", "true"], none);
-    assert!(code == Some(1) && told.contains("could not write /nowhere/trace.json"), "{told}");
-    let (code, told) = softacl(&["trace", "-o", "-", "--json", "-", "--", "true"], none);
-    assert!(code == Some(1) && told.contains("two reports in one file"), "{told}");
-    let place = tempfile::tempdir().unwrap();
-    let [file, same] = ["trace.json", "./trace.json"].map(|name| place.path().join(name).display().to_string());
-    let (code, told) = softacl(&["trace", "-o", &file, "--json", &same, "--", "true"], none);
-    assert!(code == Some(1) && told.contains("two reports in one file"), "{told}");
-    let (code, told) = softacl(&["trace", "-o", "/dev/null", "--", "/nowhere/program"], none);
-    assert!(code == Some(1) && told.contains("could not run /nowhere/program"), "{told}");
-    let (_place, program) = built::program("trace");
+    let (code, stderr) = softacl(&["trace", "-o", "/nowhere/trace.json", "--", "true"], none);
+    assert!(code == Some(1) && stderr.contains("could not write /nowhere/trace.json"), "{stderr}");
+    let (code, stderr) = softacl(&["trace", "-o", "-", "--json", "-", "--", "true"], none);
+    assert!(code == Some(1) && stderr.contains("two reports in the same file"), "{stderr}");
+    let directory = tempfile::tempdir().unwrap();
+    let [file, same] = ["trace.json", "./trace.json"].map(|name| directory.path().join(name).display().to_string());
+    let (code, stderr) = softacl(&["trace", "-o", &file, "--json", &same, "--", "true"], none);
+    assert!(code == Some(1) && stderr.contains("two reports in the same file"), "{stderr}");
+    let (code, stderr) = softacl(&["trace", "-o", "/dev/null", "--", "/nowhere/program"], none);
+    assert!(code == Some(1) && stderr.contains("could not run /nowhere/program"), "{stderr}");
+    let (_directory, program) = built::program("trace");
     let program = program.to_str().unwrap();
-    let (_, told) = softacl(&["trace", "-o", "/dev/null", "--", program], ("SOFTACL_TRACE_LIMIT", "many"));
-    assert!(told.contains("SOFTACL_TRACE_LIMIT: \"many\" is not a number from 1 to 1000000000"), "{told}");
+    let (_, stderr) = softacl(&["trace", "-o", "/dev/null", "--", program], ("SOFTACL_TRACE_LIMIT", "many"));
+    assert!(stderr.contains("SOFTACL_TRACE_LIMIT: \"many\" is not a number from 1 to 1000000000"), "{stderr}");
     let both = Command::new(env!("CARGO_BIN_EXE_softacl"))
         .args(["run", "--", program])
         .envs([("SOFTACL_TRACE", "/dev/null"), ("SOFTACL_CHECK", "1")])
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&both.stderr);
-    assert!(told.contains("a run is checked or traced"), "{told}");
+    let stderr = String::from_utf8_lossy(&both.stderr);
+    assert!(stderr.contains("a run is checked or traced"), "{stderr}");
 }

@@ -23,20 +23,20 @@ pub struct Summary {
     /// Bytes moved by tasks and by blocking calls.
     pub bytes: u64,
     /// Time during which at least one stream or thread moved bytes.
-    pub moving_ns: u64,
+    pub copying_ns: u64,
     /// Time during which at least two streams or threads moved bytes.
-    pub together_ns: u64,
+    pub overlap_ns: u64,
     pub streams: Vec<StreamLine>,
     pub routes: Vec<RouteLine>,
     /// Sorted by total time, longest first.
     pub calls: Vec<CallLine>,
     /// Asynchronous calls that waited for their stream.
-    pub pauses: Vec<BlockedCalls>,
+    pub blocked_calls: Vec<BlockedCalls>,
     pub rows: Vec<Row>,
     /// Number of threads and streams without a row, because busier ones filled the limit.
-    pub more_rows: u64,
+    pub rows_omitted: u64,
     /// Trace events beyond the limit.
-    pub left_out: u64,
+    pub dropped_events: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ pub struct StreamLine {
     pub stream: u32,
     pub device: u32,
     /// True for an internal stream that runs the steps of graphs.
-    pub is_lane: bool,
+    pub is_graph_stream: bool,
     pub tasks: u64,
     pub failed: u64,
     pub bytes: u64,
@@ -93,7 +93,7 @@ impl Summary {
         let tasks = || timeline.tasks.values();
         let moved = tasks().filter(|task| task.is_done()).map(|task| task.transfer.bytes);
         let moving = moving(timeline);
-        let (rows, more_rows) = rows(timeline);
+        let (rows, rows_omitted) = rows(timeline);
         Summary {
             process: std::process::id(),
             ns: timeline.end - timeline.start,
@@ -103,15 +103,15 @@ impl Summary {
             bytes: moved
                 .chain(timeline.accesses.iter().filter(|access| access.is_done).map(|access| access.transfer.bytes))
                 .sum(),
-            moving_ns: covered(&moving, 1),
-            together_ns: covered(&moving, 2),
+            copying_ns: covered(&moving, 1),
+            overlap_ns: covered(&moving, 2),
             streams: streams(timeline),
             routes: routes(timeline),
             calls: calls(timeline),
-            pauses: blocked_calls(timeline),
+            blocked_calls: blocked_calls(timeline),
             rows,
-            more_rows,
-            left_out: timeline.dropped,
+            rows_omitted,
+            dropped_events: timeline.dropped,
         }
     }
 }
@@ -148,7 +148,7 @@ fn streams(timeline: &Timeline) -> Vec<StreamLine> {
         StreamLine {
             stream: row.stream,
             device: row.device,
-            is_lane: row.is_graph_stream,
+            is_graph_stream: row.is_graph_stream,
             tasks: tasks.len() as u64,
             failed: tasks.iter().filter(|task| task.code != 0).count() as u64,
             bytes: tasks.iter().filter(|task| task.is_done()).map(|task| task.transfer.bytes).sum(),

@@ -18,6 +18,7 @@ struct Document<'a> {
     /// What became of fault rules.
     faults: &'a [String],
     /// The command that repeats it.
+    #[serde(rename = "repro_command")]
     repeat: String,
     timeline: Vec<TimelineEntry<'a>>,
 }

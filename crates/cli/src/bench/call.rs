@@ -1,25 +1,26 @@
-//! Single calls on hot memory: what the interface costs when the bytes cost nearly nothing.
+//! Cases with single small calls on hot memory: the overhead of the API when the bytes cost almost nothing.
 
+use super::c_api;
 use super::case::CaseOutcome;
 use super::fixture::Fixture;
 use super::interleave::{MEMCPY, OURS, PAIR, POCL, Runner, run_interleaved, time, timed};
 use super::memory;
 use super::session::Session;
-use crate::acl::{self, Stream};
 use anyhow::Result;
+use ascendcl::Stream;
 
 pub const BATCH: &str = "batch";
 pub const LOOP: &str = "loop";
 const LEN: usize = 64;
 const COPIES: usize = 1000;
-/// PoCL is so slow at this that fewer will do.
+/// Number of copies for PoCL, which is much slower here.
 const FEW_COPIES: usize = 100;
-/// Runs in a row that are timed together.
+/// Consecutive runs that are timed together.
 const TIMES: usize = 10;
 
-/// 1,000 pieces of 64 bytes on each ground.
+/// 1,000 pieces of 64 bytes, for softacl and for the references.
 struct Pieces {
-    ground: Fixture,
+    fixture: Fixture,
     stream: Stream,
     targets: Vec<usize>,
     sources: Vec<usize>,
@@ -28,16 +29,16 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn new() -> Result<Pieces> {
-        let ground = Fixture::new(COPIES * LEN)?;
+    fn new(session: &Session) -> Result<Pieces> {
+        let fixture = Fixture::new(session.context(), COPIES * LEN)?;
         let all = |at: &dyn Fn(usize) -> usize| (0..COPIES).map(|piece| at(piece * LEN)).collect::<Vec<_>>();
         Ok(Pieces {
-            targets: all(&|offset| ground.target.at(offset)),
-            sources: all(&|offset| ground.source.at(offset)),
-            reference_targets: all(&|offset| ground.reference_target.at(offset)),
-            reference_sources: all(&|offset| ground.reference_source.at(offset)),
-            stream: Stream::new()?,
-            ground,
+            targets: all(&|offset| fixture.target.at(offset)),
+            sources: all(&|offset| fixture.source.at(offset)),
+            reference_targets: all(&|offset| fixture.reference_target.at(offset)),
+            reference_sources: all(&|offset| fixture.reference_source.at(offset)),
+            stream: session.context().new_stream()?,
+            fixture,
         })
     }
 
@@ -51,35 +52,35 @@ impl Pieces {
         })
     }
 
-    fn finish<'a>(&'a self, stage: &Session, mut runners: Vec<Runner<'a>>, with_pocl: bool) -> Result<CaseOutcome> {
+    fn finish<'a>(&'a self, session: &Session, mut runners: Vec<Runner<'a>>, with_pocl: bool) -> Result<CaseOutcome> {
         let mut notes = Vec::new();
-        if with_pocl && let Err(reason) = stage.pocl() {
-            notes.push(format!("without PoCL: {reason}"));
+        if with_pocl && let Err(reason) = session.pocl() {
+            notes.push(format!("PoCL not measured: {reason}"));
         }
         runners.push(self.memcpy());
         runners.push(pair());
-        let (series, _) = run_interleaved(stage, runners)?;
-        let verified_bytes = self.ground.verify((0..COPIES).map(|piece| (piece * LEN, piece * LEN)), LEN)?;
+        let (series, _) = run_interleaved(session, runners)?;
+        let verified_bytes = self.fixture.verify((0..COPIES).map(|piece| (piece * LEN, piece * LEN)), LEN)?;
         Ok(CaseOutcome { series, unit_bytes: LEN, verified_bytes, notes })
     }
 }
 
-/// The unit of small costs.
+/// Runs uncontended lock and unlock pairs: the unit of small costs.
 pub fn pair<'a>() -> Runner<'a> {
     Runner::new(PAIR, TIMES * COPIES, |_| Ok(time(|| memory::lock_pairs(TIMES * COPIES))))
 }
 
-/// Nothing but the submit: the stream is held up meanwhile.
-pub fn submit(stage: &Session) -> Result<CaseOutcome> {
-    let pieces = Pieces::new()?;
+/// Measures only the submit: the stream is blocked.
+pub fn submit(session: &Session) -> Result<CaseOutcome> {
+    let pieces = Pieces::new(session)?;
     let mut runners = vec![Runner::new(OURS, COPIES, |_| {
-        let gate = pieces.stream.block()?;
-        let duration = timed(|| acl::upload_each(&pieces.targets, &pieces.sources, LEN, &pieces.stream));
+        let gate = c_api::block(&pieces.stream)?;
+        let duration = timed(|| c_api::upload_each(&pieces.targets, &pieces.sources, LEN, &pieces.stream));
         drop(gate);
-        pieces.stream.synchronize()?;
+        c_api::synchronize(&pieces.stream)?;
         duration
     })];
-    if let Ok(pocl) = stage.pocl() {
+    if let Ok(pocl) = session.pocl() {
         let (queue, buffer) = (pocl.queue()?, pocl.buffer(COPIES * LEN)?);
         let sources = &pieces.reference_sources;
         let run = move |_| {
@@ -96,16 +97,16 @@ pub fn submit(stage: &Session) -> Result<CaseOutcome> {
         };
         runners.push(Runner::new(POCL, COPIES, run).few());
     }
-    pieces.finish(stage, runners, true)
+    pieces.finish(session, runners, true)
 }
 
-/// Each copy is waited for.
-pub fn synchronize(stage: &Session) -> Result<CaseOutcome> {
-    let pieces = Pieces::new()?;
+/// Synchronizes the stream after each copy.
+pub fn synchronize(session: &Session) -> Result<CaseOutcome> {
+    let pieces = Pieces::new(session)?;
     let mut runners = vec![Runner::new(OURS, COPIES, |_| {
-        timed(|| acl::upload_and_synchronize_each(&pieces.targets, &pieces.sources, LEN, &pieces.stream))
+        timed(|| c_api::upload_and_synchronize_each(&pieces.targets, &pieces.sources, LEN, &pieces.stream))
     })];
-    if let Ok(pocl) = stage.pocl() {
+    if let Ok(pocl) = session.pocl() {
         let (queue, buffer) = (pocl.queue()?, pocl.buffer(COPIES * LEN)?);
         let sources = &pieces.reference_sources;
         let run = move |_| {
@@ -118,14 +119,14 @@ pub fn synchronize(stage: &Session) -> Result<CaseOutcome> {
         };
         runners.push(Runner::new(POCL, FEW_COPIES, run).few());
     }
-    pieces.finish(stage, runners, true)
+    pieces.finish(session, runners, true)
 }
 
-/// 1,000 copies, then one wait.
-pub fn drain(stage: &Session) -> Result<CaseOutcome> {
-    let pieces = Pieces::new()?;
+/// Submits 1,000 copies, then synchronizes once.
+pub fn drain(session: &Session) -> Result<CaseOutcome> {
+    let pieces = Pieces::new(session)?;
     let mut runners = vec![Runner::new(OURS, TIMES * COPIES, |_| timed(|| loops(&pieces)))];
-    if let Ok(pocl) = stage.pocl() {
+    if let Ok(pocl) = session.pocl() {
         let (queue, buffer) = (pocl.queue()?, pocl.buffer(COPIES * LEN)?);
         let sources = &pieces.reference_sources;
         let run = move |_| {
@@ -138,17 +139,17 @@ pub fn drain(stage: &Session) -> Result<CaseOutcome> {
         };
         runners.push(Runner::new(POCL, COPIES, run).few());
     }
-    pieces.finish(stage, runners, true)
+    pieces.finish(session, runners, true)
 }
 
-/// A batch against a loop of single copies.
-pub fn batch_against_loop(stage: &Session) -> Result<CaseOutcome> {
-    let pieces = Pieces::new()?;
+/// Compares a batch with a loop of single copies.
+pub fn batch_against_loop(session: &Session) -> Result<CaseOutcome> {
+    let pieces = Pieces::new(session)?;
     let sizes = vec![LEN; COPIES];
     let batches = || {
         for _ in 0..TIMES {
-            acl::batch_of_sizes_async(&pieces.targets, &pieces.sources, &sizes, true, &pieces.stream)?;
-            pieces.stream.synchronize()?;
+            c_api::upload_batch(&pieces.targets, &pieces.sources, &sizes, &pieces.stream)?;
+            c_api::synchronize(&pieces.stream)?;
         }
         Ok(())
     };
@@ -156,13 +157,13 @@ pub fn batch_against_loop(stage: &Session) -> Result<CaseOutcome> {
         Runner::new(BATCH, TIMES * COPIES, |_| timed(batches)),
         Runner::new(LOOP, TIMES * COPIES, |_| timed(|| loops(&pieces))),
     ];
-    pieces.finish(stage, runners, false)
+    pieces.finish(session, runners, false)
 }
 
 fn loops(pieces: &Pieces) -> Result<()> {
     for _ in 0..TIMES {
-        acl::upload_each(&pieces.targets, &pieces.sources, LEN, &pieces.stream)?;
-        pieces.stream.synchronize()?;
+        c_api::upload_each(&pieces.targets, &pieces.sources, LEN, &pieces.stream)?;
+        c_api::synchronize(&pieces.stream)?;
     }
     Ok(())
 }

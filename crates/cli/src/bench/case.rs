@@ -1,30 +1,30 @@
-//! What a case is: data. Its key, what it needs, the bars it should reach, and how it is run.
+//! A benchmark case as data: its key, its requirements, its targets, and its body.
 
 use super::interleave::{MEMCPY, OURS, PAIR, POCL, Series};
 use super::session::Session;
 use super::statistics::Summary;
 use super::transfer::Transfer;
 use super::{instructions, memory};
-use crate::acl;
 use anyhow::Result;
+use ascendcl::Device;
 
 pub struct Case {
     pub key: &'static str,
     pub title: &'static str,
     pub needs: &'static [Need],
-    pub bars: &'static [Target],
-    pub work: CaseBody,
+    pub targets: &'static [Target],
+    pub body: CaseBody,
 }
 
 pub enum CaseBody {
-    /// Pieces moved to the device, against a memcpy of the same pieces.
+    /// Copies of pieces to the device, compared with a memcpy loop over the same pieces.
     Transfer(Transfer),
     Other(fn(&Session) -> Result<CaseOutcome>),
-    /// Instructions of a hot path, counted in a child under callgrind.
+    /// Instructions of a hot path, counted in a child process under callgrind.
     Instructions(instructions::Path),
 }
 
-/// What a case cannot be run without.
+/// A requirement of a case.
 pub enum Need {
     Cores(usize),
     Devices(u32),
@@ -32,26 +32,26 @@ pub enum Need {
     Memory(usize),
     Batches,
     Valgrind,
-    /// Lasts too long for `--quick`.
+    /// Takes too long for `--quick`.
     Time,
 }
 
-/// A quantity with the limit it should stay below; smaller is better in all of them.
+/// A metric and the limit that it should stay below. Lower is better for every metric.
 pub struct Target {
     pub measure: Measure,
     pub limit: Option<f64>,
 }
 
-/// How a quantity follows from the times of one round.
+/// How a metric is computed from the times of one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Measure {
-    /// The time of one runner over that of another.
+    /// Time of one runner divided by the time of another.
     Ratio(&'static str, &'static str),
-    /// In uncontended locks of a mutex.
+    /// Time in units of one uncontended mutex lock and unlock.
     Pairs(&'static str),
-    /// The same, without what the memcpy itself takes.
+    /// Time in excess of the memcpy, in units of one uncontended mutex lock and unlock.
     PairsOverMemcpy(&'static str),
-    /// As it is.
+    /// The sample itself.
     Plain(&'static str, Unit),
 }
 
@@ -59,7 +59,7 @@ pub enum Measure {
 pub enum Unit {
     Nanoseconds,
     Instructions,
-    /// Of one core.
+    /// Percent of one core.
     Percent,
 }
 
@@ -72,7 +72,7 @@ impl Target {
         Target { measure, limit: None }
     }
 
-    /// At most so many times the memcpy.
+    /// Limits the time to a multiple of the memcpy.
     pub const fn memcpy(limit: f64) -> Target {
         Target::at_most(limit, Measure::Ratio(OURS, MEMCPY))
     }
@@ -98,7 +98,7 @@ impl Measure {
         }
     }
 
-    /// Whether the samples behind it are something else than times.
+    /// True if the samples are counts, not times.
     pub fn is_count(self) -> bool {
         matches!(self, Measure::Plain(_, Unit::Instructions | Unit::Percent))
     }
@@ -113,7 +113,7 @@ impl Measure {
         }
     }
 
-    /// From the times of the same rounds; `None` when a runner was not there.
+    /// Computes the metric round by round. `None` if a runner is missing.
     pub fn value(self, series: &[Series]) -> Option<Summary> {
         let find = |name: &str| series.iter().find(|series| series.name == name).map(|series| &series.samples);
         let each = |one: &[f64], other: &[f64], formula: fn(f64, f64) -> f64| {
@@ -132,40 +132,40 @@ impl Measure {
     }
 }
 
-/// What a case found.
+/// Result of a case.
 pub struct CaseOutcome {
     pub series: Vec<Series>,
-    /// Bytes that one unit of softacl moves; 0 when it moves none.
+    /// Bytes that one unit of work copies; 0 if it copies none.
     pub unit_bytes: usize,
-    /// Bytes that were looked at afterwards and were right.
+    /// Bytes that were verified afterwards.
     pub verified_bytes: usize,
-    /// What was left out, and why.
+    /// Remarks, for example why a reference was not measured.
     pub notes: Vec<String>,
 }
 
 impl Need {
-    /// Why the case cannot be run here.
-    pub fn missing(&self, stage: &Session) -> Option<String> {
+    /// Returns why the requirement is not met, or `None` if it is.
+    pub fn missing(&self, session: &Session) -> Option<String> {
         match self {
             Need::Cores(count) => {
-                let here = std::thread::available_parallelism().map_or(1, usize::from);
-                (here < *count).then(|| format!("needs {count} cores, here {here}"))
+                let found = std::thread::available_parallelism().map_or(1, usize::from);
+                (found < *count).then(|| format!("needs {count} cores, found {found}"))
             }
             Need::Devices(count) => {
-                let here = acl::device_count().unwrap_or(0);
-                (here < *count).then(|| format!("needs {count} devices, here {here}"))
+                let found = Device::count().unwrap_or(0);
+                (found < *count).then(|| format!("needs {count} devices, found {found}"))
             }
             Need::Memory(bytes) => {
-                let here = memory::available().unwrap_or(usize::MAX);
-                (here < *bytes).then(|| format!("needs {} MiB of free memory, here {}", bytes >> 20, here >> 20))
+                let found = memory::available().unwrap_or(usize::MAX);
+                (found < *bytes).then(|| format!("needs {} MiB of free memory, found {}", bytes >> 20, found >> 20))
             }
             Need::Batches => {
-                let soc = acl::soc_name();
+                let soc = Device::soc_name().unwrap_or_default();
                 let has = softacl_profiles::profile(Some(&soc), None).is_ok_and(|profile| profile.chip.copy.batch);
-                (!has).then(|| format!("{soc} has no batches"))
+                (!has).then(|| format!("{soc} does not support batches"))
             }
             Need::Valgrind => (!instructions::available()).then(|| "valgrind is not installed".to_owned()),
-            Need::Time => stage.quick.then(|| "takes too long for --quick".to_owned()),
+            Need::Time => session.quick.then(|| "takes too long for --quick".to_owned()),
         }
     }
 }
@@ -179,23 +179,23 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_taken_round_by_round() {
-        // The machine was slow in the second round for both.
+    fn ratios_are_computed_per_round() {
+        // The host was slow in the second round for both.
         let both = [series(OURS, &[5.0, 50.0, 6.0]), series(MEMCPY, &[10.0, 100.0, 10.0])];
-        let ratio = Measure::Ratio(OURS, MEMCPY).value(&both).expect("both were there");
+        let ratio = Measure::Ratio(OURS, MEMCPY).value(&both).expect("both series are present");
         assert_eq!((ratio.median, ratio.samples), (0.5, 3));
         assert_eq!(Measure::Ratio(OURS, POCL).value(&both), None);
     }
 
     #[test]
-    fn pairs_are_counted_over_the_memcpy() {
+    fn pairs_over_memcpy_subtract_the_memcpy() {
         let all = [series(OURS, &[90.0]), series(MEMCPY, &[10.0]), series(PAIR, &[20.0])];
         assert_eq!(Measure::PairsOverMemcpy(OURS).value(&all).map(|s| s.median), Some(4.0));
         assert_eq!(Measure::Pairs(OURS).value(&all).map(|s| s.median), Some(4.5));
     }
 
     #[test]
-    fn fewer_rounds_of_a_reference_still_compare() {
+    fn series_with_fewer_rounds_are_compared_over_the_common_rounds() {
         let all = [series(OURS, &[1.0, 1.0, 9.0]), series(POCL, &[100.0, 100.0])];
         assert_eq!(Measure::Ratio(OURS, POCL).value(&all).map(|s| (s.median, s.samples)), Some((0.01, 2)));
     }

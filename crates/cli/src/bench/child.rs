@@ -1,88 +1,89 @@
-//! What the benchmark runs in a child of itself: hot paths a known number of times, for callgrind,
-//! and idleness, which nothing else in the process may disturb. Prints one number.
+//! The parts of the benchmark that run in a child process: hot paths a known number of times, for callgrind, and idle
+//! streams, which nothing else in the process may disturb.
 
 use super::fixture::Fixture;
 use super::instructions::Path;
-use super::{checked, memory};
-use crate::acl::{self, Stream};
+use super::{c_api, checked, memory};
+use crate::library;
 use anyhow::{Result, bail};
+use ascendcl::{Context, Stream};
 use std::str::FromStr;
 use std::time::Duration;
 
 pub const IDLE: &str = "idle";
 const LEN: usize = 64;
-/// Entries of a batch. Large enough that the cost of the call itself hardly counts.
+/// Entries of a batch. Large enough to make the cost of the call itself negligible.
 pub const ENTRIES: usize = 1000;
 const IDLE_STREAMS: usize = 100;
 
 pub fn main(name: &str, calls: usize) -> Result<()> {
-    acl::set_device(0)?;
+    let context = library::bundled_device()?;
     if name == IDLE {
-        return idle(Duration::from_millis(calls as u64));
+        return idle(&context, Duration::from_millis(calls as u64));
     }
     if name == checked::PROBE {
-        return checked::probe(calls);
+        return checked::probe(&context, calls);
     }
     if name == checked::POOL_PROBE {
-        return checked::pool_probe(calls);
+        return checked::pool_probe(&context, calls);
     }
-    run(Path::from_str(name)?, calls)
+    run(&context, Path::from_str(name)?, calls)
 }
 
-fn run(path: Path, calls: usize) -> Result<()> {
-    let ground = Fixture::new(ENTRIES * LEN)?;
-    let stream = Stream::new()?;
-    let targets: Vec<usize> = (0..ENTRIES).map(|piece| ground.target.at(piece * LEN)).collect();
-    let sources: Vec<usize> = (0..ENTRIES).map(|piece| ground.source.at(piece * LEN)).collect();
+fn run(context: &Context, path: Path, calls: usize) -> Result<()> {
+    let fixture = Fixture::new(context, ENTRIES * LEN)?;
+    let stream = context.new_stream()?;
+    let targets: Vec<usize> = (0..ENTRIES).map(|piece| fixture.target.at(piece * LEN)).collect();
+    let sources: Vec<usize> = (0..ENTRIES).map(|piece| fixture.source.at(piece * LEN)).collect();
     let sizes = vec![LEN; ENTRIES];
     let submit = |count: usize| -> Result<()> {
         for _ in 0..count / ENTRIES {
-            acl::upload_each(&targets, &sources, LEN, &stream)?;
+            c_api::upload_each(&targets, &sources, LEN, &stream)?;
         }
         Ok(())
     };
     match path {
         Path::Submit => {
-            // Queues grow to their size first; then the process ends without running what is queued.
-            let gate = stream.block()?;
-            submit(super::instructions::MOST_CALLS)?;
+            // Queues grow to their final size first. The process exits without executing the counted tasks.
+            let gate = c_api::block(&stream)?;
+            submit(super::instructions::MAX_CALLS)?;
             drop(gate);
-            stream.synchronize()?;
-            let gate = stream.block()?;
+            c_api::synchronize(&stream)?;
+            let gate = c_api::block(&stream)?;
             submit(calls)?;
             std::mem::forget(gate);
         }
         Path::SubmitIdle => submit(calls)?,
         Path::SubmitAndSynchronize => {
             for _ in 0..calls / ENTRIES {
-                acl::upload_and_synchronize_each(&targets, &sources, LEN, &stream)?;
+                c_api::upload_and_synchronize_each(&targets, &sources, LEN, &stream)?;
             }
         }
         Path::BatchEntry => {
             for _ in 0..calls / ENTRIES {
-                acl::batch_of_sizes_async(&targets, &sources, &sizes, true, &stream)?;
-                stream.synchronize()?;
+                c_api::upload_batch(&targets, &sources, &sizes, &stream)?;
+                c_api::synchronize(&stream)?;
             }
         }
-        Path::AllocateAndFree => acl::allocate_and_free(2 << 20, calls)?,
+        Path::AllocateAndFree => c_api::allocate_and_free(2 << 20, calls)?,
     }
-    // SAFETY: ends the process; what is open needs no closing. Nothing may be drained here.
+    // SAFETY: exits without running destructors, which would drain the queue. No resource needs them.
     unsafe { libc::_exit(0) }
 }
 
-/// Streams that have worked, and then nothing.
-fn idle(period: Duration) -> Result<()> {
+/// Prints the processor time that streams consume after they have become idle.
+fn idle(context: &Context, period: Duration) -> Result<()> {
     const BYTES: usize = 8 << 20;
-    let ground = Fixture::new(BYTES)?;
-    let streams = (0..IDLE_STREAMS).map(|_| Stream::new()).collect::<Result<Vec<_>>>()?;
+    let fixture = Fixture::new(context, BYTES)?;
+    let streams = (0..IDLE_STREAMS).map(|_| context.new_stream()).collect::<ascendcl::Result<Vec<Stream>>>()?;
     for stream in &streams {
-        acl::upload_async(ground.target.at(0), ground.source.at(0), BYTES, stream)?;
+        c_api::upload(fixture.target.at(0), fixture.source.at(0), BYTES, stream)?;
     }
-    streams.iter().try_for_each(Stream::synchronize)?;
+    streams.iter().try_for_each(c_api::synchronize)?;
     let before = memory::cpu_time_ns();
     std::thread::sleep(period);
     let spent = memory::cpu_time_ns() - before;
-    if ground.verify([(0, 0)], BYTES)? != BYTES {
+    if fixture.verify([(0, 0)], BYTES)? != BYTES {
         bail!("not all bytes were verified");
     }
     println!("{spent}");

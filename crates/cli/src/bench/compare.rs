@@ -1,14 +1,14 @@
-//! Two runs side by side. A difference counts when the middle halves of the samples do not overlap and
-//! the medians are apart by more than a few percent; everything else is noise.
+//! Comparison of two runs. A difference is significant if the quartile ranges do not overlap and the medians differ by
+//! more than a few percent. Everything else is noise.
 
-use super::report::{BenchReport, Colour, Table, quantity};
+use super::report::{BenchReport, Color, Table, quantity};
 use super::statistics::Summary;
 use std::fmt::Write;
 
-/// Medians that are nearer than this are the same, however narrow the spread.
-const LEAST_CHANGE: f64 = 0.03;
-/// Instruction counts do not depend on the machine's mood.
-const LEAST_CHANGE_OF_COUNTS: f64 = 0.01;
+/// Smallest relative change of a median that is significant.
+const MIN_CHANGE: f64 = 0.03;
+/// Smallest relative change of an instruction count that is significant. Counts do not depend on the host's load.
+const MIN_COUNT_CHANGE: f64 = 0.01;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -26,61 +26,61 @@ pub struct Difference {
     pub verdict: Verdict,
 }
 
-/// Smaller is better.
-fn verdict(old: &Summary, new: &Summary, least: f64) -> Verdict {
+/// Compares two summaries. Lower is better.
+fn verdict(old: &Summary, new: &Summary, min_change: f64) -> Verdict {
     let change = (new.median - old.median) / old.median.abs();
-    if change > least && new.low > old.high {
+    if change > min_change && new.low > old.high {
         Verdict::Worse
-    } else if change < -least && new.high < old.low {
+    } else if change < -min_change && new.high < old.low {
         Verdict::Better
     } else {
         Verdict::Same
     }
 }
 
-/// Every quantity that both runs have.
+/// Compares every metric that both runs contain.
 pub fn compare(old: &BenchReport, new: &BenchReport) -> Vec<Difference> {
-    let mut changes = Vec::new();
+    let mut differences = Vec::new();
     for row in &new.cases {
-        let Some(before) = old.cases.iter().find(|before| before.key == row.key) else { continue };
-        for finding in &row.results {
-            let Some(found) = before.results.iter().find(|found| found.measure == finding.measure) else { continue };
-            let least = if finding.unit == "instr" { LEAST_CHANGE_OF_COUNTS } else { LEAST_CHANGE };
-            changes.push(Difference {
+        let Some(old_row) = old.cases.iter().find(|old_row| old_row.key == row.key) else { continue };
+        for measurement in &row.results {
+            let Some(old) = old_row.results.iter().find(|old| old.measure == measurement.measure) else { continue };
+            let min_change = if measurement.unit == "instr" { MIN_COUNT_CHANGE } else { MIN_CHANGE };
+            differences.push(Difference {
                 key: row.key.clone(),
-                measure: finding.measure.clone(),
-                unit: finding.unit.clone(),
-                old: found.value,
-                new: finding.value,
-                verdict: verdict(&found.value, &finding.value, least),
+                measure: measurement.measure.clone(),
+                unit: measurement.unit.clone(),
+                old: old.value,
+                new: measurement.value,
+                verdict: verdict(&old.value, &measurement.value, min_change),
             });
         }
     }
-    changes
+    differences
 }
 
-pub fn regressions(changes: &[Difference]) -> usize {
-    changes.iter().filter(|change| change.verdict == Verdict::Worse).count()
+pub fn regressions(differences: &[Difference]) -> usize {
+    differences.iter().filter(|difference| difference.verdict == Verdict::Worse).count()
 }
 
-pub fn table(changes: &[Difference], table: &Table) -> String {
+pub fn table(differences: &[Difference], table: &Table) -> String {
     let heading = format!("\n{:<28} {:<24} {:>12} {:>12} {:>8}  verdict", "case", "measure", "before", "now", "change");
-    let mut out = table.paint(Colour::Bold, &heading);
-    for change in changes {
-        let (colour, word) = match change.verdict {
-            Verdict::Better => (Colour::Green, "better"),
-            Verdict::Same => (Colour::Grey, "same"),
-            Verdict::Worse => (Colour::Red, "WORSE"),
+    let mut out = table.paint(Color::Bold, &heading);
+    for difference in differences {
+        let (color, word) = match difference.verdict {
+            Verdict::Better => (Color::Green, "better"),
+            Verdict::Same => (Color::Gray, "same"),
+            Verdict::Worse => (Color::Red, "WORSE"),
         };
-        let percent = 100.0 * (change.new.median - change.old.median) / change.old.median.abs();
+        let percent = 100.0 * (difference.new.median - difference.old.median) / difference.old.median.abs();
         let _ = write!(
             out,
             "\n{:<28} {:<24} {:>12} {:>12} {percent:>+7.1}%  {}",
-            change.key,
-            change.measure,
-            quantity(change.old.median, &change.unit),
-            quantity(change.new.median, &change.unit),
-            table.paint(colour, word)
+            difference.key,
+            difference.measure,
+            quantity(difference.old.median, &difference.unit),
+            quantity(difference.new.median, &difference.unit),
+            table.paint(color, word)
         );
     }
     out
@@ -95,19 +95,19 @@ mod tests {
     }
 
     #[test]
-    fn a_change_within_the_spread_is_none() {
+    fn change_within_the_spread_is_noise() {
         assert_eq!(verdict(&summary(0.5, 0.6, 0.8), &summary(0.7, 0.75, 0.9), 0.03), Verdict::Same);
     }
 
     #[test]
-    fn a_change_beyond_the_spread_is_one_in_either_direction() {
+    fn change_beyond_the_spread_is_significant_in_both_directions() {
         let (fast, slow) = (summary(0.50, 0.51, 0.52), summary(0.60, 0.61, 0.62));
         assert_eq!(verdict(&fast, &slow, 0.03), Verdict::Worse);
         assert_eq!(verdict(&slow, &fast, 0.03), Verdict::Better);
     }
 
     #[test]
-    fn a_tiny_change_is_none_even_without_spread() {
+    fn tiny_change_is_noise_even_without_spread() {
         assert_eq!(verdict(&summary(300.0, 300.0, 300.0), &summary(302.0, 302.0, 302.0), 0.01), Verdict::Same);
         assert_eq!(verdict(&summary(300.0, 300.0, 300.0), &summary(304.0, 304.0, 304.0), 0.01), Verdict::Worse);
     }

@@ -1,44 +1,70 @@
-//! The memory that a case runs on: a pinned source and a device target for softacl, and as much on
-//! huge pages for the references. Says afterwards whether the right bytes arrived.
+//! The memory of a case: a pinned source and a device target for softacl, and the same sizes on huge pages for the
+//! references. Verifies the bytes on the device after the case.
 
 use super::memory::{self, HostMemory};
-use crate::acl::{self, DeviceMemory, PinnedMemory};
 use anyhow::{Result, ensure};
+use ascendcl::{Context, DeviceBuffer, PinnedBuffer};
 
 pub struct Fixture {
-    pub source: PinnedMemory,
-    pub target: DeviceMemory,
+    pub source: Addressed<PinnedBuffer<u8>>,
+    pub target: Addressed<DeviceBuffer<u8>>,
     pub reference_source: HostMemory,
     pub reference_target: HostMemory,
     bytes: usize,
 }
 
+/// A buffer that the benchmark uses by address.
+pub struct Addressed<B> {
+    start: usize,
+    buffer: B,
+}
+
+impl<B> Addressed<B> {
+    pub fn at(&self, offset: usize) -> usize {
+        self.start + offset
+    }
+}
+
+impl Addressed<PinnedBuffer<u8>> {
+    fn pinned(context: &Context, bytes: usize) -> Result<Self> {
+        let mut buffer = context.alloc_pinned(bytes)?;
+        Ok(Addressed { start: buffer.as_mut_ptr() as usize, buffer })
+    }
+}
+
+impl Addressed<DeviceBuffer<u8>> {
+    pub fn device(context: &Context, bytes: usize) -> Result<Self> {
+        let buffer = context.alloc_uninit(bytes)?;
+        Ok(Addressed { start: buffer.as_raw() as usize, buffer })
+    }
+}
+
 impl Fixture {
-    pub fn new(bytes: usize) -> Result<Fixture> {
-        let ground = Fixture {
-            source: PinnedMemory::allocate(bytes)?,
-            target: DeviceMemory::new(bytes)?,
+    pub fn new(context: &Context, bytes: usize) -> Result<Fixture> {
+        let mut fixture = Fixture {
+            source: Addressed::pinned(context, bytes)?,
+            target: Addressed::device(context, bytes)?,
             reference_source: HostMemory::new(bytes)?,
             reference_target: HostMemory::new(bytes)?,
             bytes,
         };
-        memory::fill(ground.source.at(0), bytes, 1);
-        memory::fill(ground.reference_source.at(0), bytes, 2);
-        memory::fill(ground.reference_target.at(0), bytes, 3);
-        // Something else than the source, so that bytes that never arrive are seen.
-        acl::copy(ground.target.at(0), ground.reference_target.at(0), bytes)?;
-        Ok(ground)
+        memory::fill(fixture.source.at(0), bytes, 1);
+        memory::fill(fixture.reference_source.at(0), bytes, 2);
+        memory::fill(fixture.reference_target.at(0), bytes, 3);
+        // Differs from the source, so that missing bytes are detected.
+        fixture.target.buffer.copy_from_slice(fixture.reference_target.bytes(bytes))?;
+        Ok(fixture)
     }
 
-    /// Compares pieces on the device with their sources, and gives the bytes compared.
+    /// Compares pieces on the device with their sources. Returns the number of bytes compared.
     pub fn verify(&self, pieces: impl IntoIterator<Item = (usize, usize)>, len: usize) -> Result<usize> {
-        let found = HostMemory::new(self.bytes)?;
-        acl::copy(found.at(0), self.target.at(0), self.bytes)?;
+        let mut found = HostMemory::new(self.bytes)?;
+        self.target.buffer.copy_to_slice(found.bytes_mut(self.bytes))?;
         let mut verified = 0;
         for (target, source) in pieces {
             ensure!(
                 memory::equal(found.at(target), self.source.at(source), len),
-                "wrong bytes on the device: the {len} bytes at offset {target} are not those of the source at {source}"
+                "wrong bytes on the device: the {len} bytes at offset {target} differ from the source at {source}"
             );
             verified += len;
         }
@@ -48,18 +74,20 @@ impl Fixture {
 
 #[cfg(test)]
 mod tests {
+    use super::super::c_api;
     use super::*;
+    use ascendcl::Device;
 
     #[test]
-    fn bytes_that_did_not_arrive_are_seen() {
-        acl::set_device(0).expect("a device");
-        let ground = Fixture::new(4096).expect("memory");
-        let stream = acl::Stream::new().expect("a stream");
-        let error = ground.verify([(64, 128)], 64).expect_err("nothing was copied");
+    fn missing_bytes_are_detected() {
+        let context = Device::new(0).and_then(Device::new_context).expect("a context");
+        let fixture = Fixture::new(&context, 4096).expect("memory");
+        let stream = context.new_stream().expect("a stream");
+        let error = fixture.verify([(64, 128)], 64).expect_err("nothing was copied");
         assert!(error.to_string().contains("offset 64"), "{error}");
-        acl::upload_async(ground.target.at(64), ground.source.at(128), 64, &stream).expect("queued");
-        stream.synchronize().expect("done");
-        assert_eq!(ground.verify([(64, 128)], 64).expect("right"), 64);
-        assert!(ground.verify([(64, 128), (128, 192)], 64).is_err());
+        c_api::upload(fixture.target.at(64), fixture.source.at(128), 64, &stream).expect("queued");
+        c_api::synchronize(&stream).expect("synchronized");
+        assert_eq!(fixture.verify([(64, 128)], 64).expect("the bytes arrived"), 64);
+        assert!(fixture.verify([(64, 128), (128, 192)], 64).is_err());
     }
 }

@@ -1,80 +1,81 @@
-//! A race: softacl and its references in turns, many rounds, each round in another order. Whatever
-//! disturbs the machine disturbs all of them.
+//! Interleaved measurement: softacl and its references alternate for many rounds, in rotating order, so that
+//! disturbances of the host affect all of them.
 
 use super::session::Session;
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
-/// Slow references need not run in every round.
+/// Number of rounds for slow references.
 pub const FEW_ROUNDS: usize = 5;
 pub const OURS: &str = "softacl";
 pub const MEMCPY: &str = "memcpy";
-/// The loop of memcpy, divided among as many threads as there are cores: what the machine gives.
+/// A memcpy loop divided among one thread per core: the bandwidth of the host.
 pub const ALL_CORES: &str = "memcpy on all cores";
 pub const PAIR: &str = "pair";
 pub const POCL: &str = "PoCL";
 
-/// One that takes part.
+/// A participant of an interleaved measurement.
 pub struct Runner<'a> {
     pub name: &'static str,
-    /// What one run is divided by: copies, entries, calls.
+    /// Number of units (copies, entries, calls) in one run, by which its time is divided.
     pub units: usize,
-    pub most_rounds: usize,
-    /// Does the work of a round and says how long it took.
+    pub max_rounds: usize,
+    /// Runs one round and returns its duration.
     pub run: Box<dyn FnMut(usize) -> Result<Duration> + 'a>,
 }
 
 impl<'a> Runner<'a> {
     pub fn new(name: &'static str, units: usize, run: impl FnMut(usize) -> Result<Duration> + 'a) -> Runner<'a> {
-        Runner { name, units, most_rounds: usize::MAX, run: Box::new(run) }
+        Runner { name, units, max_rounds: usize::MAX, run: Box::new(run) }
     }
 
+    /// Limits the runner to `FEW_ROUNDS`.
     pub fn few(self) -> Runner<'a> {
-        Runner { most_rounds: FEW_ROUNDS, ..self }
+        Runner { max_rounds: FEW_ROUNDS, ..self }
     }
 }
 
-/// Times of one runner, in nanoseconds per unit, one for each round.
+/// Times of one runner in nanoseconds per unit, one per round.
 #[derive(Debug, Clone)]
 pub struct Series {
     pub name: &'static str,
     pub samples: Vec<f64>,
 }
 
-/// How long something takes that cannot fail.
+/// Times work that cannot fail.
 pub fn time(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
     work();
     start.elapsed()
 }
 
-/// How long something takes that can fail.
+/// Times work that can fail.
 pub fn timed(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
     let start = Instant::now();
     work()?;
     Ok(start.elapsed())
 }
 
-/// Runs all in turns. Round 0 warms up and does not count. Gives the times and the number of rounds run.
-pub fn run_interleaved(stage: &Session, mut runners: Vec<Runner<'_>>) -> Result<(Vec<Series>, usize)> {
+/// Runs all runners alternately. Round 0 is a warm-up and does not count. Returns the times and the number of rounds.
+pub fn run_interleaved(session: &Session, mut runners: Vec<Runner<'_>>) -> Result<(Vec<Series>, usize)> {
     let mut series: Vec<Series> =
         runners.iter().map(|runner| Series { name: runner.name, samples: Vec::new() }).collect();
-    let pace = stage.pace();
+    let repeats = session.repeats();
     let start = Instant::now();
     let count = runners.len();
     let mut round = 0;
-    while round <= pace.least || (round <= pace.most && start.elapsed() < pace.budget) {
+    while round <= repeats.min_rounds || (round <= repeats.max_rounds && start.elapsed() < repeats.budget) {
         for turn in 0..count {
             let chosen = (turn + round) % count;
             let runner = &mut runners[chosen];
-            if round > runner.most_rounds {
+            if round > runner.max_rounds {
                 continue;
             }
             let duration = (runner.run)(round)?;
             if round > 0 {
                 series[chosen].samples.push(duration.as_nanos() as f64 / runner.units as f64);
             }
-            stage.tick();
+            session.tick();
         }
         round += 1;
     }

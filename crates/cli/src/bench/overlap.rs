@@ -1,34 +1,34 @@
-//! Large copies in company: two directions at once, a copy while the host works, and one on the device.
+//! Large copies: two directions at once, a copy that overlaps with host work, and a copy within the device.
 
+use super::c_api;
 use super::case::CaseOutcome;
-use super::fixture::Fixture;
+use super::fixture::{Addressed, Fixture};
 use super::interleave::{MEMCPY, OURS, POCL, Runner, run_interleaved, time, timed};
 use super::memory;
 use super::session::Session;
-use crate::acl::{self, Stream};
 use anyhow::{Result, ensure};
 use std::hint::black_box;
 use std::time::Duration;
 
 const LEN: usize = 64 << 20;
 
-/// Up on one stream, down on another.
-pub fn both_ways(stage: &Session) -> Result<CaseOutcome> {
-    let (up, down) = (Fixture::new(LEN)?, Fixture::new(LEN)?);
-    let (upload, download) = (Stream::new()?, Stream::new()?);
+/// Uploads on one stream while another stream downloads.
+pub fn both_ways(session: &Session) -> Result<CaseOutcome> {
+    let (up, down) = (Fixture::new(session.context(), LEN)?, Fixture::new(session.context(), LEN)?);
+    let (upload, download) = (session.context().new_stream()?, session.context().new_stream()?);
     let mut runners = vec![
         Runner::new(OURS, 1, |_| {
             timed(|| {
-                acl::upload_async(up.target.at(0), up.source.at(0), LEN, &upload)?;
-                acl::download_async(down.source.at(0), down.target.at(0), LEN, &download)?;
-                upload.synchronize()?;
-                download.synchronize()
+                c_api::upload(up.target.at(0), up.source.at(0), LEN, &upload)?;
+                c_api::download(down.source.at(0), down.target.at(0), LEN, &download)?;
+                c_api::synchronize(&upload)?;
+                c_api::synchronize(&download)
             })
         }),
         Runner::new(MEMCPY, 1, |_| Ok(time(|| [&up, &down].into_iter().for_each(memcpy)))),
     ];
     let mut notes = Vec::new();
-    match stage.pocl() {
+    match session.pocl() {
         Ok(pocl) => {
             let (first, second, to, from) = (pocl.queue()?, pocl.queue()?, pocl.buffer(LEN)?, pocl.buffer(LEN)?);
             let (source, target) = (up.reference_source.at(0), down.reference_target.at(0));
@@ -46,36 +46,37 @@ pub fn both_ways(stage: &Session) -> Result<CaseOutcome> {
             };
             runners.push(Runner::new(POCL, 1, run).few());
         }
-        Err(reason) => notes.push(format!("without PoCL: {reason}")),
+        Err(reason) => notes.push(format!("PoCL not measured: {reason}")),
     }
-    let (series, _) = run_interleaved(stage, runners)?;
+    let (series, _) = run_interleaved(session, runners)?;
     let uploaded = up.verify([(0, 0)], LEN)?;
-    // The download overwrote its pinned side with what was on the device.
+    // The download has overwritten its pinned memory with the bytes of the device.
     let downloaded = down.verify([(0, 0)], LEN)?;
-    ensure!(memory::is_filled(down.source.at(0), LEN, 3), "the download did not bring the bytes of the device");
+    ensure!(memory::is_filled(down.source.at(0), LEN, 3), "the download did not copy the bytes of the device");
     Ok(CaseOutcome { series, unit_bytes: 2 * LEN, verified_bytes: uploaded + downloaded, notes })
 }
 
-/// From one place of the device to another.
-pub fn on_the_device(stage: &Session) -> Result<CaseOutcome> {
-    let ground = Fixture::new(LEN)?;
-    let origin = acl::DeviceMemory::new(LEN)?;
-    let stream = Stream::new()?;
-    acl::copy(origin.at(0), ground.source.at(0), LEN)?;
+/// Copies within the device.
+pub fn on_device(session: &Session) -> Result<CaseOutcome> {
+    let fixture = Fixture::new(session.context(), LEN)?;
+    let origin = Addressed::device(session.context(), LEN)?;
+    let stream = session.context().new_stream()?;
+    c_api::upload(origin.at(0), fixture.source.at(0), LEN, &stream)?;
+    c_api::synchronize(&stream)?;
     let mut runners = vec![
         Runner::new(OURS, 1, |_| {
             timed(|| {
-                acl::copy_on_device_async(ground.target.at(0), origin.at(0), LEN, &stream)?;
-                stream.synchronize()
+                c_api::copy_on_device(fixture.target.at(0), origin.at(0), LEN, &stream)?;
+                c_api::synchronize(&stream)
             })
         }),
-        Runner::new(MEMCPY, 1, |_| Ok(time(|| memcpy(&ground)))),
+        Runner::new(MEMCPY, 1, |_| Ok(time(|| memcpy(&fixture)))),
     ];
     let mut notes = Vec::new();
-    match stage.pocl() {
+    match session.pocl() {
         Ok(pocl) => {
             let (queue, from, to) = (pocl.queue()?, pocl.buffer(LEN)?, pocl.buffer(LEN)?);
-            queue.write(&from, 0, ground.reference_source.at(0), LEN)?;
+            queue.write(&from, 0, fixture.reference_source.at(0), LEN)?;
             queue.finish()?;
             let run = move |_| {
                 timed(|| {
@@ -85,40 +86,40 @@ pub fn on_the_device(stage: &Session) -> Result<CaseOutcome> {
             };
             runners.push(Runner::new(POCL, 1, run).few());
         }
-        Err(reason) => notes.push(format!("without PoCL: {reason}")),
+        Err(reason) => notes.push(format!("PoCL not measured: {reason}")),
     }
-    let (series, _) = run_interleaved(stage, runners)?;
-    let verified_bytes = ground.verify([(0, 0)], LEN)?;
+    let (series, _) = run_interleaved(session, runners)?;
+    let verified_bytes = fixture.verify([(0, 0)], LEN)?;
     Ok(CaseOutcome { series, unit_bytes: LEN, verified_bytes, notes })
 }
 
-/// The host computes for as long as a memcpy takes while the copy goes on.
-pub fn host_works(stage: &Session) -> Result<CaseOutcome> {
-    let ground = Fixture::new(LEN)?;
-    let stream = Stream::new()?;
-    memcpy(&ground);
-    let copying = (0..3).map(|_| time(|| memcpy(&ground))).min().unwrap_or_default();
+/// Copies while the host computes for as long as a memcpy takes.
+pub fn with_host_work(session: &Session) -> Result<CaseOutcome> {
+    let fixture = Fixture::new(session.context(), LEN)?;
+    let stream = session.context().new_stream()?;
+    memcpy(&fixture);
+    let copying = (0..3).map(|_| time(|| memcpy(&fixture))).min().unwrap_or_default();
     let steps = steps_within(copying);
     let mut runners = vec![
         Runner::new(OURS, 1, |_| {
             timed(|| {
-                acl::upload_async(ground.target.at(0), ground.source.at(0), LEN, &stream)?;
+                c_api::upload(fixture.target.at(0), fixture.source.at(0), LEN, &stream)?;
                 compute(steps);
-                stream.synchronize()
+                c_api::synchronize(&stream)
             })
         }),
         Runner::new(MEMCPY, 1, |_| {
             Ok(time(|| {
-                memcpy(&ground);
+                memcpy(&fixture);
                 compute(steps);
             }))
         }),
     ];
-    let mut notes = vec![format!("the host works for {:.1} ms", copying.as_secs_f64() * 1e3)];
-    match stage.pocl() {
+    let mut notes = vec![format!("host work of {:.1} ms", copying.as_secs_f64() * 1e3)];
+    match session.pocl() {
         Ok(pocl) => {
             let (queue, buffer) = (pocl.queue()?, pocl.buffer(LEN)?);
-            let source = ground.reference_source.at(0);
+            let source = fixture.reference_source.at(0);
             let run = move |_| {
                 timed(|| {
                     queue.write(&buffer, 0, source, LEN)?;
@@ -129,18 +130,18 @@ pub fn host_works(stage: &Session) -> Result<CaseOutcome> {
             };
             runners.push(Runner::new(POCL, 1, run).few());
         }
-        Err(reason) => notes.push(format!("without PoCL: {reason}")),
+        Err(reason) => notes.push(format!("PoCL not measured: {reason}")),
     }
-    let (series, _) = run_interleaved(stage, runners)?;
-    let verified_bytes = ground.verify([(0, 0)], LEN)?;
+    let (series, _) = run_interleaved(session, runners)?;
+    let verified_bytes = fixture.verify([(0, 0)], LEN)?;
     Ok(CaseOutcome { series, unit_bytes: LEN, verified_bytes, notes })
 }
 
-fn memcpy(ground: &Fixture) {
-    memory::copy_each(&[ground.reference_target.at(0)], &[ground.reference_source.at(0)], LEN);
+fn memcpy(fixture: &Fixture) {
+    memory::copy_each(&[fixture.reference_target.at(0)], &[fixture.reference_source.at(0)], LEN);
 }
 
-/// Work that needs a core and no memory.
+/// Keeps a core busy without accessing memory.
 fn compute(steps: u64) {
     let mut state = black_box(1u64);
     for _ in 0..steps {
@@ -149,6 +150,7 @@ fn compute(steps: u64) {
     black_box(state);
 }
 
+/// Returns how many steps of `compute` take this long.
 fn steps_within(duration: Duration) -> u64 {
     const PROBE: u64 = 4_000_000;
     let probe = (0..3).map(|_| time(|| compute(PROBE))).min().unwrap_or_default();

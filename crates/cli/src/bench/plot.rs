@@ -1,5 +1,5 @@
-//! Draws sweeps as SVG: both axes logarithmic, medians as lines, the middle half of the samples as a
-//! band. By hand: two charts need no library.
+//! Draws sweeps as SVG: both axes are logarithmic, lines are medians, bands are quartile ranges. Two charts do not
+//! justify a library.
 
 use super::sweep::{Curve, Sample, Sweep};
 use crate::units::size;
@@ -11,13 +11,13 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 150.0;
 const TOP: f64 = 64.0;
 const BOTTOM: f64 = 60.0;
-/// Told apart also by those who see few colours.
-const COLOURS: [&str; 4] = ["#c1272d", "#e69f00", "#0072b2", "#6b7280"];
+/// Distinguishable with color vision deficiency.
+const COLORS: [&str; 4] = ["#c1272d", "#e69f00", "#0072b2", "#6b7280"];
 
-/// The same runner has the same colour in every chart.
-fn colour(name: &str) -> &'static str {
+/// Returns the color of a runner, which is the same in every chart.
+fn color(name: &str) -> &'static str {
     let index = ["softacl", "softacl, loop", "memcpy", "PoCL"].iter().position(|known| *known == name);
-    COLOURS[index.unwrap_or(0)]
+    COLORS[index.unwrap_or(0)]
 }
 
 /// A logarithmic axis.
@@ -29,24 +29,24 @@ struct Axis {
 }
 
 impl Axis {
-    fn place(&self, value: f64) -> f64 {
+    fn position(&self, value: f64) -> f64 {
         let share = (value / self.low).ln() / (self.high / self.low).ln();
         self.start + share * (self.end - self.start)
     }
 
-    /// From the decade below to the decade above, in steps of 1, 2, 5.
+    /// Spans the values, with both ends on a step of 1, 2, 5.
     fn around(values: impl Iterator<Item = f64> + Clone, start: f64, end: f64) -> Axis {
-        let least = values.clone().fold(f64::INFINITY, f64::min);
-        let most = values.fold(0.0, f64::max);
-        let low = round_steps(least, most).into_iter().rfind(|step| *step <= least).unwrap_or(least);
-        let high = round_steps(least, most).into_iter().find(|step| *step >= most).unwrap_or(most);
+        let min = values.clone().fold(f64::INFINITY, f64::min);
+        let max = values.fold(0.0, f64::max);
+        let low = round_steps(min, max).into_iter().rfind(|step| *step <= min).unwrap_or(min);
+        let high = round_steps(min, max).into_iter().find(|step| *step >= max).unwrap_or(max);
         Axis { low, high, start, end }
     }
 }
 
-/// 1, 2, 5, 10, ... around a range of positive numbers.
-fn round_steps(least: f64, most: f64) -> Vec<f64> {
-    let decades = least.log10().floor() as i32 - 1..=most.log10().ceil() as i32 + 1;
+/// Returns 1, 2, 5, 10, ... around a range of positive numbers.
+fn round_steps(min: f64, max: f64) -> Vec<f64> {
+    let decades = min.log10().floor() as i32 - 1..=max.log10().ceil() as i32 + 1;
     decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(decade))).collect()
 }
 
@@ -54,8 +54,8 @@ pub fn svg(sweeps: &[Sweep], caption: &str) -> String {
     let height = HEIGHT * sweeps.len() as f64 + 30.0;
     let mut out = String::new();
     out += &format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
-         font-family=\"system-ui, 'DejaVu Sans', sans-serif\" font-size=\"13\" fill=\"#1f2937\">\n\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
+         height=\"{height}\" font-family=\"system-ui, 'DejaVu Sans', sans-serif\" font-size=\"13\" fill=\"#1f2937\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     for (index, sweep) in sweeps.iter().enumerate() {
@@ -75,8 +75,8 @@ fn chart(sweep: &Sweep) -> String {
         return String::new();
     }
     let sizes = points().map(|point| point.bytes as f64);
-    let (least, most) = (sizes.clone().fold(f64::INFINITY, f64::min), sizes.fold(0.0, f64::max));
-    let across = Axis { low: least, high: most.max(least * 2.0), start: LEFT, end: WIDTH - RIGHT };
+    let (min, max) = (sizes.clone().fold(f64::INFINITY, f64::min), sizes.fold(0.0, f64::max));
+    let across = Axis { low: min, high: max.max(min * 2.0), start: LEFT, end: WIDTH - RIGHT };
     let values = points().flat_map(|point| [point.value.low, point.value.high]);
     let up = Axis::around(values, HEIGHT - BOTTOM, TOP);
     let mut out = String::new();
@@ -97,14 +97,14 @@ fn chart(sweep: &Sweep) -> String {
 
 fn grid(out: &mut String, sweep: &Sweep, across: &Axis, up: &Axis) {
     for step in round_steps(up.low, up.high).into_iter().filter(|step| (up.low..=up.high).contains(step)) {
-        let y = up.place(step);
+        let y = up.position(step);
         let _ = writeln!(out, "<path d=\"M{} {y:.1}H{}\" stroke=\"#e5e7eb\"/>", across.start, across.end);
         let _ =
             writeln!(out, "<text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{step}</text>", across.start - 8.0, y + 4.5);
     }
     let mut bytes = across.low as usize;
     while bytes as f64 <= across.high {
-        let x = across.place(bytes as f64);
+        let x = across.position(bytes as f64);
         let _ = writeln!(out, "<path d=\"M{x:.1} {}V{}\" stroke=\"#f3f4f6\"/>", up.start, up.end);
         let _ = writeln!(
             out,
@@ -127,42 +127,43 @@ fn grid(out: &mut String, sweep: &Sweep, across: &Axis, up: &Axis) {
     );
     let _ = writeln!(
         out,
-        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">bytes of one copy</text>",
+        "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">bytes per copy</text>",
         (across.start + across.end) / 2.0,
         up.start + 40.0
     );
 }
 
 fn draw(out: &mut String, curve: &Curve, across: &Axis, up: &Axis) {
-    let colour = colour(&curve.name);
-    let at = |point: &Sample, value: f64| format!("{:.1},{:.1}", across.place(point.bytes as f64), up.place(value));
+    let color = color(&curve.name);
+    let at =
+        |point: &Sample, value: f64| format!("{:.1},{:.1}", across.position(point.bytes as f64), up.position(value));
     let over = curve.points.iter().map(|point| at(point, point.value.high));
     let under = curve.points.iter().rev().map(|point| at(point, point.value.low));
     let band: Vec<String> = over.chain(under).collect();
     let line: Vec<String> = curve.points.iter().map(|point| at(point, point.value.median)).collect();
-    let _ = writeln!(out, "<polygon points=\"{}\" fill=\"{colour}\" fill-opacity=\"0.15\"/>", band.join(" "));
+    let _ = writeln!(out, "<polygon points=\"{}\" fill=\"{color}\" fill-opacity=\"0.15\"/>", band.join(" "));
     let _ = writeln!(
         out,
-        "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.2\" stroke-linejoin=\"round\"/>",
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"{color}\" stroke-width=\"2.2\" stroke-linejoin=\"round\"/>",
         line.join(" ")
     );
     for point in &curve.points {
-        let (x, y) = (across.place(point.bytes as f64), up.place(point.value.median));
-        let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
+        let (x, y) = (across.position(point.bytes as f64), up.position(point.value.median));
+        let _ = writeln!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{color}\"/>");
     }
 }
 
-/// In the order of the last points, so that names stand beside their lines.
+/// Writes the names in the order of the last points, beside their lines.
 fn legend(out: &mut String, sweep: &Sweep, up: &Axis) {
-    let last = |curve: &Curve| curve.points.last().map_or(up.start, |point| up.place(point.value.median));
+    let last = |curve: &Curve| curve.points.last().map_or(up.start, |point| up.position(point.value.median));
     let mut curves: Vec<&Curve> = sweep.curves.iter().collect();
     curves.sort_by(|one, other| last(one).total_cmp(&last(other)));
     let mut lowest = f64::NEG_INFINITY;
     for curve in curves {
         let y = last(curve).max(lowest + 18.0);
         lowest = y;
-        let (x, colour) = (WIDTH - RIGHT + 12.0, colour(&curve.name));
-        let _ = writeln!(out, "<circle cx=\"{x}\" cy=\"{y:.1}\" r=\"5\" fill=\"{colour}\"/>");
+        let (x, color) = (WIDTH - RIGHT + 12.0, color(&curve.name));
+        let _ = writeln!(out, "<circle cx=\"{x}\" cy=\"{y:.1}\" r=\"5\" fill=\"{color}\"/>");
         let _ = writeln!(out, "<text x=\"{}\" y=\"{:.1}\">{}</text>", x + 11.0, y + 4.5, escape(&curve.name));
     }
 }
@@ -177,14 +178,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_logarithmic_axis_puts_the_geometric_mean_in_the_middle() {
+    fn geometric_mean_is_in_the_middle_of_a_logarithmic_axis() {
         let axis = Axis { low: 1.0, high: 100.0, start: 0.0, end: 10.0 };
-        assert!((axis.place(10.0) - 5.0).abs() < 1e-9);
-        assert_eq!((axis.place(1.0), axis.place(100.0)), (0.0, 10.0));
+        assert!((axis.position(10.0) - 5.0).abs() < 1e-9);
+        assert_eq!((axis.position(1.0), axis.position(100.0)), (0.0, 10.0));
     }
 
     #[test]
-    fn an_axis_ends_on_round_numbers_around_its_values() {
+    fn axis_ends_on_round_numbers_around_its_values() {
         let axis = Axis::around([0.3, 17.0].into_iter(), 0.0, 1.0);
         assert!((axis.low - 0.2).abs() < 1e-9 && (axis.high - 20.0).abs() < 1e-9, "{} {}", axis.low, axis.high);
     }
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_break_the_document() {
+    fn names_are_escaped() {
         assert_eq!(escape("a<b & c"), "a&lt;b &amp; c");
     }
 }

@@ -1,6 +1,6 @@
-//! PoCL, the portable OpenCL, as a reference. Found at run time: softacl does not need it.
+//! PoCL (Portable Computing Language, an OpenCL implementation) as a reference. Loaded at run time and optional.
 //!
-//! Only what a copy needs. Constants and prototypes are those of the OpenCL 1.2 specification.
+//! Declares only what copies need. Constants and prototypes follow the OpenCL 1.2 specification.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -13,7 +13,7 @@ const PLATFORM_VERSION: u32 = 0x0901;
 const MEM_READ_WRITE: u64 = 1;
 const COMPLETE: i32 = 0;
 
-/// Declares the functions that are looked up in the library.
+/// Declares the functions to look up in the library.
 macro_rules! functions {
     ($($name:ident: fn($($kind:ty),*) -> $result:ty;)*) => {
         #[allow(non_snake_case)]
@@ -25,7 +25,7 @@ macro_rules! functions {
                     let name = CString::new(stringify!($name))?;
                     // SAFETY: the library is open and stays open.
                     let found = unsafe { libc::dlsym(library, name.as_ptr()) };
-                    ensure!(!found.is_null(), "libOpenCL has no {}", stringify!($name));
+                    ensure!(!found.is_null(), "libOpenCL does not export {}", stringify!($name));
                     // SAFETY: the prototype is that of the specification.
                     unsafe { std::mem::transmute::<Handle, unsafe extern "C" fn($($kind),*) -> $result>(found) }
                 }),* })
@@ -46,8 +46,8 @@ functions! {
     clEnqueueWriteBuffer: fn(Handle, Handle, u32, usize, usize, *const c_void, u32, *const Handle, *mut Handle) -> i32;
     clEnqueueReadBuffer: fn(Handle, Handle, u32, usize, usize, *mut c_void, u32, *const Handle, *mut Handle) -> i32;
     clEnqueueCopyBuffer: fn(Handle, Handle, Handle, usize, usize, usize, u32, *const Handle, *mut Handle) -> i32;
-    clEnqueueWriteBufferRect: fn(Handle, Handle, u32, *const usize, *const usize, *const usize, usize, usize, usize, usize,
-        *const c_void, u32, *const Handle, *mut Handle) -> i32;
+    clEnqueueWriteBufferRect: fn(Handle, Handle, u32, *const usize, *const usize, *const usize, usize, usize, usize,
+        usize, *const c_void, u32, *const Handle, *mut Handle) -> i32;
     clCreateUserEvent: fn(Handle, *mut i32) -> Handle;
     clSetUserEventStatus: fn(Handle, i32) -> i32;
     clReleaseEvent: fn(Handle) -> i32;
@@ -69,7 +69,7 @@ fn check(name: &str, code: i32) -> Result<()> {
 
 impl Pocl {
     pub fn open() -> Result<Pocl> {
-        // SAFETY: loads a system library; its initialisers are its own business.
+        // SAFETY: loads a system library and runs its initializers.
         let library = unsafe { libc::dlopen(c"libOpenCL.so.1".as_ptr(), libc::RTLD_NOW) };
         ensure!(!library.is_null(), "libOpenCL.so.1 is not installed");
         let functions = Functions::load(library)?;
@@ -95,10 +95,10 @@ impl Pocl {
         Ok(Queue { pocl: self, handle })
     }
 
-    /// A buffer, on pages that nobody has touched yet.
+    /// Creates a buffer, on pages that have not been touched.
     pub fn buffer(&self, bytes: usize) -> Result<Buffer<'_>> {
         let mut code = 0;
-        // SAFETY: no host memory is handed over.
+        // SAFETY: passes no host memory.
         let handle =
             unsafe { (self.functions.clCreateBuffer)(self.context, MEM_READ_WRITE, bytes, ptr::null_mut(), &mut code) };
         check("clCreateBuffer", code)?;
@@ -109,10 +109,10 @@ impl Pocl {
 fn find_platform(functions: &Functions) -> Result<Handle> {
     let mut platforms = [ptr::null_mut(); 16];
     let mut count = 0;
-    // SAFETY: room for 16 handles, and that is what is said.
+    // SAFETY: the array has room for 16 handles.
     let code = unsafe { (functions.clGetPlatformIDs)(16, platforms.as_mut_ptr(), &mut count) };
     if code != 0 || count == 0 {
-        bail!("OpenCL has no platforms");
+        bail!("OpenCL reports no platforms");
     }
     let all = &platforms[..(count as usize).min(16)];
     let is_pocl = |platform: &Handle| {
@@ -123,14 +123,14 @@ fn find_platform(functions: &Functions) -> Result<Handle> {
 
 fn platform_text(functions: &Functions, platform: Handle, what: u32) -> Result<String> {
     let mut text = [0 as c_char; 256];
-    // SAFETY: room for 256 characters, and that is what is said.
+    // SAFETY: the array has room for 256 characters.
     let code = unsafe { (functions.clGetPlatformInfo)(platform, what, 256, text.as_mut_ptr().cast(), ptr::null_mut()) };
     check("clGetPlatformInfo", code)?;
-    // SAFETY: the call ended the text with a zero.
+    // SAFETY: the call has terminated the text with a zero.
     Ok(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
 }
 
-/// The part of the version before the list of how it was built.
+/// Returns the version without the list of build options.
 fn short(version: &str) -> String {
     let name = version.split_whitespace().skip_while(|word| *word != "PoCL").take(2).collect::<Vec<_>>();
     if name.len() == 2 { name.join(" ") } else { version.to_owned() }
@@ -154,7 +154,7 @@ pub struct Queue<'a> {
     handle: Handle,
 }
 
-/// What a queue waits for, as a blocked stream does.
+/// Unblocks a blocked queue.
 pub struct QueueGate<'a> {
     pocl: &'a Pocl,
     event: Handle,
@@ -171,7 +171,7 @@ impl QueueGate<'_> {
 }
 
 impl<'a> Queue<'a> {
-    /// The memory at `source` stays until the queue is finished.
+    /// Queues a copy to a buffer. The memory at `source` must stay valid until the queue is finished.
     pub fn write(&self, buffer: &Buffer, offset: usize, source: usize, bytes: usize) -> Result<()> {
         self.write_after(buffer, offset, source, bytes, &[])
     }
@@ -195,7 +195,7 @@ impl<'a> Queue<'a> {
         check("clEnqueueWriteBuffer", code)
     }
 
-    /// A copy that does not start, and so holds up all behind it.
+    /// Queues a copy that does not start until the gate is opened, which blocks everything after it.
     pub fn block(&self, buffer: &Buffer, source: usize, bytes: usize) -> Result<QueueGate<'a>> {
         let mut code = 0;
         // SAFETY: the context lives as long as the process.
@@ -214,7 +214,7 @@ impl<'a> Queue<'a> {
         check("clEnqueueReadBuffer", code)
     }
 
-    /// From the beginning of one buffer to that of another.
+    /// Queues a copy from the start of one buffer to the start of another.
     pub fn copy(&self, target: &Buffer, source: &Buffer, bytes: usize) -> Result<()> {
         let copy = self.pocl.functions.clEnqueueCopyBuffer;
         // SAFETY: live buffers of this context; OpenCL checks the ranges in them.

@@ -1,6 +1,6 @@
-//! What was found: rows for people as a table, for scripts as JSON. Read again by `--compare`.
+//! Report of the benchmark: a table for people, JSON for scripts and for `--compare`.
 
-use super::case::{Case, CaseOutcome};
+use super::case::{Case, CaseOutcome, Target};
 use super::statistics::Summary;
 use super::sweep::Sweep;
 use crate::units::{digits, duration, size};
@@ -11,11 +11,11 @@ use std::io::IsTerminal;
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BenchReport {
     pub softacl: String,
-    /// Few rounds and small sizes: not to be compared with a full run.
+    /// True for few rounds and small sizes, which are not comparable with a full run.
     pub quick: bool,
     pub machine: HostInfo,
     pub cases: Vec<Row>,
-    /// What `--plot` drew.
+    /// Data of the charts of `--plot`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sweeps: Vec<Sweep>,
 }
@@ -32,7 +32,7 @@ pub struct Row {
     pub key: String,
     pub title: String,
     pub state: RowState,
-    /// Why it was waived or failed.
+    /// Why the case was skipped or failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub results: Vec<Measurement>,
@@ -45,22 +45,24 @@ pub struct Row {
 #[serde(rename_all = "lowercase")]
 pub enum RowState {
     Measured,
-    Waived,
+    #[serde(alias = "waived")]
+    Skipped,
     Failed,
 }
 
-/// A quantity and its bar. Smaller is better.
+/// A metric and its target. Lower is better.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Measurement {
     pub measure: String,
     pub unit: String,
     #[serde(flatten)]
     pub value: Summary,
-    pub bar: Option<f64>,
+    #[serde(alias = "bar")]
+    pub target: Option<f64>,
     pub reached: Option<bool>,
 }
 
-/// Times of softacl or of a reference, per unit of work.
+/// Time of softacl or of a reference per unit of work.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Timing {
     pub name: String,
@@ -95,8 +97,8 @@ impl Row {
         }
     }
 
-    pub fn waived(case: &Case, reason: String) -> Row {
-        Row::empty(case, RowState::Waived, Some(reason))
+    pub fn skipped(case: &Case, reason: String) -> Row {
+        Row::empty(case, RowState::Skipped, Some(reason))
     }
 
     pub fn failed(case: &Case, error: &anyhow::Error) -> Row {
@@ -104,24 +106,24 @@ impl Row {
     }
 
     pub fn measured(case: &Case, outcome: CaseOutcome) -> Row {
-        let results = case.bars.iter().filter_map(|bar| {
-            let value = bar.measure.value(&outcome.series)?;
+        let results = case.targets.iter().filter_map(|target| {
+            let value = target.measure.value(&outcome.series)?;
             Some(Measurement {
-                measure: bar.measure.name(),
-                unit: bar.measure.suffix().trim().to_owned(),
+                measure: target.measure.name(),
+                unit: target.measure.suffix().trim().to_owned(),
                 value,
-                bar: bar.limit,
-                reached: bar.limit.map(|limit| value.median <= limit),
+                target: target.limit,
+                reached: target.limit.map(|limit| value.median <= limit),
             })
         });
-        let counts = case.bars.iter().any(|bar| bar.measure.is_count());
-        let times = outcome.series.iter().filter(|_| !counts).map(|series| {
+        let has_counts = case.targets.iter().any(|target| target.measure.is_count());
+        let times = outcome.series.iter().filter(|_| !has_counts).map(|series| {
             let ns = Summary::of(&series.samples);
-            let moves = outcome.unit_bytes > 0 && series.name != super::interleave::PAIR;
+            let has_rate = outcome.unit_bytes > 0 && series.name != super::interleave::PAIR;
             Timing {
                 name: series.name.to_owned(),
                 ns,
-                gigabytes_per_second: moves.then(|| outcome.unit_bytes as f64 / ns.median),
+                gigabytes_per_second: has_rate.then(|| outcome.unit_bytes as f64 / ns.median),
             }
         });
         Row {
@@ -134,101 +136,115 @@ impl Row {
     }
 }
 
-/// The table, in colour on a terminal.
+/// The table, in color on a terminal.
 pub struct Table {
-    colour: bool,
+    color: bool,
 }
 
 #[derive(Clone, Copy)]
-pub enum Colour {
+pub enum Color {
     Green = 32,
     Red = 31,
     Yellow = 33,
-    Grey = 90,
+    Gray = 90,
     Bold = 1,
 }
 
 impl Table {
     pub fn new() -> Table {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Table { colour: wanted && std::io::stdout().is_terminal() }
+        let is_wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Table { color: is_wanted && std::io::stdout().is_terminal() }
     }
 
-    pub fn paint(&self, colour: Colour, text: &str) -> String {
-        if self.colour { format!("\x1b[{}m{text}\x1b[0m", colour as u8) } else { text.to_owned() }
+    pub fn paint(&self, color: Color, text: &str) -> String {
+        if self.color { format!("\x1b[{}m{text}\x1b[0m", color as u8) } else { text.to_owned() }
     }
 
     pub fn heading(&self) -> String {
         let line = format!(
             "{:<28} {:<24} {:>12} {:>17} {:>12}  reached  times",
-            "case", "measure", "median", "quartiles", "bar"
+            "case", "measure", "median", "quartiles", "target"
         );
-        self.paint(Colour::Bold, &line)
+        self.paint(Color::Bold, &line)
     }
 
-    /// A row has one line for each quantity.
+    /// Formats a row, one line per metric.
     pub fn row(&self, row: &Row) -> String {
         let reason = row.reason.as_deref().unwrap_or_default();
         match row.state {
-            RowState::Waived => {
-                return format!("{:<28} {}", row.key, self.paint(Colour::Yellow, &format!("waived: {reason}")));
+            RowState::Skipped => {
+                return format!("{:<28} {}", row.key, self.paint(Color::Yellow, &format!("skipped: {reason}")));
             }
             RowState::Failed => {
-                return format!("{:<28} {}", row.key, self.paint(Colour::Red, &format!("FAILED: {reason}")));
+                return format!("{:<28} {}", row.key, self.paint(Color::Red, &format!("FAILED: {reason}")));
             }
             RowState::Measured => {}
         }
         let mut lines = Vec::new();
-        for (index, finding) in row.results.iter().enumerate() {
-            let Measurement { value, unit, .. } = finding;
+        for (index, measurement) in row.results.iter().enumerate() {
+            let Measurement { value, unit, .. } = measurement;
             let spread = if value.samples > 1 {
                 format!("{}..{}", digits(value.low), digits(value.high))
             } else {
                 "-".to_owned()
             };
-            let bar = finding.bar.map_or_else(String::new, |bar| quantity(bar, unit));
-            let reached = match finding.reached {
-                Some(true) => self.paint(Colour::Green, "yes    "),
-                Some(false) => self.paint(Colour::Red, "no     "),
+            let target = measurement.target.map_or_else(String::new, |target| quantity(target, unit));
+            let reached = match measurement.reached {
+                Some(true) => self.paint(Color::Green, "yes    "),
+                Some(false) => self.paint(Color::Red, "no     "),
                 None => "       ".to_owned(),
             };
-            let tail = if index == 0 { self.paint(Colour::Grey, &times(row)) } else { String::new() };
+            let tail = if index == 0 { self.paint(Color::Gray, &times(row)) } else { String::new() };
             let key = if index == 0 { row.key.as_str() } else { "" };
             let median = quantity(value.median, unit);
-            let line =
-                format!("{key:<28} {:<24} {median:>12} {spread:>17} {bar:>12}  {reached}  {tail}", finding.measure);
+            let line = format!(
+                "{key:<28} {:<24} {median:>12} {spread:>17} {target:>12}  {reached}  {tail}",
+                measurement.measure
+            );
             lines.push(line.trim_end().to_owned());
         }
         lines.join("\n")
     }
 
     pub fn summary(&self, report: &BenchReport) -> String {
-        let bars = || report.cases.iter().flat_map(|row| &row.results).filter_map(|finding| finding.reached);
-        let waived = report.cases.iter().filter(|row| row.state == RowState::Waived).count();
+        let targets = || report.cases.iter().flat_map(|row| &row.results).filter_map(|measurement| measurement.reached);
+        let skipped = report.cases.iter().filter(|row| row.state == RowState::Skipped).count();
         let verified: usize = report.cases.iter().map(|row| row.verified_bytes).sum();
         let HostInfo { processor, cores, pocl } = &report.machine;
         let pocl = pocl.as_deref().unwrap_or("not used");
-        let quick = if report.quick { " Quick run: small sizes, few rounds, for a first look only." } else { "" };
+        let quick =
+            if report.quick { " Quick run: small sizes and few rounds, for a first impression only." } else { "" };
         format!(
-            "\n{} of {} bars reached, {waived} cases waived, {} verified.{quick}\n\
-             {processor}, {cores} cores. PoCL: {pocl}. HIP-CPU is not measured.\n\
-             x: time over that of the reference, round by round. pair: one lock and unlock of a free mutex. Smaller is better.",
-            bars().filter(|reached| *reached).count(),
-            bars().count(),
+            "\n{} of {} targets reached, {skipped} cases skipped, {} verified.{quick}\n\
+             {processor}, {cores} cores. PoCL: {pocl}.\n\
+             x: softacl's time divided by the reference's, per round. pair: one uncontended mutex lock and unlock. \
+             Lower is better.",
+            targets().filter(|reached| *reached).count(),
+            targets().count(),
             size(verified),
         )
     }
 }
 
+/// Returns the targets of a case, in parentheses.
+pub fn targets(case: &Case) -> String {
+    let target = |target: &Target| {
+        let limit = quantity(target.limit?, target.measure.suffix().trim());
+        Some(format!("{} at most {limit}", target.measure.name()))
+    };
+    let targets: Vec<String> = case.targets.iter().filter_map(target).collect();
+    if targets.is_empty() { String::new() } else { format!(" ({})", targets.join("; ")) }
+}
+
 fn times(row: &Row) -> String {
-    let one = |timing: &Timing| {
+    let format_one = |timing: &Timing| {
         let rate = match timing.gigabytes_per_second {
             Some(rate) if rate >= 0.1 && timing.ns.median >= 1000.0 => format!(" ({rate:.1} GB/s)"),
             _ => String::new(),
         };
         format!("{} {}{rate}", timing.name, duration(timing.ns.median))
     };
-    row.times.iter().map(one).collect::<Vec<_>>().join(", ")
+    row.times.iter().map(format_one).collect::<Vec<_>>().join(", ")
 }
 
 pub fn quantity(value: f64, unit: &str) -> String {

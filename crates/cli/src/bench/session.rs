@@ -1,8 +1,9 @@
-//! What all cases share during a run: how long to measure, the progress bar, PoCL when there is one.
+//! State that all cases of a run share: context, repeat policy, progress bar, and PoCL if it is installed.
 
 use super::memory::CacheFlush;
 use super::pocl::Pocl;
 use anyhow::Result;
+use ascendcl::Context;
 use indicatif::ProgressBar;
 use std::cell::{Cell, OnceCell};
 use std::time::Duration;
@@ -10,53 +11,60 @@ use std::time::Duration;
 pub struct Session {
     pub quick: bool,
     pub progress: ProgressBar,
+    context: Context,
     pocl: OnceCell<Result<Pocl, String>>,
     flush: OnceCell<CacheFlush>,
-    pace: Cell<RepeatPolicy>,
+    repeats: Cell<RepeatPolicy>,
 }
 
-/// How often a race is repeated: until the budget is spent, within bounds.
+/// How often runners are repeated: until the time budget is spent, within bounds.
 #[derive(Clone, Copy)]
 pub struct RepeatPolicy {
-    pub least: usize,
-    pub most: usize,
+    pub min_rounds: usize,
+    pub max_rounds: usize,
     pub budget: Duration,
 }
 
 impl Session {
-    pub fn new(quick: bool, progress: ProgressBar) -> Session {
-        let pace = if quick {
-            RepeatPolicy { least: 3, most: 5, budget: Duration::from_millis(50) }
+    pub fn new(context: Context, quick: bool, progress: ProgressBar) -> Session {
+        let repeats = if quick {
+            RepeatPolicy { min_rounds: 3, max_rounds: 5, budget: Duration::from_millis(50) }
         } else {
-            RepeatPolicy { least: 9, most: 41, budget: Duration::from_millis(1500) }
+            RepeatPolicy { min_rounds: 9, max_rounds: 41, budget: Duration::from_millis(1500) }
         };
-        Session { quick, progress, pocl: OnceCell::new(), flush: OnceCell::new(), pace: Cell::new(pace) }
+        let (pocl, flush) = (OnceCell::new(), OnceCell::new());
+        Session { quick, progress, context, pocl, flush, repeats: Cell::new(repeats) }
     }
 
-    pub fn pace(&self) -> RepeatPolicy {
-        self.pace.get()
+    /// The context of device 0, which is current on this thread.
+    pub fn context(&self) -> &Context {
+        &self.context
     }
 
-    pub fn set_pace(&self, pace: RepeatPolicy) {
-        self.pace.set(pace);
+    pub fn repeats(&self) -> RepeatPolicy {
+        self.repeats.get()
     }
 
-    /// Most rounds that a race may have, the warm-up included.
-    pub fn most_rounds(&self) -> usize {
-        self.pace().most + 1
+    pub fn set_repeats(&self, repeats: RepeatPolicy) {
+        self.repeats.set(repeats);
     }
 
-    /// Opened when first asked for; a machine without it says why.
+    /// Maximum number of rounds, including the warm-up.
+    pub fn max_rounds(&self) -> usize {
+        self.repeats().max_rounds + 1
+    }
+
+    /// Opens PoCL on first use. Returns the reason if it is not available.
     pub fn pocl(&self) -> Result<&Pocl, &str> {
         self.pocl.get_or_init(|| Pocl::open().map_err(|error| format!("{error:#}"))).as_ref().map_err(String::as_str)
     }
 
-    /// PoCL, when a case has used it.
+    /// PoCL, if a case has used it.
     pub fn pocl_in_use(&self) -> Option<&Pocl> {
         self.pocl.get()?.as_ref().ok()
     }
 
-    /// Makes everything cold.
+    /// Evicts everything else from the caches.
     pub fn flush_caches(&self) -> Result<()> {
         if self.flush.get().is_none() {
             let _ = self.flush.set(CacheFlush::new()?);

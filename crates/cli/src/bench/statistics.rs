@@ -1,4 +1,4 @@
-//! Medians and quartiles. Nothing here knows what was measured.
+//! Medians and quartiles, independent of what was measured.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,9 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of at least one sample.
+    /// Summarizes at least one sample.
     pub fn of(samples: &[f64]) -> Summary {
-        assert!(!samples.is_empty(), "a summary of nothing");
+        assert!(!samples.is_empty(), "a summary needs at least one sample");
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
         Summary {
@@ -26,7 +26,7 @@ impl Summary {
     }
 }
 
-/// Linear between neighbours.
+/// Interpolates linearly between neighbors.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let position = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
@@ -38,13 +38,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_ignores_outliers_and_the_quartiles_show_the_middle() {
+    fn median_ignores_outliers_and_quartiles_bound_the_middle_half() {
         let summary = Summary::of(&[5.0, 1.0, 3.0, 2.0, 1000.0]);
         assert_eq!((summary.low, summary.median, summary.high, summary.samples), (2.0, 3.0, 5.0, 5));
     }
 
     #[test]
-    fn between_two_samples_is_the_middle() {
+    fn quantiles_of_two_samples_are_interpolated() {
         let summary = Summary::of(&[1.0, 2.0]);
         assert_eq!((summary.low, summary.median, summary.high), (1.25, 1.5, 1.75));
         assert_eq!(Summary::of(&[7.0]).high, 7.0);

@@ -1,4 +1,4 @@
-//! Sweeps over sizes, for the plots: bandwidth of asynchronous copies, cost of a batch entry.
+//! Sweeps over sizes for the plots: bandwidth of asynchronous copies, cost of a batch entry.
 
 use super::interleave::{MEMCPY, OURS, POCL, Series};
 use super::session::{RepeatPolicy, Session};
@@ -8,12 +8,12 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Bytes that are moved between two waits, where the size of a copy allows it.
+/// Bytes copied between two waits, if the size of a copy allows it.
 const BYTES: usize = 64 << 20;
-const MOST_COPIES: usize = 4096;
-const MOST_ENTRIES: usize = 10_000;
+const MAX_COPIES: usize = 4096;
+const MAX_ENTRIES: usize = 10_000;
 
-/// One picture's worth of numbers.
+/// The data of one chart.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Sweep {
     pub title: String,
@@ -53,18 +53,18 @@ impl Sweep {
     }
 }
 
-/// How many sizes there are to go through.
+/// Returns the number of sizes to measure.
 pub fn steps(quick: bool) -> usize {
     copy_sizes(quick).len() + entry_sizes(quick).len()
 }
 
-pub fn run(stage: &Session) -> Result<Vec<Sweep>> {
-    if !stage.quick {
-        stage.set_pace(RepeatPolicy { least: 5, most: 15, budget: Duration::from_millis(400) });
+pub fn run(session: &Session) -> Result<Vec<Sweep>> {
+    if !session.quick {
+        session.set_repeats(RepeatPolicy { min_rounds: 5, max_rounds: 15, budget: Duration::from_millis(400) });
     }
-    let mut sweeps = vec![bandwidth(stage)?];
-    if super::case::Need::Batches.missing(stage).is_none() {
-        sweeps.push(entry_cost(stage)?);
+    let mut sweeps = vec![bandwidth(session)?];
+    if super::case::Need::Batches.missing(session).is_none() {
+        sweeps.push(entry_cost(session)?);
     }
     for sweep in &mut sweeps {
         sweep.curves.retain(|curve| !curve.points.is_empty());
@@ -73,50 +73,51 @@ pub fn run(stage: &Session) -> Result<Vec<Sweep>> {
 }
 
 fn copy_sizes(quick: bool) -> Vec<usize> {
-    let most = if quick { 24 } else { 28 };
-    (6..=most).step_by(2).map(|power| 1 << power).collect()
+    let max_power = if quick { 24 } else { 28 };
+    (6..=max_power).step_by(2).map(|power| 1 << power).collect()
 }
 
 fn entry_sizes(quick: bool) -> Vec<usize> {
     (6..=18).step_by(if quick { 4 } else { 2 }).map(|power| 1 << power).collect()
 }
 
-/// Copies one behind the other, then one wait.
-fn bandwidth(stage: &Session) -> Result<Sweep> {
+/// Submits copies one after the other, then synchronizes once.
+fn bandwidth(session: &Session) -> Result<Sweep> {
     let title = "Asynchronous copies, pinned memory to device";
-    let note = "one after the other, then one synchronise; 64 MiB in all, or 4,096 copies: those below 4 KiB stay in the cache";
+    let note =
+        "one after the other, then one synchronize; 64 MiB or 4,096 copies, so that copies below 4 KiB stay cached";
     let mut sweep = Sweep::new(title, note, "GB/s", &[OURS, MEMCPY, POCL]);
-    for bytes in copy_sizes(stage.quick) {
-        stage.progress.set_message(format!("plot: copies of {bytes} bytes"));
-        let count = (BYTES / bytes).clamp(1, MOST_COPIES);
-        for Series { name, samples } in Transfer::loop_of(count, bytes, Order::Sequential).run(stage)?.series {
+    for bytes in copy_sizes(session.quick) {
+        session.progress.set_message(format!("plot: copies of {bytes} bytes"));
+        let count = (BYTES / bytes).clamp(1, MAX_COPIES);
+        for Series { name, samples } in Transfer::loop_of(count, bytes, Order::Sequential).run(session)?.series {
             let rates: Vec<f64> = samples.iter().map(|ns| bytes as f64 / ns).collect();
             sweep.add(name, bytes, Summary::of(&rates));
         }
-        stage.progress.inc(1);
+        session.progress.inc(1);
     }
     Ok(sweep)
 }
 
-/// Scattered entries: one batch, a loop of single copies, a memcpy loop.
-fn entry_cost(stage: &Session) -> Result<Sweep> {
+/// Copies scattered entries as one batch, as a loop of single copies, and as a memcpy loop.
+fn entry_cost(session: &Session) -> Result<Sweep> {
     const LOOP: &str = "softacl, loop";
     const BATCH: &str = "softacl, batch";
     let title = "Scattered entries, pinned memory to device";
-    let note = "from submit to synchronise; up to 10,000 entries; PoCL has no batches and runs a loop";
+    let note = "from submit to synchronize; up to 10,000 entries; PoCL has no batches and runs a loop";
     let mut sweep = Sweep::new(title, note, "ns per entry", &[BATCH, LOOP, MEMCPY, POCL]);
-    for bytes in entry_sizes(stage.quick) {
-        stage.progress.set_message(format!("plot: entries of {bytes} bytes"));
-        let count = (BYTES * 4 / bytes).min(MOST_ENTRIES);
+    for bytes in entry_sizes(session.quick) {
+        session.progress.set_message(format!("plot: entries of {bytes} bytes"));
+        let count = (BYTES * 4 / bytes).min(MAX_ENTRIES);
         let batch = Transfer::batch_of(count, bytes, Order::Scattered, Submit::Unmeasured);
-        for Series { name, samples } in batch.run(stage)?.series {
+        for Series { name, samples } in batch.run(session)?.series {
             sweep.add(if name == OURS { BATCH } else { name }, bytes, Summary::of(&samples));
         }
-        let single = Transfer::loop_of(count, bytes, Order::Scattered).run(stage)?.series;
+        let single = Transfer::loop_of(count, bytes, Order::Scattered).run(session)?.series;
         for Series { samples, .. } in single.iter().filter(|series| series.name == OURS) {
             sweep.add(LOOP, bytes, Summary::of(samples));
         }
-        stage.progress.inc(1);
+        session.progress.inc(1);
     }
     Ok(sweep)
 }

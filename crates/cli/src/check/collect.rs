@@ -1,4 +1,4 @@
-//! One run of the program, and the reports that its processes left.
+//! Runs the program once and collects the reports of its processes.
 
 use super::{Arguments, PREFIX, interposer};
 use crate::{output, signals};
@@ -12,7 +12,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
-/// Runs the program on a schedule and adds what it reported. `prepare` may redirect its output.
+/// Runs the program with a schedule and adds its reports to the outcome. `prepare` may redirect its output.
 pub fn run(
     arguments: &Arguments,
     schedule: &str,
@@ -37,30 +37,30 @@ pub fn run(
     Ok(())
 }
 
-/// What each process left, by its id: a report, or the reason why it cannot be used.
+/// The report of each process by process id, or the reason why it cannot be used.
 type Found = BTreeMap<u32, Result<Report, String>>;
 
 fn read(directory: &Path) -> Result<Found> {
     let mut found = Found::new();
-    for entry in fs::read_dir(directory).context("could not read the directory of reports")? {
+    for entry in fs::read_dir(directory).context("could not read the report directory")? {
         let path = entry?.path();
         let name = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".json"));
         let Some(pid) = name.and_then(|name| name.parse().ok()) else { continue };
         let text = fs::read(&path).with_context(|| format!("could not read {}", path.display()))?;
-        // A process announces itself with an empty file and fills it at its end.
+        // A process creates an empty file at its start and writes the report at its end.
         let report = match text.as_slice() {
             [] if is_running(pid) => Err("is still running".to_owned()),
-            [] => Err("ended without a report: it was killed, or became another program, or left before anything was \
-                       proven, with _exit or from a signal handler"
+            [] => Err("ended without a report: it was killed, replaced itself with another program (exec), or called \
+                       _exit or exited from a signal handler before anything was proven"
                 .to_owned()),
-            text => serde_json::from_slice(text).map_err(|error| format!("left a report that is not whole: {error}")),
+            text => serde_json::from_slice(text).map_err(|error| format!("left an incomplete report: {error}")),
         };
         found.insert(pid, report);
     }
     Ok(found)
 }
 
-/// Lines about fault rules say of which process they are, where several have some.
+/// Prefixes lines about fault rules with the process id if several processes have rules.
 fn attribute(found: &mut Found) {
     let has_rules = |report: &&Report| !report.faults.is_empty();
     if found.values().flatten().filter(has_rules).count() < 2 {
@@ -73,37 +73,37 @@ fn attribute(found: &mut Found) {
     }
 }
 
-/// Tells what a reader must not overlook: a silent process was not found clean.
+/// Adds notes that a reader must not overlook: a process without a report was not found to be clean.
 fn add_warnings(pid: u32, status: ExitStatus, found: &Found, notes: &mut Vec<String>) {
     if let Some(signal) = status.signal() {
-        let report = if matches!(found.get(&pid), Some(Ok(_))) { "" } else { ", and it left no report" };
+        let report = if matches!(found.get(&pid), Some(Ok(_))) { "" } else { " and left no report" };
         notes.push(format!("the program (process {pid}) was ended by signal {signal}{}{report}", name(signal)));
     }
     for (other, report) in found {
         if let Err(reason) = report
             && !(*other == pid && status.signal().is_some())
         {
-            notes.push(format!("process {other} {reason}; what it did is not in this report"));
+            notes.push(format!("process {other} {reason}; this report does not cover it"));
         }
     }
     if found.is_empty() && status.signal().is_none() {
         notes.push(
-            "nothing was checked: no process of the program left a report. Does it call AscendCL, does it find \
-             softacl's libascendcl.so through LD_LIBRARY_PATH (no rpath, not statically linked), and does it end \
-             by itself rather than with _exit?"
+            "nothing was checked: no process of the program left a report. Check that the program calls AscendCL, that \
+             it loads softacl's libascendcl.so through LD_LIBRARY_PATH (no rpath, not statically linked), and that it \
+             does not end with _exit"
                 .to_owned(),
         );
     }
 }
 
-/// Whether a process has not ended. One that has, and that nobody has asked for, still has its id.
+/// True if the process is still running. Zombies do not count.
 fn is_running(pid: u32) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // Behind the name, which may contain anything.
+    // The state follows the name, which may contain any character.
     status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
-/// The name of a signal in brackets, if it is a common one.
+/// Returns the name of a common signal in parentheses, or an empty string.
 pub fn name(signal: i32) -> &'static str {
     match signal {
         libc::SIGHUP => " (SIGHUP)",

@@ -1,4 +1,4 @@
-//! The interposer: a library inside this program that is put before all others of the program to check.
+//! The interposer: an embedded library that the checked program loads before all others.
 
 use anyhow::{Context, Result};
 use std::env;
@@ -9,17 +9,17 @@ use std::process::Command;
 
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libsoftacl_interposer.so"));
 
-/// Lets the program load the interposer first, from a directory that lives as long as the program.
+/// Adds the interposer to LD_PRELOAD. The directory must exist as long as the program runs.
 pub fn preload(command: &mut Command, directory: &Path) -> Result<()> {
     let path = directory.join("libsoftacl_interposer.so");
     fs::write(&path, LIBRARY).with_context(|| format!("could not write {}", path.display()))?;
     let mut preload = OsString::from(&path);
-    // Sanitizers want to be first.
+    // Sanitizers must be first.
     if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         preload = [others, OsString::from(":"), preload].into_iter().collect();
     }
     command.env("LD_PRELOAD", preload);
-    // The address sanitizer refuses to be second. What the interposer takes before it, it passes on.
+    // AddressSanitizer rejects any library before it. The interposer forwards every call, so the check can be disabled.
     let mut options = env::var_os("ASAN_OPTIONS").filter(|options| !options.is_empty()).unwrap_or_default();
     if !options.is_empty() {
         options.push(":");

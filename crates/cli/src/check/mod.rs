@@ -1,7 +1,7 @@
-//! `softacl check`: runs an unmodified program under the checker and tells what it proved.
+//! `softacl check`: runs a program under the checker and reports the findings.
 //!
-//! The checker itself lives in the library that the program loads. Every process leaves a report in a
-//! directory of ours; this command runs the program, gathers the reports and presents them.
+//! The checker itself is part of the library that the program loads. Every process writes a report to a temporary
+//! directory. This command runs the program, collects the reports and renders them.
 
 mod collect;
 mod interposer;
@@ -22,41 +22,40 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Run an unmodified program and prove misuse of asynchronous copies.
+/// Run a program and detect misuse of asynchronous copies
 ///
-/// The program runs as under `softacl run`, with every copy as late as the rules allow, and with a
-/// checker that watches both ends of every copy. What it proves is told on standard error when the
-/// program has ended: what is wrong, where, and what to change. The exit code is 2 when something
-/// was proven, and otherwise that of the program (128 + N if signal N ended it).
+/// Runs the program as `softacl run` does, delays every copy as long as the semantics allow, and watches the source and
+/// destination of every copy. Prints a report to stderr when the program ends: what is wrong, where, and how to fix it.
+/// Exits with 2 if anything was proven, otherwise with the program's exit code (128 + N if signal N ended it).
 #[derive(Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// When queued work runs: late, early, random:SEED, or threads, which is never twice the same [default:
-    /// $SOFTACL_SCHEDULE, else late]
+    /// When queued tasks execute: late, early, random:SEED, or threads (nondeterministic) [default: $SOFTACL_SCHEDULE
+    /// or late]
     #[arg(long)]
     schedule: Option<String>,
-    /// Run N times, on the schedules random:1 to random:N, and stop at the first finding that fails the run
+    /// Run N times, with schedules random:1 to random:N, until a run fails
     ///
-    /// A run that fails by itself stops the series too. The runs read nothing from standard input;
-    /// the output of the program is shown for the run that is reported.
+    /// A run fails if it has findings (see --fail-on) or if the program itself fails. Standard input is empty, and the
+    /// program's output is shown only for the failing run.
     #[arg(long, value_name = "N", conflicts_with = "schedule", value_parser = clap::value_parser!(u64).range(1..))]
     seeds: Option<u64>,
-    /// Which findings make the exit code 2
+    /// Lowest severity that makes the exit code 2
     #[arg(long, value_name = "SEVERITY", default_value = "proven")]
     fail_on: FailOn,
-    /// Tell advice at full length, and all of it
+    /// Show all advice, in full
     #[arg(long, short)]
     verbose: bool,
-    /// Do not tell the findings that this file names; a line is an id and a place, such as `H1 app.c:42`
+    /// Hide findings listed in FILE, one "ID LOCATION" per line, for example `H1 app.c:42`
     #[arg(long, value_name = "FILE")]
     suppress: Vec<PathBuf>,
-    /// Write the report as one JSON object; `-` is standard output
+    /// Write the report as JSON (`-` for stdout)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write the report as SARIF 2.1.0
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
-    /// Write the report as a page with a drawing of each finding
+    /// Write the report as an HTML page with a timeline for each finding
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     #[command(flatten)]
@@ -65,34 +64,34 @@ pub struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  softacl check -- ./app --my-flag                  one run; finds every missing wait that matters
+  softacl check -- ./app --my-flag                  check one run
   softacl check -- python app.py                    a Python program
   softacl check -- pytest tests                     a test suite, with all its processes
-  softacl check --seeds 50 -- ./app                 50 legal orders, until one goes wrong
-  softacl check --schedule random:17 -- ./app       ... and that one again, exactly
+  softacl check --seeds 50 -- ./app                 50 random legal orders, stop at the first failure
+  softacl check --schedule random:17 -- ./app       ... repeat that order
   softacl check --html report.html -- ./app         with a timeline of streams and threads
-  softacl check --sarif out.sarif --fail-on never -- ./app      for a code host
-  softacl check --suppress known.txt -- ./app       without what is known already
+  softacl check --sarif out.sarif --fail-on never -- ./app      SARIF for code scanning
+  softacl check --suppress known.txt -- ./app       hide known findings
 
-A file for --suppress:
-  # id  place: a file, a line of a file, a function, or * for everywhere
+Suppression file:
+  # ID  LOCATION, which is a file, file:line, a function, or *
   H1    staging.c:42
   P1    load_weights
   L4    *
 
-softacl explain H1 says what a finding means, with a buggy and a fixed program.";
+Run `softacl explain H1` for the meaning of a finding, with a buggy and a fixed example.";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum FailOn {
-    /// What was proven
+    /// Proven findings
     Proven,
-    /// Advice as well
+    /// Proven findings and advice
     Advice,
-    /// Nothing: the exit code is the program's
+    /// Never; exit with the program's code
     Never,
 }
 
-/// How directories for reports begin.
+/// Prefix of temporary report directories.
 const PREFIX: &str = "softacl-check-";
 
 /// The exit code of a run with findings.
@@ -101,7 +100,7 @@ const EXIT_FINDINGS: u8 = 2;
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let suppressions = suppressions(&arguments.suppress)?;
     let files = files(arguments)?;
-    signals::install().context("could not take signals")?;
+    signals::install().context("could not install signal handlers")?;
     let outcome = match arguments.seeds {
         Some(count) => seeds::run(arguments, count, &suppressions)?,
         None => single(arguments, &suppressions)?,
@@ -114,25 +113,29 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
             is_written = false;
         }
     }
-    let own = outcome.exit_code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    let program_code = outcome.exit_code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
     Ok(ExitCode::from(match (fails(&outcome, arguments.fail_on), is_written) {
         (true, _) => EXIT_FINDINGS,
-        (false, true) => own,
+        (false, true) => program_code,
         (false, false) => 1,
     }))
 }
 
-/// How a report becomes the text of a file.
+/// Renders an outcome as the contents of a file.
 type Render = fn(&Outcome) -> String;
 
-/// The files that reports go to, opened before the program runs: a wrong name must not cost the run.
+/// Opens the report files before the program runs, so that a wrong path does not waste the run.
 fn files(arguments: &Arguments) -> Result<Vec<(&Path, File, Render)>> {
     let wanted: [(&Option<PathBuf>, Render); 3] =
         [(&arguments.json, json::render), (&arguments.sarif, sarif::render), (&arguments.html, html::render)];
     let wanted: Vec<(&Path, Render)> =
         wanted.into_iter().filter_map(|(path, render)| Some((path.as_deref()?, render))).collect();
     for (index, (path, _)) in wanted.iter().enumerate() {
-        ensure!(wanted[..index].iter().all(|(other, _)| other != path), "two reports in one file: {}", path.display());
+        ensure!(
+            wanted[..index].iter().all(|(other, _)| other != path),
+            "two reports in the same file: {}",
+            path.display()
+        );
     }
     wanted
         .into_iter()
@@ -145,19 +148,19 @@ fn files(arguments: &Arguments) -> Result<Vec<(&Path, File, Render)>> {
 
 fn single(arguments: &Arguments, suppressions: &Suppressions) -> Result<Outcome> {
     let schedule = machine::schedule(arguments.schedule.as_deref())?.unwrap_or_else(|| "late".to_owned());
-    let mut outcome = fresh(arguments, &schedule);
+    let mut outcome = new_outcome(arguments, &schedule);
     collect::run(arguments, &schedule, suppressions, &mut outcome, |_| Ok(()))?;
     Ok(outcome)
 }
 
-/// An outcome that knows the command, before anything was found.
-fn fresh(arguments: &Arguments, schedule: &str) -> Outcome {
+/// Creates an outcome that describes the command and has no findings.
+fn new_outcome(arguments: &Arguments, schedule: &str) -> Outcome {
     Outcome {
         program: arguments.machine.line(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         schedule: schedule.to_owned(),
         seed: seed(schedule),
-        repeat: repeat(arguments, &["--schedule", schedule]),
+        repeat: repro_command(arguments, &["--schedule", schedule]),
         ..Outcome::default()
     }
 }
@@ -166,11 +169,11 @@ fn seed(schedule: &str) -> Option<u64> {
     schedule.strip_prefix("random:")?.parse().ok()
 }
 
-/// The command that does this again, with the variables that it read.
-fn repeat(arguments: &Arguments, schedule: &[&str]) -> String {
-    let is_read = |name: &str| VARIABLES.iter().any(|variable| variable.name == name) && !OURS.contains(&name);
+/// Returns the command that repeats the run, including the variables that softacl reads.
+fn repro_command(arguments: &Arguments, schedule: &[&str]) -> String {
+    let is_read = |name: &str| VARIABLES.iter().any(|variable| variable.name == name) && !SET_BY_CHECK.contains(&name);
     let variables = env::vars_os().filter(|(name, value)| !value.is_empty() && name.to_str().is_some_and(is_read));
-    // Only the value is quoted: in quotes it would be no assignment.
+    // Quote only the value: the shell does not treat a quoted name as an assignment.
     let variables = variables.map(|(name, value)| format!("{}={}", name.display(), quote(&value)));
     let mut command: Vec<OsString> = ["softacl", "check"].iter().chain(schedule).map(OsString::from).collect();
     if arguments.fail_on != FailOn::Proven
@@ -187,8 +190,8 @@ fn repeat(arguments: &Arguments, schedule: &[&str]) -> String {
     variables.chain(command.iter().map(quote)).collect::<Vec<_>>().join(" ")
 }
 
-/// Variables that this command sets itself.
-const OURS: [&str; 4] = ["SOFTACL_CHECK", "SOFTACL_CHECK_DIR", "SOFTACL_SCHEDULE", "SOFTACL_TRACE"];
+/// Variables that `softacl check` sets for the program.
+const SET_BY_CHECK: [&str; 4] = ["SOFTACL_CHECK", "SOFTACL_CHECK_DIR", "SOFTACL_SCHEDULE", "SOFTACL_TRACE"];
 
 fn suppressions(paths: &[PathBuf]) -> Result<Suppressions> {
     let mut all = Suppressions::default();
@@ -211,12 +214,13 @@ fn fails(outcome: &Outcome, fail_on: FailOn) -> bool {
 fn print_report(outcome: &Outcome, verbose: bool) {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let dumb = set("TERM").is_some_and(|term| term == "dumb");
-    let colour = io::stderr().is_terminal() && set("NO_COLOR").is_none() && !dumb;
-    let text = text::render(outcome, text::Options { colour, verbose });
-    // Nobody may be left to read it; the exit code still tells.
+    let color = io::stderr().is_terminal() && set("NO_COLOR").is_none() && !dumb;
+    let text = text::render(outcome, text::Options { colour: color, verbose });
+    // Ignore write errors; the exit code carries the result.
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
+/// Copies a file to a stream.
 fn show(path: &Path, to: &mut impl Write) -> Result<()> {
     let mut file = fs::File::open(path)?;
     io::copy(&mut file, to)?;

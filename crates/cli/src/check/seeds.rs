@@ -1,6 +1,6 @@
-//! Many runs on random schedules, until one finds something.
+//! `--seeds`: repeats the run with random schedules until one fails.
 
-use super::{Arguments, PREFIX, collect, fails, fresh, repeat, show};
+use super::{Arguments, PREFIX, collect, fails, new_outcome, repro_command, show};
 use crate::{output, signals};
 use anyhow::{Context, Result};
 use softacl_checker::report::Outcome;
@@ -12,8 +12,8 @@ use std::process::Stdio;
 pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Result<Outcome> {
     let outputs = output::directory(PREFIX)?;
     let (out, err) = (outputs.path().join("stdout"), outputs.path().join("stderr"));
-    let mut total = fresh(arguments, "");
-    let mut stop = None;
+    let mut total = new_outcome(arguments, "");
+    let mut failed = None;
     for seed in 1..=count {
         progress(&format!("softacl check: seed {seed} of {count}"));
         let schedule = format!("random:{seed}");
@@ -22,31 +22,31 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
             command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
             Ok(())
         })?;
-        let found = fails(&total, arguments.fail_on);
-        if found || total.exit_code != Some(0) || signals::stopped().is_some() {
-            stop = Some((seed, found));
+        let has_findings = fails(&total, arguments.fail_on);
+        if has_findings || total.exit_code != Some(0) || signals::stopped().is_some() {
+            failed = Some((seed, has_findings));
             break;
         }
-        // Every run would say the same; the last one does.
+        // The notes are the same for every run; keep those of the last one.
         if seed < count {
             total.notes.truncate(notes);
             total.faults.truncate(faults);
         }
     }
     progress("");
-    show(&out, &mut io::stdout()).context("could not show the output of the program")?;
-    show(&err, &mut io::stderr()).context("could not show the output of the program")?;
-    match stop {
-        Some((seed, found)) => {
+    show(&out, &mut io::stdout()).context("could not print the output of the program")?;
+    show(&err, &mut io::stderr()).context("could not print the output of the program")?;
+    match failed {
+        Some((seed, has_findings)) => {
             let schedule = format!("random:{seed}");
-            total.repeat = repeat(arguments, &["--schedule", &schedule]);
-            let again = format!("The same run again:\n  {}\n", total.repeat);
-            let reason = match (found, signals::stopped(), total.exit_code.unwrap_or(0)) {
-                (true, ..) => format!("something was found. {again}"),
+            total.repeat = repro_command(arguments, &["--schedule", &schedule]);
+            let again = format!("To repeat this run:\n  {}\n", total.repeat);
+            let reason = match (has_findings, signals::stopped(), total.exit_code.unwrap_or(0)) {
+                (true, ..) => format!("it has findings. {again}"),
                 (false, Some(signal), _) => {
-                    // Whatever the program made of it: the series is not whole.
+                    // The series is incomplete, whatever exit code the program chose.
                     total.exit_code = Some(128 + signal);
-                    format!("signal {signal}{} asked for it", collect::name(signal))
+                    format!("received signal {signal}{}", collect::name(signal))
                 }
                 (false, None, code) => format!("the program ended with exit code {code}. {again}"),
             };
@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
             total.seed = Some(seed);
         }
         None => {
-            total.repeat = repeat(arguments, &["--seeds", &count.to_string()]);
+            total.repeat = repro_command(arguments, &["--seeds", &count.to_string()]);
             total.schedule = format!("random, seeds 1 to {count}");
             total.seed = None;
         }
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Re
     Ok(total)
 }
 
-/// One line that replaces itself; only a terminal can show it.
+/// Prints a status line that replaces the previous one, if stderr is a terminal.
 fn progress(text: &str) {
     if io::stderr().is_terminal() {
         let _ = write!(io::stderr(), "\r\x1b[K{text}");

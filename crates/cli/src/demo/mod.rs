@@ -1,27 +1,28 @@
-//! `softacl demo`: a KV-cache offload through the C interface, from allocation to verified bytes.
+//! `softacl demo`: a KV-cache offload, from allocation to verified bytes.
 //!
-//! A serving engine keeps the attention cache of its requests in blocks on the device and moves
-//! blocks to pinned host memory and back. The demo does that with batches on two streams, orders a
-//! third stream with events, adds a pageable copy, and checks every byte at the end.
+//! A serving engine keeps the attention cache of its requests in blocks on the device and moves blocks to pinned host
+//! memory and back. The demo does that with batches on two streams, orders a third stream after them, adds a pageable
+//! copy, and verifies every byte at the end. It is written with the safe crate `ascendcl`.
 
 mod reference;
 mod report;
 
-use crate::acl::{self, DeviceMemory, Event, PinnedMemory, Stream};
-use crate::output;
-use anyhow::{Result, ensure};
+use crate::{library, output};
+use anyhow::{Result, bail, ensure};
+use ascendcl::{Batch, Context, Device, DeviceBuffer, Event, PinnedBuffer, Stream};
 use clap::Args;
 use reference::Reference;
-use report::{DemoReport, DemoStep};
-use std::time::Instant;
+use report::{DemoReport, DemoStep, Overlap};
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
-/// Run a KV-cache offload: batched block copies both ways on several streams, verified.
+/// Run a KV-cache offload demo: batched block copies in both directions on several streams, verified.
 #[derive(Args)]
 pub struct Arguments {
-    /// Blocks in the cache
+    /// Number of blocks in the cache
     #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(2..=65_536))]
     blocks: u32,
-    /// Bytes of one block
+    /// Block size in bytes
     #[arg(long, default_value_t = 32 << 10, value_parser = clap::value_parser!(u32).range(64..=16 << 20))]
     block_size: u32,
     /// Print JSON
@@ -29,19 +30,19 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Each step is measured so often, with its reference in between; the median counts.
+/// Number of measurements per step. The reference runs after each of them; the report shows the medians.
 const REPEATS: usize = 5;
-const PAGEABLE: usize = 16 << 20;
+/// Size of the pageable copy, if the cache is that large.
+const PAGEABLE_BYTES: usize = 16 << 20;
 
 pub fn main(arguments: &Arguments) -> Result<()> {
-    let soc = acl::soc_name();
+    let soc = Device::soc_name()?;
     let has_batches = softacl_profiles::profile(Some(&soc), None).is_ok_and(|profile| profile.chip.copy.batch);
     ensure!(
         has_batches,
-        "the demo moves its blocks in batches, which {soc} does not have; choose another chip with SOFTACL_SOC"
+        "the demo moves its blocks in batches, which {soc} does not support; choose another chip with SOFTACL_SOC"
     );
-    acl::set_device(0)?;
-    let report = Demo::new(arguments.blocks as usize, arguments.block_size as usize)?.run()?;
+    let report = Demo::new(arguments.block_size as usize)?.run(soc, arguments.blocks as usize)?;
     if arguments.json {
         return output::print(serde_json::to_string_pretty(&report)? + "\n");
     }
@@ -49,191 +50,210 @@ pub fn main(arguments: &Arguments) -> Result<()> {
 }
 
 struct Demo {
-    blocks: usize,
+    context: Context,
+    /// Bytes of one block.
     block: usize,
-    /// The order in which blocks are moved: scattered, as a cache manager would have it.
-    order: Vec<usize>,
-    cache: DeviceMemory,
-    /// What the cache should hold.
-    contents: PinnedMemory,
-    /// Where blocks are offloaded to.
-    pool: PinnedMemory,
     offload: Stream,
     reload: Stream,
     compute: Stream,
 }
 
+/// One half of the cache. Each half is a separate buffer, so that one can be read while the other is written.
+struct Half {
+    cache: DeviceBuffer<u8>,
+    /// Expected contents of the cache.
+    contents: PinnedBuffer<u8>,
+    /// Destination of offloaded blocks.
+    pool: PinnedBuffer<u8>,
+    /// Indices of the blocks in scattered order, as a cache manager would move them.
+    order: Vec<usize>,
+}
+
 impl Demo {
-    fn new(blocks: usize, block: usize) -> Result<Demo> {
-        let bytes = blocks * block;
-        Ok(Demo {
-            blocks,
-            block,
-            order: scattered(blocks),
-            cache: DeviceMemory::new(bytes)?,
-            contents: PinnedMemory::new(bytes, |index| (index * 7 + index / 251) as u8)?,
-            pool: PinnedMemory::new(bytes, |_| 0)?,
-            offload: Stream::new()?,
-            reload: Stream::new()?,
-            compute: Stream::new()?,
+    fn new(block: usize) -> Result<Demo> {
+        let context = library::bundled_device()?;
+        let [offload, reload, compute] = [context.new_stream()?, context.new_stream()?, context.new_stream()?];
+        Ok(Demo { context, block, offload, reload, compute })
+    }
+
+    fn run(&self, soc: String, blocks: usize) -> Result<DemoReport> {
+        let middle = blocks / 2;
+        let (first, second) = (self.half(0..middle)?, self.half(middle..blocks)?);
+        let (upload, first, second) = self.upload(first, second)?;
+        let (offload, first) = self.offload_batch(first)?;
+        let (reload, first) = self.reload_batch(first)?;
+        let (both_ways, overlap, first, second) = self.both_ways(first, second)?;
+        let pageable = self.pageable(&first)?;
+        let (first, second) = self.fork_block(first, second)?;
+        let verified_bytes = self.verify(&first)? + self.verify(&second)?;
+        let steps = vec![upload, offload, reload, both_ways, pageable];
+        Ok(DemoReport { soc, blocks, block_size: self.block, steps, overlap, verified_bytes })
+    }
+
+    /// Allocates the half of the cache that holds these blocks.
+    fn half(&self, blocks: Range<usize>) -> Result<Half> {
+        let bytes = blocks.len() * self.block;
+        let mut contents = self.context.alloc_pinned(bytes)?;
+        for (index, byte) in (blocks.start * self.block..).zip(contents.iter_mut()) {
+            *byte = (index * 7 + index / 251) as u8;
+        }
+        Ok(Half {
+            cache: self.context.alloc_uninit(bytes)?,
+            contents,
+            pool: self.context.alloc_pinned(bytes)?,
+            order: scattered(blocks.len()),
         })
     }
 
-    fn run(&self) -> Result<DemoReport> {
-        let mut steps = vec![self.upload()?, self.offload_batch()?, self.reload_batch()?];
-        let (both, overlap) = self.both_ways()?;
-        steps.push(both);
-        steps.push(self.pageable()?);
-        self.ordered_by_event()?;
-        let verified_bytes = self.verify()?;
-        Ok(DemoReport { blocks: self.blocks, block_size: self.block, steps, overlap, verified_bytes })
-    }
-
-    /// The whole cache in one copy.
-    fn upload(&self) -> Result<DemoStep> {
-        let bytes = self.blocks * self.block;
-        self.measure("upload: one pinned copy", bytes, 1, || {
-            acl::copy_async(self.cache.at(0), self.contents.at(0), bytes, &self.offload)?;
-            self.offload.synchronize()
-        })
-    }
-
-    /// Half of the blocks to the host, as one batch.
-    fn offload_batch(&self) -> Result<DemoStep> {
-        let half = &self.order[..self.blocks / 2];
-        self.measure("offload: batch, device to host", half.len() * self.block, half.len(), || {
-            self.batch(half, Direction::ToHost, &self.offload)?;
-            self.offload.synchronize()
-        })
-    }
-
-    /// The same blocks back.
-    fn reload_batch(&self) -> Result<DemoStep> {
-        let half = &self.order[..self.blocks / 2];
-        self.measure("reload: batch, host to device", half.len() * self.block, half.len(), || {
-            self.batch(half, Direction::ToDevice, &self.reload)?;
-            self.reload.synchronize()
-        })
-    }
-
-    /// One half goes out while the other comes in, on two streams with events around them.
-    fn both_ways(&self) -> Result<(DemoStep, report::Overlap)> {
-        let (first, second) = self.order.split_at(self.blocks / 2);
-        self.batch(second, Direction::ToHost, &self.offload)?;
-        self.offload.synchronize()?;
-        let origin = Event::new()?;
-        let marks = [Event::new()?, Event::new()?, Event::new()?, Event::new()?];
-        let step = self.measure("both ways at once, two streams", self.blocks * self.block, self.blocks, || {
-            origin.record(&self.compute)?;
-            marks[0].record(&self.offload)?;
-            self.batch(first, Direction::ToHost, &self.offload)?;
-            marks[1].record(&self.offload)?;
-            marks[2].record(&self.reload)?;
-            self.batch(second, Direction::ToDevice, &self.reload)?;
-            marks[3].record(&self.reload)?;
-            self.compute.synchronize()?;
-            self.offload.synchronize()?;
-            self.reload.synchronize()
+    /// Uploads both halves, each with one copy.
+    fn upload(&self, mut first: Half, mut second: Half) -> Result<(DemoStep, Half, Half)> {
+        let bytes = first.cache.len() + second.cache.len();
+        let contents = (first.contents, second.contents);
+        let (step, contents) = self.measure("upload: two pinned copies", bytes, 2, contents, |contents| {
+            let one = self.offload.upload(contents.0, &mut first.cache)?;
+            let other = self.offload.upload(contents.1, &mut second.cache)?;
+            Ok((one.wait()?, other.wait()?))
         })?;
-        let at = |mark: &Event| origin.elapsed_ms(mark);
-        let overlap = report::Overlap {
-            offload_ms: [at(&marks[0])?, at(&marks[1])?],
-            reload_ms: [at(&marks[2])?, at(&marks[3])?],
-        };
-        Ok((step, overlap))
+        (first.contents, second.contents) = contents;
+        Ok((step, first, second))
     }
 
-    /// Ordinary memory: the call returns when the bytes are there.
-    fn pageable(&self) -> Result<DemoStep> {
-        let bytes = PAGEABLE.min(self.blocks * self.block);
-        let mut plain = vec![0u8; bytes];
-        let step = self.measure("pageable copy, device to host", bytes, 1, || {
-            acl::copy_async(plain.as_mut_ptr() as usize, self.cache.at(0), bytes, &self.compute)
+    /// Copies one half to the host, as one batch.
+    fn offload_batch(&self, half: Half) -> Result<(DemoStep, Half)> {
+        let Half { cache, contents, pool, order } = half;
+        let (bytes, blocks) = (cache.len(), order.len());
+        let (step, pool) = self.measure("offload: batch, device to host", bytes, blocks, pool, |pool| {
+            Ok(self.offload.submit(self.batch(Batch::new_download(pool, [&cache]), &order)?)?.wait()?)
         })?;
-        ensure!(plain == self.contents.bytes(0, bytes), "the pageable copy returned before its bytes were in place");
+        Ok((step, Half { cache, contents, pool, order }))
+    }
+
+    /// Copies one half back to the device, as one batch.
+    fn reload_batch(&self, half: Half) -> Result<(DemoStep, Half)> {
+        let Half { mut cache, contents, pool, order } = half;
+        let (bytes, blocks) = (cache.len(), order.len());
+        let (step, pool) = self.measure("reload: batch, host to device", bytes, blocks, pool, |pool| {
+            Ok(self.reload.submit(self.batch(Batch::new_upload(pool, [&mut cache]), &order)?)?.wait()?)
+        })?;
+        Ok((step, Half { cache, contents, pool, order }))
+    }
+
+    /// Offloads one half while the other one is reloaded, on two streams, with events around both batches.
+    fn both_ways(&self, mut first: Half, mut second: Half) -> Result<(DemoStep, Overlap, Half, Half)> {
+        let batch = self.batch(Batch::new_download(second.pool, [&second.cache]), &second.order)?;
+        let pools = (first.pool, self.offload.submit(batch)?.wait()?);
+        let (bytes, blocks) = (first.cache.len() + second.cache.len(), first.order.len() + second.order.len());
+        let mut overlap = Overlap::default();
+        let (step, pools) = self.measure("both ways at once, two streams", bytes, blocks, pools, |pools| {
+            let origin = self.compute.record()?;
+            origin.synchronize()?;
+            let offload_start = self.offload.record()?;
+            let batch = self.batch(Batch::new_download(pools.0, [&first.cache]), &first.order)?;
+            let offloaded = self.offload.submit(batch)?;
+            let offload_end = self.offload.record()?;
+            let reload_start = self.reload.record()?;
+            let batch = self.batch(Batch::new_upload(pools.1, [&mut second.cache]), &second.order)?;
+            let reloaded = self.reload.submit(batch)?;
+            let reload_end = self.reload.record()?;
+            let pools = (offloaded.wait()?, reloaded.wait()?);
+            let elapsed_ms = |event: &Event| event.elapsed_since(&origin).map(|elapsed| elapsed.as_secs_f32() * 1e3);
+            overlap = Overlap {
+                offload_ms: [elapsed_ms(&offload_start)?, elapsed_ms(&offload_end)?],
+                reload_ms: [elapsed_ms(&reload_start)?, elapsed_ms(&reload_end)?],
+            };
+            Ok(pools)
+        })?;
+        (first.pool, second.pool) = pools;
+        Ok((step, overlap, first, second))
+    }
+
+    /// Copies to ordinary memory: the call returns when the bytes have arrived.
+    fn pageable(&self, half: &Half) -> Result<DemoStep> {
+        let bytes = PAGEABLE_BYTES.min(half.cache.len());
+        let (step, pageable) =
+            self.measure("pageable copy, device to host", bytes, 1, vec![0; bytes], |mut target| {
+                half.cache.slice(..bytes).copy_to_slice(&mut target)?;
+                Ok(target)
+            })?;
+        ensure!(pageable == half.contents[..bytes], "the pageable copy returned before its bytes were in place");
         Ok(step)
     }
 
-    /// The compute stream forks a block as soon as the reload stream has brought it.
-    fn ordered_by_event(&self) -> Result<()> {
-        let (source, target) = (self.order[0], self.order[1]);
-        self.batch(&[source], Direction::ToHost, &self.reload)?;
-        self.batch(&[source], Direction::ToDevice, &self.reload)?;
-        let arrived = Event::new()?;
-        arrived.record(&self.reload)?;
-        self.compute.wait(&arrived)?;
-        acl::copy_async(
-            self.cache.at(target * self.block),
-            self.cache.at(source * self.block),
-            self.block,
-            &self.compute,
-        )?;
+    /// Forks a block on the compute stream as soon as the reload stream has brought it. The use of a buffer on
+    /// another stream inserts the event and the wait for it.
+    fn fork_block(&self, mut first: Half, mut second: Half) -> Result<(Half, Half)> {
+        let (source, target) = (self.range(first.order[0]), self.range(second.order[0]));
+        self.reload.fill(first.cache.slice_mut(source.clone()), 0)?;
+        let batch = self.batch(Batch::new_upload(first.pool, [&mut first.cache]), &first.order[..1])?;
+        let reloaded = self.reload.submit(batch)?;
+        self.compute.copy(first.cache.slice(source.clone()), second.cache.slice_mut(target.clone()))?;
         self.compute.synchronize()?;
-        let mut forked = vec![0u8; self.block];
-        acl::copy(forked.as_mut_ptr() as usize, self.cache.at(target * self.block), self.block)?;
-        let expected = self.contents.bytes(source * self.block, self.block);
-        ensure!(forked == expected, "the compute stream did not wait for the event: it copied an old block");
-        // Put the block back, so that the whole cache can be verified.
-        acl::copy(self.cache.at(target * self.block), self.contents.at(target * self.block), self.block)?;
-        Ok(())
+        first.pool = reloaded.wait()?;
+        let forked = second.cache.slice(target.clone()).to_vec()?;
+        ensure!(
+            forked == first.contents[source],
+            "the compute stream did not wait for the reload stream: it copied an old block"
+        );
+        // Restore the block, so that the whole cache can be verified.
+        second.cache.slice_mut(target.clone()).copy_from_slice(&second.contents[target])?;
+        Ok((first, second))
     }
 
-    fn verify(&self) -> Result<usize> {
-        let bytes = self.blocks * self.block;
-        let mut found = vec![0u8; bytes];
-        acl::copy(found.as_mut_ptr() as usize, self.cache.at(0), bytes)?;
-        let expected = self.contents.bytes(0, bytes);
-        if let Some(index) = (0..bytes).find(|index| found[*index] != expected[*index]) {
-            anyhow::bail!("byte {index} of the cache is {:#x}, and should be {:#x}", found[index], expected[index]);
+    /// Compares cache and pool with the expected contents. Returns the number of bytes verified.
+    fn verify(&self, half: &Half) -> Result<usize> {
+        let (found, expected) = (half.cache.to_vec()?, &half.contents[..]);
+        if let Some(index) = (0..expected.len()).find(|index| found[*index] != expected[*index]) {
+            bail!("byte {index} of the cache is {:#x}, expected {:#x}", found[index], expected[index]);
         }
-        ensure!(self.pool.bytes(0, bytes) == expected, "the offloaded blocks differ from the cache");
-        Ok(2 * bytes)
+        ensure!(half.pool[..] == *expected, "the offloaded blocks differ from the cache");
+        Ok(found.len() + half.pool.len())
     }
 
-    fn batch(&self, blocks: &[usize], direction: Direction, stream: &Stream) -> Result<()> {
-        let on_device: Vec<usize> = blocks.iter().map(|index| self.cache.at(index * self.block)).collect();
-        let on_host: Vec<usize> = blocks.iter().map(|index| self.pool.at(index * self.block)).collect();
-        match direction {
-            Direction::ToHost => acl::batch_async(&on_host, &on_device, self.block, false, stream),
-            Direction::ToDevice => acl::batch_async(&on_device, &on_host, self.block, true, stream),
+    /// Bytes of a block, in the cache and in the pool.
+    fn range(&self, block: usize) -> Range<usize> {
+        block * self.block..(block + 1) * self.block
+    }
+
+    /// Adds blocks to a batch.
+    fn batch<'a>(&self, mut batch: Batch<'a, u8>, blocks: &[usize]) -> Result<Batch<'a, u8>> {
+        for block in blocks {
+            batch.push(self.range(*block), self.range(*block))?;
         }
+        Ok(batch)
     }
 
-    /// Times a step and, in turns with it, a plain memcpy loop over as many bytes in as many pieces.
-    fn measure(
+    /// Times a step, alternating with a memcpy loop over the same number of bytes in the same number of pieces. The
+    /// memory that the step uses is passed to it and returned by it, because a transfer owns its memory.
+    fn measure<M>(
         &self,
         name: &'static str,
         bytes: usize,
         pieces: usize,
-        mut step: impl FnMut() -> Result<()>,
-    ) -> Result<DemoStep> {
-        let reference = Reference::new(bytes, pieces)?;
-        step()?;
+        memory: M,
+        mut step: impl FnMut(M) -> Result<M>,
+    ) -> Result<(DemoStep, M)> {
+        let mut reference = Reference::new(&self.context, bytes, pieces)?;
+        let mut memory = step(memory)?;
         reference.run();
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let (mut step_times, mut memcpy_times) = (Vec::new(), Vec::new());
         for _ in 0..REPEATS {
             let start = Instant::now();
-            step()?;
-            ours.push(start.elapsed());
+            memory = step(memory)?;
+            step_times.push(start.elapsed());
             let start = Instant::now();
             reference.run();
-            theirs.push(start.elapsed());
+            memcpy_times.push(start.elapsed());
         }
-        let median = |times: &mut Vec<std::time::Duration>| {
+        let median = |mut times: Vec<Duration>| {
             times.sort();
             times[times.len() / 2].as_secs_f64()
         };
-        Ok(DemoStep { name, bytes, seconds: median(&mut ours), memcpy_seconds: median(&mut theirs) })
+        let (seconds, memcpy_seconds) = (median(step_times), median(memcpy_times));
+        Ok((DemoStep { name, bytes, seconds, memcpy_seconds }, memory))
     }
 }
 
-#[derive(Clone, Copy)]
-enum Direction {
-    ToHost,
-    ToDevice,
-}
-
-/// All numbers below `count`, in an order without neighbours: a fixed permutation.
+/// Returns a fixed permutation of the numbers below `count` in which neighbors are far apart.
 pub fn scattered(count: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;

@@ -1,31 +1,28 @@
-//! What the steps of the demo are compared with: the C library's memcpy.
+//! The reference that the steps of the demo are compared with: the C library's memcpy.
 
-use crate::acl::PinnedMemory;
 use anyhow::Result;
+use ascendcl::{Context, PinnedBuffer};
 
-/// A memcpy over as many bytes in as many scattered pieces, on pages of the same kind.
+/// A memcpy loop over equal pieces in scattered order, on pinned memory.
 pub struct Reference {
-    target: PinnedMemory,
-    source: PinnedMemory,
+    target: PinnedBuffer<u8>,
+    source: PinnedBuffer<u8>,
     order: Vec<usize>,
     piece: usize,
 }
 
 impl Reference {
-    pub fn new(bytes: usize, pieces: usize) -> Result<Reference> {
-        Ok(Reference {
-            target: PinnedMemory::new(bytes, |_| 1)?,
-            source: PinnedMemory::new(bytes, |_| 2)?,
-            order: super::scattered(pieces),
-            piece: bytes / pieces,
-        })
+    pub fn new(context: &Context, bytes: usize, pieces: usize) -> Result<Reference> {
+        let [mut target, mut source] = [context.alloc_pinned(bytes)?, context.alloc_pinned(bytes)?];
+        target.fill(1);
+        source.fill(2);
+        Ok(Reference { target, source, order: super::scattered(pieces), piece: bytes / pieces })
     }
 
-    pub fn run(&self) {
+    pub fn run(&mut self) {
         for index in &self.order {
-            let offset = index * self.piece;
-            // SAFETY: both ranges lie inside allocations of this value, which do not overlap.
-            unsafe { libc::memcpy(self.target.at(offset) as *mut _, self.source.at(offset) as *const _, self.piece) };
+            let range = index * self.piece..(index + 1) * self.piece;
+            self.target[range.clone()].copy_from_slice(&self.source[range]);
         }
     }
 }

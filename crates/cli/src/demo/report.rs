@@ -1,12 +1,13 @@
-//! What the demo tells: for people as a table, for scripts as JSON.
+//! Report of the demo: a table for people, JSON for scripts.
 
-use crate::acl;
 use crate::units::size;
 use serde::Serialize;
 use std::fmt;
 
 #[derive(Serialize)]
 pub struct DemoReport {
+    #[serde(skip)]
+    pub soc: String,
     pub blocks: usize,
     pub block_size: usize,
     pub steps: Vec<DemoStep>,
@@ -19,12 +20,12 @@ pub struct DemoStep {
     pub name: &'static str,
     pub bytes: usize,
     pub seconds: f64,
-    /// The same bytes with memcpy, measured in turns with the step.
+    /// Time of a memcpy loop over the same number of bytes, measured alternately with the step.
     pub memcpy_seconds: f64,
 }
 
-/// When the two streams worked, in milliseconds after a common start.
-#[derive(Serialize)]
+/// Start and end of the work of two streams, in milliseconds after a common origin.
+#[derive(Default, Serialize)]
 pub struct Overlap {
     pub offload_ms: [f32; 2],
     pub reload_ms: [f32; 2],
@@ -40,12 +41,8 @@ impl Overlap {
 
 impl fmt::Display for DemoReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "softacl {} as {}: KV-cache offload through the C interface",
-            env!("CARGO_PKG_VERSION"),
-            acl::soc_name()
-        )?;
+        let version = env!("CARGO_PKG_VERSION");
+        writeln!(f, "softacl {version} as {}: KV-cache offload through the C API", self.soc)?;
         writeln!(
             f,
             "cache of {} blocks of {} ({}), moved in scattered order between device and pinned memory\n",
@@ -53,7 +50,7 @@ impl fmt::Display for DemoReport {
             size(self.block_size),
             size(self.blocks * self.block_size)
         )?;
-        writeln!(f, "{:<34} {:>9} {:>10} {:>9} {:>12}", "step", "bytes", "time", "GB/s", "of memcpy")?;
+        writeln!(f, "{:<34} {:>9} {:>10} {:>9} {:>12}", "step", "bytes", "time", "GB/s", "vs memcpy")?;
         for step in &self.steps {
             writeln!(
                 f,
@@ -68,7 +65,7 @@ impl fmt::Display for DemoReport {
         let Overlap { offload_ms, reload_ms } = &self.overlap;
         writeln!(
             f,
-            "\noverlap   offload {:.2} to {:.2} ms, reload {:.2} to {:.2} ms: {:.2} ms at the same time",
+            "\noverlap   offload {:.2} to {:.2} ms, reload {:.2} to {:.2} ms: {:.2} ms in parallel",
             offload_ms[0],
             offload_ms[1],
             reload_ms[0],
@@ -77,12 +74,9 @@ impl fmt::Display for DemoReport {
         )?;
         writeln!(
             f,
-            "order     the compute stream waited for an event of the reload stream and saw the reloaded block"
+            "order     the compute stream waited for an event of the reload stream and copied the reloaded block"
         )?;
         writeln!(f, "verified  {} bytes of cache and offload pool, all as expected", self.verified_bytes)?;
-        writeln!(
-            f,
-            "\n\"of memcpy\" is the time of the step divided by that of a memcpy loop over the same bytes, measured in turns."
-        )
+        writeln!(f, "\n\"vs memcpy\" is the time of the step divided by the time of a memcpy loop over as many bytes.")
     }
 }

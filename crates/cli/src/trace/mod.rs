@@ -1,7 +1,7 @@
-//! `softacl trace`: runs an unmodified program and draws what its threads and streams did, and when.
+//! `softacl trace`: runs a program and records the timeline of its threads and streams.
 //!
-//! The tracer itself lives in the library that the program loads. Every process leaves a trace in a directory
-//! of ours; this command runs the program, joins the traces in one file and tells what is in it.
+//! The tracer itself is part of the library that the program loads. Every process writes a trace to a temporary
+//! directory. This command runs the program, merges the traces into one file and prints a summary.
 
 mod page;
 mod tables;
@@ -19,25 +19,24 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Run an unmodified program and draw its timeline.
+/// Run a program and record its timeline
 ///
-/// The program runs as under `softacl run`. When it has ended, there is a trace of every call and of every task
-/// of every stream, with the bytes that it moved and the arrows between them, and on standard error what it
-/// comes to: how busy streams were, how fast copies went, which calls waited. The exit code is that of the
-/// program (128 + N if signal N ended it).
+/// Runs the program as `softacl run` does and records every API call and every task of every stream, with bytes and
+/// dependencies. Prints a summary to stderr: stream utilization, copy rates, blocking calls. Exits with the program's
+/// exit code (128 + N if signal N ended it).
 #[derive(Args)]
 #[command(after_help = EXAMPLES, after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// The trace: https://ui.perfetto.dev and chrome://tracing open it
+    /// Trace file, for https://ui.perfetto.dev or chrome://tracing
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]
     output: PathBuf,
-    /// Write a page with the timeline and the numbers, which needs nothing else
+    /// Write a self-contained HTML page with timeline and statistics
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the numbers as JSON; `-` is standard output
+    /// Write the statistics as JSON (`-` for stdout)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// When queued work runs: threads, early, late or random:SEED
+    /// When queued tasks execute: threads, early, late or random:SEED [default: threads]
     #[arg(long)]
     schedule: Option<String>,
     #[command(flatten)]
@@ -46,25 +45,25 @@ pub struct Arguments {
 
 const EXAMPLES: &str = "\
 Examples:
-  softacl trace -- ./app --my-flag                  writes trace.json, tells what is in it
+  softacl trace -- ./app --my-flag                  write trace.json and print a summary
   softacl trace -o kv.json -- python serve.py       a Python program, with all its processes
-  softacl trace --html kv.html -- ./app             a page to look at without a viewer
-  softacl trace --json - -- ./app | jq '.[0].calls[0]'    the call that took longest in all";
+  softacl trace --html kv.html -- ./app             a self-contained page
+  softacl trace --json - -- ./app | jq '.[0].calls[0]'    the call with the largest total time";
 
 pub fn main(arguments: &Arguments) -> Result<ExitCode> {
     let paths = [Some(&arguments.output), arguments.html.as_ref(), arguments.json.as_ref()];
     let paths: Vec<&Path> = paths.into_iter().flatten().map(PathBuf::as_path).collect();
     for (index, path) in paths.iter().enumerate() {
-        ensure!(!paths[..index].contains(path), "two reports in one file: {}", path.display());
+        ensure!(!paths[..index].contains(path), "two reports in the same file: {}", path.display());
     }
     let trace = BufWriter::new(output::open(&arguments.output)?);
     let html = arguments.html.as_deref().map(output::open).transpose()?;
     let json = arguments.json.as_deref().map(output::open).transpose()?;
 
-    let places = [Some(trace.get_ref()), html.as_ref(), json.as_ref()].into_iter().flatten().map(place);
-    let places: Vec<_> = places.flatten().collect();
-    let is_twice = |index: usize| places[..index].contains(&places[index]);
-    ensure!(!(0..places.len()).any(is_twice), "two reports in one file: their names differ, but it is the same");
+    let ids = [Some(trace.get_ref()), html.as_ref(), json.as_ref()].into_iter().flatten().map(file_id);
+    let ids: Vec<_> = ids.flatten().collect();
+    let is_duplicate = |index: usize| ids[..index].contains(&ids[index]);
+    ensure!(!(0..ids.len()).any(is_duplicate), "two reports in the same file: their paths differ, but name one file");
 
     let directory = output::directory("softacl-trace-")?;
     let mut command = arguments.machine.command()?;
@@ -72,25 +71,25 @@ pub fn main(arguments: &Arguments) -> Result<ExitCode> {
         command.env("SOFTACL_SCHEDULE", schedule);
     }
     command.env("SOFTACL_TRACE", directory.path().join("%p.json")).env_remove("SOFTACL_CHECK");
-    signals::install().context("could not take signals")?;
+    signals::install().context("could not install signal handlers")?;
     let (_, status) = signals::run(&mut command).with_context(|| arguments.machine.spawn_error())?;
 
-    let wrong = |path: &Path| format!("could not write {}", path.display());
-    let (summaries, notes) = gather(directory.path(), trace).with_context(|| wrong(&arguments.output))?;
+    let write_error = |path: &Path| format!("could not write {}", path.display());
+    let (summaries, notes) = merge(directory.path(), trace).with_context(|| write_error(&arguments.output))?;
     output::eprint_line(text::render(&summaries, &notes, &arguments.output).trim_end());
     if let (Some(mut file), Some(path)) = (json, &arguments.json) {
-        writeln!(file, "{}", serde_json::to_string(&summaries)?).with_context(|| wrong(path))?;
+        writeln!(file, "{}", serde_json::to_string(&summaries)?).with_context(|| write_error(path))?;
     }
     if let (Some(mut file), Some(path)) = (html, &arguments.html) {
         let program = arguments.machine.line().join(" ");
-        file.write_all(page::render(&program, &summaries, &notes).as_bytes()).with_context(|| wrong(path))?;
+        file.write_all(page::render(&program, &summaries, &notes).as_bytes()).with_context(|| write_error(path))?;
     }
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// Joins what the processes have left: the numbers, and who has left nothing.
-fn gather(directory: &Path, to: impl io::Write) -> Result<(Vec<Summary>, Vec<String>)> {
+/// Merges the traces of all processes. Returns their summaries, and notes about processes without a complete trace.
+fn merge(directory: &Path, to: impl io::Write) -> Result<(Vec<Summary>, Vec<String>)> {
     let mut traces = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -98,19 +97,20 @@ fn gather(directory: &Path, to: impl io::Write) -> Result<(Vec<Summary>, Vec<Str
         traces.extend(process.map(|process| (process, path)));
     }
     traces.sort_unstable();
-    let (mut joiner, mut notes) = (TraceMerger::new(to)?, Vec::new());
+    let (mut merger, mut notes) = (TraceMerger::new(to)?, Vec::new());
     for (process, path) in traces {
-        if !joiner.add(BufReader::new(File::open(path)?))? {
+        if !merger.add(BufReader::new(File::open(path)?))? {
             notes.push(format!(
-                "process {process} left no whole trace: it was killed, became another program, left with _exit, or still runs"
+                "process {process} left no complete trace: it was killed, replaced itself with another program (exec), \
+                 called _exit, or is still running"
             ));
         }
     }
-    Ok((joiner.finish()?, notes))
+    Ok((merger.finish()?, notes))
 }
 
-/// Which file it is, if it is an ordinary one: others, such as a terminal, take any number of reports.
-fn place(file: &File) -> Option<(u64, u64)> {
+/// Identifies a regular file. `None` for other files, such as a terminal, which accept any number of reports.
+fn file_id(file: &File) -> Option<(u64, u64)> {
     let status = file.metadata().ok().filter(|status| status.is_file())?;
     Some((status.dev(), status.ino()))
 }

@@ -1,16 +1,16 @@
-//! A trace as one page that needs nothing else: no script, no font, no picture from elsewhere.
+//! Renders a trace as a self-contained HTML page without scripts, external fonts or images.
 
-use super::tables::{Table, remarks, tables, time};
+use super::tables::{Table, plural, remarks, tables, time};
 use crate::units::{duration, size};
 use softacl_checker::report::escape;
 use softacl_tracer::{COLUMNS, Row, Summary};
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("page.css");
-/// Pixels of a row, and of its name.
+/// Height of a row and width of its name, in pixels.
 const HEIGHT: usize = 22;
 const NAME: usize = 210;
-const TEXT: &str = "text takes text";
+const TEXT: &str = "writing to a string cannot fail";
 
 pub fn render(program: &str, summaries: &[Summary], notes: &[String]) -> String {
     let name = escape(program);
@@ -27,7 +27,7 @@ pub fn render(program: &str, summaries: &[Summary], notes: &[String]) -> String 
         process(&mut page, summary);
     }
     if summaries.is_empty() {
-        page += "<p>No process of the program has left a trace.</p>\n";
+        page += "<p>No process of the program left a trace.</p>\n";
     }
     page + "</main></body></html>\n"
 }
@@ -35,12 +35,12 @@ pub fn render(program: &str, summaries: &[Summary], notes: &[String]) -> String 
 fn process(page: &mut String, summary: &Summary) {
     writeln!(
         page,
-        "<article><h2>process {}</h2><ul class=\"facts\"><li><b>{}</b></li><li><b>{}</b> tasks</li>\
-         <li><b>{}</b> streams</li><li><b>{}</b> moved</li></ul>",
+        "<article><h2>process {}</h2><ul class=\"totals\"><li><b>{}</b></li><li><b>{}</b></li>\
+         <li><b>{}</b></li><li><b>{}</b> moved</li></ul>",
         summary.process,
         time(summary.ns),
-        summary.tasks,
-        summary.streams.len(),
+        plural(summary.tasks, "task"),
+        plural(summary.streams.len() as u64, "stream"),
         size(summary.bytes as usize),
     )
     .expect(TEXT);
@@ -54,7 +54,7 @@ fn process(page: &mut String, summary: &Summary) {
     page.push_str("</article>\n");
 }
 
-/// Rows of bars: each as high as its thread was in calls, or its stream had a task to run.
+/// Draws one row of bars per thread and stream. The height is the share of time spent in calls or running tasks.
 fn drawing(page: &mut String, summary: &Summary) {
     let (width, height) = (NAME + COLUMNS, (summary.rows.len() + 1) * HEIGHT);
     writeln!(
@@ -69,7 +69,8 @@ fn drawing(page: &mut String, summary: &Summary) {
         let anchor = ["start", "middle", "middle", "middle", "end"][tick];
         writeln!(
             page,
-            "<path class=\"grid\" d=\"M{at} 16V{height}\"/><text class=\"tick\" x=\"{at}\" y=\"11\" text-anchor=\"{anchor}\">{time}</text>"
+            "<path class=\"grid\" d=\"M{at} 16V{height}\"/>\
+             <text class=\"tick\" x=\"{at}\" y=\"11\" text-anchor=\"{anchor}\">{time}</text>"
         )
         .expect(TEXT);
     }
@@ -78,7 +79,8 @@ fn drawing(page: &mut String, summary: &Summary) {
         let class = if row.is_stream { "stream" } else { "thread" };
         writeln!(
             page,
-            "<g class=\"{class}\"><title>{0}: busy {1:.1} %</title><text x=\"0\" y=\"{2}\">{0}</text><path class=\"foot\" d=\"M{NAME} {foot}h{COLUMNS}\"/><path class=\"bar\" d=\"{3}\"/></g>",
+            "<g class=\"{class}\"><title>{0}: busy {1:.1} %</title><text x=\"0\" y=\"{2}\">{0}</text>\
+             <path class=\"foot\" d=\"M{NAME} {foot}h{COLUMNS}\"/><path class=\"bar\" d=\"{3}\"/></g>",
             escape(&row.name),
             row.busy.iter().map(|share| f64::from(*share)).sum::<f64>() / 10.0 / COLUMNS as f64,
             foot - 4,
@@ -86,19 +88,19 @@ fn drawing(page: &mut String, summary: &Summary) {
         )
         .expect(TEXT);
     }
-    let more = match summary.more_rows {
+    let omitted = match summary.rows_omitted {
         0 => String::new(),
-        count => format!(" {count} rows that were less busy are left out."),
+        count => format!(" {count} less busy rows are omitted."),
     };
     writeln!(
         page,
-        "</svg><figcaption>A bar is as high as the share of its time that the thread was in a call, or that the stream ran a \
-         task.{more}</figcaption></figure>"
+        "</svg><figcaption>The height of a bar is the share of time in which the thread was in a call or the stream \
+         ran a task.{omitted}</figcaption></figure>"
     )
     .expect(TEXT);
 }
 
-/// The outline of a row: one step for each run of equal columns.
+/// Returns the outline of a row: one step per run of equal columns.
 fn bars(row: &Row, foot: usize) -> String {
     let mut path = String::new();
     let mut start = 0;

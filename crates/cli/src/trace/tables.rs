@@ -1,4 +1,4 @@
-//! The numbers of a trace as tables of words, for the terminal and for the page.
+//! Formats the statistics of a trace as tables, for the terminal and for the HTML page.
 
 use crate::units::{digits, duration, size};
 use softacl_tracer::{CallLine, RouteLine, StreamLine, Summary};
@@ -26,7 +26,7 @@ pub fn tables(summary: &Summary) -> [Table; 3] {
 }
 
 fn stream(line: &StreamLine, ns: u64) -> Vec<String> {
-    let name = if line.is_lane { "graph stream" } else { "stream" };
+    let name = if line.is_graph_stream { "graph stream" } else { "stream" };
     vec![
         format!("{name} {}, device {}", line.stream, line.device),
         line.tasks.to_string(),
@@ -38,7 +38,7 @@ fn stream(line: &StreamLine, ns: u64) -> Vec<String> {
 }
 
 fn route(line: &RouteLine) -> Vec<String> {
-    // Bytes in a ns are GB in a second.
+    // Bytes per nanosecond are GB per second.
     let rate = (line.ns > 0).then(|| format!("{} GB/s", digits(line.bytes as f64 / line.ns as f64)));
     vec![
         format!("{}, {}", line.operation, line.route),
@@ -55,29 +55,28 @@ fn call(line: &CallLine) -> Vec<String> {
     vec![line.function.clone(), line.calls.to_string(), failed, time(line.ns), time(mean), time(line.longest_ns)]
 }
 
-/// What a reader should know beside the tables.
+/// Returns remarks that complement the tables.
 pub fn remarks(summary: &Summary) -> Vec<String> {
     let mut remarks = Vec::new();
-    let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
-    if summary.moving_ns > 0 {
-        let together = match summary.together_ns {
-            0 => "never two copies at once".to_owned(),
+    if summary.copying_ns > 0 {
+        let overlap = match summary.overlap_ns {
+            0 => "no two copies overlapped".to_owned(),
             ns => format!(
-                "two or more copies at once during {} of that ({:.0} %)",
+                "two or more copies overlapped during {} of that ({:.0} %)",
                 time(ns),
-                share(ns, summary.moving_ns)
+                share(ns, summary.copying_ns)
             ),
         };
-        let (moving, whole) = (time(summary.moving_ns), time(summary.ns));
-        let part = share(summary.moving_ns, summary.ns);
-        remarks.push(format!("bytes moved during {moving} of {whole} ({part:.0} %); {together}"));
+        let (copying, whole) = (time(summary.copying_ns), time(summary.ns));
+        let part = share(summary.copying_ns, summary.ns);
+        remarks.push(format!("copies ran during {copying} of {whole} ({part:.0} %); {overlap}"));
     }
-    for pauses in &summary.pauses {
+    for blocked in &summary.blocked_calls {
         remarks.push(format!(
-            "{} of {} waited for the stream, {} in all: the host memory is pageable (softacl explain P1)",
-            plural(pauses.calls, "call"),
-            pauses.function,
-            time(pauses.ns),
+            "{} of {} blocked on the stream for {} in total: the host memory is pageable (softacl explain P1)",
+            plural(blocked.calls, "call"),
+            blocked.function,
+            time(blocked.ns),
         ));
     }
     if summary.failed > 0 {
@@ -85,13 +84,20 @@ pub fn remarks(summary: &Summary) -> Vec<String> {
     }
     if summary.never_started > 0 {
         let never = plural(summary.never_started, "task");
-        remarks.push(format!("{never} never started: the stream was aborted, or the program ended"));
+        remarks.push(format!("{never} never started: the stream was aborted or the program ended"));
     }
-    if summary.left_out > 0 {
-        let facts = plural(summary.left_out, "fact");
-        remarks.push(format!("{facts} beyond the limit: the trace ends before the program (SOFTACL_TRACE_LIMIT)"));
+    if summary.dropped_events > 0 {
+        let events = plural(summary.dropped_events, "trace event");
+        remarks.push(format!(
+            "{events} dropped beyond the limit: the trace ends before the program (SOFTACL_TRACE_LIMIT)"
+        ));
     }
     remarks
+}
+
+/// Formats a count with its noun.
+pub fn plural(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 pub fn time(ns: u64) -> String {

@@ -1,18 +1,18 @@
-//! What a trace comes to, for a terminal: a timeline of a few lines, and tables.
+//! Renders the summary of a trace for the terminal: a timeline of a few lines, and tables.
 
-use super::tables::{Table, remarks, tables, time};
+use super::tables::{Table, plural, remarks, tables, time};
 use crate::units::size;
 use softacl_tracer::{Row, Summary};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// How wide the timeline is.
+/// Width of the timeline in characters.
 const WIDTH: usize = 60;
-/// Lines of each table at most.
-const LINES: usize = 12;
-/// Threads in the timeline at most, and streams.
-const ROWS: usize = 10;
-const TEXT: &str = "text takes text";
+/// Maximum number of lines per table.
+const MAX_LINES: usize = 12;
+/// Maximum number of threads, and of streams, in the timeline.
+const MAX_ROWS: usize = 10;
+const TEXT: &str = "writing to a string cannot fail";
 
 pub fn render(summaries: &[Summary], notes: &[String], file: &Path) -> String {
     let mut text = String::new();
@@ -20,14 +20,14 @@ pub fn render(summaries: &[Summary], notes: &[String], file: &Path) -> String {
         process(&mut text, summary);
     }
     if summaries.is_empty() && notes.is_empty() {
-        text += "softacl trace: no process of the program has called the interface\n";
+        text += "softacl trace: no process of the program called AscendCL\n";
     }
     for note in notes {
         writeln!(text, "softacl trace: {note}").expect(TEXT);
     }
     if !summaries.is_empty() && file != Path::new("-") {
         let name = file.display();
-        writeln!(text, "softacl trace: {name} is the timeline; https://ui.perfetto.dev and chrome://tracing open it")
+        writeln!(text, "softacl trace: wrote {name}; open it with https://ui.perfetto.dev or chrome://tracing")
             .expect(TEXT);
     }
     text
@@ -36,11 +36,11 @@ pub fn render(summaries: &[Summary], notes: &[String], file: &Path) -> String {
 fn process(text: &mut String, summary: &Summary) {
     writeln!(
         text,
-        "softacl trace: process {}, {}, {} tasks on {} streams, {} moved",
+        "softacl trace: process {}, {}, {} on {}, {} moved",
         summary.process,
         time(summary.ns),
-        summary.tasks,
-        summary.streams.len(),
+        plural(summary.tasks, "task"),
+        plural(summary.streams.len() as u64, "stream"),
         size(summary.bytes as usize),
     )
     .expect(TEXT);
@@ -54,9 +54,9 @@ fn process(text: &mut String, summary: &Summary) {
     }
 }
 
-/// One character for each part of the time, as high as the row was busy. Streams are seen beside any number of threads.
+/// Draws one character per time slice, as high as the row was busy. Streams are shown for any number of threads.
 fn timeline(text: &mut String, summary: &Summary) {
-    let rows = |is_stream| summary.rows.iter().filter(move |row| row.is_stream == is_stream).take(ROWS);
+    let rows = |is_stream| summary.rows.iter().filter(move |row| row.is_stream == is_stream).take(MAX_ROWS);
     let rows: Vec<&Row> = rows(false).chain(rows(true)).collect();
     let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let end = time(summary.ns);
@@ -64,7 +64,7 @@ fn timeline(text: &mut String, summary: &Summary) {
     for row in &rows {
         writeln!(text, "  {:width$} |{}|", row.name, bar(row), width = width).expect(TEXT);
     }
-    more(text, summary.rows.len() + summary.more_rows as usize, rows.len());
+    more(text, summary.rows.len() + summary.rows_omitted as usize, rows.len());
 }
 
 fn bar(row: &Row) -> String {
@@ -78,9 +78,9 @@ fn bar(row: &Row) -> String {
     row.busy.chunks(part).map(level).collect()
 }
 
-/// The first column to the left, numbers to the right.
+/// Writes a table with the first column left-aligned and the others right-aligned.
 fn write_table(text: &mut String, table: &Table) {
-    let shown = &table.lines[..table.lines.len().min(LINES)];
+    let shown = &table.lines[..table.lines.len().min(MAX_LINES)];
     if shown.is_empty() {
         return;
     }
@@ -96,7 +96,7 @@ fn write_table(text: &mut String, table: &Table) {
         }
         writeln!(text, "{}", row.trim_end()).expect(TEXT);
     }
-    more(text, table.lines.len(), LINES);
+    more(text, table.lines.len(), MAX_LINES);
 }
 
 fn more(text: &mut String, count: usize, shown: usize) {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_is_as_high_as_the_row_was_busy() {
+    fn bar_height_is_the_busy_share() {
         let mut busy = vec![0; 600];
         busy[..10].fill(1000);
         busy[10..20].fill(500);
@@ -122,11 +122,11 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_cut_and_say_so() {
+    fn long_tables_are_truncated_with_a_note() {
         let mut text = String::new();
         let lines = (0..15).map(|n| vec![format!("line {n}"), n.to_string()]).collect();
         write_table(&mut text, &Table { head: &["name", "n"], lines });
-        assert_eq!(text.lines().count(), 1 + 1 + LINES + 1);
+        assert_eq!(text.lines().count(), 1 + 1 + MAX_LINES + 1);
         assert!(text.contains("\n  line 10  10\n") && text.ends_with("  and 3 more\n"), "{text}");
     }
 }
