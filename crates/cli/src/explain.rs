@@ -144,6 +144,15 @@ mod tests {
     }
 
     #[test]
+    fn every_code_of_the_engine_has_a_name_and_a_page() {
+        let codes = codes();
+        for value in softacl_errors::RETURNED_CODES {
+            let name = ascendcl_sys::code_name(*value).unwrap_or_else(|| panic!("{value} has no name"));
+            assert!(codes.iter().any(|code| code.value == *value && code.name == name), "{value} {name} has no page");
+        }
+    }
+
+    #[test]
     fn only_functions_that_exist_are_named() {
         for code in codes() {
             for function in code.returned_by {

@@ -3,12 +3,17 @@
 //! Damage lasts until it is repaired or the device is reset.
 
 use crate::rule::ByteRange;
+use softacl_errors::Code;
 use std::fmt;
 
-/// Codes of the interface for damage (specification 3: memory, link, heartbeat).
-pub const ECC: i32 = 507_054;
-pub const LINK: i32 = 507_056;
-pub const HEARTBEAT: i32 = 507_010;
+// The codes of damage (specification 3).
+
+/// Returned for an access to bad memory.
+pub const ECC: Code = ascendcl_sys::ACL_ERROR_RT_HBM_MULTI_BIT_ECC_ERROR;
+/// Returned for a copy over a broken link.
+pub const LINK: Code = ascendcl_sys::ACL_ERROR_RT_LINK_ERROR;
+/// Returned for a lost device.
+pub const HEARTBEAT: Code = ascendcl_sys::ACL_ERROR_RT_LOST_HEARTBEAT;
 
 /// Device memory that gives an error when it is touched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -102,6 +102,6 @@ impl FiredRule<'_> {
     }
 
     pub fn error_with(&self, code: i32, what: &str) -> Error {
-        Error::Injected { code, what: format!("{what}fault rule {} says so: {}", self.number, self.rule) }
+        Error::Injected { code, what: format!("{what}injected by fault rule {}: {}", self.number, self.rule) }
     }
 }

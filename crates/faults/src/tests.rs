@@ -1,4 +1,5 @@
 use super::*;
+use ascendcl_sys::{ACL_ERROR_INTERNAL_ERROR, ACL_ERROR_RT_FEATURE_NOT_SUPPORT, ACL_ERROR_RT_MEMORY_ALLOCATION};
 use std::time::Duration;
 
 const WORDS: Vocabulary = Vocabulary {
@@ -7,7 +8,7 @@ const WORDS: Vocabulary = Vocabulary {
         _ => Err(format!("there is no function {name}")),
     },
     near: |name| closest_match(name, ["aclrtMalloc"]),
-    code: |name| (name == "ACL_ERROR_RT_MEMORY_ALLOCATION").then_some(207_001),
+    code: |name| (name == "ACL_ERROR_RT_MEMORY_ALLOCATION").then_some(ACL_ERROR_RT_MEMORY_ALLOCATION),
 };
 
 fn one(text: &str) -> Rule {
@@ -26,8 +27,11 @@ fn the_parts_of_a_rule_are_read() {
     let rule = one("aclrtMalloc@3=207001");
     assert_eq!(rule.point, InjectionPoint::Call("aclrtMalloc".to_owned()));
     assert_eq!(rule.when, When::Numbers { first: 3, last: 3 });
-    assert_eq!(rule.effect, Effect::Code(207_001));
-    assert_eq!(one("aclrtMalloc = ACL_ERROR_RT_MEMORY_ALLOCATION").effect, Effect::Code(207_001));
+    assert_eq!(rule.effect, Effect::Code(ACL_ERROR_RT_MEMORY_ALLOCATION));
+    assert_eq!(
+        one("aclrtMalloc = ACL_ERROR_RT_MEMORY_ALLOCATION").effect,
+        Effect::Code(ACL_ERROR_RT_MEMORY_ALLOCATION)
+    );
     assert_eq!(one("acl*@2+=500000").when, When::Numbers { first: 2, last: u64::MAX });
     assert_eq!(one("copy@2-4=507013").when, When::Numbers { first: 2, last: 4 });
     assert_eq!(one("copy@2.5%:7=507013").when, When::Chance { percent: 2.5, seed: 7 });
@@ -112,10 +116,10 @@ fn every_rule_counts_and_the_first_that_fires_decides() {
         let facts = || MatchContext { size: Some(size), ..MatchContext::default() };
         injection.call("aclrtMalloc", facts).map(|strike| strike.effect)
     };
-    assert_eq!(call(1), Some(Effect::Code(207_001)));
-    assert_eq!(call(1), Some(Effect::Code(500_000)));
+    assert_eq!(call(1), Some(Effect::Code(ACL_ERROR_RT_MEMORY_ALLOCATION)));
+    assert_eq!(call(1), Some(Effect::Code(ACL_ERROR_INTERNAL_ERROR)));
     assert_eq!(call(1), None);
-    assert_eq!(call(11), Some(Effect::Code(207_000)));
+    assert_eq!(call(11), Some(Effect::Code(ACL_ERROR_RT_FEATURE_NOT_SUPPORT)));
     let account = injection.summary();
     assert!(account[0].ends_with("4 calls, fired once (call 2)"), "{account:?}");
     assert!(account[1].ends_with("4 calls, fired once (call 1); met once, rule 1 decided"), "{account:?}");

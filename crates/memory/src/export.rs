@@ -171,7 +171,7 @@ pub fn open(key: ExportKey, purpose: Purpose) -> Result<OpenedExport> {
     };
     let us = std::process::id();
     if offer.asks_process && !admitted.contains(&us) {
-        return fail(Error::NotAdmitted { process: us, exporter: key.process });
+        return fail(Error::NotAllowed { process: us, exporter: key.process });
     }
     let [descriptor, device, inode] = words;
     let file = open_memory_file(key.process, descriptor).map_err(|_| unknown())?;
@@ -231,6 +231,7 @@ mod tests {
     use super::*;
     use crate::ipc_registry::IpcRegistry;
     use crate::physical::Physical;
+    use ascendcl_sys::ACL_ERROR_RT_PARAM_INVALID;
     use std::sync::Arc;
 
     #[test]
@@ -273,7 +274,7 @@ mod tests {
         assert_eq!(find(key).unwrap().2, [7, 8, 9]);
         assert!(exchange.admit(key, Purpose::Handle, &[1]).is_err());
         assert!(find(ExportKey { secret: [0; SECRET], ..key }).is_none());
-        assert_eq!(open(key, purpose).unwrap_err().code(), 107000);
+        assert_eq!(open(key, purpose).unwrap_err().code(), ACL_ERROR_RT_PARAM_INVALID);
         assert!(exchange.revoke(key) && !exchange.revoke(key));
         assert!(find(key).is_none());
     }

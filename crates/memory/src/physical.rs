@@ -108,6 +108,7 @@ fn unknown(handle: usize) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ascendcl_sys::ACL_ERROR_RT_INVALID_HANDLE;
 
     #[test]
     fn handle_is_freed_after_last_release() {
@@ -118,7 +119,7 @@ mod tests {
         assert!(handles.get(handle + 1).is_err());
         assert!(handles.release(handle).is_ok() && handles.get(handle).is_ok());
         assert!(handles.release(handle).is_ok() && handles.get(handle).is_err());
-        assert_eq!(handles.release(handle).unwrap_err().code(), 107017);
+        assert_eq!(handles.release(handle).unwrap_err().code(), ACL_ERROR_RT_INVALID_HANDLE);
         assert_eq!(handles.hold(&physical), handle);
     }
 }

@@ -78,20 +78,23 @@ impl Registered<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ascendcl_sys::{
+        ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, ACL_ERROR_RT_PARAM_INVALID,
+    };
 
     #[test]
     fn ranges_may_not_overlap_and_are_found_inside() {
         let all = Registrations::default();
         all.insert(0x1000, 0x1000, true).unwrap();
-        assert_eq!(all.insert(0x1fff, 1, true).unwrap_err().code(), 507910);
-        assert_eq!(all.insert(0x800, 0x801, true).unwrap_err().code(), 507910);
+        assert_eq!(all.insert(0x1fff, 1, true).unwrap_err().code(), ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+        assert_eq!(all.insert(0x800, 0x801, true).unwrap_err().code(), ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
         all.insert(0x2000, 0x10, false).unwrap();
-        assert_eq!(all.insert(usize::MAX, 2, false).unwrap_err().code(), 107000);
+        assert_eq!(all.insert(usize::MAX, 2, false).unwrap_err().code(), ACL_ERROR_RT_PARAM_INVALID);
         assert_eq!(all.hold().find(0x1fff), Some(Extent { start: 0x1000, size: 0x1000 }));
         assert_eq!(all.hold().find(0x2010), None);
         assert!(all.mapped(0x1800) && !all.mapped(0x2000));
         all.remove(0x1000).unwrap();
-        assert_eq!(all.remove(0x1000).unwrap_err().code(), 507911);
+        assert_eq!(all.remove(0x1000).unwrap_err().code(), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
         assert_eq!(all.hold().find(0x1000), None);
     }
 }

@@ -20,7 +20,7 @@ impl Caller<'_> {
         let memory = &self.machine.memory;
         let spot = memory.finder().find("exported", address)?;
         let MemoryKind::Device(device) = spot.place else {
-            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
+            return fail(Error::NotDeviceMemory { address, kind: spot.place.describe() });
         };
         spot.covers("exported", size)?;
         let (physical, extent) = match memory.reserved.mapped(address) {
