@@ -63,7 +63,7 @@ impl Memory {
         let guarded = guard.is_some();
         let reserve = |len, access| {
             Region::reserve(len, access).map_err(|e| {
-                Error::Setup(format!("could not reserve {} GiB of addresses: {e}; lower SOFTACL_MEMORY or SOFTACL_DEVICES, or raise the limit (ulimit -v)", len >> 30))
+                Error::Setup(format!("could not reserve {} GiB of addresses: {e}; configure less device memory or fewer devices, or raise the limit (ulimit -v)", len >> 30))
             })
         };
         let heap = |base, len, capacity| {
@@ -417,6 +417,7 @@ impl Finder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ascendcl_sys::{ACL_ERROR_RT_DRV_INTERNAL_ERROR, ACL_ERROR_RT_PARAM_INVALID};
 
     #[test]
     fn addresses_are_classified_by_memory_kind() {
@@ -428,7 +429,7 @@ mod tests {
         assert_eq!(place(device + 99), MemoryKind::Device(1));
         assert_eq!(place(pinned), MemoryKind::Pinned);
         assert_eq!(place(&raw const local as usize), MemoryKind::Pageable);
-        assert_eq!(memory.finder().find("source", device + 100).unwrap_err().code(), 107000);
+        assert_eq!(memory.finder().find("source", device + 100).unwrap_err().code(), ACL_ERROR_RT_PARAM_INVALID);
         let spot = memory.finder().find("source", device + 50).unwrap();
         assert!(spot.covers("source", 50).is_ok());
         let hints = Hints::default();
@@ -448,7 +449,7 @@ mod tests {
             let region = if below == pinned { &memory.pinned_region } else { &memory.backing };
             let spot = memory.finder().find("source", region.start() - 8).unwrap();
             assert_eq!((spot.place, spot.covers("source", 8).is_ok()), (MemoryKind::Pageable, true));
-            assert_eq!(spot.covers("source", 9).unwrap_err().code(), 507899);
+            assert_eq!(spot.covers("source", 9).unwrap_err().code(), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
         }
         let text = spot.covers("source", 60).unwrap_err().to_string();
         assert!(text.contains("60 bytes at offset 50 of the 100 bytes") && text.contains("10 too many"), "{text}");
