@@ -108,8 +108,9 @@ impl Memory {
     ///
     /// The memory is not moved from now until it is dropped.
     pub unsafe fn diagnose_faults(&self) {
-        // SAFETY: the domain is a part of this memory, which stays where it is.
+        // SAFETY: `fault_domain` is a field of this memory, and the caller guarantees that the memory is not moved.
         unsafe { self.fault_domain.activate(self) };
+        segv::ensure_installed();
     }
 
     pub fn device(&self, device: u32) -> &Heap {
