@@ -143,6 +143,15 @@ mod tests {
     }
 
     #[test]
+    fn every_code_of_the_engine_has_a_name_and_a_page() {
+        let codes = codes();
+        for value in softacl_errors::RETURNED_CODES {
+            let name = ascendcl_sys::code_name(*value).unwrap_or_else(|| panic!("{value} has no name"));
+            assert!(codes.iter().any(|code| code.value == *value && code.name == name), "{value} {name} has no page");
+        }
+    }
+
+    #[test]
     fn returned_by_names_only_existing_functions() {
         for code in codes() {
             for function in code.returned_by {

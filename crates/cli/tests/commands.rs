@@ -95,7 +95,7 @@ fn wrong_options_are_reported_before_the_program_starts() {
         (["--strict", "everything"], "everything"),
         (["--faults", "copi=lost"], "did you mean copy?"),
         (["--faults", "copy=slow 20"], "a time needs a unit, such as 20ms"),
-        (["--faults", "copy[device=99]=lost"], "device 99"),
+        (["--faults", "copy[device=99]=lost"], "device 99 does not exist"),
         (["--faults", "@"], "--faults: @ must be followed by the name of a rule file"),
     ] {
         let done = softacl(&["run", arguments[0], arguments[1], "--", "echo", "started"]);

@@ -124,7 +124,7 @@ impl Caller<'_> {
         let spot = self.machine.memory.finder().find("queried", address)?;
         match (spot.place.is_device(), spot.extent) {
             (true, Some(extent)) => Ok((extent.start, extent.size)),
-            _ => fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe()))),
+            _ => fail(Error::NotDeviceMemory { address, kind: spot.place.describe() }),
         }
     }
 
@@ -138,7 +138,7 @@ impl Caller<'_> {
     pub fn host_view(&self, address: usize, size: usize) -> Result<usize> {
         let spot = self.machine.memory.finder().find("viewed", address)?;
         if !spot.place.is_device() {
-            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
+            return fail(Error::NotDeviceMemory { address, kind: spot.place.describe() });
         }
         spot.covers("viewed", size)?;
         self.machine.advise(|| Advisory::Viewed { address, len: size });

@@ -102,7 +102,7 @@ impl Machine {
         let Some(strike) = injection.first_firing(fits, facts) else { return InjectionOutcome::Run };
         match strike.effect {
             Effect::Code(code) => {
-                injection.damage().record_link_failure(device);
+                injection.damage().record_failure(device);
                 InjectionOutcome::Fail(strike.error(code))
             }
             Effect::Slow(time) => {
@@ -187,7 +187,7 @@ impl Machine {
         let offset = usize::try_from(part.offset).unwrap_or(usize::MAX).min(size);
         let len = usize::try_from(part.len).unwrap_or(usize::MAX).min(size - offset);
         if let Some(injection) = self.injection() {
-            injection.damage().spoil(BadRange { device, start: start + offset, len });
+            injection.damage().mark_bad(BadRange { device, start: start + offset, len });
         }
     }
 
@@ -204,7 +204,7 @@ impl Machine {
     /// Physical memory was unmapped: it stays bad, its addresses do not.
     pub(crate) fn detach_damage(&self, physical: &Physical, extent: Extent) {
         if let (Some(injection), MemoryKind::Device(device)) = (self.injection(), physical.place) {
-            let lifted = injection.damage().lift(device, extent.start, extent.size);
+            let lifted = injection.damage().detach(device, extent.start, extent.size);
             lock(&physical.bad).extend(lifted);
         }
     }
@@ -218,7 +218,7 @@ impl Machine {
         let mut damage = injection.damage();
         let mut first = None;
         for range in ranges {
-            damage.spoil(range);
+            damage.mark_bad(range);
             first.get_or_insert(range);
         }
         first
@@ -256,7 +256,7 @@ impl Machine {
             DeviceHealth::Lost
         } else if !ranges.is_empty() {
             DeviceHealth::BadMemory(ranges)
-        } else if damage.has_cut_link(device) {
+        } else if damage.has_broken_link(device) {
             DeviceHealth::LinkGone
         } else if damage.has_failed(device) {
             DeviceHealth::Failed
@@ -276,7 +276,7 @@ impl Machine {
         self.device(device)?;
         if let Some(injection) = self.injection() {
             let mut damage = injection.damage();
-            damage.mend_links(device as u32);
+            damage.repair_links(device as u32);
             damage.forget_failure(device as u32);
         }
         Ok(())

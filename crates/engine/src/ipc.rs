@@ -20,7 +20,7 @@ impl Caller<'_> {
         let memory = &self.machine.memory;
         let spot = memory.finder().find("exported", address)?;
         let MemoryKind::Device(device) = spot.place else {
-            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
+            return fail(Error::NotDeviceMemory { address, kind: spot.place.describe() });
         };
         spot.covers("exported", size)?;
         let (physical, extent) = match memory.reserved.mapped(address) {
@@ -47,14 +47,14 @@ impl Caller<'_> {
             attribute: physical.attribute,
             asks_process,
         };
-        let key = memory.exchange.offer(&physical, &offer, false)?;
+        let key = memory.exchange.export(&physical, &offer, false)?;
         self.machine.advise(|| Advisory::Viewed { address, len: size });
         Ok(key.text())
     }
 
     /// Lets processes use a key.
     pub fn allow_processes(&self, key: &str, processes: &[u32]) -> Result<()> {
-        self.machine.memory.exchange.admit(read_key(key)?, Purpose::Range, processes)
+        self.machine.memory.exchange.allow(read_key(key)?, Purpose::Range, processes)
     }
 
     /// Maps the memory behind a key. A key that is imported again gives the same address.
@@ -81,7 +81,7 @@ impl Caller<'_> {
         let physical = Arc::new(physical.imported());
         let start = memory.reserved.reserve(lead + len, None)?;
         let extent = Extent { start: start + lead, size: len };
-        let plan = MapRequest { physical: &physical, offset, extent, has_access: true, is_distant };
+        let plan = MapRequest { physical: &physical, offset, extent, has_access: true, is_remote: is_distant };
         self.machine.map_physical(&plan).inspect_err(|_| {
             // Nothing is mapped there.
             let _ = memory.reserved.release(start);

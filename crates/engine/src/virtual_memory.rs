@@ -87,7 +87,7 @@ impl Caller<'_> {
             return fail(Error::Parameter(format!("{address:#x} is not aligned to the granularity, {GRANULE}")));
         }
         let extent = Extent { start: address, size };
-        let plan = MapRequest { physical: &physical, offset, extent, has_access, is_distant: false };
+        let plan = MapRequest { physical: &physical, offset, extent, has_access, is_remote: false };
         self.machine.map_physical(&plan)
     }
 
@@ -142,15 +142,15 @@ impl Caller<'_> {
             attribute: physical.attribute,
             asks_process,
         };
-        memory.exchange.offer(&physical, &offer, fits_number)
+        memory.exchange.export(&physical, &offer, fits_number)
     }
 
     pub fn allow_physical_processes(&self, number: u64, processes: &[u32]) -> Result<()> {
-        self.machine.memory.exchange.admit(ExportKey::from_number(number), Purpose::Handle, processes)
+        self.machine.memory.exchange.allow(ExportKey::from_number(number), Purpose::Handle, processes)
     }
 
     pub fn admit_to_physical_by_text(&self, text: &str, processes: &[u32]) -> Result<()> {
-        self.machine.memory.exchange.admit(read_key(text)?, Purpose::Handle, processes)
+        self.machine.memory.exchange.allow(read_key(text)?, Purpose::Handle, processes)
     }
 
     /// A handle of the memory that another process shares, for use on a device.

@@ -1,22 +1,22 @@
-//! The rules of a machine: which rule fires for a call, a task or a system resource, and what the rules have done.
+//! The fault rules of a machine: which one fires for a call, a task or a system resource, and the summary at exit.
 
 use crate::damage::Damage;
 use crate::rule::{Effect, InjectionPoint, MatchContext, Resource, Rule};
 use softacl_errors::Error;
 use softacl_sync::facade::{Mutex, MutexGuard, lock};
 
-/// The rules of a machine and what they have done to it.
+/// The fault rules of a machine and the damage that they have done.
 #[derive(Debug)]
 pub struct Injection {
     rules: Vec<Rule>,
-    /// Whether a rule looks at calls of the interface.
+    /// True if a rule applies to API calls.
     watches_calls: bool,
-    /// Devices that the program sees.
+    /// Number of devices that are visible to the program.
     devices: usize,
     damage: Mutex<Damage>,
 }
 
-/// A rule that fires now.
+/// The rule that decides for a call, task or system resource.
 #[derive(Debug, Clone, Copy)]
 pub struct FiredRule<'a> {
     pub effect: Effect,
@@ -25,59 +25,61 @@ pub struct FiredRule<'a> {
 }
 
 impl Injection {
-    /// Rules for a machine with so many devices.
+    /// Rules for a machine with `devices` devices.
     pub fn new(rules: Vec<Rule>, devices: usize) -> Injection {
         let watches_calls = rules.iter().any(|rule| matches!(rule.point, InjectionPoint::Call(_)));
         Injection { rules, watches_calls, devices, damage: Mutex::default() }
     }
 
-    /// What injected faults have left behind.
+    /// The damage done so far.
     pub fn damage(&self) -> MutexGuard<'_, Damage> {
         lock(&self.damage)
     }
 
+    /// All rules, in the order in which they were written.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// A call of the interface is about to be made.
-    pub fn call(&self, function: &str, facts: impl Fn() -> MatchContext) -> Option<FiredRule<'_>> {
+    /// Counts an API call for every matching rule. Returns the first rule that fires.
+    pub fn call(&self, function: &str, context: impl Fn() -> MatchContext) -> Option<FiredRule<'_>> {
         if !self.watches_calls {
             return None;
         }
-        self.first_firing(|point| point.is_call_of(function), facts)
+        self.first_firing(|point| point.is_call_of(function), context)
     }
 
-    /// The operating system is about to be asked for so many bytes, or one of something.
+    /// Returns `true` if a rule refuses a request to the operating system. `size` is in bytes, or 1 for a thread or a
+    /// file.
     pub fn refuses(&self, resource: Resource, size: usize) -> bool {
-        let facts = || MatchContext { size: Some(size as u64), ..MatchContext::default() };
-        self.first_firing(|point| *point == InjectionPoint::System(resource), facts).is_some()
+        let context = || MatchContext { size: Some(size as u64), ..MatchContext::default() };
+        self.first_firing(|point| *point == InjectionPoint::System(resource), context).is_some()
     }
 
-    /// Every rule that fits counts; the first whose time it is decides, and only that one has fired.
+    /// Counts an event for every matching rule. Returns the first rule that fires; only that one is recorded as fired.
     pub fn first_firing(
         &self,
-        fits: impl Fn(&InjectionPoint) -> bool,
-        facts: impl Fn() -> MatchContext,
+        applies: impl Fn(&InjectionPoint) -> bool,
+        context: impl Fn() -> MatchContext,
     ) -> Option<FiredRule<'_>> {
         let mut first: Option<FiredRule<'_>> = None;
-        // Nothing can be lost by a call without a device, or with one that there is not.
-        let can_lose = || facts().device.is_some_and(|device| device < self.devices as u64);
-        for (index, rule) in self.rules.iter().enumerate().filter(|(_, rule)| fits(&rule.point)) {
+        // A call without a device, or with one that does not exist, cannot lose a device.
+        let can_lose = || context().device.is_some_and(|device| device < self.devices as u64);
+        for (index, rule) in self.rules.iter().enumerate().filter(|(_, rule)| applies(&rule.point)) {
             let is_possible = match rule.effect {
                 Effect::Lost => can_lose(),
-                // Nor can memory go bad behind the end of an allocation.
-                Effect::Ecc(Some(part)) => facts().size.is_some_and(|size| part.offset < size),
+                // Memory beyond the end of an allocation cannot become bad.
+                Effect::Ecc(Some(part)) => context().size.is_some_and(|size| part.offset < size),
                 _ => true,
             };
             if !is_possible {
                 continue;
             }
-            let Some(time) = rule.count_match(&facts) else { continue };
+            let Some(number) = rule.count_match(&context) else { continue };
             match &first {
                 Some(decided) => rule.record_overruled(decided.number),
                 None => {
-                    rule.fire(time);
+                    rule.fire(number);
                     first = Some(FiredRule { effect: rule.effect, number: index + 1, rule });
                 }
             }
@@ -85,23 +87,24 @@ impl Injection {
         first
     }
 
-    /// What the rules did, a line for each.
+    /// The fault-injection summary: one line per rule, with matches and firings.
     pub fn summary(&self) -> Vec<String> {
         let width = self.rules.iter().map(|rule| rule.text.chars().count()).max().unwrap_or(0).min(48);
         let line = |(index, rule): (usize, &Rule)| {
-            format!("rule {} {:width$}  {}", index + 1, rule.text, rule.account(self.devices))
+            format!("rule {} {:width$}  {}", index + 1, rule.text, rule.summary(self.devices))
         };
         self.rules.iter().enumerate().map(line).collect()
     }
 }
 
 impl FiredRule<'_> {
-    /// The error that the program sees for a code.
+    /// An error with this code, whose sentence names the rule.
     pub fn error(&self, code: i32) -> Error {
         self.error_with(code, "")
     }
 
+    /// An error with this code, whose sentence names the rule after `what`. A non-empty `what` ends with "; ".
     pub fn error_with(&self, code: i32, what: &str) -> Error {
-        Error::Injected { code, what: format!("{what}fault rule {} says so: {}", self.number, self.rule) }
+        Error::Injected { code, what: format!("{what}injected by fault rule {}: {}", self.number, self.rule) }
     }
 }

@@ -1,12 +1,12 @@
 //! Fault injection: rules that make calls, tasks, memory, links, devices and system resources fail.
 //!
-//! This crate is the language and the book-keeping: it parses rules ([`parse`]), decides which rule fires
-//! ([`Injection::first_firing`]), remembers what is damaged ([`Damage`]), and refuses system resources ([`system`]). It does
-//! not know tasks, streams or devices: the engine asks it at the submit of a task, in blocking copies and in allocations,
-//! and the entry layer of the C API asks it for calls. The outcome for a task is decided when the task is submitted, so it
-//! does not depend on when and where the task runs.
+//! This crate is the language and the bookkeeping: it parses rules ([`parse`]), decides which rule fires
+//! ([`Injection::first_firing`]), records damage ([`Damage`]), and refuses system resources ([`system`]). It does not
+//! depend on tasks, streams or devices: the engine calls it when a task is submitted, in blocking copies and in
+//! allocations, and the entry layer of the C API calls it for API calls. The outcome for a task is decided when the
+//! task is submitted, so it does not depend on when and where the task runs.
 //!
-//! Faults here are injected faults. The handler of SIGSEGV and SIGBUS is `segv` in the memory crate.
+//! A fault is always an injected fault here. The handler of SIGSEGV and SIGBUS is `segv` in the memory crate.
 
 mod damage;
 mod injection;

@@ -1,7 +1,7 @@
-//! Reading fault rules. One rule is `POINT[FILTERS]@WHEN=EFFECT`; filters and `@WHEN` may be left out.
+//! Parser of fault rules. A rule is `POINT[FILTERS]@WHEN=EFFECT`; filters and `@WHEN` are optional.
 //!
-//! A mistake is told with its column, what was expected there and what is allowed. Which functions and
-//! codes exist is not known here: the caller brings the words.
+//! An error has a line, a column, what was expected there and what is allowed. The parser has no list of functions and
+//! codes: the caller passes a `Vocabulary`.
 
 use crate::MAX_DEVICES;
 use crate::rule::{ByteRange, Comparison, Effect, Filters, InjectionPoint, POINTS, Resource, Rule, When};
@@ -9,25 +9,25 @@ use crate::suggest::closest_match;
 use std::fmt;
 use std::time::Duration;
 
-/// What the interface calls its functions and codes.
+/// The names of functions and codes that rules can use.
 #[derive(Clone, Copy)]
 pub struct Vocabulary {
-    /// Whether a rule may name a function; the error says why not.
+    /// Checks that a rule may name a function. The error is the reason why not.
     pub function: fn(&str) -> Result<(), String>,
-    /// A function whose name differs by little.
+    /// A function with a similar name.
     pub near: fn(&str) -> Option<&'static str>,
-    /// The number of a named code.
+    /// The value of a named code.
     pub code: fn(&str) -> Option<i32>,
 }
 
-/// A mistake in the rules, with its place.
+/// An error in the text of the rules, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
     pub line: usize,
-    /// Counted in characters, from 1.
+    /// In characters, starting at 1.
     pub column: usize,
     pub message: String,
-    /// The line that has the mistake.
+    /// The line with the error.
     pub text: String,
 }
 
@@ -43,7 +43,7 @@ impl fmt::Display for RuleError {
 
 impl std::error::Error for RuleError {}
 
-/// Reads rules: one per line, or several with `;` between them. `#` begins a comment.
+/// Parses rules: one per line, or several separated by `;`. `#` starts a comment.
 pub fn parse(text: &str, words: Vocabulary) -> Result<Vec<Rule>, RuleError> {
     let mut rules = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -65,13 +65,14 @@ pub fn parse(text: &str, words: Vocabulary) -> Result<Vec<Rule>, RuleError> {
     Ok(rules)
 }
 
-/// Where, and what.
+/// Byte offset and message.
 type Mistake = (usize, String);
 type Read<T> = Result<T, Mistake>;
 
+/// A cursor in one line.
 struct Reader<'a> {
     line: &'a str,
-    /// In bytes.
+    /// Byte offset.
     at: usize,
 }
 
@@ -88,7 +89,7 @@ impl<'a> Reader<'a> {
         self.at += self.rest().len() - self.rest().trim_start().len();
     }
 
-    /// Takes a text if it comes next.
+    /// Skips spaces, and `text` if it follows. Returns `false` if it does not.
     fn take(&mut self, text: &str) -> bool {
         self.skip_spaces();
         let found = self.rest().starts_with(text);
@@ -98,7 +99,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Takes all that are of a kind.
+    /// Skips spaces and returns the longest run of characters for which `kind` holds.
     fn word(&mut self, kind: impl Fn(char) -> bool) -> &'a str {
         self.skip_spaces();
         let rest = self.rest();
@@ -107,6 +108,7 @@ impl<'a> Reader<'a> {
         &rest[..end]
     }
 
+    /// Fails with what was expected and the character that was found.
     fn wrong<T>(&self, at: usize, expected: &str) -> Read<T> {
         let found = match self.line[at..].chars().next() {
             None => "the end".to_owned(),
@@ -115,6 +117,7 @@ impl<'a> Reader<'a> {
         Err((at, format!("expected {expected}, found {found}")))
     }
 
+    /// Skips spaces. Returns the offset of the next character.
     fn here(&mut self) -> usize {
         self.skip_spaces();
         self.at
@@ -159,7 +162,7 @@ impl<'a> Reader<'a> {
         let name = self.word(|c| c.is_ascii_alphanumeric() || c == '_' || c == '*');
         let nouns = || POINTS.map(|(word, _)| word).join(", ");
         if name.is_empty() {
-            return self.wrong(at, &format!("a function of the interface, or one of {}", nouns()));
+            return self.wrong(at, &format!("a function of the API, or one of {}", nouns()));
         }
         if let Some((_, point)) = POINTS.iter().find(|(word, _)| *word == name) {
             return Ok(point.clone());
@@ -167,19 +170,19 @@ impl<'a> Reader<'a> {
         if !name.starts_with("acl") {
             let near = closest_match(name, POINTS.map(|(word, _)| word)).or_else(|| (words.near)(name));
             let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
-            let why = format!("{name:?} is neither a function of the interface (acl...) nor one of {}{hint}", nouns());
+            let why = format!("{name:?} is neither a function of the API (acl...) nor one of {}{hint}", nouns());
             return Err((at, why));
         }
         match name.find('*') {
             Some(star) if star + 1 != name.len() => {
-                return Err((at + star, "a star can only be the end of a name".to_owned()));
+                return Err((at + star, "\"*\" is allowed only at the end of a name".to_owned()));
             }
             _ => (words.function)(name).map_err(|why| (at, why))?,
         }
         Ok(InjectionPoint::Call(name.to_owned()))
     }
 
-    /// What stands between the brackets; the first one is taken.
+    /// The filters up to the closing bracket. The opening bracket is already consumed.
     fn filters(&mut self, point: &InjectionPoint) -> Read<Filters> {
         let allowed: &[&str] = match point {
             InjectionPoint::Call(_) | InjectionPoint::Task(_) => &["size", "stream", "device"],
@@ -241,7 +244,7 @@ impl<'a> Reader<'a> {
         self.wrong(at, "one of = < <= > >=")
     }
 
-    /// What stands behind `@`.
+    /// The match numbers after `@`.
     fn when(&mut self) -> Read<When> {
         let at = self.here();
         let digits = self.word(|c| c.is_ascii_digit() || c == '.');
@@ -254,7 +257,7 @@ impl<'a> Reader<'a> {
             return Ok(When::Chance { percent, seed });
         }
         let first = match self.whole(at, digits, "3 (the third), 3+ (from then on), 3-5, or 10%:SEED")? {
-            0 => return Err((at, "the first time has the number 1".to_owned())),
+            0 => return Err((at, "numbers start at 1".to_owned())),
             first => first,
         };
         let last = if self.take("+") {
@@ -287,14 +290,14 @@ impl<'a> Reader<'a> {
             },
             _ if word.starts_with("ACL") => match (words.code)(word) {
                 Some(code) => Effect::Code(code),
-                None => return Err((at, format!("there is no code of the name {word}"))),
+                None => return Err((at, format!("code {word} does not exist"))),
             },
             _ => return Err((at, unknown_effect(word, point))),
         };
         if is_allowed(point, effect) { Ok(effect) } else { Err((at, unknown_effect(word, point))) }
     }
 
-    /// A part of an allocation, if one is named: `4096+64`.
+    /// An optional part of an allocation, such as `4096+64`.
     fn part(&mut self) -> Read<Option<ByteRange>> {
         self.skip_spaces();
         if !self.peek().is_some_and(|c| c.is_ascii_digit()) {
@@ -318,7 +321,7 @@ impl<'a> Reader<'a> {
         self.whole(at, digits, what)
     }
 
-    /// The number that stands there in digits.
+    /// Converts digits to a number.
     fn whole(&self, at: usize, digits: &str, what: &str) -> Read<u64> {
         let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
         match digits.parse() {
@@ -329,21 +332,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The number of a device. How many this machine has is not known here.
+    /// A device id. The parser checks only the limit of every machine, not the devices of this one.
     fn device(&mut self) -> Read<u64> {
         let at = self.here();
-        let device = self.number("the number of a device")?;
+        let device = self.number("a device id")?;
         if device < MAX_DEVICES as u64 {
             return Ok(device);
         }
         let last = MAX_DEVICES - 1;
-        Err((
-            at,
-            format!("there is no device {device}: a machine has at most {MAX_DEVICES}, numbered from 0 to {last}"),
-        ))
+        Err((at, format!("device {device} does not exist: a machine has at most {MAX_DEVICES} devices (0 to {last})")))
     }
 
-    /// A number of bytes, with a unit if it likes.
+    /// A number of bytes, with an optional unit.
     fn size(&mut self) -> Read<u64> {
         let at = self.here();
         let number = self.number("a size such as 4096, 64KiB or 1MiB")?;
@@ -372,13 +372,14 @@ impl<'a> Reader<'a> {
             _ => return Err((unit_at, format!("{unit:?} is not a unit of time; allowed: us, ms, s"))),
         };
         micros
-            .filter(|micros| *micros <= LONGEST_US)
+            .filter(|micros| *micros <= MAX_DELAY_US)
             .map(Duration::from_micros)
-            .ok_or((at, "a task can be slow by an hour at most; stuck is for ever".to_owned()))
+            .ok_or((at, "a delay is at most one hour; use stuck for a task that never starts".to_owned()))
     }
 }
 
-const LONGEST_US: u64 = 3600 * 1_000_000;
+/// Longest delay of a `slow` rule, in microseconds.
+const MAX_DELAY_US: u64 = 3600 * 1_000_000;
 
 fn is_allowed(point: &InjectionPoint, effect: Effect) -> bool {
     match (point, effect) {
@@ -398,8 +399,12 @@ fn unknown_effect(word: &str, point: &InjectionPoint) -> String {
         InjectionPoint::Allocation => ("an allocation", "a code (207001 or ACL_ERROR_...), ecc, ecc OFFSET+LENGTH"),
         InjectionPoint::Link => ("a link", "a code (507899 or ACL_ERROR_...), lost"),
         InjectionPoint::System(Resource::Thread) => ("a thread", "fail"),
-        InjectionPoint::System(_) => ("a request to the system", "fail"),
+        InjectionPoint::System(_) => ("a system resource", "fail"),
     };
-    let found = if word.is_empty() { "expected an effect".to_owned() } else { format!("{word:?} is no effect here") };
+    let found = if word.is_empty() {
+        "expected an effect".to_owned()
+    } else {
+        format!("{word:?} is not an effect that is possible here")
+    };
     format!("{found}; for {of}: {allowed}")
 }

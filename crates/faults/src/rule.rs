@@ -1,14 +1,14 @@
-//! A fault rule as data: where it applies, which of the times, and what happens then.
+//! A fault rule as data: where it applies, which of the matching events it fires for, and its effect.
 
 use softacl_sync::facade::{AtomicU64, Mutex, Ordering, lock};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
-/// One rule, and what became of it so far.
+/// A rule and its counters.
 #[derive(Debug)]
 pub struct Rule {
-    /// As it was written.
+    /// The rule as the user wrote it.
     pub text: String,
     pub point: InjectionPoint,
     pub filters: Filters,
@@ -16,29 +16,29 @@ pub struct Rule {
     pub effect: Effect,
     matched: AtomicU64,
     fired: AtomicU64,
-    /// Which of the times it fired, the first few.
-    times: Mutex<Vec<u64>>,
-    /// How often its time came while an earlier rule decided.
+    /// Match numbers for which the rule fired, up to `MAX_LISTED` of them.
+    fired_at: Mutex<Vec<u64>>,
+    /// How often the rule would have fired but an earlier rule decided.
     overruled: AtomicU64,
-    /// Numbers of the rules that did.
+    /// Numbers of those earlier rules.
     deciders: Mutex<BTreeSet<usize>>,
 }
 
-/// Numbers that a report names.
+/// Match numbers that the summary lists.
 const MAX_LISTED: usize = 5;
 
-/// What a rule is about.
+/// The events that a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InjectionPoint {
-    /// Calls of a function; with a star at the end, of all functions that begin so.
+    /// Calls of a function. A `*` at the end of the name stands for any suffix.
     Call(String),
-    /// Tasks that move bytes, when they are submitted.
+    /// Submits of tasks that move bytes.
     Task(TaskKind),
     /// Allocations of device memory.
     Allocation,
     /// Copies from one device to another.
     Link,
-    /// What the library asks the operating system for.
+    /// Requests of the library to the operating system.
     System(Resource),
 }
 
@@ -53,21 +53,21 @@ pub enum TaskKind {
     Reduce,
 }
 
-/// What the operating system may refuse.
+/// A system resource that a rule can refuse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
-    /// Addresses.
+    /// Address space (`mmap`).
     Map,
-    /// A file in memory, which costs a descriptor.
+    /// A memory file, which takes a file descriptor (`memfd_create`).
     MemoryFile,
-    /// Other rights for pages.
+    /// A change of page protection (`mprotect`).
     Protect,
     Thread,
-    /// Memory for what the program has sized.
+    /// Memory for a list whose length the program chose.
     Buffer,
 }
 
-/// Every word for a point that is no function.
+/// The words for injection points other than functions.
 pub const POINTS: [(&str, InjectionPoint); 13] = [
     ("task", InjectionPoint::Task(TaskKind::Any)),
     ("copy", InjectionPoint::Task(TaskKind::Copy)),
@@ -84,7 +84,7 @@ pub const POINTS: [(&str, InjectionPoint); 13] = [
     ("buffer", InjectionPoint::System(Resource::Buffer)),
 ];
 
-/// What must be true of a call or task for the rule to count it.
+/// Conditions that an event must meet to count as a match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filters {
     pub sizes: Vec<(Comparison, u64)>,
@@ -93,6 +93,7 @@ pub struct Filters {
     pub peer: Option<u64>,
 }
 
+/// How a size filter compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     Equal,
@@ -102,7 +103,7 @@ pub enum Comparison {
     AtLeast,
 }
 
-/// What is known of a call or task. A filter for what is not known does not hold.
+/// The values that filters test. A filter for a value that is `None` does not match.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MatchContext {
     pub size: Option<u64>,
@@ -111,35 +112,36 @@ pub struct MatchContext {
     pub peer: Option<u64>,
 }
 
-/// Which of the times.
+/// Which of the matches the rule fires for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum When {
     Always,
-    /// The first is 1; both ends count.
+    /// The matches from `first` to `last`, inclusive. The first match has number 1.
     Numbers {
         first: u64,
         last: u64,
     },
-    /// Each time with a probability, decided by the seed and the number alone.
+    /// Each match with a probability, determined by the seed and the match number alone.
     Chance {
         percent: f64,
         seed: u64,
     },
 }
 
+/// What a rule does when it fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// The call returns this code, or the task fails with it.
     Code(i32),
-    /// The task begins so much later.
+    /// The task starts after this delay.
     Slow(Duration),
-    /// The task never begins.
+    /// The task never starts.
     Stuck,
-    /// Device memory goes bad: what the task touches, or a part of the allocation.
+    /// Device memory becomes bad: the ranges that the task accesses, or a part of the allocation.
     Ecc(Option<ByteRange>),
-    /// The device does not answer until it is reset; between two devices, the link is gone.
+    /// The device is lost until it is reset. For a link: the link is broken.
     Lost,
-    /// The operating system refuses.
+    /// The operating system refuses the request.
     Refused,
 }
 
@@ -151,12 +153,12 @@ pub struct ByteRange {
 }
 
 impl Filters {
-    fn matches(&self, facts: &MatchContext) -> bool {
+    fn matches(&self, context: &MatchContext) -> bool {
         let same = |wanted: Option<u64>, found: Option<u64>| wanted.is_none_or(|wanted| found == Some(wanted));
         // A link has no direction.
-        let ends = (same(self.device, facts.device) && same(self.peer, facts.peer))
-            || (facts.peer.is_some() && same(self.device, facts.peer) && same(self.peer, facts.device));
-        let sizes = self.sizes.iter().all(|(comparison, bound)| match (facts.size, comparison) {
+        let ends = (same(self.device, context.device) && same(self.peer, context.peer))
+            || (context.peer.is_some() && same(self.device, context.peer) && same(self.peer, context.device));
+        let sizes = self.sizes.iter().all(|(comparison, bound)| match (context.size, comparison) {
             (None, _) => false,
             (Some(size), Comparison::Equal) => size == *bound,
             (Some(size), Comparison::Less) => size < *bound,
@@ -164,20 +166,22 @@ impl Filters {
             (Some(size), Comparison::More) => size > *bound,
             (Some(size), Comparison::AtLeast) => size >= *bound,
         });
-        ends && sizes && same(self.stream, facts.stream)
+        ends && sizes && same(self.stream, context.stream)
     }
 
-    /// A device that is asked for and that is not among so many.
+    /// A device id of the filters that a machine with `devices` devices does not have.
     fn missing_device(&self, devices: usize) -> Option<u64> {
         [self.device, self.peer].into_iter().flatten().find(|device| *device >= devices as u64)
     }
 
+    /// True if every event matches.
     pub fn is_empty(&self) -> bool {
         *self == Filters::default()
     }
 }
 
 impl When {
+    /// True if the rule fires for match `number`.
     fn holds(self, number: u64) -> bool {
         match self {
             When::Always => true,
@@ -192,12 +196,14 @@ impl When {
 }
 
 impl TaskKind {
+    /// True if a rule for `self` applies to a task of kind `other`.
     pub fn covers(self, other: TaskKind) -> bool {
         self == TaskKind::Any || self == other
     }
 }
 
 impl Rule {
+    /// A rule that has not matched yet.
     pub fn new(text: String, point: InjectionPoint, filters: Filters, when: When, effect: Effect) -> Rule {
         Rule {
             text,
@@ -207,66 +213,66 @@ impl Rule {
             effect,
             matched: AtomicU64::new(0),
             fired: AtomicU64::new(0),
-            times: Mutex::default(),
+            fired_at: Mutex::default(),
             overruled: AtomicU64::new(0),
             deciders: Mutex::default(),
         }
     }
 
-    /// Counts a time that fits; its number if it is one of those.
-    pub fn count_match(&self, facts: impl FnOnce() -> MatchContext) -> Option<u64> {
-        if !self.filters.is_empty() && !self.filters.matches(&facts()) {
+    /// Counts an event if the filters match. Returns the match number if the rule fires for it.
+    pub fn count_match(&self, context: impl FnOnce() -> MatchContext) -> Option<u64> {
+        if !self.filters.is_empty() && !self.filters.matches(&context()) {
             return None;
         }
         let number = self.matched.fetch_add(1, Ordering::Relaxed) + 1;
         self.when.holds(number).then_some(number)
     }
 
-    /// Its time has come, and it decides.
+    /// Records that the rule decides for match `number`.
     pub fn fire(&self, number: u64) {
         self.fired.fetch_add(1, Ordering::Relaxed);
-        let mut times = lock(&self.times);
-        if times.len() < MAX_LISTED {
-            times.push(number);
+        let mut fired_at = lock(&self.fired_at);
+        if fired_at.len() < MAX_LISTED {
+            fired_at.push(number);
         }
     }
 
-    /// Its time has come, but the rule of this number decides.
+    /// Records that the rule would have fired but the rule with number `decider` decides.
     pub fn record_overruled(&self, decider: usize) {
         self.overruled.fetch_add(1, Ordering::Relaxed);
         lock(&self.deciders).insert(decider);
     }
 
-    /// How often the rule was asked.
+    /// How many events matched.
     pub fn matched(&self) -> u64 {
         self.matched.load(Ordering::Relaxed)
     }
 
-    /// How often it decided.
+    /// How often the rule fired.
     pub fn fired(&self) -> u64 {
         self.fired.load(Ordering::Relaxed)
     }
 
-    /// Such as `4 calls, fired once (call 3)`, on a machine with so many devices.
-    pub fn account(&self, devices: usize) -> String {
+    /// The summary, such as `4 calls, fired once (call 3)`, for a machine with `devices` devices.
+    pub fn summary(&self, devices: usize) -> String {
         let (matched, fired) = (self.matched(), self.fired());
         let noun = self.point.noun();
         let plural = if matched == 1 { "" } else { "s" };
-        let times = lock(&self.times);
-        let more = if fired > times.len() as u64 { ", ..." } else { "" };
+        let fired_at = lock(&self.fired_at);
+        let more = if fired > fired_at.len() as u64 { ", ..." } else { "" };
         let outcome = match fired {
             0 => "never fired".to_owned(),
-            n => format!("fired {} ({noun} {}{more})", often(n), list(&*times)),
+            n => format!("fired {} ({noun} {}{more})", frequency(n), list(&*fired_at)),
         };
-        // A call can name a device that there is not, so the filter alone does not say that it cannot fire.
+        // A call can name a device that does not exist, so such a filter alone does not mean that the rule cannot fire.
         let reason = match self.filters.missing_device(devices) {
-            Some(device) if matched == 0 => format!("; there is no device {device}"),
+            Some(device) if matched == 0 => format!("; device {device} does not exist"),
             _ => self.overruled_note(),
         };
         format!("{matched} {noun}{plural}, {outcome}{reason}")
     }
 
-    /// Such as `; met once, rule 1 decided`, if another rule did.
+    /// The part of the summary for firings that another rule decided, such as `; met once, rule 1 decided`.
     fn overruled_note(&self) -> String {
         let overruled = self.overruled.load(Ordering::Relaxed);
         if overruled == 0 {
@@ -274,11 +280,11 @@ impl Rule {
         }
         let deciders = lock(&self.deciders);
         let rules = if deciders.len() == 1 { "rule" } else { "rules" };
-        format!("; met {}, {rules} {} decided", often(overruled), list(&*deciders))
+        format!("; met {}, {rules} {} decided", frequency(overruled), list(&*deciders))
     }
 }
 
-fn often(count: u64) -> String {
+fn frequency(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
@@ -287,7 +293,7 @@ fn list<T: ToString>(numbers: impl IntoIterator<Item = T>) -> String {
 }
 
 impl InjectionPoint {
-    /// What is counted.
+    /// The noun of the summary for what is counted.
     fn noun(&self) -> &'static str {
         match self {
             InjectionPoint::Call(_) => "call",
@@ -298,6 +304,7 @@ impl InjectionPoint {
         }
     }
 
+    /// True if a rule at this point applies to calls of `function`.
     pub fn is_call_of(&self, function: &str) -> bool {
         match self {
             InjectionPoint::Call(pattern) => match pattern.strip_suffix('*') {

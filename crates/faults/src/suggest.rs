@@ -1,15 +1,15 @@
-//! What somebody may have meant by a word that there is not.
+//! Spelling suggestions for unknown words in fault rules.
 
-/// The one of the words that differs by little, if one does.
+/// The closest of `words` with at most one edit per six letters of `word`, plus one.
 pub fn closest_match<'a>(word: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = 1 + word.len() / 6;
-    // A long word is not compared letter by letter with every short one.
-    let candidates = words.into_iter().filter(|other| other.len().abs_diff(word.len()) <= most);
-    let (letters, best) = candidates.map(|other| (distance(word, other), other)).min()?;
-    (letters <= most).then_some(best)
+    let max_edits = 1 + word.len() / 6;
+    // Skip the comparison of words whose lengths alone differ too much.
+    let candidates = words.into_iter().filter(|other| other.len().abs_diff(word.len()) <= max_edits);
+    let (edits, best) = candidates.map(|other| (distance(word, other), other)).min()?;
+    (edits <= max_edits).then_some(best)
 }
 
-/// Letters to change, add, leave out, or swap with the next one.
+/// Edit distance: letters to change, insert, delete, or swap with the next one.
 fn distance(one: &str, other: &str) -> usize {
     let one: Vec<char> = one.chars().collect();
     let other: Vec<char> = other.chars().collect();

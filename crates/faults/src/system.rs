@@ -1,7 +1,8 @@
-//! The one place that asks whether the operating system may be asked: rules can make it refuse.
+//! Fault-injection hook for system resources. Every `mmap`, `memfd_create`, `mprotect`, thread and large buffer goes
+//! through here, so that fault rules can make it fail.
 //!
-//! What is asked for belongs to the process, and some of it is asked for before there is a machine;
-//! so the rules are the process's too. Without rules an asking costs one load.
+//! System resources belong to the process, and some are requested before a machine exists, so the rules are
+//! process-wide. Without rules a check costs one load.
 
 use crate::injection::Injection;
 use crate::rule::Resource;
@@ -11,12 +12,13 @@ use std::sync::{Arc, OnceLock};
 
 static RULES: OnceLock<Arc<Injection>> = OnceLock::new();
 
-/// From now on these rules decide what the operating system refuses. The first ones stay.
+/// Sets the process-wide rules for refused system resources. Only the first call has an effect.
 pub fn install_rules(rules: &Arc<Injection>) {
     let _ = RULES.set(Arc::clone(rules));
 }
 
-/// Says whether the system may be asked for `size` bytes of something, or one of it.
+/// Fails with the error of the operating system if a rule refuses the resource. `size` is in bytes, or 1 for a thread
+/// or a file.
 pub fn check_allowed(resource: Resource, size: usize) -> io::Result<()> {
     match RULES.get() {
         Some(rules) if rules.refuses(resource, size) => Err(refusal(resource)),
@@ -24,18 +26,19 @@ pub fn check_allowed(resource: Resource, size: usize) -> io::Result<()> {
     }
 }
 
-/// An empty list with room for as many as the program has chosen: that can be more than there is memory for.
+/// Allocates an empty list with capacity for `count` elements. Fails instead of aborting if memory is short: the
+/// program chooses `count`, which can exceed the memory of the host.
 pub fn try_vec_with_capacity<T>(count: usize, what: &str) -> Result<Vec<T>> {
-    let asked = count.saturating_mul(size_of::<T>());
+    let requested = count.saturating_mul(size_of::<T>());
     let mut list = Vec::new();
-    let has_room = check_allowed(Resource::Buffer, asked).is_ok() && list.try_reserve_exact(count).is_ok();
+    let has_room = check_allowed(Resource::Buffer, requested).is_ok() && list.try_reserve_exact(count).is_ok();
     if has_room {
         return Ok(list);
     }
-    fail(Error::OutOfMemory { place: format!("the host ({what})"), asked, free: 0, total: 0 })
+    fail(Error::OutOfMemory { place: format!("the host ({what})"), asked: requested, free: 0, total: 0 })
 }
 
-/// Such a list with these in it.
+/// Collects into a fallibly allocated list. Stops at the first error.
 pub fn try_collect<T>(items: impl ExactSizeIterator<Item = Result<T>>, what: &str) -> Result<Vec<T>> {
     let mut list = try_vec_with_capacity(items.len(), what)?;
     for item in items {
@@ -44,7 +47,7 @@ pub fn try_collect<T>(items: impl ExactSizeIterator<Item = Result<T>>, what: &st
     Ok(list)
 }
 
-/// What the system says when it has none left.
+/// The error of the operating system for an exhausted resource.
 fn refusal(resource: Resource) -> io::Error {
     io::Error::from_raw_os_error(match resource {
         Resource::Map | Resource::Protect | Resource::Buffer => libc::ENOMEM,

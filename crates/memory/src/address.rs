@@ -1,14 +1,14 @@
-//! Addresses and what is known about them: the words that every other module uses.
+//! Types for addresses and the memory at them.
 
 use crate::extent::Extent;
 use softacl_errors::{Error, OutOfBounds, Result, fail};
 use std::sync::atomic::AtomicU32;
 
-/// Where an address is.
+/// The memory that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryKind {
     Device(u32),
-    /// Host memory that copies can use directly: allocated or registered through the interface.
+    /// Host memory that copies can use directly: allocated or registered through the API.
     Pinned,
     /// Any other host memory.
     Pageable,
@@ -19,6 +19,7 @@ impl MemoryKind {
         matches!(self, MemoryKind::Device(_))
     }
 
+    /// The noun phrase for messages.
     pub fn describe(self) -> String {
         match self {
             MemoryKind::Device(device) => format!("memory of device {device}"),
@@ -28,37 +29,39 @@ impl MemoryKind {
     }
 }
 
-/// An address and what is known about it.
+/// A program address with its memory kind, allocation and backing address.
 #[derive(Debug, Clone, Copy)]
 pub struct ResolvedAddress {
+    /// The address that the program uses.
     pub address: usize,
     pub place: MemoryKind,
-    /// Bounds of the allocation; pageable memory has none that we know.
+    /// Bounds of the allocation; `None` for pageable memory.
     pub extent: Option<Extent>,
-    /// Bytes from the address on: to the end of the allocation, or from pageable memory to the first that is ours.
+    /// Bytes from the address to the end of its allocation. For pageable memory: to the start of the next memory of the
+    /// machine.
     pub remaining: usize,
-    /// Where the engine reaches it.
+    /// The backing address: where the engine accesses the bytes.
     pub reach: usize,
-    /// Imported from a process on another device: only devices can copy it, in stream order.
+    /// Imported from a process on another device. Only asynchronous copies between devices can use it.
     pub is_remote: bool,
 }
 
 impl ResolvedAddress {
-    /// An address in an allocation.
+    /// Resolves an address inside an allocation.
     #[inline]
-    pub fn within(extent: Extent, address: usize, place: MemoryKind, reach: usize) -> ResolvedAddress {
-        let room = extent.size - (address - extent.start);
-        ResolvedAddress { address, place, extent: Some(extent), remaining: room, reach, is_remote: false }
+    pub fn within(extent: Extent, address: usize, kind: MemoryKind, backing: usize) -> ResolvedAddress {
+        let remaining = extent.size - (address - extent.start);
+        ResolvedAddress { address, place: kind, extent: Some(extent), remaining, reach: backing, is_remote: false }
     }
 
-    /// Refuses a range that leaves its allocation.
+    /// Fails if the range of `len` bytes exceeds its allocation.
     #[inline]
     pub fn covers(&self, side: &'static str, len: usize) -> Result<()> {
-        if len <= self.remaining { Ok(()) } else { fail(self.fault(side, len)) }
+        if len <= self.remaining { Ok(()) } else { fail(self.out_of_bounds(side, len)) }
     }
 
     #[cold]
-    fn fault(&self, side: &'static str, len: usize) -> Error {
+    fn out_of_bounds(&self, side: &'static str, len: usize) -> Error {
         let Some(Extent { start, size }) = self.extent else {
             return Error::Inaccessible { side, address: self.address, len };
         };
@@ -67,14 +70,14 @@ impl ResolvedAddress {
     }
 }
 
-/// The records in which the copies of a stream last found their device and their pinned memory.
+/// The allocation records in which the copies of a stream last found their device and pinned memory.
 #[derive(Debug, Default)]
 pub struct Hints {
     pub device: AtomicU32,
     pub pinned: AtomicU32,
 }
 
-/// Where pinned memory is, and how far from there the engine accesses it.
+/// The addresses of pinned memory, and the distance from there to the backing addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     pub start: usize,
@@ -82,12 +85,12 @@ pub struct Window {
     pub shift: isize,
 }
 
-/// Where physical memory is.
+/// The location of physical memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MemoryLocation {
-    /// A device, by the number that the program knows it by.
+    /// A device, by the id that the program uses.
     Device(u32),
     Host,
-    /// Host memory of a NUMA node, which is like any other here.
+    /// Host memory of a NUMA node. Treated as any other host memory.
     HostNode(u32),
 }

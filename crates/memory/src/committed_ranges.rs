@@ -1,28 +1,31 @@
-//! Leftovers: free ranges that were used, so that the system may still have memory behind them.
+//! Free ranges that may still be committed because they were allocated before.
 //!
-//! Exact to the byte: a range that is handed out again is none any more, and fresh addresses never were. What is done about them is not decided here.
+//! Exact to the byte: a range that is allocated again is removed, and addresses that were never allocated are not
+//! included. The heap decides when to decommit them.
 
 use std::collections::BTreeMap;
 
+/// A set of disjoint ranges.
 #[derive(Debug, Default)]
 pub(super) struct CommittedRanges {
-    /// Lengths by start; they do not overlap.
+    /// Length by start. The ranges do not overlap.
     ranges: BTreeMap<usize, usize>,
     bytes: usize,
 }
 
 impl CommittedRanges {
+    /// Total length of the ranges.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// A range became free. It was in use, so nothing of it is in here.
+    /// Adds a range that was freed. It must not overlap the set.
     pub(super) fn add(&mut self, start: usize, len: usize) {
         self.bytes += len;
         self.ranges.insert(start, len);
     }
 
-    /// A range is in use.
+    /// Removes a range that was allocated, as far as it is in the set.
     pub(super) fn remove(&mut self, start: usize, len: usize) {
         let end = start + len;
         while let Some((&at, &size)) = self.ranges.range(..end).next_back()
@@ -39,7 +42,7 @@ impl CommittedRanges {
         }
     }
 
-    /// Takes all of them out, as start and length.
+    /// Removes and returns all ranges, as start and length.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (usize, usize)> + use<> {
         self.bytes = 0;
         std::mem::take(&mut self.ranges).into_iter()
@@ -52,17 +55,17 @@ mod tests {
 
     #[test]
     fn reused_ranges_leave_the_committed_set() {
-        let mut leftovers = CommittedRanges::default();
-        leftovers.add(100, 50);
-        leftovers.add(200, 50);
-        leftovers.remove(300, 50);
-        leftovers.remove(150, 50);
-        assert_eq!(leftovers.bytes(), 100);
-        leftovers.remove(120, 10);
-        assert_eq!(leftovers.bytes(), 90);
-        leftovers.remove(140, 70);
-        assert_eq!(leftovers.bytes(), 70);
-        assert_eq!(leftovers.drain().collect::<Vec<_>>(), [(100, 20), (130, 10), (210, 40)]);
-        assert_eq!((leftovers.bytes(), leftovers.drain().count()), (0, 0));
+        let mut committed = CommittedRanges::default();
+        committed.add(100, 50);
+        committed.add(200, 50);
+        committed.remove(300, 50);
+        committed.remove(150, 50);
+        assert_eq!(committed.bytes(), 100);
+        committed.remove(120, 10);
+        assert_eq!(committed.bytes(), 90);
+        committed.remove(140, 70);
+        assert_eq!(committed.bytes(), 70);
+        assert_eq!(committed.drain().collect::<Vec<_>>(), [(100, 20), (130, 10), (210, 40)]);
+        assert_eq!((committed.bytes(), committed.drain().count()), (0, 0));
     }
 }

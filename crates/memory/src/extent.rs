@@ -1,7 +1,6 @@
-//! Extents: where an allocation begins, and its size; and the page that sizes are rounded to.
+//! The bounds of an allocation, and the page size to which allocations are rounded.
 
-/// Allocations start on pages of this size. The API promises 64 bytes; a page costs only addresses and keeps the index
-/// small.
+/// Alignment of allocations. The API guarantees 64 bytes; a page costs only addresses and keeps the index small.
 pub const PAGE: usize = 4096;
 
 /// The bounds of a live allocation.
@@ -12,6 +11,7 @@ pub struct Extent {
 }
 
 impl Extent {
+    /// True if the address is inside the allocation.
     #[inline]
     pub fn contains(&self, address: usize) -> bool {
         address.wrapping_sub(self.start) < self.size

@@ -1,12 +1,12 @@
-//! A heap: one address range with the allocations in it. Each device has one, pinned memory has one.
+//! An address range and the allocations in it. Each device has a heap, and pinned memory has one.
 //!
-//! Finding the allocation of an address is on the path of every copy and every batch entry, so it
-//! takes no lock: an index by page gives the number of the record, the record gives the bounds. The
-//! index is not cleared on free; bounds that do not match are how a stale entry shows.
+//! The look-up of an address is on the path of every copy and every batch entry, so it takes no lock: an index by page
+//! gives the number of the record, and the record gives the bounds. The index is not cleared on free; an entry is stale
+//! if the bounds do not contain the address.
 //!
-//! Who may touch what: `index` and the bounds in `records` are written only under `state` and read
-//! by anyone. A record with size 0 is dead. Freed ranges may still be the target of queued copies:
-//! they wait in `quarantine` until those copies are done, so that no copy ever reaches a neighbour.
+//! `index` and the bounds in `records` are written only under the lock of `state` and read without it. A record with
+//! size 0 is dead. Queued copies may still use a freed range: it stays in `quarantine` until they are done, so that no
+//! copy ever accesses another allocation.
 
 use crate::committed_ranges::CommittedRanges;
 use crate::extent::{Extent, PAGE};
@@ -18,24 +18,23 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-/// Addresses behind every allocation that belong to nobody, so that one byte too far is not the
-/// first byte of a neighbour.
+/// Unused addresses after every allocation, so that an overrun does not reach the next allocation.
 const GUARD: usize = PAGE;
-/// Freed memory that is kept committed for the next allocation before it goes back to the system.
+/// Freed bytes that stay committed for later allocations. More are returned to the system.
 const KEEP_COMMITTED: usize = 512 << 20;
-/// Allocations that a heap can have at once.
+/// Maximum number of allocations of a heap, plus one.
 const RECORDS: u32 = 1 << 22;
 
-/// Says whether nothing can touch a freed range any more.
+/// Returns `true` if queued work can no longer access a freed range.
 pub type Idle = Box<dyn Fn() -> bool + Send>;
 
-/// Ranges in quarantine that one allocation looks at.
-const LOOKED_AT: usize = 8;
-/// Freed ranges that keep their record and their entries in the index, for the next allocation of
-/// the same size.
-const WARM: usize = 16;
+/// Quarantined ranges that one allocation tests.
+const QUARANTINE_CHECKS: usize = 8;
+/// Maximum number of cached ranges: freed ranges that keep their record and their index entries, for the next
+/// allocation of equal size.
+const MAX_CACHED: usize = 16;
 
-/// A freed range that can be handed out again as it is.
+/// A freed range that is kept ready for an allocation of equal size.
 #[derive(Debug, Clone, Copy)]
 struct CachedRange {
     start: usize,
@@ -43,40 +42,43 @@ struct CachedRange {
     number: u32,
 }
 
+/// The part of a heap that its lock protects.
 struct HeapState {
     /// Free ranges by start and by size, in bytes, multiples of `PAGE`.
     by_start: BTreeMap<usize, usize>,
     by_size: BTreeSet<(usize, usize)>,
-    /// Freed ranges that queued work may still touch, and when that is over.
+    /// Freed ranges that queued work may still access.
     quarantine: VecDeque<(Extent, Idle)>,
-    /// Freed ranges that nothing touches, newest last; not among the free ranges.
-    warm: Vec<CachedRange>,
+    /// Cached ranges, newest last. They are not among the free ranges.
+    cached: Vec<CachedRange>,
+    /// Records that can be reused.
     vacant: Vec<u32>,
     /// The first record that was never used.
     next: u32,
-    /// Ranges that a pool keeps for its next allocation: record and bytes.
+    /// Ranges that a pool retains for later allocations: record and length by start.
     retained: BTreeMap<usize, (u32, usize)>,
     used: usize,
     peak: usize,
-    /// Free ranges that may still be committed; the warm ones are not among them.
-    leftovers: CommittedRanges,
-    /// Large allocations have units of this length to themselves, and one more behind them; 0: they do not.
+    /// Free ranges that may still be committed, without the cached ones.
+    committed: CommittedRanges,
+    /// Isolation unit: large allocations start at a multiple of it and are followed by an unused unit. 0 if none.
     unit: usize,
 }
 
+/// The allocations of one device, or of pinned memory.
 pub struct Heap {
-    /// Start of the addresses that the program sees.
+    /// First program address.
     base: usize,
     len: usize,
     capacity: usize,
     index: SparseArray<AtomicU32>,
     records: SparseArray<AllocationRecord>,
     state: Mutex<HeapState>,
-    /// Bytes of the capacity that are used at other addresses.
-    aside: Arc<AtomicUsize>,
+    /// Bytes of the capacity that memory at other addresses uses.
+    reserved: Arc<AtomicUsize>,
 }
 
-/// A part of the capacity of a heap that memory at other addresses uses, until this is dropped.
+/// Capacity of a heap that is charged for memory at other addresses. Released on drop.
 #[derive(Debug)]
 pub struct CapacityReservation {
     bytes: usize,
@@ -89,7 +91,7 @@ impl Drop for CapacityReservation {
     }
 }
 
-/// How much there is.
+/// The bytes in use, their maximum so far, and the capacity of a heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     pub used: usize,
@@ -98,18 +100,19 @@ pub struct Usage {
 }
 
 impl Heap {
+    /// A heap of `len` addresses from `base`, of which `capacity` bytes can be allocated.
     pub fn new(base: usize, len: usize, capacity: usize) -> io::Result<Heap> {
         let state = HeapState {
             by_start: BTreeMap::from([(base, len)]),
             by_size: BTreeSet::from([(len, base)]),
             quarantine: VecDeque::new(),
-            warm: Vec::with_capacity(WARM),
+            cached: Vec::with_capacity(MAX_CACHED),
             vacant: Vec::new(),
             next: 1,
             retained: BTreeMap::new(),
             used: 0,
             peak: 0,
-            leftovers: CommittedRanges::default(),
+            committed: CommittedRanges::default(),
             unit: 0,
         };
         Ok(Heap {
@@ -119,12 +122,11 @@ impl Heap {
             index: SparseArray::new(len / PAGE, Access::ReadWrite)?,
             records: SparseArray::new(RECORDS as usize, Access::Sparse)?,
             state: Mutex::new(state),
-            aside: Arc::default(),
+            reserved: Arc::default(),
         })
     }
 
-    /// The same heap, in which large allocations lie in units of their own: for an observer, to whom it is
-    /// cheap to protect a whole unit.
+    /// Places large allocations in separate units, so that an observer can protect a whole unit cheaply.
     pub fn with_isolation_unit(self, unit: usize) -> Heap {
         lock(&self.state).unit = unit;
         self
@@ -137,24 +139,24 @@ impl Heap {
         extent.contains(address).then_some(extent)
     }
 
-    /// Bytes from `address` to the end of its allocation; 0 when there is none. The hint is the record
-    /// in which it was found last: where that contains the address, the index need not be read.
+    /// Bytes from `address` to the end of its allocation, or 0 if it has none. `hint` is the record of the previous
+    /// look-up: if it contains the address, the index is not read.
     #[inline]
     pub fn bytes_to_end(&self, address: usize, hint: &AtomicU32) -> usize {
-        let room = |number| match self.extent(number) {
+        let to_end = |number| match self.extent(number) {
             Some(extent) => extent.size.saturating_sub(address.wrapping_sub(extent.start)),
             None => 0,
         };
-        let hinted = room(hint.load(Ordering::Relaxed));
+        let hinted = to_end(hint.load(Ordering::Relaxed));
         if hinted != 0 {
             return hinted;
         }
         let Some(number) = self.number(address) else { return 0 };
         hint.store(number, Ordering::Relaxed);
-        room(number)
+        to_end(number)
     }
 
-    /// The record that the index names for an address.
+    /// The record number in the index for an address.
     #[inline]
     fn number(&self, address: usize) -> Option<u32> {
         let offset = address.wrapping_sub(self.base);
@@ -167,28 +169,28 @@ impl Heap {
         self.record(number).bounds().map(|(start, size)| Extent { start, size })
     }
 
-    /// Allocates; `None` when the capacity or the addresses are used up.
+    /// Allocates `size` bytes. `None` if the capacity or the addresses are exhausted.
     pub fn allocate(&self, size: usize) -> Option<usize> {
         let span = size.checked_next_multiple_of(PAGE)?;
         let mut state = lock(&self.state);
-        state.release_quarantined(LOOKED_AT);
+        state.release_quarantined(QUARANTINE_CHECKS);
         if span > self.left(&state) {
             return None;
         }
-        let CachedRange { start, number, .. } = match state.warm.iter().rposition(|warm| warm.span == span) {
-            Some(index) => state.warm.remove(index),
+        let CachedRange { start, number, .. } = match state.cached.iter().rposition(|cached| cached.span == span) {
+            Some(index) => state.cached.remove(index),
             None => self.place(&mut state, span)?,
         };
         self.record(number).open(size);
         state.used += span;
-        state.peak = state.peak.max(state.used + self.aside.load(Ordering::Relaxed));
+        state.peak = state.peak.max(state.used + self.reserved.load(Ordering::Relaxed));
         Some(start)
     }
 
-    /// Finds room and gives it a record, which stays dead.
+    /// Takes a free range and gives it a record, which stays dead.
     fn place(&self, state: &mut HeapState, span: usize) -> Option<CachedRange> {
         let (footprint, align) = state.footprint(span)?;
-        // Every room of this size has an aligned place in it.
+        // Every free range of this length contains an aligned one.
         let needed = footprint.checked_add(align - PAGE)?;
         if state.by_size.range((needed, 0)..).next().is_none() {
             state.trim_cached(0);
@@ -198,7 +200,7 @@ impl Heap {
         if state.vacant.is_empty() && state.next == RECORDS {
             state.trim_cached(0);
         }
-        let &(room, hole) = state.by_size.range((needed, 0)..).next()?;
+        let &(free, hole) = state.by_size.range((needed, 0)..).next()?;
         let number = match state.vacant.pop() {
             Some(number) => number,
             None if state.next < RECORDS => {
@@ -208,10 +210,10 @@ impl Heap {
             None => return None,
         };
         let start = hole.next_multiple_of(align);
-        state.take(hole, room);
+        state.take(hole, free);
         state.give(hole, start - hole);
-        state.give(start + footprint, room - (start - hole) - footprint);
-        state.leftovers.remove(start, span);
+        state.give(start + footprint, free - (start - hole) - footprint);
+        state.committed.remove(start, span);
         self.record(number).place(start);
         for page in (start - self.base) / PAGE..(start - self.base + span) / PAGE {
             self.index.at(page).store(number, Ordering::Release);
@@ -219,8 +221,8 @@ impl Heap {
         Some(CachedRange { start, span, number })
     }
 
-    /// Ends the allocation that starts at `start`. Its range is reused once `idle` says that nothing
-    /// queued can touch it any more; `None` when that is already so. `false`: no such allocation.
+    /// Ends the allocation that starts at `start`. Its range is reused when the closure that `idle` returns holds, or
+    /// immediately if `idle` returns `None`. Returns `false` if no allocation starts there.
     pub fn free(&self, start: usize, idle: impl FnOnce(usize) -> Option<Idle>) -> bool {
         let mut state = lock(&self.state);
         let Some(number) = self.live_at(start) else { return false };
@@ -228,7 +230,7 @@ impl Heap {
         true
     }
 
-    /// Ends an allocation but keeps its range, which counts as used. `false`: no such allocation.
+    /// Ends an allocation but keeps its range, which counts as used. Returns `false` if no allocation starts there.
     pub fn retain(&self, start: usize) -> bool {
         let mut state = lock(&self.state);
         let Some(number) = self.live_at(start) else { return false };
@@ -237,7 +239,8 @@ impl Heap {
         true
     }
 
-    /// Makes a parked range an allocation of `size` bytes, which must fit it. `false`: it is not parked.
+    /// Makes a retained range an allocation of `size` bytes, which must occupy as many pages. Returns `false` if the
+    /// range is not retained.
     pub fn revive(&self, start: usize, size: usize) -> bool {
         let mut state = lock(&self.state);
         let Some((number, span)) = state.retained.remove(&start) else { return false };
@@ -246,7 +249,7 @@ impl Heap {
         true
     }
 
-    /// Lets go of a parked range. It is reused like a freed one.
+    /// Releases a retained range. It is reused like a freed one.
     pub fn discard(&self, start: usize, idle: impl FnOnce(usize) -> Option<Idle>) {
         let mut state = lock(&self.state);
         if let Some((number, span)) = state.retained.remove(&start) {
@@ -254,7 +257,7 @@ impl Heap {
         }
     }
 
-    /// The record of the live allocation that starts there.
+    /// The record of the live allocation that starts at `start`.
     fn live_at(&self, start: usize) -> Option<u32> {
         let number = self.number(start)?;
         self.extent(number).is_some_and(|extent| extent.start == start && extent.size > 0).then_some(number)
@@ -266,7 +269,7 @@ impl Heap {
         state.release(start, span, number, idle(span));
     }
 
-    /// Ends every allocation, as a device reset does.
+    /// Ends every allocation and every retained range. Used by a device reset.
     pub fn clear(&self, idle: impl Fn(usize, usize) -> Option<Idle>) {
         let mut state = lock(&self.state);
         for number in 1..state.next {
@@ -279,7 +282,8 @@ impl Heap {
         }
     }
 
-    /// Moves ranges out of the quarantine, the oldest first, until one has to stay. `true`: one has.
+    /// Moves idle ranges from quarantine to the free list, oldest first, up to the first that is not idle. Returns
+    /// `true` if one is left.
     pub fn release_quarantined(&self) -> bool {
         let mut state = lock(&self.state);
         while let Some((extent, idle)) = state.quarantine.pop_front() {
@@ -292,52 +296,57 @@ impl Heap {
         false
     }
 
-    /// Returns committed memory of free ranges to the system when much has piled up. `backing`
-    /// holds the bytes of the heap at `shift` from its addresses.
+    /// Returns committed memory of free ranges to the system if it exceeds `KEEP_COMMITTED`. `backing` holds the bytes
+    /// of the heap, at `shift` from the program addresses.
     pub fn trim(&self, backing: &Region, shift: isize) {
         let mut state = lock(&self.state);
-        // As many as an allocation: a program that frees more than it allocates gets it back, too.
-        state.release_quarantined(LOOKED_AT);
-        let warm: usize = state.warm.iter().map(|warm| warm.span).sum();
-        if warm + state.leftovers.bytes() < KEEP_COMMITTED {
+        // As many as `allocate` tests, so that memory returns to the system even if the program frees more than it
+        // allocates.
+        state.release_quarantined(QUARANTINE_CHECKS);
+        let cached: usize = state.cached.iter().map(|cached| cached.span).sum();
+        if cached + state.committed.bytes() < KEEP_COMMITTED {
             return;
         }
         state.trim_cached(0);
-        for (start, len) in state.leftovers.drain() {
+        for (start, len) in state.committed.drain() {
             backing.decommit(start.wrapping_add_signed(shift), len);
         }
     }
 
+    /// The bytes in use, including capacity that is charged for other addresses.
     pub fn usage(&self) -> Usage {
         let state = lock(&self.state);
-        let used = state.used + self.aside.load(Ordering::Acquire);
+        let used = state.used + self.reserved.load(Ordering::Acquire);
         Usage { used, peak: state.peak.max(used), capacity: self.capacity }
     }
 
-    /// Uses a part of the capacity at other addresses; `None` when there is not so much left.
+    /// Charges capacity for memory at other addresses. `None` if not enough is left.
     pub fn reserve_capacity(&self, bytes: usize) -> Option<CapacityReservation> {
         let mut state = lock(&self.state);
         if bytes > self.left(&state) {
             return None;
         }
-        let before = self.aside.fetch_add(bytes, Ordering::AcqRel);
+        let before = self.reserved.fetch_add(bytes, Ordering::AcqRel);
         state.peak = state.peak.max(state.used + before + bytes);
-        Some(CapacityReservation { bytes, total: Arc::clone(&self.aside) })
+        Some(CapacityReservation { bytes, total: Arc::clone(&self.reserved) })
     }
 
+    /// Capacity that is not in use.
     fn left(&self, state: &HeapState) -> usize {
-        self.capacity.saturating_sub(state.used + self.aside.load(Ordering::Acquire))
+        self.capacity.saturating_sub(state.used + self.reserved.load(Ordering::Acquire))
     }
 
+    /// The first program address.
     pub fn start(&self) -> usize {
         self.base
     }
 
+    /// True if the address is in the heap, allocated or not.
     pub fn contains(&self, address: usize) -> bool {
         address.wrapping_sub(self.base) < self.len
     }
 
-    /// Live allocations by address, for reports.
+    /// All live allocations, sorted by address.
     pub fn live(&self) -> Vec<Extent> {
         let state = lock(&self.state);
         let mut live: Vec<_> =
@@ -353,7 +362,7 @@ impl Heap {
 }
 
 impl HeapState {
-    /// Gives up a record and its range.
+    /// Releases a record and its range: to quarantine, or to the cache if `idle` is `None`.
     fn release(&mut self, start: usize, span: usize, number: u32, idle: Option<Idle>) {
         self.used -= span;
         match idle {
@@ -362,16 +371,16 @@ impl HeapState {
                 self.quarantine.push_back((Extent { start, size: span }, idle));
             }
             None => {
-                self.trim_cached(WARM - 1);
-                self.warm.push(CachedRange { start, span, number });
+                self.trim_cached(MAX_CACHED - 1);
+                self.cached.push(CachedRange { start, span, number });
             }
         }
     }
 
-    /// Moves ranges that nothing can touch any more from the quarantine to the free ranges. Looks at
-    /// the oldest `most`; those that must wait go to the end, so that all get their turn.
-    fn release_quarantined(&mut self, most: usize) {
-        for _ in 0..most.min(self.quarantine.len()) {
+    /// Moves idle ranges from quarantine to the free list. Tests the oldest `max_checks`; those that are not idle move
+    /// to the end of the queue, so that every range is tested in turn.
+    fn release_quarantined(&mut self, max_checks: usize) {
+        for _ in 0..max_checks.min(self.quarantine.len()) {
             let Some((extent, idle)) = self.quarantine.pop_front() else { return };
             if idle() {
                 self.give_back(extent.start, extent.size);
@@ -381,16 +390,16 @@ impl HeapState {
         }
     }
 
-    /// Moves the oldest warm ranges to the free ranges, until so many are left.
-    fn trim_cached(&mut self, left: usize) {
-        for _ in left..self.warm.len() {
-            let CachedRange { start, span, number } = self.warm.remove(0);
+    /// Moves the oldest cached ranges to the free list, until `keep` are left.
+    fn trim_cached(&mut self, keep: usize) {
+        for _ in keep..self.cached.len() {
+            let CachedRange { start, span, number } = self.cached.remove(0);
             self.vacant.push(number);
             self.give_back(start, span);
         }
     }
 
-    /// What an allocation takes of the addresses, and where it may start.
+    /// The number of addresses that an allocation occupies, and its alignment.
     fn footprint(&self, span: usize) -> Option<(usize, usize)> {
         match self.unit {
             0 => Some((span.checked_add(GUARD)?, PAGE)),
@@ -399,32 +408,34 @@ impl HeapState {
         }
     }
 
-    fn take(&mut self, start: usize, room: usize) {
-        self.by_size.remove(&(room, start));
+    /// Removes a free range.
+    fn take(&mut self, start: usize, len: usize) {
+        self.by_size.remove(&(len, start));
         self.by_start.remove(&start);
     }
 
-    /// Makes the range of an allocation free.
+    /// Returns the range of an allocation to the free list.
     fn give_back(&mut self, start: usize, span: usize) {
-        let (footprint, _) = self.footprint(span).expect("it was taken once");
-        self.leftovers.add(start, span);
+        let (footprint, _) = self.footprint(span).expect("it was computed when the range was allocated");
+        self.committed.add(start, span);
         self.give(start, footprint);
     }
 
+    /// Adds a free range and merges it with its neighbors.
     fn give(&mut self, mut start: usize, mut len: usize) {
         if len == 0 {
             return;
         }
-        if let Some((&before, &room)) = self.by_start.range(..start).next_back()
-            && before + room == start
+        if let Some((&before, &size)) = self.by_start.range(..start).next_back()
+            && before + size == start
         {
             self.by_start.remove(&before);
-            self.by_size.remove(&(room, before));
-            (start, len) = (before, len + room);
+            self.by_size.remove(&(size, before));
+            (start, len) = (before, len + size);
         }
-        if let Some(room) = self.by_start.remove(&(start + len)) {
-            self.by_size.remove(&(room, start + len));
-            len += room;
+        if let Some(size) = self.by_start.remove(&(start + len)) {
+            self.by_size.remove(&(size, start + len));
+            len += size;
         }
         self.by_start.insert(start, len);
         self.by_size.insert((len, start));
@@ -440,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn interior_addresses_find_their_allocation_and_others_do_not() {
+    fn only_addresses_inside_an_allocation_are_found() {
         let heap = heap();
         let a = heap.allocate(5000).unwrap();
         let b = heap.allocate(1).unwrap();
@@ -456,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_do_not_touch() {
+    fn neighboring_allocations_are_separated() {
         let heap = heap();
         let a = heap.allocate(PAGE).unwrap();
         let b = heap.allocate(PAGE).unwrap();
@@ -464,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn the_capacity_is_a_limit_and_comes_back() {
+    fn capacity_is_enforced_and_returned_on_free() {
         let heap = heap();
         assert_eq!(heap.allocate(33 * PAGE), None);
         assert_eq!(heap.allocate(usize::MAX), None);
@@ -478,17 +489,17 @@ mod tests {
     }
 
     #[test]
-    fn capacity_used_elsewhere_counts_until_it_comes_back() {
+    fn reserved_capacity_counts_until_it_is_dropped() {
         let heap = heap();
-        let aside = heap.reserve_capacity(30 * PAGE).unwrap();
+        let reservation = heap.reserve_capacity(30 * PAGE).unwrap();
         assert_eq!((heap.allocate(3 * PAGE), heap.usage().used), (None, 30 * PAGE));
         assert!(heap.allocate(2 * PAGE).is_some() && heap.reserve_capacity(1).is_none());
-        drop(aside);
+        drop(reservation);
         assert_eq!(heap.usage(), Usage { used: 2 * PAGE, peak: 32 * PAGE, capacity: 32 * PAGE });
     }
 
     #[test]
-    fn large_allocations_have_units_of_their_own() {
+    fn large_allocations_get_separate_units() {
         const UNIT: usize = 16 * PAGE;
         let len = 128 * PAGE;
         let heap = Heap::new(0x10_0000 + PAGE, len, len).unwrap().with_isolation_unit(UNIT);
@@ -507,11 +518,11 @@ mod tests {
         }
         let mut state = lock(&heap.state);
         state.trim_cached(0);
-        assert_eq!(state.by_start, BTreeMap::from([(0x10_0000 + PAGE, len)]), "the rooms are whole again");
+        assert_eq!(state.by_start, BTreeMap::from([(0x10_0000 + PAGE, len)]), "the free ranges are merged");
     }
 
     #[test]
-    fn a_parked_range_is_used_but_no_allocation() {
+    fn retained_range_is_used_but_not_an_allocation() {
         let heap = heap();
         let start = heap.allocate(5000).unwrap();
         assert!(heap.retain(start) && !heap.retain(start));
@@ -530,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_range_is_handed_out_again_for_the_same_size_and_given_up_for_others() {
+    fn freed_range_is_reused_for_equal_size_and_merged_for_others() {
         let heap = Heap::new(0x10_0000, 6 * PAGE, 6 * PAGE).unwrap();
         let a = heap.allocate(2 * PAGE).unwrap();
         let b = heap.allocate(PAGE).unwrap();
@@ -547,7 +558,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_in_quarantine_is_not_handed_out() {
+    fn freed_range_in_quarantine_is_not_reused() {
         use std::sync::atomic::AtomicBool;
         let heap = Heap::new(0x10_0000, 5 * PAGE, 5 * PAGE).unwrap();
         let start = heap.allocate(4 * PAGE).unwrap();

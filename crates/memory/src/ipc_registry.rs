@@ -1,4 +1,4 @@
-//! What this process exported to other processes and imported from them.
+//! The memory that this process exported to other processes and imported from them.
 
 use crate::export::{ExportInfo, ExportKey, ExportRecord, Purpose};
 use crate::physical::Physical;
@@ -9,71 +9,72 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-/// What this process exported and imported.
+/// The exports and imports of this process.
 #[derive(Default)]
 pub struct IpcRegistry {
     exports: Mutex<HashMap<ExportKey, Weak<Physical>>>,
-    /// Allocations whose bytes were moved into a file, by where the engine reaches them.
+    /// Allocations whose bytes were moved into a file, by backing address.
     pub moved: Mutex<BTreeMap<usize, Arc<Physical>>>,
-    /// How many those are, so that an ordinary free need not ask.
+    /// Length of `moved`, so that `take_moved` can skip the lock while it is 0.
     pub moved_count: AtomicUsize,
-    /// Imported ranges: address and how often it was imported.
+    /// Imported ranges: address and number of imports.
     pub imports: Mutex<HashMap<ExportKey, (usize, usize)>>,
 }
 
 impl IpcRegistry {
-    /// Makes a key, which is valid until it is withdrawn or the memory is gone.
-    pub fn offer(&self, physical: &Arc<Physical>, offer: &ExportInfo, fits_number: bool) -> Result<ExportKey> {
-        let made = if fits_number { ExportKey::fresh_number() } else { ExportKey::fresh() };
-        let card = made.and_then(|key| ExportRecord::write(key, offer, &physical.file)).map_err(no_file)?;
-        let key = card.key;
-        lock(&physical.cards).push(card);
+    /// Exports memory. Returns a key, which is valid until it is revoked or the memory is freed.
+    pub fn export(&self, physical: &Arc<Physical>, info: &ExportInfo, fits_number: bool) -> Result<ExportKey> {
+        let key = if fits_number { ExportKey::fresh_number() } else { ExportKey::fresh() };
+        let record = key.and_then(|key| ExportRecord::write(key, info, &physical.file)).map_err(no_file)?;
+        let key = record.key;
+        lock(&physical.export_records).push(record);
         let mut exports = lock(&self.exports);
         exports.retain(|_, physical| physical.strong_count() > 0);
         exports.insert(key, Arc::downgrade(physical));
         Ok(key)
     }
 
-    pub fn admit(&self, key: ExportKey, purpose: Purpose, processes: &[u32]) -> Result<()> {
+    /// Adds processes to the list of a key that this process made.
+    pub fn allow(&self, key: ExportKey, purpose: Purpose, processes: &[u32]) -> Result<()> {
         let Some(physical) = self.exporter(key) else { return fail(not_ours()) };
-        let cards = lock(&physical.cards);
-        let Some(card) = cards.iter().find(|card| card.key == key && card.purpose == purpose) else {
+        let records = lock(&physical.export_records);
+        let Some(record) = records.iter().find(|record| record.key == key && record.purpose == purpose) else {
             return fail(not_ours());
         };
-        Ok(card.allow(processes).map_err(no_file)?)
+        Ok(record.allow(processes).map_err(no_file)?)
     }
 
-    /// Makes a key void. `false`: it is none of ours.
+    /// Invalidates a key. Returns `false` if this process did not make it.
     pub fn revoke(&self, key: ExportKey) -> bool {
         let Some(physical) = lock(&self.exports).remove(&key).and_then(|physical| physical.upgrade()) else {
             return false;
         };
-        let mut cards = lock(&physical.cards);
-        let before = cards.len();
-        cards.retain(|card| card.key != key);
-        cards.len() < before
+        let mut records = lock(&physical.export_records);
+        let before = records.len();
+        records.retain(|record| record.key != key);
+        records.len() < before
     }
 
     fn exporter(&self, key: ExportKey) -> Option<Arc<Physical>> {
         lock(&self.exports).get(&key)?.upgrade()
     }
 
-    /// The file that the bytes of an allocation were moved to, which is ending.
-    pub fn take_moved(&self, reach: usize) -> Option<Arc<Physical>> {
+    /// Removes and returns the file to which the bytes of an allocation were moved. Called when the allocation ends.
+    pub fn take_moved(&self, backing: usize) -> Option<Arc<Physical>> {
         if self.moved_count.load(Ordering::Acquire) == 0 {
             return None;
         }
         let mut moved = lock(&self.moved);
-        let taken = moved.remove(&reach);
+        let taken = moved.remove(&backing);
         self.moved_count.store(moved.len(), Ordering::Release);
         taken
     }
 }
 
 fn not_ours() -> Error {
-    Error::Parameter("this process has made no such key, or has closed it".to_owned())
+    Error::Parameter("this process did not make the key, or has closed it".to_owned())
 }
 
 fn no_file(error: io::Error) -> Error {
-    Error::Feature(format!("could not make a file for sharing: {error}"))
+    Error::Feature(format!("could not create a file for sharing: {error}"))
 }

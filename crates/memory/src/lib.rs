@@ -4,14 +4,16 @@
 //! | --- | --- |
 //! | [`memory`] | every memory of a machine, and the look-up of an address |
 //! | [`heap`] | allocations of one device or of pinned memory, with quarantine |
-//! | [`reservation`], [`physical`] | virtual memory: reserved addresses, and what is mapped there |
+//! | [`reservation`], [`physical`] | virtual memory: reserved addresses, and the memory that is mapped there |
 //! | [`registration`] | host memory that the program registered |
-//! | [`shared`], [`ipc_registry`] | memory files that other processes open |
+//! | [`export`], [`ipc_registry`] | memory that other processes import |
+//! | [`shared`] | counters that several processes use |
+//! | [`address`], [`extent`], [`touch`] | the types for addresses, allocations and accesses |
 //! | [`region`] | the only module that maps memory |
 //! | [`bytes`] | the only module that reads or writes memory of the program or of a device |
-//! | [`segv`] | SIGSEGV, SIGBUS and SIGTRAP |
+//! | [`segv`] | handlers for SIGSEGV, SIGBUS and SIGTRAP |
 //!
-//! Streams, tasks and order are not known here: memory that queued work still uses is described by a closure
+//! Nothing here depends on streams or tasks. Memory that queued work may still use is described by a closure
 //! ([`heap::Idle`]).
 
 pub mod address;

@@ -1,10 +1,12 @@
-//! The memories of the machine: one per device, pinned host memory, and registered host ranges.
-//! Everything else is pageable and belongs to the program. Memory can also be made apart from addresses:
-//! `physical`, mapped in a `reservation`, shared with other processes through the `exchange`.
+//! All memory of a machine, and the look-up of addresses.
 //!
-//! Device memory exists twice in the address space: at the addresses that the program sees, where
-//! nothing is mapped and every touch faults, and at `shift` from there, where the engine reads and
-//! writes it. In root-complex form both are the same, as on the chip.
+//! A machine has one heap per device, one heap of pinned host memory, and registered host ranges. All other memory is
+//! pageable and belongs to the program. Memory can also be created without addresses: as `physical` memory, which is
+//! mapped in a `reservation` and shared with other processes through the `ipc_registry`.
+//!
+//! Device memory occupies two address ranges: the program addresses, where nothing is mapped and every access faults,
+//! and the backing addresses, at `shift` from there, where the engine reads and writes. In root-complex form both are
+//! equal, as on the chip.
 
 use crate::address::{Hints, MemoryKind, MemoryLocation, ResolvedAddress, Window};
 use crate::bytes::{self, Span};
@@ -24,35 +26,38 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// The memory of a machine.
 pub struct Memory {
-    /// The addresses that belong to devices: start and length.
+    /// The program addresses of all devices: start and length.
     addresses: (usize, usize),
-    /// Addresses that the program sees; absent where they are the backing itself.
+    /// The reserved program addresses; `None` if they are the backing addresses.
     _public: Option<Region>,
     backing: Region,
+    /// Distance from program addresses of devices to their backing addresses.
     shift: isize,
-    /// Each device owns `1 << stride_bits` bytes of addresses.
+    /// Each device has `1 << stride_bits` addresses.
     stride_bits: u32,
     devices: Vec<Heap>,
     pinned_region: Region,
-    /// From the addresses of pinned memory to where the engine reaches it; not 0 only for an observer.
+    /// Distance from program addresses of pinned memory to their backing addresses. 0 unless an observer guards pages.
     pinned_shift: isize,
     pinned: Heap,
     pub registered: Registrations,
     pub reserved: Reservations,
     pub handles: Handles,
     pub exchange: IpcRegistry,
-    /// Freed memory may be waiting for what is queued. May be set for nothing.
+    /// Set if freed memory may be in quarantine. A conservative flag.
     has_quarantined: AtomicBool,
-    /// Decides faults on pinned memory that an observer has protected.
+    /// Handles faults on pinned memory that an observer has protected.
     guard: Option<Arc<dyn PageGuard>>,
-    /// Where the fault handler finds this memory.
+    /// Publishes this memory to the fault handler.
     fault_domain: segv::Domain,
 }
 
 impl Memory {
-    /// `capacity`: bytes of each device, `host`: of pinned memory. `unified`: the host may touch device memory, as in root-complex form. `guarded`: the engine
-    /// reaches pinned memory by other addresses than the program, which can then be protected.
+    /// Reserves the addresses of a machine. `capacity` is the memory of each device in bytes, `host` that of pinned
+    /// memory. `unified`: the host may access device memory, as in root-complex form. With a `guard`, the engine
+    /// accesses pinned memory at separate backing addresses, so that the program addresses can be protected.
     pub fn new(
         devices: u32,
         capacity: usize,
@@ -63,14 +68,18 @@ impl Memory {
         let guarded = guard.is_some();
         let reserve = |len, access| {
             Region::reserve(len, access).map_err(|e| {
-                Error::Setup(format!("could not reserve {} GiB of addresses: {e}; lower SOFTACL_MEMORY or SOFTACL_DEVICES, or raise the limit (ulimit -v)", len >> 30))
+                Error::Setup(format!(
+                    "could not reserve {} GiB of addresses: {e}; configure less device memory or fewer devices, \
+                     or raise the limit (ulimit -v)",
+                    len >> 30
+                ))
             })
         };
         let heap = |base, len, capacity| {
             Heap::new(base, len, capacity)
-                .map_err(|e| Box::new(Error::Setup(format!("could not make a heap index: {e}"))))
+                .map_err(|e| Box::new(Error::Setup(format!("could not create a heap index: {e}"))))
         };
-        // Twice the capacity, so that fragmented addresses never look like missing memory.
+        // Twice the capacity, so that fragmentation of the addresses does not cause out-of-memory errors.
         let stride = (2 * capacity.max(HUGE_PAGE)).next_power_of_two();
         let len = stride * devices as usize;
         let backing = reserve(len, Access::ReadWrite)?;
@@ -102,30 +111,33 @@ impl Memory {
     }
 
     /// Makes faults on this memory's device addresses print a diagnosis, and those on protected pinned memory reach the
-    /// page guard. Only the memory that was named last is consulted, until it is dropped.
+    /// page guard. Only the memory of the latest call is consulted, until it is dropped.
     ///
     /// # Safety
     ///
     /// The memory is not moved from now until it is dropped.
     pub unsafe fn diagnose_faults(&self) {
-        // SAFETY: the domain is a part of this memory, which stays where it is.
+        // SAFETY: `fault_domain` is a field of this memory, and the caller guarantees that the memory is not moved.
         unsafe { self.fault_domain.activate(self) };
+        segv::ensure_installed();
     }
 
+    /// The heap of a device.
     pub fn device(&self, device: u32) -> &Heap {
         &self.devices[device as usize]
     }
 
+    /// The heap of pinned memory.
     pub fn pinned(&self) -> &Heap {
         &self.pinned
     }
 
-    /// Freed memory has to wait for what is queued.
+    /// Records that freed memory is in quarantine.
     pub fn note_quarantined(&self) {
         self.has_quarantined.store(true, Ordering::Relaxed);
     }
 
-    /// Somebody has waited, which freed memory may have done as well.
+    /// Returns quarantined memory that is idle to the free lists. Called after waits of the program.
     #[inline]
     pub fn release_quarantined(&self) {
         if self.has_quarantined.load(Ordering::Relaxed) {
@@ -147,16 +159,17 @@ impl Memory {
         }
     }
 
-    /// Gives committed memory of a device that is no longer used back, when it is much.
+    /// Returns unused committed memory of a device to the system if it exceeds a threshold.
     pub fn trim(&self, device: u32) {
         self.devices[device as usize].trim(&self.backing, self.shift);
     }
 
+    /// Returns unused committed pinned memory to the system if it exceeds a threshold.
     pub fn trim_pinned(&self) {
         self.pinned.trim(&self.pinned_region, self.pinned_shift);
     }
 
-    /// The device whose addresses include `address`, live or not.
+    /// The device whose program addresses include `address`, allocated or not.
     #[inline]
     pub fn device_of(&self, address: usize) -> Option<u32> {
         let (start, len) = self.addresses;
@@ -164,44 +177,45 @@ impl Memory {
         (offset < len).then_some((offset >> self.stride_bits) as u32)
     }
 
-    /// The same, also for device memory that is mapped at a reserved address.
+    /// The device of an address, including device memory that is mapped at a reserved address.
     pub fn device_of_mapped(&self, address: usize) -> Option<u32> {
-        let mapped =
-            || match self.reserved.contains(address).then(|| self.reserved.find("mapped", address))?.ok()?.place {
-                MemoryKind::Device(device) => Some(device),
-                _ => None,
-            };
+        let mapped = || match self.reserved.contains(address).then(|| self.reserved.find("mapped", address))?.ok()?.kind
+        {
+            MemoryKind::Device(device) => Some(device),
+            _ => None,
+        };
         self.device_of(address).or_else(mapped)
     }
 
-    /// Where the engine reaches a device address.
+    /// The backing address of a device address.
     #[inline]
     pub fn backing_address(&self, address: usize) -> usize {
         address.wrapping_add_signed(self.shift)
     }
 
-    /// Where the engine reaches pinned memory.
+    /// The backing address of a pinned address.
     pub fn pinned_backing_address(&self, address: usize) -> usize {
         address.wrapping_add_signed(self.pinned_shift)
     }
 
-    /// The address by which the program knows what the engine reaches at `reach`.
-    pub fn program_address(&self, reach: usize) -> usize {
-        if reach.wrapping_sub(self.backing.start()) < self.backing.len() {
-            reach.wrapping_add_signed(-self.shift)
-        } else if self.pinned.contains(reach.wrapping_add_signed(-self.pinned_shift)) {
-            reach.wrapping_add_signed(-self.pinned_shift)
+    /// The program address of a backing address.
+    pub fn program_address(&self, backing: usize) -> usize {
+        if backing.wrapping_sub(self.backing.start()) < self.backing.len() {
+            backing.wrapping_add_signed(-self.shift)
+        } else if self.pinned.contains(backing.wrapping_add_signed(-self.pinned_shift)) {
+            backing.wrapping_add_signed(-self.pinned_shift)
         } else {
-            self.reserved.visible(reach).unwrap_or(reach)
+            self.reserved.program_address(backing).unwrap_or(backing)
         }
     }
 
+    /// The addresses of pinned memory.
     pub fn pinned_window(&self) -> Window {
         Window { start: self.pinned.start(), len: self.pinned_region.len(), shift: self.pinned_shift }
     }
 
-    /// The span of an ordinary copy: between live pinned and live device memory, in bounds. `None`: it
-    /// is something else, and the full check says what.
+    /// The span of a fast-path copy: between live pinned and live device memory, in bounds. `None` for every other
+    /// copy, which takes the slow path with the full check.
     #[inline]
     pub fn fast_path_span(&self, target: usize, source: usize, len: usize, hints: &Hints) -> Option<Span> {
         let (device, host, span) = match (self.device_of(target), self.device_of(source)) {
@@ -209,69 +223,69 @@ impl Memory {
             (None, Some(device)) => (device, target, Span { target, source: self.backing_address(source), len }),
             _ => return None,
         };
-        let there = if host == source { target } else { source };
-        let fits = self.devices[device as usize].bytes_to_end(there, &hints.device) >= len
+        let on_device = if host == source { target } else { source };
+        let in_bounds = self.devices[device as usize].bytes_to_end(on_device, &hints.device) >= len
             && self.pinned.bytes_to_end(host, &hints.pinned) >= len;
-        fits.then_some(span)
+        in_bounds.then_some(span)
     }
 
-    /// The allocation at a device address, for reports. Takes no lock.
+    /// The allocation at a device address. Takes no lock.
     pub fn device_extent(&self, address: usize) -> Option<Extent> {
         self.devices[self.device_of(address)? as usize].find(address)
     }
 
-    /// Where memory of ours begins above an address of the program. No range of the program's own reaches so far,
-    /// and one that does would write what is somebody else's.
+    /// The first address above `address` that belongs to the machine. A range of pageable memory ends before it: one
+    /// that does not would overwrite memory of the machine.
     fn ceiling(&self, address: usize) -> usize {
-        // Pinned memory has two addresses when an observer guards it.
+        // Guarded pinned memory is at two addresses.
         let ours = [self.addresses.0, self.backing.start(), self.pinned_region.start(), self.pinned.start()];
         let above = ours.into_iter().chain(self.reserved.starts()).filter(|start| *start > address);
         above.min().unwrap_or(usize::MAX)
     }
 
-    /// The bytes of an allocation as physical memory, which other processes can have. They are moved into
-    /// a file the first time; their address stays, and so does everything that is queued on them.
+    /// The bytes of an allocation as physical memory, which can be shared with other processes. The first call moves
+    /// them into a file. Their address does not change, and queued work remains valid.
     ///
-    /// Meanwhile the memory is read-only: a write faults, and the fault handler repeats it until the
-    /// file is in its place. No write is lost, and nothing waits for queued work.
+    /// During the move the memory is read-only: a write faults, and the fault handler repeats it until the file is
+    /// mapped. No write is lost, and the call does not wait for queued work.
     pub fn as_physical(&self, device: u32, extent: Extent) -> Result<Arc<Physical>> {
-        let (reach, len) = (self.backing_address(extent.start), extent.size.next_multiple_of(extent::PAGE));
+        let (backing, len) = (self.backing_address(extent.start), extent.size.next_multiple_of(extent::PAGE));
         let mut moved = lock(&self.exchange.moved);
-        if let Some(physical) = moved.get(&reach) {
+        if let Some(physical) = moved.get(&backing) {
             return Ok(Arc::clone(physical));
         }
         if self.devices[device as usize].find(extent.start) != Some(extent) {
             return fail(Error::NotAllocated { side: "exported", address: extent.start, device });
         }
-        let _hearing = segv::enter();
+        let _guard = segv::enter();
         let failed = |error| Error::Feature(format!("the memory could not be made shareable: {error}"));
         let physical = Physical::create(len, MemoryLocation::Device(device), 0).map_err(failed)?;
-        self.backing.protect(reach, len, Rights::Read).map_err(failed)?;
-        let put = copy_into(&physical, reach, len)
-            .and_then(|()| self.backing.map_file(reach, len, &physical.file, 0, Rights::ReadWrite));
-        if let Err(error) = put {
-            self.backing.protect(reach, len, Rights::ReadWrite).map_err(failed)?;
+        self.backing.protect(backing, len, Rights::Read).map_err(failed)?;
+        let result = copy_into(&physical, backing, len)
+            .and_then(|()| self.backing.map_file(backing, len, &physical.file, 0, Rights::ReadWrite));
+        if let Err(error) = result {
+            self.backing.protect(backing, len, Rights::ReadWrite).map_err(failed)?;
             return fail(failed(error));
         }
         let physical = Arc::new(physical);
-        moved.insert(reach, Arc::clone(&physical));
+        moved.insert(backing, Arc::clone(&physical));
         self.exchange.moved_count.store(moved.len(), Ordering::Release);
         Ok(physical)
     }
 
-    /// Gives the addresses of an allocation that other processes may have memory of their own again. `false`:
-    /// the system has refused, and they must not be given out yet.
+    /// Maps private zeroed memory at the backing addresses of an allocation that was shared with other processes.
+    /// Returns `false` if the system refuses; the addresses must then not be reused yet.
     #[must_use]
-    pub fn map_fresh(&self, reach: usize, len: usize) -> bool {
-        self.backing.map_fresh(reach, len).is_ok()
+    pub fn map_fresh(&self, backing: usize, len: usize) -> bool {
+        self.backing.map_fresh(backing, len).is_ok()
     }
 
-    /// Whether all of a host range is mapped.
+    /// True if all of a host range is mapped.
     pub fn is_mapped(address: usize, len: usize) -> bool {
         region::is_mapped(address, len)
     }
 
-    /// Holds the registered ranges still and finds addresses.
+    /// Locks the registered ranges for the look-ups of one request.
     #[inline]
     pub fn finder(&self) -> Finder<'_> {
         Finder { memory: self, registered: self.registered.hold() }
@@ -294,11 +308,12 @@ impl AddressSpace for Memory {
     fn describe(&self, address: usize, line: &mut dyn fmt::Write) -> fmt::Result {
         const REMEDY: &str = "Device pointers can only be passed to the runtime; copy the data with aclrtMemcpy.";
         let Some(device) = self.device_of(address) else {
-            // What is mapped there is behind a lock, which the handler must not take.
+            // The mapping is behind a lock, which the handler must not take.
             return match self.reserved.contains(address) {
                 true => writeln!(
                     line,
-                    "softacl: the host touched a reserved address, {address:#x}, where nothing is mapped for it. {REMEDY}"
+                    "softacl: the host accessed a reserved address, {address:#x}, where nothing is mapped for the host. \
+                     {REMEDY}"
                 ),
                 false => Ok(()),
             };
@@ -306,25 +321,27 @@ impl AddressSpace for Memory {
         match self.device_extent(address) {
             Some(extent) => writeln!(
                 line,
-                "softacl: the host touched device memory: address {address:#x} is byte {} of the {} bytes at {:#x} on device {device}. {REMEDY}",
+                "softacl: the host accessed device memory: address {address:#x} is byte {} of the {} bytes \
+                 at {:#x} on device {device}. {REMEDY}",
                 address - extent.start,
                 extent.size,
                 extent.start
             ),
             None => writeln!(
                 line,
-                "softacl: the host touched device memory: address {address:#x} of device {device} belongs to no live allocation."
+                "softacl: the host accessed device memory: address {address:#x} of device {device} \
+                 belongs to no live allocation."
             ),
         }
     }
 }
 
-/// Copies device memory into a file, except where it is all zero: that costs no memory in either.
-fn copy_into(physical: &Physical, reach: usize, len: usize) -> io::Result<()> {
+/// Copies device memory into a file. Skips blocks of zeroes, which then take no memory in the file.
+fn copy_into(physical: &Physical, backing: usize, len: usize) -> io::Result<()> {
     let mut block = vec![0; 64 << 10];
     for start in (0..len).step_by(block.len()) {
         let part = block.len().min(len - start);
-        let span = Span { target: block.as_mut_ptr() as usize, source: reach + start, len: part };
+        let span = Span { target: block.as_mut_ptr() as usize, source: backing + start, len: part };
         bytes::copy(span).map_err(|bytes::AccessFault| io::Error::from(io::ErrorKind::OutOfMemory))?;
         if block[..part].iter().any(|byte| *byte != 0) {
             physical.file.write_all_at(&block[..part], start as u64)?;
@@ -333,13 +350,13 @@ fn copy_into(physical: &Physical, reach: usize, len: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Bytes of memory that the host has.
+/// Memory of the host in bytes, at least 1 GiB.
 pub fn host_memory_size() -> usize {
     region::physical_memory().max(1 << 30)
 }
 
-/// Addresses for pinned memory: twice what there is, or as much as the process may reserve. A
-/// process with few addresses, as under valgrind or `ulimit -v`, has less pinned memory.
+/// Reserves addresses for pinned memory: twice the capacity, or as many as the process may have. A process with few
+/// addresses, as under valgrind or `ulimit -v`, has less pinned memory.
 fn reserve_pinned(host: usize, guarded: bool) -> Result<(Region, isize)> {
     let mut len = (2 * host).next_power_of_two();
     loop {
@@ -361,13 +378,15 @@ fn reserve_pinned(host: usize, guarded: bool) -> Result<(Region, isize)> {
     }
 }
 
-/// Classifies addresses for the length of one request.
+/// Resolves addresses for the duration of one request.
 pub struct Finder<'a> {
     memory: &'a Memory,
     registered: Registered<'a>,
 }
 
 impl Finder<'_> {
+    /// Resolves a program address. Fails if it is in memory of the machine but not allocated or mapped. `side` names
+    /// the operand in the error.
     #[inline]
     pub fn find(&self, side: &'static str, address: usize) -> Result<ResolvedAddress> {
         if let Some(device) = self.memory.device_of(address) {
@@ -393,23 +412,20 @@ impl Finder<'_> {
             ));
         }
         if self.memory.reserved.contains(address) {
-            let sight = self.memory.reserved.find(side, address)?;
-            let spot = ResolvedAddress::within(sight.extent, address, sight.place, sight.reach);
-            return Ok(ResolvedAddress { is_remote: sight.is_distant, ..spot });
+            let mapped = self.memory.reserved.find(side, address)?;
+            let resolved = ResolvedAddress::within(mapped.extent, address, mapped.kind, mapped.backing);
+            return Ok(ResolvedAddress { is_remote: mapped.is_remote, ..resolved });
         }
         Ok(match self.registered.find(address) {
             Some(extent) => ResolvedAddress::within(extent, address, MemoryKind::Pinned, address),
-            None => {
-                let room = self.memory.ceiling(address) - address;
-                ResolvedAddress {
-                    address,
-                    place: MemoryKind::Pageable,
-                    extent: None,
-                    remaining: room,
-                    reach: address,
-                    is_remote: false,
-                }
-            }
+            None => ResolvedAddress {
+                address,
+                place: MemoryKind::Pageable,
+                extent: None,
+                remaining: self.memory.ceiling(address) - address,
+                reach: address,
+                is_remote: false,
+            },
         })
     }
 }
@@ -417,6 +433,7 @@ impl Finder<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ascendcl_sys::{ACL_ERROR_RT_DRV_INTERNAL_ERROR, ACL_ERROR_RT_PARAM_INVALID};
 
     #[test]
     fn addresses_are_classified_by_memory_kind() {
@@ -424,33 +441,33 @@ mod tests {
         let device = memory.device(1).allocate(100).unwrap();
         let pinned = memory.pinned().allocate(100).unwrap();
         let local = 0u8;
-        let place = |address| memory.finder().find("source", address).unwrap().place;
-        assert_eq!(place(device + 99), MemoryKind::Device(1));
-        assert_eq!(place(pinned), MemoryKind::Pinned);
-        assert_eq!(place(&raw const local as usize), MemoryKind::Pageable);
-        assert_eq!(memory.finder().find("source", device + 100).unwrap_err().code(), 107000);
-        let spot = memory.finder().find("source", device + 50).unwrap();
-        assert!(spot.covers("source", 50).is_ok());
+        let kind = |address| memory.finder().find("source", address).unwrap().place;
+        assert_eq!(kind(device + 99), MemoryKind::Device(1));
+        assert_eq!(kind(pinned), MemoryKind::Pinned);
+        assert_eq!(kind(&raw const local as usize), MemoryKind::Pageable);
+        assert_eq!(memory.finder().find("source", device + 100).unwrap_err().code(), ACL_ERROR_RT_PARAM_INVALID);
+        let resolved = memory.finder().find("source", device + 50).unwrap();
+        assert!(resolved.covers("source", 50).is_ok());
         let hints = Hints::default();
         for _ in 0..2 {
-            let ordinary = |target, source, len| memory.fast_path_span(target, source, len, &hints);
-            assert_eq!(ordinary(device + 4, pinned, 96).unwrap().target, memory.backing_address(device + 4));
-            assert_eq!(ordinary(pinned, device, 100).unwrap().source, memory.backing_address(device));
-            assert_eq!(ordinary(device, pinned, 101), None);
-            assert_eq!(ordinary(device + 5, pinned, 96), None);
-            assert_eq!(ordinary(device, pinned + 5, 96), None);
-            assert_eq!(ordinary(device, device, 1), None);
-            assert_eq!(ordinary(pinned, pinned, 1), None);
-            assert_eq!(ordinary(device, &raw const local as usize, 1), None);
+            let fast_path = |target, source, len| memory.fast_path_span(target, source, len, &hints);
+            assert_eq!(fast_path(device + 4, pinned, 96).unwrap().target, memory.backing_address(device + 4));
+            assert_eq!(fast_path(pinned, device, 100).unwrap().source, memory.backing_address(device));
+            assert_eq!(fast_path(device, pinned, 101), None);
+            assert_eq!(fast_path(device + 5, pinned, 96), None);
+            assert_eq!(fast_path(device, pinned + 5, 96), None);
+            assert_eq!(fast_path(device, device, 1), None);
+            assert_eq!(fast_path(pinned, pinned, 1), None);
+            assert_eq!(fast_path(device, &raw const local as usize, 1), None);
         }
-        // Pageable memory does not reach into ours.
+        // A range of pageable memory ends before memory of the machine.
         for below in [pinned, memory.backing_address(device)] {
             let region = if below == pinned { &memory.pinned_region } else { &memory.backing };
-            let spot = memory.finder().find("source", region.start() - 8).unwrap();
-            assert_eq!((spot.place, spot.covers("source", 8).is_ok()), (MemoryKind::Pageable, true));
-            assert_eq!(spot.covers("source", 9).unwrap_err().code(), 507899);
+            let resolved = memory.finder().find("source", region.start() - 8).unwrap();
+            assert_eq!((resolved.place, resolved.covers("source", 8).is_ok()), (MemoryKind::Pageable, true));
+            assert_eq!(resolved.covers("source", 9).unwrap_err().code(), ACL_ERROR_RT_DRV_INTERNAL_ERROR);
         }
-        let text = spot.covers("source", 60).unwrap_err().to_string();
+        let text = resolved.covers("source", 60).unwrap_err().to_string();
         assert!(text.contains("60 bytes at offset 50 of the 100 bytes") && text.contains("10 too many"), "{text}");
     }
 }

@@ -1,7 +1,7 @@
-//! Physical memory: bytes without an address, that can be mapped at several and shared with other
-//! processes. Each is a memory file of its own, so it lives as long as anyone has it, in whatever process.
+//! Physical memory: bytes without an address, which can be mapped at several addresses and shared with other processes.
 //!
-//! Where it is mapped is in `reservation`, how other processes find it in `exchange`.
+//! Each piece is a separate memory file, so it lives as long as any process has it open or mapped. `reservation` maps
+//! it; `export` makes it available to other processes.
 
 use crate::address::{MemoryKind, MemoryLocation};
 use crate::export::ExportRecord;
@@ -16,75 +16,90 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// A piece of physical memory.
 #[derive(Debug)]
 pub struct Physical {
-    /// The handle by which the program knows it.
+    /// The handle that the program uses.
     number: usize,
     pub file: File,
     pub size: usize,
-    /// As the maker said.
+    /// The location that its creator requested.
     pub home: MemoryLocation,
-    /// The `aclrtMemAttr` of the maker, for those who ask.
+    /// The `aclrtMemAttr` that its creator requested; only reported back.
     pub attribute: i32,
-    /// How addresses where it is mapped are classified in this process.
+    /// Memory kind of the addresses where it is mapped in this process.
     pub place: MemoryKind,
     pub is_imported: bool,
-    /// What it takes of the capacity of its home.
-    _aside: Option<CapacityReservation>,
-    /// How other processes find it: keys that are valid as long as this process has the memory.
-    pub cards: Mutex<Vec<ExportRecord>>,
-    /// What fault rules have made bad of it, for as long as it is mapped nowhere.
+    /// Its share of the capacity of its location.
+    _reservation: Option<CapacityReservation>,
+    /// Its export records. Their keys are valid as long as this process has the memory.
+    pub export_records: Mutex<Vec<ExportRecord>>,
+    /// Its bad bytes (fault injection) while it is not mapped.
     pub bad: Mutex<Vec<ByteRange>>,
 }
 
-/// Handles do not look like those of other objects, nor like addresses.
+/// Upper bits of handles. They differ from those of other handles and of addresses.
 const MARK: usize = 0x5ac2 << 48;
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 impl Physical {
+    /// Creates zeroed memory.
     pub fn create(size: usize, home: MemoryLocation, attribute: i32) -> io::Result<Physical> {
         Ok(Physical::of(memory_file(c"softacl-memory", size)?, size, home, attribute))
     }
 
+    /// Wraps a memory file of `size` bytes.
     pub fn of(file: File, size: usize, home: MemoryLocation, attribute: i32) -> Physical {
-        let place = match home {
+        let kind = match home {
             MemoryLocation::Device(device) => MemoryKind::Device(device),
             MemoryLocation::Host | MemoryLocation::HostNode(_) => MemoryKind::Pinned,
         };
         let number = MARK | NEXT.fetch_add(1, Ordering::Relaxed) << 4;
-        let (_aside, cards, bad) = (None, Mutex::default(), Mutex::default());
-        Physical { number, file, size, home, attribute, place, is_imported: false, _aside, cards, bad }
+        Physical {
+            number,
+            file,
+            size,
+            home,
+            attribute,
+            place: kind,
+            is_imported: false,
+            _reservation: None,
+            export_records: Mutex::default(),
+            bad: Mutex::default(),
+        }
     }
 
-    /// Memory that counts to the capacity of its device, or of pinned memory.
-    pub fn charged(self, aside: CapacityReservation) -> Physical {
-        Physical { _aside: Some(aside), ..self }
+    /// Attaches its share of the capacity of a device or of pinned memory.
+    pub fn charged(self, reservation: CapacityReservation) -> Physical {
+        Physical { _reservation: Some(reservation), ..self }
     }
 
-    /// Memory that another process made.
+    /// Marks memory as created by another process.
     pub fn imported(self) -> Physical {
         Physical { is_imported: true, ..self }
     }
 }
 
-/// The handles of the program. A handle can be held several times.
+/// The handles of the program, with reference counts.
 #[derive(Default)]
 pub struct Handles {
     held: Mutex<HashMap<usize, (Arc<Physical>, usize)>>,
 }
 
 impl Handles {
-    /// Holds the memory once more.
+    /// Adds a reference. Returns the handle.
     pub fn hold(&self, physical: &Arc<Physical>) -> usize {
         lock(&self.held).entry(physical.number).or_insert_with(|| (Arc::clone(physical), 0)).1 += 1;
         physical.number
     }
 
+    /// The memory of a live handle.
     pub fn get(&self, handle: usize) -> Result<Arc<Physical>> {
         let held = lock(&self.held);
         held.get(&handle).map(|(physical, _)| Arc::clone(physical)).ok_or_else(|| Box::new(unknown(handle)))
     }
 
+    /// Removes a reference. The handle ends with the last one.
     pub fn release(&self, handle: usize) -> Result<()> {
         let mut held = lock(&self.held);
         let Some((_, count)) = held.get_mut(&handle) else { return fail(unknown(handle)) };
@@ -95,9 +110,9 @@ impl Handles {
         Ok(())
     }
 
-    /// Forgets the handles of memory at a place, as a device reset does.
-    pub fn forget(&self, place: MemoryKind) {
-        lock(&self.held).retain(|_, (physical, _)| physical.place != place);
+    /// Ends all handles of memory of one kind. Used by a device reset.
+    pub fn forget(&self, kind: MemoryKind) {
+        lock(&self.held).retain(|_, (physical, _)| physical.place != kind);
     }
 }
 
@@ -108,6 +123,7 @@ fn unknown(handle: usize) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ascendcl_sys::ACL_ERROR_RT_INVALID_HANDLE;
 
     #[test]
     fn handle_is_freed_after_last_release() {
@@ -118,7 +134,7 @@ mod tests {
         assert!(handles.get(handle + 1).is_err());
         assert!(handles.release(handle).is_ok() && handles.get(handle).is_ok());
         assert!(handles.release(handle).is_ok() && handles.get(handle).is_err());
-        assert_eq!(handles.release(handle).unwrap_err().code(), 107017);
+        assert_eq!(handles.release(handle).unwrap_err().code(), ACL_ERROR_RT_INVALID_HANDLE);
         assert_eq!(handles.hold(&physical), handle);
     }
 }

@@ -1,7 +1,7 @@
-//! Host ranges that the program registered: ordinary memory that counts as pinned.
+//! Host ranges that the program registered. They count as pinned memory.
 //!
-//! Look-ups take a read lock, once per request and not once per batch entry, and only while at
-//! least one range is registered.
+//! A look-up takes a read lock once per request, not once per batch entry, and only while at least one range is
+//! registered.
 
 use crate::extent::Extent;
 use softacl_errors::{Error, Result, fail};
@@ -10,21 +10,23 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+/// All registered ranges.
 #[derive(Default)]
 pub struct Registrations {
     ranges: RwLock<Ranges>,
     count: AtomicUsize,
-    /// There has been one: work that is queued may still refer to it.
+    /// Set when the first range is registered. Queued work may use a range after it is unregistered.
     was_used: AtomicBool,
 }
 
-/// Start to size and whether the range is mapped for devices.
+/// Size by start, and whether the range is mapped for devices.
 type Ranges = BTreeMap<usize, (usize, bool)>;
 
-/// The registered ranges, held still for the length of one request.
+/// The registered ranges, locked for the duration of one request.
 pub struct Registered<'a>(Option<RwLockReadGuard<'a, Ranges>>);
 
 impl Registrations {
+    /// Registers a range, which must not overlap a registered one.
     pub fn insert(&self, start: usize, size: usize, mapped: bool) -> Result<()> {
         let mut ranges = self.ranges.write().unwrap_or_else(PoisonError::into_inner);
         let Some(end) = start.checked_add(size) else {
@@ -40,6 +42,7 @@ impl Registrations {
         Ok(())
     }
 
+    /// Unregisters the range that starts at `start`.
     pub fn remove(&self, start: usize) -> Result<()> {
         let mut ranges = self.ranges.write().unwrap_or_else(PoisonError::into_inner);
         ranges.remove(&start).ok_or(Error::NotRegistered(start))?;
@@ -47,16 +50,18 @@ impl Registrations {
         Ok(())
     }
 
+    /// True if a range was ever registered.
     pub fn was_used(&self) -> bool {
         self.was_used.load(Ordering::Acquire)
     }
 
-    /// Whether `address` lies in a range that is mapped for devices.
+    /// True if `address` is in a range that is mapped for devices.
     pub fn mapped(&self, address: usize) -> bool {
         let ranges = self.ranges.read().unwrap_or_else(PoisonError::into_inner);
         ranges.range(..=address).next_back().is_some_and(|(&start, &(size, mapped))| mapped && address - start < size)
     }
 
+    /// Locks the ranges for look-ups.
     #[inline]
     pub fn hold(&self) -> Registered<'_> {
         if self.count.load(Ordering::Acquire) == 0 {
@@ -67,6 +72,7 @@ impl Registrations {
 }
 
 impl Registered<'_> {
+    /// The registered range that contains `address`.
     #[inline]
     pub fn find(&self, address: usize) -> Option<Extent> {
         let (&start, &(size, _)) = self.0.as_ref()?.range(..=address).next_back()?;
@@ -78,20 +84,23 @@ impl Registered<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ascendcl_sys::{
+        ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED, ACL_ERROR_HOST_MEMORY_NOT_REGISTERED, ACL_ERROR_RT_PARAM_INVALID,
+    };
 
     #[test]
-    fn ranges_may_not_overlap_and_are_found_inside() {
+    fn overlapping_ranges_are_rejected_and_addresses_are_found() {
         let all = Registrations::default();
         all.insert(0x1000, 0x1000, true).unwrap();
-        assert_eq!(all.insert(0x1fff, 1, true).unwrap_err().code(), 507910);
-        assert_eq!(all.insert(0x800, 0x801, true).unwrap_err().code(), 507910);
+        assert_eq!(all.insert(0x1fff, 1, true).unwrap_err().code(), ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+        assert_eq!(all.insert(0x800, 0x801, true).unwrap_err().code(), ACL_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
         all.insert(0x2000, 0x10, false).unwrap();
-        assert_eq!(all.insert(usize::MAX, 2, false).unwrap_err().code(), 107000);
+        assert_eq!(all.insert(usize::MAX, 2, false).unwrap_err().code(), ACL_ERROR_RT_PARAM_INVALID);
         assert_eq!(all.hold().find(0x1fff), Some(Extent { start: 0x1000, size: 0x1000 }));
         assert_eq!(all.hold().find(0x2010), None);
         assert!(all.mapped(0x1800) && !all.mapped(0x2000));
         all.remove(0x1000).unwrap();
-        assert_eq!(all.remove(0x1000).unwrap_err().code(), 507911);
+        assert_eq!(all.remove(0x1000).unwrap_err().code(), ACL_ERROR_HOST_MEMORY_NOT_REGISTERED);
         assert_eq!(all.hold().find(0x1000), None);
     }
 }

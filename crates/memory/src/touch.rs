@@ -1,15 +1,16 @@
-//! Touches: ranges that an operation reads or writes, in addresses of the program.
+//! Accesses: the ranges that an operation reads or writes, as program addresses.
 
 use crate::bytes::Span;
 use crate::memory::Memory;
 
+/// The direction of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Read,
     Write,
 }
 
-/// A range that an operation reads or writes.
+/// A range that an operation reads or writes, as program addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Touch {
     pub address: usize,
@@ -18,12 +19,13 @@ pub struct Touch {
 }
 
 impl Memory {
-    /// What a span touches.
+    /// The accesses of a copy.
     pub fn touches_of(&self, span: &Span) -> [Touch; 2] {
         [self.touch(span.source, span.len, Mode::Read), self.touch(span.target, span.len, Mode::Write)]
     }
 
-    pub fn touch(&self, reach: usize, len: usize, mode: Mode) -> Touch {
-        Touch { address: self.program_address(reach), len, mode }
+    /// The access to a range of backing addresses.
+    pub fn touch(&self, backing: usize, len: usize, mode: Mode) -> Touch {
+        Touch { address: self.program_address(backing), len, mode }
     }
 }

@@ -1,10 +1,11 @@
 //! The record of an allocation: its bounds, read without a lock while other threads allocate and free.
 //!
-//! Who may touch what: anybody may read; the heap writes under its lock. A record is dead while its size is 0, and
-//! its start changes only then.
+//! Any thread may read a record; only the heap writes it, under its lock. A record is dead while its size is 0. Its
+//! start changes only while it is dead.
 
 use crate::facade::{AtomicUsize, Ordering};
 
+/// The bounds of an allocation that may end while they are read.
 #[repr(C)]
 #[derive(Default)]
 pub struct AllocationRecord {
@@ -13,8 +14,8 @@ pub struct AllocationRecord {
 }
 
 impl AllocationRecord {
-    /// Start and size. A record that changes meanwhile has none: a start and a size of two lives would be bounds
-    /// that never were.
+    /// Returns the start and the size, which is 0 if the record is dead. `None` if the size changes during the read:
+    /// the start of one allocation and the size of another would be bounds that never existed.
     #[inline]
     pub fn bounds(&self) -> Option<(usize, usize)> {
         let size = self.size.load(Ordering::Acquire);
@@ -22,17 +23,17 @@ impl AllocationRecord {
         (self.size.load(Ordering::Relaxed) == size).then_some((start, size))
     }
 
-    /// Gives a dead record another start.
+    /// Sets the start of a dead record.
     pub fn place(&self, start: usize) {
         self.start.store(start, Ordering::Release);
     }
 
-    /// The allocation begins to live, or has another size.
+    /// Makes the record live, or changes the size of a live one.
     pub fn open(&self, size: usize) {
         self.size.store(size, Ordering::Release);
     }
 
-    /// It ends; the size that it had.
+    /// Ends the allocation. Returns its size.
     pub fn close(&self) -> usize {
         self.size.swap(0, Ordering::AcqRel)
     }

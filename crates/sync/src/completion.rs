@@ -1,69 +1,70 @@
-//! Completion: how far a stream has come. The one place where it is published.
+//! Progress of a stream: the only place that publishes finished tasks.
 //!
-//! Tasks of a stream finish in order, so one number says everything. It is written only by the
-//! holder of the stream's claim, or under the lane's lock for work that was done on the spot.
+//! Tasks of a stream finish in order, so one sequence number describes its progress. The number is written by the
+//! holder of the stream's claim, or under the lane lock for a task that ran inline.
 
 use crate::facade::{AtomicU64, Ordering};
 use crate::wait_queue::WaitQueue;
 
+/// The sequence number of the latest finished task, and the threads that wait for it to grow.
 pub struct Completion {
     done: AtomicU64,
-    bell: WaitQueue,
+    waiters: WaitQueue,
 }
 
 impl Default for Completion {
     fn default() -> Self {
-        Completion { done: AtomicU64::new(0), bell: WaitQueue::default() }
+        Completion { done: AtomicU64::new(0), waiters: WaitQueue::default() }
     }
 }
 
 impl Completion {
-    /// The number of the newest finished task. Everything that task wrote is visible to the caller.
+    /// The sequence number of the latest finished task. Everything that task wrote is visible to the caller.
     #[inline]
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Acquire)
     }
 
-    /// Publishes a task that was done under the lane's lock and wakes nobody: who sleeps for a point has had that lock
-    /// after it learnt of the point.
+    /// Publishes a task that ran inline, under the lane lock, without waking waiters. A waiter takes that lock after it
+    /// reads the sequence number, so it cannot miss the update.
     #[inline]
     pub fn publish_without_wake(&self, sequence: u64) {
         self.done.store(sequence, Ordering::Release);
     }
 
-    /// Publishes a task and wakes those who wait for it: one store, one wake.
+    /// Publishes a task and wakes all waiters: one store, one wake.
     #[inline]
     pub fn publish(&self, sequence: u64) {
         self.done.store(sequence, Ordering::Release);
-        self.bell.wake_all();
+        self.waiters.wake_all();
     }
 
-    /// Sleeps until the task is finished.
+    /// Waits until the task is finished.
     #[cfg(loom)]
-    pub fn sleep(&self, sequence: u64) {
-        self.bell.sleep(|| self.done() >= sequence);
+    pub fn wait(&self, sequence: u64) {
+        self.waiters.wait(|| self.done() >= sequence);
     }
 
-    /// Sleeps until the task is finished; `false` when `deadline` came first.
+    /// Waits until the task is finished. Returns `false` if `deadline` passes first.
     #[cfg(not(loom))]
     pub fn sleep_until(&self, sequence: u64, deadline: Option<std::time::Instant>) -> bool {
-        self.bell.wait_until(deadline, || self.done() >= sequence)
+        self.waiters.wait_until(deadline, || self.done() >= sequence)
     }
 
-    /// Sleeps until the task is finished, there is something to help with, or `deadline` has come.
+    /// Waits until the task is finished, `is_needed` holds, or `deadline` passes.
     #[cfg(not(loom))]
     pub fn wait_or(&self, sequence: u64, deadline: std::time::Instant, is_needed: impl Fn() -> bool) {
-        self.bell.wait_until(Some(deadline), || self.done() >= sequence || is_needed());
+        self.waiters.wait_until(Some(deadline), || self.done() >= sequence || is_needed());
     }
 
-    /// The same without a time.
+    /// Waits until the task is finished or `is_needed` holds.
     #[cfg(loom)]
-    pub fn sleep_unless(&self, sequence: u64, is_needed: impl Fn() -> bool) {
-        self.bell.sleep(|| self.done() >= sequence || is_needed());
+    pub fn wait_or(&self, sequence: u64, is_needed: impl Fn() -> bool) {
+        self.waiters.wait(|| self.done() >= sequence || is_needed());
     }
 
-    /// Lets those who sleep look whether there is something to help with.
+    /// Wakes the waiters, so that they test their conditions again.
     pub fn wake_waiters(&self) {
-        self.bell.wake_all();
+        self.waiters.wake_all();
     }
 }

@@ -1,9 +1,8 @@
-//! The synchronisation primitives of the engine: from `std`, or under `--cfg loom` from loom, or under
-//! `--cfg shuttle` from shuttle.
+//! Facade over the synchronization primitives of `std`, loom (`--cfg loom`) and shuttle (`--cfg shuttle`).
 //!
-//! loom explores the protocols alone, shuttle the whole engine. So whatever can block, or decides between threads, comes
-//! from here. What stays with `std`: values that are set once, statics, and atomics in memory that is mapped,
-//! shared with other processes, or read by signal handlers.
+//! loom explores the protocols of this crate, shuttle the whole engine. Everything that can block, or that decides a
+//! race between threads, must therefore come from here. Use `std` for values that are set once, for statics, and for
+//! atomics in memory that is mapped, shared with other processes, or read by signal handlers.
 
 #[cfg(loom)]
 pub use loom::sync::{
@@ -25,19 +24,19 @@ pub use world::{
     thread, thread_local,
 };
 
-/// Lets others go on for a while. shuttle knows no time: whoever waits for some looks again at once.
+/// Yields to other threads. shuttle does not model time, so the caller rechecks its condition immediately.
 #[cfg(shuttle)]
 pub fn sleep_or_yield(_: std::time::Duration) {
     shuttle::thread::yield_now();
 }
-/// The same, for so long.
+/// Sleeps for `duration`. `Thread::unpark` ends the sleep early.
 #[cfg(not(any(loom, shuttle)))]
 pub fn sleep_or_yield(duration: std::time::Duration) {
     std::thread::park_timeout(duration);
 }
 
-/// Locks and ignores poisoning: a panic is caught at the door of the library, and the state behind
-/// every lock is valid between statements, so the process stays usable.
+/// Locks a mutex and ignores poisoning. Panics are caught in the entry layer of the library, and the state behind every
+/// lock is valid between statements, so the process remains usable.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,12 +1,15 @@
-//! A signal: an event that graphs and ordinary streams share. It is up or down when somebody looks,
-//! unlike other events, whose waits are bound to a record when the wait is made.
+//! An event that graphs and streams share.
+//!
+//! A wait passes if the event is set when the stream reaches the wait. Other events differ: their waits are bound to a
+//! record when the wait is submitted.
 
 use crate::facade::{AtomicBool, Mutex, Ordering, lock};
 
+/// A flag and the streams that wait for it to be set.
 #[derive(Debug)]
 pub struct GraphEvent<K> {
     is_set: AtomicBool,
-    /// Streams whose front may be waiting, once per wait.
+    /// Streams that may be blocked at a wait, one entry per wait.
     watchers: Mutex<Vec<K>>,
 }
 
@@ -31,12 +34,12 @@ impl<K: Copy + PartialEq> GraphEvent<K> {
         self.is_set.store(false, Ordering::Release);
     }
 
-    /// A wait is about to be queued.
+    /// Registers a stream. Must be called before its wait is queued.
     pub fn watch(&self, stream: K) {
         lock(&self.watchers).push(stream);
     }
 
-    /// A wait has been passed or dropped.
+    /// Removes one registration of a stream, after its wait passed or was dropped.
     pub fn forget(&self, stream: K) {
         let mut watchers = lock(&self.watchers);
         if let Some(at) = watchers.iter().position(|other| *other == stream) {

@@ -1,11 +1,11 @@
-//! Handles: generational keys into tables, never pointers that are dereferenced.
+//! Handles: generational keys into tables, never dereferenced as pointers.
 //!
-//! A stale, foreign or random handle is simply not found. Slots are never freed, so a look-up needs
-//! no lock and no reference count: the value stays valid memory, and whoever changes it checks the
-//! generation again under the value's own lock.
+//! A stale, foreign or random handle is not found. Slots are never freed, so a look-up takes no lock and no reference
+//! count: the value remains valid memory. Code that modifies a value checks the generation again under the lock of the
+//! value.
 //!
-//! Who may touch what: `generation` is written only under `vacant`; it is odd while the slot is
-//! live. `value` is shared from the moment its chunk exists.
+//! `generation` is written only under the lock of `vacant`. It is odd while the slot is live. `value` is shared as soon
+//! as its chunk exists.
 
 use crate::facade::{AtomicU32, Mutex, Ordering, lock};
 use std::collections::VecDeque;
@@ -19,10 +19,10 @@ const GENERATION_BITS: u32 = 24;
 const GENERATION_MASK: u32 = (1 << GENERATION_BITS) - 1;
 const CHUNK: usize = if cfg!(loom) { 2 } else { 256 };
 const CHUNKS: usize = if cfg!(loom) { 2 } else { (1 << INDEX_BITS) / CHUNK };
-/// The upper bits make every handle a non-canonical address: code that follows one faults at once.
+/// Upper bits that make every handle a non-canonical address, so that dereferencing one faults immediately.
 const MARK: u64 = 0x5ac1 << 48;
 
-/// What a table holds. The number keeps handles of different kinds apart.
+/// A type that lives in a handle table. The number distinguishes handles of different kinds.
 pub trait HandleKind {
     const NUMBER: u8;
 }
@@ -57,7 +57,7 @@ impl<T: HandleKind> Key<T> {
         Key(NonZeroU64::new(raw).expect("the mark is not zero"), PhantomData)
     }
 
-    /// Reads a handle that came from outside. `None` when it cannot be a handle of this kind.
+    /// Converts a handle that the program passed. `None` if it cannot be a handle of this kind.
     #[inline]
     pub fn from_raw(raw: usize) -> Option<Self> {
         let raw = raw as u64;
@@ -70,12 +70,12 @@ impl<T: HandleKind> Key<T> {
         self.0.get() as usize
     }
 
-    /// The place in the table: stable while the handle lives, small, and reused afterwards.
+    /// The index of the slot: a small number, stable while the handle is live and reused afterwards.
     pub fn index(self) -> usize {
         (self.0.get() & ((1 << INDEX_BITS) - 1)) as usize
     }
 
-    /// The key of the first slot's first life: a place that always exists.
+    /// The key of the first value in the first slot.
     pub fn first() -> Self {
         Key::new(0, 1)
     }
@@ -85,14 +85,14 @@ impl<T: HandleKind> Key<T> {
     }
 }
 
-/// One place of a table.
+/// A slot of a table.
 pub struct Slot<T> {
     generation: AtomicU32,
     pub value: T,
 }
 
 impl<T> Slot<T> {
-    /// Whether the value is the one that the key was made for.
+    /// True if the slot is live and has the generation of the key.
     #[inline]
     pub fn holds<K: HandleKind>(&self, key: Key<K>) -> bool {
         let generation = self.generation.load(Ordering::Acquire);
@@ -100,7 +100,7 @@ impl<T> Slot<T> {
     }
 }
 
-/// Slots that came into being together; once there, they stay.
+/// Slots that are allocated together and never freed.
 type Chunk<T> = OnceLock<Box<[Slot<T>]>>;
 
 struct Vacant {
@@ -109,8 +109,8 @@ struct Vacant {
     next: usize,
 }
 
-/// A table of values that are found by key. `K` names the kind of its keys; it can be the type of the values, or a tag
-/// where keys must be named without knowing the values.
+/// A table of values that are looked up by key. `K` is the kind of its keys: the type of the values, or a tag type for
+/// modules that name keys but do not depend on the values.
 pub struct Slots<T, K = T> {
     chunks: Box<[Chunk<T>]>,
     vacant: Mutex<Vacant>,
@@ -128,7 +128,7 @@ impl<T: Default, K: HandleKind> Default for Slots<T, K> {
 }
 
 impl<T: Default, K: HandleKind> Slots<T, K> {
-    /// Takes a slot, lets `prepare` set its value up, and makes it live. `None` when the table is full.
+    /// Takes a vacant slot, calls `prepare` with its value, and makes it live. `None` if the table is full.
     pub fn insert(&self, prepare: impl FnOnce(&T, Key<K>)) -> Option<Key<K>> {
         let mut vacant = lock(&self.vacant);
         let index = match vacant.slots.pop_front() {
@@ -147,26 +147,27 @@ impl<T: Default, K: HandleKind> Slots<T, K> {
         Some(key)
     }
 
-    /// The live value behind a key.
+    /// The value of a live key.
     #[inline]
     pub fn get(&self, key: Key<K>) -> Option<&T> {
         self.find(key).map(|slot| &slot.value)
     }
 
-    /// The slot of a live value, for those who ask again later whether it still is.
+    /// The slot of a live key, for callers that check later whether it is still live.
     #[inline]
     pub fn find(&self, key: Key<K>) -> Option<&Slot<T>> {
         let slot = &self.chunks[key.index() / CHUNK].get()?[key.index() % CHUNK];
         slot.holds(key).then_some(slot)
     }
 
-    /// The value behind a key that was live once, whether it still is or not.
+    /// The value in the slot of a key, even if the key is no longer live.
     #[inline]
     pub fn slot(&self, key: Key<K>) -> &T {
         &self.slot_or_create(key.index()).value
     }
 
-    /// Ends a key. `false` when it was not live: exactly one of several racing removals succeeds.
+    /// Invalidates a key and frees its slot. Returns `false` if the key was not live: of several racing removals,
+    /// exactly one succeeds.
     pub fn remove(&self, key: Key<K>) -> bool {
         let ended = self.retire(key);
         if ended {
@@ -175,7 +176,8 @@ impl<T: Default, K: HandleKind> Slots<T, K> {
         ended
     }
 
-    /// Ends a key but keeps its slot, whose value is still in use, until it is recycled.
+    /// Invalidates a key but keeps its slot, whose value is still in use, until `recycle`. Returns `false` if the key
+    /// was not live.
     pub fn retire(&self, key: Key<K>) -> bool {
         let _guard = lock(&self.vacant);
         if self.get(key).is_none() {
@@ -187,12 +189,12 @@ impl<T: Default, K: HandleKind> Slots<T, K> {
         true
     }
 
-    /// Lets the slot of a retired key be used again.
+    /// Frees the slot of a retired key for reuse.
     pub fn recycle(&self, key: Key<K>) {
         lock(&self.vacant).slots.push_back(key.index() as u32);
     }
 
-    /// Every value there ever was, live or not.
+    /// Every slot that was ever used, live or not.
     pub fn all(&self) -> impl Iterator<Item = (Key<K>, &T)> {
         let top = lock(&self.vacant).next;
         (0..top).filter_map(move |index| {
@@ -201,7 +203,7 @@ impl<T: Default, K: HandleKind> Slots<T, K> {
         })
     }
 
-    /// All live values. A snapshot: others may come and go meanwhile.
+    /// All live values. Values that are inserted or removed during the iteration may be missing or present.
     pub fn live(&self) -> impl Iterator<Item = (Key<K>, &T)> {
         self.all().filter(|(key, _)| key.generation() & 1 == 1)
     }
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_key_is_never_found_again() {
+    fn removed_key_is_never_found_again() {
         let slots = Slots::<Thing>::default();
         let first = slots.insert(|_, _| {}).unwrap();
         assert!(slots.get(first).is_some());
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn only_handles_of_the_kind_are_read() {
+    fn handles_of_other_kinds_and_random_values_are_rejected() {
         let key = Slots::<Thing>::default().insert(|_, _| {}).unwrap();
         assert_eq!(Key::<Thing>::from_raw(key.raw()), Some(key));
         assert_eq!(Key::<Other>::from_raw(key.raw()), None);

@@ -1,7 +1,6 @@
-//! What waits for one thread that comes to fetch it: filled by any thread, closed for good once.
+//! A queue with many writers and one reader, which can be closed permanently.
 //!
-//! Whatever is put in is either fetched or handed to whoever closes, or is refused; nothing is lost between them. What the things are is not
-//! known here.
+//! No item is lost: `put` rejects it, `fetch` returns it, or `close` returns it.
 
 use crate::facade::{Mutex, lock};
 use crate::wait_queue::WaitQueue;
@@ -9,45 +8,47 @@ use std::collections::VecDeque;
 #[cfg(not(loom))]
 use std::time::Instant;
 
+/// A closable queue on which a thread can wait.
 pub struct Inbox<T> {
-    /// None: closed, nothing comes in any more.
+    /// `None` if the inbox is closed.
     items: Mutex<Option<VecDeque<T>>>,
-    bell: WaitQueue,
+    waiters: WaitQueue,
 }
 
 impl<T> Default for Inbox<T> {
     fn default() -> Self {
-        Inbox { items: Mutex::new(Some(VecDeque::new())), bell: WaitQueue::default() }
+        Inbox { items: Mutex::new(Some(VecDeque::new())), waiters: WaitQueue::default() }
     }
 }
 
 impl<T> Inbox<T> {
-    /// `false` when it is closed; then the item is gone.
+    /// Appends an item. Returns `false`, dropping the item, if the inbox is closed.
     pub fn put(&self, item: T) -> bool {
         let is_open = lock(&self.items).as_mut().map(|items| items.push_back(item)).is_some();
-        self.bell.wake_all();
+        self.waiters.wake_all();
         is_open
     }
 
+    /// Removes and returns the oldest item.
     pub fn fetch(&self) -> Option<T> {
         lock(&self.items).as_mut().and_then(VecDeque::pop_front)
     }
 
-    /// What nobody has fetched. Whoever waits learns that nothing will come.
+    /// Closes the inbox, wakes all waiters, and returns the items that were not fetched.
     pub fn close(&self) -> VecDeque<T> {
-        let left = lock(&self.items).take();
-        self.bell.wake_all();
-        left.unwrap_or_default()
+        let rest = lock(&self.items).take();
+        self.waiters.wake_all();
+        rest.unwrap_or_default()
     }
 
-    /// Takes out what nobody has fetched and `is_unwanted`.
+    /// Removes and returns the items for which `is_unwanted` holds.
     #[cfg(not(loom))]
     pub fn remove_if(&self, is_unwanted: impl Fn(&T) -> bool) -> VecDeque<T> {
         let mut items = lock(&self.items);
         let Some(items) = items.as_mut() else { return VecDeque::new() };
-        let (withdrawn, kept) = items.drain(..).partition(is_unwanted);
+        let (removed, kept) = items.drain(..).partition(is_unwanted);
         *items = kept;
-        withdrawn
+        removed
     }
 
     #[cfg(not(loom))]
@@ -55,15 +56,16 @@ impl<T> Inbox<T> {
         lock(&self.items).is_none()
     }
 
-    /// Sleeps until something is there or nothing will come; `false` when `deadline` came first.
+    /// Waits until the inbox has an item or is closed. Returns `false` if `deadline` passes first.
     #[cfg(not(loom))]
     pub fn wait(&self, deadline: Option<Instant>) -> bool {
-        self.bell.wait_until(deadline, || self.is_ready())
+        self.waiters.wait_until(deadline, || self.is_ready())
     }
 
+    /// Waits until the inbox has an item or is closed.
     #[cfg(loom)]
     pub fn wait(&self) {
-        self.bell.sleep(|| self.is_ready());
+        self.waiters.wait(|| self.is_ready());
     }
 
     fn is_ready(&self) -> bool {

@@ -1,6 +1,6 @@
-//! Every interleaving of the concurrent primitives, explored with loom.
+//! Model checks: loom explores every interleaving of the concurrency primitives.
 //!
-//! Run with `RUSTFLAGS="--cfg loom" cargo test -p softacl-engine --release --lib`.
+//! Run with `RUSTFLAGS="--cfg loom" cargo test --release --lib` in `crates/sync`.
 
 use crate::allocation_record::AllocationRecord;
 use crate::completion::Completion;
@@ -28,7 +28,7 @@ fn parked_thread_is_always_woken() {
                 completion.publish(2);
             })
         };
-        completion.sleep(2);
+        completion.wait(2);
         assert_eq!(completion.done(), 2);
         publisher.join().unwrap();
     });
@@ -41,13 +41,13 @@ fn task_writes_are_visible_after_completion() {
         let writer = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
-                // SAFETY: the reader looks only after completion was published; loom checks that.
+                // SAFETY: exclusive: the reader reads only after `publish`. loom checks this.
                 shared.1.with_mut(|bytes| unsafe { *bytes = 7 });
                 shared.0.publish(1);
             })
         };
         if shared.0.done() >= 1 {
-            // SAFETY: published, so the writer is done with it; loom checks that.
+            // SAFETY: `done` returned 1, so the write happened before. loom checks this.
             assert_eq!(shared.1.with(|bytes| unsafe { *bytes }), 7);
         }
         writer.join().unwrap();
@@ -58,109 +58,109 @@ fn task_writes_are_visible_after_completion() {
 fn wake_one_is_not_lost() {
     loom::model(|| {
         let shared = Arc::new((WaitQueue::default(), AtomicU32::new(0)));
-        let sleeper = {
+        let waiter = {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.0.sleep(|| shared.1.load(Ordering::Acquire) > 0))
+            thread::spawn(move || shared.0.wait(|| shared.1.load(Ordering::Acquire) > 0))
         };
         shared.1.store(1, Ordering::Release);
         shared.0.wake_one();
-        sleeper.join().unwrap();
+        waiter.join().unwrap();
     });
 }
 
 #[test]
 fn watcher_is_collected_or_sees_completion() {
     loom::model(|| {
-        let track = Arc::new(SharedLane::<&str, u32>::default());
-        lock(&track.lane).push("task");
-        lock(&track.lane).claim(|_| Readiness::Ready).unwrap();
+        let shared_lane = Arc::new(SharedLane::<&str, u32>::default());
+        lock(&shared_lane.lane).push("task");
+        lock(&shared_lane.lane).claim(|_| Readiness::Ready).unwrap();
         let finisher = {
-            let track = Arc::clone(&track);
-            thread::spawn(move || track.finish(1))
+            let shared_lane = Arc::clone(&shared_lane);
+            thread::spawn(move || shared_lane.finish(1))
         };
-        let registered = track.watch(1, 42);
-        let told = finisher.join().unwrap();
-        assert_eq!(told, if registered { vec![42] } else { vec![] });
+        let registered = shared_lane.watch(1, 42);
+        let collected = finisher.join().unwrap();
+        assert_eq!(collected, if registered { vec![42] } else { vec![] });
     });
 }
 
 #[test]
 fn lane_has_one_executor_at_a_time() {
     loom::model(|| {
-        let track = Arc::new(SharedLane::<u32, u32>::default());
+        let shared_lane = Arc::new(SharedLane::<u32, u32>::default());
         let running = Arc::new(AtomicU32::new(0));
-        lock(&track.lane).push(1);
-        lock(&track.lane).push(2);
+        lock(&shared_lane.lane).push(1);
+        lock(&shared_lane.lane).push(2);
         let execute = {
-            let (track, running) = (Arc::clone(&track), Arc::clone(&running));
+            let (shared_lane, running) = (Arc::clone(&shared_lane), Arc::clone(&running));
             move || {
                 let mut ran = Vec::new();
                 loop {
-                    let claimed = lock(&track.lane).claim(|_| Readiness::Ready);
+                    let claimed = lock(&shared_lane.lane).claim(|_| Readiness::Ready);
                     let Ok((task, sequence)) = claimed else { return ran };
                     assert_eq!(running.fetch_add(1, Ordering::Relaxed), 0);
                     ran.push(task);
                     running.fetch_sub(1, Ordering::Relaxed);
-                    track.finish(sequence);
+                    shared_lane.finish(sequence);
                 }
             }
         };
         let other = thread::spawn(execute.clone());
         let mut ran = execute();
         ran.extend(other.join().unwrap());
-        // An executor that finds the lane claimed leaves; whoever holds the claim goes on.
+        // A thread that finds the lane claimed returns; the holder of the claim continues.
         ran.extend(execute());
         ran.sort_unstable();
         assert_eq!(ran, [1, 2]);
-        assert_eq!(track.completion.done(), 2);
+        assert_eq!(shared_lane.completion.done(), 2);
     });
 }
 
 #[test]
 fn dropping_pending_tasks_completes_them() {
     loom::model(|| {
-        let track = Arc::new(SharedLane::<u32, u32>::default());
-        lock(&track.lane).push(1);
-        lock(&track.lane).claim(|_| Readiness::Ready).unwrap();
-        lock(&track.lane).push(2);
-        track.watch(2, 7);
+        let shared_lane = Arc::new(SharedLane::<u32, u32>::default());
+        lock(&shared_lane.lane).push(1);
+        lock(&shared_lane.lane).claim(|_| Readiness::Ready).unwrap();
+        lock(&shared_lane.lane).push(2);
+        shared_lane.watch(2, 7);
         let finisher = {
-            let track = Arc::clone(&track);
-            thread::spawn(move || track.finish(1))
+            let shared_lane = Arc::clone(&shared_lane);
+            thread::spawn(move || shared_lane.finish(1))
         };
-        let (dropped, told) = track.clear();
+        let (dropped, collected) = shared_lane.clear();
         assert_eq!(dropped, [2]);
-        let told = [told, finisher.join().unwrap()].concat();
-        assert_eq!(told, [7]);
-        assert_eq!(track.completion.done(), 2);
+        let collected = [collected, finisher.join().unwrap()].concat();
+        assert_eq!(collected, [7]);
+        assert_eq!(shared_lane.completion.done(), 2);
     });
 }
 
 #[test]
 fn claimed_tasks_run_or_are_dropped() {
     loom::model(|| {
-        let track = Arc::new(SharedLane::<u32, u32>::default());
-        (1..=3).for_each(|task| drop(lock(&track.lane).push(task)));
+        let shared_lane = Arc::new(SharedLane::<u32, u32>::default());
+        (1..=3).for_each(|task| drop(lock(&shared_lane.lane).push(task)));
         let executor = {
-            let track = Arc::clone(&track);
+            let shared_lane = Arc::clone(&shared_lane);
             thread::spawn(move || {
-                let mut lane = lock(&track.lane);
+                let mut lane = lock(&shared_lane.lane);
                 let Ok((first, sequence)) = lane.claim(|_| Readiness::Ready) else { return vec![] };
                 let mut rest = lane.take();
                 drop(lane);
                 let newest = sequence + rest.len() as u64;
                 let ran: Vec<u32> = [first].into_iter().chain(rest.pop_front()).collect();
                 let last = sequence + ran.len() as u64 - 1;
-                let _ = lock(&track.lane).put_back(rest, newest);
-                track.finish(last);
+                let _ = lock(&shared_lane.lane).put_back(rest, newest);
+                shared_lane.finish(last);
                 ran
             })
         };
-        let (dropped, _) = track.clear();
+        let (dropped, _) = shared_lane.clear();
         let ran = executor.join().unwrap();
-        // Nothing is left behind, nothing ran twice, and completion says so.
-        assert!(lock(&track.lane).is_idle());
-        assert_eq!(track.completion.done(), 3);
+        // Every task was run or dropped, none of them twice, and all are published.
+        assert!(lock(&shared_lane.lane).is_idle());
+        assert_eq!(shared_lane.completion.done(), 3);
         assert!(ran.is_empty() || ran == [1, 2], "{ran:?}");
         assert!(dropped.iter().all(|task| !ran.contains(task)));
     });
@@ -191,14 +191,14 @@ fn removed_handle_is_never_found_again() {
     });
 }
 
-/// Three units and two threads: each is done once, the one that waits sees what the other did, and is woken.
+/// Two threads run three units: each unit runs once, and the waiting thread is woken and sees all writes.
 #[test]
-fn shared_units_is_complete_once_and_seen_by_who_waits() {
+fn units_run_once_and_are_visible_to_the_waiter() {
     loom::model(|| {
         let shared = Arc::new((WorkUnits::new(3), [0; 3].map(loom::cell::UnsafeCell::new)));
         let work = |shared: &(WorkUnits, [loom::cell::UnsafeCell<u32>; 3])| {
             while shared.0.take(|unit| {
-                // SAFETY: a unit is one thread's; loom checks that.
+                // SAFETY: exclusive: `take` gives each unit to one thread. loom checks this.
                 shared.1[unit].with_mut(|bytes| unsafe { *bytes += 1 });
                 true
             }) {}
@@ -210,7 +210,7 @@ fn shared_units_is_complete_once_and_seen_by_who_waits() {
         work(&shared);
         shared.0.wait();
         for unit in &shared.1 {
-            // SAFETY: all units are done; loom checks that.
+            // SAFETY: `wait` returned, so every unit is done. loom checks this.
             assert_eq!(unit.with(|bytes| unsafe { *bytes }), 1);
         }
         assert!(!shared.0.has_failed());
@@ -218,7 +218,7 @@ fn shared_units_is_complete_once_and_seen_by_who_waits() {
     });
 }
 
-/// A unit that fails ends the work for everybody, and nobody waits for units that were never taken.
+/// A failed unit ends the job for all threads, and the waiter does not wait for units that were never taken.
 #[test]
 fn failed_unit_ends_the_job() {
     loom::model(|| {
@@ -234,7 +234,7 @@ fn failed_unit_ends_the_job() {
     });
 }
 
-/// What is put in while somebody closes is refused, or is among what he gets.
+/// An item that is put while the inbox is closed is rejected or returned by `close`.
 #[test]
 fn closing_an_inbox_loses_no_item() {
     loom::model(|| {
@@ -248,7 +248,6 @@ fn closing_an_inbox_loses_no_item() {
     });
 }
 
-/// A thread that waits for something is woken by it, or by the end.
 #[test]
 fn inbox_waiter_is_woken_by_push_or_close() {
     for is_closed in [false, true] {
@@ -270,24 +269,24 @@ fn inbox_waiter_is_woken_by_push_or_close() {
     }
 }
 
-/// A thread that sleeps for a stream is called when there is a job, or sees it; or its task is finished.
+/// A thread that parks on a stream sees the job or is woken for it.
 #[test]
 fn parked_waiter_is_woken_for_a_job() {
     loom::model(|| {
         let shared = Arc::new((WaiterList::<u32>::default(), Completion::default(), AtomicBool::new(false)));
-        let sleeper = {
+        let waiter = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
-                shared.0.park(7, || shared.1.sleep_unless(1, || shared.2.load(Ordering::Acquire)));
+                shared.0.park(7, || shared.1.wait_or(1, || shared.2.load(Ordering::Acquire)));
             })
         };
         shared.2.store(true, Ordering::Release);
         shared.0.wake_all(|_| &shared.1);
-        sleeper.join().unwrap();
+        waiter.join().unwrap();
     });
 }
 
-/// A task fails while another thread asks: the failure is told once, now or later.
+/// A task fails while another thread takes the failure: the failure is returned once, now or by the next `take`.
 #[test]
 fn failure_is_returned_exactly_once() {
     loom::model(|| {
@@ -296,15 +295,15 @@ fn failure_is_returned_exactly_once() {
             let first = Arc::clone(&first);
             thread::spawn(move || first.record(1))
         };
-        let asked = first.take();
+        let first_take = first.take();
         failing.join().unwrap();
-        let left = first.take();
-        assert_eq!(asked.xor(left), Some(1), "{asked:?} {left:?}");
+        let second_take = first.take();
+        assert_eq!(first_take.xor(second_take), Some(1), "{first_take:?} {second_take:?}");
     });
 }
 
-/// Two tasks fail while a third thread asks: each failure that is told was the first since the last question, none
-/// is told twice.
+/// Two tasks fail while another thread takes failures: every returned failure was the first since the previous `take`,
+/// and none is returned twice.
 #[test]
 fn failure_is_never_lost_or_duplicated() {
     loom::model(|| {
@@ -316,32 +315,35 @@ fn failure_is_never_lost_or_duplicated() {
                 first.record(2);
             })
         };
-        let asked = first.take();
+        let first_take = first.take();
         failing.join().unwrap();
-        let left = first.take();
-        // The second is forgotten when it came before the first was told, as it should be.
-        assert!(matches!((asked, left), (None, Some(1)) | (Some(1), Some(2) | None)), "{asked:?} {left:?}");
+        let second_take = first.take();
+        // The second is dropped if it is recorded before the first is taken.
+        assert!(
+            matches!((first_take, second_take), (None, Some(1)) | (Some(1), Some(2) | None)),
+            "{first_take:?} {second_take:?}"
+        );
         assert!(first.take().is_none() && !first.is_set());
     });
 }
 
-/// A stream that is about to wait for a signal sees it or is listed by who raises it.
+/// A stream that is about to wait for a graph event sees it set or is returned by `set`.
 #[test]
 fn graph_event_is_seen_or_wakes() {
     loom::model(|| {
-        let signal = Arc::new(GraphEvent::<u32>::default());
-        let raiser = {
-            let signal = Arc::clone(&signal);
-            thread::spawn(move || signal.set())
+        let event = Arc::new(GraphEvent::<u32>::default());
+        let setter = {
+            let event = Arc::clone(&event);
+            thread::spawn(move || event.set())
         };
-        signal.watch(5);
-        let seen = signal.is_set();
-        let told = raiser.join().unwrap();
-        assert!(seen || told == [5]);
+        event.watch(5);
+        let seen = event.is_set();
+        let woken = setter.join().unwrap();
+        assert!(seen || woken == [5]);
     });
 }
 
-/// A record is read while its allocation ends and another one takes its place: what is read was true of one of them.
+/// A record is read while its allocation ends and another begins: the bounds are those of one of the two.
 #[test]
 fn allocation_bounds_are_never_torn() {
     loom::model(|| {

@@ -1,51 +1,53 @@
-//! The lane of a stream: what is queued and what may start now. A pure state machine.
+//! The queue of a stream and which of its tasks may start: a pure state machine.
 //!
-//! No threads, no clock, no locks, no memory: the stream keeps its lane behind a mutex, and a driver
-//! asks. At most one executor holds the claim; it alone runs tasks, strictly in order.
+//! A lane contains no threads, clocks, locks or device memory. `SharedLane` keeps it behind a mutex. At most one
+//! executing thread holds the claim; only that thread runs tasks of the lane, strictly in order.
 
 use std::collections::VecDeque;
 
-/// A place in a stream: everything up to and including task `sequence`.
+/// A position in a stream: everything up to and including task `sequence`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point<K> {
     pub stream: K,
     pub sequence: u64,
 }
 
-/// What the front of the lane needs before it may start.
+/// Whether the front task of a lane may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness<K> {
     Ready,
-    /// Another stream must come this far first.
+    /// Another stream must reach this point first.
     After(Point<K>),
-    /// Something outside the streams must happen first, and will say so.
+    /// An external condition must hold first. Its source marks the lane ready.
     Unknown,
 }
 
-/// Why nothing was started.
+/// Why a claim attempt started nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotStarted<K> {
     Empty,
-    /// Another executor holds the claim.
+    /// Another thread holds the claim.
     Claimed,
     Blocked(Readiness<K>),
 }
 
+/// The queued tasks of a stream, the claim, and the streams that wait for it.
 #[derive(Debug)]
 pub struct Lane<T, K> {
-    /// Taken out by an executor and put back; comes before `queue`.
+    /// Tasks that the holder of the claim took and put back. They precede `queue`.
     front: VecDeque<T>,
     queue: VecDeque<T>,
-    /// An empty queue that keeps its room.
+    /// An empty queue whose buffer is reused.
     spare: VecDeque<T>,
     submitted: u64,
-    /// Numbers up to here belong to tasks that were dropped, or that came before those.
+    /// Tasks up to this sequence number were dropped, or precede a dropped one.
     dropped: u64,
     claimed: bool,
-    listed: bool,
-    /// What the front was last seen to wait for, so that it is watched for once only.
+    /// In the ready queue of the executor.
+    in_ready_queue: bool,
+    /// The point that the front waits for, if the lane registered as its watcher. Prevents a second registration.
     watched: Option<Point<K>>,
-    /// Streams to list again when this one has come far enough.
+    /// Streams to mark ready when this lane finishes the given task.
     watchers: Vec<(u64, K)>,
 }
 
@@ -58,7 +60,7 @@ impl<T, K> Default for Lane<T, K> {
             submitted: 0,
             dropped: 0,
             claimed: false,
-            listed: false,
+            in_ready_queue: false,
             watched: None,
             watchers: Vec::new(),
         }
@@ -66,12 +68,12 @@ impl<T, K> Default for Lane<T, K> {
 }
 
 impl<T, K: Copy + PartialEq> Lane<T, K> {
-    /// The number of the newest task.
+    /// The sequence number of the latest submitted task.
     pub fn submitted(&self) -> u64 {
         self.submitted
     }
 
-    /// The number of the newest dropped task.
+    /// The sequence number of the latest dropped task.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -80,17 +82,17 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         self.claimed
     }
 
-    /// Whether a queued task is like that.
-    pub fn any(&self, like: impl FnMut(&T) -> bool) -> bool {
-        self.front.iter().chain(&self.queue).any(like)
+    /// True if `matches` holds for a queued task.
+    pub fn any(&self, matches: impl FnMut(&T) -> bool) -> bool {
+        self.front.iter().chain(&self.queue).any(matches)
     }
 
-    /// Whether the first and the last queued task are like that.
-    pub fn ends(&self, like: impl Fn(&T) -> bool) -> bool {
-        self.first().is_some_and(&like) && self.queue.back().is_none_or(&like)
+    /// True if `matches` holds for the first and the last queued task. Only the first is tested while `queue` is empty.
+    pub fn ends(&self, matches: impl Fn(&T) -> bool) -> bool {
+        self.first().is_some_and(&matches) && self.queue.back().is_none_or(&matches)
     }
 
-    /// Nothing queued and nothing running.
+    /// True if nothing is queued and nothing runs.
     pub fn is_idle(&self) -> bool {
         self.is_empty() && !self.claimed
     }
@@ -103,15 +105,15 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         self.front.front().or_else(|| self.queue.front())
     }
 
-    /// Appends a task and gives it its number.
+    /// Appends a task. Returns its sequence number.
     pub fn push(&mut self, task: T) -> u64 {
         self.queue.push_back(task);
         self.submitted += 1;
         self.submitted
     }
 
-    /// The same for a task that is made where it will lie. Made first and moved there, its words would
-    /// be read back before they have arrived in memory, which takes longer than all the rest.
+    /// Constructs a task in place and appends it. Returns its sequence number. Building the task on the stack and
+    /// moving it causes store-forwarding stalls that dominate the cost of a submit.
     #[inline]
     pub fn push_made(&mut self, make: impl FnOnce() -> T) -> u64 {
         if self.queue.len() == self.queue.capacity() {
@@ -126,7 +128,7 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         self.push(task)
     }
 
-    /// Numbers a task that is done on the spot. Only while idle.
+    /// Assigns a sequence number to a task that runs inline. The lane must be idle.
     pub fn push_completed(&mut self) -> u64 {
         debug_assert!(self.is_idle());
         self.submitted += 1;
@@ -149,8 +151,8 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         }
     }
 
-    /// Takes out tasks behind the claimed one, in order, without looking at them: the lock is held for
-    /// a moment only, however many there are. What is not started goes back with `put_back`.
+    /// Removes the tasks after the claimed one, in order, in constant time: the lane lock is held briefly however many
+    /// there are. Tasks that are not started must be returned with `put_back`.
     pub fn take(&mut self) -> VecDeque<T> {
         debug_assert!(self.claimed);
         if !self.front.is_empty() {
@@ -160,7 +162,8 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         std::mem::replace(&mut self.queue, std::mem::take(fresh))
     }
 
-    /// Takes back what was not started. What was dropped meanwhile is returned to be dropped.
+    /// Returns tasks that were not started to the lane. If the lane was cleared since `take`, returns them instead, for
+    /// the caller to drop. `newest` is the sequence number of the last of them.
     pub fn put_back(&mut self, rest: VecDeque<T>, newest: u64) -> Option<VecDeque<T>> {
         debug_assert!(self.claimed && self.front.is_empty());
         if rest.is_empty() {
@@ -173,8 +176,8 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         None
     }
 
-    /// Gives the claim back with the task, which goes on later. It comes back when everything was dropped meanwhile: then it
-    /// ends here.
+    /// Puts an unfinished task back to the front and releases the claim. If the lane was cleared since the claim,
+    /// returns the task and keeps the claim: the task then ends here.
     pub fn give_back(&mut self, task: T, sequence: u64) -> Option<T> {
         if sequence <= self.dropped {
             return Some(task);
@@ -184,54 +187,54 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
         None
     }
 
-    /// Gives the claim back.
+    /// Releases the claim.
     pub fn release(&mut self) {
         debug_assert!(self.claimed);
         self.claimed = false;
     }
 
-    /// Whether a driver must be told about this lane now. It is told once, until it takes the lane up.
+    /// Returns `true` if the lane must enter the ready queue now. It enters at most once before `clear_ready`.
     pub fn mark_ready(&mut self) -> bool {
-        let news = !self.is_empty() && !self.claimed && !self.listed;
-        self.listed |= news;
-        news
+        let enters = !self.is_empty() && !self.claimed && !self.in_ready_queue;
+        self.in_ready_queue |= enters;
+        enters
     }
 
-    /// A driver takes the lane up.
+    /// Called by the executor when it takes the lane from the ready queue.
     pub fn clear_ready(&mut self) {
-        self.listed = false;
+        self.in_ready_queue = false;
     }
 
-    /// Whether the front has to be watched for at `point`, and was not before.
+    /// Returns `true` if the lane must register as a watcher of `point`, `false` if it already has.
     pub fn watches(&mut self, point: Point<K>) -> bool {
-        let news = self.watched != Some(point);
+        let is_new = self.watched != Some(point);
         self.watched = Some(point);
-        news
+        is_new
     }
 
-    /// Another stream wants to be listed when this one has finished `sequence`.
+    /// Registers a stream to be marked ready when this lane has finished task `sequence`.
     pub fn add_watcher(&mut self, sequence: u64, stream: K) {
         self.watchers.push((sequence, stream));
     }
 
-    /// Watchers whose wait is over.
+    /// Removes and returns the watchers of tasks up to `done`.
     pub fn take_watchers(&mut self, done: u64) -> Vec<K> {
         if self.watchers.is_empty() {
             return Vec::new();
         }
-        let mut over = Vec::new();
+        let mut reached = Vec::new();
         self.watchers.retain(|(sequence, stream)| {
             let keep = *sequence > done;
             if !keep {
-                over.push(*stream);
+                reached.push(*stream);
             }
             keep
         });
-        over
+        reached
     }
 
-    /// Drops everything that has not started. Their numbers count as finished once the running
-    /// task is.
+    /// Removes and returns the tasks that have not started. Their sequence numbers count as finished as soon as the
+    /// running task is.
     pub fn clear(&mut self) -> Vec<T> {
         self.dropped = self.submitted;
         self.front.drain(..).chain(self.queue.drain(..)).collect()
@@ -240,7 +243,7 @@ impl<T, K: Copy + PartialEq> Lane<T, K> {
     fn pop(&mut self) -> (T, u64) {
         let sequence = self.submitted + 1 - (self.front.len() + self.queue.len()) as u64;
         let first = self.front.pop_front().or_else(|| self.queue.pop_front());
-        (first.expect("the front was just looked at"), sequence)
+        (first.expect("the caller found a front task"), sequence)
     }
 }
 
@@ -278,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_while_an_executor_has_it_stays_dropped() {
+    fn taken_tasks_of_a_cleared_lane_are_dropped() {
         let mut lane = TestLane::default();
         lane.push("a");
         lane.push("b");
@@ -292,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_goes_on_later_keeps_its_number() {
+    fn task_that_is_given_back_keeps_its_sequence_number() {
         let mut lane = TestLane::default();
         lane.push("a");
         lane.push("b");
@@ -307,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blocked_front_blocks_the_lane_and_is_watched_once() {
+    fn blocked_front_blocks_the_lane_and_registers_one_watcher() {
         let mut lane = TestLane::default();
         lane.push("wait");
         lane.push("after");
@@ -321,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_is_listed_once_until_it_is_taken_up() {
+    fn lane_enters_the_ready_queue_once_until_it_is_cleared() {
         let mut lane = TestLane::default();
         assert!(!lane.mark_ready());
         lane.push("a");
@@ -332,13 +335,13 @@ mod tests {
         lane.clear_ready();
         lane.claim(ready).unwrap();
         lane.push("b");
-        assert!(!lane.mark_ready(), "the executor goes on by itself");
+        assert!(!lane.mark_ready(), "the holder of the claim runs it");
         lane.release();
         assert!(lane.mark_ready());
     }
 
     #[test]
-    fn watchers_are_told_when_their_task_is_done() {
+    fn watchers_are_collected_when_their_task_is_done() {
         let mut lane = TestLane::default();
         lane.add_watcher(2, 20);
         lane.add_watcher(1, 10);
@@ -349,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn cleared_tasks_keep_their_numbers() {
+    fn cleared_tasks_keep_their_sequence_numbers() {
         let mut lane = TestLane::default();
         lane.push("a");
         lane.claim(ready).unwrap();

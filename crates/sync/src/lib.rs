@@ -1,25 +1,25 @@
-//! Concurrency primitives: everything that loom explores, and nothing else.
+//! Concurrency primitives of the engine: everything that loom explores, and nothing else.
 //!
 //! `facade` is the only place that chooses between `std`, loom and shuttle. Every other module is a protocol between
-//! threads, generic over what it carries: no stream, no memory and no task is known here.
+//! threads, generic over the data that it carries: nothing here depends on streams, memory or tasks.
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`facade`] | locks, atomics and threads from `std`, loom (`--cfg loom`) or shuttle (`--cfg shuttle`) |
 //! | [`wait_queue`] | eventcount: threads park until a condition holds |
-//! | [`completion`] | how far a stream has come; the only place that publishes the end of a task |
+//! | [`completion`] | progress of a stream; the only place that publishes finished tasks |
 //! | [`lane`] | a stream's queue as a pure state machine |
 //! | [`shared_lane`] | a lane behind its mutex, with the protocol between streams |
-//! | [`waiter_list`] | threads that are parked and can be woken to help |
+//! | [`waiter_list`] | streams whose waiting threads can be woken to help with a job |
 //! | [`failure`] | the first failure, returned exactly once |
 //! | [`graph_event`] | an event that is set or reset when it is tested |
 //! | [`handle`] | generational keys into tables |
-//! | [`inbox`] | a queue with one reader that can be closed |
+//! | [`inbox`] | a queue with one reader, which can be closed |
 //! | [`work_units`] | a counter from which threads take units of one job |
 //! | [`allocation_record`] | bounds of an allocation, read without a lock |
-//! | [`timed_lock`] | a lock at the end of a process, with a time limit |
+//! | [`timed_lock`] | a bounded attempt to lock, for process exit |
 
-// Under loom, only the tests below use what is here.
+// Under loom, only `interleavings` uses the primitives.
 #![cfg_attr(loom, allow(dead_code))]
 
 pub mod allocation_record;

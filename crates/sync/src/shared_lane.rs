@@ -1,14 +1,13 @@
-//! A track: a lane behind its lock, and how far it has come. The concurrent heart of a stream.
+//! A lane behind its mutex, with its completion counter: the concurrent core of a stream.
 //!
-//! The protocol between a stream that finishes and one that wants to be told: the finisher publishes
-//! completion first and collects watchers under the lane's lock afterwards; the watcher, under the
-//! same lock, looks at completion before it registers. So either it sees that the task is done or
-//! the finisher sees the watcher.
+//! No lost wake-ups: the finishing thread publishes completion, then collects watchers under the lane lock; a watcher
+//! checks completion under that lock before it registers. One of the two always sees the other.
 
 use crate::completion::Completion;
 use crate::facade::{Mutex, lock};
 use crate::lane::Lane;
 
+/// A lane that several threads submit to, execute and watch.
 pub struct SharedLane<T, K> {
     pub lane: Mutex<Lane<T, K>>,
     pub completion: Completion,
@@ -21,7 +20,7 @@ impl<T, K> Default for SharedLane<T, K> {
 }
 
 impl<T, K: Copy + PartialEq> SharedLane<T, K> {
-    /// Publishes a finished task, lets go of the claim, and returns the watchers whose wait is over.
+    /// Publishes a finished task and releases the claim. Returns the watchers whose point is reached.
     pub fn finish(&self, sequence: u64) -> Vec<K> {
         self.completion.publish(sequence);
         let mut lane = lock(&self.lane);
@@ -29,7 +28,7 @@ impl<T, K: Copy + PartialEq> SharedLane<T, K> {
         self.complete_dropped(&mut lane)
     }
 
-    /// Registers a watcher for a task. `false` when the task is already finished.
+    /// Registers a watcher for a task. Returns `false` if the task is already finished.
     pub fn watch(&self, sequence: u64, watcher: K) -> bool {
         let mut lane = lock(&self.lane);
         if self.completion.done() >= sequence {
@@ -39,14 +38,14 @@ impl<T, K: Copy + PartialEq> SharedLane<T, K> {
         true
     }
 
-    /// Takes out everything that has not started, and returns the watchers whose wait is over.
+    /// Removes the tasks that have not started. Returns them, and the watchers whose point is reached.
     pub fn clear(&self) -> (Vec<T>, Vec<K>) {
         let mut lane = lock(&self.lane);
         let dropped = lane.clear();
         (dropped, self.complete_dropped(&mut lane))
     }
 
-    /// Dropped tasks count as finished as soon as nothing runs in front of them.
+    /// Publishes dropped tasks as finished once nothing runs before them. Returns the watchers whose point is reached.
     fn complete_dropped(&self, lane: &mut Lane<T, K>) -> Vec<K> {
         if !lane.is_claimed() && lane.dropped() > self.completion.done() {
             self.completion.publish(lane.dropped());

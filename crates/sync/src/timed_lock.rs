@@ -1,12 +1,14 @@
-//! Locks of observers at the end of a process: whoever ends it may have interrupted the thread that holds one, for good.
+//! Bounded locking of observer state at process exit.
+//!
+//! The code that ends the process may have interrupted the thread that holds the lock, which then never releases it.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-/// No thread that still runs holds a lock of an observer for so long.
+/// Upper bound on how long a running thread holds an observer lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Takes a lock for the last time. `None`: it is not given back.
+/// Locks a mutex and ignores poisoning. `None` if its holder does not release it within two seconds.
 pub fn lock_with_timeout<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     let start = Instant::now();
     loop {
@@ -24,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_that_is_held_for_good_is_not_waited_for() {
+    fn lock_that_is_never_released_times_out() {
         let mutex = Mutex::new(1);
         assert_eq!(lock_with_timeout(&mutex).as_deref(), Some(&1));
         let _held = mutex.lock();

@@ -1,76 +1,79 @@
-//! A bell: threads sleep until a condition holds, and whoever makes it hold rings.
+//! An eventcount: threads park until a condition holds.
 //!
-//! Ringing costs one fence and one load while nobody sleeps, which is the common case. The caller
-//! of `ring` has made the condition true *before* it rings; the sleeper looks at the condition after
-//! it has announced itself. The two fences make sure that at least one of them sees the other.
+//! A wake costs one fence and one load while no thread waits, which is the common case. The waking thread makes the
+//! condition true *before* it calls `wake_all` or `wake_one`; a waiter tests the condition after it has registered. The
+//! two fences guarantee that at least one of them sees the other.
 
 use crate::facade::{AtomicU32, Condvar, Mutex, Ordering, fence, lock};
 #[cfg(not(loom))]
 use std::time::Instant;
 
+/// Threads that wait for conditions.
 pub struct WaitQueue {
-    sleepers: AtomicU32,
-    gate: Mutex<()>,
-    wake: Condvar,
+    waiters: AtomicU32,
+    mutex: Mutex<()>,
+    condvar: Condvar,
 }
 
 impl Default for WaitQueue {
     fn default() -> Self {
-        WaitQueue { sleepers: AtomicU32::new(0), gate: Mutex::new(()), wake: Condvar::new() }
+        WaitQueue { waiters: AtomicU32::new(0), mutex: Mutex::new(()), condvar: Condvar::new() }
     }
 }
 
 impl WaitQueue {
-    /// Wakes every sleeper, so that it looks at its condition again.
+    /// Wakes every waiter, so that it tests its condition again.
     #[inline]
     pub fn wake_all(&self) {
         fence(Ordering::SeqCst);
-        if self.sleepers.load(Ordering::Relaxed) != 0 {
-            drop(lock(&self.gate));
-            self.wake.notify_all();
+        if self.waiters.load(Ordering::Relaxed) != 0 {
+            drop(lock(&self.mutex));
+            self.condvar.notify_all();
         }
     }
 
-    /// Wakes one sleeper; for sleepers that are all alike.
+    /// Wakes one waiter. For queues whose waiters are interchangeable.
     #[inline]
     pub fn wake_one(&self) {
         fence(Ordering::SeqCst);
-        if self.sleepers.load(Ordering::Relaxed) != 0 {
-            drop(lock(&self.gate));
-            self.wake.notify_one();
+        if self.waiters.load(Ordering::Relaxed) != 0 {
+            drop(lock(&self.mutex));
+            self.condvar.notify_one();
         }
     }
 
-    /// Sleeps until `condition` holds.
+    /// Waits until `condition` holds.
     #[cfg(loom)]
-    pub fn sleep(&self, condition: impl Fn() -> bool) {
-        self.sleepers.fetch_add(1, Ordering::Relaxed);
+    pub fn wait(&self, condition: impl Fn() -> bool) {
+        self.waiters.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        let mut gate = lock(&self.gate);
+        let mut guard = lock(&self.mutex);
         while !condition() {
-            gate = self.wake.wait(gate).unwrap_or_else(std::sync::PoisonError::into_inner);
+            guard = self.condvar.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner);
         }
-        drop(gate);
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        drop(guard);
+        self.waiters.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Sleeps until `condition` holds; `false` when `deadline` came first.
+    /// Waits until `condition` holds. Returns `false` if `deadline` passes first.
     #[cfg(not(loom))]
     pub fn wait_until(&self, deadline: Option<Instant>, condition: impl Fn() -> bool) -> bool {
-        self.sleepers.fetch_add(1, Ordering::Relaxed);
+        self.waiters.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        let mut gate = lock(&self.gate);
+        let mut guard = lock(&self.mutex);
         let mut met = condition();
         while !met {
-            gate = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                None => self.wake.wait(gate).unwrap_or_else(std::sync::PoisonError::into_inner),
+            guard = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
+                None => self.condvar.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner),
                 Some(left) if left.is_zero() => break,
-                Some(left) => self.wake.wait_timeout(gate, left).unwrap_or_else(std::sync::PoisonError::into_inner).0,
+                Some(left) => {
+                    self.condvar.wait_timeout(guard, left).unwrap_or_else(std::sync::PoisonError::into_inner).0
+                }
             };
             met = condition();
         }
-        drop(gate);
-        self.sleepers.fetch_sub(1, Ordering::Relaxed);
+        drop(guard);
+        self.waiters.fetch_sub(1, Ordering::Relaxed);
         met
     }
 }

@@ -1,11 +1,12 @@
-//! Who sleeps for a stream: threads that would rather help with a job than sleep on.
+//! Streams on which program threads are parked and can be woken to help with a job.
 //!
-//! A thread lists its stream before it looks at the jobs for the last time; whoever makes a job does so before it
-//! reads the list. So either the thread sees the job or it is called.
+//! No lost wake-ups: a thread registers its stream before it tests for jobs the last time; a job is published before
+//! the list is read. Either the thread sees the job or it is woken.
 
 use crate::completion::Completion;
 use crate::facade::{Mutex, lock};
 
+/// The streams with parked threads, one entry per thread.
 pub struct WaiterList<K>(Mutex<Vec<K>>);
 
 impl<K> Default for WaiterList<K> {
@@ -15,17 +16,17 @@ impl<K> Default for WaiterList<K> {
 }
 
 impl<K: Copy + PartialEq> WaiterList<K> {
-    /// Sleeps until a task of the stream is finished, there is something to do, or the time is over.
-    pub fn park(&self, stream: K, sleep: impl FnOnce()) {
+    /// Registers `stream` while `wait` blocks on its completion.
+    pub fn park(&self, stream: K, wait: impl FnOnce()) {
         lock(&self.0).push(stream);
-        sleep();
-        let mut awaited = lock(&self.0);
-        if let Some(index) = awaited.iter().position(|key| *key == stream) {
-            awaited.swap_remove(index);
+        wait();
+        let mut streams = lock(&self.0);
+        if let Some(index) = streams.iter().position(|key| *key == stream) {
+            streams.swap_remove(index);
         }
     }
 
-    /// There is something to do.
+    /// Wakes the waiters of every registered stream. Must be called after the job is published.
     pub fn wake_all<'a>(&self, completion: impl Fn(K) -> &'a Completion) {
         for stream in lock(&self.0).iter() {
             completion(*stream).wake_waiters();

@@ -256,7 +256,7 @@ impl Machine {
     }
 
     fn make_context(&self, device: u32, is_primary: bool) -> Result<ContextKey> {
-        let full = || Error::Feature("no context left".to_owned());
+        let full = || Error::NoHandle("context");
         let key = self.contexts.insert(|context, _| context.open(device, is_primary)).ok_or_else(full)?;
         let context = self.contexts.slot(key);
         match self.make_stream(key, context, StreamOptions::default()) {

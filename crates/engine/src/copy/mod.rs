@@ -77,7 +77,7 @@ impl<'a> Caller<'a> {
     /// Refuses memory that was imported from a process on another device, where the host takes part.
     #[inline]
     fn check_not_remote(&self, spots: [ResolvedAddress; 2]) -> Result<()> {
-        if spots.iter().any(|spot| spot.is_remote) { fail(Error::Distant) } else { Ok(()) }
+        if spots.iter().any(|spot| spot.is_remote) { fail(Error::Remote) } else { Ok(()) }
     }
 
     /// Copies on the calling thread, now. Ordered with nothing.

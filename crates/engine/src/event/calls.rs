@@ -66,7 +66,7 @@ impl Caller<'_> {
             };
             event.waits.store(0, Ordering::Relaxed);
         };
-        let none = || Error::Feature("no event handle left".to_owned());
+        let none = || Error::NoHandle("event");
         let key = self.machine.events.insert(open).ok_or_else(none)?;
         if let Some(probe) = self.machine.probe() {
             probe.created(Object::Event(key.index() as u32));

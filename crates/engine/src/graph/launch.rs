@@ -146,7 +146,7 @@ impl Machine {
     fn make_lane(&self, context: ContextKey) -> Result<StreamKey> {
         let device = self.contexts.slot(context).device();
         let open = |stream: &Stream, _| stream.open(context, device, StreamOptions::default());
-        self.streams.insert(open).ok_or_else(|| Box::new(Error::Feature("no stream handle left".to_owned())))
+        self.streams.insert(open).ok_or_else(|| Box::new(Error::NoHandle("stream")))
     }
 
     /// Ends a graph. It must not be running.

@@ -37,7 +37,7 @@ impl Caller<'_> {
         };
         let Some(key) = self.machine.graphs.conditions.insert(open) else {
             heap.free(address, |len| self.machine.quarantine_until(reach, len));
-            return fail(Error::Feature("no condition handle left".to_owned()));
+            return fail(Error::NoHandle("condition"));
         };
         let mut state = lock(&graph.state);
         state.conditions.push(key);
@@ -82,7 +82,7 @@ impl Caller<'_> {
         let context = lock(&self.machine.graphs.all.slot(parent).state).context.ok_or(Error::ContextGone)?;
         let mut handles = Vec::new();
         for body in bodies {
-            let full = || Error::Feature("no graph left".to_owned());
+            let full = || Error::NoHandle("graph");
             let key = self.machine.graphs.insert(context).ok_or_else(full)?;
             lock(&self.machine.graphs.all.slot(key).state).body = Some(body);
             lock(&self.machine.graphs.all.slot(parent).state).sub_graphs.push(key);

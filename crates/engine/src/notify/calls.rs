@@ -144,7 +144,7 @@ impl Caller<'_> {
             let Some(process) = u32::try_from(*process).ok().filter(|process| *process != 0) else {
                 return fail(Error::Parameter(format!("{process} is not the number of a process")));
             };
-            if !shared.admits(process) && !shared.admit(process) {
+            if !shared.is_allowed(process) && !shared.allow(process) {
                 return fail(Error::Parameter("no more processes can be admitted to the notify".to_owned()));
             }
         }
@@ -162,7 +162,7 @@ impl Caller<'_> {
         let gone = |error| Error::Parameter(format!("no process has such a notify (any more): {error}"));
         let shared = SharedCounters::open(name).map_err(gone)?;
         let process = std::process::id();
-        if !shared.admits(process) {
+        if !shared.is_allowed(process) {
             return fail(Error::Parameter(format!(
                 "process {process} is not admitted: the exporter calls aclrtNotifySetImportPid, or exports with DISABLE_PID_VALIDATION"
             )));

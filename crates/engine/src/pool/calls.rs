@@ -19,7 +19,7 @@ impl Caller<'_> {
         let limit = if limit == 0 { usize::MAX } else { limit };
         let stock = Arc::new(PoolMemory::new(device as u32, limit));
         let open = |pool: &Pool, _| *lock(&pool.stock) = Some(stock);
-        self.machine.pools.all.insert(open).ok_or_else(|| Box::new(Error::Feature("no pool handle left".to_owned())))
+        self.machine.pools.all.insert(open).ok_or_else(|| Box::new(Error::NoHandle("pool")))
     }
 
     /// Ends a pool. What is in use is freed when it is given back.

@@ -58,7 +58,7 @@ impl Caller<'_> {
         let explicit = self.explicit_stream(stream)?;
         let spot = self.machine.memory.finder().find("value", address)?;
         let MemoryKind::Device(device) = spot.place else {
-            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
+            return fail(Error::NotDeviceMemory { address, kind: spot.place.describe() });
         };
         spot.covers("value", size_of::<u64>())?;
         self.context()?;

@@ -1,0 +1,55 @@
+//! Fallible access to memory that the program passed: pointers for results, arrays and texts.
+//!
+//! The functions use the byte routines, whose faults become errors. Except for [`try_write`], the caller holds a
+//! [`FaultGuard`](super::FaultGuard).
+
+use super::guard::enter;
+use crate::bytes::{self, Span};
+
+/// The smallest page size of any system.
+const PAGE: usize = 4096;
+/// Distance above our frame within which an address counts as being on the stack of the caller.
+const STACK: usize = 64 << 10;
+
+/// Writes a result to an address that the program passed. Returns `false` if the address is not writable.
+pub fn try_write(address: usize, value: &[u8]) -> bool {
+    // Most results are variables on the stack, just above our frame. They are mapped and need no guard.
+    let is_near = address.wrapping_sub(&raw const value as usize) < STACK;
+    let _guard = (!is_near).then(enter);
+    bytes::write(address, value).is_ok()
+}
+
+/// Returns `true` if an array that the program passed can be read. Reads one byte of every page.
+pub fn is_readable(address: usize, len: usize) -> bool {
+    let Some(last) = address.checked_add(len.max(1) - 1) else { return false };
+    let mut at = address;
+    loop {
+        if bytes::read::<1>(at).is_err() {
+            return false;
+        }
+        let next = (at | (PAGE - 1)).wrapping_add(1);
+        if next == 0 || next > last {
+            return true;
+        }
+        at = next;
+    }
+}
+
+/// Reads a NUL-terminated string that the program passed, without its NUL. `None` if it is not readable or longer than
+/// `limit` bytes.
+pub fn try_read_c_str(address: usize, limit: usize) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    while text.len() <= limit {
+        match bytes::read::<1>(address.checked_add(text.len())?) {
+            Ok([0]) => return Some(text),
+            Ok([byte]) => text.push(byte),
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// Fills a buffer from memory of the program. Returns `false` if not all of it is readable.
+pub fn try_read(address: usize, buffer: &mut [u8]) -> bool {
+    bytes::copy(Span { target: buffer.as_mut_ptr() as usize, source: address, len: buffer.len() }).is_ok()
+}
