@@ -13,12 +13,14 @@ use std::sync::{Arc, OnceLock};
 static RULES: OnceLock<Arc<Injection>> = OnceLock::new();
 
 /// Sets the process-wide rules for refused system resources. Only the first call has an effect.
+#[inline]
 pub fn install_rules(rules: &Arc<Injection>) {
     let _ = RULES.set(Arc::clone(rules));
 }
 
 /// Fails with the error of the operating system if a rule refuses the resource. `size` is in bytes, or 1 for a thread
 /// or a file.
+#[inline]
 pub fn check_allowed(resource: Resource, size: usize) -> io::Result<()> {
     match RULES.get() {
         Some(rules) if rules.refuses(resource, size) => Err(refusal(resource)),
@@ -28,6 +30,7 @@ pub fn check_allowed(resource: Resource, size: usize) -> io::Result<()> {
 
 /// Allocates an empty list with capacity for `count` elements. Fails instead of aborting if memory is short: the
 /// program chooses `count`, which can exceed the memory of the host.
+#[inline]
 pub fn try_vec_with_capacity<T>(count: usize, what: &str) -> Result<Vec<T>> {
     let requested = count.saturating_mul(size_of::<T>());
     let mut list = Vec::new();
@@ -39,6 +42,7 @@ pub fn try_vec_with_capacity<T>(count: usize, what: &str) -> Result<Vec<T>> {
 }
 
 /// Collects into a fallibly allocated list. Stops at the first error.
+#[inline]
 pub fn try_collect<T>(items: impl ExactSizeIterator<Item = Result<T>>, what: &str) -> Result<Vec<T>> {
     let mut list = try_vec_with_capacity(items.len(), what)?;
     for item in items {

@@ -15,11 +15,13 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
+    #[inline]
     pub fn is_device(self) -> bool {
         matches!(self, MemoryKind::Device(_))
     }
 
     /// The noun phrase for messages.
+    #[inline]
     pub fn describe(self) -> String {
         match self {
             MemoryKind::Device(device) => format!("memory of device {device}"),

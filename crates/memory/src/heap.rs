@@ -127,6 +127,7 @@ impl Heap {
     }
 
     /// Places large allocations in separate units, so that an observer can protect a whole unit cheaply.
+    #[inline]
     pub fn with_isolation_unit(self, unit: usize) -> Heap {
         lock(&self.state).unit = unit;
         self
@@ -223,6 +224,7 @@ impl Heap {
 
     /// Ends the allocation that starts at `start`. Its range is reused when the closure that `idle` returns holds, or
     /// immediately if `idle` returns `None`. Returns `false` if no allocation starts there.
+    #[inline]
     pub fn free(&self, start: usize, idle: impl FnOnce(usize) -> Option<Idle>) -> bool {
         let mut state = lock(&self.state);
         let Some(number) = self.live_at(start) else { return false };
@@ -231,6 +233,7 @@ impl Heap {
     }
 
     /// Ends an allocation but keeps its range, which counts as used. Returns `false` if no allocation starts there.
+    #[inline]
     pub fn retain(&self, start: usize) -> bool {
         let mut state = lock(&self.state);
         let Some(number) = self.live_at(start) else { return false };
@@ -241,6 +244,7 @@ impl Heap {
 
     /// Makes a retained range an allocation of `size` bytes, which must occupy as many pages. Returns `false` if the
     /// range is not retained.
+    #[inline]
     pub fn revive(&self, start: usize, size: usize) -> bool {
         let mut state = lock(&self.state);
         let Some((number, span)) = state.retained.remove(&start) else { return false };
@@ -250,6 +254,7 @@ impl Heap {
     }
 
     /// Releases a retained range. It is reused like a freed one.
+    #[inline]
     pub fn discard(&self, start: usize, idle: impl FnOnce(usize) -> Option<Idle>) {
         let mut state = lock(&self.state);
         if let Some((number, span)) = state.retained.remove(&start) {
@@ -314,6 +319,7 @@ impl Heap {
     }
 
     /// The bytes in use, including capacity that is charged for other addresses.
+    #[inline]
     pub fn usage(&self) -> Usage {
         let state = lock(&self.state);
         let used = state.used + self.reserved.load(Ordering::Acquire);
@@ -321,6 +327,7 @@ impl Heap {
     }
 
     /// Charges capacity for memory at other addresses. `None` if not enough is left.
+    #[inline]
     pub fn reserve_capacity(&self, bytes: usize) -> Option<CapacityReservation> {
         let mut state = lock(&self.state);
         if bytes > self.left(&state) {
@@ -337,16 +344,19 @@ impl Heap {
     }
 
     /// The first program address.
+    #[inline]
     pub fn start(&self) -> usize {
         self.base
     }
 
     /// True if the address is in the heap, allocated or not.
+    #[inline]
     pub fn contains(&self, address: usize) -> bool {
         address.wrapping_sub(self.base) < self.len
     }
 
     /// All live allocations, sorted by address.
+    #[inline]
     pub fn live(&self) -> Vec<Extent> {
         let state = lock(&self.state);
         let mut live: Vec<_> =

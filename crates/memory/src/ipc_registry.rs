@@ -23,6 +23,7 @@ pub struct IpcRegistry {
 
 impl IpcRegistry {
     /// Exports memory. Returns a key, which is valid until it is revoked or the memory is freed.
+    #[inline]
     pub fn export(&self, physical: &Arc<Physical>, info: &ExportInfo, fits_number: bool) -> Result<ExportKey> {
         let key = if fits_number { ExportKey::fresh_number() } else { ExportKey::fresh() };
         let record = key.and_then(|key| ExportRecord::write(key, info, &physical.file)).map_err(no_file)?;
@@ -35,6 +36,7 @@ impl IpcRegistry {
     }
 
     /// Adds processes to the list of a key that this process made.
+    #[inline]
     pub fn allow(&self, key: ExportKey, purpose: Purpose, processes: &[u32]) -> Result<()> {
         let Some(physical) = self.exporter(key) else { return fail(not_ours()) };
         let records = lock(&physical.export_records);
@@ -45,6 +47,7 @@ impl IpcRegistry {
     }
 
     /// Invalidates a key. Returns `false` if this process did not make it.
+    #[inline]
     pub fn revoke(&self, key: ExportKey) -> bool {
         let Some(physical) = lock(&self.exports).remove(&key).and_then(|physical| physical.upgrade()) else {
             return false;
@@ -60,6 +63,7 @@ impl IpcRegistry {
     }
 
     /// Removes and returns the file to which the bytes of an allocation were moved. Called when the allocation ends.
+    #[inline]
     pub fn take_moved(&self, backing: usize) -> Option<Arc<Physical>> {
         if self.moved_count.load(Ordering::Acquire) == 0 {
             return None;

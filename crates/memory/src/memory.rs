@@ -116,6 +116,7 @@ impl Memory {
     /// # Safety
     ///
     /// The memory is not moved from now until it is dropped.
+    #[inline]
     pub unsafe fn diagnose_faults(&self) {
         // SAFETY: `fault_domain` is a field of this memory, and the caller guarantees that the memory is not moved.
         unsafe { self.fault_domain.activate(self) };
@@ -123,16 +124,19 @@ impl Memory {
     }
 
     /// The heap of a device.
+    #[inline]
     pub fn device(&self, device: u32) -> &Heap {
         &self.devices[device as usize]
     }
 
     /// The heap of pinned memory.
+    #[inline]
     pub fn pinned(&self) -> &Heap {
         &self.pinned
     }
 
     /// Records that freed memory is in quarantine.
+    #[inline]
     pub fn note_quarantined(&self) {
         self.has_quarantined.store(true, Ordering::Relaxed);
     }
@@ -160,11 +164,13 @@ impl Memory {
     }
 
     /// Returns unused committed memory of a device to the system if it exceeds a threshold.
+    #[inline]
     pub fn trim(&self, device: u32) {
         self.devices[device as usize].trim(&self.backing, self.shift);
     }
 
     /// Returns unused committed pinned memory to the system if it exceeds a threshold.
+    #[inline]
     pub fn trim_pinned(&self) {
         self.pinned.trim(&self.pinned_region, self.pinned_shift);
     }
@@ -178,6 +184,7 @@ impl Memory {
     }
 
     /// The device of an address, including device memory that is mapped at a reserved address.
+    #[inline]
     pub fn device_of_mapped(&self, address: usize) -> Option<u32> {
         let mapped = || match self.reserved.contains(address).then(|| self.reserved.find("mapped", address))?.ok()?.kind
         {
@@ -194,11 +201,13 @@ impl Memory {
     }
 
     /// The backing address of a pinned address.
+    #[inline]
     pub fn pinned_backing_address(&self, address: usize) -> usize {
         address.wrapping_add_signed(self.pinned_shift)
     }
 
     /// The program address of a backing address.
+    #[inline]
     pub fn program_address(&self, backing: usize) -> usize {
         if backing.wrapping_sub(self.backing.start()) < self.backing.len() {
             backing.wrapping_add_signed(-self.shift)
@@ -210,6 +219,7 @@ impl Memory {
     }
 
     /// The addresses of pinned memory.
+    #[inline]
     pub fn pinned_window(&self) -> Window {
         Window { start: self.pinned.start(), len: self.pinned_region.len(), shift: self.pinned_shift }
     }
@@ -230,6 +240,7 @@ impl Memory {
     }
 
     /// The allocation at a device address. Takes no lock.
+    #[inline]
     pub fn device_extent(&self, address: usize) -> Option<Extent> {
         self.devices[self.device_of(address)? as usize].find(address)
     }
@@ -276,11 +287,13 @@ impl Memory {
     /// Maps private zeroed memory at the backing addresses of an allocation that was shared with other processes.
     /// Returns `false` if the system refuses; the addresses must then not be reused yet.
     #[must_use]
+    #[inline]
     pub fn map_fresh(&self, backing: usize, len: usize) -> bool {
         self.backing.map_fresh(backing, len).is_ok()
     }
 
     /// True if all of a host range is mapped.
+    #[inline]
     pub fn is_mapped(address: usize, len: usize) -> bool {
         region::is_mapped(address, len)
     }
@@ -351,6 +364,7 @@ fn copy_into(physical: &Physical, backing: usize, len: usize) -> io::Result<()> 
 }
 
 /// Memory of the host in bytes, at least 1 GiB.
+#[inline]
 pub fn host_memory_size() -> usize {
     region::physical_memory().max(1 << 30)
 }

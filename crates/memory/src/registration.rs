@@ -43,6 +43,7 @@ impl Registrations {
     }
 
     /// Unregisters the range that starts at `start`.
+    #[inline]
     pub fn remove(&self, start: usize) -> Result<()> {
         let mut ranges = self.ranges.write().unwrap_or_else(PoisonError::into_inner);
         ranges.remove(&start).ok_or(Error::NotRegistered(start))?;
@@ -51,11 +52,13 @@ impl Registrations {
     }
 
     /// True if a range was ever registered.
+    #[inline]
     pub fn was_used(&self) -> bool {
         self.was_used.load(Ordering::Acquire)
     }
 
     /// True if `address` is in a range that is mapped for devices.
+    #[inline]
     pub fn mapped(&self, address: usize) -> bool {
         let ranges = self.ranges.read().unwrap_or_else(PoisonError::into_inner);
         ranges.range(..=address).next_back().is_some_and(|(&start, &(size, mapped))| mapped && address - start < size)

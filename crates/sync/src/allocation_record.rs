@@ -24,16 +24,19 @@ impl AllocationRecord {
     }
 
     /// Sets the start of a dead record.
+    #[inline]
     pub fn place(&self, start: usize) {
         self.start.store(start, Ordering::Release);
     }
 
     /// Makes the record live, or changes the size of a live one.
+    #[inline]
     pub fn open(&self, size: usize) {
         self.size.store(size, Ordering::Release);
     }
 
     /// Ends the allocation. Returns its size.
+    #[inline]
     pub fn close(&self) -> usize {
         self.size.swap(0, Ordering::AcqRel)
     }

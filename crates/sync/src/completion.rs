@@ -41,29 +41,34 @@ impl Completion {
 
     /// Waits until the task is finished.
     #[cfg(loom)]
+    #[inline]
     pub fn wait(&self, sequence: u64) {
         self.waiters.wait(|| self.done() >= sequence);
     }
 
     /// Waits until the task is finished. Returns `false` if `deadline` passes first.
     #[cfg(not(loom))]
+    #[inline]
     pub fn sleep_until(&self, sequence: u64, deadline: Option<std::time::Instant>) -> bool {
         self.waiters.wait_until(deadline, || self.done() >= sequence)
     }
 
     /// Waits until the task is finished, `is_needed` holds, or `deadline` passes.
     #[cfg(not(loom))]
+    #[inline]
     pub fn wait_or(&self, sequence: u64, deadline: std::time::Instant, is_needed: impl Fn() -> bool) {
         self.waiters.wait_until(Some(deadline), || self.done() >= sequence || is_needed());
     }
 
     /// Waits until the task is finished or `is_needed` holds.
     #[cfg(loom)]
+    #[inline]
     pub fn wait_or(&self, sequence: u64, is_needed: impl Fn() -> bool) {
         self.waiters.wait(|| self.done() >= sequence || is_needed());
     }
 
     /// Wakes the waiters, so that they test their conditions again.
+    #[inline]
     pub fn wake_waiters(&self) {
         self.waiters.wake_all();
     }

@@ -17,6 +17,7 @@ impl<E> Default for FirstFailure<E> {
 
 impl<E: Clone> FirstFailure<E> {
     /// Drops the failure, if one is pending.
+    #[inline]
     pub fn clear(&self) {
         let mut failure = lock(&self.failure);
         self.is_set.store(false, Ordering::Relaxed);
@@ -24,6 +25,7 @@ impl<E: Clone> FirstFailure<E> {
     }
 
     /// Stores a failure, unless one is pending.
+    #[inline]
     pub fn record(&self, error: E) {
         lock(&self.failure).get_or_insert(error);
         self.is_set.store(true, Ordering::Release);
@@ -36,6 +38,7 @@ impl<E: Clone> FirstFailure<E> {
     }
 
     /// Returns a copy of the pending failure without clearing it.
+    #[inline]
     pub fn peek(&self) -> Option<E> {
         lock(&self.failure).clone()
     }

@@ -20,26 +20,31 @@ impl<K> Default for GraphEvent<K> {
 }
 
 impl<K: Copy + PartialEq> GraphEvent<K> {
+    #[inline]
     pub fn is_set(&self) -> bool {
         self.is_set.load(Ordering::Acquire)
     }
 
     /// Sets the event. Returns the streams to mark ready.
+    #[inline]
     pub fn set(&self) -> Vec<K> {
         self.is_set.store(true, Ordering::Release);
         lock(&self.watchers).clone()
     }
 
+    #[inline]
     pub fn reset(&self) {
         self.is_set.store(false, Ordering::Release);
     }
 
     /// Registers a stream. Must be called before its wait is queued.
+    #[inline]
     pub fn watch(&self, stream: K) {
         lock(&self.watchers).push(stream);
     }
 
     /// Removes one registration of a stream, after its wait passed or was dropped.
+    #[inline]
     pub fn forget(&self, stream: K) {
         let mut watchers = lock(&self.watchers);
         if let Some(at) = watchers.iter().position(|other| *other == stream) {

@@ -21,6 +21,7 @@ impl<T, K> Default for SharedLane<T, K> {
 
 impl<T, K: Copy + PartialEq> SharedLane<T, K> {
     /// Publishes a finished task and releases the claim. Returns the watchers whose point is reached.
+    #[inline]
     pub fn finish(&self, sequence: u64) -> Vec<K> {
         self.completion.publish(sequence);
         let mut lane = lock(&self.lane);
@@ -29,6 +30,7 @@ impl<T, K: Copy + PartialEq> SharedLane<T, K> {
     }
 
     /// Registers a watcher for a task. Returns `false` if the task is already finished.
+    #[inline]
     pub fn watch(&self, sequence: u64, watcher: K) -> bool {
         let mut lane = lock(&self.lane);
         if self.completion.done() >= sequence {
@@ -39,6 +41,7 @@ impl<T, K: Copy + PartialEq> SharedLane<T, K> {
     }
 
     /// Removes the tasks that have not started. Returns them, and the watchers whose point is reached.
+    #[inline]
     pub fn clear(&self) -> (Vec<T>, Vec<K>) {
         let mut lane = lock(&self.lane);
         let dropped = lane.clear();

@@ -44,6 +44,7 @@ impl WaitQueue {
 
     /// Waits until `condition` holds.
     #[cfg(loom)]
+    #[inline]
     pub fn wait(&self, condition: impl Fn() -> bool) {
         self.waiters.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
