@@ -123,8 +123,8 @@ pub(crate) fn enter_with(
 /// Tells an observer that a call is over.
 #[cold]
 fn emit_exit(code: i32) {
-    if let Some(probe) = process::machine().ok().and_then(|machine| machine.probe()) {
-        probe.exited(code);
+    if let Some(observer) = process::machine().ok().and_then(|machine| machine.observer()) {
+        observer.exited(code);
     }
 }
 
@@ -161,8 +161,8 @@ fn run_entry_hooks(function: &'static str, facts: MatchContext) -> Option<i32> {
 
 /// Tells an observer of a call, and asks fault rules what is to become of it.
 fn entry_hooks(machine: &Machine, caller: Caller<'_>, function: &'static str, facts: MatchContext) -> Result<()> {
-    if let Some(probe) = machine.probe() {
-        probe.entered(function);
+    if let Some(observer) = machine.observer() {
+        observer.entered(function);
     }
     let Some(injection) = machine.injection() else { return Ok(()) };
     let complete = || MatchContext { device: facts.device.or_else(|| caller.device().ok().map(u64::from)), ..facts };
@@ -188,8 +188,8 @@ pub(crate) fn injected_error(function: &'static str) -> Option<Error> {
 #[cold]
 fn emit_error(function: &'static str, error: &Error) {
     let Ok(machine) = process::machine() else { return };
-    if let Some(probe) = machine.probe() {
-        probe.call_failed(function, error);
+    if let Some(observer) = machine.observer() {
+        observer.call_failed(function, error);
     }
     exception::dispatch(machine);
 }

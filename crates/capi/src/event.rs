@@ -86,7 +86,7 @@ export! {
 
     fn aclrtQueryEventWaitStatus(event: aclrtEvent, status: *mut i32) |caller| {
         let (event, status) = (require_non_null(event)?, out(status, "status")?);
-        let over = caller.are_event_waits_over(event)?;
+        let over = caller.are_event_waits_finished(event)?;
         status.set(if over { ACL_EVENT_WAIT_STATUS_COMPLETE } else { ACL_EVENT_WAIT_STATUS_NOT_READY })
     }
 
@@ -122,7 +122,7 @@ export! {
 
     fn aclrtGetEventId(event: aclrtEvent, id: *mut u32) |caller| {
         let (event, id) = (require_non_null(event)?, out(id, "eventId")?);
-        id.set(caller.event_number(event)?)
+        id.set(caller.event_id(event)?)
     }
 }
 

@@ -128,14 +128,14 @@ export! {
     fn aclmdlRIGetId(graph: aclmdlRI, id: *mut u32) |caller| {
         let (graph, id) = (require_non_null(graph, "modelRI")?, out(id, "modelRIId")?);
         require(caller, "aclmdlRIGetId")?;
-        id.set(caller.graph_number(graph)?)
+        id.set(caller.graph_id(graph)?)
     }
 
     fn aclmdlRIDebugPrint(graph: aclmdlRI) |caller| {
         let graph = require_non_null(graph, "modelRI")?;
         require(caller, "aclmdlRIDebugPrint")?;
         let graph = caller.describe_graph(graph)?;
-        let mut lines = format!("softacl: graph {}, streams: {}, steps: {}\n", graph.number, graph.branches, graph.steps.len());
+        let mut lines = format!("softacl: graph {}, streams: {}, steps: {}\n", graph.id, graph.branches, graph.steps.len());
         for (at, step) in graph.steps.iter().enumerate() {
             let after = step.after.map_or_else(String::new, |after| format!(", for step {after}"));
             let _ = writeln!(lines, "softacl:   step {at} on stream {}: {}{after}", step.branch, step.name);
@@ -176,7 +176,7 @@ fn require_non_null(handle: *mut c_void, name: &'static str) -> Result<usize> {
 fn json(graph: &GraphDescription, verbose: bool) -> String {
     let mut text = format!(
         "{{\n  \"modelRIId\": {},\n  \"streams\": {},\n  \"tasks\": {}",
-        graph.number,
+        graph.id,
         graph.branches,
         graph.steps.len()
     );

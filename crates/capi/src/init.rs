@@ -27,13 +27,13 @@ fn run_with_code(
     function: &'static str,
     run: impl FnOnce() -> Result<(), (i32, String)> + std::panic::UnwindSafe,
 ) -> aclError {
-    let probe = crate::process::machine().ok().and_then(|machine| machine.probe());
-    if let Some(probe) = probe {
-        probe.entered(function);
+    let observer = crate::process::machine().ok().and_then(|machine| machine.observer());
+    if let Some(observer) = observer {
+        observer.entered(function);
     }
     let code = finish_call(function, run);
-    if let Some(probe) = probe {
-        probe.exited(code);
+    if let Some(observer) = observer {
+        observer.exited(code);
     }
     code
 }
@@ -147,8 +147,8 @@ pub unsafe extern "C" fn aclFinalizeReference(ref_count: *mut u64) -> aclError {
 
 /// Tells an observer whether the program has finished.
 fn emit_finalized(is_final: bool) {
-    if let Some(probe) = crate::process::machine().ok().and_then(|machine| machine.probe()) {
-        probe.finalized(is_final);
+    if let Some(observer) = crate::process::machine().ok().and_then(|machine| machine.observer()) {
+        observer.finalized(is_final);
     }
 }
 

@@ -104,7 +104,7 @@ export! {
     fn aclrtPointerGetAttributes(pointer: *const c_void, attributes: *mut aclrtPtrAttributes) |caller| {
         let address = require_non_null(pointer.cast_mut(), "ptr")?;
         let attributes = out(attributes, "attributes")?;
-        let (kind, id, page) = match caller.place(address)? {
+        let (kind, id, page) = match caller.memory_kind(address)? {
             MemoryKind::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device, DEVICE_PAGE),
             MemoryKind::Pinned => (ACL_MEM_LOCATION_TYPE_HOST, 0, HOST_PAGE),
             MemoryKind::Pageable => (ACL_MEM_LOCATION_TYPE_UNREGISTERED, 0, HOST_PAGE),

@@ -30,7 +30,7 @@ export! {
 
     fn aclrtGetNotifyId(notify: aclrtNotify, id: *mut u32) |caller| {
         let (notify, id) = (require_non_null(notify)?, out(id, "notifyId")?);
-        id.set(caller.notify_number(notify, false)?)
+        id.set(caller.notify_id(notify, false)?)
     }
 
     fn aclrtNotifyBatchReset(notifies: *mut aclrtNotify, count: usize) |caller| {
@@ -130,7 +130,7 @@ export! {
     fn aclrtCntNotifyGetId(notify: aclrtCntNotify, id: *mut u32) |caller| {
         let (notify, id) = (require_non_null(notify)?, out(id, "notifyId")?);
         require(caller, "aclrtCntNotifyGetId")?;
-        id.set(caller.notify_number(notify, true)?)
+        id.set(caller.notify_id(notify, true)?)
     }
 }
 

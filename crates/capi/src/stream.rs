@@ -37,17 +37,17 @@ export! {
 
     fn aclrtStreamGetId(stream: aclrtStream, id: *mut i32) |caller| {
         let id = out(id, "streamId")?;
-        id.set(caller.stream_number(stream as usize)?)
+        id.set(caller.stream_id(stream as usize)?)
     }
 
     fn aclrtStreamGetPriority(stream: aclrtStream, priority: *mut u32) |caller| {
         let priority = out(priority, "priority")?;
-        priority.set(caller.stream_traits(stream as usize)?.priority)
+        priority.set(caller.stream_options(stream as usize)?.priority)
     }
 
     fn aclrtStreamGetFlags(stream: aclrtStream, flags: *mut u32) |caller| {
         let flags = out(flags, "flags")?;
-        flags.set(caller.stream_traits(stream as usize)?.flags)
+        flags.set(caller.stream_options(stream as usize)?.flags)
     }
 
     fn aclrtStreamAbort(stream: aclrtStream) |caller| {
@@ -88,7 +88,7 @@ export! {
             ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK => settings.overflow_check,
             ACL_STREAM_ATTR_USER_CUSTOM_TAG => settings.custom_tag,
             ACL_STREAM_ATTR_CACHE_OP_INFO => settings.cache_op_info,
-            ACL_STREAM_ATTR_PRIORITY => caller.stream_traits(raw)?.priority,
+            ACL_STREAM_ATTR_PRIORITY => caller.stream_options(raw)?.priority,
             _ => return fail(Error::Argument(format!("stream attribute {attribute} does not exist"))),
         };
         value.set(aclrtStreamAttrValue { words: [word, 0, 0, 0] })

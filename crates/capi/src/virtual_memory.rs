@@ -53,7 +53,7 @@ export! {
         }
         require(caller, "aclrtMallocPhysical")?;
         let granularity = granularity(attribute);
-        let made = caller.make_physical(PhysicalRequest { size, home, attribute, granularity })?;
+        let made = caller.make_physical(PhysicalRequest { size, location: home, attribute, granularity })?;
         give(caller, handle, made)
     }
 
@@ -131,7 +131,7 @@ export! {
     ) |caller| {
         let (handle, properties) = (require_non_null(handle, "handle")?, out(properties, "prop")?);
         require(caller, "aclrtMemGetAllocationPropertiesFromHandle")?;
-        let (home, attribute) = caller.physical_traits(handle)?;
+        let (home, attribute) = caller.physical_properties(handle)?;
         let (r#type, id) = match home {
             MemoryLocation::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device),
             MemoryLocation::Host => (ACL_MEM_LOCATION_TYPE_HOST, 0),
@@ -215,7 +215,7 @@ export! {
         require(caller, "aclrtMemSetPidToShareableHandleV2")?;
         match check_form(caller, kind)? {
             HandleFormat::Number => caller.allow_physical_processes(number(shareable)?, &processes),
-            HandleFormat::Fabric => caller.admit_to_physical_by_text(&fabric(shareable)?, &processes),
+            HandleFormat::Fabric => caller.allow_physical_processes_by_text(&fabric(shareable)?, &processes),
         }
     }
 }

@@ -31,13 +31,13 @@ impl Caller<'_> {
             return fail(Error::NotAStart { address, whose: "is not in device memory, and".to_owned() });
         };
         self.machine.pools.remove_block(address);
-        let reach = memory.backing_address(address);
-        if let Some(probe) = self.machine.probe()
+        let backing = memory.backing_address(address);
+        if let Some(observer) = self.machine.observer()
             && memory.device_extent(address).is_some_and(|extent| extent.start == address)
         {
-            probe.freed(MemoryKind::Device(device), address);
+            observer.freed(MemoryKind::Device(device), address);
         }
-        if !memory.device(device).free(address, |len| self.machine.quarantine_until(reach, len)) {
+        if !memory.device(device).free(address, |len| self.machine.quarantine_until(backing, len)) {
             return fail(Error::NotAStart { address, whose: format!("in the memory of device {device}") });
         }
         memory.trim(device);
@@ -51,18 +51,18 @@ impl Caller<'_> {
         let heap = self.machine.memory.pinned();
         let allocated = heap.allocate(size);
         let start = allocated.ok_or_else(|| out_of_memory("the host (pinned)".to_owned(), size, heap.usage()))?;
-        if let Some(probe) = self.machine.probe() {
-            probe.allocated(MemoryKind::Pinned, start, size);
+        if let Some(observer) = self.machine.observer() {
+            observer.allocated(MemoryKind::Pinned, start, size);
         }
         Ok(start)
     }
 
     pub fn free_host(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
-        if let Some(probe) = self.machine.probe()
+        if let Some(observer) = self.machine.observer()
             && memory.pinned().find(address).is_some_and(|extent| extent.start == address)
         {
-            probe.freed(MemoryKind::Pinned, address);
+            observer.freed(MemoryKind::Pinned, address);
         }
         if !memory
             .pinned()
@@ -86,8 +86,8 @@ impl Caller<'_> {
             return fail(Error::Parameter(format!("not all of the {size} bytes at {address:#x} are mapped")));
         }
         self.machine.memory.registered.insert(address, size, mapped)?;
-        if let Some(probe) = self.machine.probe() {
-            probe.registered(address, size);
+        if let Some(observer) = self.machine.observer() {
+            observer.registered(address, size);
         }
         Ok(())
     }
@@ -96,10 +96,10 @@ impl Caller<'_> {
         let extent = self.machine.memory.registered.hold().find(address);
         self.machine.memory.registered.remove(address)?;
         if let Some(extent) = extent {
-            self.machine.graphs.forget_memory(extent.start, extent.size);
+            self.machine.graphs.invalidate_range(extent.start, extent.size);
         }
-        if let Some(probe) = self.machine.probe() {
-            probe.unregistered(address);
+        if let Some(observer) = self.machine.observer() {
+            observer.unregistered(address);
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Caller<'_> {
         fail(Error::Parameter(format!("{address:#x} is not in host memory that was registered as mapped")))
     }
 
-    pub fn place(&self, address: usize) -> Result<MemoryKind> {
+    pub fn memory_kind(&self, address: usize) -> Result<MemoryKind> {
         Ok(self.machine.memory.finder().find("queried", address)?.place)
     }
 
@@ -121,10 +121,10 @@ impl Caller<'_> {
         if let Some((_, extent)) = self.machine.memory.reserved.mapped(address) {
             return Ok((extent.start, extent.size));
         }
-        let spot = self.machine.memory.finder().find("queried", address)?;
-        match (spot.place.is_device(), spot.extent) {
+        let resolved = self.machine.memory.finder().find("queried", address)?;
+        match (resolved.place.is_device(), resolved.extent) {
             (true, Some(extent)) => Ok((extent.start, extent.size)),
-            _ => fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe()))),
+            _ => fail(Error::Parameter(format!("{address:#x} is {}, not device memory", resolved.place.describe()))),
         }
     }
 
@@ -136,20 +136,20 @@ impl Caller<'_> {
 
     /// Where host code that plays the part of a kernel can touch device memory.
     pub fn host_view(&self, address: usize, size: usize) -> Result<usize> {
-        let spot = self.machine.memory.finder().find("viewed", address)?;
-        if !spot.place.is_device() {
-            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
+        let resolved = self.machine.memory.finder().find("viewed", address)?;
+        if !resolved.place.is_device() {
+            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", resolved.place.describe())));
         }
-        spot.covers("viewed", size)?;
+        resolved.covers("viewed", size)?;
         self.machine.advise(|| Advisory::Viewed { address, len: size });
-        Ok(spot.reach)
+        Ok(resolved.reach)
     }
 }
 
 /// What an observer sees in device memory that nobody has written.
 const POISON: u8 = 0xa5;
 /// Larger allocations are poisoned at their start only: their memory is virtual until it is touched.
-const POISONED: usize = 16 << 20;
+const MAX_POISONED: usize = 16 << 20;
 
 impl Machine {
     /// Memory of a device. Pools give back what they only keep before there is none.
@@ -168,8 +168,8 @@ impl Machine {
         if self.is_guarded() {
             self.poison(start, size);
         }
-        if let Some(probe) = self.probe() {
-            probe.allocated(MemoryKind::Device(device), start, size);
+        if let Some(observer) = self.observer() {
+            observer.allocated(MemoryKind::Device(device), start, size);
         }
         if let Some(part) = bad {
             self.mark_part_bad(device, start, size, part);
@@ -179,7 +179,7 @@ impl Machine {
 
     /// Makes fresh device memory recognisable.
     fn poison(&self, start: usize, size: usize) {
-        bytes::fill(self.memory.backing_address(start), POISON, size.min(POISONED))
+        bytes::fill(self.memory.backing_address(start), POISON, size.min(MAX_POISONED))
             .expect("the backing of live memory is mapped");
     }
 
@@ -201,7 +201,7 @@ impl Machine {
     /// Until when the freed bytes that the engine reaches at `start` must not be reused; `None` when
     /// nothing that is queued or running can touch them.
     pub(crate) fn quarantine_until(&self, start: usize, len: usize) -> Option<Idle> {
-        self.graphs.forget_memory(start, len);
+        self.graphs.invalidate_range(start, len);
         let users = self.streams_using(start, len);
         let is_shared = self.memory.exchange.take_moved(start).is_some();
         if users.is_empty() && (!is_shared || self.memory.map_fresh(start, len)) {
@@ -212,7 +212,7 @@ impl Machine {
         Some(Box::new(move || {
             let Some(machine) = machine.upgrade() else { return true };
             let reached =
-                |point: &StreamPoint| machine.streams.slot(point.stream).track.completion.done() >= point.sequence;
+                |point: &StreamPoint| machine.streams.slot(point.stream).tasks.completion.done() >= point.sequence;
             // New memory before anyone gets the addresses: other processes may still have these bytes.
             users.iter().all(reached) && (!is_shared || machine.memory.map_fresh(start, len))
         }))

@@ -20,29 +20,29 @@ const MAX_EXCEPTIONS: usize = 1024;
 
 #[derive(Default)]
 pub struct Exceptions {
-    is_wanted: AtomicBool,
-    waiting: Mutex<Vec<Exception>>,
+    is_enabled: AtomicBool,
+    pending: Mutex<Vec<Exception>>,
 }
 
 impl Exceptions {
     /// Switches the recording of failed tasks on or off.
-    pub fn set_capture(&self, wanted: bool) {
-        self.is_wanted.store(wanted, Ordering::Relaxed);
+    pub fn set_capture(&self, enabled: bool) {
+        self.is_enabled.store(enabled, Ordering::Relaxed);
     }
 
     /// Returns the failures since the last call, in the order in which they happened.
     pub fn take(&self) -> Vec<Exception> {
-        std::mem::take(&mut *lock(&self.waiting))
+        std::mem::take(&mut *lock(&self.pending))
     }
 
     /// Records a failed task of a stream of `device`, if the program asked for that.
     pub(crate) fn record(&self, at: StreamPoint, device: u32, code: i32) {
-        if !self.is_wanted.load(Ordering::Relaxed) {
+        if !self.is_enabled.load(Ordering::Relaxed) {
             return;
         }
-        let mut waiting = lock(&self.waiting);
-        if waiting.len() < MAX_EXCEPTIONS {
-            waiting.push(Exception { task: at.sequence, stream: at.stream.index() as u32, device, code });
+        let mut pending = lock(&self.pending);
+        if pending.len() < MAX_EXCEPTIONS {
+            pending.push(Exception { task: at.sequence, stream: at.stream.index() as u32, device, code });
         }
     }
 }

@@ -35,10 +35,10 @@ impl Machine {
     }
 
     /// What a rule about calls says of a call on a device: the error that it returns.
-    pub fn injected_call_error(&self, strike: &FiredRule<'_>, device: Option<u32>) -> Option<Error> {
-        match (strike.effect, device) {
-            (Effect::Code(code), _) => Some(strike.error(code)),
-            (Effect::Lost, Some(device)) => Some(self.mark_lost(device, strike)),
+    pub fn injected_call_error(&self, fired: &FiredRule<'_>, device: Option<u32>) -> Option<Error> {
+        match (fired.effect, device) {
+            (Effect::Code(code), _) => Some(fired.error(code)),
+            (Effect::Lost, Some(device)) => Some(self.mark_lost(device, fired)),
             _ => None,
         }
     }
@@ -67,16 +67,16 @@ impl Machine {
         if self.injection().is_none() {
             return;
         }
-        let mut lanes = vec![key];
-        lock(&self.streams.slot(key).track.lane).any(|task| {
+        let mut streams = vec![key];
+        lock(&self.streams.slot(key).tasks.lane).any(|task| {
             if let Task::Control(Control::Join(run)) = task {
-                lanes.extend_from_slice(run.lanes());
+                streams.extend_from_slice(run.streams());
             }
             false
         });
         // One after the other: no two lanes are locked at once.
         let is_stuck = |task: &Task| matches!(task, Task::Control(Control::Await(wait)) if wait.is_stuck());
-        if lanes.iter().any(|lane| lock(&self.streams.slot(*lane).track.lane).any(is_stuck)) {
+        if streams.iter().any(|stream| lock(&self.streams.slot(*stream).tasks.lane).any(is_stuck)) {
             self.drop_pending(key, self.streams.slot(key));
             // Steps of a run that was given up go on.
             self.poll_external_waits();
@@ -92,18 +92,18 @@ impl Machine {
         if let Err(error) = self.check_damage(injection, &touches) {
             return InjectionOutcome::Fail(*error);
         }
-        let facts = || MatchContext {
+        let context = || MatchContext {
             size: Some(size as u64),
             stream: Some(key.index() as u64),
             device: Some(u64::from(device)),
             peer: None,
         };
         let fits = |point: &InjectionPoint| matches!(point, InjectionPoint::Task(wanted) if wanted.covers(kind));
-        let Some(strike) = injection.first_firing(fits, facts) else { return InjectionOutcome::Run };
-        match strike.effect {
+        let Some(fired) = injection.first_firing(fits, context) else { return InjectionOutcome::Run };
+        match fired.effect {
             Effect::Code(code) => {
                 injection.damage().record_link_failure(device);
-                InjectionOutcome::Fail(strike.error(code))
+                InjectionOutcome::Fail(fired.error(code))
             }
             Effect::Slow(time) => {
                 InjectionOutcome::Wait(Arc::new(ExternalWait::new(WaitCondition::Delay).within(Some(time))))
@@ -115,9 +115,9 @@ impl Machine {
             Effect::Ecc(_) => {
                 let bad = self.mark_bad(injection, &touches);
                 let what = bad.map_or(String::new(), |bad| format!("uncorrectable memory error in {bad}; "));
-                InjectionOutcome::Fail(strike.error_with(ECC, &what))
+                InjectionOutcome::Fail(fired.error_with(ECC, &what))
             }
-            Effect::Lost => InjectionOutcome::Fail(self.mark_lost(device, &strike)),
+            Effect::Lost => InjectionOutcome::Fail(self.mark_lost(device, &fired)),
             Effect::Refused => InjectionOutcome::Run,
         }
     }
@@ -149,18 +149,18 @@ impl Machine {
         if injection.damage().is_link_broken(one, other) {
             return fail(gone());
         }
-        let facts = || MatchContext {
+        let context = || MatchContext {
             size: Some(size as u64),
             stream: None,
             device: Some(u64::from(one)),
             peer: Some(u64::from(other)),
         };
-        match injection.first_firing(|point| *point == InjectionPoint::Link, facts) {
-            Some(strike) => match strike.effect {
-                Effect::Code(code) => fail(strike.error(code)),
+        match injection.first_firing(|point| *point == InjectionPoint::Link, context) {
+            Some(fired) => match fired.effect {
+                Effect::Code(code) => fail(fired.error(code)),
                 _ => {
                     injection.damage().break_link(one, other);
-                    fail(strike.error_with(LINK, &format!("the link between devices {one} and {other} is gone; ")))
+                    fail(fired.error_with(LINK, &format!("the link between devices {one} and {other} is gone; ")))
                 }
             },
             None => Ok(()),
@@ -170,13 +170,13 @@ impl Machine {
     /// Device memory was allocated. With an error, who has allocated it gives it back.
     pub(crate) fn check_allocation(&self, device: u32, size: usize) -> Result<Option<ByteRange>> {
         let Some(injection) = self.injection() else { return Ok(None) };
-        let facts =
+        let context =
             || MatchContext { size: Some(size as u64), device: Some(u64::from(device)), ..MatchContext::default() };
-        let Some(strike) = injection.first_firing(|point| *point == InjectionPoint::Allocation, facts) else {
+        let Some(fired) = injection.first_firing(|point| *point == InjectionPoint::Allocation, context) else {
             return Ok(None);
         };
-        match strike.effect {
-            Effect::Code(code) => fail(strike.error(code)),
+        match fired.effect {
+            Effect::Code(code) => fail(fired.error(code)),
             Effect::Ecc(part) => Ok(Some(part.unwrap_or(ByteRange { offset: 0, len: size as u64 }))),
             _ => Ok(None),
         }
@@ -193,10 +193,10 @@ impl Machine {
 
     /// Physical memory was mapped: what is bad of it is so at its addresses. In several places at once it
     /// is bad in the first, which is where it can be repaired.
-    pub(crate) fn attach_damage(&self, plan: &MapRequest<'_>) {
-        if let (Some(_), MemoryKind::Device(device)) = (self.injection(), plan.physical.place) {
-            for part in lock(&plan.physical.bad).drain(..) {
-                self.mark_part_bad(device, plan.extent.start, plan.extent.size, part);
+    pub(crate) fn attach_damage(&self, request: &MapRequest<'_>) {
+        if let (Some(_), MemoryKind::Device(device)) = (self.injection(), request.physical.place) {
+            for part in lock(&request.physical.bad).drain(..) {
+                self.mark_part_bad(device, request.extent.start, request.extent.size, part);
             }
         }
     }
@@ -225,8 +225,8 @@ impl Machine {
     }
 
     /// A device stops to answer: its contexts are stopped and it refuses everything until it is reset.
-    fn mark_lost(&self, device: u32, strike: &FiredRule<'_>) -> Error {
-        let error = strike.error_with(HEARTBEAT, &format!("device {device} was lost and must be reset; "));
+    fn mark_lost(&self, device: u32, fired: &FiredRule<'_>) -> Error {
+        let error = fired.error_with(HEARTBEAT, &format!("device {device} was lost and must be reset; "));
         if let Some(device) = self.devices.get(device as usize) {
             lock(&device.lost).get_or_insert_with(|| self.reasons.hold_for(&device.reasons, Reason::Lost));
         }

@@ -18,11 +18,11 @@ impl Caller<'_> {
     /// Makes a key for a range of device memory.
     pub fn export_range(&self, address: usize, size: usize, asks_process: bool) -> Result<String> {
         let memory = &self.machine.memory;
-        let spot = memory.finder().find("exported", address)?;
-        let MemoryKind::Device(device) = spot.place else {
-            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
+        let resolved = memory.finder().find("exported", address)?;
+        let MemoryKind::Device(device) = resolved.place else {
+            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", resolved.place.describe())));
         };
-        spot.covers("exported", size)?;
+        resolved.covers("exported", size)?;
         let (physical, extent) = match memory.reserved.mapped(address) {
             Some((physical, _)) if physical.is_imported => {
                 return fail(Error::Parameter("the memory was imported: its maker must export it".to_owned()));
@@ -39,15 +39,15 @@ impl Caller<'_> {
                 (memory.as_physical(device, extent)?, extent)
             }
         };
-        let offer = ExportInfo {
+        let info = ExportInfo {
             purpose: Purpose::Range,
             offset: address - extent.start,
             len: size,
-            home: self.machine.home_in_machine(MemoryLocation::Device(device)),
+            home: self.machine.with_physical_id(MemoryLocation::Device(device)),
             attribute: physical.attribute,
             asks_process,
         };
-        let key = memory.exchange.offer(&physical, &offer, false)?;
+        let key = memory.exchange.offer(&physical, &info, false)?;
         self.machine.advise(|| Advisory::Viewed { address, len: size });
         Ok(key.text())
     }
@@ -81,8 +81,8 @@ impl Caller<'_> {
         let physical = Arc::new(physical.imported());
         let start = memory.reserved.reserve(lead + len, None)?;
         let extent = Extent { start: start + lead, size: len };
-        let plan = MapRequest { physical: &physical, offset, extent, has_access: true, is_distant };
-        self.machine.map_physical(&plan).inspect_err(|_| {
+        let request = MapRequest { physical: &physical, offset, extent, has_access: true, is_distant };
+        self.machine.map_physical(&request).inspect_err(|_| {
             // Nothing is mapped there.
             let _ = memory.reserved.release(start);
         })?;

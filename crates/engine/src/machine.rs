@@ -74,7 +74,7 @@ pub struct Machine {
     pub(crate) contexts: Slots<Context, ContextTag>,
     pub(crate) streams: Slots<Stream, StreamTag>,
     /// Streams destroyed by force whose last task still runs; their slots are not free yet.
-    pub(crate) limbo: Mutex<Vec<StreamKey>>,
+    pub(crate) destroyed: Mutex<Vec<StreamKey>>,
     /// Failures of streams that were ended before any wait returned them.
     pub(crate) unobserved: Mutex<Vec<Error>>,
     pub(crate) events: Slots<Event, EventTag>,
@@ -84,19 +84,19 @@ pub struct Machine {
     pub(crate) pools: Pools,
     pub(crate) graphs: Graphs,
     pub(crate) subscriptions: Subscriptions,
-    pub(crate) driver: Executor,
+    pub(crate) executor: Executor,
     /// Why calls take the slow path.
     pub(crate) reasons: Arc<Reasons>,
     /// The reasons that last as long as the machine.
-    _standing: Vec<ReasonGuard>,
+    _permanent_reasons: Vec<ReasonGuard>,
     /// Lists of spans for batches and groups.
-    pub(crate) shelf: SpanPool,
+    pub(crate) span_pool: SpanPool,
     /// Streams that had something queued when they were last looked at. Taken under a lane's lock,
     /// never the other way round.
     pub(crate) busy: Mutex<Vec<StreamKey>>,
-    pub(crate) outside: ExternalWaits,
+    pub(crate) external_waits: ExternalWaits,
     pub(crate) exceptions: Exceptions,
-    pub(crate) probe: Option<Arc<dyn Observer>>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
     /// The device that calls without a context use; -1 is none.
     default_device: AtomicI32,
     started: Instant,
@@ -108,11 +108,11 @@ pub(crate) const MAX_DEVICES: usize = 64;
 
 impl Machine {
     pub fn new(config: Config) -> Result<Arc<Machine>> {
-        Machine::with_probe(config, None)
+        Machine::with_observer(config, None)
     }
 
-    /// A machine whose facts are told to `probe`.
-    pub fn with_probe(config: Config, probe: Option<Arc<dyn Observer>>) -> Result<Arc<Machine>> {
+    /// A machine whose facts are told to `observer`.
+    pub fn with_observer(config: Config, observer: Option<Arc<dyn Observer>>) -> Result<Arc<Machine>> {
         if config.devices.len() > MAX_DEVICES {
             return fail(Error::Setup(format!(
                 "{} devices were asked for, {MAX_DEVICES} are the most",
@@ -124,28 +124,28 @@ impl Machine {
         }
         let unified = config.profile.form == Form::RootComplex;
         let host = config.host_memory.unwrap_or_else(softacl_memory::host_memory_size);
-        let guard = probe.as_ref().filter(|probe| probe.guards()).map(page_guard);
+        let guard = observer.as_ref().filter(|observer| observer.guards()).map(page_guard);
         let memory = Memory::new(config.devices.len() as u32, config.memory, host, unified, guard)?;
-        if let Some(probe) = &probe {
-            probe.attached(memory.pinned_window());
+        if let Some(observer) = &observer {
+            observer.attached(memory.pinned_window());
         }
-        let driver = match config.schedule {
+        let executor = match config.schedule {
             Schedule::Threads => Executor::Threads(WorkerPool::new(config.cores)),
             schedule => Executor::Stepped(Arc::new(Stepper::new(schedule, config.progress_timeout, config.cores))),
         };
         softacl_memory::bytes::prepare();
         let devices: Vec<Device> = config.devices.iter().map(|_| Device::default()).collect();
         let reasons = Arc::new(Reasons::default());
-        let _standing = standing_reasons(&config, probe.as_deref(), &reasons, &devices);
+        let _permanent_reasons = permanent_reasons(&config, observer.as_deref(), &reasons, &devices);
         Ok(Arc::new_cyclic(|this| Machine {
             devices,
             reasons,
-            _standing,
+            _permanent_reasons,
             config,
             memory,
             contexts: Slots::default(),
             streams: Slots::default(),
-            limbo: Mutex::new(Vec::new()),
+            destroyed: Mutex::new(Vec::new()),
             unobserved: Mutex::new(Vec::new()),
             events: Slots::default(),
             notifies: Slots::default(),
@@ -153,12 +153,12 @@ impl Machine {
             pools: Pools::default(),
             graphs: Graphs::default(),
             subscriptions: Subscriptions::default(),
-            driver,
-            shelf: SpanPool::default(),
+            executor,
+            span_pool: SpanPool::default(),
             busy: Mutex::new(Vec::new()),
-            outside: ExternalWaits::default(),
+            external_waits: ExternalWaits::default(),
             exceptions: Exceptions::default(),
-            probe,
+            observer,
             default_device: AtomicI32::new(-1),
             started: Instant::now(),
             this: this.clone(),
@@ -273,16 +273,16 @@ impl Machine {
 }
 
 /// The reasons for the slow path that follow from how a machine is made.
-fn standing_reasons(
+fn permanent_reasons(
     config: &Config,
-    probe: Option<&dyn Observer>,
+    observer: Option<&dyn Observer>,
     reasons: &Arc<Reasons>,
     devices: &[Device],
 ) -> Vec<ReasonGuard> {
     let conditions = [
         (Reason::Schedule, config.schedule != Schedule::Threads),
-        (Reason::Observer, probe.is_some()),
-        (Reason::PageGuard, probe.is_some_and(Observer::guards)),
+        (Reason::Observer, observer.is_some()),
+        (Reason::PageGuard, observer.is_some_and(Observer::guards)),
         (Reason::FaultRules, config.injection.is_some()),
         (Reason::StrictAlignment, config.strict_alignment),
         (Reason::RootComplex, config.profile.form == Form::RootComplex),
@@ -294,7 +294,7 @@ fn standing_reasons(
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        if let Executor::Stepped(stepper) = &self.driver {
+        if let Executor::Stepped(stepper) = &self.executor {
             stepper.stop();
         }
     }

@@ -35,7 +35,7 @@ impl LazyThreads {
 
     #[cold]
     fn start(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) -> bool {
-        let mut is_told = lock(&self.refusal_reported);
+        let mut refusal_reported = lock(&self.refusal_reported);
         if !self.is_empty() {
             return true;
         }
@@ -43,8 +43,8 @@ impl LazyThreads {
         for number in 0..count {
             match start(number) {
                 Ok(()) => running += 1,
-                Err(error) if !*is_told => {
-                    *is_told = true;
+                Err(error) if !*refusal_reported => {
+                    *refusal_reported = true;
                     eprintln!("softacl: the system refused a thread ({error}); the threads that wait do its work");
                 }
                 Err(_) => {}

@@ -18,7 +18,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy)]
 pub struct PhysicalRequest {
     pub size: usize,
-    pub home: MemoryLocation,
+    pub location: MemoryLocation,
     /// The `aclrtMemAttr`, which is only remembered.
     pub attribute: i32,
     /// What the size must be a multiple of.
@@ -30,8 +30,8 @@ pub type AccessGrant = (MemoryLocation, Rights);
 
 impl Caller<'_> {
     /// Reserves addresses without memory, at `wish` if there is one.
-    pub fn reserve_addresses(&self, size: usize, wish: Option<usize>) -> Result<usize> {
-        self.machine.memory.reserved.reserve(size, wish)
+    pub fn reserve_addresses(&self, size: usize, hint: Option<usize>) -> Result<usize> {
+        self.machine.memory.reserved.reserve(size, hint)
     }
 
     pub fn release_addresses(&self, start: usize) -> Result<()> {
@@ -40,25 +40,25 @@ impl Caller<'_> {
 
     /// Makes physical memory and gives its handle.
     pub fn make_physical(&self, request: PhysicalRequest) -> Result<usize> {
-        let PhysicalRequest { size, home, attribute, granularity } = request;
-        self.check_home(home)?;
+        let PhysicalRequest { size, location, attribute, granularity } = request;
+        self.check_location_exists(location)?;
         if size % granularity != 0 {
             return fail(Error::Parameter(format!(
                 "{size} bytes are not a multiple of the granularity, {granularity}"
             )));
         }
         let memory = &self.machine.memory;
-        let (heap, place) = match home {
+        let (heap, place) = match location {
             MemoryLocation::Device(device) => {
                 self.machine.check_not_lost(device.into())?;
                 (memory.device(device), format!("device {device}"))
             }
             MemoryLocation::Host | MemoryLocation::HostNode(_) => (memory.pinned(), "the host".to_owned()),
         };
-        let aside = heap.reserve_capacity(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
+        let reservation = heap.reserve_capacity(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
         let none = |error| Error::Feature(format!("physical memory could not be made: {error}"));
-        let physical = Physical::create(size, home, attribute).map_err(none)?.charged(aside);
-        if let MemoryLocation::Device(device) = home {
+        let physical = Physical::create(size, location, attribute).map_err(none)?.charged(reservation);
+        if let MemoryLocation::Device(device) = location {
             lock(&physical.bad).extend(self.machine.check_allocation(device, size)?);
         }
         Ok(memory.handles.hold(&Arc::new(physical)))
@@ -69,7 +69,7 @@ impl Caller<'_> {
         self.machine.memory.handles.release(handle)
     }
 
-    pub fn physical_traits(&self, handle: usize) -> Result<(MemoryLocation, i32)> {
+    pub fn physical_properties(&self, handle: usize) -> Result<(MemoryLocation, i32)> {
         let physical = self.machine.memory.handles.get(handle)?;
         Ok((physical.home, physical.attribute))
     }
@@ -87,8 +87,8 @@ impl Caller<'_> {
             return fail(Error::Parameter(format!("{address:#x} is not aligned to the granularity, {GRANULE}")));
         }
         let extent = Extent { start: address, size };
-        let plan = MapRequest { physical: &physical, offset, extent, has_access, is_distant: false };
-        self.machine.map_physical(&plan)
+        let request = MapRequest { physical: &physical, offset, extent, has_access, is_distant: false };
+        self.machine.map_physical(&request)
     }
 
     pub fn unmap(&self, address: usize) -> Result<()> {
@@ -97,16 +97,16 @@ impl Caller<'_> {
 
     /// Gives rights for a range that whole mappings cover.
     pub fn grant_access(&self, address: usize, size: usize, grants: &[AccessGrant]) -> Result<()> {
-        for (home, _) in grants {
-            self.check_home(*home)?;
+        for (location, _) in grants {
+            self.check_location_exists(*location)?;
         }
-        let _hearing = softacl_memory::segv::enter();
+        let _guard = softacl_memory::segv::enter();
         self.machine.memory.reserved.set_rights(address, size, grants)
     }
 
-    pub fn access(&self, address: usize, home: MemoryLocation) -> Result<Rights> {
-        self.check_home(home)?;
-        self.machine.memory.reserved.rights(address, home)
+    pub fn access(&self, address: usize, location: MemoryLocation) -> Result<Rights> {
+        self.check_location_exists(location)?;
+        self.machine.memory.reserved.rights(address, location)
     }
 
     /// One more handle of what is mapped at an address.
@@ -120,36 +120,36 @@ impl Caller<'_> {
 
     /// A number by which another process can have the memory of a handle.
     pub fn share_physical(&self, handle: usize, asks_process: bool) -> Result<u64> {
-        Ok(self.offer_physical(handle, asks_process, true)?.number())
+        Ok(self.export_physical(handle, asks_process, true)?.number())
     }
 
     /// The same as a text, which is longer.
     pub fn share_physical_by_text(&self, handle: usize, asks_process: bool) -> Result<String> {
-        Ok(self.offer_physical(handle, asks_process, false)?.text())
+        Ok(self.export_physical(handle, asks_process, false)?.text())
     }
 
-    fn offer_physical(&self, handle: usize, asks_process: bool, fits_number: bool) -> Result<ExportKey> {
+    fn export_physical(&self, handle: usize, asks_process: bool, fits_number: bool) -> Result<ExportKey> {
         let memory = &self.machine.memory;
         let physical = memory.handles.get(handle)?;
         if physical.is_imported {
             return fail(Error::Parameter("the memory was imported: its maker must export it".to_owned()));
         }
-        let offer = ExportInfo {
+        let info = ExportInfo {
             purpose: Purpose::Handle,
             offset: 0,
             len: physical.size,
-            home: self.machine.home_in_machine(physical.home),
+            home: self.machine.with_physical_id(physical.home),
             attribute: physical.attribute,
             asks_process,
         };
-        memory.exchange.offer(&physical, &offer, fits_number)
+        memory.exchange.offer(&physical, &info, fits_number)
     }
 
     pub fn allow_physical_processes(&self, number: u64, processes: &[u32]) -> Result<()> {
         self.machine.memory.exchange.admit(ExportKey::from_number(number), Purpose::Handle, processes)
     }
 
-    pub fn admit_to_physical_by_text(&self, text: &str, processes: &[u32]) -> Result<()> {
+    pub fn allow_physical_processes_by_text(&self, text: &str, processes: &[u32]) -> Result<()> {
         self.machine.memory.exchange.admit(read_key(text)?, Purpose::Handle, processes)
     }
 
@@ -172,19 +172,19 @@ impl Caller<'_> {
 
     fn open_physical(&self, key: ExportKey, device: u32) -> Result<usize> {
         let found = export::open(key, Purpose::Handle)?;
-        let home = match found.offer.home {
+        let location = match found.offer.home {
             // A device that this process does not see: its memory counts to the one it is imported for.
             MemoryLocation::Device(number) => {
                 MemoryLocation::Device(self.machine.user_device(number.into()).unwrap_or(device))
             }
             host => host,
         };
-        let physical = Physical::of(found.file, found.offer.len, home, found.offer.attribute);
+        let physical = Physical::of(found.file, found.offer.len, location, found.offer.attribute);
         Ok(self.machine.memory.handles.hold(&Arc::new(physical.imported())))
     }
 
-    fn check_home(&self, home: MemoryLocation) -> Result<()> {
-        match home {
+    fn check_location_exists(&self, location: MemoryLocation) -> Result<()> {
+        match location {
             MemoryLocation::Device(device) => self.machine.device(device.into()).map(|_| ()),
             MemoryLocation::Host | MemoryLocation::HostNode(_) => Ok(()),
         }
@@ -213,17 +213,17 @@ pub(super) fn read_key(text: &str) -> Result<ExportKey> {
 }
 
 impl Machine {
-    pub(super) fn map_physical(&self, plan: &MapRequest<'_>) -> Result<()> {
-        self.memory.reserved.map(plan)?;
-        self.attach_damage(plan);
-        if let Some(probe) = self.probe() {
-            let Extent { start, size } = plan.extent;
-            match plan.physical.place {
-                MemoryKind::Device(_) => probe.allocated(plan.physical.place, start, size),
-                MemoryKind::Pinned | MemoryKind::Pageable => probe.registered(start, size),
+    pub(super) fn map_physical(&self, request: &MapRequest<'_>) -> Result<()> {
+        self.memory.reserved.map(request)?;
+        self.attach_damage(request);
+        if let Some(observer) = self.observer() {
+            let Extent { start, size } = request.extent;
+            match request.physical.place {
+                MemoryKind::Device(_) => observer.allocated(request.physical.place, start, size),
+                MemoryKind::Pinned | MemoryKind::Pageable => observer.registered(start, size),
             }
             // It may have been written elsewhere: at another address, or by another process.
-            probe.advised(&Advisory::Viewed { address: start, len: size });
+            observer.advised(&Advisory::Viewed { address: start, len: size });
         }
         Ok(())
     }
@@ -231,13 +231,13 @@ impl Machine {
     pub(super) fn unmap_physical(&self, address: usize) -> Result<()> {
         let reserved = &self.memory.reserved;
         let found = reserved.mapped(address).filter(|(_, extent)| extent.start == address);
-        if let (Some(probe), Some((physical, _))) = (self.probe(), &found) {
+        if let (Some(observer), Some((physical, _))) = (self.observer(), &found) {
             match physical.place {
-                MemoryKind::Device(_) => probe.freed(physical.place, address),
-                MemoryKind::Pinned | MemoryKind::Pageable => probe.unregistered(address),
+                MemoryKind::Device(_) => observer.freed(physical.place, address),
+                MemoryKind::Pinned | MemoryKind::Pageable => observer.unregistered(address),
             }
         }
-        reserved.unmap(address, |reach, len| self.quarantine_until(reach, len))?;
+        reserved.unmap(address, |backing, len| self.quarantine_until(backing, len))?;
         if let Some((physical, extent)) = found {
             self.detach_damage(&physical, extent);
         }
@@ -245,8 +245,8 @@ impl Machine {
     }
 
     /// A place with the number that its device has in the whole machine.
-    pub(super) fn home_in_machine(&self, home: MemoryLocation) -> MemoryLocation {
-        match home {
+    pub(super) fn with_physical_id(&self, location: MemoryLocation) -> MemoryLocation {
+        match location {
             MemoryLocation::Device(device) => MemoryLocation::Device(self.config.devices[device as usize]),
             host => host,
         }

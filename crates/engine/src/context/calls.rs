@@ -21,31 +21,31 @@ pub enum PeerStatus {
 
 impl Caller<'_> {
     /// Sets the device of this thread: its default context becomes current and is kept once more.
-    pub fn set_device(&self, given: i64) -> Result<()> {
-        let device = self.machine.device(given)?;
-        self.machine.check_not_lost(given)?;
+    pub fn set_device(&self, id: i64) -> Result<()> {
+        let device = self.machine.device(id)?;
+        self.machine.check_not_lost(id)?;
         let mut primary = lock(&device.primary);
-        let context = self.machine.primary_context(&mut primary, given as u32)?;
+        let context = self.machine.primary_context(&mut primary, id as u32)?;
         primary.count += 1;
         self.current.set(Some(context));
         Ok(())
     }
 
     /// Undoes one set; the last one waits for outstanding work and ends the default context.
-    pub fn reset_device(&self, given: i64) -> Result<()> {
-        self.release_device(given, |count| count - 1)
+    pub fn reset_device(&self, id: i64) -> Result<()> {
+        self.release_device(id, |count| count - 1)
     }
 
     /// Ends the default context however often the device was set.
-    pub fn reset_device_by_force(&self, given: i64) -> Result<()> {
-        self.release_device(given, |_| 0)
+    pub fn reset_device_by_force(&self, id: i64) -> Result<()> {
+        self.release_device(id, |_| 0)
     }
 
-    fn release_device(&self, given: i64, left: impl FnOnce(u32) -> u32) -> Result<()> {
-        let device = self.machine.device(given)?;
+    fn release_device(&self, id: i64, left: impl FnOnce(u32) -> u32) -> Result<()> {
+        let device = self.machine.device(id)?;
         let mut primary = lock(&device.primary);
         if primary.count == 0 {
-            return fail(Error::NotRetained(given as u32));
+            return fail(Error::NotRetained(id as u32));
         }
         primary.count = left(primary.count);
         if primary.count > 0 {
@@ -54,20 +54,20 @@ impl Caller<'_> {
         let context = primary.context.take().expect("a device that is set has a context");
         drop(primary);
         self.machine.end_context(context)?;
-        self.machine.restore(given as u32);
+        self.machine.restore(id as u32);
         // Under the lock: a thread that sets the device meanwhile has a new context, and keeps its memory.
         let primary = lock(&device.primary);
-        let elsewhere = self.machine.contexts.live().any(|(_, context)| context.device() == given as u32);
+        let elsewhere = self.machine.contexts.live().any(|(_, context)| context.device() == id as u32);
         if primary.context.is_none() && !elsewhere {
             let memory = &self.machine.memory;
-            self.machine.pools.end_of(given as u32);
+            self.machine.pools.end_of(id as u32);
             memory
-                .device(given as u32)
+                .device(id as u32)
                 .clear(|start, len| self.machine.quarantine_until(memory.backing_address(start), len));
-            self.drop_physical_of(given as u32);
-            memory.trim(given as u32);
-            if let Some(probe) = self.machine.probe() {
-                probe.device_cleared(given as u32);
+            self.drop_physical_of(id as u32);
+            memory.trim(id as u32);
+            if let Some(observer) = self.machine.observer() {
+                observer.device_cleared(id as u32);
             }
         }
         Ok(())
@@ -262,8 +262,8 @@ impl Machine {
         match self.make_stream(key, context, StreamOptions::default()) {
             Ok(stream) => {
                 lock(&context.state).default_stream = Some(stream);
-                if let Some(probe) = self.probe() {
-                    probe.created(Object::Context(key.index() as u32));
+                if let Some(observer) = self.observer() {
+                    observer.created(Object::Context(key.index() as u32));
                 }
                 Ok(key)
             }

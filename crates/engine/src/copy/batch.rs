@@ -18,7 +18,7 @@ use std::ops::Range;
 /// Entries of a synchronous batch at most (specification 1.5).
 const MAX_SYNC: usize = 4096;
 /// Entries of a batch that surely is work for more than one thread.
-const WORTH_WAKING: usize = 2048;
+const WAKE_MIN_ENTRIES: usize = 2048;
 /// Entries that are checked while a worker wakes: at 10 ns each, about 40 us.
 const WAKE_LEAD: usize = 4096;
 /// Neighbours are joined up to this length. Longer ones gain nothing: what remains of the entries is
@@ -139,7 +139,7 @@ impl Caller<'_> {
             free: 0,
             total: 0,
         };
-        self.machine.shelf.list_of(count).ok_or_else(|| no_entry_failed(Box::new(none())))
+        self.machine.span_pool.list_of(count).ok_or_else(|| no_entry_failed(Box::new(none())))
     }
 
     /// Checks an entry, queues it, goes on with the next. What is queued is one task as long as no
@@ -168,12 +168,12 @@ impl Caller<'_> {
                 continue;
             }
             // Its first entry must be seen again: what is queued then is another task.
-            scan.forget();
+            scan.clear_cache();
             drop(finder);
             self.queue_batch(&mut spans, at)?;
             self.check_may_drain(at.stream).map_err(no_entry_failed)?;
             self.drain_for(at, MemoryKind::Pageable, MemoryKind::Pageable).map_err(no_entry_failed)?;
-            let _hearing = softacl_memory::segv::enter();
+            let _guard = softacl_memory::segv::enter();
             let touches = || self.machine.memory.touches_of(&span).to_vec();
             let run = || self.machine.copy_span(span, CachePolicy::of(span.len));
             self.machine.with_access("synchronous copy", touches, run).map_err(no_entry_failed)?;
@@ -208,7 +208,7 @@ impl Caller<'_> {
 
     /// Copies on the calling thread, now.
     fn copy_batch_now(&self, spans: Spans) -> BatchResult<()> {
-        let _hearing = softacl_memory::segv::enter();
+        let _guard = softacl_memory::segv::enter();
         let touches = match self.machine.has_hooks() {
             true => spans.iter().flat_map(|span| self.machine.memory.touches_of(span)).collect(),
             false => Vec::new(),
@@ -221,7 +221,7 @@ impl Caller<'_> {
         if spans.is_empty() {
             return Ok(());
         }
-        let queued = std::mem::replace(spans, self.machine.shelf.list(0));
+        let queued = std::mem::replace(spans, self.machine.span_pool.list(0));
         self.queue(at, Move::Batch(Box::new(batch(queued)))).map_err(no_entry_failed)
     }
 
@@ -254,7 +254,7 @@ impl Caller<'_> {
                 sizes[index], capacities[index]
             )));
         }
-        if self.machine.probe.is_some() && sizes.len() > 1 && sizes == capacities {
+        if self.machine.observer.is_some() && sizes.len() > 1 && sizes == capacities {
             self.machine.advise(|| Advisory::TightCapacities { entries: sizes.len() });
         }
         if let Some(index) = entries.attributes.iter().position(|attribute| !attribute.reserved_is_zero) {
@@ -268,10 +268,10 @@ impl Caller<'_> {
 
     fn scan<'s>(&'s self, entries: &'s Entries<'s>) -> Scan<'s> {
         let machine = self.machine;
-        let joins = !machine.must_queue_all();
+        let coalesces = !machine.must_queue_all();
         let end = entries.starts.get(1).copied().unwrap_or(entries.sizes.len());
         let (target, source) = (CachedAllocation::default(), CachedAllocation::default());
-        Scan { entries, machine, next: 0, attribute: 0, end, alarm: entries.alarm(), joins, target, source }
+        Scan { entries, machine, next: 0, attribute: 0, end, wake_at: entries.wake_at(), coalesces, target, source }
     }
 
     /// Where the bytes of one entry are.
@@ -322,9 +322,9 @@ struct Scan<'a> {
     attribute: usize,
     end: usize,
     /// The entry at which to wake a worker.
-    alarm: usize,
+    wake_at: usize,
     /// Whether neighbours may become one span. Schedules and observers want them as they are.
-    joins: bool,
+    coalesces: bool,
     target: CachedAllocation,
     source: CachedAllocation,
 }
@@ -341,11 +341,11 @@ impl<'a> Scan<'a> {
     /// Appends the spans of entries whose memory is known, up to one that needs the full check.
     fn next(&mut self, spans: &mut Vec<Span>) -> Option<(usize, &'a BatchAttribute)> {
         loop {
-            self.next = self.append(self.next..self.end.min(self.alarm), spans);
+            self.next = self.append(self.next..self.end.min(self.wake_at), spans);
             let index = self.next;
-            if index == self.alarm {
+            if index == self.wake_at {
                 self.machine.wake_worker_early();
-                self.alarm = usize::MAX;
+                self.wake_at = usize::MAX;
             } else if index < self.end {
                 self.next += 1;
                 return Some((index, &self.entries.attributes[self.attribute]));
@@ -354,7 +354,7 @@ impl<'a> Scan<'a> {
                 let starts = self.entries.starts;
                 starts.get(self.attribute)?;
                 self.end = starts.get(self.attribute + 1).copied().unwrap_or(self.entries.sizes.len());
-                self.forget();
+                self.clear_cache();
             }
         }
     }
@@ -366,20 +366,20 @@ impl<'a> Scan<'a> {
         let (targets, sources) = (&self.entries.targets[..end], &self.entries.sources[..end]);
         let sizes = &self.entries.sizes[..end];
         let (to, from) = (self.target, self.source);
-        let longest = if self.joins { COALESCE_MAX_LEN } else { 0 };
+        let max_len = if self.coalesces { COALESCE_MAX_LEN } else { 0 };
         while index < end {
             let (target, source, mut len) = (targets[index], sources[index], sizes[index]);
-            let room = to.room(target).min(from.room(source));
+            let remaining = to.remaining(target).min(from.remaining(source));
             // No bytes at all wrap around to too many.
-            if len.wrapping_sub(1) >= room {
+            if len.wrapping_sub(1) >= remaining {
                 break;
             }
             index += 1;
-            let room = room.min(longest);
+            let remaining = remaining.min(max_len);
             while index < end
                 && targets[index] == target + len
                 && sources[index] == source + len
-                && sizes[index].wrapping_sub(1) < room.saturating_sub(len)
+                && sizes[index].wrapping_sub(1) < remaining.saturating_sub(len)
             {
                 len += sizes[index];
                 index += 1;
@@ -394,32 +394,32 @@ impl<'a> Scan<'a> {
     fn cache_allocations(&mut self, checked: &Checked) {
         match (CachedAllocation::new(checked.target), CachedAllocation::new(checked.source)) {
             (Some(target), Some(source)) => (self.target, self.source) = (target, source),
-            _ => self.forget(),
+            _ => self.clear_cache(),
         }
     }
 
-    fn forget(&mut self) {
+    fn clear_cache(&mut self) {
         (self.target, self.source) = (CachedAllocation::default(), CachedAllocation::default());
     }
 }
 
 impl CachedAllocation {
-    fn new(spot: ResolvedAddress) -> Option<CachedAllocation> {
-        let extent = spot.extent?;
-        Some(CachedAllocation { start: extent.start, size: extent.size, shift: spot.reach.wrapping_sub(spot.address) })
+    fn new(resolved: ResolvedAddress) -> Option<CachedAllocation> {
+        let extent = resolved.extent?;
+        Some(CachedAllocation { start: extent.start, size: extent.size, shift: resolved.reach.wrapping_sub(resolved.address) })
     }
 
     /// Bytes of the allocation from an address on; none when it lies elsewhere.
     #[inline]
-    fn room(&self, address: usize) -> usize {
+    fn remaining(&self, address: usize) -> usize {
         let offset = address.wrapping_sub(self.start);
         self.size.saturating_sub(offset)
     }
 }
 
 #[inline]
-fn check_location(side: &'static str, spot: ResolvedAddress, declared: Location) -> Result<()> {
-    let fits = match spot.place {
+fn check_location(side: &'static str, resolved: ResolvedAddress, declared: Location) -> Result<()> {
+    let fits = match resolved.place {
         MemoryKind::Device(device) => declared.kind == DEVICE && declared.device == device,
         MemoryKind::Pinned | MemoryKind::Pageable => declared.kind == HOST || declared.kind == HOST_NUMA,
     };
@@ -428,8 +428,8 @@ fn check_location(side: &'static str, spot: ResolvedAddress, declared: Location)
     }
     fail(Error::Parameter(format!(
         "the {side} at {:#x} is {}, but was declared with location type {} and id {}{}",
-        spot.address,
-        spot.place.describe(),
+        resolved.address,
+        resolved.place.describe(),
         declared.kind,
         declared.device,
         if declared.kind == 2 { " (UNREGISTERED never matches: declare ordinary host memory as HOST)" } else { "" }
@@ -472,9 +472,9 @@ impl<'a> Entries<'a> {
 
     /// The entry at which to wake a worker: about as long before the end as waking takes. Beyond the
     /// end for short batches.
-    fn alarm(&self) -> usize {
+    fn wake_at(&self) -> usize {
         let count = self.sizes.len();
-        if count < WORTH_WAKING { usize::MAX } else { count.saturating_sub(WAKE_LEAD) }
+        if count < WAKE_MIN_ENTRIES { usize::MAX } else { count.saturating_sub(WAKE_LEAD) }
     }
 
     /// Each entry with its attribute.

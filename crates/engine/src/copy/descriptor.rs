@@ -14,7 +14,7 @@ const MAX_COUNT: usize = 4 << 30;
 const MAX_OFFSET: usize = 0xffff_ffff_ffff;
 const ALIGNMENT: usize = 64;
 /// Kinds are numbered below this.
-const KINDS: u32 = 8;
+const KIND_COUNT: u32 = 8;
 
 /// What a program puts into a descriptor.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,7 @@ impl Caller<'_> {
         }
         check_alignment(descriptor)?;
         let size = self.machine.config.profile.chip.copy.descriptor_bytes as usize;
-        let reach = self.descriptor_reach(descriptor, size)?;
+        let backing = self.descriptor_backing(descriptor, size)?;
         let finder = self.machine.memory.finder();
         let (from, to) = (finder.find("source", source)?, finder.find("destination", target)?);
         if !from.place.is_device() || from.place != to.place {
@@ -86,7 +86,7 @@ impl Caller<'_> {
         image[target_at..target_at + 8].copy_from_slice(&target.to_le_bytes());
         let gone = |AccessFault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
         let touches = || vec![Touch { address: descriptor, len: size, mode: Mode::Write }];
-        let run = || Ok(bytes::write(reach, &image[..size]).map_err(gone)?);
+        let run = || Ok(bytes::write(backing, &image[..size]).map_err(gone)?);
         self.machine.with_access("descriptor write", touches, run)
     }
 
@@ -99,7 +99,7 @@ impl Caller<'_> {
         let explicit = self.explicit_stream(stream)?;
         check_inner(kind)?;
         let size = self.machine.config.profile.chip.copy.descriptor_bytes as usize;
-        self.descriptor_reach(descriptor, size)?;
+        self.descriptor_backing(descriptor, size)?;
         check_alignment(descriptor)?;
         let at = self.submission(explicit)?;
         self.queue(at, Move::Described { descriptor, form })
@@ -150,24 +150,24 @@ impl Caller<'_> {
         }
     }
 
-    fn descriptor_reach(&self, descriptor: usize, size: usize) -> Result<usize> {
-        let spot = self.machine.memory.finder().find("descriptor", descriptor)?;
-        if !spot.place.is_device() {
+    fn descriptor_backing(&self, descriptor: usize, size: usize) -> Result<usize> {
+        let resolved = self.machine.memory.finder().find("descriptor", descriptor)?;
+        if !resolved.place.is_device() {
             return fail(Error::Parameter(format!(
                 "the descriptor at {descriptor:#x} is {}, and must be in device memory",
-                spot.place.describe()
+                resolved.place.describe()
             )));
         }
-        spot.covers("descriptor", size)?;
-        Ok(spot.reach)
+        resolved.covers("descriptor", size)?;
+        Ok(resolved.reach)
     }
 }
 
 fn check_kind_range(kind: i32) -> Result<()> {
-    if (kind as u32) < KINDS {
+    if (kind as u32) < KIND_COUNT {
         return Ok(());
     }
-    fail(Error::Argument(format!("copy kind {kind} does not exist; kinds are 0 to {}", KINDS - 1)))
+    fail(Error::Argument(format!("copy kind {kind} does not exist; kinds are 0 to {}", KIND_COUNT - 1)))
 }
 
 fn check_inner(kind: i32) -> Result<()> {

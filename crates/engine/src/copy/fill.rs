@@ -40,8 +40,8 @@ impl Caller<'_> {
         if count > capacity {
             return fail(Error::Capacity { count, capacity });
         }
-        let spot = self.resolve_target(target, count)?;
-        self.fill_now(spot, count, |reach| bytes::fill(reach, byte, count))
+        let resolved = self.resolve_target(target, count)?;
+        self.fill_now(resolved, count, |backing| bytes::fill(backing, byte, count))
     }
 
     pub fn fill_async(&self, request: FillRequest, stream: usize) -> Result<()> {
@@ -58,32 +58,32 @@ impl Caller<'_> {
         if at.stream.context() != Some(at.context) {
             return fail(self.machine.other_context("stream", at.stream, at.context));
         }
-        let spot = self.resolve_target(target, count)?;
-        if !spot.place.is_device() {
-            return self.fill_now(spot, count, |reach| bytes::fill(reach, byte, count));
+        let resolved = self.resolve_target(target, count)?;
+        if !resolved.place.is_device() {
+            return self.fill_now(resolved, count, |backing| bytes::fill(backing, byte, count));
         }
-        self.queue(at, Move::Fill { target: spot.reach, byte, len: count })
+        self.queue(at, Move::Fill { target: resolved.reach, byte, len: count })
     }
 
     pub fn fill_words(&self, request: WordFillRequest) -> Result<()> {
-        let Some(spot) = self.check_words(request)? else { return Ok(()) };
+        let Some(resolved) = self.check_words(request)? else { return Ok(()) };
         self.blocking_context()?;
         let WordFillRequest { word, count, .. } = request;
-        self.fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count))
+        self.fill_now(resolved, 4 * count, |backing| bytes::fill_words(backing, word, count))
     }
 
     pub fn fill_words_async(&self, request: WordFillRequest, stream: usize) -> Result<()> {
-        let Some(spot) = self.check_words(request)? else { return Ok(()) };
+        let Some(resolved) = self.check_words(request)? else { return Ok(()) };
         let explicit = self.explicit_stream(stream)?;
         let at = self.submission(explicit)?;
         if at.stream.context() != Some(at.context) {
             return fail(self.machine.other_context("stream", at.stream, at.context));
         }
         let WordFillRequest { word, count, .. } = request;
-        if !spot.place.is_device() {
-            return self.fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count));
+        if !resolved.place.is_device() {
+            return self.fill_now(resolved, 4 * count, |backing| bytes::fill_words(backing, word, count));
         }
-        self.queue(at, Move::FillWords { target: spot.reach, word, count })
+        self.queue(at, Move::FillWords { target: resolved.reach, word, count })
     }
 
     /// `None`: nothing to do, which on chips without the feature includes everything.
@@ -100,32 +100,32 @@ impl Caller<'_> {
         let Some(bytes) = bytes else {
             return fail(Error::Argument(format!("{count} words do not fit {capacity} bytes (memSize)")));
         };
-        let spot = self.machine.memory.finder().find("destination", target)?;
-        if spot.place == MemoryKind::Pageable {
+        let resolved = self.machine.memory.finder().find("destination", target)?;
+        if resolved.place == MemoryKind::Pageable {
             return fail(Error::Argument(format!("{target:#x} was not allocated or registered through the runtime")));
         }
         if !self.machine.config.profile.chip.copy.memset_d32 {
             return Ok(None);
         }
-        spot.covers("destination", bytes)?;
-        Ok(Some(spot))
+        resolved.covers("destination", bytes)?;
+        Ok(Some(resolved))
     }
 
     fn resolve_target(&self, target: usize, count: usize) -> Result<ResolvedAddress> {
-        let spot = self.machine.memory.finder().find("destination", target)?;
-        spot.covers("destination", count)?;
-        Ok(spot)
+        let resolved = self.machine.memory.finder().find("destination", target)?;
+        resolved.covers("destination", count)?;
+        Ok(resolved)
     }
 
     fn fill_now(
         &self,
-        spot: ResolvedAddress,
+        resolved: ResolvedAddress,
         len: usize,
         fill: impl FnOnce(usize) -> std::result::Result<(), bytes::AccessFault>,
     ) -> Result<()> {
-        let _hearing = softacl_memory::segv::enter();
-        let gone = |bytes::AccessFault| Error::Inaccessible { side: "destination", address: spot.address, len };
-        let touches = || vec![Touch { address: spot.address, len, mode: Mode::Write }];
-        self.machine.with_access("synchronous memory set", touches, || Ok(fill(spot.reach).map_err(gone)?))
+        let _guard = softacl_memory::segv::enter();
+        let gone = |bytes::AccessFault| Error::Inaccessible { side: "destination", address: resolved.address, len };
+        let touches = || vec![Touch { address: resolved.address, len, mode: Mode::Write }];
+        self.machine.with_access("synchronous memory set", touches, || Ok(fill(resolved.reach).map_err(gone)?))
     }
 }

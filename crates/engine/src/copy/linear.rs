@@ -139,7 +139,7 @@ impl Caller<'_> {
         }
         // Memory of the program's own can be gone when this thread copies on the spot.
         let is_pageable = source.place == MemoryKind::Pageable || target.place == MemoryKind::Pageable;
-        let _hearing = is_pageable.then(softacl_memory::segv::enter);
+        let _guard = is_pageable.then(softacl_memory::segv::enter);
         self.queue(at, Move::Copy(span))
     }
 
@@ -160,7 +160,7 @@ impl Caller<'_> {
         }
         self.check_not_remote([target, source])?;
         let span = self.span(target, source, count)?;
-        let _hearing = softacl_memory::segv::enter();
+        let _guard = softacl_memory::segv::enter();
         let gone = |AccessFault| Error::Inaccessible { side: "source", address: source.address, len: count };
         let none = || Error::OutOfMemory { place: "the host (staging)".to_owned(), asked: count, free: 0, total: 0 };
         let buffer = bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source).map_err(gone)?;

@@ -76,13 +76,13 @@ impl<'a> Caller<'a> {
 
     /// Refuses memory that was imported from a process on another device, where the host takes part.
     #[inline]
-    fn check_not_remote(&self, spots: [ResolvedAddress; 2]) -> Result<()> {
-        if spots.iter().any(|spot| spot.is_remote) { fail(Error::Distant) } else { Ok(()) }
+    fn check_not_remote(&self, addresses: [ResolvedAddress; 2]) -> Result<()> {
+        if addresses.iter().any(|resolved| resolved.is_remote) { fail(Error::Distant) } else { Ok(()) }
     }
 
     /// Copies on the calling thread, now. Ordered with nothing.
     fn copy_now(&self, span: Span, target: ResolvedAddress, source: ResolvedAddress) -> Result<()> {
-        let _hearing = softacl_memory::segv::enter();
+        let _guard = softacl_memory::segv::enter();
         let named = |error: Error| match (error, target.place, source.place) {
             // Only ordinary memory can be missing, so it is known which side it was.
             (Error::Inaccessible { len, .. }, MemoryKind::Pageable, place) if place != MemoryKind::Pageable => {
@@ -100,10 +100,10 @@ impl<'a> Caller<'a> {
 
     /// Waits for the whole stream on behalf of a copy that pageable memory makes blocking.
     fn drain_for(&self, at: Submission<'_>, source: MemoryKind, target: MemoryKind) -> Result<()> {
-        if self.machine.probe.is_none() {
+        if self.machine.observer.is_none() {
             return self.drain(at.key, at.stream, -1);
         }
-        let pending = at.stream.newest() - at.stream.track.completion.done();
+        let pending = at.stream.newest() - at.stream.tasks.completion.done();
         let start = Instant::now();
         let result = self.drain(at.key, at.stream, -1);
         self.machine.advise(|| Advisory::Blocked { drained: pending, waited: start.elapsed(), source, target });
@@ -114,7 +114,7 @@ impl<'a> Caller<'a> {
     #[inline]
     fn advise_kind(&self, kind: i32, direction: Direction, source: ResolvedAddress, target: ResolvedAddress) {
         let known = source.place != MemoryKind::Pageable && target.place != MemoryKind::Pageable;
-        if self.machine.probe.is_some() && known && kind != kinds::DEFAULT && kind != direction as i32 {
+        if self.machine.observer.is_some() && known && kind != kinds::DEFAULT && kind != direction as i32 {
             self.machine.advise(|| Advisory::Kind { declared: kind, source: source.place, target: target.place });
         }
     }
@@ -122,7 +122,7 @@ impl<'a> Caller<'a> {
     /// A declared capacity that is more than the allocation has.
     #[inline]
     fn advise_capacity(&self, target: ResolvedAddress, capacity: usize) {
-        if let (Some(_), Some(extent)) = (&self.machine.probe, target.extent) {
+        if let (Some(_), Some(extent)) = (&self.machine.observer, target.extent) {
             let room = extent.size - (target.address - extent.start);
             if capacity > room {
                 self.machine.advise(|| Advisory::Capacity { declared: capacity, room });

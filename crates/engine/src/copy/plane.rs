@@ -95,7 +95,7 @@ impl Caller<'_> {
         };
         if blocking {
             self.check_may_drain(at.stream)?;
-            let (source, target) = (self.place(request.source)?, self.place(request.target)?);
+            let (source, target) = (self.memory_kind(request.source)?, self.memory_kind(request.target)?);
             self.drain_for(at, source, target)?;
             return self.copy_rows_now(&plane);
         }
@@ -135,7 +135,7 @@ impl Caller<'_> {
     }
 
     fn copy_rows_now(&self, plane: &Plane) -> Result<()> {
-        let _hearing = softacl_memory::segv::enter();
+        let _guard = softacl_memory::segv::enter();
         let rows = || (0..plane.height).flat_map(|row| self.machine.memory.touches_of(&plane.row(row))).collect();
         self.machine.with_access("synchronous 2D copy", rows, || self.machine.copy_plane(*plane, 0))
     }

@@ -64,25 +64,25 @@ impl Caller<'_> {
             ElementChange::Convert { from, to } => ElementOp::Convert { from, to },
         };
         let (from, to) = change.sizes();
-        let (target, to_spot) = self.layout("destination", &request.target, &request.shape, to)?;
+        let (target, resolved_target) = self.layout("destination", &request.target, &request.shape, to)?;
         let task = match &request.source {
             TensorSource::View(view) => {
-                let (source, from_spot) = self.layout("source", view, &request.shape, from)?;
-                if !to_spot.place.is_device() || to_spot.place != from_spot.place {
+                let (source, resolved_source) = self.layout("source", view, &request.shape, from)?;
+                if !resolved_target.place.is_device() || resolved_target.place != resolved_source.place {
                     return fail(Error::Parameter(format!(
                         "an operator works within one device, not from {} to {}",
-                        from_spot.place.describe(),
-                        to_spot.place.describe()
+                        resolved_source.place.describe(),
+                        resolved_target.place.describe()
                     )));
                 }
                 let plan = Rearrangement::new(&request.shape, target, source, change);
                 Move::Rearrange(Box::new(Rearranged { plan, value: None, is_constant: false }))
             }
             TensorSource::Value(value) => {
-                if !to_spot.place.is_device() {
+                if !resolved_target.place.is_device() {
                     return fail(Error::Parameter(format!(
                         "an operator works on a device, not on {}",
-                        to_spot.place.describe()
+                        resolved_target.place.describe()
                     )));
                 }
                 if value.len() != from {
@@ -105,7 +105,7 @@ impl Caller<'_> {
         shape: &[usize],
         element: usize,
     ) -> Result<(Layout, ResolvedAddress)> {
-        let wild = || Box::new(Error::Parameter(format!("the {side} has a layout that no memory can hold")));
+        let impossible = || Box::new(Error::Parameter(format!("the {side} has a layout that no memory can hold")));
         if view.strides.len() != shape.len() {
             return fail(Error::Parameter(format!(
                 "the {side} has {} strides for {} dimensions",
@@ -116,16 +116,16 @@ impl Caller<'_> {
         let last = shape.iter().zip(&view.strides).try_fold(view.offset, |sum, (count, stride)| {
             (count - 1).checked_mul(*stride).and_then(|far| sum.checked_add(far))
         });
-        let needed = last.and_then(|last| last.checked_add(1)?.checked_mul(element)).ok_or_else(wild)?;
+        let needed = last.and_then(|last| last.checked_add(1)?.checked_mul(element)).ok_or_else(impossible)?;
         if needed > view.size {
             return fail(Error::Parameter(format!(
                 "the {side} needs {needed} bytes, but its data buffer has {}",
                 view.size
             )));
         }
-        let spot = self.machine.memory.finder().find(side, view.address)?;
-        spot.covers(side, needed)?;
-        let steps = view.strides.iter().map(|stride| stride * element).collect();
-        Ok((Layout { start: spot.reach + view.offset * element, strides: steps }, spot))
+        let resolved = self.machine.memory.finder().find(side, view.address)?;
+        resolved.covers(side, needed)?;
+        let strides = view.strides.iter().map(|stride| stride * element).collect();
+        Ok((Layout { start: resolved.reach + view.offset * element, strides }, resolved))
     }
 }

@@ -25,9 +25,9 @@ pub enum EventStatus {
     Complete,
 }
 
-const ALL: u32 =
+const KNOWN_FLAGS: u32 =
     EVENT_SYNC | EVENT_CAPTURE_STREAM_PROGRESS | EVENT_TIME_LINE | EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
-const ALONE: u32 = EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
+const EXCLUSIVE_FLAGS: u32 = EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
 
 impl Caller<'_> {
     pub fn create_event(&self, kind: EventKind) -> Result<EventKey> {
@@ -61,15 +61,15 @@ impl Caller<'_> {
                 device: number,
                 generation,
                 shared,
-                signal: kind.is_external().then(Arc::default),
+                graph_event: kind.is_external().then(Arc::default),
                 ..Default::default()
             };
             event.waits.store(0, Ordering::Relaxed);
         };
         let none = || Error::Feature("no event handle left".to_owned());
         let key = self.machine.events.insert(open).ok_or_else(none)?;
-        if let Some(probe) = self.machine.probe() {
-            probe.created(Object::Event(key.index() as u32));
+        if let Some(observer) = self.machine.observer() {
+            observer.created(Object::Event(key.index() as u32));
         }
         Ok(key)
     }
@@ -81,10 +81,10 @@ impl Caller<'_> {
             EventKind::Extended(flags) => (flags, EVENT_EXTERNAL | EVENT_DEVICE_USE_ONLY),
         };
         let refuse = |why: &str| fail(Error::Parameter(format!("event flags {flags:#x}: {why}")));
-        if flags & ALL == 0 || flags & !ALL != 0 {
+        if flags & KNOWN_FLAGS == 0 || flags & !KNOWN_FLAGS != 0 {
             return refuse("they must be made of the known bits 0x1, 0x2, 0x8, 0x10, 0x20 and 0x40, and not empty");
         }
-        if flags & ALONE != 0 && flags.count_ones() > 1 {
+        if flags & EXCLUSIVE_FLAGS != 0 && flags.count_ones() > 1 {
             return refuse("DEVICE_USE_ONLY, EXTERNAL and IPC must be used alone");
         }
         if flags & wrong != 0 {
@@ -100,18 +100,18 @@ impl Caller<'_> {
         if !self.machine.events.retire(key) {
             return fail(Error::Handle { what: "event", handle: raw });
         }
-        let (kind, device, expecting, signal) = {
+        let (kind, device, pending_waits, graph_event) = {
             let mut state = lock(&event.state);
             state.record = None;
             state.shared = None;
             state.own_record = None;
-            (state.kind, state.device, std::mem::take(&mut state.waiting_for_next), state.signal.take())
+            (state.kind, state.device, std::mem::take(&mut state.waiting_for_next), state.graph_event.take())
         };
-        for stream in signal.map_or_else(Vec::new, |signal| signal.set()) {
+        for stream in graph_event.map_or_else(Vec::new, |graph_event| graph_event.set()) {
             self.machine.mark_stream_ready(stream);
         }
         // Streams that wait for a record that will never come go on.
-        self.machine.resolve_pending_waits(expecting, StreamPoint { stream: StreamKey::first(), sequence: 0 });
+        self.machine.resolve_pending_waits(pending_waits, StreamPoint { stream: StreamKey::first(), sequence: 0 });
         self.machine.events.recycle(key);
         if kind.is_counted() {
             self.machine.devices[device as usize].events.fetch_sub(1, Ordering::AcqRel);
@@ -199,13 +199,13 @@ impl Caller<'_> {
             let record = counters.latest_record();
             let own = own.filter(|(number, _)| *number == record);
             // An observer sees the order of streams of this process, also where there is nothing to wait for.
-            let is_seen = own.is_some() && self.machine.probe().is_some();
+            let is_seen = own.is_some() && self.machine.observer().is_some();
             if counters.has_reached(record) && !is_seen {
                 return Ok(());
             }
             let after = match own {
                 Some((_, point)) => Waited::Point(point),
-                None => Waited::Outside(Arc::new(ExternalWait::new(WaitCondition::Record(counters, record)))),
+                None => Waited::External(Arc::new(ExternalWait::new(WaitCondition::Record(counters, record)))),
             };
             event.waits.fetch_add(1, Ordering::Relaxed);
             let task = Control::Wait { after, event: Some(key) };
@@ -224,8 +224,8 @@ impl Caller<'_> {
         let after = match (state.record, kind) {
             // There is nothing to wait for. An observer sees a wait all the same: it is the order that counts.
             (Some(point), _)
-                if self.machine.probe().is_none()
-                    && self.machine.streams.slot(point.stream).track.completion.done() >= point.sequence =>
+                if self.machine.observer().is_none()
+                    && self.machine.streams.slot(point.stream).tasks.completion.done() >= point.sequence =>
             {
                 return Ok(());
             }
@@ -278,9 +278,9 @@ impl Caller<'_> {
         if stream.is_redirected() {
             return self.capture_reset(event, stream);
         }
-        let signal = lock(&event.state).signal.clone();
-        if let Some(signal) = signal {
-            self.machine.submit(stream_key, stream, context_key, Control::ResetGraphEvent(signal))?;
+        let graph_event = lock(&event.state).graph_event.clone();
+        if let Some(graph_event) = graph_event {
+            self.machine.submit(stream_key, stream, context_key, Control::ResetGraphEvent(graph_event))?;
         }
         let mut state = lock(&event.state);
         state.captured = None;
@@ -335,7 +335,7 @@ impl Caller<'_> {
     }
 
     /// Whether all waits for the event have been passed.
-    pub fn are_event_waits_over(&self, raw: usize) -> Result<bool> {
+    pub fn are_event_waits_finished(&self, raw: usize) -> Result<bool> {
         let (_, event) = self.event(raw)?;
         if lock(&event.state).kind.is_extended() {
             return fail(Error::Feature("the wait status of an Ex event cannot be queried".to_owned()));
@@ -391,7 +391,7 @@ impl Caller<'_> {
         Ok(self.reached_ns(event, "asked for")? / 1000)
     }
 
-    pub fn event_number(&self, raw: usize) -> Result<u32> {
+    pub fn event_id(&self, raw: usize) -> Result<u32> {
         Ok(self.event(raw)?.0.index() as u32)
     }
 
@@ -404,7 +404,7 @@ impl Caller<'_> {
             }
             (point, state.reached_ns)
         };
-        let done = self.machine.streams.slot(point.stream).track.completion.done() >= point.sequence;
+        let done = self.machine.streams.slot(point.stream).tasks.completion.done() >= point.sequence;
         let Some(time) = time.filter(|_| done) else {
             return fail(Error::NoTimestamp(which, "its record has not been reached"));
         };
@@ -440,23 +440,23 @@ impl Machine {
         if state.key == Some(key) && state.generation == generation {
             state.reached_ns = Some(self.now_ns());
         }
-        let signal = state.signal.clone().filter(|_| state.key == Some(key));
+        let graph_event = state.graph_event.clone().filter(|_| state.key == Some(key));
         drop(state);
-        for stream in signal.map_or_else(Vec::new, |signal| signal.set()) {
+        for stream in graph_event.map_or_else(Vec::new, |graph_event| graph_event.set()) {
             self.mark_stream_ready(stream);
         }
     }
 
     /// Notes where the newest record of an event is.
     fn bind(&self, event: &Event, generation: u64, point: StreamPoint) {
-        let expecting = {
+        let pending_waits = {
             let mut state = lock(&event.state);
             if state.generation == generation {
                 state.record = Some(point);
             }
             std::mem::take(&mut state.waiting_for_next)
         };
-        self.resolve_pending_waits(expecting, point);
+        self.resolve_pending_waits(pending_waits, point);
     }
 
     /// The newest record of an event outside captures.
@@ -487,21 +487,21 @@ impl Machine {
     }
 
     /// Binds waits for "the next record" to the one that was made.
-    fn resolve_pending_waits(&self, expecting: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>, point: StreamPoint) {
-        for (wait, cell) in expecting {
+    fn resolve_pending_waits(&self, pending_waits: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>, point: StreamPoint) {
+        for (wait, cell) in pending_waits {
             // A wait is bound once; a record that comes at the same moment changes nothing.
             let _ = cell.set(point);
-            if let Some(probe) = self.probe() {
-                probe.ordered(wait.into(), point.into());
+            if let Some(observer) = self.observer() {
+                observer.ordered(wait.into(), point.into());
             }
             self.mark_stream_ready(wait.stream);
         }
     }
 
     /// A wait has been passed or dropped.
-    pub(crate) fn wait_is_over(&self, stream: StreamKey, after: &Waited, event: Option<EventKey>) {
-        if let Waited::Signal(signal) = after {
-            signal.forget(stream);
+    pub(crate) fn finish_wait(&self, stream: StreamKey, after: &Waited, event: Option<EventKey>) {
+        if let Waited::GraphEvent(graph_event) = after {
+            graph_event.forget(stream);
         }
         if let Some(event) = event.and_then(|key| self.events.get(key)) {
             event.waits.fetch_sub(1, Ordering::Release);

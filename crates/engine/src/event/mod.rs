@@ -96,7 +96,7 @@ pub(crate) struct EventState {
     /// The newest record was captured: it belongs to a graph.
     pub(crate) captured: Option<CapturedRecord>,
     /// For an event that graphs share.
-    pub(crate) signal: Option<Arc<GraphEvent>>,
+    pub(crate) graph_event: Option<Arc<GraphEvent>>,
     /// Records of all processes, for an event that others can open.
     pub(crate) shared: Option<Arc<SharedCounters>>,
     /// The newest of them that this process made, and where.

@@ -4,7 +4,7 @@ use softacl_sync::facade::thread_local;
 use std::cell::Cell;
 
 thread_local! {
-    static HOLDS: Cell<u32> = const { Cell::new(0) };
+    static ACTIVE_GUARDS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// While it lives, what this thread submits is not run by it at once. Whoever submits under a lock has one: a task
@@ -13,18 +13,18 @@ pub(crate) struct DeferGuard(());
 
 impl DeferGuard {
     pub(crate) fn new() -> DeferGuard {
-        HOLDS.with(|holds| holds.set(holds.get() + 1));
+        ACTIVE_GUARDS.with(|count| count.set(count.get() + 1));
         DeferGuard(())
     }
 
     /// Whether this thread has one.
     pub(super) fn is_active() -> bool {
-        HOLDS.with(Cell::get) > 0
+        ACTIVE_GUARDS.with(Cell::get) > 0
     }
 }
 
 impl Drop for DeferGuard {
     fn drop(&mut self) {
-        HOLDS.with(|holds| holds.set(holds.get() - 1));
+        ACTIVE_GUARDS.with(|count| count.set(count.get() - 1));
     }
 }

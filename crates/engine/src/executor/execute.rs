@@ -2,7 +2,7 @@
 
 use crate::executor::Executor;
 use crate::executor::job::{Job, weight};
-use crate::executor::run::{SHARED, TaskOutcome};
+use crate::executor::run::{SHARE_MIN_WEIGHT, TaskOutcome};
 use crate::graph::run::GraphRun;
 use crate::host::{Delivery, HostCall};
 use crate::keys::{StreamKey, StreamPoint};
@@ -57,7 +57,7 @@ impl Machine {
                 Ok(())
             }
             Control::Wait { after, event } => {
-                self.wait_is_over(key, &after, event);
+                self.finish_wait(key, &after, event);
                 Ok(())
             }
             Control::Node { node, run } if run.is_cancelled.load(Ordering::Acquire) => {
@@ -65,30 +65,30 @@ impl Machine {
                 Ok(())
             }
             Control::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
-            Control::Resumed(course) => return self.resume_condition(stream, sequence, course),
+            Control::Resumed(progress) => return self.resume_condition(stream, sequence, progress),
             Control::Join(run) => run.result(),
             Control::Update(update) => {
                 update.apply();
                 Ok(())
             }
-            Control::ResetGraphEvent(signal) => {
-                signal.reset();
+            Control::ResetGraphEvent(graph_event) => {
+                graph_event.reset();
                 Ok(())
             }
-            Control::Await(vigil) => vigil.result(),
+            Control::Await(wait) => wait.result(),
             Control::Change { counter, change } => {
                 counter.update(|value| Some(change.apply(value)));
                 Ok(())
             }
-            Control::Release(leaving) => {
-                self.finish_release(&leaving, StreamPoint { stream: key, sequence: sequence - 1 });
+            Control::Release(pending) => {
+                self.finish_release(&pending, StreamPoint { stream: key, sequence: sequence - 1 });
                 Ok(())
             }
             Control::Annotation(_) | Control::CacheOperation => Ok(()),
-            Control::Fail(doom) => match doom.run {
-                None => self.unless_stopped(stream, || fail(doom.error)),
+            Control::Fail(failure) => match failure.run {
+                None => self.unless_stopped(stream, || fail(failure.error)),
                 Some(run) => {
-                    self.fail_run(stream, &run, doom.error.of_task(doom.name, sequence));
+                    self.fail_run(stream, &run, failure.error.of_task(failure.name, sequence));
                     Ok(())
                 }
             },
@@ -112,7 +112,7 @@ impl Machine {
             Ok(content) => match content.task() {
                 Ok(Task::Control(Control::Condition(condition))) => {
                     match ConditionProgress::new(condition, node, run) {
-                        Ok(course) => return self.resume_condition(stream, sequence, Box::new(course)),
+                        Ok(progress) => return self.resume_condition(stream, sequence, Box::new(progress)),
                         Err(error) => TaskOutcome::Finished(Err(error)),
                     }
                 }
@@ -127,11 +127,11 @@ impl Machine {
     }
 
     /// Runs a conditional task, or some turns of it.
-    fn resume_condition(&self, stream: &Stream, sequence: u64, mut course: Box<ConditionProgress>) -> TaskOutcome {
-        match self.advance_condition(stream, &mut course) {
+    fn resume_condition(&self, stream: &Stream, sequence: u64, mut progress: Box<ConditionProgress>) -> TaskOutcome {
+        match self.advance_condition(stream, &mut progress) {
             Ok(true) => {}
-            Ok(false) => return TaskOutcome::Yielded(Task::Control(Control::Resumed(course))),
-            Err(error) => self.fail_run(stream, &course.run, error.of_task(course.node.name(), sequence)),
+            Ok(false) => return TaskOutcome::Yielded(Task::Control(Control::Resumed(progress))),
+            Err(error) => self.fail_run(stream, &progress.run, error.of_task(progress.node.name(), sequence)),
         }
         TaskOutcome::Finished(Ok(()))
     }
@@ -176,11 +176,11 @@ impl Machine {
     }
 
     /// Copies one range, with the help of other threads when it is large.
-    pub(crate) fn copy_span(&self, span: Span, manner: CachePolicy) -> Result<()> {
-        let copied = match &self.driver {
-            Executor::Threads(workers) if span.len >= SHARED => workers.share(self, Job::one(span, manner)),
-            Executor::Threads(_) => bytes::copy_as(span, manner),
-            Executor::Stepped(stepper) => stepper.copy(self, span, manner),
+    pub(crate) fn copy_span(&self, span: Span, cache_policy: CachePolicy) -> Result<()> {
+        let copied = match &self.executor {
+            Executor::Threads(workers) if span.len >= SHARE_MIN_WEIGHT => workers.share(self, Job::one(span, cache_policy)),
+            Executor::Threads(_) => bytes::copy_as(span, cache_policy),
+            Executor::Stepped(stepper) => stepper.copy(self, span, cache_policy),
         };
         Ok(copied.map_err(moves::inaccessible(span))?)
     }
@@ -189,12 +189,12 @@ impl Machine {
     pub(crate) fn copy_batch(&self, mut batch: Batch, volume: usize) -> Result<()> {
         let Batch { spans, bytes } = &mut batch;
         let (Some(first), count) = (spans.first().copied(), spans.len()) else { return Ok(()) };
-        let manner = self.manner(volume.max(*bytes), count, *bytes);
-        let copied = match &self.driver {
-            Executor::Threads(workers) if weight(count, *bytes) >= SHARED => {
-                workers.share(self, Job::many(batch.spans, manner))
+        let cache_policy = self.cache_policy(volume.max(*bytes), count, *bytes);
+        let copied = match &self.executor {
+            Executor::Threads(workers) if weight(count, *bytes) >= SHARE_MIN_WEIGHT => {
+                workers.share(self, Job::many(batch.spans, cache_policy))
             }
-            Executor::Threads(_) => bytes::copy_unordered(spans.as_slice(), 0..count, manner),
+            Executor::Threads(_) => bytes::copy_unordered(spans.as_slice(), 0..count, cache_policy),
             Executor::Stepped(stepper) => {
                 stepper.shuffle(spans);
                 bytes::copy_in_order(spans.as_slice(), 0..count).map_err(|_| AccessFault)
@@ -206,16 +206,16 @@ impl Machine {
     /// Copies rows, in any order, as part of so many bytes.
     pub(crate) fn copy_plane(&self, plane: Plane, volume: usize) -> Result<()> {
         let bytes = plane.width * plane.height;
-        let manner = self.manner(volume.max(bytes), plane.height, bytes);
-        let copied = match &self.driver {
-            Executor::Threads(workers) if weight(plane.height, bytes) >= SHARED => {
-                workers.share(self, Job::rows(plane, manner))
+        let cache_policy = self.cache_policy(volume.max(bytes), plane.height, bytes);
+        let copied = match &self.executor {
+            Executor::Threads(workers) if weight(plane.height, bytes) >= SHARE_MIN_WEIGHT => {
+                workers.share(self, Job::rows(plane, cache_policy))
             }
-            Executor::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, manner),
+            Executor::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, cache_policy),
             Executor::Stepped(_) => {
                 // Without memory for the list the rows are copied as they come, which is an order too.
-                let Some(mut spans) = self.shelf.list_of(plane.height) else {
-                    let copied = bytes::copy_unordered(&plane, 0..plane.height, manner);
+                let Some(mut spans) = self.span_pool.list_of(plane.height) else {
+                    let copied = bytes::copy_unordered(&plane, 0..plane.height, cache_policy);
                     return Ok(copied.map_err(moves::inaccessible(plane.row(0)))?);
                 };
                 spans.extend((0..plane.height).map(|index| plane.row(index)));

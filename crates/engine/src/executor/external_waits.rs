@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 #[derive(Default)]
 pub(crate) struct ExternalWaits {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) crew: LazyThreads,
+    pub(crate) threads: LazyThreads,
 }
 
 #[derive(Default)]
@@ -19,13 +19,13 @@ pub(crate) struct Shared {
     pub(crate) waits: Mutex<Vec<(StreamKey, Weak<ExternalWait>)>>,
     /// How many there are; may lag behind.
     pub(crate) count: AtomicUsize,
-    pub(crate) bell: WaitQueue,
+    pub(crate) wait_queue: WaitQueue,
     pub(crate) stop: AtomicBool,
 }
 
 impl Drop for ExternalWaits {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
-        self.shared.bell.wake_all();
+        self.shared.wait_queue.wake_all();
     }
 }

@@ -13,12 +13,12 @@ use softacl_sync::work_units::WorkUnits;
 /// large enough that the counter does not show.
 const UNIT: usize = 256 << 10;
 /// What an entry weighs at least, in bytes: a short copy costs its cache misses, not its length.
-const ENTRY: usize = 512;
+const MIN_ENTRY_WEIGHT: usize = 512;
 
 pub(crate) struct Job {
     work: JobWork,
-    manner: CachePolicy,
-    shares: WorkUnits,
+    cache_policy: CachePolicy,
+    units: WorkUnits,
 }
 
 enum JobWork {
@@ -41,27 +41,27 @@ enum JobWork {
 
 /// What copying so many entries weighs.
 pub(crate) fn weight(entries: usize, bytes: usize) -> usize {
-    bytes.max(entries * ENTRY)
+    bytes.max(entries * MIN_ENTRY_WEIGHT)
 }
 
 impl Job {
-    pub(crate) fn one(span: Span, manner: CachePolicy) -> Job {
-        Job::new(JobWork::One(span), span.len.div_ceil(UNIT), manner)
+    pub(crate) fn one(span: Span, cache_policy: CachePolicy) -> Job {
+        Job::new(JobWork::One(span), span.len.div_ceil(UNIT), cache_policy)
     }
 
     /// A job of entries in any order. There is at least one.
-    pub(crate) fn many(mut spans: Spans, manner: CachePolicy) -> Job {
+    pub(crate) fn many(mut spans: Spans, cache_policy: CachePolicy) -> Job {
         let len = spans[0].len;
         if len <= 2 * UNIT && spans.iter().all(|span| span.len == len) {
             let per_unit = per_unit(len);
             let units = spans.len().div_ceil(per_unit);
-            return Job::new(JobWork::Many { spans, per_unit }, units, manner);
+            return Job::new(JobWork::Many { spans, per_unit }, units, cache_policy);
         }
-        cut(&mut spans);
+        split_long(&mut spans);
         let mut ends = Vec::new();
         let mut load = 0;
         for (index, span) in spans.iter().enumerate() {
-            load += span.len.max(ENTRY);
+            load += span.len.max(MIN_ENTRY_WEIGHT);
             if load >= UNIT {
                 ends.push(index + 1);
                 load = 0;
@@ -71,16 +71,16 @@ impl Job {
             ends.push(spans.len());
         }
         let units = ends.len();
-        Job::new(JobWork::Mixed { spans, ends: ends.into_boxed_slice() }, units, manner)
+        Job::new(JobWork::Mixed { spans, ends: ends.into_boxed_slice() }, units, cache_policy)
     }
 
-    pub(crate) fn rows(plane: Plane, manner: CachePolicy) -> Job {
+    pub(crate) fn rows(plane: Plane, cache_policy: CachePolicy) -> Job {
         let per_unit = per_unit(plane.width);
-        Job::new(JobWork::Rows { plane, per_unit }, plane.height.div_ceil(per_unit), manner)
+        Job::new(JobWork::Rows { plane, per_unit }, plane.height.div_ceil(per_unit), cache_policy)
     }
 
-    fn new(work: JobWork, units: usize, manner: CachePolicy) -> Job {
-        Job { work, manner, shares: WorkUnits::new(units) }
+    fn new(work: JobWork, units: usize, cache_policy: CachePolicy) -> Job {
+        Job { work, cache_policy, units: WorkUnits::new(units) }
     }
 
     /// Takes units until there are none left.
@@ -90,18 +90,18 @@ impl Job {
 
     /// Takes one unit. `false` when there are none left.
     pub(crate) fn run_unit(&self) -> bool {
-        self.shares.take(|unit| self.run(unit).is_ok())
+        self.units.take(|unit| self.run(unit).is_ok())
     }
 
     /// Helps, then waits for the other helpers.
     pub(crate) fn run_to_completion(&self) -> Result<(), AccessFault> {
         self.run_units();
         let backoff = Backoff::new();
-        while !self.shares.is_complete() && !backoff.is_completed() {
+        while !self.units.is_complete() && !backoff.is_completed() {
             backoff.snooze();
         }
-        self.shares.wait();
-        if self.shares.has_failed() { Err(AccessFault) } else { Ok(()) }
+        self.units.wait();
+        if self.units.has_failed() { Err(AccessFault) } else { Ok(()) }
     }
 
     fn run(&self, unit: usize) -> Result<(), AccessFault> {
@@ -109,17 +109,17 @@ impl Job {
         match &self.work {
             JobWork::One(span) => {
                 let offset = unit * UNIT;
-                bytes::copy_as(part(*span, offset, UNIT.min(span.len - offset)), self.manner)
+                bytes::copy_as(part(*span, offset, UNIT.min(span.len - offset)), self.cache_policy)
             }
             JobWork::Many { spans, per_unit } => {
-                bytes::copy_unordered(spans.as_slice(), several(spans.len(), *per_unit), self.manner)
+                bytes::copy_unordered(spans.as_slice(), several(spans.len(), *per_unit), self.cache_policy)
             }
             JobWork::Mixed { spans, ends } => {
                 let start = unit.checked_sub(1).map_or(0, |before| ends[before]);
-                bytes::copy_unordered(spans.as_slice(), start..ends[unit], self.manner)
+                bytes::copy_unordered(spans.as_slice(), start..ends[unit], self.cache_policy)
             }
             JobWork::Rows { plane, per_unit } => {
-                bytes::copy_unordered(plane, several(plane.height, *per_unit), self.manner)
+                bytes::copy_unordered(plane, several(plane.height, *per_unit), self.cache_policy)
             }
         }
     }
@@ -133,11 +133,11 @@ impl SpanList for Plane {
 }
 
 fn per_unit(len: usize) -> usize {
-    (UNIT / len.max(ENTRY)).max(1)
+    (UNIT / len.max(MIN_ENTRY_WEIGHT)).max(1)
 }
 
 /// Cuts entries that are longer than a unit.
-fn cut(spans: &mut Vec<Span>) {
+fn split_long(spans: &mut Vec<Span>) {
     for index in 0..spans.len() {
         let span = spans[index];
         let mut offset = UNIT;
@@ -175,11 +175,11 @@ mod tests {
                 });
                 at += len;
             }
-            for manner in [CachePolicy::Cached, CachePolicy::Streaming] {
+            for cache_policy in [CachePolicy::Cached, CachePolicy::Streaming] {
                 let mut list = SpanPool::default().list(0);
                 list.extend_from_slice(&spans);
                 target.fill(0);
-                Job::many(list, manner).run_to_completion().unwrap();
+                Job::many(list, cache_policy).run_to_completion().unwrap();
                 assert!(target == source);
             }
         }

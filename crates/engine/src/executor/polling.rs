@@ -22,20 +22,20 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Machine {
     /// Whether a stream may pass a wait. If not, it is listed when that changes.
-    pub(crate) fn check_external_wait(&self, stream: StreamKey, vigil: &Arc<ExternalWait>) -> Readiness<StreamKey> {
-        if vigil.try_pass() || self.is_stopped(self.streams.slot(stream)) {
+    pub(crate) fn check_external_wait(&self, stream: StreamKey, wait: &Arc<ExternalWait>) -> Readiness<StreamKey> {
+        if wait.try_pass() || self.is_stopped(self.streams.slot(stream)) {
             return Readiness::Ready;
         }
-        vigil.begin();
-        self.outside.watch(self, stream, vigil);
-        if vigil.try_pass() { Readiness::Ready } else { Readiness::Unknown }
+        wait.begin();
+        self.external_waits.watch(self, stream, wait);
+        if wait.try_pass() { Readiness::Ready } else { Readiness::Unknown }
     }
 
     /// Memory or a notify was changed, which a stream may wait for.
     #[inline]
     pub(crate) fn poll_external_waits(&self) {
-        if self.outside.shared.count.load(Ordering::Relaxed) != 0 {
-            self.outside.shared.poll(self);
+        if self.external_waits.shared.count.load(Ordering::Relaxed) != 0 {
+            self.external_waits.shared.poll(self);
         }
     }
 }
@@ -64,17 +64,17 @@ impl Machine {
 
 impl ExternalWaits {
     /// Lists a stream when its wait may be over.
-    fn watch(&self, machine: &Machine, stream: StreamKey, vigil: &Arc<ExternalWait>) {
-        if vigil.is_watched.swap(true, Ordering::AcqRel) {
+    fn watch(&self, machine: &Machine, stream: StreamKey, wait: &Arc<ExternalWait>) {
+        if wait.is_watched.swap(true, Ordering::AcqRel) {
             return;
         }
         {
             let mut waits = lock(&self.shared.waits);
-            waits.push((stream, Arc::downgrade(vigil)));
+            waits.push((stream, Arc::downgrade(wait)));
             self.shared.count.store(waits.len(), Ordering::Relaxed);
         }
-        self.shared.bell.wake_all();
-        self.crew.ensure_started(1, |_| {
+        self.shared.wait_queue.wake_all();
+        self.threads.ensure_started(1, |_| {
             let (shared, weak) = (Arc::clone(&self.shared), machine.weak());
             let run = move || {
                 let mut pause = MIN_POLL_INTERVAL;
@@ -83,7 +83,7 @@ impl ExternalWaits {
                     if is_idle() {
                         pause = MIN_POLL_INTERVAL;
                     }
-                    shared.bell.wait_until(None, || shared.stop.load(Ordering::Acquire) || !is_idle());
+                    shared.wait_queue.wait_until(None, || shared.stop.load(Ordering::Acquire) || !is_idle());
                     if shared.stop.load(Ordering::Acquire) {
                         return;
                     }
@@ -101,7 +101,7 @@ impl ExternalWaits {
     /// Whether streams stand at waits and no thread looks after them: who waits for them must.
     #[inline]
     pub(crate) fn lacks_poller(&self) -> bool {
-        self.shared.count.load(Ordering::Relaxed) != 0 && self.crew.is_empty()
+        self.shared.count.load(Ordering::Relaxed) != 0 && self.threads.is_empty()
     }
 }
 
@@ -109,21 +109,21 @@ impl Shared {
     /// Lists the streams whose waits may be over. `false`: there was none.
     #[cold]
     fn poll(&self, machine: &Machine) -> bool {
-        let mut over = Vec::new();
+        let mut ended = Vec::new();
         {
             let mut waits = lock(&self.waits);
-            waits.retain(|(stream, vigil)| {
-                let Some(vigil) = vigil.upgrade() else { return false };
-                let due = vigil.is_met() || vigil.is_late() || machine.is_stopped(machine.streams.slot(*stream));
+            waits.retain(|(stream, wait)| {
+                let Some(wait) = wait.upgrade() else { return false };
+                let due = wait.is_met() || wait.is_late() || machine.is_stopped(machine.streams.slot(*stream));
                 if due {
-                    vigil.is_watched.store(false, Ordering::Release);
-                    over.push(*stream);
+                    wait.is_watched.store(false, Ordering::Release);
+                    ended.push(*stream);
                 }
                 !due
             });
             self.count.store(waits.len(), Ordering::Relaxed);
         }
-        over.iter().for_each(|stream| machine.mark_stream_ready(*stream));
-        !over.is_empty()
+        ended.iter().for_each(|stream| machine.mark_stream_ready(*stream));
+        !ended.is_empty()
     }
 }

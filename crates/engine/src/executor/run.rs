@@ -25,14 +25,14 @@ pub(crate) type LaneGuard<'a> = MutexGuard<'a, Lane<Task, StreamKey>>;
 
 /// Copies that are run under one claim, at most. Large enough that the lane's lock does not travel
 /// between the submitting thread and the executing one all the time.
-const GROUP: usize = 512;
+const MAX_GROUP_TASKS: usize = 512;
 /// Bytes that are run under one claim: the end of the group is when anybody learns of it, about a
 /// millisecond later.
-const GROUP_BYTES: usize = 16 << 20;
+const MAX_GROUP_BYTES: usize = 16 << 20;
 /// Entries of this length on average may bypass the cache.
-const STREAMED: usize = 1 << 10;
+const STREAMING_MIN_LEN: usize = 1 << 10;
 /// From this weight on work is shared between threads.
-pub(crate) const SHARED: usize = 1 << 20;
+pub(crate) const SHARE_MIN_WEIGHT: usize = 1 << 20;
 
 /// How much of a stream to run.
 #[derive(Debug, Clone, Copy)]
@@ -45,12 +45,12 @@ pub(crate) struct Limit {
 }
 
 /// Claims of a turn.
-const TURN: usize = 16;
+const CLAIMS_PER_TURN: usize = 16;
 
 impl Limit {
-    pub(crate) const ONE: Limit = Limit { until: u64::MAX, tasks: 1, claims: TURN };
+    pub(crate) const ONE: Limit = Limit { until: u64::MAX, tasks: 1, claims: CLAIMS_PER_TURN };
     /// What a worker does before it looks at other streams.
-    pub(crate) const TURN: Limit = Limit { until: u64::MAX, tasks: usize::MAX, claims: TURN };
+    pub(crate) const TURN: Limit = Limit { until: u64::MAX, tasks: usize::MAX, claims: CLAIMS_PER_TURN };
 
     pub(crate) fn until(sequence: u64) -> Limit {
         Limit { until: sequence, tasks: usize::MAX, claims: usize::MAX }
@@ -80,18 +80,18 @@ pub(crate) enum TaskOutcome {
 impl Machine {
     /// Tells the driver that a stream has work it was not told of.
     pub(crate) fn enqueue_ready(&self, key: StreamKey) {
-        match &self.driver {
-            Executor::Threads(workers) => workers.announce(self, key),
-            Executor::Stepped(stepper) => stepper.announce(key),
+        match &self.executor {
+            Executor::Threads(workers) => workers.enqueue_ready(self, key),
+            Executor::Stepped(stepper) => stepper.enqueue_ready(key),
         }
     }
 
     /// Lists a stream whose front may have become ready.
     pub(crate) fn mark_stream_ready(&self, key: StreamKey) {
-        let news = lock(&self.streams.slot(key).track.lane).mark_ready();
-        if news {
+        let is_ready = lock(&self.streams.slot(key).tasks.lane).mark_ready();
+        if is_ready {
             self.enqueue_ready(key);
-            if let Executor::Stepped(stepper) = &self.driver {
+            if let Executor::Stepped(stepper) = &self.executor {
                 stepper.hand_to_progress_thread(self);
             }
         }
@@ -111,7 +111,7 @@ impl Machine {
         let stream = self.streams.slot(key);
         let (mut left, mut claims) = (limit.tasks, limit.claims);
         loop {
-            let mut lane = lock(&stream.track.lane);
+            let mut lane = lock(&stream.tasks.lane);
             let (first, mut sequence) = match lane.claim(|task| self.readiness(key, task)) {
                 Ok(claimed) => claimed,
                 Err(NotStarted::Empty) => return StopReason::Empty,
@@ -121,7 +121,7 @@ impl Machine {
                         && lane.watches(point)
                     {
                         drop(lane);
-                        if !self.streams.slot(point.stream).track.watch(point.sequence, key) {
+                        if !self.streams.slot(point.stream).tasks.watch(point.sequence, key) {
                             continue;
                         }
                     }
@@ -129,18 +129,18 @@ impl Machine {
                 }
             };
             left -= 1;
-            if let (Some(probe), false) = (self.probe(), matches!(first, Task::Control(Control::Resumed(_)))) {
-                probe.started(StreamPoint { stream: key, sequence }.into());
+            if let (Some(observer), false) = (self.observer(), matches!(first, Task::Control(Control::Resumed(_)))) {
+                observer.started(StreamPoint { stream: key, sequence }.into());
             }
-            claims = claims.saturating_sub(if first.volume() > 0 { TURN } else { 1 });
+            claims = claims.saturating_sub(if first.volume() > 0 { CLAIMS_PER_TURN } else { 1 });
             if let Task::Move(Move::Copy(span)) = first {
                 let most = left.min((limit.until - sequence.min(limit.until)) as usize);
                 // An observer is told of each copy in its moment.
-                let most = if self.probe.is_some() { 0 } else { most };
+                let most = if self.observer.is_some() { 0 } else { most };
                 let mut rest = if most > 0 { lane.take() } else { VecDeque::new() };
                 drop(lane);
                 let newest = sequence + rest.len() as u64;
-                let group = self.gather(&mut rest, span, most);
+                let group = self.coalesce(&mut rest, span, most);
                 if most > 0 {
                     self.put_back(key, rest, newest);
                 }
@@ -159,7 +159,7 @@ impl Machine {
                 match self.execute(key, stream, sequence, first) {
                     TaskOutcome::Held => return StopReason::Busy,
                     TaskOutcome::Yielded(rest) => {
-                        if lock(&stream.track.lane).give_back(rest, sequence).is_none() {
+                        if lock(&stream.tasks.lane).give_back(rest, sequence).is_none() {
                             left += 1;
                             continue;
                         }
@@ -176,7 +176,7 @@ impl Machine {
     }
 
     /// Takes copies that wait behind `first`, at most so many more. `None` when there are none.
-    fn gather(&self, rest: &mut VecDeque<Task>, first: Span, most: usize) -> Option<Spans> {
+    fn coalesce(&self, rest: &mut VecDeque<Task>, first: Span, most: usize) -> Option<Spans> {
         let mut take = || match rest.front() {
             Some(Task::Move(Move::Copy(span))) => {
                 let span = *span;
@@ -186,10 +186,10 @@ impl Machine {
             _ => None,
         };
         let second = take()?;
-        let mut group = self.shelf.list(GROUP);
+        let mut group = self.span_pool.list(MAX_GROUP_TASKS);
         group.extend([first, second]);
         let mut bytes = first.len + second.len;
-        while group.len() <= most.min(GROUP - 1) && bytes < GROUP_BYTES {
+        while group.len() <= most.min(MAX_GROUP_TASKS - 1) && bytes < MAX_GROUP_BYTES {
             let Some(span) = take() else { break };
             bytes += span.len;
             group.push(span);
@@ -199,7 +199,7 @@ impl Machine {
 
     /// Gives back what was taken out of a lane and is not started now.
     fn put_back(&self, key: StreamKey, rest: VecDeque<Task>, newest: u64) {
-        let dropped = lock(&self.streams.slot(key).track.lane).put_back(rest, newest);
+        let dropped = lock(&self.streams.slot(key).tasks.lane).put_back(rest, newest);
         for task in dropped.into_iter().flatten() {
             self.discard(key, task);
         }
@@ -209,7 +209,7 @@ impl Machine {
     fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<GraphRun>> {
         let Task::Control(task) = task else { return None };
         match task {
-            Control::Wait { after, event } => self.wait_is_over(key, &after, event),
+            Control::Wait { after, event } => self.finish_wait(key, &after, event),
             Control::Join(run) => {
                 run.is_cancelled.store(true, Ordering::Release);
                 return Some(run);
@@ -217,10 +217,10 @@ impl Machine {
             Control::Node { node, .. } => node.cancel(),
             // Other processes wait for it, too.
             Control::RecordShared { counters, record } => counters.mark_reached(record),
-            Control::Release(leaving) => {
+            Control::Release(pending) => {
                 // What still runs in front of it may use the memory.
                 let newest = self.streams.slot(key).newest();
-                self.finish_release(&leaving, StreamPoint { stream: key, sequence: newest });
+                self.finish_release(&pending, StreamPoint { stream: key, sequence: newest });
             }
             _ => {}
         }
@@ -229,8 +229,8 @@ impl Machine {
 
     fn copy_one(&self, key: StreamKey, sequence: u64, span: Span) {
         let stream = self.streams.slot(key);
-        let manner = CachePolicy::of(stream.volume.load(Ordering::Relaxed));
-        if let Err(error) = self.unless_stopped(stream, || self.copy_span(span, manner)) {
+        let cache_policy = CachePolicy::of(stream.volume.load(Ordering::Relaxed));
+        if let Err(error) = self.unless_stopped(stream, || self.copy_span(span, cache_policy)) {
             self.record_failure(key, sequence, "copy", *error);
         }
     }
@@ -240,20 +240,20 @@ impl Machine {
     fn copy_group(&self, key: StreamKey, first: u64, group: &[Span]) {
         let stream = self.streams.slot(key);
         let bytes = group.iter().map(|span| span.len).sum();
-        let manner = self.manner(stream.volume.load(Ordering::Relaxed), group.len(), bytes);
-        let is_shared = weight(group.len(), bytes) >= SHARED;
-        if let Executor::Threads(workers) = &self.driver
-            && (is_shared || manner == CachePolicy::Streaming)
+        let cache_policy = self.cache_policy(stream.volume.load(Ordering::Relaxed), group.len(), bytes);
+        let is_shared = weight(group.len(), bytes) >= SHARE_MIN_WEIGHT;
+        if let Executor::Threads(workers) = &self.executor
+            && (is_shared || cache_policy == CachePolicy::Streaming)
             && !self.is_stopped(stream)
         {
             // Without memory for the list they are copied in order.
-            if let Some(mut sorted) = self.shelf.list_of(group.len())
+            if let Some(mut sorted) = self.span_pool.list_of(group.len())
                 && spans::commute(group, &mut sorted)
             {
                 let copied = if is_shared {
-                    workers.share(self, Job::many(sorted, manner))
+                    workers.share(self, Job::many(sorted, cache_policy))
                 } else {
-                    bytes::copy_unordered(sorted.as_slice(), 0..sorted.len(), manner)
+                    bytes::copy_unordered(sorted.as_slice(), 0..sorted.len(), cache_policy)
                 };
                 if copied.is_ok() {
                     return;
@@ -262,7 +262,7 @@ impl Machine {
                 // overwritten, so that copying it again changes nothing.
             }
         }
-        if group.iter().any(|span| span.len >= SHARED) {
+        if group.iter().any(|span| span.len >= SHARE_MIN_WEIGHT) {
             for (number, span) in (first..).zip(group) {
                 self.copy_one(key, number, *span);
             }
@@ -278,20 +278,20 @@ impl Machine {
     }
 
     /// How to copy entries that are part of so much work. Short ones always go through the cache.
-    pub(crate) fn manner(&self, volume: usize, entries: usize, bytes: usize) -> CachePolicy {
-        if bytes / entries < STREAMED { CachePolicy::Cached } else { CachePolicy::of(volume) }
+    pub(crate) fn cache_policy(&self, volume: usize, entries: usize, bytes: usize) -> CachePolicy {
+        if bytes / entries < STREAMING_MIN_LEN { CachePolicy::Cached } else { CachePolicy::of(volume) }
     }
 
     /// Publishes a finished task and lets go of the claim.
     fn finish(&self, key: StreamKey, sequence: u64) {
-        if let Some(probe) = self.probe() {
-            probe.finished(StreamPoint { stream: key, sequence }.into());
+        if let Some(observer) = self.observer() {
+            observer.finished(StreamPoint { stream: key, sequence }.into());
         }
-        for watcher in self.streams.slot(key).track.finish(sequence) {
+        for watcher in self.streams.slot(key).tasks.finish(sequence) {
             self.mark_stream_ready(watcher);
         }
         self.poll_external_waits();
-        if let Executor::Stepped(stepper) = &self.driver {
+        if let Executor::Stepped(stepper) = &self.executor {
             stepper.changed();
         }
     }
@@ -306,9 +306,9 @@ impl Machine {
     /// Drops what has not started. The running task, if any, still finishes; so do tasks of the runs
     /// that are returned.
     pub(crate) fn drop_pending(&self, key: StreamKey, stream: &Stream) -> Vec<Arc<GraphRun>> {
-        let (dropped, watchers) = stream.track.clear();
-        if let Some(probe) = self.probe() {
-            probe.dropped(StreamPoint { stream: key, sequence: stream.newest() }.into());
+        let (dropped, watchers) = stream.tasks.clear();
+        if let Some(observer) = self.observer() {
+            observer.dropped(StreamPoint { stream: key, sequence: stream.newest() }.into());
         }
         let runs = dropped.into_iter().filter_map(|task| self.discard(key, task)).collect();
         for watcher in watchers {
@@ -327,9 +327,9 @@ impl Machine {
     /// The same; the program does not learn of it, or `tell_waited` is next.
     pub(crate) fn wait_unobserved(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let stream = self.streams.slot(point.stream);
-        let reached = stream.track.completion.done() >= point.sequence || {
-            let _hearing = self.fault_guard();
-            match &self.driver {
+        let reached = stream.tasks.completion.done() >= point.sequence || {
+            let _guard = self.fault_guard();
+            match &self.executor {
                 Executor::Threads(workers) => workers.wait(self, point, deadline),
                 Executor::Stepped(stepper) => stepper.wait(self, point, deadline),
             }
@@ -342,21 +342,21 @@ impl Machine {
 
     /// Work for several threads will be there in a moment: a sleeping worker gets up meanwhile.
     pub(crate) fn wake_worker_early(&self) {
-        if let Executor::Threads(workers) = &self.driver {
-            workers.rouse(self);
+        if let Executor::Threads(workers) = &self.executor {
+            workers.wake_early(self);
         }
     }
 
     /// Whether a stream has come to a point. A program that polls gives the stepper its chance.
     pub(crate) fn reached(&self, point: StreamPoint) -> bool {
-        let completion = &self.streams.slot(point.stream).track.completion;
-        match &self.driver {
+        let completion = &self.streams.slot(point.stream).tasks.completion;
+        match &self.executor {
             Executor::Stepped(stepper) => {
-                let _hearing = self.fault_guard();
+                let _guard = self.fault_guard();
                 stepper.poll(self, point);
             }
             Executor::Threads(workers) if completion.done() < point.sequence => {
-                let _hearing = self.fault_guard();
+                let _guard = self.fault_guard();
                 workers.poll(self, point);
             }
             Executor::Threads(_) => {}
@@ -367,8 +367,8 @@ impl Machine {
 
     /// Passes on what the program is about to learn.
     pub(crate) fn emit_waited(&self, point: StreamPoint, reached: bool) -> bool {
-        if let (Some(probe), true) = (self.probe(), reached) {
-            probe.waited(point.into());
+        if let (Some(observer), true) = (self.observer(), reached) {
+            observer.waited(point.into());
         }
         reached
     }
@@ -378,12 +378,12 @@ impl Machine {
         let Task::Control(task) = task else { return Readiness::Ready };
         let after = match task {
             Control::Wait { after, .. } => after,
-            Control::Await(vigil) => return self.check_external_wait(key, vigil),
+            Control::Await(wait) => return self.check_external_wait(key, wait),
             Control::Node { node, run } if !run.is_cancelled.load(Ordering::Acquire) => {
-                return node.vigil().map_or(Readiness::Ready, |vigil| self.check_external_wait(key, &vigil));
+                return node.external_wait().map_or(Readiness::Ready, |wait| self.check_external_wait(key, &wait));
             }
-            Control::Resumed(course) if !course.run.is_cancelled.load(Ordering::Acquire) => {
-                return self.check_external_wait(key, &course.pause);
+            Control::Resumed(progress) if !progress.run.is_cancelled.load(Ordering::Acquire) => {
+                return self.check_external_wait(key, &progress.pause);
             }
             Control::Join(run) => match run.end.get() {
                 Some(end) => &Waited::Point(*end),
@@ -393,15 +393,15 @@ impl Machine {
         };
         let point = match after {
             Waited::Point(point) => *point,
-            Waited::Signal(signal) if signal.is_set() => return Readiness::Ready,
-            Waited::Signal(_) => return Readiness::Unknown,
-            Waited::Outside(vigil) => return self.check_external_wait(key, vigil),
+            Waited::GraphEvent(graph_event) if graph_event.is_set() => return Readiness::Ready,
+            Waited::GraphEvent(_) => return Readiness::Unknown,
+            Waited::External(wait) => return self.check_external_wait(key, wait),
             Waited::Next(cell) => match cell.get() {
                 Some(point) => *point,
                 None => return Readiness::Unknown,
             },
         };
-        if self.streams.slot(point.stream).track.completion.done() >= point.sequence {
+        if self.streams.slot(point.stream).tasks.completion.done() >= point.sequence {
             Readiness::Ready
         } else {
             Readiness::After(point)
@@ -410,18 +410,18 @@ impl Machine {
 
     /// Runs one ready task when a schedule is in charge. `false` when there is none, or worker threads are.
     pub(crate) fn step(&self) -> bool {
-        match &self.driver {
+        match &self.executor {
             Executor::Threads(_) => false,
             Executor::Stepped(stepper) => {
-                let _hearing = self.fault_guard();
+                let _guard = self.fault_guard();
                 stepper.step_any(self)
             }
         }
     }
 
     pub(crate) fn step_after_submit(&self) {
-        let _hearing = self.fault_guard();
-        match &self.driver {
+        let _guard = self.fault_guard();
+        match &self.executor {
             Executor::Threads(workers) => workers.run_deferred(self),
             Executor::Stepped(stepper) => stepper.after_submit(self),
         }
@@ -437,8 +437,8 @@ impl Machine {
     pub(crate) fn record_failure(&self, key: StreamKey, sequence: u64, name: &str, error: Error) {
         let stream = self.streams.slot(key);
         let error = error.of_task(name, sequence);
-        if let Some(probe) = self.probe() {
-            probe.failed(StreamPoint { stream: key, sequence }.into(), &error);
+        if let Some(observer) = self.observer() {
+            observer.failed(StreamPoint { stream: key, sequence }.into(), &error);
         }
         self.exceptions.record(StreamPoint { stream: key, sequence }, stream.device(), error.code());
         self.stop_context(stream, &error);

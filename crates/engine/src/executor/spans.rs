@@ -29,7 +29,7 @@ impl SpanPool {
     pub(crate) fn list(&self, capacity: usize) -> Spans {
         let mut list = self.0.pop().unwrap_or_default();
         list.reserve(capacity);
-        Spans { list, shelf: self.clone() }
+        Spans { list, span_pool: self.clone() }
     }
 
     /// The same for a number that the program has chosen. `None`: the host has not that much memory.
@@ -38,7 +38,7 @@ impl SpanPool {
         if list.capacity() < capacity {
             grow(&mut list, capacity)?;
         }
-        Some(Spans { list, shelf: self.clone() })
+        Some(Spans { list, span_pool: self.clone() })
     }
 }
 
@@ -51,13 +51,13 @@ fn grow(list: &mut Vec<Span>, capacity: usize) -> Option<()> {
 #[derive(Debug)]
 pub(crate) struct Spans {
     list: Vec<Span>,
-    shelf: SpanPool,
+    span_pool: SpanPool,
 }
 
 impl Spans {
     /// The same once more. `None`: the host has not that much memory.
     pub(crate) fn try_clone(&self) -> Option<Spans> {
-        let mut copy = self.shelf.list_of(self.list.len())?;
+        let mut copy = self.span_pool.list_of(self.list.len())?;
         copy.extend_from_slice(&self.list);
         Some(copy)
     }
@@ -83,7 +83,7 @@ impl Drop for Spans {
         if (1..=MAX_POOLED_SPANS).contains(&list.capacity()) {
             list.clear();
             // A full shelf is no loss.
-            let _ = self.shelf.0.push(list);
+            let _ = self.span_pool.0.push(list);
         }
     }
 }
@@ -143,12 +143,12 @@ mod tests {
 
     #[test]
     fn a_list_comes_back_with_its_room() {
-        let shelf = SpanPool::default();
-        let mut list = shelf.list(100);
+        let span_pool = SpanPool::default();
+        let mut list = span_pool.list(100);
         list.push(span((1, 2, 3)));
         let room = list.capacity();
         drop(list);
-        let again = shelf.list(1);
+        let again = span_pool.list(1);
         assert_eq!((again.len(), again.capacity()), (0, room));
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Stepper {
     /// How long the program may do without us before the progress thread steps in.
     pub(crate) progress_timeout: Duration,
     pub(crate) choices: Mutex<Choices>,
-    pub(crate) bell: WaitQueue,
+    pub(crate) waiters: WaitQueue,
     /// Where the progress thread sleeps. Waking it for every call would cost more than the call.
     pub(crate) idle_wait: WaitQueue,
     /// Where it waits while there may be calls; rung at the end only.
@@ -45,7 +45,7 @@ impl Stepper {
             schedule,
             progress_timeout,
             choices: Mutex::new(Choices { random: fastrand::Rng::with_seed(seed), ready: Vec::new() }),
-            bell: WaitQueue::default(),
+            waiters: WaitQueue::default(),
             idle_wait: WaitQueue::default(),
             active_wait: WaitQueue::default(),
             helpers: WorkerPool::new(cores),
@@ -59,7 +59,7 @@ impl Stepper {
     /// Wakes every thread that may wait for progress.
     pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Release);
-        self.bell.wake_all();
+        self.waiters.wake_all();
     }
 
     /// Ends the progress thread. Called when the machine goes away.

@@ -27,17 +27,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Polls that find a stream busy before `late` gives way.
-const POLLS: u32 = 16;
+const MAX_DEFERRED_POLLS: u32 = 16;
 /// Copies from this length on are worth the waking of a helper, which takes as long as half a MiB or more.
-const HELPED: usize = 4 << 20;
+const SHARE_MIN_LEN: usize = 4 << 20;
 /// How often the progress thread looks whether anything was called before it loses patience.
-const LOOKS: u32 = 5;
+const CHECKS_PER_TIMEOUT: u32 = 5;
 /// Streams that a wait is followed through.
 const MAX_HOPS: usize = 4096;
 
 impl Stepper {
     /// A stream has work. Whoever says so runs it, or entrusts it to the progress thread.
-    pub(crate) fn announce(&self, key: StreamKey) {
+    pub(crate) fn enqueue_ready(&self, key: StreamKey) {
         lock(&self.choices).ready.push(key);
         self.changed();
         self.idle_wait.wake_all();
@@ -52,11 +52,11 @@ impl Stepper {
     }
 
     /// Copies one range on this thread, with helpers when it is very large.
-    pub(crate) fn copy(&self, machine: &Machine, span: Span, manner: CachePolicy) -> Result<(), AccessFault> {
-        if span.len < HELPED {
-            return bytes::copy_as(span, manner);
+    pub(crate) fn copy(&self, machine: &Machine, span: Span, cache_policy: CachePolicy) -> Result<(), AccessFault> {
+        if span.len < SHARE_MIN_LEN {
+            return bytes::copy_as(span, cache_policy);
         }
-        self.helpers.share(machine, Job::one(span, manner))
+        self.helpers.share(machine, Job::one(span, cache_policy))
     }
 
     pub(crate) fn after_submit(self: &Arc<Self>, machine: &Machine) {
@@ -73,7 +73,7 @@ impl Stepper {
     /// The program asks whether a stream has come to a point.
     pub(crate) fn poll(&self, machine: &Machine, point: StreamPoint) {
         let stream = machine.streams.slot(point.stream);
-        if stream.track.completion.done() >= point.sequence {
+        if stream.tasks.completion.done() >= point.sequence {
             // Not counted as a call: the program may be waiting for something else by asking this.
             stream.polls.store(0, Ordering::Relaxed);
             return;
@@ -81,14 +81,14 @@ impl Stepper {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let polls = stream.polls.fetch_add(1, Ordering::Relaxed);
         match self.schedule {
-            Schedule::Late if polls < POLLS => {}
+            Schedule::Late if polls < MAX_DEFERRED_POLLS => {}
             Schedule::Late => {
                 // What this stream waits for may itself wait for another one.
                 if !self.step_towards(machine, point) {
                     self.step_any(machine);
                 }
             }
-            Schedule::Random(_) if polls < POLLS => {
+            Schedule::Random(_) if polls < MAX_DEFERRED_POLLS => {
                 if self.coin() {
                     self.step_any(machine);
                 }
@@ -101,7 +101,7 @@ impl Stepper {
 
     pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        let completion = &machine.streams.slot(point.stream).track.completion;
+        let completion = &machine.streams.slot(point.stream).tasks.completion;
         loop {
             let seen = self.changes.load(Ordering::Acquire);
             if completion.done() >= point.sequence {
@@ -110,15 +110,15 @@ impl Stepper {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return false;
             }
-            let moved = match self.schedule {
+            let progressed = match self.schedule {
                 Schedule::Late => self.step_towards(machine, point),
                 _ => self.step_any(machine),
             };
-            if !moved {
+            if !progressed {
                 let changed = || self.changes.load(Ordering::Acquire) != seen;
-                let patience = Instant::now() + self.progress_timeout;
-                let until = deadline.map_or(patience, |deadline| deadline.min(patience));
-                if !self.bell.wait_until(Some(until), changed) {
+                let recheck = Instant::now() + self.progress_timeout;
+                let until = deadline.map_or(recheck, |deadline| deadline.min(recheck));
+                if !self.waiters.wait_until(Some(until), changed) {
                     machine.poll_external_waits();
                     // A host function that holds this stream may wait for another one.
                     self.step_any(machine);
@@ -156,7 +156,7 @@ impl Stepper {
             };
             let key = choices.ready.remove(index);
             drop(choices);
-            lock(&machine.streams.slot(key).track.lane).clear_ready();
+            lock(&machine.streams.slot(key).tasks.lane).clear_ready();
             if machine.run(key, Limit::ONE) == StopReason::Limit {
                 return true;
             }
@@ -187,15 +187,15 @@ impl Stepper {
             let stopped = || stepper.stop.load(Ordering::Acquire);
             let is_ready = || !lock(&stepper.choices).ready.is_empty();
             let seen = || (stepper.calls.load(Ordering::Relaxed), stepper.changes.load(Ordering::Acquire));
-            let (mut before, mut quiet) = (seen(), LOOKS);
+            let (mut before, mut quiet) = (seen(), CHECKS_PER_TIMEOUT);
             loop {
                 // Asleep for good only after a while without calls, and up with the next one, even if its work is
                 // done by now: else every call would have to wake it.
-                if quiet >= LOOKS && !is_ready() {
+                if quiet >= CHECKS_PER_TIMEOUT && !is_ready() {
                     stepper.idle_wait.wait_until(None, || stopped() || seen() != before);
                     (before, quiet) = (seen(), 0);
                 }
-                stepper.active_wait.wait_until(Some(Instant::now() + stepper.progress_timeout / LOOKS), stopped);
+                stepper.active_wait.wait_until(Some(Instant::now() + stepper.progress_timeout / CHECKS_PER_TIMEOUT), stopped);
                 if stopped() {
                     return;
                 }
@@ -203,7 +203,7 @@ impl Stepper {
                 let now = seen();
                 quiet = if now == before { quiet + 1 } else { 0 };
                 before = now;
-                if quiet >= LOOKS && is_ready() {
+                if quiet >= CHECKS_PER_TIMEOUT && is_ready() {
                     while stepper.step_any(&machine) {}
                     (before, quiet) = (seen(), 0);
                 }

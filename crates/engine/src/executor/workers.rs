@@ -22,9 +22,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Measured: waking a sleeping thread costs 20 to 50 us, so that is how long looking again is cheaper.
-const SPIN: Duration = Duration::from_micros(40);
+const SPIN_TIME: Duration = Duration::from_micros(40);
 /// Looks between two looks at the clock.
-const GLANCES: usize = if cfg!(shuttle) { 2 } else { 64 };
+const SPINS_PER_CLOCK_READ: usize = if cfg!(shuttle) { 2 } else { 64 };
 /// Copies up to this length that are still being queued are left to ripen: a worker that takes them
 /// one by one would fight the submitting thread for the lane's lock.
 const COALESCE_MAX_LEN: usize = 2 << 10;
@@ -36,30 +36,30 @@ const COALESCE_MAX_WAIT: Duration = Duration::from_micros(100);
 /// How often a thread that sleeps looks whether it should do more than that.
 const PARK_RECHECK: Duration = Duration::from_millis(100);
 /// How often a thread that waits alone looks again.
-const PAUSE: Duration = Duration::from_millis(1);
+const RECHECK_WITHOUT_WORKERS: Duration = Duration::from_millis(1);
 /// Streams that a waiting thread follows through event waits before it leaves it to the workers.
 const MAX_DEPTH: usize = 64;
 
 impl WorkerPool {
     /// A stream has news.
-    pub(crate) fn announce(&self, machine: &Machine, key: StreamKey) {
+    pub(crate) fn enqueue_ready(&self, machine: &Machine, key: StreamKey) {
         if !self.start(machine) {
             return self.run_without_workers(machine, key);
         }
         // The queue has room for every handle and a stream stands in it once; should it be full all
         // the same, the announcing thread does the work, so that nothing is ever left lying.
         match self.shared.ready.push(key) {
-            Ok(()) => self.shared.bell.wake_one(),
+            Ok(()) => self.shared.wait_queue.wake_one(),
             Err(key) => self.shared.run_ready_stream(machine, key, false),
         }
     }
 
     /// Wakes a worker before there is work, because waking takes as long as much work does.
-    pub(crate) fn rouse(&self, machine: &Machine) {
+    pub(crate) fn wake_early(&self, machine: &Machine) {
         if self.may_spin {
             self.start(machine);
             self.shared.wake_requested.store(true, Ordering::Release);
-            self.shared.bell.wake_one();
+            self.shared.wait_queue.wake_one();
         }
     }
 
@@ -69,29 +69,29 @@ impl WorkerPool {
         let job = Arc::new(job);
         for _ in 0..self.count {
             if self.shared.jobs.push(Arc::clone(&job)).is_ok() {
-                self.shared.bell.wake_one();
+                self.shared.wait_queue.wake_one();
             }
         }
-        self.shared.awaited.wake_all(|key| &machine.streams.slot(key).track.completion);
+        self.shared.waiters.wake_all(|key| &machine.streams.slot(key).tasks.completion);
         job.run_to_completion()
     }
 
     pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
-        let completion = &machine.streams.slot(point.stream).track.completion;
-        if self.crew.is_empty() || machine.outside.lacks_poller() {
+        let completion = &machine.streams.slot(point.stream).tasks.completion;
+        if self.threads.is_empty() || machine.external_waits.lacks_poller() {
             return self.wait_without_workers(machine, point, deadline);
         }
         if deadline.is_some() {
             // A thread that must be back in time cannot start work of unknown length. What is done on the spot has its
             // number before it is done, and wakes nobody: whoever does it has the lane meanwhile.
-            drop(lock(&machine.streams.slot(point.stream).track.lane));
+            drop(lock(&machine.streams.slot(point.stream).tasks.lane));
             return completion.sleep_until(point.sequence, deadline);
         }
         loop {
             if completion.done() >= point.sequence {
                 return true;
             }
-            if machine.outside.lacks_poller() {
+            if machine.external_waits.lacks_poller() {
                 return self.wait_without_workers(machine, point, None);
             }
             let Err(aim) = self.run_towards(machine, point) else { continue };
@@ -102,10 +102,10 @@ impl WorkerPool {
                 }
                 continue;
             }
-            let aimed = &machine.streams.slot(aim.stream).track.completion;
+            let aimed = &machine.streams.slot(aim.stream).tasks.completion;
             let seen = aimed.done();
-            let met = || completion.done() >= point.sequence || aimed.done() != seen || !self.shared.jobs.is_empty();
-            if !self.spin(met) {
+            let is_met = || completion.done() >= point.sequence || aimed.done() != seen || !self.shared.jobs.is_empty();
+            if !self.spin(is_met) {
                 self.park(machine, point);
             }
         }
@@ -114,8 +114,8 @@ impl WorkerPool {
     /// Sleeps until the point is reached or there is a job to help with. Looks up now and then: somebody
     /// has to when the thread that looks after waits for the outside could not be started.
     fn park(&self, machine: &Machine, point: StreamPoint) {
-        let completion = &machine.streams.slot(point.stream).track.completion;
-        self.shared.awaited.park(point.stream, || {
+        let completion = &machine.streams.slot(point.stream).tasks.completion;
+        self.shared.waiters.park(point.stream, || {
             completion.wait_or(point.sequence, Instant::now() + PARK_RECHECK, || !self.shared.jobs.is_empty());
         });
     }
@@ -134,8 +134,8 @@ impl WorkerPool {
         Err(aim)
     }
 
-    fn spin(&self, met: impl Fn() -> bool) -> bool {
-        self.may_spin && spin(met)
+    fn spin(&self, is_met: impl Fn() -> bool) -> bool {
+        self.may_spin && spin(is_met)
     }
 
     /// Does what is ready here and now: there is no worker, and the program may wait for it without a call.
@@ -149,7 +149,7 @@ impl WorkerPool {
 
     /// What was announced under a lock can be done now, if there is nobody else to do it.
     pub(crate) fn run_deferred(&self, machine: &Machine) {
-        if self.crew.is_empty() {
+        if self.threads.is_empty() {
             self.drain_ready(machine);
         }
     }
@@ -167,7 +167,7 @@ impl WorkerPool {
 
     /// `false`: there is no worker.
     fn start(&self, machine: &Machine) -> bool {
-        self.crew.ensure_started(self.count, |number| {
+        self.threads.ensure_started(self.count, |number| {
             let (shared, weak, may_spin) = (Arc::clone(&self.shared), machine.weak(), self.may_spin);
             crate::thread::start(format!("softacl-worker-{number}"), move || {
                 if !may_spin {
@@ -185,7 +185,7 @@ impl WorkerPool {
     /// the asking is what makes it go.
     #[cold]
     pub(crate) fn poll(&self, machine: &Machine, point: StreamPoint) {
-        if self.crew.is_empty() {
+        if self.threads.is_empty() {
             machine.poll_external_waits();
             let _ = self.run_towards(machine, point);
         }
@@ -194,12 +194,12 @@ impl WorkerPool {
     /// A wait with a deadline when there is no worker: does the work here, and is late when a task is long.
     #[cold]
     fn wait_without_workers(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
-        let completion = &machine.streams.slot(point.stream).track.completion;
+        let completion = &machine.streams.slot(point.stream).tasks.completion;
         loop {
             machine.poll_external_waits();
             let _ = self.run_towards(machine, point);
-            let pause = Instant::now() + PAUSE;
-            let until = deadline.map_or(pause, |deadline| deadline.min(pause));
+            let recheck = Instant::now() + RECHECK_WITHOUT_WORKERS;
+            let until = deadline.map_or(recheck, |deadline| deadline.min(recheck));
             if completion.sleep_until(point.sequence, Some(until)) {
                 return true;
             }
@@ -221,7 +221,7 @@ impl Shared {
     /// Waits for something to do. `false`: the machine is gone.
     fn next(&self, may_spin: bool) -> bool {
         if !(may_spin && spin(|| self.has_work())) {
-            self.bell.wait_until(None, || self.has_work());
+            self.wait_queue.wait_until(None, || self.has_work());
         }
         !self.stop.load(Ordering::Acquire)
     }
@@ -246,18 +246,18 @@ impl Shared {
     /// copy of another stream does not wait behind a long queue.
     fn run_ready_stream(&self, machine: &Machine, key: StreamKey, may_spin: bool) {
         let stream = machine.streams.slot(key);
-        let mut lane = lock(&stream.track.lane);
+        let mut lane = lock(&stream.tasks.lane);
         if may_spin && lane.ends(|task| matches!(task, Task::Move(Move::Copy(span)) if span.len <= COALESCE_MAX_LEN)) {
             drop(lane);
             coalesce_small_copies(stream);
-            lane = lock(&stream.track.lane);
+            lane = lock(&stream.tasks.lane);
         }
         lane.clear_ready();
         drop(lane);
         while machine.advance(key, Limit::TURN) == StopReason::Limit {
-            let news = lock(&stream.track.lane).mark_ready();
+            let is_ready = lock(&stream.tasks.lane).mark_ready();
             // Nobody needs to be woken: this worker comes back to it.
-            if !news || self.ready.push(key).is_ok() {
+            if !is_ready || self.ready.push(key).is_ok() {
                 return;
             }
         }
@@ -270,31 +270,31 @@ fn coalesce_small_copies(stream: &Stream) {
         return;
     }
     let start = Instant::now();
-    let mut look = start;
+    let mut last_poll = start;
     let mut newest = stream.newest();
-    while newest - stream.track.completion.done().min(newest) < COALESCE_TASKS {
-        while look.elapsed() < COALESCE_POLL {
+    while newest - stream.tasks.completion.done().min(newest) < COALESCE_TASKS {
+        while last_poll.elapsed() < COALESCE_POLL {
             spin_loop();
         }
-        look = Instant::now();
+        last_poll = Instant::now();
         let grown = stream.newest();
-        if grown == newest || look - start > COALESCE_MAX_WAIT {
+        if grown == newest || last_poll - start > COALESCE_MAX_WAIT {
             return;
         }
         newest = grown;
     }
 }
 
-fn spin(met: impl Fn() -> bool) -> bool {
+fn spin(is_met: impl Fn() -> bool) -> bool {
     let start = Instant::now();
     loop {
-        for _ in 0..GLANCES {
-            if met() {
+        for _ in 0..SPINS_PER_CLOCK_READ {
+            if is_met() {
                 return true;
             }
             spin_loop();
         }
-        if start.elapsed() > SPIN || cfg!(shuttle) {
+        if start.elapsed() > SPIN_TIME || cfg!(shuttle) {
             return false;
         }
     }

@@ -39,8 +39,8 @@ impl Caller<'_> {
     }
 
     /// The number of a graph: unique in the process.
-    pub fn graph_number(&self, raw: usize) -> Result<u32> {
-        Ok(lock(&self.graph(raw)?.1.state).number)
+    pub fn graph_id(&self, raw: usize) -> Result<u32> {
+        Ok(lock(&self.graph(raw)?.1.state).id)
     }
 
     /// What a graph is made of.

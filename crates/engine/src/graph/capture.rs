@@ -109,7 +109,7 @@ impl Caller<'_> {
 
     /// Sets how strict captures are with this thread; returns how strict they were.
     pub fn exchange_capture_mode(&self, mode: CaptureMode) -> CaptureMode {
-        MODE.with(|known| known.replace(mode))
+        MODE.with(|current| current.replace(mode))
     }
 
     /// Refuses a call that blocks while a capture forbids it.
@@ -155,10 +155,10 @@ impl Caller<'_> {
     /// Captures a wait, if the stream captures or is to join the capture of the event. `false`: it is
     /// an ordinary wait.
     pub(crate) fn capture_wait(&self, key: StreamKey, stream: &Stream, event: &Event) -> Result<bool> {
-        let (kind, captured, recorded, signal, shared) = {
+        let (kind, captured, recorded, graph_event, shared) = {
             let state = lock(&event.state);
             let shared = state.shared.is_some();
-            (state.kind, state.captured, state.record.is_some(), state.signal.clone(), shared)
+            (state.kind, state.captured, state.record.is_some(), state.graph_event.clone(), shared)
         };
         if stream.is_redirected() {
             let Some((graph, _)) = stream.capture() else { return fail(Error::updating("event wait")) };
@@ -168,8 +168,8 @@ impl Caller<'_> {
             if !kind.can_order() {
                 return Ok(false);
             }
-            if let Some(signal) = signal {
-                return self.machine.capture_step(stream, Step::AwaitEvent(signal)).map(|_| true);
+            if let Some(graph_event) = graph_event {
+                return self.machine.capture_step(stream, Step::AwaitEvent(graph_event)).map(|_| true);
             }
             return match captured {
                 Some(record) if record.graph == graph && self.machine.has_captured(record) => {
@@ -236,12 +236,12 @@ impl Caller<'_> {
             return fail(self.machine.other_context("stream", stream, context_key));
         }
         context.check()?;
-        let (kind, signal, shared) = {
+        let (kind, graph_event, shared) = {
             let state = lock(&event.state);
-            (state.kind, state.signal.clone(), state.shared.is_some())
+            (state.kind, state.graph_event.clone(), state.shared.is_some())
         };
         // What those refuse or share anyway is told apart there.
-        if shared || signal.is_some() || !kind.can_order() {
+        if shared || graph_event.is_some() || !kind.can_order() {
             return Ok(false);
         }
         self.machine.capture_step(stream, step).map(|_| true)
@@ -249,9 +249,9 @@ impl Caller<'_> {
 
     /// Captures a reset.
     pub(crate) fn capture_reset(&self, event: &Event, stream: &Stream) -> Result<()> {
-        let signal = lock(&event.state).signal.clone();
-        match signal {
-            Some(signal) => self.machine.capture_step(stream, Step::ResetEvent(signal)).map(|_| ()),
+        let graph_event = lock(&event.state).graph_event.clone();
+        match graph_event {
+            Some(graph_event) => self.machine.capture_step(stream, Step::ResetEvent(graph_event)).map(|_| ()),
             None => {
                 lock(&event.state).captured = None;
                 Ok(())
@@ -287,14 +287,14 @@ impl Caller<'_> {
         })
     }
 
-    fn with_capture<T>(&self, raw: usize, use_it: impl FnOnce(&mut GraphState, usize) -> Result<T>) -> Result<T> {
+    fn with_capture<T>(&self, raw: usize, f: impl FnOnce(&mut GraphState, usize) -> Result<T>) -> Result<T> {
         let (_, stream) = self.stream(raw)?;
         let (key, branch) = stream.capture().ok_or(Error::NotCapturing)?;
         let mut state = lock(&self.machine.graphs.all.slot(key).state);
         if state.capture.as_ref().is_some_and(|capture| capture.is_invalid) {
             return fail(Error::CaptureInvalid);
         }
-        use_it(&mut state, branch)
+        f(&mut state, branch)
     }
 
     /// Tasks of the stream become new contents of a group from now on.
@@ -364,12 +364,12 @@ impl Machine {
             return self.capture_step(stream, Step::Work(Arc::new(Node::new(Content::new(task)?)))).map(|_| 0);
         }
         let mut content = Some(Content::new(task)?);
-        let offered = stream.offer(|| Arc::new(content.take().expect("taken once")));
+        let offered = stream.add_update_content(|| Arc::new(content.take().expect("taken once")));
         match (offered, content) {
             (Some((group, content)), _) => {
                 let graph = lock(&self.graphs.groups.slot(group).state).graph;
                 if let Some(graph) = graph {
-                    let offered = &mut lock(&self.graphs.all.slot(graph).state).offered;
+                    let offered = &mut lock(&self.graphs.all.slot(graph).state).update_contents;
                     if offered.len() == offered.capacity() {
                         offered.retain(|content| content.strong_count() > 0);
                     }

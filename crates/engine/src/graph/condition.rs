@@ -71,21 +71,21 @@ impl<T> SubGraph<T> {
 }
 
 /// Bytes of a value.
-pub(crate) const CELL: usize = 8;
+pub(crate) const CELL_SIZE: usize = 8;
 /// Turns of loops before others have theirs: more than loops of programs take that wait for nobody.
-pub(crate) const TURNS: usize = 1024;
+pub(crate) const ITERATIONS_PER_TURN: usize = 1024;
 /// How long a loop then pauses, at least.
 const PAUSE: Duration = Duration::from_micros(100);
 
 impl<T: Repeatable> Condition<T> {
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
-        let cell = self.cell < start + len && start < self.cell + CELL;
+        let cell = self.cell < start + len && start < self.cell + CELL_SIZE;
         cell || self.bodies.iter().any(|body| body.nodes().iter().any(|node| node.content().touches(start, len)))
     }
 
     /// The sub-graph to run now.
     fn choose(&self) -> Result<Option<&Arc<SubGraph<T>>>> {
-        let gone = |AccessFault| Error::Inaccessible { side: "condition", address: self.cell, len: CELL };
+        let gone = |AccessFault| Error::Inaccessible { side: "condition", address: self.cell, len: CELL_SIZE };
         let value = u64::from_le_bytes(bytes::read(self.cell).map_err(gone)?);
         let index = match (self.kind, value) {
             (ConditionKind::If, 0) => 1,

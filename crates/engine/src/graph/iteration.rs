@@ -1,6 +1,6 @@
 //! Executing conditional tasks: which sub-graph runs next, and when a loop gives its thread up.
 
-use crate::graph::condition::{ConditionKind, Frame, TURNS};
+use crate::graph::condition::{ConditionKind, Frame, ITERATIONS_PER_TURN};
 use crate::machine::Machine;
 use crate::stream::Stream;
 use crate::task::{ConditionProgress, SubStep};
@@ -28,7 +28,7 @@ impl Machine {
                 continue;
             }
             if frame.condition.kind == ConditionKind::While {
-                if turns == TURNS {
+                if turns == ITERATIONS_PER_TURN {
                     return Ok(false);
                 }
                 turns += 1;

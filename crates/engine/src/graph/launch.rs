@@ -27,14 +27,14 @@ impl Machine {
         context: ContextKey,
         stream: Option<(StreamKey, &Stream)>,
     ) -> Result<Arc<GraphRun>> {
-        let hold = DeferGuard::new();
+        let defer = DeferGuard::new();
         let mut state = lock(&graph.state);
         self.check_launch(key, &state, context)?;
-        while state.lanes.len() < state.branches {
-            state.lanes.push(self.make_lane(context)?);
+        while state.streams.len() < state.branches {
+            state.streams.push(self.make_graph_stream(context)?);
         }
-        let run = Arc::new(GraphRun::new(state.lanes.clone()));
-        let first = run.lanes()[0];
+        let run = Arc::new(GraphRun::new(state.streams.clone()));
+        let first = run.streams()[0];
         let start = match stream {
             Some((key, stream)) => {
                 let sequence = self.submit(key, stream, context, Control::Join(Arc::clone(&run)))?;
@@ -42,10 +42,10 @@ impl Machine {
             }
             None => StreamPoint { stream: first, sequence: 0 },
         };
-        if let Some(probe) = self.probe() {
-            let lanes: Vec<u32> = run.lanes().iter().map(|lane| lane.index() as u32).collect();
+        if let Some(observer) = self.observer() {
+            let streams: Vec<u32> = run.streams().iter().map(|stream| stream.index() as u32).collect();
             let join = stream.map(|(key, _)| StreamPoint { stream: key, sequence: start.sequence + 1 });
-            probe.launched(&lanes, join.map(StreamPosition::from));
+            observer.launched(&streams, join.map(StreamPosition::from));
         }
         let mut newest = StreamPoint { stream: first, sequence: self.streams.slot(first).newest() };
         let queued = self.queue_entries(&state, context, start, &run, &mut newest);
@@ -56,11 +56,11 @@ impl Machine {
         let _ = run.end.set(newest);
         state.end = Some(newest);
         drop(state);
-        drop(hold);
+        drop(defer);
         if let Some((key, _)) = stream {
-            if let Some(probe) = self.probe() {
+            if let Some(observer) = self.observer() {
                 let join = StreamPoint { stream: key, sequence: start.sequence + 1 };
-                probe.ordered(join.into(), newest.into());
+                observer.ordered(join.into(), newest.into());
             }
             self.mark_stream_ready(key);
         }
@@ -84,7 +84,7 @@ impl Machine {
             return fail(Error::SubGraphCapturing);
         }
         match state.nodes().position(|node| node.content().is_invalidated()) {
-            Some(at) => fail(memory_gone(state.number, at)),
+            Some(at) => fail(memory_gone(state.id, at)),
             None => Ok(()),
         }
     }
@@ -99,7 +99,7 @@ impl Machine {
         newest: &mut StreamPoint,
     ) -> Result<()> {
         let push = |branch: usize, task: Task| -> Result<StreamPoint> {
-            let stream = run.lanes()[branch];
+            let stream = run.streams()[branch];
             let sequence = self.submit(stream, self.streams.slot(stream), context, task)?;
             Ok(StreamPoint { stream, sequence })
         };
@@ -120,20 +120,20 @@ impl Machine {
                 }
                 Step::Wait(record) => wait(records[*record]),
                 Step::SetEvent(event) => {
-                    if let Some(point) = self.record_from_graph(*event, run.lanes()[branch], context)? {
+                    if let Some(point) = self.record_from_graph(*event, run.streams()[branch], context)? {
                         points[branch] = point;
                     }
                     continue;
                 }
-                Step::AwaitEvent(signal) => {
-                    signal.watch(run.lanes()[branch]);
-                    Control::Wait { after: Waited::Signal(Arc::clone(signal)), event: None }
+                Step::AwaitEvent(graph_event) => {
+                    graph_event.watch(run.streams()[branch]);
+                    Control::Wait { after: Waited::GraphEvent(Arc::clone(graph_event)), event: None }
                 }
                 Step::AwaitRecord(event) => match self.newest_record(*event) {
                     Some(point) => wait(point),
                     None => continue,
                 },
-                Step::ResetEvent(signal) => Control::ResetGraphEvent(Arc::clone(signal)),
+                Step::ResetEvent(graph_event) => Control::ResetGraphEvent(Arc::clone(graph_event)),
             };
             points[branch] = push(branch, task.into())?;
             *newest = points[0];
@@ -143,7 +143,7 @@ impl Machine {
     }
 
     /// A stream that no program sees.
-    fn make_lane(&self, context: ContextKey) -> Result<StreamKey> {
+    fn make_graph_stream(&self, context: ContextKey) -> Result<StreamKey> {
         let device = self.contexts.slot(context).device();
         let open = |stream: &Stream, _| stream.open(context, device, StreamOptions::default());
         self.streams.insert(open).ok_or_else(|| Box::new(Error::Feature("no stream handle left".to_owned())))
@@ -157,8 +157,8 @@ impl Machine {
         if let Some(end) = end {
             self.reached(end);
         }
-        let is_over = |end: StreamPoint| self.streams.slot(end.stream).track.completion.done() >= end.sequence;
-        let (lanes, conditions, sub_graphs) = {
+        let is_finished = |end: StreamPoint| self.streams.slot(end.stream).tasks.completion.done() >= end.sequence;
+        let (streams, conditions, sub_graphs) = {
             let mut state = lock(&graph.state);
             if state.key != Some(key) {
                 return fail(Error::Handle { what: "graph", handle: key.raw() });
@@ -169,15 +169,15 @@ impl Machine {
             if state.sub_graphs.iter().any(|sub| self.is_capturing(*sub)) {
                 return fail(Error::SubGraphCapturing);
             }
-            if state.end.is_some_and(|end| !is_over(end)) {
-                return fail(Error::GraphRunning(state.number));
+            if state.end.is_some_and(|end| !is_finished(end)) {
+                return fail(Error::GraphRunning(state.id));
             }
             // From here on no launch finds the graph.
             state.key = None;
             let state = &mut *state;
-            (take(&mut state.lanes), take(&mut state.conditions), take(&mut state.sub_graphs))
+            (take(&mut state.streams), take(&mut state.conditions), take(&mut state.sub_graphs))
         };
-        lanes.into_iter().for_each(|lane| self.end_lane(lane));
+        streams.into_iter().for_each(|stream| self.end_graph_stream(stream));
         self.end_sub_graphs(sub_graphs);
         self.free_conditions(conditions);
         self.graphs.remove(key);
@@ -191,10 +191,10 @@ impl Machine {
         }
     }
 
-    fn end_lane(&self, key: StreamKey) {
+    fn end_graph_stream(&self, key: StreamKey) {
         let stream = self.streams.slot(key);
         if self.streams.retire(key) {
-            let last = lock(&stream.track.lane).submitted();
+            let last = lock(&stream.tasks.lane).submitted();
             self.wait(StreamPoint { stream: key, sequence: last }, None);
             self.streams.recycle(key);
         }
@@ -204,17 +204,17 @@ impl Machine {
     pub(crate) fn end_graphs_of(&self, context: ContextKey) {
         let Graphs { all, .. } = &self.graphs;
         for (_, graph) in all.live() {
-            let (lanes, conditions) = {
+            let (streams, conditions) = {
                 let mut state = lock(&graph.state);
                 if state.context != Some(context) {
                     continue;
                 }
                 state.context = None;
                 state.end = None;
-                (take(&mut state.lanes), take(&mut state.conditions))
+                (take(&mut state.streams), take(&mut state.conditions))
             };
-            lanes.iter().for_each(|lane| self.drop_stuck(*lane));
-            lanes.into_iter().for_each(|lane| self.end_lane(lane));
+            streams.iter().for_each(|stream| self.drop_stuck(*stream));
+            streams.into_iter().for_each(|stream| self.end_graph_stream(stream));
             self.free_conditions(conditions);
         }
     }

@@ -53,7 +53,7 @@ pub struct Graph {
 #[derive(Default)]
 pub(crate) struct GraphState {
     pub(crate) key: Option<GraphKey>,
-    pub(crate) number: u32,
+    pub(crate) id: u32,
     pub(crate) context: Option<ContextKey>,
     /// While the graph is being captured.
     pub(crate) capture: Option<Capture>,
@@ -62,7 +62,7 @@ pub(crate) struct GraphState {
     /// Captures of a sub-graph that failed before: what they recorded is not part of this one.
     pub(crate) failures: usize,
     /// Streams of its own that runs use, one per branch; made by the first run.
-    lanes: Vec<StreamKey>,
+    streams: Vec<StreamKey>,
     /// Where the newest run ends.
     end: Option<StreamPoint>,
     pub(crate) groups: Vec<GroupKey>,
@@ -74,7 +74,7 @@ pub(crate) struct GraphState {
     /// For a sub-graph: where the conditional task finds its steps.
     pub(crate) body: Option<Arc<SubGraph>>,
     /// Contents that updates have offered; a node may take them over later.
-    pub(crate) offered: Vec<Weak<Content>>,
+    pub(crate) update_contents: Vec<Weak<Content>>,
 }
 
 /// One step of a graph.
@@ -150,7 +150,7 @@ pub(crate) struct GroupState {
 /// What a graph is made of, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphDescription {
-    pub number: u32,
+    pub id: u32,
     pub branches: usize,
     pub steps: Vec<StepDescription>,
 }
@@ -186,12 +186,12 @@ impl GraphState {
         let mut reached = vec![0; self.branches];
         let mut open = vec![(0, self.entries.len())];
         while let Some((branch, before)) = open.pop() {
-            let news = reached[branch]..before;
-            if news.is_empty() {
+            let unvisited = reached[branch]..before;
+            if unvisited.is_empty() {
                 continue;
             }
             reached[branch] = before;
-            for entry in self.entries[news].iter().filter(|entry| entry.branch == branch) {
+            for entry in self.entries[unvisited].iter().filter(|entry| entry.branch == branch) {
                 if let Step::Wait(record) = entry.step {
                     open.push((self.entries[record].branch, record + 1));
                 }
@@ -208,7 +208,7 @@ impl GraphState {
             after: if let Step::Wait(record) = entry.step { Some(record) } else { None },
         };
         GraphDescription {
-            number: self.number,
+            id: self.id,
             branches: self.branches,
             steps: self.entries.iter().map(describe).collect(),
         }
@@ -225,10 +225,10 @@ impl GraphState {
 
     /// Memory was freed: what names it cannot run any more.
     fn invalidate_range(&mut self, start: usize, len: usize) {
-        self.nodes().for_each(|node| node.content().forget_memory(start, len));
-        self.offered.retain(|content| match content.upgrade() {
+        self.nodes().for_each(|node| node.content().invalidate_range(start, len));
+        self.update_contents.retain(|content| match content.upgrade() {
             Some(content) => {
-                content.forget_memory(start, len);
+                content.invalidate_range(start, len);
                 true
             }
             None => false,
@@ -247,15 +247,15 @@ pub(crate) struct Graphs {
     active: Mutex<Vec<(GraphKey, thread::ThreadId, CaptureMode)>>,
     /// Graphs that exist, so that freeing memory costs nothing while there are none.
     count: AtomicU32,
-    numbers: AtomicU32,
+    next_id: AtomicU32,
 }
 
 impl Graphs {
     pub(crate) fn insert(&self, context: ContextKey) -> Option<GraphKey> {
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let open = |graph: &Graph, key| {
             *lock(&graph.state) =
-                GraphState { key: Some(key), number, context: Some(context), branches: 1, ..GraphState::default() };
+                GraphState { key: Some(key), id, context: Some(context), branches: 1, ..GraphState::default() };
         };
         self.count.fetch_add(1, Ordering::AcqRel);
         let key = self.all.insert(open);
@@ -317,7 +317,7 @@ impl Graphs {
     }
 
     /// The bytes that the engine reaches at `start` were freed.
-    pub(crate) fn forget_memory(&self, start: usize, len: usize) {
+    pub(crate) fn invalidate_range(&self, start: usize, len: usize) {
         if self.count.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -328,6 +328,6 @@ impl Graphs {
 }
 
 /// The refusal of a run whose memory is gone.
-fn memory_gone(number: u32, node: usize) -> Error {
-    Error::Parameter(format!("graph {number} cannot run: task {node} names memory that was freed after the capture"))
+fn memory_gone(id: u32, node: usize) -> Error {
+    Error::Parameter(format!("graph {id} cannot run: task {node} names memory that was freed after the capture"))
 }

@@ -34,7 +34,7 @@ pub(crate) struct Node<T> {
 pub(crate) struct Content<T> {
     task: T,
     /// Memory that the task names was freed.
-    is_gone: AtomicBool,
+    is_invalidated: AtomicBool,
 }
 
 /// New contents for the nodes of a group.
@@ -63,14 +63,14 @@ impl<T: Repeatable> Node<T> {
     }
 
     /// What the node waits for, if it is a wait.
-    pub(crate) fn vigil(&self) -> Option<Arc<ExternalWait>> {
+    pub(crate) fn external_wait(&self) -> Option<Arc<ExternalWait>> {
         lock(&self.content).task.external_wait().map(Arc::clone)
     }
 
     /// A run that may have stood here is given up.
     pub(crate) fn cancel(&self) {
-        if let Some(vigil) = self.vigil() {
-            vigil.rearm();
+        if let Some(wait) = self.external_wait() {
+            wait.rearm();
         }
     }
 
@@ -90,7 +90,7 @@ impl<T: Repeatable> Content<T> {
     /// Keeps a task, if it is one that can run again.
     pub(crate) fn new(task: T) -> Result<Self> {
         task.check_repeatable()?;
-        Ok(Content { task, is_gone: AtomicBool::new(false) })
+        Ok(Content { task, is_invalidated: AtomicBool::new(false) })
     }
 
     /// Bytes that it moves.
@@ -120,14 +120,14 @@ impl<T: Repeatable> Content<T> {
         self.task.touches(start, len)
     }
 
-    pub(crate) fn forget_memory(&self, start: usize, len: usize) {
+    pub(crate) fn invalidate_range(&self, start: usize, len: usize) {
         if self.touches(start, len) {
-            self.is_gone.store(true, Ordering::Release);
+            self.is_invalidated.store(true, Ordering::Release);
         }
     }
 
     pub(crate) fn is_invalidated(&self) -> bool {
-        self.is_gone.load(Ordering::Acquire)
+        self.is_invalidated.load(Ordering::Acquire)
     }
 }
 

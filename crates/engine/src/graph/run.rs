@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 pub(crate) struct GraphRun {
     /// The end of branch 0, known when everything is queued.
     pub(crate) end: OnceLock<StreamPoint>,
-    lanes: Vec<StreamKey>,
+    streams: Vec<StreamKey>,
     /// Work of the run that has not started is passed over.
     pub(crate) is_cancelled: AtomicBool,
     /// The first failure of its tasks.
@@ -18,8 +18,8 @@ pub(crate) struct GraphRun {
 }
 
 impl GraphRun {
-    pub(crate) fn new(lanes: Vec<StreamKey>) -> GraphRun {
-        GraphRun { end: OnceLock::new(), lanes, is_cancelled: AtomicBool::new(false), failure: Mutex::new(None) }
+    pub(crate) fn new(streams: Vec<StreamKey>) -> GraphRun {
+        GraphRun { end: OnceLock::new(), streams, is_cancelled: AtomicBool::new(false), failure: Mutex::new(None) }
     }
 
     pub(crate) fn fail(&self, error: Error) {
@@ -27,8 +27,8 @@ impl GraphRun {
     }
 
     /// The streams of its branches.
-    pub(crate) fn lanes(&self) -> &[StreamKey] {
-        &self.lanes
+    pub(crate) fn streams(&self) -> &[StreamKey] {
+        &self.streams
     }
 
     /// What became of a finished run.

@@ -1,7 +1,7 @@
 //! Conditional tasks of graphs and the sub-graphs they choose from.
 
 use crate::caller::Caller;
-use crate::graph::condition::{CELL, CellState, ConditionKind};
+use crate::graph::condition::{CELL_SIZE, CellState, ConditionKind};
 use crate::graph::{Capture, CaptureMode, Graph, Redirect, Step};
 use crate::keys::{ConditionKey, GraphKey};
 use crate::machine::Machine;
@@ -25,24 +25,24 @@ impl Caller<'_> {
         }
         let device = context.device();
         let heap = self.machine.memory.device(device);
-        let none = || Error::OutOfMemory { place: format!("device {device}"), asked: CELL, free: 0, total: 0 };
-        let address = heap.allocate(CELL).ok_or_else(none)?;
-        let reach = self.machine.memory.backing_address(address);
+        let none = || Error::OutOfMemory { place: format!("device {device}"), asked: CELL_SIZE, free: 0, total: 0 };
+        let address = heap.allocate(CELL_SIZE).ok_or_else(none)?;
+        let backing = self.machine.memory.backing_address(address);
         let buffer = u64::from(default).to_le_bytes();
-        let _hearing = softacl_memory::segv::enter();
-        let gone = |_| Error::Inaccessible { side: "condition", address, len: CELL };
-        softacl_memory::bytes::write(reach, &buffer).map_err(gone)?;
+        let _guard = softacl_memory::segv::enter();
+        let gone = |_| Error::Inaccessible { side: "condition", address, len: CELL_SIZE };
+        softacl_memory::bytes::write(backing, &buffer).map_err(gone)?;
         let open = |cell: &crate::graph::ConditionCell, _| {
             *lock(&cell.state) = CellState { graph: Some(graph_key), address };
         };
         let Some(key) = self.machine.graphs.conditions.insert(open) else {
-            heap.free(address, |len| self.machine.quarantine_until(reach, len));
+            heap.free(address, |len| self.machine.quarantine_until(backing, len));
             return fail(Error::Feature("no condition handle left".to_owned()));
         };
         let mut state = lock(&graph.state);
         state.conditions.push(key);
         if assign {
-            let task = Move::Staged { buffer: Box::new(buffer), target: reach };
+            let task = Move::Staged { buffer: Box::new(buffer), target: backing };
             state.resets.push(Arc::new(Node::new(Content::new(task.into())?)));
         }
         Ok(key)

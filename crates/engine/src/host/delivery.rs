@@ -15,12 +15,12 @@ impl Posted {
     fn run(self, machine: &Machine) {
         let (stream, sequence) = self.at;
         let at = StreamPosition { stream: stream.index() as u32, sequence };
-        if let Some(probe) = machine.probe() {
-            probe.function_entered(at);
+        if let Some(observer) = machine.observer() {
+            observer.function_entered(at);
         }
         (self.function)();
-        if let Some(probe) = machine.probe() {
-            probe.function_left(at);
+        if let Some(observer) = machine.observer() {
+            observer.function_left(at);
         }
         if self.holds_stream {
             machine.finish_held(stream, sequence);

@@ -45,7 +45,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    pub fn notify_number(&self, raw: usize, is_counting: bool) -> Result<u32> {
+    pub fn notify_id(&self, raw: usize, is_counting: bool) -> Result<u32> {
         Ok(self.notify(raw, is_counting)?.0.index() as u32)
     }
 
@@ -97,15 +97,15 @@ impl Caller<'_> {
         let (_, notify) = self.notify(raw, is_counting)?;
         let (key, stream, context) = self.notify_stream(stream)?;
         let counter = Arc::clone(&lock(&notify.state).counter);
-        let sign = WaitCondition::Notify { counter, compare, clears };
-        let vigil = ExternalWait::new(sign).within(timeout);
-        let submit = |vigil| self.machine.submit(key, stream, context, Control::Await(Arc::new(vigil)));
+        let condition = WaitCondition::Notify { counter, compare, clears };
+        let wait = ExternalWait::new(condition).within(timeout);
+        let submit = |wait| self.machine.submit(key, stream, context, Control::Await(Arc::new(wait)));
         // Which records make a number is not known before it is there.
-        if self.machine.probe().is_none() || is_counting {
-            return submit(vigil).map(|_| ());
+        if self.machine.observer().is_none() || is_counting {
+            return submit(wait).map(|_| ());
         }
         let (after, point) = self.pair_wait(notify, key);
-        let submitted = submit(vigil.after(after));
+        let submitted = submit(wait.after(after));
         if submitted.as_ref().map_or(0, |sequence| *sequence) == 0 {
             // Refused, or captured: it waits for no record.
             let mut state = lock(&notify.state);
@@ -198,14 +198,14 @@ impl Caller<'_> {
 
     /// The same the other way round.
     fn pair_record(&self, notify: &Notify, point: StreamPoint) {
-        let Some(probe) = self.machine.probe() else { return };
+        let Some(observer) = self.machine.observer() else { return };
         let mut state = lock(&notify.state);
         // A captured record has no place yet.
         if state.is_counting || point.sequence == 0 {
             return;
         }
         match state.waits.pop_front() {
-            Some(wait) => probe.ordered(wait.into(), point.into()),
+            Some(wait) => observer.ordered(wait.into(), point.into()),
             // With two records before a wait, either may be the one that lets it pass.
             None => state.record = Some(state.record.unwrap_or(point)),
         }

@@ -36,13 +36,13 @@ pub(crate) struct Counter(Mutex<CounterStorage>);
 
 #[derive(Debug)]
 enum CounterStorage {
-    Here(u32),
+    Private(u32),
     Shared(Arc<SharedCounters>),
 }
 
 impl Default for CounterStorage {
     fn default() -> Self {
-        CounterStorage::Here(0)
+        CounterStorage::Private(0)
     }
 }
 
@@ -56,7 +56,7 @@ impl Counter {
     pub(crate) fn update(&self, change: impl Fn(u32) -> Option<u32>) -> bool {
         match &mut *lock(&self.0) {
             CounterStorage::Shared(shared) => shared.update(change),
-            CounterStorage::Here(value) => match change(*value) {
+            CounterStorage::Private(value) => match change(*value) {
                 Some(next) => {
                     *value = next;
                     true
@@ -68,22 +68,22 @@ impl Counter {
 
     pub(crate) fn value(&self) -> u32 {
         match &*lock(&self.0) {
-            CounterStorage::Here(value) => *value,
+            CounterStorage::Private(value) => *value,
             CounterStorage::Shared(shared) => shared.value(),
         }
     }
 
     /// Moves the number to where other processes can see it.
     pub(crate) fn share(&self) -> io::Result<Arc<SharedCounters>> {
-        let mut home = lock(&self.0);
-        if let CounterStorage::Shared(shared) = &*home {
+        let mut storage = lock(&self.0);
+        if let CounterStorage::Shared(shared) = &*storage {
             return Ok(Arc::clone(shared));
         }
         let shared = Arc::new(SharedCounters::create()?);
-        if let CounterStorage::Here(value) = *home {
+        if let CounterStorage::Private(value) = *storage {
             shared.update(|_| Some(value));
         }
-        *home = CounterStorage::Shared(Arc::clone(&shared));
+        *storage = CounterStorage::Shared(Arc::clone(&shared));
         Ok(shared)
     }
 }

@@ -11,8 +11,8 @@ use softacl_memory::touch::Touch;
 impl Machine {
     /// The observer, if there is one.
     #[inline]
-    pub fn probe(&self) -> Option<&dyn Observer> {
-        self.probe.as_deref()
+    pub fn observer(&self) -> Option<&dyn Observer> {
+        self.observer.as_deref()
     }
 
     /// Whether the observer protects memory.
@@ -26,9 +26,9 @@ impl Machine {
         StreamPoint { stream, sequence: self.streams.slot(stream).newest() + 1 }
     }
 
-    /// Tells the probe about a task that is about to be queued.
+    /// Tells the observer about a task that is about to be queued.
     #[cold]
-    pub(crate) fn emit_submitted(&self, probe: &dyn Observer, at: StreamPosition, device: u32, task: &Task) {
+    pub(crate) fn emit_submitted(&self, observer: &dyn Observer, at: StreamPosition, device: u32, task: &Task) {
         let control = if let Task::Control(control) = task { Some(control) } else { None };
         let (after, event) = match control {
             Some(Control::Wait { after: Waited::Point(point), event }) => (Some(StreamPosition::from(*point)), *event),
@@ -41,7 +41,7 @@ impl Machine {
         if self.is_guarded() {
             softacl_memory::segv::ensure_guarding();
         }
-        probe.submitted(&Submitted {
+        observer.submitted(&Submitted {
             at,
             device,
             name: task.name(),
@@ -53,7 +53,7 @@ impl Machine {
             is_external_wait: match control {
                 Some(Control::Await(_)) => true,
                 Some(Control::Wait { after, .. }) => !matches!(after, Waited::Point(_)),
-                Some(Control::Node { node, .. }) => node.vigil().is_some(),
+                Some(Control::Node { node, .. }) => node.external_wait().is_some(),
                 _ => false,
             },
             releases: match control {
@@ -63,7 +63,7 @@ impl Machine {
         });
     }
 
-    /// Tells the probe what the calling thread is about to touch, does it, and tells that it is done. Memory
+    /// Tells the observer what the calling thread is about to touch, does it, and tells that it is done. Memory
     /// that a fault rule has spoiled is not touched.
     pub(crate) fn with_access(
         &self,
@@ -84,17 +84,17 @@ impl Machine {
         run: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.check_touches(touches)?;
-        let Some(probe) = self.probe() else { return run() };
-        probe.access_started(name, touches);
+        let Some(observer) = self.observer() else { return run() };
+        observer.access_started(name, touches);
         let result = run();
-        probe.access_finished(touches, result.is_ok());
+        observer.access_finished(touches, result.is_ok());
         result
     }
 
     #[inline]
     pub(crate) fn advise(&self, note: impl FnOnce() -> Advisory) {
-        if let Some(probe) = self.probe() {
-            probe.advised(&note());
+        if let Some(observer) = self.observer() {
+            observer.advised(&note());
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Observers: what happens in the machine, told as facts to a probe that was installed when the
+//! Observers: what happens in the machine, told as facts to a observer that was installed when the
 //! machine was made.
 //!
-//! Out only: a probe is told and cannot answer, and nothing in the engine depends on it. Without
+//! Out only: a observer is told and cannot answer, and nothing in the engine depends on it. Without
 //! one, a call pays one test of a pointer. With one, small copies are not done on the spot, and tasks
 //! run one by one, so that every fact has its moment.
 //!
@@ -125,7 +125,7 @@ pub trait Observer: Send + Sync {
     fn device_cleared(&self, device: u32);
 
     fn advised(&self, note: &Advisory);
-    /// Host memory that the probe may have protected was touched by the instruction at `code`. Called in
+    /// Host memory that the observer may have protected was touched by the instruction at `code`. Called in
     /// a signal handler, on the thread that touched.
     fn touched(&self, address: usize, is_write: bool, code: usize) -> FaultAction;
     /// The one instruction that `Reaction::Step` asked for is over. Called in a signal handler.

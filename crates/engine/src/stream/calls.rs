@@ -14,10 +14,10 @@ use softacl_sync::facade::{Ordering, lock};
 /// Failures of ended streams that are kept.
 const MAX_UNOBSERVED: usize = 16;
 /// How often an abort looks whether a callback has come late to a thread that never asks for it.
-const ABORT_LOOK_MS: i32 = 10;
+const ABORT_RECHECK_MS: i32 = 10;
 
 impl Caller<'_> {
-    pub fn create_stream(&self, traits: StreamOptions) -> Result<StreamKey> {
+    pub fn create_stream(&self, options: StreamOptions) -> Result<StreamKey> {
         let (key, context) = self.context_or_default()?;
         self.machine.check_not_lost(i64::from(context.device()))?;
         let device = &self.machine.devices[context.device() as usize];
@@ -27,7 +27,7 @@ impl Caller<'_> {
             let soc = self.machine.config.profile.soc.clone();
             return fail(Error::NoStream { device: context.device(), limit, soc });
         }
-        self.machine.make_stream(key, context, traits).inspect_err(|_| {
+        self.machine.make_stream(key, context, options).inspect_err(|_| {
             device.streams.fetch_sub(1, Ordering::AcqRel);
         })
     }
@@ -50,7 +50,7 @@ impl Caller<'_> {
         self.machine.emit_ending(Object::Stream(key.index() as u32), true);
         self.machine.drop_pending(key, stream);
         self.machine.unlink(key, stream);
-        lock(&self.machine.limbo).push(key);
+        lock(&self.machine.destroyed).push(key);
         Ok(())
     }
 
@@ -127,7 +127,7 @@ impl Caller<'_> {
         self.machine.poll_external_waits();
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         // A callback that was just being handed to its thread is taken back at the next look.
-        while !self.machine.wait(point, deadline(ABORT_LOOK_MS)) {
+        while !self.machine.wait(point, deadline(ABORT_RECHECK_MS)) {
             self.machine.subscriptions.cancel(self.machine, key);
         }
         for end in runs.iter().filter_map(|run| run.end.get()) {
@@ -137,12 +137,12 @@ impl Caller<'_> {
     }
 
     /// The number of a stream: stable while it lives, small, unique in the process.
-    pub fn stream_number(&self, raw: usize) -> Result<i32> {
+    pub fn stream_id(&self, raw: usize) -> Result<i32> {
         Ok(self.stream(raw)?.0.index() as i32)
     }
 
-    pub fn stream_traits(&self, raw: usize) -> Result<StreamOptions> {
-        Ok(self.stream(raw)?.1.traits())
+    pub fn stream_options(&self, raw: usize) -> Result<StreamOptions> {
+        Ok(self.stream(raw)?.1.options())
     }
 
     pub fn stream_settings(&self, raw: usize) -> Result<StreamSettings> {
@@ -192,22 +192,22 @@ pub(crate) fn check_not_capturing(stream: &Stream, what: &'static str) -> Result
 
 impl Machine {
     pub(crate) fn emit_ending(&self, object: Object, by_force: bool) {
-        if let Some(probe) = self.probe() {
-            probe.ending(object, by_force);
+        if let Some(observer) = self.observer() {
+            observer.ending(object, by_force);
         }
     }
 
-    pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, traits: StreamOptions) -> Result<StreamKey> {
+    pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, options: StreamOptions) -> Result<StreamKey> {
         self.reap_destroyed();
         let mut state = lock(&context.state);
         if state.is_ending {
             return fail(Error::ContextGone);
         }
-        let open = |stream: &Stream, _| stream.open(key, context.device(), traits);
+        let open = |stream: &Stream, _| stream.open(key, context.device(), options);
         let stream = self.streams.insert(open).ok_or_else(|| Error::Feature("no stream handle left".to_owned()))?;
         state.streams.push(stream);
-        if let Some(probe) = self.probe() {
-            probe.created(Object::Stream(stream.index() as u32));
+        if let Some(observer) = self.observer() {
+            observer.created(Object::Stream(stream.index() as u32));
         }
         Ok(stream)
     }
@@ -219,7 +219,7 @@ impl Machine {
             return;
         }
         // A submit that saw the handle alive has pushed its task once the lock is ours.
-        let last = lock(&stream.track.lane).submitted();
+        let last = lock(&stream.tasks.lane).submitted();
         self.wait(StreamPoint { stream: key, sequence: last }, None);
         self.unlink(key, stream);
         self.streams.recycle(key);
@@ -243,8 +243,8 @@ impl Machine {
     }
 
     fn reap_destroyed(&self) {
-        lock(&self.limbo).retain(|key| {
-            let busy = !lock(&self.streams.slot(*key).track.lane).is_idle();
+        lock(&self.destroyed).retain(|key| {
+            let busy = !lock(&self.streams.slot(*key).tasks.lane).is_idle();
             if !busy {
                 self.streams.recycle(*key);
             }
@@ -259,7 +259,7 @@ impl Machine {
         let mut users = Vec::new();
         for key in busy {
             let stream = self.streams.slot(key);
-            let lane = lock(&stream.track.lane);
+            let lane = lock(&stream.tasks.lane);
             if lane.is_idle() {
                 stream.is_in_busy_list.store(false, Ordering::Relaxed);
                 lock(&self.busy).retain(|other| other.index() != key.index());

@@ -32,7 +32,7 @@ const NOT_SYNCHRONIZED: u32 = 0x4 | 0x10 | 0x20;
 #[derive(Default)]
 #[repr(align(64))]
 pub struct Stream {
-    pub(crate) track: SharedLane<Task, StreamKey>,
+    pub(crate) tasks: SharedLane<Task, StreamKey>,
     /// The number of the newest task, for those who must not take the lane's lock.
     newest: AtomicU64,
     context: AtomicUsize,
@@ -40,8 +40,8 @@ pub struct Stream {
     priority: AtomicU32,
     flags: AtomicU32,
     /// Whether tasks go somewhere else than to the lane; where is in `diversion`.
-    is_diverted: AtomicBool,
-    diversion: Mutex<Option<Redirect>>,
+    is_redirected: AtomicBool,
+    redirect: Mutex<Option<Redirect>>,
     /// Whether a host function holds the claim, which touches no memory of ours.
     pub(crate) is_held: AtomicBool,
     /// What the thread that submitted last had submitted since anybody waited, on all streams: it decides
@@ -71,13 +71,13 @@ pub struct StreamSettings {
 
 impl Stream {
     /// Gives the slot a new identity. Called while it is being taken.
-    pub(crate) fn open(&self, context: ContextKey, device: u32, traits: StreamOptions) {
+    pub(crate) fn open(&self, context: ContextKey, device: u32, options: StreamOptions) {
         self.context.store(context.raw(), Ordering::Relaxed);
         self.device.store(device, Ordering::Relaxed);
-        self.priority.store(traits.priority, Ordering::Relaxed);
-        self.flags.store(traits.flags, Ordering::Relaxed);
-        self.is_diverted.store(false, Ordering::Relaxed);
-        *lock(&self.diversion) = None;
+        self.priority.store(options.priority, Ordering::Relaxed);
+        self.flags.store(options.flags, Ordering::Relaxed);
+        self.is_redirected.store(false, Ordering::Relaxed);
+        *lock(&self.redirect) = None;
         self.failure.clear();
         *lock(&self.settings) = StreamSettings::default();
     }
@@ -91,7 +91,7 @@ impl Stream {
         self.device.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn traits(&self) -> StreamOptions {
+    pub(crate) fn options(&self) -> StreamOptions {
         StreamOptions { priority: self.priority.load(Ordering::Relaxed), flags: self.flags.load(Ordering::Relaxed) }
     }
 
@@ -118,12 +118,12 @@ impl Stream {
     /// Whether the stream captures, or updates a graph.
     #[inline]
     pub(crate) fn is_redirected(&self) -> bool {
-        self.is_diverted.load(Ordering::Relaxed)
+        self.is_redirected.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn redirect(&self, diversion: Redirect) {
-        *lock(&self.diversion) = Some(diversion);
-        self.is_diverted.store(true, Ordering::Relaxed);
+    pub(crate) fn redirect(&self, redirect: Redirect) {
+        *lock(&self.redirect) = Some(redirect);
+        self.is_redirected.store(true, Ordering::Relaxed);
     }
 
     /// The graph and branch that the stream is captured into.
@@ -131,7 +131,7 @@ impl Stream {
         if !self.is_redirected() {
             return None;
         }
-        match *lock(&self.diversion) {
+        match *lock(&self.redirect) {
             Some(Redirect::Capture { graph, branch }) => Some((graph, branch)),
             _ => None,
         }
@@ -139,16 +139,16 @@ impl Stream {
 
     /// Leaves the capture of a graph.
     pub(crate) fn stop_redirect(&self, key: GraphKey) {
-        let mut diversion = lock(&self.diversion);
-        if matches!(*diversion, Some(Redirect::Capture { graph, .. }) if graph == key) {
-            *diversion = None;
-            self.is_diverted.store(false, Ordering::Relaxed);
+        let mut redirect = lock(&self.redirect);
+        if matches!(*redirect, Some(Redirect::Capture { graph, .. }) if graph == key) {
+            *redirect = None;
+            self.is_redirected.store(false, Ordering::Relaxed);
         }
     }
 
     /// Adds a content to the update that the stream is in.
-    pub(crate) fn offer(&self, content: impl FnOnce() -> Arc<Content>) -> Option<(GroupKey, Arc<Content>)> {
-        match &mut *lock(&self.diversion) {
+    pub(crate) fn add_update_content(&self, content: impl FnOnce() -> Arc<Content>) -> Option<(GroupKey, Arc<Content>)> {
+        match &mut *lock(&self.redirect) {
             Some(Redirect::Update { group, contents }) => {
                 let content = content();
                 contents.push(Arc::clone(&content));
@@ -160,10 +160,10 @@ impl Stream {
 
     /// Ends the update that the stream is in.
     pub(crate) fn take_update(&self) -> Option<(GroupKey, Vec<Arc<Content>>)> {
-        let mut diversion = lock(&self.diversion);
-        match diversion.take_if(|diversion| matches!(diversion, Redirect::Update { .. }))? {
+        let mut redirect = lock(&self.redirect);
+        match redirect.take_if(|redirect| matches!(redirect, Redirect::Update { .. }))? {
             Redirect::Update { group, contents } => {
-                self.is_diverted.store(false, Ordering::Relaxed);
+                self.is_redirected.store(false, Ordering::Relaxed);
                 Some((group, contents))
             }
             Redirect::Capture { .. } => unreachable!("only updates are taken"),
@@ -178,7 +178,7 @@ impl Stream {
     /// Whether everything is done and nothing failed that nobody has asked for.
     #[inline]
     pub(crate) fn is_clean(&self) -> bool {
-        self.track.completion.done() >= self.newest() && !self.failure.is_set()
+        self.tasks.completion.done() >= self.newest() && !self.failure.is_set()
     }
 
     /// The failure that nobody has asked for yet.

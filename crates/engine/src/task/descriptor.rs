@@ -66,13 +66,13 @@ impl Indirect {
 }
 
 fn read<const N: usize>(memory: &Memory, what: &'static str, address: usize) -> Result<[u8; N]> {
-    let spot = memory.finder().find(what, address).map_err(device_copy)?;
-    if !spot.place.is_device() {
+    let resolved = memory.finder().find(what, address).map_err(device_copy)?;
+    if !resolved.place.is_device() {
         return fail(Error::DeviceCopy(format!("the {what} at {address:#x} is not in device memory")));
     }
-    spot.covers(what, N).map_err(device_copy)?;
+    resolved.covers(what, N).map_err(device_copy)?;
     let gone = |AccessFault| Error::DeviceCopy(format!("the {what} at {address:#x} is gone"));
-    Ok(bytes::read(spot.reach).map_err(gone)?)
+    Ok(bytes::read(resolved.reach).map_err(gone)?)
 }
 
 /// Checks what the device found in its memory: both ranges live, whole and on one device.

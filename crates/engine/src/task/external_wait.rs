@@ -17,7 +17,7 @@ pub(crate) enum WaitCondition {
     /// A record of another process.
     Record(Arc<SharedCounters>, u64),
     /// A value in memory that the engine reaches at `reach`.
-    Value { reach: usize, value: u64, condition: ValueCondition },
+    Value { backing: usize, value: u64, condition: ValueCondition },
     /// Only the timeout ends it: a fault rule made a task slow.
     Delay,
     /// Nothing does: a fault rule made a task stand still. A step of a graph stands until its run is given up.
@@ -101,7 +101,7 @@ impl ExternalWait {
 
     /// The bytes that it looks at.
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
-        matches!(self.condition, WaitCondition::Value { reach, .. } if reach < start + len && start < reach + size_of::<u64>())
+        matches!(self.condition, WaitCondition::Value { backing, .. } if backing < start + len && start < backing + size_of::<u64>())
     }
 
     /// What became of the wait.
@@ -141,9 +141,9 @@ impl ExternalWait {
     pub(crate) fn is_met(&self) -> bool {
         match &self.condition {
             WaitCondition::Record(counters, record) => counters.has_reached(*record),
-            WaitCondition::Value { reach, value, condition } => {
+            WaitCondition::Value { backing, value, condition } => {
                 // Memory that is gone will not change any more: the stream goes on.
-                bytes::read(*reach).map_or(true, |found| condition.holds(u64::from_le_bytes(found), *value))
+                bytes::read(*backing).map_or(true, |found| condition.holds(u64::from_le_bytes(found), *value))
             }
             WaitCondition::Notify { counter, compare, .. } => compare.holds(counter.value()),
             WaitCondition::Never(Some(run)) => run.is_cancelled.load(Ordering::Acquire),
@@ -186,9 +186,9 @@ mod tests {
     fn a_notify_lets_one_wait_pass() {
         let counter = Arc::new(Counter::default());
         let wait = || {
-            let sign =
+            let condition =
                 WaitCondition::Notify { counter: Arc::clone(&counter), compare: Compare::Equal(1), clears: true };
-            ExternalWait::new(sign)
+            ExternalWait::new(condition)
         };
         let (first, second) = (wait(), wait());
         assert!(!first.try_pass());
@@ -200,12 +200,12 @@ mod tests {
     #[test]
     fn a_wait_with_a_timeout_passes_and_says_so_once() {
         let counter = Arc::new(Counter::default());
-        let sign = WaitCondition::Notify { counter, compare: Compare::Equal(1), clears: true };
-        let vigil = ExternalWait::new(sign).within(Some(Duration::ZERO));
-        assert!(!vigil.try_pass(), "its time has not begun");
-        vigil.begin();
-        assert!(vigil.try_pass());
-        assert_eq!(vigil.result().unwrap_err().code(), 107019);
-        assert!(vigil.result().is_ok());
+        let condition = WaitCondition::Notify { counter, compare: Compare::Equal(1), clears: true };
+        let wait = ExternalWait::new(condition).within(Some(Duration::ZERO));
+        assert!(!wait.try_pass(), "its time has not begun");
+        wait.begin();
+        assert!(wait.try_pass());
+        assert_eq!(wait.result().unwrap_err().code(), 107019);
+        assert!(wait.result().is_ok());
     }
 }

@@ -103,11 +103,11 @@ pub(crate) struct DeferredFailure {
 pub(crate) enum Waited {
     Point(StreamPoint),
     /// A record of another process.
-    Outside(Arc<ExternalWait>),
+    External(Arc<ExternalWait>),
     /// The first record after the wait was made, once it is.
     Next(Arc<OnceLock<StreamPoint>>),
     /// An event that graphs share.
-    Signal(Arc<GraphEvent>),
+    GraphEvent(Arc<GraphEvent>),
 }
 
 impl From<Move> for Task {

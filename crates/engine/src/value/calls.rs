@@ -17,27 +17,27 @@ use std::sync::Arc;
 impl Caller<'_> {
     /// Queues writing a value of 64 bits.
     pub fn write_value(&self, address: usize, value: u64, stream: usize) -> Result<()> {
-        let (key, stream, spot) = self.value_cell(address, stream)?;
+        let (key, stream, resolved) = self.value_cell(address, stream)?;
         let (context, _) = self.context()?;
-        let task = Move::WriteValue { target: spot.reach, value };
+        let task = Move::WriteValue { target: resolved.reach, value };
         let sequence = self.machine.submit(key, stream, context, task)?;
         self.machine.advise(|| Advisory::Viewed { address, len: size_of::<u64>() });
-        self.machine.pair_write(spot.reach, value, StreamPoint { stream: key, sequence });
+        self.machine.pair_write(resolved.reach, value, StreamPoint { stream: key, sequence });
         Ok(())
     }
 
     /// Queues waiting until a value of 64 bits meets a condition.
     pub fn wait_value(&self, address: usize, value: u64, condition: ValueCondition, stream: usize) -> Result<()> {
-        let (key, stream, spot) = self.value_cell(address, stream)?;
+        let (key, stream, resolved) = self.value_cell(address, stream)?;
         let (context, _) = self.context()?;
-        let vigil = ExternalWait::new(WaitCondition::Value { reach: spot.reach, value, condition });
-        let submit = |vigil| self.machine.submit(key, stream, context, Control::Await(Arc::new(vigil)));
-        if self.machine.probe().is_none() {
-            return submit(vigil).map(|_| ());
+        let wait = ExternalWait::new(WaitCondition::Value { backing: resolved.reach, value, condition });
+        let submit = |wait| self.machine.submit(key, stream, context, Control::Await(Arc::new(wait)));
+        if self.machine.observer().is_none() {
+            return submit(wait).map(|_| ());
         }
         let point = self.machine.next_point(key);
-        let after = self.machine.pair_wait(spot.reach, value, condition, point);
-        let submitted = submit(vigil.after(after));
+        let after = self.machine.pair_wait(resolved.reach, value, condition, point);
+        let submitted = submit(wait.after(after));
         if submitted.as_ref().map_or(0, |sequence| *sequence) == 0 {
             // Refused, or captured: it waits for no write.
             lock(&self.machine.values).waits.retain(|(_, wait, ..)| *wait != point);
@@ -56,28 +56,28 @@ impl Caller<'_> {
     /// Eight bytes of device memory that the stream's device may reach.
     fn value_cell(&self, address: usize, stream: usize) -> Result<(StreamKey, &Stream, ResolvedAddress)> {
         let explicit = self.explicit_stream(stream)?;
-        let spot = self.machine.memory.finder().find("value", address)?;
-        let MemoryKind::Device(device) = spot.place else {
-            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", spot.place.describe())));
+        let resolved = self.machine.memory.finder().find("value", address)?;
+        let MemoryKind::Device(device) = resolved.place else {
+            return fail(Error::Parameter(format!("{address:#x} is {}, not device memory", resolved.place.describe())));
         };
-        spot.covers("value", size_of::<u64>())?;
+        resolved.covers("value", size_of::<u64>())?;
         self.context()?;
         let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
         self.machine.check_peers(stream.device(), device)?;
-        Ok((key, stream, spot))
+        Ok((key, stream, resolved))
     }
 }
 
 impl Machine {
     fn pair_write(&self, cell: usize, value: u64, point: StreamPoint) {
         // A captured write has no place yet.
-        let Some(probe) = self.probe().filter(|_| point.sequence != 0) else { return };
+        let Some(observer) = self.observer().filter(|_| point.sequence != 0) else { return };
         let mut values = lock(&self.values);
         values.writes.insert(cell, (point, value));
         values.waits.retain(|(waited, wait, wanted, condition)| {
             let meets = *waited == cell && condition.holds(value, *wanted);
             if meets {
-                probe.ordered((*wait).into(), point.into());
+                observer.ordered((*wait).into(), point.into());
             }
             !meets
         });
@@ -88,7 +88,7 @@ impl Machine {
         let write = values.writes.get(&cell).filter(|(_, written)| condition.holds(*written, value));
         // Something else may have changed the cell since: then that write is not what the wait will see.
         let stands = |point: &StreamPoint| {
-            let is_over = self.streams.slot(point.stream).track.completion.done() >= point.sequence;
+            let is_over = self.streams.slot(point.stream).tasks.completion.done() >= point.sequence;
             !is_over || bytes::read(cell).is_ok_and(|found| condition.holds(u64::from_le_bytes(found), value))
         };
         let write = write.map(|(point, _)| *point).filter(stands);

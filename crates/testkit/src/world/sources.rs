@@ -162,7 +162,7 @@ impl World<'_> {
         let (caller, size) = (self.caller, granules.max(1) * GRANULE);
         let home = MemoryLocation::Device(self.device);
         let address = ok(caller.reserve_addresses(size, None))?;
-        let request = PhysicalRequest { size, home, attribute: 0, granularity: GRANULE };
+        let request = PhysicalRequest { size, location: home, attribute: 0, granularity: GRANULE };
         let expected = self.oracle.allocation(size);
         let made = caller.make_physical(request);
         if let Some(code) = expected {
