@@ -9,8 +9,7 @@ use crate::task::moves::Move;
 use crate::task::{Control, Task};
 use softacl_errors::{Error, Result, fail};
 use softacl_faults::{
-    BadRange, ByteRange, DeviceHealth, ECC, Effect, FiredRule, HEARTBEAT, Injection, InjectionPoint, LINK,
-    MatchContext, TaskKind,
+    BadRange, ByteRange, DeviceHealth, ECC, Effect, FiredRule, Injection, InjectionPoint, LINK, MatchContext, TaskKind,
 };
 use softacl_memory::MemoryKind;
 use softacl_memory::extent::Extent;
@@ -41,24 +40,6 @@ impl Machine {
             (Effect::Lost, Some(device)) => Some(self.mark_lost(device, fired)),
             _ => None,
         }
-    }
-
-    /// Refuses what uses a device that is being aborted or that is lost. Called when the condition is not 0.
-    #[cold]
-    pub(crate) fn check_device_usable(&self, device: u32) -> Result<()> {
-        let reasons = &self.devices[device as usize].reasons;
-        if reasons.has(Reason::Lost) {
-            return fail(lost(device));
-        }
-        if reasons.has(Reason::Aborting) {
-            return fail(Error::Aborting(device));
-        }
-        Ok(())
-    }
-
-    /// Refuses a device that is lost. One whose tasks are being aborted may be set.
-    pub(crate) fn check_not_lost(&self, device: i64) -> Result<()> {
-        if self.device(device)?.reasons.has(Reason::Lost) { fail(lost(device as u32)) } else { Ok(()) }
     }
 
     /// The end of a context drops a task that a rule made stand still, and all behind it: a card that
@@ -224,28 +205,6 @@ impl Machine {
         first
     }
 
-    /// A device stops to answer: its contexts are stopped and it refuses everything until it is reset.
-    fn mark_lost(&self, device: u32, fired: &FiredRule<'_>) -> Error {
-        let error = fired.error_with(HEARTBEAT, &format!("device {device} was lost and must be reset; "));
-        if let Some(device) = self.devices.get(device as usize) {
-            lock(&device.lost).get_or_insert_with(|| self.reasons.hold_for(&device.reasons, Reason::Lost));
-        }
-        for (_, context) in self.contexts.live() {
-            if context.device() == device {
-                context.stop(&error, self.reasons.hold(Reason::StoppedContext));
-            }
-        }
-        error
-    }
-
-    /// A device was reset: what rules have broken is whole again.
-    pub(crate) fn restore(&self, device: u32) {
-        if let Some(injection) = self.injection() {
-            drop(lock(&self.devices[device as usize].lost).take());
-            injection.damage().reset(device);
-        }
-    }
-
     /// What is wrong with a device.
     pub fn health(&self, device: i64) -> Result<DeviceHealth> {
         let is_lost = self.device(device)?.reasons.has(Reason::Lost);
@@ -281,10 +240,6 @@ impl Machine {
         }
         Ok(())
     }
-}
-
-fn lost(device: u32) -> Error {
-    Error::Injected { code: HEARTBEAT, what: format!("device {device} is lost and must be reset") }
 }
 
 /// The kind of a task that moves bytes, and how many.

@@ -1,6 +1,7 @@
 //! Contexts and devices: what streams belong to and what threads have current.
 
 pub(crate) mod calls;
+mod stop;
 
 use crate::host::HostThread;
 use crate::keys::{ContextKey, StreamKey};

@@ -6,14 +6,13 @@ use crate::event::{
     Event, EventKind,
 };
 use crate::graph::Step;
-use crate::keys::{ContextKey, EventKey, StreamKey, StreamPoint};
-use crate::machine::Machine;
+use crate::keys::{EventKey, StreamKey, StreamPoint};
 use crate::observer::Object;
 use crate::task::external_wait::{ExternalWait, WaitCondition};
 use crate::task::{Control, Waited};
 use crate::timeout::deadline;
 use softacl_errors::{Error, Result, fail};
-use softacl_memory::shared::{SharedCounters, SharedName};
+use softacl_memory::shared::SharedCounters;
 use softacl_sync::facade::{Ordering, lock};
 use std::sync::{Arc, OnceLock};
 
@@ -50,7 +49,12 @@ impl Caller<'_> {
         self.insert_event(kind, number, shared)
     }
 
-    fn insert_event(&self, kind: EventKind, number: u32, shared: Option<Arc<SharedCounters>>) -> Result<EventKey> {
+    pub(super) fn insert_event(
+        &self,
+        kind: EventKind,
+        number: u32,
+        shared: Option<Arc<SharedCounters>>,
+    ) -> Result<EventKey> {
         let open = |event: &Event, key| {
             let mut state = lock(&event.state);
             // The generation goes on, so that a record of the slot's last event cannot stamp this one.
@@ -136,7 +140,7 @@ impl Caller<'_> {
             let record = counters.next_record();
             let task = Control::RecordShared { counters: Arc::clone(&counters), record };
             let submitted = self.machine.submit(stream_key, stream, context_key, task);
-            // Other processes may know of it already.
+            // A refused record counts as reached, because other processes may already wait for its number.
             let sequence = submitted.inspect_err(|_| counters.mark_reached(record))?;
             lock(&event.state).own_record = Some((record, StreamPoint { stream: stream_key, sequence }));
             return Ok(());
@@ -195,63 +199,65 @@ impl Caller<'_> {
             let state = lock(&event.state);
             (state.kind, state.shared.clone(), state.own_record)
         };
-        if let Some(counters) = shared {
-            let record = counters.latest_record();
-            let own = own.filter(|(number, _)| *number == record);
-            // An observer sees the order of streams of this process, also where there is nothing to wait for.
-            let is_seen = own.is_some() && self.machine.observer().is_some();
-            if counters.has_reached(record) && !is_seen {
-                return Ok(());
+        let after = match shared {
+            Some(counters) => self.shared_dependency(counters, own),
+            None => self.dependency(event, kind, stream_key)?,
+        };
+        let Some(after) = after else { return Ok(()) };
+        event.waits.fetch_add(1, Ordering::Relaxed);
+        let next = if let Waited::Next(cell) = &after { Some(Arc::clone(cell)) } else { None };
+        let submitted = self.machine.submit(stream_key, stream, context_key, Control::Wait { after, event: Some(key) });
+        submitted.map(|_| ()).inspect_err(|_| {
+            event.waits.fetch_sub(1, Ordering::Relaxed);
+            if let Some(cell) = next {
+                lock(&event.state).waiting_for_next.retain(|(_, other)| !Arc::ptr_eq(other, &cell));
             }
-            let after = match own {
-                Some((_, point)) => Waited::Point(point),
-                None => Waited::External(Arc::new(ExternalWait::new(WaitCondition::Record(counters, record)))),
-            };
-            event.waits.fetch_add(1, Ordering::Relaxed);
-            let task = Control::Wait { after, event: Some(key) };
-            self.machine.submit(stream_key, stream, context_key, task).inspect_err(|_| {
-                event.waits.fetch_sub(1, Ordering::Relaxed);
-            })?;
-            return Ok(());
+        })
+    }
+
+    /// What a stream waits for at an event that processes share. `None` if the newest record is reached.
+    fn shared_dependency(&self, counters: Arc<SharedCounters>, own: Option<(u64, StreamPoint)>) -> Option<Waited> {
+        let record = counters.latest_record();
+        let own = own.filter(|(number, _)| *number == record);
+        // An observer receives the order of streams of this process even if there is nothing left to wait for.
+        let is_observed = own.is_some() && self.machine.observer().is_some();
+        if counters.has_reached(record) && !is_observed {
+            return None;
         }
+        Some(match own {
+            Some((_, point)) => Waited::Point(point),
+            None => Waited::External(Arc::new(ExternalWait::new(WaitCondition::Record(counters, record)))),
+        })
+    }
+
+    /// What a stream waits for at an event of this process. `None` if there is nothing to wait for.
+    fn dependency(&self, event: &Event, kind: EventKind, stream: StreamKey) -> Result<Option<Waited>> {
         if !kind.can_order() {
             return fail(Error::Feature(
                 "the event was created without the SYNC flag, so no stream can wait for it".to_owned(),
             ));
         }
-        // Looked at and entered in one breath: a record between the two would tell nobody.
+        // The record is read and the wait registered under one lock: a record in between would not resolve the wait.
         let mut state = lock(&event.state);
-        let after = match (state.record, kind) {
-            // There is nothing to wait for. An observer sees a wait all the same: it is the order that counts.
+        match (state.record, kind) {
+            // There is nothing to wait for. An observer still receives a wait, because it needs the order.
             (Some(point), _)
                 if self.machine.observer().is_none()
                     && self.machine.streams.slot(point.stream).tasks.completion.done() >= point.sequence =>
             {
-                return Ok(());
+                Ok(None)
             }
-            (Some(point), _) => Waited::Point(point),
-            (None, EventKind::Extended(_)) => return Ok(()),
-            (None, EventKind::Plain) => {
-                return fail(Error::Parameter(
-                    "the event was never recorded: record it before a stream waits for it".to_owned(),
-                ));
-            }
+            (Some(point), _) => Ok(Some(Waited::Point(point))),
+            (None, EventKind::Extended(_)) => Ok(None),
+            (None, EventKind::Plain) => fail(Error::Parameter(
+                "the event was never recorded: record it before a stream waits for it".to_owned(),
+            )),
             (None, EventKind::Flagged(_)) => {
                 let cell = Arc::new(OnceLock::new());
-                state.waiting_for_next.push((self.machine.next_point(stream_key), Arc::clone(&cell)));
-                Waited::Next(cell)
+                state.waiting_for_next.push((self.machine.next_point(stream), Arc::clone(&cell)));
+                Ok(Some(Waited::Next(cell)))
             }
-        };
-        drop(state);
-        event.waits.fetch_add(1, Ordering::Relaxed);
-        let expected = if let Waited::Next(cell) = &after { Some(Arc::clone(cell)) } else { None };
-        let submitted = self.machine.submit(stream_key, stream, context_key, Control::Wait { after, event: Some(key) });
-        submitted.map(|_| ()).inspect_err(|_| {
-            event.waits.fetch_sub(1, Ordering::Relaxed);
-            if let Some(cell) = expected {
-                lock(&event.state).waiting_for_next.retain(|(_, other)| !Arc::ptr_eq(other, &cell));
-            }
-        })
+        }
     }
 
     /// The same; in a capture it is the newest record outside when the graph is launched.
@@ -349,33 +355,6 @@ impl Caller<'_> {
         Ok(event.waits.load(Ordering::Acquire) == 0)
     }
 
-    /// A name by which another process can open an event of the IPC kind.
-    pub fn export_event(&self, raw: usize) -> Result<[u8; 16]> {
-        let (_, event) = self.event(raw)?;
-        let Some(counters) = lock(&event.state).shared.clone() else {
-            return fail(Error::Parameter(
-                "only an event that was created with the IPC flag can be exported".to_owned(),
-            ));
-        };
-        let SharedName { process, descriptor, nonce } = counters.name();
-        let mut name = [0; 16];
-        name[..4].copy_from_slice(&process.to_le_bytes());
-        name[4..8].copy_from_slice(&descriptor.to_le_bytes());
-        name[8..].copy_from_slice(&nonce.to_le_bytes());
-        Ok(name)
-    }
-
-    /// Opens an event that another process exported.
-    pub fn import_event(&self, name: [u8; 16]) -> Result<EventKey> {
-        let (_, context) = self.context_or_default()?;
-        let word = |at: usize| u32::from_le_bytes(name[at..at + 4].try_into().expect("four bytes"));
-        let nonce = u64::from_le_bytes(name[8..].try_into().expect("eight bytes"));
-        let name = SharedName { process: word(0), descriptor: word(4), nonce };
-        let gone = |error| Error::Parameter(format!("no process has such an event (any more): {error}"));
-        let counters = SharedCounters::open(name).map_err(gone)?;
-        self.insert_event(EventKind::Extended(EVENT_IPC), context.device(), Some(Arc::new(counters)))
-    }
-
     /// Milliseconds from one record to another; negative when they were reached the other way round.
     pub fn elapsed_ms(&self, start: usize, end: usize) -> Result<f32> {
         let (_, start) = self.event(start)?;
@@ -425,86 +404,10 @@ impl Caller<'_> {
         if lock(&event.state).captured.is_some() { fail(Error::EventCaptured) } else { Ok(()) }
     }
 
-    fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {
+    pub(super) fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {
         let unknown = || Error::Handle { what: "event", handle: raw };
         let key = EventKey::from_raw(raw).ok_or_else(unknown)?;
         let event = self.machine.events.get(key).ok_or_else(unknown)?;
         Ok((key, event))
-    }
-}
-
-impl Machine {
-    /// A record was reached.
-    pub(crate) fn mark_reached(&self, key: EventKey, generation: u64) {
-        let mut state = lock(&self.events.slot(key).state);
-        if state.key == Some(key) && state.generation == generation {
-            state.reached_ns = Some(self.now_ns());
-        }
-        let graph_event = state.graph_event.clone().filter(|_| state.key == Some(key));
-        drop(state);
-        for stream in graph_event.map_or_else(Vec::new, |graph_event| graph_event.set()) {
-            self.mark_stream_ready(stream);
-        }
-    }
-
-    /// Notes where the newest record of an event is.
-    fn bind(&self, event: &Event, generation: u64, point: StreamPoint) {
-        let pending_waits = {
-            let mut state = lock(&event.state);
-            if state.generation == generation {
-                state.record = Some(point);
-            }
-            std::mem::take(&mut state.waiting_for_next)
-        };
-        self.resolve_pending_waits(pending_waits, point);
-    }
-
-    /// The newest record of an event outside captures.
-    pub(crate) fn newest_record(&self, key: EventKey) -> Option<StreamPoint> {
-        lock(&self.events.get(key)?.state).record
-    }
-
-    /// Records an event on a stream of a graph; `None` when the event is gone.
-    pub(crate) fn record_from_graph(
-        &self,
-        key: EventKey,
-        stream: StreamKey,
-        context: ContextKey,
-    ) -> Result<Option<StreamPoint>> {
-        let Some(event) = self.events.get(key) else { return Ok(None) };
-        let generation = {
-            let mut state = lock(&event.state);
-            state.generation += 1;
-            state.reached_ns = None;
-            state.captured = None;
-            state.generation
-        };
-        let task = Control::Record { event: key, generation };
-        let sequence = self.submit(stream, self.streams.slot(stream), context, task)?;
-        let point = StreamPoint { stream, sequence };
-        self.bind(event, generation, point);
-        Ok(Some(point))
-    }
-
-    /// Binds waits for "the next record" to the one that was made.
-    fn resolve_pending_waits(&self, pending_waits: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>, point: StreamPoint) {
-        for (wait, cell) in pending_waits {
-            // A wait is bound once; a record that comes at the same moment changes nothing.
-            let _ = cell.set(point);
-            if let Some(observer) = self.observer() {
-                observer.ordered(wait.into(), point.into());
-            }
-            self.mark_stream_ready(wait.stream);
-        }
-    }
-
-    /// A wait has been passed or dropped.
-    pub(crate) fn finish_wait(&self, stream: StreamKey, after: &Waited, event: Option<EventKey>) {
-        if let Waited::GraphEvent(graph_event) = after {
-            graph_event.forget(stream);
-        }
-        if let Some(event) = event.and_then(|key| self.events.get(key)) {
-            event.waits.fetch_sub(1, Ordering::Release);
-        }
     }
 }

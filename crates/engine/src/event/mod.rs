@@ -7,6 +7,8 @@
 //! round.
 
 pub(crate) mod calls;
+mod ipc;
+mod records;
 
 use crate::graph::CapturedRecord;
 use crate::keys::{EventKey, GraphEvent, StreamPoint};

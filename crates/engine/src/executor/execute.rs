@@ -1,8 +1,8 @@
 //! Executing: what each kind of task does when its turn has come.
 
 use crate::executor::Executor;
-use crate::executor::job::{Job, weight};
-use crate::executor::run::{SHARE_MIN_WEIGHT, TaskOutcome};
+use crate::executor::job::{Job, SHARE_MIN_WEIGHT, weight};
+use crate::executor::run::TaskOutcome;
 use crate::graph::run::GraphRun;
 use crate::host::{Delivery, HostCall};
 use crate::keys::{StreamKey, StreamPoint};
@@ -17,15 +17,6 @@ use softacl_sync::facade::{Ordering, fence, lock};
 use std::sync::Arc;
 
 impl Machine {
-    /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.
-    pub(crate) fn unless_stopped(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<()> {
-        if self.is_stopped(stream) { Ok(()) } else { work() }
-    }
-
-    pub(crate) fn is_stopped(&self, stream: &Stream) -> bool {
-        stream.context().is_some_and(|context| self.contexts.slot(context).is_stopped())
-    }
-
     pub(crate) fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> TaskOutcome {
         match task {
             Task::Control(work) => self.execute_control(key, stream, sequence, work),
@@ -178,7 +169,9 @@ impl Machine {
     /// Copies one range, with the help of other threads when it is large.
     pub(crate) fn copy_span(&self, span: Span, cache_policy: CachePolicy) -> Result<()> {
         let copied = match &self.executor {
-            Executor::Threads(workers) if span.len >= SHARE_MIN_WEIGHT => workers.share(self, Job::one(span, cache_policy)),
+            Executor::Threads(workers) if span.len >= SHARE_MIN_WEIGHT => {
+                workers.share(self, Job::one(span, cache_policy))
+            }
             Executor::Threads(_) => bytes::copy_as(span, cache_policy),
             Executor::Stepped(stepper) => stepper.copy(self, span, cache_policy),
         };

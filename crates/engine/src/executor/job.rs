@@ -15,6 +15,9 @@ const UNIT: usize = 256 << 10;
 /// What an entry weighs at least, in bytes: a short copy costs its cache misses, not its length.
 const MIN_ENTRY_WEIGHT: usize = 512;
 
+/// From this weight on work is shared between threads.
+pub(crate) const SHARE_MIN_WEIGHT: usize = 1 << 20;
+
 pub(crate) struct Job {
     work: JobWork,
     cache_policy: CachePolicy,

@@ -5,7 +5,9 @@
 //! wants them. Both use the same steps: `submit`, run and finish here, `execute`.
 
 pub(crate) mod budget;
+mod coalesce;
 pub(crate) mod defer;
+mod dispatch;
 mod execute;
 pub(crate) mod external_waits;
 mod job;

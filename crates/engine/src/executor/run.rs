@@ -2,37 +2,19 @@
 //!
 //! The lanes say what may start; an executor decides when, and on which thread. Both executors use these steps.
 
-use crate::executor::job::{Job, weight};
-use crate::executor::spans::{self, Spans};
-use crate::executor::{Executor, budget};
+use crate::executor::Executor;
 use crate::graph::run::GraphRun;
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::slow_path::Reason;
 use crate::stream::Stream;
-use crate::task::moves::{self, Move};
+use crate::task::moves::Move;
 use crate::task::{Control, Task, Waited};
 use softacl_errors::{Error, Result};
-use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span};
-use softacl_memory::segv;
 use softacl_sync::facade::{MutexGuard, Ordering, lock};
 use softacl_sync::lane::{Lane, NotStarted, Readiness};
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
 
 pub(crate) type LaneGuard<'a> = MutexGuard<'a, Lane<Task, StreamKey>>;
-
-/// Copies that are run under one claim, at most. Large enough that the lane's lock does not travel
-/// between the submitting thread and the executing one all the time.
-const MAX_GROUP_TASKS: usize = 512;
-/// Bytes that are run under one claim: the end of the group is when anybody learns of it, about a
-/// millisecond later.
-const MAX_GROUP_BYTES: usize = 16 << 20;
-/// Entries of this length on average may bypass the cache.
-const STREAMING_MIN_LEN: usize = 1 << 10;
-/// From this weight on work is shared between threads.
-pub(crate) const SHARE_MIN_WEIGHT: usize = 1 << 20;
 
 /// How much of a stream to run.
 #[derive(Debug, Clone, Copy)]
@@ -77,26 +59,17 @@ pub(crate) enum TaskOutcome {
     Yielded(Task),
 }
 
+/// What became of a claimed task.
+enum Claimed {
+    /// It ended, or was dropped while it ran.
+    Finished,
+    /// A host function holds the claim.
+    Held,
+    /// The rest of it is queued again.
+    Requeued,
+}
+
 impl Machine {
-    /// Tells the driver that a stream has work it was not told of.
-    pub(crate) fn enqueue_ready(&self, key: StreamKey) {
-        match &self.executor {
-            Executor::Threads(workers) => workers.enqueue_ready(self, key),
-            Executor::Stepped(stepper) => stepper.enqueue_ready(key),
-        }
-    }
-
-    /// Lists a stream whose front may have become ready.
-    pub(crate) fn mark_stream_ready(&self, key: StreamKey) {
-        let is_ready = lock(&self.streams.slot(key).tasks.lane).mark_ready();
-        if is_ready {
-            self.enqueue_ready(key);
-            if let Executor::Stepped(stepper) = &self.executor {
-                stepper.hand_to_progress_thread(self);
-            }
-        }
-    }
-
     /// Runs tasks of one stream, in order, on this thread.
     pub(crate) fn run(&self, key: StreamKey, limit: Limit) -> StopReason {
         let stop = self.advance(key, limit);
@@ -106,16 +79,56 @@ impl Machine {
         stop
     }
 
-    /// The same; at the limit the caller sees to it that the stream is listed.
+    /// Runs tasks like `run`. If it returns `StopReason::Limit`, the caller must mark the stream ready.
     pub(crate) fn advance(&self, key: StreamKey, limit: Limit) -> StopReason {
         let stream = self.streams.slot(key);
         let (mut left, mut claims) = (limit.tasks, limit.claims);
         loop {
-            let mut lane = lock(&stream.tasks.lane);
-            let (first, mut sequence) = match lane.claim(|task| self.readiness(key, task)) {
+            let (lane, first, sequence) = match self.claim(key, stream) {
                 Ok(claimed) => claimed,
-                Err(NotStarted::Empty) => return StopReason::Empty,
-                Err(NotStarted::Claimed) => return StopReason::Busy,
+                Err(stop) => return stop,
+            };
+            left -= 1;
+            if let (Some(observer), false) = (self.observer(), matches!(first, Task::Control(Control::Resumed(_)))) {
+                observer.started(StreamPoint { stream: key, sequence }.into());
+            }
+            claims = claims.saturating_sub(if first.volume() > 0 { CLAIMS_PER_TURN } else { 1 });
+            let last = if let Task::Move(Move::Copy(span)) = first {
+                let most = left.min((limit.until - sequence.min(limit.until)) as usize);
+                let last = self.run_copies(key, lane, sequence, span, most);
+                left -= (last - sequence) as usize;
+                last
+            } else {
+                drop(lane);
+                match self.run_task(key, stream, sequence, first) {
+                    Claimed::Finished => sequence,
+                    Claimed::Held => return StopReason::Busy,
+                    Claimed::Requeued => {
+                        left += 1;
+                        continue;
+                    }
+                }
+            };
+            self.finish(key, last);
+            if last >= limit.until || left == 0 || claims == 0 {
+                return StopReason::Limit;
+            }
+        }
+    }
+
+    /// Claims the front of a stream. Returns its task and number with the lane still locked, or why nothing was claimed.
+    #[inline]
+    fn claim<'a>(
+        &self,
+        key: StreamKey,
+        stream: &'a Stream,
+    ) -> std::result::Result<(LaneGuard<'a>, Task, u64), StopReason> {
+        loop {
+            let mut lane = lock(&stream.tasks.lane);
+            match lane.claim(|task| self.readiness(key, task)) {
+                Ok((task, sequence)) => return Ok((lane, task, sequence)),
+                Err(NotStarted::Empty) => return Err(StopReason::Empty),
+                Err(NotStarted::Claimed) => return Err(StopReason::Busy),
                 Err(NotStarted::Blocked(blocked)) => {
                     if let Readiness::After(point) = blocked
                         && lane.watches(point)
@@ -125,88 +138,30 @@ impl Machine {
                             continue;
                         }
                     }
-                    return StopReason::Blocked(blocked);
+                    return Err(StopReason::Blocked(blocked));
                 }
-            };
-            left -= 1;
-            if let (Some(observer), false) = (self.observer(), matches!(first, Task::Control(Control::Resumed(_)))) {
-                observer.started(StreamPoint { stream: key, sequence }.into());
-            }
-            claims = claims.saturating_sub(if first.volume() > 0 { CLAIMS_PER_TURN } else { 1 });
-            if let Task::Move(Move::Copy(span)) = first {
-                let most = left.min((limit.until - sequence.min(limit.until)) as usize);
-                // An observer is told of each copy in its moment.
-                let most = if self.observer.is_some() { 0 } else { most };
-                let mut rest = if most > 0 { lane.take() } else { VecDeque::new() };
-                drop(lane);
-                let newest = sequence + rest.len() as u64;
-                let group = self.coalesce(&mut rest, span, most);
-                if most > 0 {
-                    self.put_back(key, rest, newest);
-                }
-                match group {
-                    None => self.copy_one(key, sequence, span),
-                    Some(group) => {
-                        let number = sequence;
-                        left -= group.len() - 1;
-                        sequence += group.len() as u64 - 1;
-                        self.copy_group(key, number, &group);
-                    }
-                }
-            } else {
-                drop(lane);
-                let name = first.name();
-                match self.execute(key, stream, sequence, first) {
-                    TaskOutcome::Held => return StopReason::Busy,
-                    TaskOutcome::Yielded(rest) => {
-                        if lock(&stream.tasks.lane).give_back(rest, sequence).is_none() {
-                            left += 1;
-                            continue;
-                        }
-                    }
-                    TaskOutcome::Finished(Ok(())) => {}
-                    TaskOutcome::Finished(Err(error)) => self.record_failure(key, sequence, name, *error),
-                }
-            }
-            self.finish(key, sequence);
-            if sequence >= limit.until || left == 0 || claims == 0 {
-                return StopReason::Limit;
             }
         }
     }
 
-    /// Takes copies that wait behind `first`, at most so many more. `None` when there are none.
-    fn coalesce(&self, rest: &mut VecDeque<Task>, first: Span, most: usize) -> Option<Spans> {
-        let mut take = || match rest.front() {
-            Some(Task::Move(Move::Copy(span))) => {
-                let span = *span;
-                rest.pop_front();
-                Some(span)
+    /// Executes a claimed task that is not a copy.
+    fn run_task(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Claimed {
+        let name = task.name();
+        match self.execute(key, stream, sequence, task) {
+            TaskOutcome::Held => return Claimed::Held,
+            TaskOutcome::Yielded(rest) => {
+                if lock(&stream.tasks.lane).give_back(rest, sequence).is_none() {
+                    return Claimed::Requeued;
+                }
             }
-            _ => None,
-        };
-        let second = take()?;
-        let mut group = self.span_pool.list(MAX_GROUP_TASKS);
-        group.extend([first, second]);
-        let mut bytes = first.len + second.len;
-        while group.len() <= most.min(MAX_GROUP_TASKS - 1) && bytes < MAX_GROUP_BYTES {
-            let Some(span) = take() else { break };
-            bytes += span.len;
-            group.push(span);
+            TaskOutcome::Finished(Ok(())) => {}
+            TaskOutcome::Finished(Err(error)) => self.record_failure(key, sequence, name, *error),
         }
-        Some(group)
-    }
-
-    /// Gives back what was taken out of a lane and is not started now.
-    fn put_back(&self, key: StreamKey, rest: VecDeque<Task>, newest: u64) {
-        let dropped = lock(&self.streams.slot(key).tasks.lane).put_back(rest, newest);
-        for task in dropped.into_iter().flatten() {
-            self.discard(key, task);
-        }
+        Claimed::Finished
     }
 
     /// A task that will not run. A run of a graph that it stood for is given up, and still finishes.
-    fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<GraphRun>> {
+    pub(super) fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<GraphRun>> {
         let Task::Control(task) = task else { return None };
         match task {
             Control::Wait { after, event } => self.finish_wait(key, &after, event),
@@ -225,61 +180,6 @@ impl Machine {
             _ => {}
         }
         None
-    }
-
-    fn copy_one(&self, key: StreamKey, sequence: u64, span: Span) {
-        let stream = self.streams.slot(key);
-        let cache_policy = CachePolicy::of(stream.volume.load(Ordering::Relaxed));
-        if let Err(error) = self.unless_stopped(stream, || self.copy_span(span, cache_policy)) {
-            self.record_failure(key, sequence, "copy", *error);
-        }
-    }
-
-    /// Copies that were queued one behind the other. Where their order does not show they are shared
-    /// between threads when they are much, and go past the cache when they are part of much.
-    fn copy_group(&self, key: StreamKey, first: u64, group: &[Span]) {
-        let stream = self.streams.slot(key);
-        let bytes = group.iter().map(|span| span.len).sum();
-        let cache_policy = self.cache_policy(stream.volume.load(Ordering::Relaxed), group.len(), bytes);
-        let is_shared = weight(group.len(), bytes) >= SHARE_MIN_WEIGHT;
-        if let Executor::Threads(workers) = &self.executor
-            && (is_shared || cache_policy == CachePolicy::Streaming)
-            && !self.is_stopped(stream)
-        {
-            // Without memory for the list they are copied in order.
-            if let Some(mut sorted) = self.span_pool.list_of(group.len())
-                && spans::commute(group, &mut sorted)
-            {
-                let copied = if is_shared {
-                    workers.share(self, Job::many(sorted, cache_policy))
-                } else {
-                    bytes::copy_unordered(sorted.as_slice(), 0..sorted.len(), cache_policy)
-                };
-                if copied.is_ok() {
-                    return;
-                }
-                // Something was not accessible: once more in order, which says what. Nothing of it was
-                // overwritten, so that copying it again changes nothing.
-            }
-        }
-        if group.iter().any(|span| span.len >= SHARE_MIN_WEIGHT) {
-            for (number, span) in (first..).zip(group) {
-                self.copy_one(key, number, *span);
-            }
-            return;
-        }
-        let mut next = 0;
-        while next < group.len() && !self.is_stopped(stream) {
-            let Err(failed) = bytes::copy_in_order(group, next..group.len()) else { return };
-            let error = moves::inaccessible(group[failed])(AccessFault);
-            self.record_failure(key, first + failed as u64, "copy", error);
-            next = failed + 1;
-        }
-    }
-
-    /// How to copy entries that are part of so much work. Short ones always go through the cache.
-    pub(crate) fn cache_policy(&self, volume: usize, entries: usize, bytes: usize) -> CachePolicy {
-        if bytes / entries < STREAMING_MIN_LEN { CachePolicy::Cached } else { CachePolicy::of(volume) }
     }
 
     /// Publishes a finished task and lets go of the claim.
@@ -318,61 +218,6 @@ impl Machine {
         runs
     }
 
-    /// Waits until a stream has come to a point; `false` when `deadline` came first.
-    pub(crate) fn wait(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
-        let reached = self.wait_unobserved(point, deadline);
-        self.emit_waited(point, reached)
-    }
-
-    /// The same; the program does not learn of it, or `tell_waited` is next.
-    pub(crate) fn wait_unobserved(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
-        let stream = self.streams.slot(point.stream);
-        let reached = stream.tasks.completion.done() >= point.sequence || {
-            let _guard = self.fault_guard();
-            match &self.executor {
-                Executor::Threads(workers) => workers.wait(self, point, deadline),
-                Executor::Stepped(stepper) => stepper.wait(self, point, deadline),
-            }
-        };
-        if reached {
-            budget::refill();
-        }
-        reached
-    }
-
-    /// Work for several threads will be there in a moment: a sleeping worker gets up meanwhile.
-    pub(crate) fn wake_worker_early(&self) {
-        if let Executor::Threads(workers) = &self.executor {
-            workers.wake_early(self);
-        }
-    }
-
-    /// Whether a stream has come to a point. A program that polls gives the stepper its chance.
-    pub(crate) fn reached(&self, point: StreamPoint) -> bool {
-        let completion = &self.streams.slot(point.stream).tasks.completion;
-        match &self.executor {
-            Executor::Stepped(stepper) => {
-                let _guard = self.fault_guard();
-                stepper.poll(self, point);
-            }
-            Executor::Threads(workers) if completion.done() < point.sequence => {
-                let _guard = self.fault_guard();
-                workers.poll(self, point);
-            }
-            Executor::Threads(_) => {}
-        }
-        let reached = completion.done() >= point.sequence;
-        self.emit_waited(point, reached)
-    }
-
-    /// Passes on what the program is about to learn.
-    pub(crate) fn emit_waited(&self, point: StreamPoint, reached: bool) -> bool {
-        if let (Some(observer), true) = (self.observer(), reached) {
-            observer.waited(point.into());
-        }
-        reached
-    }
-
     /// Whether the front of a stream may start. A wait for a notify that may is over: it has taken it.
     fn readiness(&self, key: StreamKey, task: &Task) -> Readiness<StreamKey> {
         let Task::Control(task) = task else { return Readiness::Ready };
@@ -408,31 +253,6 @@ impl Machine {
         }
     }
 
-    /// Runs one ready task when a schedule is in charge. `false` when there is none, or worker threads are.
-    pub(crate) fn step(&self) -> bool {
-        match &self.executor {
-            Executor::Threads(_) => false,
-            Executor::Stepped(stepper) => {
-                let _guard = self.fault_guard();
-                stepper.step_any(self)
-            }
-        }
-    }
-
-    pub(crate) fn step_after_submit(&self) {
-        let _guard = self.fault_guard();
-        match &self.executor {
-            Executor::Threads(workers) => workers.run_deferred(self),
-            Executor::Stepped(stepper) => stepper.after_submit(self),
-        }
-    }
-
-    /// For a thread of the program that may execute tasks: registered memory is the program's own and
-    /// can be gone when its turn comes.
-    pub(crate) fn fault_guard(&self) -> Option<segv::FaultGuard> {
-        self.memory.registered.was_used().then(segv::enter)
-    }
-
     /// Notes the failure of a task with the stream, and with the context where that stops it.
     pub(crate) fn record_failure(&self, key: StreamKey, sequence: u64, name: &str, error: Error) {
         let stream = self.streams.slot(key);
@@ -443,16 +263,5 @@ impl Machine {
         self.exceptions.record(StreamPoint { stream: key, sequence }, stream.device(), error.code());
         self.stop_context(stream, &error);
         stream.fail(error);
-    }
-
-    /// Stops the context of a stream, if it is one that failures stop.
-    pub(crate) fn stop_context(&self, stream: &Stream, error: &Error) {
-        if let Some(context) = stream.context() {
-            let context = self.contexts.slot(context);
-            if context.stops_on_failure() {
-                // Before the context is stopped: the fast path does not look at contexts.
-                context.stop(error, self.reasons.hold(Reason::StoppedContext));
-            }
-        }
     }
 }

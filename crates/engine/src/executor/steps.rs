@@ -195,7 +195,9 @@ impl Stepper {
                     stepper.idle_wait.wait_until(None, || stopped() || seen() != before);
                     (before, quiet) = (seen(), 0);
                 }
-                stepper.active_wait.wait_until(Some(Instant::now() + stepper.progress_timeout / CHECKS_PER_TIMEOUT), stopped);
+                stepper
+                    .active_wait
+                    .wait_until(Some(Instant::now() + stepper.progress_timeout / CHECKS_PER_TIMEOUT), stopped);
                 if stopped() {
                     return;
                 }

@@ -99,7 +99,14 @@ impl Machine {
 
     /// Numbers a copy. A small one on an idle stream is done at once.
     #[inline]
-    fn accept_copy(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, span: Span, must_queue: bool) -> u64 {
+    fn accept_copy(
+        &self,
+        key: StreamKey,
+        stream: &Stream,
+        mut lane: LaneGuard<'_>,
+        span: Span,
+        must_queue: bool,
+    ) -> u64 {
         if span.len <= budget::MAX_INLINE_COPY && lane.is_idle() && !must_queue && budget::try_spend(span) {
             let sequence = lane.push_completed();
             stream.set_newest(sequence);

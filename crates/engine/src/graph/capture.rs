@@ -4,14 +4,11 @@
 //! the capture invalid, because the graph would run in a wrong order. Aborting does the same.
 
 use crate::caller::Caller;
-use crate::event::{Event, EventKind};
-use crate::graph::{
-    Capture, CaptureMode, CaptureStatus, CapturedRecord, Entry, GraphState, GroupState, Redirect, Step,
-};
-use crate::keys::{ContextKey, EventKey, GraphKey, GroupKey, StreamKey};
+use crate::graph::{Capture, CaptureMode, CaptureStatus, CapturedRecord, Entry, Redirect, Step};
+use crate::keys::{ContextKey, GraphKey, StreamKey};
 use crate::machine::Machine;
 use crate::stream::Stream;
-use crate::task::{Content, Control, Node, Task, Update};
+use crate::task::{Content, Control, Node, Task};
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{lock, thread, thread_local};
 use std::cell::Cell;
@@ -130,227 +127,6 @@ impl Caller<'_> {
         self.machine.check_device_usable(stream.device())?;
         if self.machine.graphs.allow_blocking(|| MODE.with(Cell::get)) { Ok(()) } else { fail(Error::CaptureBlocks) }
     }
-
-    /// Captures a record.
-    pub(crate) fn capture_record(&self, key: EventKey, event: &Event, stream: &Stream) -> Result<()> {
-        let (kind, shared) = {
-            let state = lock(&event.state);
-            (state.kind, state.shared.is_some())
-        };
-        if shared {
-            return fail(Error::Feature("an event of other processes cannot be recorded in a capture".to_owned()));
-        }
-        let step = if kind.is_external() { Step::SetEvent(key) } else { Step::Record };
-        let captured = self.machine.capture_step(stream, step)?;
-        if !kind.is_external() {
-            let mut state = lock(&event.state);
-            state.captured = Some(captured);
-            state.record = None;
-            state.reached_ns = None;
-            state.generation += 1;
-        }
-        Ok(())
-    }
-
-    /// Captures a wait, if the stream captures or is to join the capture of the event. `false`: it is
-    /// an ordinary wait.
-    pub(crate) fn capture_wait(&self, key: StreamKey, stream: &Stream, event: &Event) -> Result<bool> {
-        let (kind, captured, recorded, graph_event, shared) = {
-            let state = lock(&event.state);
-            let shared = state.shared.is_some();
-            (state.kind, state.captured, state.record.is_some(), state.graph_event.clone(), shared)
-        };
-        if stream.is_redirected() {
-            let Some((graph, _)) = stream.capture() else { return fail(Error::updating("event wait")) };
-            if shared {
-                return fail(Error::Feature("a capture cannot wait for an event of other processes".to_owned()));
-            }
-            if !kind.can_order() {
-                return Ok(false);
-            }
-            if let Some(graph_event) = graph_event {
-                return self.machine.capture_step(stream, Step::AwaitEvent(graph_event)).map(|_| true);
-            }
-            return match captured {
-                Some(record) if record.graph == graph && self.machine.has_captured(record) => {
-                    self.machine.capture_step(stream, Step::Wait(record.entry)).map(|_| true)
-                }
-                Some(record) if self.machine.has_captured(record) => {
-                    self.machine.invalidate(graph);
-                    self.machine.invalidate(record.graph);
-                    fail(Error::CaptureConflict)
-                }
-                None if !recorded && kind.is_extended() => Ok(true),
-                None if !recorded && kind == EventKind::Plain => Ok(false),
-                _ => {
-                    self.machine.invalidate(graph);
-                    fail(Error::CaptureDependency)
-                }
-            };
-        }
-        let Some(record) = captured else { return Ok(false) };
-        if !self.machine.has_captured(record) {
-            return fail(Error::EventCaptured);
-        }
-        self.join_capture(key, stream, record)?;
-        Ok(true)
-    }
-
-    /// A stream waits for an event of a capture and becomes part of it.
-    fn join_capture(&self, key: StreamKey, stream: &Stream, record: CapturedRecord) -> Result<()> {
-        let (context_key, context) = self.context()?;
-        let is_default = lock(&context.state).default_stream == Some(key);
-        let mut state = lock(&self.machine.graphs.all.slot(record.graph).state);
-        if state.context != Some(context_key) {
-            return fail(self.machine.other_context("captured event", stream, context_key));
-        }
-        if !state.is_capturing(record) {
-            return fail(Error::EventCaptured);
-        }
-        let branch = state.branches;
-        let Some(capture) = &mut state.capture else { return fail(Error::EventCaptured) };
-        if is_default {
-            capture.is_invalid = true;
-            return fail(Error::CaptureDefault);
-        }
-        if capture.is_invalid {
-            return fail(Error::CaptureInvalid);
-        }
-        capture.streams.push(key);
-        state.branches += 1;
-        state.entries.push(Entry { branch, step: Step::Wait(record.entry) });
-        drop(state);
-        stream.redirect(Redirect::Capture { graph: record.graph, branch });
-        Ok(())
-    }
-
-    /// Captures a record or a wait that reaches beyond the capture. `false`: the stream does not capture,
-    /// so that there is nothing to reach beyond.
-    pub(crate) fn capture_external(&self, stream: usize, event: &Event, step: Step) -> Result<bool> {
-        let (_, stream) = self.stream(stream)?;
-        if stream.capture().is_none() {
-            return Ok(false);
-        }
-        let (context_key, context) = self.context()?;
-        if stream.context() != Some(context_key) {
-            return fail(self.machine.other_context("stream", stream, context_key));
-        }
-        context.check()?;
-        let (kind, graph_event, shared) = {
-            let state = lock(&event.state);
-            (state.kind, state.graph_event.clone(), state.shared.is_some())
-        };
-        // What those refuse or share anyway is told apart there.
-        if shared || graph_event.is_some() || !kind.can_order() {
-            return Ok(false);
-        }
-        self.machine.capture_step(stream, step).map(|_| true)
-    }
-
-    /// Captures a reset.
-    pub(crate) fn capture_reset(&self, event: &Event, stream: &Stream) -> Result<()> {
-        let graph_event = lock(&event.state).graph_event.clone();
-        match graph_event {
-            Some(graph_event) => self.machine.capture_step(stream, Step::ResetEvent(graph_event)).map(|_| ()),
-            None => {
-                lock(&event.state).captured = None;
-                Ok(())
-            }
-        }
-    }
-
-    /// Tasks of the stream form a group from now on.
-    pub fn begin_group(&self, raw: usize) -> Result<()> {
-        self.with_capture(raw, |state, branch| {
-            let capture = state.capture.as_mut().ok_or(Error::NotCapturing)?;
-            if capture.group.is_some() {
-                return fail(Error::GroupState("a task group is already open in this capture".to_owned()));
-            }
-            capture.group = Some((branch, Vec::new()));
-            Ok(())
-        })
-    }
-
-    /// Ends the group that was begun on the stream.
-    pub fn end_group(&self, raw: usize) -> Result<GroupKey> {
-        let groups = &self.machine.graphs.groups;
-        self.with_capture(raw, |state, branch| {
-            let capture = state.capture.as_mut().ok_or(Error::NotCapturing)?;
-            let Some((_, nodes)) = capture.group.take_if(|(other, _)| *other == branch) else {
-                return fail(Error::GroupState("no task group was begun on this stream".to_owned()));
-            };
-            let graph = state.key;
-            let open = |group: &crate::graph::Group, _| *lock(&group.state) = GroupState { graph, nodes };
-            let key = groups.insert(open).ok_or_else(|| Error::Feature("no task group left".to_owned()))?;
-            state.groups.push(key);
-            Ok(key)
-        })
-    }
-
-    fn with_capture<T>(&self, raw: usize, f: impl FnOnce(&mut GraphState, usize) -> Result<T>) -> Result<T> {
-        let (_, stream) = self.stream(raw)?;
-        let (key, branch) = stream.capture().ok_or(Error::NotCapturing)?;
-        let mut state = lock(&self.machine.graphs.all.slot(key).state);
-        if state.capture.as_ref().is_some_and(|capture| capture.is_invalid) {
-            return fail(Error::CaptureInvalid);
-        }
-        f(&mut state, branch)
-    }
-
-    /// Tasks of the stream become new contents of a group from now on.
-    pub fn begin_update(&self, raw: usize, group: usize) -> Result<()> {
-        let explicit = self.explicit_stream(raw)?;
-        let (context_key, _) = self.context()?;
-        let (_, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
-        if stream.context() != Some(context_key) {
-            return fail(self.machine.other_context("stream", stream, context_key));
-        }
-        let unknown = || Error::Handle { what: "task group", handle: group };
-        let key = GroupKey::from_raw(group).ok_or_else(unknown)?;
-        let state = lock(&self.machine.graphs.groups.get(key).ok_or_else(unknown)?.state);
-        let graph = state.graph.ok_or_else(unknown)?;
-        drop(state);
-        if self.machine.is_capturing(graph) {
-            return fail(Error::GraphCapturing);
-        }
-        if stream.is_redirected() {
-            return match stream.capture() {
-                Some(_) => fail(Error::Capturing("used for an update")),
-                None => fail(Error::GroupState("an update is already begun on this stream".to_owned())),
-            };
-        }
-        stream.redirect(Redirect::Update { group: key, contents: Vec::new() });
-        Ok(())
-    }
-
-    /// Puts the new contents in force, in stream order.
-    pub fn end_update(&self, raw: usize) -> Result<()> {
-        let (key, stream) = self.stream(raw)?;
-        let (context_key, _) = self.context()?;
-        let Some((group, contents)) = stream.take_update() else {
-            return fail(Error::GroupState("no update was begun on this stream".to_owned()));
-        };
-        let nodes = match self.machine.graphs.groups.get(group) {
-            Some(found) => lock(&found.state).nodes.clone(),
-            None => return fail(Error::UpdateFailed("the graph of the task group was destroyed meanwhile".to_owned())),
-        };
-        if nodes.len() != contents.len() {
-            return fail(Error::UpdateFailed(format!(
-                "the task group has {} tasks, the update {}",
-                nodes.len(),
-                contents.len()
-            )));
-        }
-        if let Some(at) = nodes.iter().zip(&contents).position(|(node, content)| node.name() != content.name()) {
-            return fail(Error::UpdateFailed(format!(
-                "task {at} of the group is a {}, that of the update a {}",
-                nodes[at].name(),
-                contents[at].name()
-            )));
-        }
-        let update = Control::Update(Box::new(Update { nodes, contents }));
-        self.machine.submit(key, stream, context_key, update).map(|_| ())
-    }
 }
 
 impl Machine {
@@ -414,7 +190,7 @@ impl Machine {
     }
 
     /// Whether a capture in progress has this record.
-    fn has_captured(&self, record: CapturedRecord) -> bool {
+    pub(super) fn has_captured(&self, record: CapturedRecord) -> bool {
         let graph = self.graphs.all.get(record.graph);
         graph.is_some_and(|graph| lock(&graph.state).is_capturing(record))
     }
@@ -424,7 +200,7 @@ impl Machine {
         graph.is_some_and(|graph| lock(&graph.state).capture.is_some())
     }
 
-    fn invalidate(&self, key: GraphKey) {
+    pub(super) fn invalidate(&self, key: GraphKey) {
         if let Some(capture) = &mut lock(&self.graphs.all.slot(key).state).capture {
             capture.is_invalid = true;
         }

@@ -10,7 +10,9 @@
 
 pub(crate) mod calls;
 pub(crate) mod capture;
+mod capture_events;
 pub(crate) mod condition;
+mod group;
 mod iteration;
 mod launch;
 pub(crate) mod node;
@@ -207,11 +209,7 @@ impl GraphState {
             name: entry.step.name(),
             after: if let Step::Wait(record) = entry.step { Some(record) } else { None },
         };
-        GraphDescription {
-            id: self.id,
-            branches: self.branches,
-            steps: self.entries.iter().map(describe).collect(),
-        }
+        GraphDescription { id: self.id, branches: self.branches, steps: self.entries.iter().map(describe).collect() }
     }
 
     /// All work, in the order of the capture.

@@ -2,7 +2,7 @@
 
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::observer::{Advisory, Observer, StreamPosition, Submitted};
+use crate::observer::{Advisory, Object, Observer, StreamPosition, Submitted};
 use crate::slow_path::Reason;
 use crate::task::{Control, Task, Waited};
 use softacl_errors::Result;
@@ -18,6 +18,20 @@ impl Machine {
     /// Whether the observer protects memory.
     pub(crate) fn is_guarded(&self) -> bool {
         self.reasons.has(Reason::PageGuard)
+    }
+
+    pub(crate) fn emit_ending(&self, object: Object, by_force: bool) {
+        if let Some(observer) = self.observer() {
+            observer.ending(object, by_force);
+        }
+    }
+
+    /// Passes on what the program is about to learn.
+    pub(crate) fn emit_waited(&self, point: StreamPoint, reached: bool) -> bool {
+        if let (Some(observer), true) = (self.observer(), reached) {
+            observer.waited(point.into());
+        }
+        reached
     }
 
     /// The task that a stream gets next. Another thread may come first: then an observer sees an order that is

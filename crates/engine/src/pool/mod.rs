@@ -189,7 +189,8 @@ impl PoolState {
                 (same && (at.stream == stream || opportunistic && is_done(at))).then_some(false)
             }
         };
-        let (start, is_being_freed) = self.unused.iter().find_map(|start| Some((*start, fits(self.blocks.get(start)?)?)))?;
+        let (start, is_being_freed) =
+            self.unused.iter().find_map(|start| Some((*start, fits(self.blocks.get(start)?)?)))?;
         self.unused.remove(&start);
         let block = self.blocks.get_mut(&start)?;
         block.state = BlockState::InUse;

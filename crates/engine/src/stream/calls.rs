@@ -191,12 +191,6 @@ pub(crate) fn check_not_capturing(stream: &Stream, what: &'static str) -> Result
 }
 
 impl Machine {
-    pub(crate) fn emit_ending(&self, object: Object, by_force: bool) {
-        if let Some(observer) = self.observer() {
-            observer.ending(object, by_force);
-        }
-    }
-
     pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, options: StreamOptions) -> Result<StreamKey> {
         self.reap_destroyed();
         let mut state = lock(&context.state);

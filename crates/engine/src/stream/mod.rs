@@ -147,7 +147,10 @@ impl Stream {
     }
 
     /// Adds a content to the update that the stream is in.
-    pub(crate) fn add_update_content(&self, content: impl FnOnce() -> Arc<Content>) -> Option<(GroupKey, Arc<Content>)> {
+    pub(crate) fn add_update_content(
+        &self,
+        content: impl FnOnce() -> Arc<Content>,
+    ) -> Option<(GroupKey, Arc<Content>)> {
         match &mut *lock(&self.redirect) {
             Some(Redirect::Update { group, contents }) => {
                 let content = content();

@@ -4,45 +4,28 @@
 //! refused, the entries before it are on their way. Chips with UB links check everything first.
 //! Which one it is, the profile says.
 
+mod entries;
+mod scan;
+
+pub use entries::{BatchAttribute, Location};
+
 use crate::caller::Caller;
 use crate::copy::Submission;
 use crate::executor::spans::Spans;
-use crate::machine::Machine;
 use crate::observer::Advisory;
 use crate::task::moves::{Batch, Move};
+use entries::Entries;
+use scan::Scan;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{CachePolicy, Span};
 use softacl_memory::{Finder, MemoryKind, ResolvedAddress};
-use std::ops::Range;
 
 /// Entries of a synchronous batch at most (specification 1.5).
 const MAX_SYNC: usize = 4096;
-/// Entries of a batch that surely is work for more than one thread.
-const WAKE_MIN_ENTRIES: usize = 2048;
-/// Entries that are checked while a worker wakes: at 10 ns each, about 40 us.
-const WAKE_LEAD: usize = 4096;
-/// Neighbours are joined up to this length. Longer ones gain nothing: what remains of the entries is
-/// to be shared between threads and copied several at a time.
-const COALESCE_MAX_LEN: usize = 4 << 10;
-
-/// A declared location: numbers of the interface, untrusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Location {
-    pub kind: i32,
-    pub device: u32,
-}
 
 const HOST: i32 = 0;
 const DEVICE: i32 = 1;
 const HOST_NUMA: i32 = 4;
-
-/// What the program declares for a run of entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BatchAttribute {
-    pub target: Location,
-    pub source: Location,
-    pub reserved_is_zero: bool,
-}
 
 /// A batch, as the program asked for it. `None` is a NULL array.
 #[derive(Debug, Clone, Copy)]
@@ -70,15 +53,6 @@ pub enum FailIndex {
     /// No entry is to blame.
     None,
     Entry(usize),
-}
-
-/// A batch whose arrays are there and agree.
-struct Entries<'a> {
-    targets: &'a [usize],
-    sources: &'a [usize],
-    sizes: &'a [usize],
-    attributes: &'a [BatchAttribute],
-    starts: &'a [usize],
 }
 
 fn untouched(error: Box<Error>) -> BatchFailure {
@@ -147,7 +121,7 @@ impl Caller<'_> {
     fn batch_entry_by_entry(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
         let mut spans = self.list_for(entries)?;
         let mut finder = self.machine.memory.finder();
-        let mut scan = self.scan(entries);
+        let mut scan = Scan::new(self.machine, entries);
         while let Some((index, attribute)) = scan.next(&mut spans) {
             let checked =
                 entries.check_async_entry(index).and_then(|()| self.check_entry(&finder, entries, index, attribute));
@@ -164,7 +138,7 @@ impl Caller<'_> {
                     return Err(no_entry_failed(Box::new(self.machine.other_context("stream", at.stream, at.context))));
                 }
                 spans.push(span);
-                scan.cache_allocations(&checked);
+                scan.cache_allocations(checked.target, checked.source);
                 continue;
             }
             // Its first entry must be seen again: what is queued then is another task.
@@ -187,7 +161,7 @@ impl Caller<'_> {
         let mut spans = self.list_for(entries)?;
         let mut any_pageable = false;
         let finder = self.machine.memory.finder();
-        let mut scan = self.scan(entries);
+        let mut scan = Scan::new(self.machine, entries);
         while let Some((index, attribute)) = scan.next(&mut spans) {
             let checked = entries
                 .check_async_entry(index)
@@ -195,7 +169,7 @@ impl Caller<'_> {
                 .map_err(|error| BatchFailure { error, index: FailIndex::Entry(index) })?;
             any_pageable |= checked.is_pageable();
             spans.push(checked.span);
-            scan.cache_allocations(&checked);
+            scan.cache_allocations(checked.target, checked.source);
         }
         drop(finder);
         if !any_pageable {
@@ -266,14 +240,6 @@ impl Caller<'_> {
         Ok(Some(entries))
     }
 
-    fn scan<'s>(&'s self, entries: &'s Entries<'s>) -> Scan<'s> {
-        let machine = self.machine;
-        let coalesces = !machine.must_queue_all();
-        let end = entries.starts.get(1).copied().unwrap_or(entries.sizes.len());
-        let (target, source) = (CachedAllocation::default(), CachedAllocation::default());
-        Scan { entries, machine, next: 0, attribute: 0, end, wake_at: entries.wake_at(), coalesces, target, source }
-    }
-
     /// Where the bytes of one entry are.
     fn check_entry(
         &self,
@@ -312,111 +278,6 @@ impl Checked {
     }
 }
 
-/// Goes through entries. Those of the same two allocations as one that was checked before, declared
-/// the same way, differ only in their bounds; the others come out for the full check.
-struct Scan<'a> {
-    entries: &'a Entries<'a>,
-    machine: &'a Machine,
-    /// The next entry, its attribute, and where that ends.
-    next: usize,
-    attribute: usize,
-    end: usize,
-    /// The entry at which to wake a worker.
-    wake_at: usize,
-    /// Whether neighbours may become one span. Schedules and observers want them as they are.
-    coalesces: bool,
-    target: CachedAllocation,
-    source: CachedAllocation,
-}
-
-/// An allocation and the distance at which the engine reaches it. The default has no bytes.
-#[derive(Default, Clone, Copy)]
-struct CachedAllocation {
-    start: usize,
-    size: usize,
-    shift: usize,
-}
-
-impl<'a> Scan<'a> {
-    /// Appends the spans of entries whose memory is known, up to one that needs the full check.
-    fn next(&mut self, spans: &mut Vec<Span>) -> Option<(usize, &'a BatchAttribute)> {
-        loop {
-            self.next = self.append(self.next..self.end.min(self.wake_at), spans);
-            let index = self.next;
-            if index == self.wake_at {
-                self.machine.wake_worker_early();
-                self.wake_at = usize::MAX;
-            } else if index < self.end {
-                self.next += 1;
-                return Some((index, &self.entries.attributes[self.attribute]));
-            } else {
-                self.attribute += 1;
-                let starts = self.entries.starts;
-                starts.get(self.attribute)?;
-                self.end = starts.get(self.attribute + 1).copied().unwrap_or(self.entries.sizes.len());
-                self.clear_cache();
-            }
-        }
-    }
-
-    /// Gives the entry at which it stopped.
-    #[inline]
-    fn append(&self, range: Range<usize>, spans: &mut Vec<Span>) -> usize {
-        let Range { start: mut index, end } = range;
-        let (targets, sources) = (&self.entries.targets[..end], &self.entries.sources[..end]);
-        let sizes = &self.entries.sizes[..end];
-        let (to, from) = (self.target, self.source);
-        let max_len = if self.coalesces { COALESCE_MAX_LEN } else { 0 };
-        while index < end {
-            let (target, source, mut len) = (targets[index], sources[index], sizes[index]);
-            let remaining = to.remaining(target).min(from.remaining(source));
-            // No bytes at all wrap around to too many.
-            if len.wrapping_sub(1) >= remaining {
-                break;
-            }
-            index += 1;
-            let remaining = remaining.min(max_len);
-            while index < end
-                && targets[index] == target + len
-                && sources[index] == source + len
-                && sizes[index].wrapping_sub(1) < remaining.saturating_sub(len)
-            {
-                len += sizes[index];
-                index += 1;
-            }
-            let (target, source) = (target.wrapping_add(to.shift), source.wrapping_add(from.shift));
-            spans.push(Span { target, source, len });
-        }
-        index
-    }
-
-    /// Remembers the allocations of an entry.
-    fn cache_allocations(&mut self, checked: &Checked) {
-        match (CachedAllocation::new(checked.target), CachedAllocation::new(checked.source)) {
-            (Some(target), Some(source)) => (self.target, self.source) = (target, source),
-            _ => self.clear_cache(),
-        }
-    }
-
-    fn clear_cache(&mut self) {
-        (self.target, self.source) = (CachedAllocation::default(), CachedAllocation::default());
-    }
-}
-
-impl CachedAllocation {
-    fn new(resolved: ResolvedAddress) -> Option<CachedAllocation> {
-        let extent = resolved.extent?;
-        Some(CachedAllocation { start: extent.start, size: extent.size, shift: resolved.reach.wrapping_sub(resolved.address) })
-    }
-
-    /// Bytes of the allocation from an address on; none when it lies elsewhere.
-    #[inline]
-    fn remaining(&self, address: usize) -> usize {
-        let offset = address.wrapping_sub(self.start);
-        self.size.saturating_sub(offset)
-    }
-}
-
 #[inline]
 fn check_location(side: &'static str, resolved: ResolvedAddress, declared: Location) -> Result<()> {
     let fits = match resolved.place {
@@ -434,76 +295,6 @@ fn check_location(side: &'static str, resolved: ResolvedAddress, declared: Locat
         declared.device,
         if declared.kind == 2 { " (UNREGISTERED never matches: declare ordinary host memory as HOST)" } else { "" }
     )))
-}
-
-impl<'a> Entries<'a> {
-    fn check_attributes(&self) -> Result<()> {
-        let (attributes, entries) = (self.attributes.len(), self.sizes.len());
-        if attributes == 0 || attributes > entries {
-            return fail(Error::Parameter(format!(
-                "{attributes} attributes (numAttrs) for {entries} entries: there must be 1 to {entries}"
-            )));
-        }
-        Ok(())
-    }
-
-    fn check_starts(&self) -> Result<()> {
-        let first = self.starts[0];
-        if first != 0 {
-            return fail(Error::Parameter(format!("attrsIndexes[0] is {first}, and must be 0")));
-        }
-        if let Some(k) = self.starts.windows(2).position(|pair| pair[0] >= pair[1]) {
-            return fail(Error::Parameter(format!(
-                "attrsIndexes must increase: element {} is {}, after {}",
-                k + 1,
-                self.starts[k + 1],
-                self.starts[k]
-            )));
-        }
-        let last = self.starts[self.starts.len() - 1];
-        if last >= self.sizes.len() {
-            return fail(Error::Parameter(format!(
-                "attrsIndexes ends with {last}, but there are only {} entries",
-                self.sizes.len()
-            )));
-        }
-        Ok(())
-    }
-
-    /// The entry at which to wake a worker: about as long before the end as waking takes. Beyond the
-    /// end for short batches.
-    fn wake_at(&self) -> usize {
-        let count = self.sizes.len();
-        if count < WAKE_MIN_ENTRIES { usize::MAX } else { count.saturating_sub(WAKE_LEAD) }
-    }
-
-    /// Each entry with its attribute.
-    fn with_attributes(&self) -> impl Iterator<Item = (usize, &'a BatchAttribute)> + use<'a> {
-        let ends = self.starts[1..].iter().copied().chain([self.sizes.len()]);
-        let runs = self.starts.iter().copied().zip(ends).zip(self.attributes);
-        runs.flat_map(|((start, end), attribute)| (start..end).map(move |index| (index, attribute)))
-    }
-
-    /// What the asynchronous call refuses in an entry before it looks at memory.
-    #[inline]
-    fn check_async_entry(&self, index: usize) -> Result<()> {
-        if self.sizes[index] == 0 {
-            return fail(Error::Parameter(format!("entry {index} has no bytes, while others have")));
-        }
-        self.check_elements(index)
-            .map_err(|(side, _)| Box::new(Error::Parameter(format!("the {side} of entry {index} is NULL"))))
-    }
-
-    /// Names the element that is NULL.
-    #[inline]
-    fn check_elements(&self, index: usize) -> std::result::Result<(), (&'static str, usize)> {
-        for (side, address) in [("destination", self.targets[index]), ("source", self.sources[index])] {
-            if address == 0 {
-                return Err((side, address));
-            }
-        }
-        Ok(())
-    }
 }
 
 fn batch(spans: Spans) -> Batch {
