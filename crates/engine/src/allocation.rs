@@ -1,4 +1,7 @@
-//! Memory: allocating, freeing, registering, asking.
+//! Allocations: allocating and freeing device and pinned memory, registering host memory, and queries about addresses.
+//!
+//! Also here: how long freed memory stays in quarantine. Stream-ordered allocation is in `pool`, mapped memory in
+//! `virtual_memory`.
 
 use crate::caller::Caller;
 use crate::keys::StreamPoint;
@@ -9,7 +12,7 @@ use softacl_memory::bytes;
 use softacl_memory::heap::Idle;
 use softacl_memory::{Memory, MemoryKind, Usage};
 
-/// How full a device is.
+/// Free and total memory of a device, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceUsage {
     pub free: usize,
@@ -17,7 +20,7 @@ pub struct DeviceUsage {
 }
 
 impl Caller<'_> {
-    /// Memory of the current device.
+    /// Allocates memory of the current device.
     pub fn allocate(&self, size: usize) -> Result<usize> {
         let (_, context) = self.context_or_default()?;
         self.check_may_block()?;
@@ -25,6 +28,7 @@ impl Caller<'_> {
         self.machine.allocate_on(device, size)
     }
 
+    /// Frees device memory. Queued work may still use it, so its range may stay in quarantine.
     pub fn free(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
         let Some(device) = memory.device_of(address) else {
@@ -44,7 +48,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Pinned host memory.
+    /// Allocates pinned host memory.
     pub fn allocate_host(&self, size: usize) -> Result<usize> {
         self.context_or_default()?;
         self.check_may_block()?;
@@ -57,6 +61,7 @@ impl Caller<'_> {
         Ok(start)
     }
 
+    /// Frees pinned host memory.
     pub fn free_host(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
         if let Some(observer) = self.machine.observer()
@@ -74,7 +79,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Makes ordinary host memory count as pinned.
+    /// Registers pageable host memory, which then counts as pinned.
     pub fn register_host(&self, address: usize, size: usize, mapped: bool) -> Result<()> {
         let memory = &self.machine.memory;
         if memory.device_of(address).is_some() || memory.reserved.contains(address) {
@@ -92,6 +97,7 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// Unregisters host memory.
     pub fn unregister_host(&self, address: usize) -> Result<()> {
         let extent = self.machine.memory.registered.hold().find(address);
         self.machine.memory.registered.remove(address)?;
@@ -104,7 +110,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// The address by which devices reach registered host memory. It is the same one.
+    /// The address through which devices access registered host memory: the program address.
     pub fn mapped_address(&self, address: usize) -> Result<usize> {
         if self.machine.memory.registered.mapped(address) {
             return Ok(address);
@@ -112,6 +118,7 @@ impl Caller<'_> {
         fail(Error::Parameter(format!("{address:#x} is not in host memory that was registered as mapped")))
     }
 
+    /// The memory kind of an address.
     pub fn memory_kind(&self, address: usize) -> Result<MemoryKind> {
         Ok(self.machine.memory.finder().find("queried", address)?.place)
     }
@@ -128,13 +135,14 @@ impl Caller<'_> {
         }
     }
 
+    /// Free and total memory of the current device.
     pub fn usage(&self) -> Result<DeviceUsage> {
         let (_, context) = self.context_or_default()?;
         let usage = self.machine.memory.device(context.device()).usage();
         Ok(DeviceUsage { free: usage.capacity - usage.used, total: usage.capacity })
     }
 
-    /// Where host code that plays the part of a kernel can touch device memory.
+    /// The address at which host code that stands in for a kernel can access device memory.
     pub fn host_view(&self, address: usize, size: usize) -> Result<usize> {
         let resolved = self.machine.memory.finder().find("viewed", address)?;
         if !resolved.place.is_device() {
@@ -146,13 +154,13 @@ impl Caller<'_> {
     }
 }
 
-/// What an observer sees in device memory that nobody has written.
+/// Byte that fills fresh device memory under an observer that protects pages.
 const POISON: u8 = 0xa5;
-/// Larger allocations are poisoned at their start only: their memory is virtual until it is touched.
+/// Larger allocations are filled at their start only, because their pages are not committed until they are accessed.
 const MAX_POISONED: usize = 16 << 20;
 
 impl Machine {
-    /// Memory of a device. Pools give back what they only keep before there is none.
+    /// Allocates memory of a device. If none is left, its pools first release what they retain.
     pub(crate) fn allocate_on(&self, device: u32, size: usize) -> Result<usize> {
         self.check_not_lost(i64::from(device))?;
         let heap = self.memory.device(device);
@@ -161,7 +169,7 @@ impl Machine {
             heap.allocate(size)
         });
         let start = allocated.ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))?;
-        // Rules are about memory that there is.
+        // Fault rules match successful allocations only.
         let bad = self.check_allocation(device, size).inspect_err(|_| {
             heap.free(start, |_| None);
         })?;
@@ -177,18 +185,19 @@ impl Machine {
         Ok(start)
     }
 
-    /// Makes fresh device memory recognisable.
+    /// Fills fresh device memory with a recognizable pattern.
     fn poison(&self, start: usize, size: usize) {
         bytes::fill(self.memory.backing_address(start), POISON, size.min(MAX_POISONED))
             .expect("the backing of live memory is mapped");
     }
 
+    /// Memory usage of a device.
     pub fn device_memory(&self, device: i64) -> Result<Usage> {
         self.device(device)?;
         Ok(self.memory.device(device as u32).usage())
     }
 
-    /// Live device and pinned allocations, for reports: device (or none), start and size.
+    /// Live device and pinned allocations, for reports: device (`None` for pinned), start and size.
     pub fn live_allocations(&self) -> Vec<(Option<u32>, usize, usize)> {
         let devices = (0..self.devices.len() as u32).map(Some);
         let heaps = devices.map(|device| (device, self.memory.device(device.unwrap_or(0))));
@@ -198,8 +207,8 @@ impl Machine {
             .collect()
     }
 
-    /// Until when the freed bytes that the engine reaches at `start` must not be reused; `None` when
-    /// nothing that is queued or running can touch them.
+    /// When freed bytes with the backing address `start` may be reused. `None` if no queued or running task can access
+    /// them.
     pub(crate) fn quarantine_until(&self, start: usize, len: usize) -> Option<Idle> {
         self.graphs.invalidate_range(start, len);
         let users = self.streams_using(start, len);
@@ -213,7 +222,8 @@ impl Machine {
             let Some(machine) = machine.upgrade() else { return true };
             let reached =
                 |point: &StreamPoint| machine.streams.slot(point.stream).tasks.completion.done() >= point.sequence;
-            // New memory before anyone gets the addresses: other processes may still have these bytes.
+            // Shared memory is replaced by fresh memory before its addresses are reused, because other processes may
+            // still access the old bytes.
             users.iter().all(reached) && (!is_shared || machine.memory.map_fresh(start, len))
         }))
     }

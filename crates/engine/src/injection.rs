@@ -1,4 +1,7 @@
-//! What rules do to a machine: the places where tasks, copies, memory and devices meet them.
+//! Fault injection: the points at which fault rules apply to tasks, copies, memory and devices.
+//!
+//! The rules, their matching and the damage that they leave are in `softacl_faults`. What a lost device refuses is in
+//! `context::stop`.
 
 use crate::keys::StreamKey;
 use crate::machine::Machine;
@@ -19,21 +22,21 @@ use softacl_memory::touch::Touch;
 use softacl_sync::facade::lock;
 use std::sync::Arc;
 
-/// What becomes of a task that is being submitted.
+/// What fault rules do with a submitted task.
 pub(crate) enum InjectionOutcome {
     Run,
-    /// It stands behind this first.
+    /// Runs after this wait.
     Wait(Arc<ExternalWait>),
     Fail(Error),
 }
 
 impl Machine {
-    /// The faults that are injected, if any are.
+    /// The fault injection of this machine, if enabled.
     pub fn injection(&self) -> Option<&Injection> {
         self.config.injection.as_deref()
     }
 
-    /// What a rule about calls says of a call on a device: the error that it returns.
+    /// The error that a rule for calls gives a call on `device`. `None` if the rule does not make calls fail.
     pub fn injected_call_error(&self, fired: &FiredRule<'_>, device: Option<u32>) -> Option<Error> {
         match (fired.effect, device) {
             (Effect::Code(code), _) => Some(fired.error(code)),
@@ -42,8 +45,8 @@ impl Machine {
         }
     }
 
-    /// The end of a context drops a task that a rule made stand still, and all behind it: a card that
-    /// is reset does not wait for them either.
+    /// Drops stuck tasks and everything queued after them when a context ends. A real device reset does not wait for
+    /// them either.
     pub(crate) fn drop_stuck(&self, key: StreamKey) {
         if self.injection().is_none() {
             return;
@@ -55,16 +58,16 @@ impl Machine {
             }
             false
         });
-        // One after the other: no two lanes are locked at once.
+        // One after the other: two lanes are never locked at once.
         let is_stuck = |task: &Task| matches!(task, Task::Control(Control::Await(wait)) if wait.is_stuck());
         if streams.iter().any(|stream| lock(&self.streams.slot(*stream).tasks.lane).any(is_stuck)) {
             self.drop_pending(key, self.streams.slot(key));
-            // Steps of a run that was given up go on.
+            // Wakes the steps of a run that was canceled.
             self.poll_external_waits();
         }
     }
 
-    /// Decides what becomes of a task. Captured work is not asked about: it is when it runs.
+    /// Applies fault rules to a submitted task. Captured tasks are not matched: they are matched when they run.
     pub(crate) fn outcome_for_task(&self, key: StreamKey, stream: &Stream, task: &Task) -> InjectionOutcome {
         let Some(injection) = self.injection() else { return InjectionOutcome::Run };
         let Some((kind, size)) = transfer_kind(task) else { return InjectionOutcome::Run };
@@ -103,11 +106,12 @@ impl Machine {
         }
     }
 
-    /// What blocking copies and fills meet: bad memory and links that are gone.
+    /// Refuses a blocking copy or fill that accesses bad memory or crosses a broken link.
     pub(crate) fn check_touches(&self, touches: &[Touch]) -> Result<()> {
         self.injection().map_or(Ok(()), |injection| self.check_damage(injection, touches))
     }
 
+    /// Refuses accesses to bad memory, and accesses to two devices whose link is broken.
     fn check_damage(&self, injection: &Injection, touches: &[Touch]) -> Result<()> {
         let place = |touch: &Touch| self.memory.device_of_mapped(touch.address);
         let mut devices: Vec<u32> = touches.iter().filter_map(place).collect();
@@ -123,7 +127,7 @@ impl Machine {
         }
     }
 
-    /// A copy goes from one device to another.
+    /// Applies link rules to a copy between two devices.
     fn check_link(&self, injection: &Injection, one: u32, other: u32, size: usize) -> Result<()> {
         let gone =
             || Error::Injected { code: LINK, what: format!("the link between devices {one} and {other} is gone") };
@@ -148,7 +152,8 @@ impl Machine {
         }
     }
 
-    /// Device memory was allocated. With an error, who has allocated it gives it back.
+    /// Applies fault rules to a new allocation. Returns the range that goes bad, if any. On an error, the caller frees
+    /// the allocation.
     pub(crate) fn check_allocation(&self, device: u32, size: usize) -> Result<Option<ByteRange>> {
         let Some(injection) = self.injection() else { return Ok(None) };
         let context =
@@ -163,7 +168,7 @@ impl Machine {
         }
     }
 
-    /// A part of an allocation goes bad.
+    /// Marks a part of an allocation as bad.
     pub(crate) fn mark_part_bad(&self, device: u32, start: usize, size: usize, part: ByteRange) {
         let offset = usize::try_from(part.offset).unwrap_or(usize::MAX).min(size);
         let len = usize::try_from(part.len).unwrap_or(usize::MAX).min(size - offset);
@@ -172,8 +177,8 @@ impl Machine {
         }
     }
 
-    /// Physical memory was mapped: what is bad of it is so at its addresses. In several places at once it
-    /// is bad in the first, which is where it can be repaired.
+    /// Attaches the bad ranges of physical memory to the addresses where it was mapped. Memory that is mapped several
+    /// times is bad at its first mapping only, which is where it can be repaired.
     pub(crate) fn attach_damage(&self, request: &MapRequest<'_>) {
         if let (Some(_), MemoryKind::Device(device)) = (self.injection(), request.physical.place) {
             for part in lock(&request.physical.bad).drain(..) {
@@ -182,7 +187,7 @@ impl Machine {
         }
     }
 
-    /// Physical memory was unmapped: it stays bad, its addresses do not.
+    /// Detaches the bad ranges of unmapped addresses: the physical memory stays bad, the addresses do not.
     pub(crate) fn detach_damage(&self, physical: &Physical, extent: Extent) {
         if let (Some(injection), MemoryKind::Device(device)) = (self.injection(), physical.place) {
             let lifted = injection.damage().lift(device, extent.start, extent.size);
@@ -190,7 +195,7 @@ impl Machine {
         }
     }
 
-    /// Device memory that was touched goes bad; the first of it is returned.
+    /// Marks the accessed device memory as bad. Returns the first range.
     fn mark_bad(&self, injection: &Injection, touches: &[Touch]) -> Option<BadRange> {
         let ranges = touches.iter().filter_map(|touch| {
             let device = self.memory.device_of_mapped(touch.address)?;
@@ -205,7 +210,7 @@ impl Machine {
         first
     }
 
-    /// What is wrong with a device.
+    /// Returns the health of a device.
     pub fn health(&self, device: i64) -> Result<DeviceHealth> {
         let is_lost = self.device(device)?.reasons.has(Reason::Lost);
         let Some(injection) = self.injection() else { return Ok(DeviceHealth::Well) };
@@ -224,13 +229,13 @@ impl Machine {
         })
     }
 
-    /// Bad memory of a device at these addresses becomes good. Whether there was any.
+    /// Repairs bad memory of a device in a range. Returns `false` if none was bad.
     pub fn repair_memory(&self, device: i64, start: usize, len: usize) -> Result<bool> {
         self.device(device)?;
         Ok(self.injection().is_some_and(|injection| injection.damage().repair(device as u32, start, len)))
     }
 
-    /// Links of a device work again, and failures of its tasks are forgotten.
+    /// Repairs the links of a device and clears the failures of its tasks.
     pub fn repair_device(&self, device: i64) -> Result<()> {
         self.device(device)?;
         if let Some(injection) = self.injection() {
@@ -242,7 +247,7 @@ impl Machine {
     }
 }
 
-/// The kind of a task that moves bytes, and how many.
+/// Kind and size of a task that moves bytes. `None` for other tasks.
 fn transfer_kind(task: &Task) -> Option<(TaskKind, usize)> {
     let work = match task {
         Task::Move(work) => work,

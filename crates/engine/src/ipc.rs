@@ -1,4 +1,4 @@
-//! Device memory that several processes use by a text key. Handles of physical memory are shared in
+//! Ranges of device memory that several processes share, named by a text key. Handles of physical memory are shared in
 //! `virtual_memory`.
 
 use crate::caller::Caller;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Caller<'_> {
-    /// Makes a key for a range of device memory.
+    /// Exports a range of device memory and returns its key.
     pub fn export_range(&self, address: usize, size: usize, asks_process: bool) -> Result<String> {
         let memory = &self.machine.memory;
         let resolved = memory.finder().find("exported", address)?;
@@ -52,12 +52,12 @@ impl Caller<'_> {
         Ok(key.text())
     }
 
-    /// Lets processes use a key.
+    /// Allows processes to import a key.
     pub fn allow_processes(&self, key: &str, processes: &[u32]) -> Result<()> {
         self.machine.memory.exchange.admit(read_key(key)?, Purpose::Range, processes)
     }
 
-    /// Maps the memory behind a key. A key that is imported again gives the same address.
+    /// Maps the memory behind a key. Importing a key again returns the same address.
     pub fn import_range(&self, key: &str, enables_peer: bool) -> Result<usize> {
         let (_, context) = self.context_or_default()?;
         let (key, memory, ours) = (read_key(key)?, &self.machine.memory, context.device());
@@ -83,14 +83,14 @@ impl Caller<'_> {
         let extent = Extent { start: start + lead, size: len };
         let request = MapRequest { physical: &physical, offset, extent, has_access: true, is_distant };
         self.machine.map_physical(&request).inspect_err(|_| {
-            // Nothing is mapped there.
+            // Cannot fail: nothing is mapped in the reservation.
             let _ = memory.reserved.release(start);
         })?;
         imports.insert(key, (extent.start, 1));
         Ok(extent.start)
     }
 
-    /// The importer's mapping goes, or the exporter's key.
+    /// Unmaps an imported range, or revokes an exported key.
     pub fn close_range(&self, key: &str) -> Result<()> {
         let (key, memory) = (read_key(key)?, &self.machine.memory);
         let mut imports = lock(&memory.exchange.imports);
@@ -110,7 +110,8 @@ impl Caller<'_> {
         fail(Error::Parameter("the key is neither imported nor exported by this process (any more)".to_owned()))
     }
 
-    /// Memory of another device was asked for: peer access is enabled with it, or must be there.
+    /// Checks access to memory of another device. Enables peer access if the import requests it; otherwise it must be
+    /// enabled.
     fn check_peer_access(&self, ours: u32, theirs: u32, enables_peer: bool) -> Result<()> {
         let machine = self.machine;
         match (machine.user_device(theirs.into()), enables_peer) {

@@ -1,4 +1,6 @@
-//! Events: recording, waiting, timing.
+//! Events: creating, recording, waiting, querying, timing.
+//!
+//! Sharing with other processes is in `ipc`; what happens when a record is reached is in `records`.
 
 use crate::caller::Caller;
 use crate::event::{
@@ -16,7 +18,7 @@ use softacl_memory::shared::SharedCounters;
 use softacl_sync::facade::{Ordering, lock};
 use std::sync::{Arc, OnceLock};
 
-/// What can be said of an event's newest record.
+/// Status of the newest record of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventStatus {
     NeverRecorded,
@@ -24,11 +26,14 @@ pub enum EventStatus {
     Complete,
 }
 
+/// All flags of the API.
 const KNOWN_FLAGS: u32 =
     EVENT_SYNC | EVENT_CAPTURE_STREAM_PROGRESS | EVENT_TIME_LINE | EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
+/// Flags that cannot be combined with others.
 const EXCLUSIVE_FLAGS: u32 = EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
 
 impl Caller<'_> {
+    /// Creates an event.
     pub fn create_event(&self, kind: EventKind) -> Result<EventKey> {
         self.check_event_flags(kind)?;
         let (_, context) = self.context_or_default()?;
@@ -49,6 +54,7 @@ impl Caller<'_> {
         self.insert_event(kind, number, shared)
     }
 
+    /// Takes a slot for a new event.
     pub(super) fn insert_event(
         &self,
         kind: EventKind,
@@ -57,7 +63,7 @@ impl Caller<'_> {
     ) -> Result<EventKey> {
         let open = |event: &Event, key| {
             let mut state = lock(&event.state);
-            // The generation goes on, so that a record of the slot's last event cannot stamp this one.
+            // The generation continues, so that a record of the previous event in this slot cannot stamp the new one.
             let generation = state.generation + 1;
             *state = crate::event::EventState {
                 key: Some(key),
@@ -78,6 +84,7 @@ impl Caller<'_> {
         Ok(key)
     }
 
+    /// Refuses unknown flags and combinations.
     fn check_event_flags(&self, kind: EventKind) -> Result<()> {
         let (flags, wrong) = match kind {
             EventKind::Plain => return Ok(()),
@@ -97,7 +104,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Ends an event. Records and waits that are queued stay what they are.
+    /// Ends an event. Records and waits that are queued stay valid.
     pub fn destroy_event(&self, raw: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
         self.machine.emit_ending(Object::Event(key.index() as u32), false);
@@ -114,7 +121,7 @@ impl Caller<'_> {
         for stream in graph_event.map_or_else(Vec::new, |graph_event| graph_event.set()) {
             self.machine.mark_stream_ready(stream);
         }
-        // Streams that wait for a record that will never come go on.
+        // Releases the streams that wait for a next record, which will never be made.
         self.machine.resolve_pending_waits(pending_waits, StreamPoint { stream: StreamKey::first(), sequence: 0 });
         self.machine.events.recycle(key);
         if kind.is_counted() {
@@ -123,6 +130,7 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// Records an event at the end of a stream.
     pub fn record_event(&self, raw: usize, stream: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
         let explicit = self.explicit_stream(stream)?;
@@ -151,7 +159,7 @@ impl Caller<'_> {
             state.generation += 1;
             (state.generation, before)
         };
-        // The event's lock is not held here: the task may run at once, and stamps the event.
+        // The event is not locked here: the task may run inline, and then stamps the event.
         let sequence = match self.machine.push_completed(stream_key, stream) {
             Some(sequence) => {
                 self.machine.mark_reached(key, generation);
@@ -160,7 +168,7 @@ impl Caller<'_> {
             None => {
                 let task = Control::Record { event: key, generation };
                 self.machine.submit(stream_key, stream, context_key, task).inspect_err(|_| {
-                    // What was refused has not happened.
+                    // A refused record leaves the event unchanged.
                     let mut state = lock(&event.state);
                     if state.generation == generation {
                         (state.reached_ns, state.captured) = before;
@@ -174,7 +182,8 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// The same; in a capture it happens with every run, for streams outside the graph.
+    /// Records an event like `record_event`. In a capture, every run of the graph records it for streams outside the
+    /// graph.
     pub fn record_external_event(&self, raw: usize, stream: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
         if self.capture_external(stream, event, Step::SetEvent(key))? {
@@ -260,7 +269,8 @@ impl Caller<'_> {
         }
     }
 
-    /// The same; in a capture it is the newest record outside when the graph is launched.
+    /// Makes a stream wait like `stream_wait_event`. In a capture, every run waits for the record that the event has
+    /// outside the graph when the run is launched.
     pub fn stream_wait_external_event(&self, stream: usize, raw: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
         if self.capture_external(stream, event, Step::AwaitRecord(key))? {
@@ -269,7 +279,7 @@ impl Caller<'_> {
         self.stream_wait_event(stream, raw)
     }
 
-    /// Forgets the record of a classic event, so that it can be waited for anew.
+    /// Removes the record of a classic event, so that it can be waited for again.
     pub fn reset_event(&self, raw: usize, stream: usize) -> Result<()> {
         let (_, event) = self.event(raw)?;
         let (stream_key, stream) = self.stream(stream)?;
@@ -296,6 +306,7 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// Waits until the newest record is reached.
     pub fn synchronize_event(&self, raw: usize, timeout_ms: i32) -> Result<()> {
         let (_, event) = self.event(raw)?;
         self.check_host_visible(event)?;
@@ -320,7 +331,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// The status, and whether the event is of the extended kind.
+    /// Returns the status, and whether the event is of the extended kind.
     pub fn event_status(&self, raw: usize) -> Result<(EventStatus, bool)> {
         let (_, event) = self.event(raw)?;
         self.check_host_visible(event)?;
@@ -340,7 +351,7 @@ impl Caller<'_> {
         Ok((status, extended))
     }
 
-    /// Whether all waits for the event have been passed.
+    /// Returns `true` if all waits for the event have been passed.
     pub fn are_event_waits_finished(&self, raw: usize) -> Result<bool> {
         let (_, event) = self.event(raw)?;
         if lock(&event.state).kind.is_extended() {
@@ -351,11 +362,11 @@ impl Caller<'_> {
         if let Some(point) = record {
             self.machine.reached(point);
         }
-        // Whoever learns of it may read what the event stands for.
+        // `Acquire`, because the program may access what the event protects as soon as this returns.
         Ok(event.waits.load(Ordering::Acquire) == 0)
     }
 
-    /// Milliseconds from one record to another; negative when they were reached the other way round.
+    /// Milliseconds from one record to another. Negative if they were reached in the opposite order.
     pub fn elapsed_ms(&self, start: usize, end: usize) -> Result<f32> {
         let (_, start) = self.event(start)?;
         let (_, end) = self.event(end)?;
@@ -364,16 +375,18 @@ impl Caller<'_> {
         Ok((end as f64 - start as f64) as f32 / 1e6)
     }
 
-    /// Microseconds at which the event was reached.
+    /// Time at which the event was reached, in microseconds.
     pub fn event_time_us(&self, raw: usize) -> Result<u64> {
         let (_, event) = self.event(raw)?;
         Ok(self.reached_ns(event, "asked for")? / 1000)
     }
 
+    /// Id of an event.
     pub fn event_id(&self, raw: usize) -> Result<u32> {
         Ok(self.event(raw)?.0.index() as u32)
     }
 
+    /// Time at which the newest record was reached.
     fn reached_ns(&self, event: &Event, which: &'static str) -> Result<u64> {
         let (point, time) = {
             let state = lock(&event.state);
@@ -387,11 +400,12 @@ impl Caller<'_> {
         let Some(time) = time.filter(|_| done) else {
             return fail(Error::NoTimestamp(which, "its record has not been reached"));
         };
-        // Whoever has the time knows that the event was reached.
+        // A time stamp shows the program that the record was reached.
         self.machine.emit_waited(point, true);
         Ok(time)
     }
 
+    /// Refuses events that the host cannot query.
     fn check_host_visible(&self, event: &Event) -> Result<()> {
         self.check_not_captured(event)?;
         if lock(&event.state).kind.is_host_visible() {
@@ -404,6 +418,7 @@ impl Caller<'_> {
         if lock(&event.state).captured.is_some() { fail(Error::EventCaptured) } else { Ok(()) }
     }
 
+    /// Resolves an event handle.
     pub(super) fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {
         let unknown = || Error::Handle { what: "event", handle: raw };
         let key = EventKey::from_raw(raw).ok_or_else(unknown)?;

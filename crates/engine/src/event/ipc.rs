@@ -9,7 +9,7 @@ use softacl_sync::facade::lock;
 use std::sync::Arc;
 
 impl Caller<'_> {
-    /// A name by which another process can open an event of the IPC kind.
+    /// Returns a name by which another process can open an event that was created with the IPC flag.
     pub fn export_event(&self, raw: usize) -> Result<[u8; 16]> {
         let (_, event) = self.event(raw)?;
         let Some(counters) = lock(&event.state).shared.clone() else {

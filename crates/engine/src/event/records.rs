@@ -9,7 +9,7 @@ use softacl_sync::facade::{Ordering, lock};
 use std::sync::{Arc, OnceLock};
 
 impl Machine {
-    /// A record was reached.
+    /// Stamps an event whose record was reached, and sets its graph event.
     pub(crate) fn mark_reached(&self, key: EventKey, generation: u64) {
         let mut state = lock(&self.events.slot(key).state);
         if state.key == Some(key) && state.generation == generation {
@@ -22,7 +22,7 @@ impl Machine {
         }
     }
 
-    /// Notes where the newest record of an event is.
+    /// Stores the newest record of an event, and resolves the waits for it.
     pub(super) fn bind(&self, event: &Event, generation: u64, point: StreamPoint) {
         let pending_waits = {
             let mut state = lock(&event.state);
@@ -39,7 +39,7 @@ impl Machine {
         lock(&self.events.get(key)?.state).record
     }
 
-    /// Records an event on a stream of a graph; `None` when the event is gone.
+    /// Records an event on a stream of a graph. `None` if the event has ended.
     pub(crate) fn record_from_graph(
         &self,
         key: EventKey,
@@ -61,14 +61,14 @@ impl Machine {
         Ok(Some(point))
     }
 
-    /// Binds waits for "the next record" to the one that was made.
+    /// Binds waits for "the next record" to the record that was made.
     pub(super) fn resolve_pending_waits(
         &self,
         pending_waits: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>,
         point: StreamPoint,
     ) {
         for (wait, cell) in pending_waits {
-            // A wait is bound once; a record that comes at the same moment changes nothing.
+            // A wait is bound once. A concurrent record changes nothing.
             let _ = cell.set(point);
             if let Some(observer) = self.observer() {
                 observer.ordered(wait.into(), point.into());
@@ -77,7 +77,7 @@ impl Machine {
         }
     }
 
-    /// A wait has been passed or dropped.
+    /// Releases what a wait holds of its event, after it was passed or dropped.
     pub(crate) fn finish_wait(&self, stream: StreamKey, after: &Waited, event: Option<EventKey>) {
         if let Waited::GraphEvent(graph_event) = after {
             graph_event.forget(stream);

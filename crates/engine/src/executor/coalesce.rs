@@ -1,7 +1,8 @@
 //! Coalescing: consecutive copies of a stream that run under one claim.
 //!
-//! The thread with the claim takes the whole queue out of the lane in one step, keeps the copies at its front and returns
-//! the rest. Copies with disjoint ranges may then run in any order, on several threads; overlapping ones run in order.
+//! The thread with the claim takes the whole queue out of the lane in one step, keeps the copies at its front and
+//! returns the rest. Copies with disjoint ranges may then run in any order, on several threads. Overlapping ones run in
+//! order.
 
 use crate::executor::Executor;
 use crate::executor::job::{Job, SHARE_MIN_WEIGHT, weight};
@@ -15,17 +16,17 @@ use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span};
 use softacl_sync::facade::{Ordering, lock};
 use std::collections::VecDeque;
 
-/// Copies that are run under one claim, at most. Large enough that the lane's lock does not travel
-/// between the submitting thread and the executing one all the time.
+/// Maximum number of copies that run under one claim. Large enough that the lane lock does not constantly move between
+/// the submitting and the executing thread.
 const MAX_GROUP_TASKS: usize = 512;
-/// Bytes that are run under one claim: the end of the group is when anybody learns of it, about a
+/// Maximum number of bytes that run under one claim. Completion is published at the end of the group, which is about a
 /// millisecond later.
 const MAX_GROUP_BYTES: usize = 16 << 20;
-/// Entries of this length on average may bypass the cache.
+/// Minimum average length of entries that may bypass the cache.
 const STREAMING_MIN_LEN: usize = 1 << 10;
 
 impl Machine {
-    /// Executes a claimed copy and at most `most` copies that are queued right after it. Returns the number of the last.
+    /// Executes a claimed copy and at most `most` copies queued right after it. Returns the number of the last one.
     pub(super) fn run_copies(
         &self,
         key: StreamKey,
@@ -55,7 +56,7 @@ impl Machine {
         }
     }
 
-    /// Takes copies that wait behind `first`, at most so many more. `None` when there are none.
+    /// Takes at most `most` copies from the front of `rest`. `None` if it does not begin with a copy.
     fn coalesce(&self, rest: &mut VecDeque<Task>, first: Span, most: usize) -> Option<Spans> {
         let mut take = || match rest.front() {
             Some(Task::Move(Move::Copy(span))) => {
@@ -77,7 +78,7 @@ impl Machine {
         Some(group)
     }
 
-    /// Gives back what was taken out of a lane and is not started now.
+    /// Returns the tasks that were taken out of a lane and not started. Discards those that were dropped in between.
     fn put_back(&self, key: StreamKey, rest: VecDeque<Task>, newest: u64) {
         let dropped = lock(&self.streams.slot(key).tasks.lane).put_back(rest, newest);
         for task in dropped.into_iter().flatten() {
@@ -85,6 +86,7 @@ impl Machine {
         }
     }
 
+    /// Executes one copy and records its failure.
     fn copy_one(&self, key: StreamKey, sequence: u64, span: Span) {
         let stream = self.streams.slot(key);
         let cache_policy = CachePolicy::of(stream.volume.load(Ordering::Relaxed));
@@ -93,8 +95,8 @@ impl Machine {
         }
     }
 
-    /// Copies that were queued one behind the other. Where their order does not show they are shared
-    /// between threads when they are much, and go past the cache when they are part of much.
+    /// Executes consecutive copies as a group. Disjoint copies may be split between threads and may bypass the cache,
+    /// depending on their total size; overlapping ones run in order.
     fn copy_group(&self, key: StreamKey, first: u64, group: &[Span]) {
         let stream = self.streams.slot(key);
         let bytes = group.iter().map(|span| span.len).sum();
@@ -104,7 +106,7 @@ impl Machine {
             && (is_shared || cache_policy == CachePolicy::Streaming)
             && !self.is_stopped(stream)
         {
-            // Without memory for the list they are copied in order.
+            // Without memory for the list, the copies run in order.
             if let Some(mut sorted) = self.span_pool.list_of(group.len())
                 && spans::commute(group, &mut sorted)
             {
@@ -116,8 +118,8 @@ impl Machine {
                 if copied.is_ok() {
                     return;
                 }
-                // Something was not accessible: once more in order, which says what. Nothing of it was
-                // overwritten, so that copying it again changes nothing.
+                // An address was not accessible: copies the group again, in order, to find out which. No source was
+                // overwritten, so repeating a copy changes nothing.
             }
         }
         if group.iter().any(|span| span.len >= SHARE_MIN_WEIGHT) {
@@ -135,7 +137,7 @@ impl Machine {
         }
     }
 
-    /// How to copy entries that are part of so much work. Short ones always go through the cache.
+    /// Cache policy for entries that belong to `volume` bytes of work. Short entries always go through the cache.
     pub(crate) fn cache_policy(&self, volume: usize, entries: usize, bytes: usize) -> CachePolicy {
         if bytes / entries < STREAMING_MIN_LEN { CachePolicy::Cached } else { CachePolicy::of(volume) }
     }

@@ -4,11 +4,13 @@ use softacl_sync::facade::thread_local;
 use std::cell::Cell;
 
 thread_local! {
+    /// Number of guards that this thread has.
     static ACTIVE_GUARDS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// While it lives, what this thread submits is not run by it at once. Whoever submits under a lock has one: a task
-/// may need any lock, also one whose holder waits for ours.
+/// Defers execution of tasks that this thread submits. Required when submitting under a lock: a task may need any lock,
+/// including one whose holder waits for the caller's. The owner calls `Machine::step_after_submit` after dropping the
+/// guard and the lock.
 pub(crate) struct DeferGuard(());
 
 impl DeferGuard {
@@ -17,7 +19,7 @@ impl DeferGuard {
         DeferGuard(())
     }
 
-    /// Whether this thread has one.
+    /// True if this thread has a guard.
     pub(super) fn is_active() -> bool {
         ACTIVE_GUARDS.with(Cell::get) > 0
     }

@@ -1,4 +1,4 @@
-//! The executor as the rest of the engine uses it: marking streams ready, waiting for points, polling them.
+//! The executor as the rest of the engine uses it: marking streams ready, waiting for points, and polling them.
 //!
 //! Every function dispatches to the executor of the machine. How the executors do it is in `workers` and `steps`.
 
@@ -10,7 +10,7 @@ use softacl_sync::facade::lock;
 use std::time::Instant;
 
 impl Machine {
-    /// Tells the driver that a stream has work it was not told of.
+    /// Puts a stream into the ready queue.
     pub(crate) fn enqueue_ready(&self, key: StreamKey) {
         match &self.executor {
             Executor::Threads(workers) => workers.enqueue_ready(self, key),
@@ -18,7 +18,7 @@ impl Machine {
         }
     }
 
-    /// Lists a stream whose front may have become ready.
+    /// Queues a stream whose front may have become ready.
     pub(crate) fn mark_stream_ready(&self, key: StreamKey) {
         let is_ready = lock(&self.streams.slot(key).tasks.lane).mark_ready();
         if is_ready {
@@ -29,13 +29,14 @@ impl Machine {
         }
     }
 
-    /// Waits until a stream has come to a point; `false` when `deadline` came first.
+    /// Waits until a stream reaches a point. Returns `false` if `deadline` expires first.
     pub(crate) fn wait(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let reached = self.wait_unobserved(point, deadline);
         self.emit_waited(point, reached)
     }
 
-    /// The same; the program does not learn of it, or `tell_waited` is next.
+    /// Waits like `wait` but does not call the observer. Callers that make the wait visible to the program call
+    /// `emit_waited` afterwards.
     pub(crate) fn wait_unobserved(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
         let stream = self.streams.slot(point.stream);
         let reached = stream.tasks.completion.done() >= point.sequence || {
@@ -51,7 +52,7 @@ impl Machine {
         reached
     }
 
-    /// Whether a stream has come to a point. A program that polls gives the stepper its chance.
+    /// Returns `true` if a stream has reached a point. Under a schedule, every poll may also run a task.
     pub(crate) fn reached(&self, point: StreamPoint) -> bool {
         let completion = &self.streams.slot(point.stream).tasks.completion;
         match &self.executor {
@@ -69,7 +70,8 @@ impl Machine {
         self.emit_waited(point, reached)
     }
 
-    /// Runs one ready task when a schedule is in charge. `false` when there is none, or worker threads are.
+    /// Runs one ready task if a schedule is active. Returns `false` if none is ready, or if worker threads run the
+    /// tasks.
     pub(crate) fn step(&self) -> bool {
         match &self.executor {
             Executor::Threads(_) => false,
@@ -80,6 +82,7 @@ impl Machine {
         }
     }
 
+    /// Runs what was submitted under a `DeferGuard`, as the executor requires after a submit.
     pub(crate) fn step_after_submit(&self) {
         let _guard = self.fault_guard();
         match &self.executor {
@@ -88,15 +91,15 @@ impl Machine {
         }
     }
 
-    /// Work for several threads will be there in a moment: a sleeping worker gets up meanwhile.
+    /// Wakes a worker ahead of a large job, to hide the wake-up latency.
     pub(crate) fn wake_worker_early(&self) {
         if let Executor::Threads(workers) = &self.executor {
             workers.wake_early(self);
         }
     }
 
-    /// For a thread of the program that may execute tasks: registered memory is the program's own and
-    /// can be gone when its turn comes.
+    /// Keeps fault delivery enabled while a thread of the program executes tasks. Needed once memory was registered: it
+    /// belongs to the program, which may have unmapped it by then.
     pub(crate) fn fault_guard(&self) -> Option<segv::FaultGuard> {
         self.memory.registered.was_used().then(segv::enter)
     }

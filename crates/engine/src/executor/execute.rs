@@ -1,4 +1,6 @@
-//! Executing: what each kind of task does when its turn has come.
+//! Executing: what each kind of task does when it runs.
+//!
+//! Claiming, and publishing the end of a task, is in `run`.
 
 use crate::executor::Executor;
 use crate::executor::job::{Job, SHARE_MIN_WEIGHT, weight};
@@ -17,6 +19,7 @@ use softacl_sync::facade::{Ordering, fence, lock};
 use std::sync::Arc;
 
 impl Machine {
+    /// Executes a claimed task.
     pub(crate) fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> TaskOutcome {
         match task {
             Task::Control(work) => self.execute_control(key, stream, sequence, work),
@@ -31,7 +34,7 @@ impl Machine {
     fn execute_control(&self, key: StreamKey, stream: &Stream, sequence: u64, work: Control) -> TaskOutcome {
         let result = match work {
             Control::Host(call) => {
-                // Said before the call is on its way: it may be over before we are back.
+                // Set before the call is handed over: it may return before this function does.
                 stream.is_held.store(true, Ordering::Release);
                 let outcome = self.dispatch_host_call(key, stream, sequence, *call);
                 if let TaskOutcome::Finished(_) = outcome {
@@ -51,7 +54,7 @@ impl Machine {
                 self.finish_wait(key, &after, event);
                 Ok(())
             }
-            Control::Node { node, run } if run.is_cancelled.load(Ordering::Acquire) => {
+            Control::Node { node, run } if run.is_canceled.load(Ordering::Acquire) => {
                 node.cancel();
                 Ok(())
             }
@@ -83,13 +86,13 @@ impl Machine {
                     Ok(())
                 }
             },
-            // Only a step of a graph can be one, and `execute_node` runs those.
+            // Occurs only as a step of a graph, and `execute_node` runs those.
             Control::Condition(_) => fail(Error::Internal("a conditional task outside a graph".to_owned())),
         };
         TaskOutcome::Finished(result)
     }
 
-    /// Runs one step of a graph. A failure belongs to the run, not to the stream that carries it.
+    /// Executes one step of a graph. Its failure belongs to the run, not to the stream of the branch.
     fn execute_node(
         &self,
         key: StreamKey,
@@ -99,7 +102,7 @@ impl Machine {
         run: &Arc<GraphRun>,
     ) -> TaskOutcome {
         let outcome = match node.current() {
-            // The content stays while the task runs: it may hold what the task reads.
+            // The content must outlive the task, which may borrow from it.
             Ok(content) => match content.task() {
                 Ok(Task::Control(Control::Condition(condition))) => {
                     match ConditionProgress::new(condition, node, run) {
@@ -117,7 +120,7 @@ impl Machine {
         TaskOutcome::Finished(Ok(()))
     }
 
-    /// Runs a conditional task, or some turns of it.
+    /// Continues a conditional task until it ends or yields.
     fn resume_condition(&self, stream: &Stream, sequence: u64, mut progress: Box<ConditionProgress>) -> TaskOutcome {
         match self.advance_condition(stream, &mut progress) {
             Ok(true) => {}
@@ -127,12 +130,13 @@ impl Machine {
         TaskOutcome::Finished(Ok(()))
     }
 
+    /// Records the failure of a run.
     fn fail_run(&self, stream: &Stream, run: &GraphRun, error: Error) {
         self.stop_context(stream, &error);
         run.fail(error);
     }
 
-    /// Moves bytes, as part of `volume` bytes that the stream moves together.
+    /// Moves bytes, as a part of `volume` bytes that the stream moves together.
     pub(crate) fn move_bytes(&self, work: Move, volume: usize) -> Result<()> {
         let alone = |span: Span| self.copy_span(span, CachePolicy::of(span.len));
         match work {
@@ -152,7 +156,7 @@ impl Machine {
             }
             Move::WriteValue { target, value } => {
                 let span = Span { target, source: target, len: size_of::<u64>() };
-                // Whoever sees the value sees what the stream wrote before it.
+                // Orders the earlier writes of the stream before the value.
                 fence(Ordering::Release);
                 Ok(bytes::write(target, &value.to_le_bytes()).map_err(moves::inaccessible(span))?)
             }
@@ -166,7 +170,7 @@ impl Machine {
         }
     }
 
-    /// Copies one range, with the help of other threads when it is large.
+    /// Copies one range. Other threads help if it is large.
     pub(crate) fn copy_span(&self, span: Span, cache_policy: CachePolicy) -> Result<()> {
         let copied = match &self.executor {
             Executor::Threads(workers) if span.len >= SHARE_MIN_WEIGHT => {
@@ -178,7 +182,7 @@ impl Machine {
         Ok(copied.map_err(moves::inaccessible(span))?)
     }
 
-    /// Copies many ranges, in any order, as part of so many bytes.
+    /// Copies several ranges, in any order, as a part of `volume` bytes.
     pub(crate) fn copy_batch(&self, mut batch: Batch, volume: usize) -> Result<()> {
         let Batch { spans, bytes } = &mut batch;
         let (Some(first), count) = (spans.first().copied(), spans.len()) else { return Ok(()) };
@@ -196,7 +200,7 @@ impl Machine {
         Ok(copied.map_err(moves::inaccessible(first))?)
     }
 
-    /// Copies rows, in any order, as part of so many bytes.
+    /// Copies rows, in any order, as a part of `volume` bytes.
     pub(crate) fn copy_plane(&self, plane: Plane, volume: usize) -> Result<()> {
         let bytes = plane.width * plane.height;
         let cache_policy = self.cache_policy(volume.max(bytes), plane.height, bytes);
@@ -206,7 +210,7 @@ impl Machine {
             }
             Executor::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, cache_policy),
             Executor::Stepped(_) => {
-                // Without memory for the list the rows are copied as they come, which is an order too.
+                // Without memory for the list, the rows are copied in ascending order, which the schedule allows.
                 let Some(mut spans) = self.span_pool.list_of(plane.height) else {
                     let copied = bytes::copy_unordered(&plane, 0..plane.height, cache_policy);
                     return Ok(copied.map_err(moves::inaccessible(plane.row(0)))?);

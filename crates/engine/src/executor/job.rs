@@ -1,7 +1,7 @@
-//! A job: one large piece of work that several threads share.
+//! Jobs: large pieces of work that several threads share.
 //!
-//! `Shares` says who does which unit. The thread that made the job returns only when every unit is done: helpers touch nothing afterwards but the job
-//! itself, which they hold by reference count.
+//! `WorkUnits` hands out the units. The thread that created the job returns only when every unit is done. After that,
+//! helpers access only the job, which they keep alive by reference count.
 
 use crate::executor::spans::Spans;
 use crate::task::moves::Plane;
@@ -9,15 +9,16 @@ use crossbeam_utils::Backoff;
 use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span, SpanList};
 use softacl_sync::work_units::WorkUnits;
 
-/// Bytes of one unit. A choice, not measured: meant to be small enough to balance two threads and
-/// large enough that the counter does not show.
+/// Bytes of one unit. Chosen, not measured: small enough to balance two threads, large enough to hide the cost of the
+/// counter.
 const UNIT: usize = 256 << 10;
-/// What an entry weighs at least, in bytes: a short copy costs its cache misses, not its length.
+/// Minimum weight of an entry, in bytes: a short copy costs its cache misses, not its length.
 const MIN_ENTRY_WEIGHT: usize = 512;
 
-/// From this weight on work is shared between threads.
+/// Minimum weight of work that is shared between threads.
 pub(crate) const SHARE_MIN_WEIGHT: usize = 1 << 20;
 
+/// One piece of work, and its units.
 pub(crate) struct Job {
     work: JobWork,
     cache_policy: CachePolicy,
@@ -26,12 +27,12 @@ pub(crate) struct Job {
 
 enum JobWork {
     One(Span),
-    /// Entries of equal length, so many per unit.
+    /// Entries of equal length, `per_unit` to a unit.
     Many {
         spans: Spans,
         per_unit: usize,
     },
-    /// Entries of all lengths, and the entry behind each unit.
+    /// Entries of any length. `ends` has the index after the last entry of each unit.
     Mixed {
         spans: Spans,
         ends: Box<[usize]>,
@@ -42,17 +43,18 @@ enum JobWork {
     },
 }
 
-/// What copying so many entries weighs.
+/// Weight of a copy of `entries` entries with `bytes` bytes in total.
 pub(crate) fn weight(entries: usize, bytes: usize) -> usize {
     bytes.max(entries * MIN_ENTRY_WEIGHT)
 }
 
 impl Job {
+    /// A job that copies one range.
     pub(crate) fn one(span: Span, cache_policy: CachePolicy) -> Job {
         Job::new(JobWork::One(span), span.len.div_ceil(UNIT), cache_policy)
     }
 
-    /// A job of entries in any order. There is at least one.
+    /// A job that copies entries in any order. `spans` must not be empty.
     pub(crate) fn many(mut spans: Spans, cache_policy: CachePolicy) -> Job {
         let len = spans[0].len;
         if len <= 2 * UNIT && spans.iter().all(|span| span.len == len) {
@@ -77,6 +79,7 @@ impl Job {
         Job::new(JobWork::Mixed { spans, ends: ends.into_boxed_slice() }, units, cache_policy)
     }
 
+    /// A job that copies rows in any order.
     pub(crate) fn rows(plane: Plane, cache_policy: CachePolicy) -> Job {
         let per_unit = per_unit(plane.width);
         Job::new(JobWork::Rows { plane, per_unit }, plane.height.div_ceil(per_unit), cache_policy)
@@ -86,17 +89,17 @@ impl Job {
         Job { work, cache_policy, units: WorkUnits::new(units) }
     }
 
-    /// Takes units until there are none left.
+    /// Runs units until none is left.
     pub(crate) fn run_units(&self) {
         while self.run_unit() {}
     }
 
-    /// Takes one unit. `false` when there are none left.
+    /// Runs one unit. Returns `false` if none is left.
     pub(crate) fn run_unit(&self) -> bool {
         self.units.take(|unit| self.run(unit).is_ok())
     }
 
-    /// Helps, then waits for the other helpers.
+    /// Runs units, then waits for the helpers.
     pub(crate) fn run_to_completion(&self) -> Result<(), AccessFault> {
         self.run_units();
         let backoff = Backoff::new();
@@ -107,6 +110,7 @@ impl Job {
         if self.units.has_failed() { Err(AccessFault) } else { Ok(()) }
     }
 
+    /// Copies the entries of one unit.
     fn run(&self, unit: usize) -> Result<(), AccessFault> {
         let several = |count: usize, per_unit: usize| unit * per_unit..count.min((unit + 1) * per_unit);
         match &self.work {
@@ -135,11 +139,12 @@ impl SpanList for Plane {
     }
 }
 
+/// Number of entries of length `len` in a unit.
 fn per_unit(len: usize) -> usize {
     (UNIT / len.max(MIN_ENTRY_WEIGHT)).max(1)
 }
 
-/// Cuts entries that are longer than a unit.
+/// Splits entries that are longer than a unit.
 fn split_long(spans: &mut Vec<Span>) {
     for index in 0..spans.len() {
         let span = spans[index];
@@ -161,9 +166,9 @@ mod tests {
     use super::*;
     use crate::executor::spans::SpanPool;
 
-    /// Every byte of every entry is moved exactly once, whatever the lengths.
+    /// Every byte of every entry is moved exactly once, for all lengths.
     #[test]
-    fn units_cover_every_entry() {
+    fn units_cover_every_entry_once() {
         for lens in [vec![64; 3000], vec![UNIT; 3], vec![3 * UNIT + 5, 1, UNIT, UNIT + 1, 700_000], vec![1]] {
             let total: usize = lens.iter().sum();
             let source: Vec<u8> = (0..total).map(|i| (i * 7 + i / 251) as u8).collect();

@@ -1,6 +1,7 @@
-//! Running streams: claim what may start, execute it, publish its end.
+//! Running streams: claiming what may start, and publishing its end.
 //!
-//! The lanes say what may start; an executor decides when, and on which thread. Both executors use these steps.
+//! The lanes define what may start; an executor decides when, and on which thread. Both executors use this file. What a
+//! task does is in `execute`.
 
 use crate::executor::Executor;
 use crate::graph::run::GraphRun;
@@ -14,58 +15,61 @@ use softacl_sync::facade::{MutexGuard, Ordering, lock};
 use softacl_sync::lane::{Lane, NotStarted, Readiness};
 use std::sync::Arc;
 
+/// The locked lane of a stream.
 pub(crate) type LaneGuard<'a> = MutexGuard<'a, Lane<Task, StreamKey>>;
 
 /// How much of a stream to run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
-    /// Stop once this task is finished.
+    /// Stops after the task with this number.
     pub(crate) until: u64,
     pub(crate) tasks: usize,
-    /// Times that something is claimed. A claim of copies counts as a whole turn.
+    /// Maximum number of claims. A claim of copies counts as a whole turn.
     pub(crate) claims: usize,
 }
 
-/// Claims of a turn.
+/// Number of claims in a turn.
 const CLAIMS_PER_TURN: usize = 16;
 
 impl Limit {
+    /// One task.
     pub(crate) const ONE: Limit = Limit { until: u64::MAX, tasks: 1, claims: CLAIMS_PER_TURN };
-    /// What a worker does before it looks at other streams.
+    /// What a worker runs before it serves other streams.
     pub(crate) const TURN: Limit = Limit { until: u64::MAX, tasks: usize::MAX, claims: CLAIMS_PER_TURN };
 
+    /// Everything up to a task.
     pub(crate) fn until(sequence: u64) -> Limit {
         Limit { until: sequence, tasks: usize::MAX, claims: usize::MAX }
     }
 }
 
-/// Why `run` stopped.
+/// Why `run` returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopReason {
-    /// As far as the limit asked.
+    /// The limit was reached.
     Limit,
     Empty,
-    /// Somebody else runs the stream, or a host function holds it.
+    /// Another thread runs the stream, or a host function holds it.
     Busy,
     Blocked(Readiness<StreamKey>),
 }
 
-/// What became of a task.
+/// What executing a task produced.
 pub(crate) enum TaskOutcome {
     Finished(Result<()>),
-    /// A host function has it and finishes it.
+    /// A host function holds the claim and finishes the task later.
     Held,
-    /// This is left of it, for later.
+    /// The rest of the task, to be resumed later.
     Yielded(Task),
 }
 
-/// What became of a claimed task.
+/// What happened to a claimed task.
 enum Claimed {
     /// It ended, or was dropped while it ran.
     Finished,
     /// A host function holds the claim.
     Held,
-    /// The rest of it is queued again.
+    /// The rest of it was queued again.
     Requeued,
 }
 
@@ -116,7 +120,8 @@ impl Machine {
         }
     }
 
-    /// Claims the front of a stream. Returns its task and number with the lane still locked, or why nothing was claimed.
+    /// Claims the front of a stream. Returns its task and number, with the lane still locked, or why nothing was
+    /// claimed.
     #[inline]
     fn claim<'a>(
         &self,
@@ -160,20 +165,21 @@ impl Machine {
         Claimed::Finished
     }
 
-    /// A task that will not run. A run of a graph that it stood for is given up, and still finishes.
+    /// Discards a task that will not run. If it stood for a run of a graph, cancels the run and returns it; the run
+    /// still finishes.
     pub(super) fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<GraphRun>> {
         let Task::Control(task) = task else { return None };
         match task {
             Control::Wait { after, event } => self.finish_wait(key, &after, event),
             Control::Join(run) => {
-                run.is_cancelled.store(true, Ordering::Release);
+                run.is_canceled.store(true, Ordering::Release);
                 return Some(run);
             }
             Control::Node { node, .. } => node.cancel(),
-            // Other processes wait for it, too.
+            // Other processes may wait for the record.
             Control::RecordShared { counters, record } => counters.mark_reached(record),
             Control::Release(pending) => {
-                // What still runs in front of it may use the memory.
+                // Tasks that still run before the release may use the memory.
                 let newest = self.streams.slot(key).newest();
                 self.finish_release(&pending, StreamPoint { stream: key, sequence: newest });
             }
@@ -182,7 +188,7 @@ impl Machine {
         None
     }
 
-    /// Publishes a finished task and lets go of the claim.
+    /// Publishes a finished task and releases the claim.
     fn finish(&self, key: StreamKey, sequence: u64) {
         if let Some(observer) = self.observer() {
             observer.finished(StreamPoint { stream: key, sequence }.into());
@@ -196,15 +202,15 @@ impl Machine {
         }
     }
 
-    /// A host function has returned: its task is finished, and the stream goes on.
+    /// Finishes a task whose host function has returned, and lets the stream continue.
     pub(crate) fn finish_held(&self, key: StreamKey, sequence: u64) {
         self.streams.slot(key).is_held.store(false, Ordering::Release);
         self.finish(key, sequence);
         self.mark_stream_ready(key);
     }
 
-    /// Drops what has not started. The running task, if any, still finishes; so do tasks of the runs
-    /// that are returned.
+    /// Drops the tasks that have not started. The running task, if any, still finishes, and so do the tasks of the
+    /// returned runs.
     pub(crate) fn drop_pending(&self, key: StreamKey, stream: &Stream) -> Vec<Arc<GraphRun>> {
         let (dropped, watchers) = stream.tasks.clear();
         if let Some(observer) = self.observer() {
@@ -218,16 +224,16 @@ impl Machine {
         runs
     }
 
-    /// Whether the front of a stream may start. A wait for a notify that may is over: it has taken it.
+    /// Returns whether the front of a stream may start. If a wait for a notify may start, this has consumed the notify.
     fn readiness(&self, key: StreamKey, task: &Task) -> Readiness<StreamKey> {
         let Task::Control(task) = task else { return Readiness::Ready };
         let after = match task {
             Control::Wait { after, .. } => after,
             Control::Await(wait) => return self.check_external_wait(key, wait),
-            Control::Node { node, run } if !run.is_cancelled.load(Ordering::Acquire) => {
+            Control::Node { node, run } if !run.is_canceled.load(Ordering::Acquire) => {
                 return node.external_wait().map_or(Readiness::Ready, |wait| self.check_external_wait(key, &wait));
             }
-            Control::Resumed(progress) if !progress.run.is_cancelled.load(Ordering::Acquire) => {
+            Control::Resumed(progress) if !progress.run.is_canceled.load(Ordering::Acquire) => {
                 return self.check_external_wait(key, &progress.pause);
             }
             Control::Join(run) => match run.end.get() {
@@ -253,7 +259,7 @@ impl Machine {
         }
     }
 
-    /// Notes the failure of a task with the stream, and with the context where that stops it.
+    /// Records the failure of a task in its stream, and stops the context if its failure mode requires that.
     pub(crate) fn record_failure(&self, key: StreamKey, sequence: u64, name: &str, error: Error) {
         let stream = self.streams.slot(key);
         let error = error.of_task(name, sequence);

@@ -1,4 +1,6 @@
-//! Submitting: a checked task gets its number and is queued, or is done on the spot.
+//! Submitting: a validated task gets its number, and is queued or runs inline.
+//!
+//! `submit_fast` and `accept_copy` are the fast path. They contain only what the common copy needs.
 
 use crate::executor::run::LaneGuard;
 use crate::executor::{Executor, budget};
@@ -15,7 +17,7 @@ use softacl_sync::facade::{Ordering, lock};
 use softacl_sync::handle::Slot;
 
 impl Machine {
-    /// Queues a checked task on a stream of the context; returns its number.
+    /// Queues a validated task on a stream of the context. Returns its number, or 0 if it was captured.
     #[inline]
     pub(crate) fn submit(
         &self,
@@ -27,6 +29,7 @@ impl Machine {
         self.submit_task(key, stream, context, task.into())
     }
 
+    /// Submits a task after checking the stream, its context and its device.
     fn submit_task(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
         if stream.context() != Some(context) {
             return fail(self.other_context("stream", stream, context));
@@ -48,7 +51,8 @@ impl Machine {
         Ok(self.accept(key, stream, lane, task))
     }
 
-    /// What fault rules make of a task: the same, or one that fails; the stream may have to wait first.
+    /// Applies fault rules to a task: returns it unchanged or as a task that fails, after queueing a delay if a rule
+    /// requires one.
     #[cold]
     fn apply_injection(&self, key: StreamKey, stream: &Stream, task: Task) -> Task {
         match self.outcome_for_task(key, stream, &task) {
@@ -67,21 +71,21 @@ impl Machine {
         }
     }
 
-    /// Queues an ordinary copy on a stream of the current context. `false`: the stream has ended,
-    /// nothing has happened, and the full check says so.
+    /// Queues a copy on a stream of the current context, without further checks. Returns `false`, having done nothing,
+    /// if the stream has ended; the full check then returns the error.
     #[inline]
     pub(crate) fn submit_fast(&self, key: StreamKey, slot: &Slot<Stream>, span: Span) -> bool {
         let lane = lock(&slot.value.tasks.lane);
-        // A context ends its streams before it ends, so a stream that lives has a context that lives.
+        // A context ends its streams before it ends, so a live stream has a live context.
         let lives = slot.holds(key);
         if lives {
-            // Ordinary calls have neither a schedule nor an observer.
+            // The fast path is closed while a schedule or an observer is active.
             self.accept_copy(key, &slot.value, lane, span, false);
         }
         lives
     }
 
-    /// Numbers a task and does it or queues it.
+    /// Numbers a task, and runs it inline or queues it.
     #[inline]
     fn accept(&self, key: StreamKey, stream: &Stream, lane: LaneGuard<'_>, task: Task) -> u64 {
         let must_queue = self.must_queue_all();
@@ -97,7 +101,7 @@ impl Machine {
         }
     }
 
-    /// Numbers a copy. A small one on an idle stream is done at once.
+    /// Numbers a copy. A small one on an idle stream runs inline.
     #[inline]
     fn accept_copy(
         &self,
@@ -127,7 +131,7 @@ impl Machine {
         sequence
     }
 
-    /// Does a short batch on an idle stream at once.
+    /// Runs a short batch on an idle stream inline.
     fn copy_batch_inline(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, spans: &[Span]) -> u64 {
         let sequence = lane.push_completed();
         stream.set_newest(sequence);
@@ -138,12 +142,13 @@ impl Machine {
         sequence
     }
 
-    /// Whether a schedule or an observer wants to have every task in its hands.
+    /// True if every task must be queued because a schedule or an observer is active.
     #[inline]
     pub(crate) fn must_queue_all(&self) -> bool {
         self.reasons.has_either(Reason::Schedule, Reason::Observer)
     }
 
+    /// Emits a task, pushes it, and lets a schedule run.
     #[inline]
     fn enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, task: Task, must_queue: bool) -> u64 {
         if must_queue && let Some(observer) = self.observer() {
@@ -158,7 +163,7 @@ impl Machine {
         sequence
     }
 
-    /// A task was put into a lane: whoever has to know is told.
+    /// Marks the stream ready after a task was queued.
     #[inline]
     fn after_enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, sequence: u64) {
         stream.set_newest(sequence);
@@ -173,7 +178,8 @@ impl Machine {
         }
     }
 
-    /// Passes a point of an idle stream at once; `None` when the stream has work, or `submit` has to look at it.
+    /// Numbers a task that needs no execution, if the stream is idle. `None` if the stream has work, or if `submit`
+    /// must check the device.
     pub(crate) fn push_completed(&self, key: StreamKey, stream: &Stream) -> Option<u64> {
         let has_reasons = !self.devices[stream.device() as usize].reasons.is_empty();
         if has_reasons || self.must_queue_all() {

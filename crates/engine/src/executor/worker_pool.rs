@@ -1,6 +1,5 @@
-//! The state of the threaded executor: the ready queue, the jobs, and who is parked.
-//!
-//! What workers do with it is in `workers`.
+//! State of the threaded executor: the ready queue, the jobs, and the parked threads. How workers use it is in
+//! `workers`.
 
 use crate::executor::job::Job;
 use crate::keys::StreamKey;
@@ -11,10 +10,12 @@ use softacl_sync::wait_queue::WaitQueue;
 use softacl_sync::waiter_list::WaiterList;
 use std::sync::Arc;
 
-/// Streams that can be ready at once: as many as handles.
+/// Maximum number of ready streams: one per handle.
 const MAX_READY: usize = 1 << 16;
+/// Maximum number of references to jobs in the queue.
 const MAX_JOBS: usize = 256;
 
+/// The threaded executor.
 pub(crate) struct WorkerPool {
     pub(crate) shared: Arc<Shared>,
     pub(crate) count: usize,
@@ -22,12 +23,13 @@ pub(crate) struct WorkerPool {
     pub(crate) threads: LazyThreads,
 }
 
+/// What the workers share with the machine. It must not keep the machine alive.
 pub(crate) struct Shared {
     pub(crate) ready: ArrayQueue<StreamKey>,
     pub(crate) jobs: ArrayQueue<Arc<Job>>,
-    /// Streams that threads of the program sleep for: they help with a job that comes up meanwhile.
+    /// Streams that parked threads of the program wait for. Those threads are woken to help with a job.
     pub(crate) waiters: WaiterList<StreamKey>,
-    /// Work is about to come: whoever sleeps had better not.
+    /// Set when work is about to be queued, so that workers do not park.
     pub(crate) wake_requested: AtomicBool,
     pub(crate) wait_queue: WaitQueue,
     pub(crate) stop: AtomicBool,

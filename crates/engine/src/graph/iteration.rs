@@ -12,7 +12,7 @@ impl Machine {
     pub(crate) fn advance_condition(&self, stream: &Stream, progress: &mut ConditionProgress) -> Result<bool> {
         let mut turns = 0;
         while let Some(frame) = progress.frames.last_mut() {
-            if progress.run.is_cancelled.load(Ordering::Acquire) || self.is_stopped(stream) {
+            if progress.run.is_canceled.load(Ordering::Acquire) || self.is_stopped(stream) {
                 return Ok(true);
             }
             if let Some(node) = frame.steps.next() {

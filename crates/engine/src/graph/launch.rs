@@ -51,7 +51,7 @@ impl Machine {
         let queued = self.queue_entries(&state, context, start, &run, &mut newest);
         if queued.is_err() {
             // Whoever waits for the run goes on; what is queued of it does nothing.
-            run.is_cancelled.store(true, Ordering::Release);
+            run.is_canceled.store(true, Ordering::Release);
         }
         let _ = run.end.set(newest);
         state.end = Some(newest);

@@ -12,14 +12,14 @@ pub(crate) struct GraphRun {
     pub(crate) end: OnceLock<StreamPoint>,
     streams: Vec<StreamKey>,
     /// Work of the run that has not started is passed over.
-    pub(crate) is_cancelled: AtomicBool,
+    pub(crate) is_canceled: AtomicBool,
     /// The first failure of its tasks.
     failure: Mutex<Option<Error>>,
 }
 
 impl GraphRun {
     pub(crate) fn new(streams: Vec<StreamKey>) -> GraphRun {
-        GraphRun { end: OnceLock::new(), streams, is_cancelled: AtomicBool::new(false), failure: Mutex::new(None) }
+        GraphRun { end: OnceLock::new(), streams, is_canceled: AtomicBool::new(false), failure: Mutex::new(None) }
     }
 
     pub(crate) fn fail(&self, error: Error) {

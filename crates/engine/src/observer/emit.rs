@@ -1,4 +1,4 @@
-//! Emitting: where the engine calls its observer.
+//! Emitting: the calls of the engine to its observer. Only callbacks with arguments to prepare are here.
 
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
@@ -9,24 +9,25 @@ use softacl_errors::Result;
 use softacl_memory::touch::Touch;
 
 impl Machine {
-    /// The observer, if there is one.
+    /// The observer, if one is installed.
     #[inline]
     pub fn observer(&self) -> Option<&dyn Observer> {
         self.observer.as_deref()
     }
 
-    /// Whether the observer protects memory.
+    /// True if the observer protects pages.
     pub(crate) fn is_guarded(&self) -> bool {
         self.reasons.has(Reason::PageGuard)
     }
 
+    /// Emits that an object is about to end.
     pub(crate) fn emit_ending(&self, object: Object, by_force: bool) {
         if let Some(observer) = self.observer() {
             observer.ending(object, by_force);
         }
     }
 
-    /// Passes on what the program is about to learn.
+    /// Emits that the program has waited for a point, if `reached`. Returns `reached`.
     pub(crate) fn emit_waited(&self, point: StreamPoint, reached: bool) -> bool {
         if let (Some(observer), true) = (self.observer(), reached) {
             observer.waited(point.into());
@@ -34,13 +35,13 @@ impl Machine {
         reached
     }
 
-    /// The task that a stream gets next. Another thread may come first: then an observer sees an order that is
-    /// a task too early, or none.
+    /// The point of the task that a stream gets next. If another thread submits first, the observer receives an order
+    /// that is one task too early, or none.
     pub(crate) fn next_point(&self, stream: StreamKey) -> StreamPoint {
         StreamPoint { stream, sequence: self.streams.slot(stream).newest() + 1 }
     }
 
-    /// Tells the observer about a task that is about to be queued.
+    /// Emits a task that is about to be queued.
     #[cold]
     pub(crate) fn emit_submitted(&self, observer: &dyn Observer, at: StreamPosition, device: u32, task: &Task) {
         let control = if let Task::Control(control) = task { Some(control) } else { None };
@@ -51,7 +52,7 @@ impl Machine {
             Some(Control::Record { event, .. }) => (None, Some(*event)),
             _ => (None, None),
         };
-        // Memory is about to be protected, and the program may have put a handler of its own above ours.
+        // The observer is about to protect memory, and the program may have replaced the fault handler.
         if self.is_guarded() {
             softacl_memory::segv::ensure_guarding();
         }
@@ -77,15 +78,15 @@ impl Machine {
         });
     }
 
-    /// Tells the observer what the calling thread is about to touch, does it, and tells that it is done. Memory
-    /// that a fault rule has spoiled is not touched.
+    /// Runs an access of the calling thread between `access_started` and `access_finished`. Fails without running it if
+    /// an injected fault has damaged the memory.
     pub(crate) fn with_access(
         &self,
         name: &'static str,
-        task: impl FnOnce() -> Vec<Touch>,
+        touches: impl FnOnce() -> Vec<Touch>,
         run: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let result = if self.has_hooks() { self.with_access_observed(name, &task(), run) } else { run() };
+        let result = if self.has_hooks() { self.with_access_observed(name, &touches(), run) } else { run() };
         self.poll_external_waits();
         result
     }
@@ -105,10 +106,11 @@ impl Machine {
         result
     }
 
+    /// Emits an advisory.
     #[inline]
-    pub(crate) fn advise(&self, note: impl FnOnce() -> Advisory) {
+    pub(crate) fn advise(&self, advisory: impl FnOnce() -> Advisory) {
         if let Some(observer) = self.observer() {
-            observer.advised(&note());
+            observer.advised(&advisory());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Pools: allocating and freeing in the order of a stream.
+//! Pools: creating, allocating and freeing in stream order, attributes, trimming.
 
 use crate::caller::Caller;
 use crate::keys::{PoolKey, StreamKey, StreamPoint};
@@ -13,7 +13,7 @@ use softacl_sync::facade::lock;
 use std::sync::Arc;
 
 impl Caller<'_> {
-    /// A pool of memory of a device; a limit of 0 is that of the device.
+    /// Creates a pool of device memory. A limit of 0 means the memory of the device.
     pub fn create_pool(&self, device: i64, limit: usize) -> Result<PoolKey> {
         self.machine.device(device)?;
         let limit = if limit == 0 { usize::MAX } else { limit };
@@ -22,7 +22,7 @@ impl Caller<'_> {
         self.machine.pools.all.insert(open).ok_or_else(|| Box::new(Error::Feature("no pool handle left".to_owned())))
     }
 
-    /// Ends a pool. What is in use is freed when it is given back.
+    /// Ends a pool. Blocks in use are freed when the program frees them.
     pub fn destroy_pool(&self, raw: usize) -> Result<()> {
         let (key, pool) = self.pool(raw)?;
         if !self.machine.pools.all.remove(key) {
@@ -33,6 +33,7 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// Reads an attribute.
     pub fn pool_attribute(&self, raw: usize, attribute: PoolAttribute) -> Result<u64> {
         let (_, pool) = self.pool(raw)?;
         let state = lock(&pool.state);
@@ -48,6 +49,7 @@ impl Caller<'_> {
         })
     }
 
+    /// Sets an attribute. Peaks can only be reset to 0.
     pub fn set_pool_attribute(&self, raw: usize, attribute: PoolAttribute, value: u64) -> Result<()> {
         let (_, pool) = self.pool(raw)?;
         let mut state = lock(&pool.state);
@@ -78,7 +80,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Memory that tasks which are queued later in the stream may use.
+    /// Allocates memory for tasks that are queued later in the stream.
     pub fn allocate_from_pool(&self, raw: usize, size: usize, stream: usize) -> Result<usize> {
         let (_, pool) = self.pool(raw)?;
         let (key, _) = self.pool_stream(stream)?;
@@ -88,7 +90,7 @@ impl Caller<'_> {
         self.machine.allocate_from(&pool, size, key)
     }
 
-    /// Gives memory back when the stream comes to this point.
+    /// Frees memory when the stream reaches this point.
     pub fn free_to_pool(&self, address: usize, stream: usize) -> Result<()> {
         let (key, stream) = self.pool_stream(stream)?;
         let (context, _) = self.context()?;
@@ -102,14 +104,14 @@ impl Caller<'_> {
             .inspect_err(|_| self.machine.pools.cancel_free(&pending))
     }
 
-    /// Gives memory that a pool only keeps back to the device.
+    /// Releases retained memory to the device until at most `keep` bytes are reserved.
     pub fn trim_pool(&self, raw: usize, keep: usize) -> Result<()> {
         let (_, pool) = self.pool(raw)?;
         self.machine.trim_pool(&pool, keep);
         Ok(())
     }
 
-    /// A stream of the current context that does not capture.
+    /// Resolves a stream of the current context that is not capturing.
     fn pool_stream(&self, raw: usize) -> Result<(StreamKey, &Stream)> {
         let (key, stream) = self.explicit_stream(raw)?.ok_or(Error::Null("stream"))?;
         let (context, _) = self.context()?;
@@ -122,6 +124,7 @@ impl Caller<'_> {
         Ok((key, stream))
     }
 
+    /// Resolves a pool handle.
     fn pool(&self, raw: usize) -> Result<(PoolKey, Arc<PoolMemory>)> {
         let unknown = || Error::Handle { what: "memory pool", handle: raw };
         let key = PoolKey::from_raw(raw).ok_or_else(unknown)?;
@@ -132,6 +135,7 @@ impl Caller<'_> {
 }
 
 impl Machine {
+    /// Reuses a block, or allocates one within the limit of the pool.
     fn allocate_from(&self, pool: &Arc<PoolMemory>, size: usize, stream: StreamKey) -> Result<usize> {
         let is_done = |at: StreamPoint| self.streams.slot(at.stream).tasks.completion.done() >= at.sequence;
         let reused = lock(&pool.state).reuse(size, stream, is_done, self.is_guarded());
@@ -159,15 +163,15 @@ impl Machine {
         Ok(start)
     }
 
-    /// A block has come back to its pool; everything that used it is done at `at`.
+    /// Finishes the release of a block. Everything that used it is done at `at`.
     pub(crate) fn finish_release(&self, pending: &PendingFree, at: StreamPoint) {
         self.pools.finish_free(pending, at, || {
             self.memory.device(pending.pool.device).retain(pending.start);
         });
     }
 
-    /// Tells an observer that a pool lets memory go. The pool has seen that its users are done, so the
-    /// program need not have waited for them.
+    /// Emits that a pool released memory. The pool has checked that its users are done, so the program did not have to
+    /// wait for them.
     fn emit_pool_release(&self, device: u32, start: usize, at: StreamPoint) {
         if let Some(observer) = self.observer() {
             observer.waited(at.into());
@@ -175,6 +179,7 @@ impl Machine {
         }
     }
 
+    /// Releases retained blocks until at most `keep` bytes are reserved.
     fn trim_pool(&self, pool: &PoolMemory, keep: usize) {
         let device = pool.device;
         let released_any = self.pools.trim(pool, keep, |start, at| {
@@ -188,7 +193,7 @@ impl Machine {
         }
     }
 
-    /// Somebody has waited: freed memory that did so, too, is free now, and pools keep what their thresholds say.
+    /// Called after a program-visible wait. Releases idle quarantined memory and trims pools to their thresholds.
     #[inline]
     pub(crate) fn trim_after_wait(&self) {
         self.memory.release_quarantined();
@@ -202,7 +207,7 @@ impl Machine {
         }
     }
 
-    /// Memory of a device has run out: its pools keep nothing.
+    /// Releases everything that the pools of a device retain. Called when the device runs out of memory.
     pub(crate) fn trim_pools_of(&self, device: u32) {
         for pool in self.pools.non_empty().iter().filter(|pool| pool.device == device) {
             self.trim_pool(pool, 0);

@@ -1,12 +1,11 @@
-//! Pools: device memory that is given out and taken back in the order of streams, and kept for the
-//! next allocation.
+//! Pools: device memory that is allocated and freed in stream order, and retained for the next allocation.
 //!
-//! A block is an allocation of the heap. While its release is queued it stays one, because tasks in
-//! front of the release may look it up; afterwards its range is parked in the heap. A block is reused
-//! for the same number of pages only. Blocks know their pool, so that a pool may end before them; it then
-//! keeps nothing. A task only parks: giving a range back to the heap may concern graphs, which no task may.
+//! A block is an allocation of the heap. It remains one while its release is queued, because tasks before the release
+//! may look it up. After that, the heap retains its range. A block is reused for the same number of pages only. Each
+//! block has a reference to its pool, so a pool can end before its blocks; it then retains nothing. A task may only
+//! retain a range. Returning it to the heap takes graph locks, which no task may take.
 //!
-//! Lock order: a pool's state, then the heap's or `owners`.
+//! Lock order: the state of a pool, then the heap or `owners`.
 
 pub(crate) mod calls;
 
@@ -17,12 +16,13 @@ use softacl_sync::handle::Slots;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// A memory pool of the API.
 #[derive(Default)]
 pub struct Pool {
     pub(crate) memory: Mutex<Option<Arc<PoolMemory>>>,
 }
 
-/// What can be asked of a pool, and some of it set.
+/// An attribute of a pool. Some are read-only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolAttribute {
     FollowEvents,
@@ -35,22 +35,23 @@ pub enum PoolAttribute {
     UsedHigh,
 }
 
+/// All pools of the machine.
 #[derive(Default)]
 pub(crate) struct Pools {
     pub(crate) all: Slots<Pool, PoolTag>,
     owners: Mutex<Owners>,
-    /// How many blocks there are: who frees or waits pays one load while there are none.
+    /// Number of blocks. While it is 0, a free or a wait costs one load.
     count: AtomicUsize,
-    /// Tells the lives of a block apart.
+    /// Source of block generations.
     generations: AtomicU64,
 }
 
-/// Whose blocks there are.
+/// Index from block address to owning pool.
 #[derive(Default)]
 struct Owners {
     /// The pool of each block, by the address of the block.
     by_block: BTreeMap<usize, Arc<PoolMemory>>,
-    /// Each of them, and how many blocks it has.
+    /// Every pool with blocks, and how many it has.
     pools: Vec<(Arc<PoolMemory>, usize)>,
 }
 
@@ -72,31 +73,32 @@ impl Owners {
     }
 }
 
-/// The memory of one pool.
+/// The blocks and counters of one pool. Outlives the pool until its last block is freed.
 #[derive(Debug)]
 pub(crate) struct PoolMemory {
     pub(crate) device: u32,
-    /// Bytes that it may hold.
+    /// Maximum number of bytes that the pool may reserve.
     pub(crate) limit: usize,
     pub(crate) state: Mutex<PoolState>,
 }
 
 #[derive(Debug)]
 pub(crate) struct PoolState {
-    /// The pool has not been destroyed.
+    /// True until the pool is destroyed.
     pub(crate) is_open: bool,
     pub(crate) follow_events: bool,
     pub(crate) opportunistic: bool,
     pub(crate) internal_dependencies: bool,
-    /// Bytes that are kept when somebody waits; see `keeps`.
+    /// Release threshold: bytes that a wait leaves in the pool. See `retained_bytes`.
     pub(crate) threshold: usize,
     pub(crate) reserved: Watermark,
     pub(crate) used: Watermark,
     blocks: BTreeMap<usize, Block>,
-    /// Those that are not in use, so that nobody has to look through the others.
+    /// Blocks that are not in use, so that a search skips the others.
     unused: BTreeSet<usize>,
 }
 
+/// Current and peak value of a counter, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Watermark {
     pub(crate) now: usize,
@@ -120,13 +122,13 @@ struct Block {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockState {
     InUse,
-    /// A stream has a task that gives it back.
+    /// A task that frees the block is queued in this stream.
     BeingFreed(StreamKey),
-    /// Parked. Everything that used it is done at this point.
+    /// Retained by the heap. Everything that used the block is done at this point.
     Retained(StreamPoint),
 }
 
-/// A block on its way back.
+/// A block whose release is queued.
 #[derive(Debug, Clone)]
 pub(crate) struct PendingFree {
     pub(crate) pool: Arc<PoolMemory>,
@@ -134,16 +136,16 @@ pub(crate) struct PendingFree {
     generation: u64,
 }
 
-/// A block that can be given out again.
+/// A block that can be used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reuse {
-    /// It must be woken in the heap.
+    /// Start of a block that the heap must revive.
     Retained(usize),
-    /// It never left.
+    /// Start of a block whose release is queued; it is still an allocation.
     BeingFreed(usize),
 }
 
-/// Bytes of a block.
+/// Bytes that a block occupies.
 fn span(size: usize) -> usize {
     size.next_multiple_of(PAGE)
 }
@@ -166,13 +168,13 @@ impl PoolMemory {
 }
 
 impl PoolState {
-    /// Bytes that are kept when somebody waits.
+    /// Bytes that a wait leaves in the pool.
     pub(crate) fn retained_bytes(&self) -> usize {
         if self.is_open { self.threshold } else { 0 }
     }
 
-    /// Takes a block that a stream may have at once. `guarded`: only what looks to an observer like
-    /// the same allocation used on.
+    /// Takes a block that a stream can use immediately. With `guarded`, only a block that looks to the observer like
+    /// the same allocation in continued use.
     pub(crate) fn reuse(
         &mut self,
         size: usize,
@@ -196,7 +198,7 @@ impl PoolState {
         block.state = BlockState::InUse;
         block.size = size;
         if is_being_freed {
-            // The queued release finds another life than its own.
+            // The queued release then finds another generation and does nothing.
             block.generation = u64::MAX;
             return Some(Reuse::BeingFreed(start));
         }
@@ -204,7 +206,8 @@ impl PoolState {
         Some(Reuse::Retained(start))
     }
 
-    /// Sets bytes for a new block apart, as long as no more than `most` are held before. `own` or `unreserve` comes next.
+    /// Reserves bytes for a new block. Returns `false` if more than `max_reserved` bytes are reserved already. The
+    /// caller follows up with `add_block` or `unreserve`.
     pub(crate) fn reserve(&mut self, size: usize, max_reserved: usize) -> bool {
         let fits = self.reserved.now <= max_reserved;
         if fits {
@@ -213,12 +216,12 @@ impl PoolState {
         fits
     }
 
-    /// There is no memory for the block.
+    /// Takes back a `reserve` whose allocation failed.
     pub(crate) fn unreserve(&mut self, size: usize) {
         self.reserved.now -= span(size);
     }
 
-    /// Lets a block that a trim chose go; its address and the point at which it was free.
+    /// Removes a retained block. Returns its address and the point at which it became idle.
     fn take_retained(&mut self) -> Option<(usize, StreamPoint)> {
         let (start, at) = self.unused.iter().find_map(|start| match self.blocks.get(start)?.state {
             BlockState::Retained(at) => Some((*start, at)),
@@ -232,11 +235,11 @@ impl PoolState {
 }
 
 impl Pools {
-    /// A block was allocated for a pool, which has reserved its bytes.
+    /// Adds a block that was allocated for a pool after `reserve`.
     pub(crate) fn add_block(&self, pool: &Arc<PoolMemory>, state: &mut PoolState, start: usize, size: usize) {
         let generation = self.generations.fetch_add(1, Ordering::Relaxed);
         state.blocks.insert(start, Block { size, generation, state: BlockState::InUse });
-        // What was reserved and then not to be had is not part of the highest level.
+        // A reservation whose allocation failed does not count toward the peak.
         state.reserved.rise(0);
         state.used.rise(span(size));
         let mut owners = lock(&self.owners);
@@ -244,11 +247,13 @@ impl Pools {
         self.count.store(owners.by_block.len(), Ordering::Relaxed);
     }
 
+    /// True if no pool has a block.
     #[inline]
     pub(crate) fn are_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
+    /// The pool of a block.
     fn owner(&self, start: usize) -> Option<Arc<PoolMemory>> {
         if self.are_empty() {
             return None;
@@ -262,7 +267,7 @@ impl Pools {
         self.count.store(owners.by_block.len(), Ordering::Relaxed);
     }
 
-    /// A block is about to be given back by a stream. `None`: there is no such block in use.
+    /// Marks a block as being freed by a stream. `None` if no such block is in use.
     pub(crate) fn begin_free(&self, start: usize, stream: StreamKey) -> Option<PendingFree> {
         let pool = self.owner(start)?;
         let mut state = lock(&pool.state);
@@ -275,7 +280,7 @@ impl Pools {
         Some(PendingFree { pool, start, generation })
     }
 
-    /// The stream would not have it.
+    /// Undoes `begin_free` after its task was refused.
     pub(crate) fn cancel_free(&self, pending: &PendingFree) {
         let state = &mut *lock(&pending.pool.state);
         if let Some(block) = state.blocks.get_mut(&pending.start)
@@ -286,8 +291,8 @@ impl Pools {
         }
     }
 
-    /// A block has come back, and its range is parked. Nothing if it was given out again meanwhile, or freed
-    /// by other means.
+    /// Finishes a release: the block is idle, and `retain` keeps its range. Does nothing if the block was reused or
+    /// freed in the meantime.
     pub(crate) fn finish_free(&self, pending: &PendingFree, at: StreamPoint, retain: impl FnOnce()) {
         let mut state = lock(&pending.pool.state);
         let state = &mut *state;
@@ -299,7 +304,7 @@ impl Pools {
         }
     }
 
-    /// A block in use is freed without its pool.
+    /// Removes a block that is freed without its pool.
     pub(crate) fn remove_block(&self, start: usize) {
         let Some(pool) = self.owner(start) else { return };
         let mut state = lock(&pool.state);
@@ -314,8 +319,8 @@ impl Pools {
         self.remove_owner(start);
     }
 
-    /// Lets kept blocks go until at most so much is held. `discard` sees the address of each, and the
-    /// point at which it was free. `true`: there were some.
+    /// Removes retained blocks until at most `keep` bytes are reserved. `discard` receives the address of each and the
+    /// point at which it became idle. Returns `true` if any block was removed.
     pub(crate) fn trim(&self, pool: &PoolMemory, keep: usize, discard: impl Fn(usize, StreamPoint)) -> bool {
         let mut state = lock(&pool.state);
         let mut released_any = false;
@@ -337,7 +342,7 @@ impl Pools {
         lock(&self.owners).pools.iter().map(|(pool, _)| Arc::clone(pool)).collect()
     }
 
-    /// The memory of a device is taken away, and its pools with it.
+    /// Ends the pools of a device whose memory is released.
     pub(crate) fn end_of(&self, device: u32) {
         let is_on_device = |pool: &PoolMemory| pool.device == device;
         for (key, pool) in self.all.live() {

@@ -1,4 +1,4 @@
-//! Streams: making, waiting for, asking about, ending.
+//! Streams: creating, waiting, querying, aborting, ending.
 
 use crate::caller::Caller;
 use crate::context::Context;
@@ -11,12 +11,13 @@ use crate::timeout::deadline;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 
-/// Failures of ended streams that are kept.
+/// Maximum number of failures of ended streams that are kept.
 const MAX_UNOBSERVED: usize = 16;
-/// How often an abort looks whether a callback has come late to a thread that never asks for it.
+/// How often an abort rechecks for callbacks that reached a thread which never processes its reports.
 const ABORT_RECHECK_MS: i32 = 10;
 
 impl Caller<'_> {
+    /// Creates a stream in the current context.
     pub fn create_stream(&self, options: StreamOptions) -> Result<StreamKey> {
         let (key, context) = self.context_or_default()?;
         self.machine.check_not_lost(i64::from(context.device()))?;
@@ -32,7 +33,7 @@ impl Caller<'_> {
         })
     }
 
-    /// Waits for the stream's tasks and ends it.
+    /// Waits for the tasks of a stream and ends it.
     pub fn destroy_stream(&self, raw: usize) -> Result<()> {
         let key = self.own_stream(raw)?;
         self.machine.emit_ending(Object::Stream(key.index() as u32), false);
@@ -40,7 +41,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Ends the stream and drops what has not started, without waiting.
+    /// Ends a stream and drops the tasks that have not started, without waiting.
     pub fn destroy_stream_by_force(&self, raw: usize) -> Result<()> {
         let key = self.own_stream(raw)?;
         let stream = self.machine.streams.slot(key);
@@ -54,7 +55,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// A stream that this thread may end.
+    /// Resolves a stream that this thread may end.
     fn own_stream(&self, raw: usize) -> Result<StreamKey> {
         let (key, stream) = self.explicit_stream(raw)?.ok_or(Error::Null("stream"))?;
         let (context_key, context) = self.context()?;
@@ -68,7 +69,7 @@ impl Caller<'_> {
         Ok(key)
     }
 
-    /// Waits for everything submitted so far, and returns the first failure since the last wait.
+    /// Waits for everything submitted so far. Returns the first failure since the last wait.
     pub fn synchronize_stream(&self, raw: usize, timeout_ms: i32) -> Result<()> {
         if self.machine.is_fast_path_open()
             && let Some((_, slot)) = self.fast_path_stream(raw)
@@ -81,6 +82,7 @@ impl Caller<'_> {
         self.synchronize_stream_checked(raw, timeout_ms)
     }
 
+    /// Waits for a stream after the full checks.
     #[inline(never)]
     fn synchronize_stream_checked(&self, raw: usize, timeout_ms: i32) -> Result<()> {
         let explicit = self.explicit_stream(raw)?;
@@ -93,6 +95,7 @@ impl Caller<'_> {
         self.drain(key, stream, timeout_ms)
     }
 
+    /// Waits for everything submitted to a stream and returns its failure.
     pub(crate) fn drain(&self, key: StreamKey, stream: &Stream, timeout_ms: i32) -> Result<()> {
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         if !self.machine.wait(point, deadline(timeout_ms)) {
@@ -108,7 +111,7 @@ impl Caller<'_> {
         }
     }
 
-    /// Whether everything submitted so far is finished.
+    /// Returns `true` if everything submitted so far is finished.
     pub fn is_stream_finished(&self, raw: usize) -> Result<bool> {
         let explicit = self.explicit_stream(raw)?;
         self.context()?;
@@ -118,15 +121,15 @@ impl Caller<'_> {
         Ok(!stream.is_waited_for() || self.machine.reached(point))
     }
 
-    /// Drops what has not started and waits for what has.
+    /// Drops the tasks that have not started and waits for the others.
     pub fn abort_stream(&self, raw: usize) -> Result<()> {
         let (key, stream) = self.stream(raw)?;
         check_not_capturing(stream, "aborted")?;
         let runs = self.machine.drop_pending(key, stream);
-        // A step that stands still goes on now that its run is given up.
+        // Wakes stuck steps: their run is canceled.
         self.machine.poll_external_waits();
         let point = StreamPoint { stream: key, sequence: stream.newest() };
-        // A callback that was just being handed to its thread is taken back at the next look.
+        // A callback that was being handed to its thread is taken back at the next recheck.
         while !self.machine.wait(point, deadline(ABORT_RECHECK_MS)) {
             self.machine.subscriptions.cancel(self.machine, key);
         }
@@ -136,36 +139,40 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// The number of a stream: stable while it lives, small, unique in the process.
+    /// Id of a stream: stable for its lifetime, small, unique in the process.
     pub fn stream_id(&self, raw: usize) -> Result<i32> {
         Ok(self.stream(raw)?.0.index() as i32)
     }
 
+    /// The options of a stream.
     pub fn stream_options(&self, raw: usize) -> Result<StreamOptions> {
         Ok(self.stream(raw)?.1.options())
     }
 
+    /// The settable attributes of a stream.
     pub fn stream_settings(&self, raw: usize) -> Result<StreamSettings> {
         Ok(*lock(&self.stream(raw)?.1.settings))
     }
 
+    /// Changes attributes of a stream.
     pub fn change_stream_settings(&self, raw: usize, change: impl FnOnce(&mut StreamSettings)) -> Result<()> {
         change(&mut lock(&self.stream(raw)?.1.settings));
         Ok(())
     }
 
+    /// Sets the priority of a stream.
     pub fn set_stream_priority(&self, raw: usize, priority: u32) -> Result<()> {
         self.stream(raw)?.1.set_priority(priority);
         Ok(())
     }
 
-    /// Whether a failed task stops the context of the stream.
+    /// Returns `true` if a failed task stops the context of the stream.
     pub fn stops_on_failure(&self, raw: usize) -> Result<bool> {
         let (_, stream) = self.stream(raw)?;
         Ok(self.context_of(stream)?.stops_on_failure())
     }
 
-    /// Makes a failed task stop the context of the stream. It cannot be taken back.
+    /// Makes failed tasks stop the context of the stream. Cannot be undone.
     pub fn set_stop_on_failure(&self, raw: usize, stop: bool) -> Result<()> {
         let (_, stream) = self.stream(raw)?;
         let context = self.context_of(stream)?;
@@ -185,12 +192,13 @@ impl Caller<'_> {
     }
 }
 
-/// Refuses what cannot be done with a stream that captures.
+/// Refuses an operation on a capturing stream.
 pub(crate) fn check_not_capturing(stream: &Stream, what: &'static str) -> Result<()> {
     if stream.capture().is_some() { fail(Error::Capturing(what)) } else { Ok(()) }
 }
 
 impl Machine {
+    /// Creates a stream in a context.
     pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, options: StreamOptions) -> Result<StreamKey> {
         self.reap_destroyed();
         let mut state = lock(&context.state);
@@ -206,20 +214,20 @@ impl Machine {
         Ok(stream)
     }
 
-    /// Waits for a stream's tasks and ends it.
+    /// Waits for the tasks of a stream and ends it.
     pub(crate) fn end_stream(&self, key: StreamKey) {
         let stream = self.streams.slot(key);
         if !self.streams.retire(key) {
             return;
         }
-        // A submit that saw the handle alive has pushed its task once the lock is ours.
+        // A submit that found the handle alive has pushed its task before this thread gets the lock.
         let last = lock(&stream.tasks.lane).submitted();
         self.wait(StreamPoint { stream: key, sequence: last }, None);
         self.unlink(key, stream);
         self.streams.recycle(key);
     }
 
-    /// Takes an ended stream out of its context and out of the count of its device.
+    /// Removes an ended stream from its context and from the count of its device.
     fn unlink(&self, key: StreamKey, stream: &Stream) {
         self.subscriptions.forget(self, key);
         if let Some(failure) = stream.take_failure() {
@@ -236,6 +244,7 @@ impl Machine {
         }
     }
 
+    /// Recycles the slots of forcibly destroyed streams that have become idle.
     fn reap_destroyed(&self) {
         lock(&self.destroyed).retain(|key| {
             let busy = !lock(&self.streams.slot(*key).tasks.lane).is_idle();
@@ -246,8 +255,8 @@ impl Machine {
         });
     }
 
-    /// Streams with a queued or running task that may touch bytes that the engine reaches at `start`,
-    /// and how far they must come until it is done.
+    /// Streams with a queued or running task that may access the `len` bytes with the backing address `start`, and the
+    /// points at which those tasks are done.
     pub(crate) fn streams_using(&self, start: usize, len: usize) -> Vec<StreamPoint> {
         let busy = lock(&self.busy).clone();
         let mut users = Vec::new();
@@ -259,7 +268,7 @@ impl Machine {
                 lock(&self.busy).retain(|other| other.index() != key.index());
                 continue;
             }
-            // What a running task touches is not known here; a host function touches nothing.
+            // The accesses of a running task are unknown here. A host function accesses nothing.
             let running = lane.is_claimed() && !stream.is_held.load(Ordering::Acquire);
             if running || lane.any(|task| task.touches(start, len)) {
                 users.push(StreamPoint { stream: key, sequence: stream.newest() });
