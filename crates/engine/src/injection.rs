@@ -113,8 +113,8 @@ impl Machine {
 
     /// Refuses accesses to bad memory, and accesses to two devices whose link is broken.
     fn check_damage(&self, injection: &Injection, touches: &[Touch]) -> Result<()> {
-        let place = |touch: &Touch| self.memory.device_of_mapped(touch.address);
-        let mut devices: Vec<u32> = touches.iter().filter_map(place).collect();
+        let device = |touch: &Touch| self.memory.device_of_mapped(touch.address);
+        let mut devices: Vec<u32> = touches.iter().filter_map(device).collect();
         devices.sort_unstable();
         devices.dedup();
         if let [one, other, ..] = *devices {
@@ -129,10 +129,10 @@ impl Machine {
 
     /// Applies link rules to a copy between two devices.
     fn check_link(&self, injection: &Injection, one: u32, other: u32, size: usize) -> Result<()> {
-        let gone =
-            || Error::Injected { code: LINK, what: format!("the link between devices {one} and {other} is gone") };
+        let broken =
+            || Error::Injected { code: LINK, what: format!("the link between devices {one} and {other} is broken") };
         if injection.damage().is_link_broken(one, other) {
-            return fail(gone());
+            return fail(broken());
         }
         let context = || MatchContext {
             size: Some(size as u64),
@@ -145,7 +145,7 @@ impl Machine {
                 Effect::Code(code) => fail(fired.error(code)),
                 _ => {
                     injection.damage().break_link(one, other);
-                    fail(fired.error_with(LINK, &format!("the link between devices {one} and {other} is gone; ")))
+                    fail(fired.error_with(LINK, &format!("the link between devices {one} and {other} is broken; ")))
                 }
             },
             None => Ok(()),

@@ -25,7 +25,9 @@ impl Caller<'_> {
         resolved.covers("exported", size)?;
         let (physical, extent) = match memory.reserved.mapped(address) {
             Some((physical, _)) if physical.is_imported => {
-                return fail(Error::Parameter("the memory was imported: its maker must export it".to_owned()));
+                return fail(Error::Parameter(
+                    "the memory was imported: only the process that created it can export it".to_owned(),
+                ));
             }
             Some((_, extent)) if size > extent.size - (address - extent.start) => {
                 return fail(Error::Parameter(format!(
@@ -34,8 +36,8 @@ impl Caller<'_> {
             }
             Some(mapped) => mapped,
             None => {
-                let gone = || Error::NotAllocated { side: "exported", address, device };
-                let extent = memory.device_extent(address).ok_or_else(gone)?;
+                let not_allocated = || Error::NotAllocated { side: "exported", address, device };
+                let extent = memory.device_extent(address).ok_or_else(not_allocated)?;
                 (memory.as_physical(device, extent)?, extent)
             }
         };
@@ -107,7 +109,7 @@ impl Caller<'_> {
         if memory.exchange.revoke(key) {
             return Ok(());
         }
-        fail(Error::Parameter("the key is neither imported nor exported by this process (any more)".to_owned()))
+        fail(Error::Parameter("the key is neither imported nor exported by this process (anymore)".to_owned()))
     }
 
     /// Checks access to memory of another device. Enables peer access if the import requests it; otherwise it must be

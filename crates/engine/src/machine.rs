@@ -118,7 +118,7 @@ impl Machine {
     pub fn with_observer(config: Config, observer: Option<Arc<dyn Observer>>) -> Result<Arc<Machine>> {
         if config.devices.len() > MAX_DEVICES {
             return fail(Error::Setup(format!(
-                "{} devices were asked for, {MAX_DEVICES} are the most",
+                "{} devices were requested, at most {MAX_DEVICES} are possible",
                 config.devices.len()
             )));
         }

@@ -130,7 +130,7 @@ impl Reasons {
 
 /// Holds a reason. Dropping it removes the reason unless another guard holds it.
 #[derive(Debug)]
-#[must_use = "the reason is taken back when the guard is dropped"]
+#[must_use = "the reason is released when the guard is dropped"]
 pub(crate) struct ReasonGuard {
     reason: Reason,
     set: Arc<Reasons>,

@@ -45,7 +45,7 @@ impl LazyThreads {
                 Ok(()) => running += 1,
                 Err(error) if !*refusal_reported => {
                     *refusal_reported = true;
-                    eprintln!("softacl: the system refused a thread ({error}); the threads that wait do its work");
+                    eprintln!("softacl: the system refused a thread ({error}); waiting threads do its work");
                 }
                 Err(_) => {}
             }

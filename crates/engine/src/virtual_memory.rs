@@ -57,7 +57,7 @@ impl Caller<'_> {
             MemoryLocation::Host | MemoryLocation::HostNode(_) => (memory.pinned(), "the host".to_owned()),
         };
         let reservation = heap.reserve_capacity(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
-        let none = |error| Error::Feature(format!("physical memory could not be made: {error}"));
+        let none = |error| Error::Feature(format!("physical memory could not be created: {error}"));
         let physical = Physical::create(size, location, attribute).map_err(none)?.charged(reservation);
         if let MemoryLocation::Device(device) = location {
             lock(&physical.bad).extend(self.machine.check_allocation(device, size)?);
@@ -137,7 +137,9 @@ impl Caller<'_> {
         let memory = &self.machine.memory;
         let physical = memory.handles.get(handle)?;
         if physical.is_imported {
-            return fail(Error::Parameter("the memory was imported: its maker must export it".to_owned()));
+            return fail(Error::Parameter(
+                "the memory was imported: only the process that created it can export it".to_owned(),
+            ));
         }
         let info = ExportInfo {
             purpose: Purpose::Handle,
@@ -218,8 +220,7 @@ impl Caller<'_> {
 
 /// Parses the text form of a key.
 pub(super) fn read_key(text: &str) -> Result<ExportKey> {
-    ExportKey::from_text(text)
-        .ok_or_else(|| Box::new(Error::Parameter("this is not a key that a process has made".to_owned())))
+    ExportKey::from_text(text).ok_or_else(|| Box::new(Error::Parameter("the text is not a valid key".to_owned())))
 }
 
 impl Machine {

@@ -12,7 +12,7 @@ use crate::timeout::deadline;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 
-/// Whether a device can access the memory of a peer.
+/// Access of a device to the memory of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerStatus {
     Usable,

@@ -1,7 +1,7 @@
-//! Setting memory: bytes and 32-bit words.
+//! Memory sets: bytes and 32-bit words.
 //!
-//! On host memory the asynchronous calls fill at once, on the calling thread, and are not ordered
-//! after earlier work of the stream (specification 1.8).
+//! On host memory the asynchronous calls fill immediately, on the calling thread, and are not ordered after earlier
+//! work of the stream (specification 1.8).
 
 use crate::caller::Caller;
 use crate::copy::not_null;
@@ -11,6 +11,7 @@ use softacl_memory::bytes;
 use softacl_memory::touch::{Mode, Touch};
 use softacl_memory::{MemoryKind, ResolvedAddress};
 
+/// A memory set of bytes, as the program passes it.
 #[derive(Debug, Clone, Copy)]
 pub struct FillRequest {
     pub target: usize,
@@ -19,17 +20,19 @@ pub struct FillRequest {
     pub count: usize,
 }
 
+/// A memory set of 32-bit words, as the program passes it.
 #[derive(Debug, Clone, Copy)]
 pub struct WordFillRequest {
     pub target: usize,
     /// Bytes at the destination.
     pub capacity: usize,
     pub word: u32,
-    /// Words to set.
+    /// Number of words to set.
     pub count: usize,
 }
 
 impl Caller<'_> {
+    /// Fills memory with a byte and returns when it is done.
     pub fn fill(&self, request: FillRequest) -> Result<()> {
         let FillRequest { target, capacity, byte, count } = request;
         if count == 0 {
@@ -44,6 +47,7 @@ impl Caller<'_> {
         self.fill_now(resolved, count, |backing| bytes::fill(backing, byte, count))
     }
 
+    /// Queues a fill with a byte. Host memory is filled immediately.
     pub fn fill_async(&self, request: FillRequest, stream: usize) -> Result<()> {
         let FillRequest { target, capacity, byte, count } = request;
         if count == 0 {
@@ -65,6 +69,7 @@ impl Caller<'_> {
         self.queue(at, Move::Fill { target: resolved.reach, byte, len: count })
     }
 
+    /// Fills memory with a 32-bit word and returns when it is done.
     pub fn fill_words(&self, request: WordFillRequest) -> Result<()> {
         let Some(resolved) = self.check_words(request)? else { return Ok(()) };
         self.blocking_context()?;
@@ -72,6 +77,7 @@ impl Caller<'_> {
         self.fill_now(resolved, 4 * count, |backing| bytes::fill_words(backing, word, count))
     }
 
+    /// Queues a fill with a 32-bit word. Host memory is filled immediately.
     pub fn fill_words_async(&self, request: WordFillRequest, stream: usize) -> Result<()> {
         let Some(resolved) = self.check_words(request)? else { return Ok(()) };
         let explicit = self.explicit_stream(stream)?;
@@ -86,7 +92,7 @@ impl Caller<'_> {
         self.queue(at, Move::FillWords { target: resolved.reach, word, count })
     }
 
-    /// `None`: nothing to do, which on chips without the feature includes everything.
+    /// Validates a fill with words. `None` if there is nothing to do, which is always so on chips without the feature.
     fn check_words(&self, request: WordFillRequest) -> Result<Option<ResolvedAddress>> {
         let WordFillRequest { target, capacity, count, .. } = request;
         if count == 0 {
@@ -111,12 +117,14 @@ impl Caller<'_> {
         Ok(Some(resolved))
     }
 
+    /// Resolves and checks the target of a fill.
     fn resolve_target(&self, target: usize, count: usize) -> Result<ResolvedAddress> {
         let resolved = self.machine.memory.finder().find("destination", target)?;
         resolved.covers("destination", count)?;
         Ok(resolved)
     }
 
+    /// Fills on the calling thread, immediately.
     fn fill_now(
         &self,
         resolved: ResolvedAddress,
@@ -124,8 +132,9 @@ impl Caller<'_> {
         fill: impl FnOnce(usize) -> std::result::Result<(), bytes::AccessFault>,
     ) -> Result<()> {
         let _guard = softacl_memory::segv::enter();
-        let gone = |bytes::AccessFault| Error::Inaccessible { side: "destination", address: resolved.address, len };
+        let inaccessible =
+            |bytes::AccessFault| Error::Inaccessible { side: "destination", address: resolved.address, len };
         let touches = || vec![Touch { address: resolved.address, len, mode: Mode::Write }];
-        self.machine.with_access("synchronous memory set", touches, || Ok(fill(resolved.reach).map_err(gone)?))
+        self.machine.with_access("synchronous memory set", touches, || Ok(fill(resolved.reach).map_err(inaccessible)?))
     }
 }

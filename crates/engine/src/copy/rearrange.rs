@@ -1,5 +1,5 @@
-//! Copies of tensors between layouts and types, and tensors of one value: what operators that only move memory
-//! come down to. They stay on one device.
+//! Copies of tensors between layouts and types, and fills of tensors with one value: the operators that only move
+//! memory. They stay on one device.
 
 use crate::caller::Caller;
 use crate::task::moves::{Move, Rearranged};
@@ -8,22 +8,22 @@ use softacl_memory::ResolvedAddress;
 use softacl_memory::bytes::convert::Scalar;
 use softacl_memory::bytes::rearrange::{ElementOp, Layout, MAX_ELEMENT, Rearrangement};
 
-/// One side: elements at constant distances in every dimension.
+/// One side of a rearrangement: elements with a constant stride in every dimension.
 #[derive(Debug, Clone)]
 pub struct TensorView {
     pub address: usize,
-    /// Bytes that the program says are there.
+    /// Bytes at the address, as the program declares them.
     pub size: usize,
     /// Elements before the first one.
     pub offset: usize,
-    /// Elements between neighbours, for each dimension.
+    /// Elements between neighbors, per dimension.
     pub strides: Vec<usize>,
 }
 
-/// What becomes of an element.
+/// What happens to an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElementChange {
-    /// So many bytes, as they are.
+    /// Copies this number of bytes unchanged.
     Keep(usize),
     Convert {
         from: Scalar,
@@ -31,6 +31,7 @@ pub enum ElementChange {
     },
 }
 
+/// A rearrangement, as the program passes it.
 #[derive(Debug, Clone)]
 pub struct RearrangeRequest {
     pub shape: Vec<usize>,
@@ -39,14 +40,16 @@ pub struct RearrangeRequest {
     pub change: ElementChange,
 }
 
+/// Where the elements come from.
 #[derive(Debug, Clone)]
 pub enum TensorSource {
     View(TensorView),
-    /// The same value everywhere: the bytes of one element.
+    /// One value for all elements: the bytes of one element.
     Value(Vec<u8>),
 }
 
 impl Caller<'_> {
+    /// Queues a rearrangement on a stream.
     pub fn rearrange_async(&self, request: &RearrangeRequest, stream: usize) -> Result<()> {
         let explicit = self.explicit_stream(stream)?;
         let at = self.submission(explicit)?;
@@ -97,7 +100,7 @@ impl Caller<'_> {
         self.queue(at, task)
     }
 
-    /// Finds a side and refuses one that leaves what the program declared, or its allocation.
+    /// Resolves one side. Refuses a layout that exceeds the declared size or the allocation.
     fn layout(
         &self,
         side: &'static str,

@@ -378,7 +378,7 @@ impl Caller<'_> {
     /// Time at which the event was reached, in microseconds.
     pub fn event_time_us(&self, raw: usize) -> Result<u64> {
         let (_, event) = self.event(raw)?;
-        Ok(self.reached_ns(event, "asked for")? / 1000)
+        Ok(self.reached_ns(event, "queried")? / 1000)
     }
 
     /// Id of an event.
@@ -411,7 +411,7 @@ impl Caller<'_> {
         if lock(&event.state).kind.is_host_visible() {
             return Ok(());
         }
-        fail(Error::Feature("the host cannot ask about an EXTERNAL event".to_owned()))
+        fail(Error::Feature("the host cannot query an EXTERNAL event".to_owned()))
     }
 
     fn check_not_captured(&self, event: &Event) -> Result<()> {

@@ -31,8 +31,8 @@ impl Caller<'_> {
         let word = |at: usize| u32::from_le_bytes(name[at..at + 4].try_into().expect("four bytes"));
         let nonce = u64::from_le_bytes(name[8..].try_into().expect("eight bytes"));
         let name = SharedName { process: word(0), descriptor: word(4), nonce };
-        let gone = |error| Error::Parameter(format!("no process has such an event (any more): {error}"));
-        let counters = SharedCounters::open(name).map_err(gone)?;
+        let not_exported = |error| Error::Parameter(format!("no process exports this event (anymore): {error}"));
+        let counters = SharedCounters::open(name).map_err(not_exported)?;
         self.insert_event(EventKind::Extended(EVENT_IPC), context.device(), Some(Arc::new(counters)))
     }
 }

@@ -135,7 +135,8 @@ mod tests {
             let expected = (0..count).all(|i| {
                 (0..count).all(|j| {
                     let (a, b) = (spans[i], spans[j]);
-                    (i == j || !overlaps(a.target, a.len, b.target, b.len)) && !overlaps(a.target, a.len, b.source, b.len)
+                    (i == j || !overlaps(a.target, a.len, b.target, b.len))
+                        && !overlaps(a.target, a.len, b.source, b.len)
                 })
             });
             assert_eq!(commute(&spans, &mut Vec::new()), expected, "{spans:?}");

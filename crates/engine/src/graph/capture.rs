@@ -1,7 +1,7 @@
-//! Capturing: streams whose work is recorded into a graph instead of being run.
+//! Capturing: streams whose tasks are recorded into a graph instead of being executed.
 //!
-//! A refused call changes nothing, with one exception: a dependency that the graph would lack makes
-//! the capture invalid, because the graph would run in a wrong order. Aborting does the same.
+//! A refused call changes nothing, with one exception: a dependency that the graph would lack invalidates the capture,
+//! because the graph would run in a wrong order. Aborting the device has the same effect.
 
 use crate::caller::Caller;
 use crate::graph::{Capture, CaptureMode, CaptureStatus, CapturedRecord, Entry, Redirect, Step};
@@ -15,16 +15,16 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 thread_local! {
-    /// How strict captures are with this thread.
+    /// Capture mode of this thread.
     static MODE: Cell<CaptureMode> = const { Cell::new(CaptureMode::Global) };
 }
 
 impl Caller<'_> {
-    /// Records the work of a stream from now on.
+    /// Starts a capture: later tasks of the stream become steps of a new graph.
     pub fn begin_capture(&self, raw: usize, mode: CaptureMode) -> Result<()> {
         let (key, stream, context) = self.capturable(raw)?;
         if stream.is_redirected() {
-            return fail(Error::Capturing("captured once more"));
+            return fail(Error::Capturing("captured again"));
         }
         let graph = self.machine.graphs.insert(context).ok_or_else(|| Error::Feature("no graph left".to_owned()))?;
         let thread = thread::current().id();
@@ -35,7 +35,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// A stream of the current context that is not the default one.
+    /// Resolves a stream of the current context that is not its default stream.
     pub(crate) fn capturable(&self, raw: usize) -> Result<(StreamKey, &Stream, ContextKey)> {
         let explicit = self.explicit_stream(raw)?;
         let (context_key, context) = self.context()?;
@@ -50,7 +50,7 @@ impl Caller<'_> {
         Ok((key, stream, context_key))
     }
 
-    /// Ends a capture where it began, and makes the graph ready to run.
+    /// Ends a capture on the stream where it began. The graph is then ready to run.
     pub fn end_capture(&self, raw: usize) -> Result<GraphKey> {
         let (key, stream) = self.stream(raw)?;
         let (graph_key, branch) = stream.capture().ok_or(Error::NotCapturing)?;
@@ -85,7 +85,7 @@ impl Caller<'_> {
             return Ok(graph_key);
         };
         if body.is_some() {
-            // The conditional task of another graph knows it, and may have it captured again.
+            // A sub-graph remains: the conditional task of its parent refers to it, and it may be captured again.
             lock(&graph.state).restart_capture();
         } else {
             self.machine.remove_captured(graph_key);
@@ -93,6 +93,7 @@ impl Caller<'_> {
         fail(error)
     }
 
+    /// The capture status of a stream.
     pub fn capture_status(&self, raw: usize) -> Result<CaptureStatus> {
         let (_, stream) = self.stream(raw)?;
         let Some((key, _)) = stream.capture() else { return Ok(CaptureStatus::None) };
@@ -104,23 +105,23 @@ impl Caller<'_> {
         })
     }
 
-    /// Sets how strict captures are with this thread; returns how strict they were.
+    /// Sets the capture mode of this thread. Returns the previous one.
     pub fn exchange_capture_mode(&self, mode: CaptureMode) -> CaptureMode {
         MODE.with(|current| current.replace(mode))
     }
 
-    /// Refuses a call that blocks while a capture forbids it.
+    /// Refuses a blocking call while a capture forbids it.
     #[inline]
     pub(crate) fn check_may_block(&self) -> Result<()> {
         if self.machine.graphs.allow_blocking(|| MODE.with(Cell::get)) { Ok(()) } else { fail(Error::CaptureForbids) }
     }
 
-    /// Refuses an asynchronous call that would have to wait for its stream while a capture forbids it.
+    /// Refuses an asynchronous call that must wait for its stream, while a capture forbids it.
     #[inline]
     pub(crate) fn check_may_drain(&self, stream: &Stream) -> Result<()> {
         if stream.is_redirected() {
             return fail(Error::Parameter(
-                "the stream captures, and a copy of pageable host memory cannot be captured: use aclrtMallocHost"
+                "the stream is capturing, and a copy of pageable host memory cannot be captured: use aclrtMallocHost"
                     .to_owned(),
             ));
         }
@@ -130,7 +131,7 @@ impl Caller<'_> {
 }
 
 impl Machine {
-    /// Takes a task of a stream that captures or updates.
+    /// Takes a task of a stream that is capturing or updating.
     #[cold]
     pub(crate) fn redirect(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
         if let Task::Control(Control::Join(_)) = task {
@@ -153,13 +154,13 @@ impl Machine {
                 }
                 Ok(0)
             }
-            // The capture or the update has ended meanwhile.
+            // The capture or the update ended concurrently, so the task is queued.
             (None, Some(content)) => self.submit(key, stream, context, content.into_task()),
-            (None, None) => unreachable!("an offer that was not taken was not made"),
+            (None, None) => unreachable!("a content that was not added is still present"),
         }
     }
 
-    /// Adds a step to the capture of a stream; where it is now.
+    /// Adds a step to the capture of a stream. Returns its position in the graph.
     pub(crate) fn capture_step(&self, stream: &Stream, step: Step) -> Result<CapturedRecord> {
         let Some((key, branch)) = stream.capture() else { return fail(Error::updating("event record")) };
         let mut state = lock(&self.graphs.all.slot(key).state);
@@ -189,24 +190,26 @@ impl Machine {
         Ok(state.captured(key, entry))
     }
 
-    /// Whether a capture in progress has this record.
+    /// True if a capture in progress contains this record.
     pub(super) fn has_captured(&self, record: CapturedRecord) -> bool {
         let graph = self.graphs.all.get(record.graph);
         graph.is_some_and(|graph| lock(&graph.state).is_capturing(record))
     }
 
+    /// True if the graph is being captured.
     pub(crate) fn is_capturing(&self, key: GraphKey) -> bool {
         let graph = self.graphs.all.get(key);
         graph.is_some_and(|graph| lock(&graph.state).capture.is_some())
     }
 
+    /// Invalidates the capture of a graph.
     pub(super) fn invalidate(&self, key: GraphKey) {
         if let Some(capture) = &mut lock(&self.graphs.all.slot(key).state).capture {
             capture.is_invalid = true;
         }
     }
 
-    /// Makes the captures that streams of a device are in invalid.
+    /// Invalidates the captures of all streams of a device.
     pub(crate) fn invalidate_captures_of(&self, device: u32) {
         for (_, stream) in self.streams.live().filter(|(_, stream)| stream.device() == device) {
             if let Some((graph, _)) = stream.capture() {
@@ -215,7 +218,7 @@ impl Machine {
         }
     }
 
-    /// The streams of a capture work as usual again.
+    /// Returns the streams of a capture to normal.
     fn detach_streams(&self, key: GraphKey, capture: &Capture) {
         for stream in &capture.streams {
             self.streams.slot(*stream).stop_redirect(key);
@@ -223,7 +226,7 @@ impl Machine {
         self.graphs.end(key);
     }
 
-    /// A context ends: nobody will end its captures.
+    /// Ends the captures of a context that ends.
     pub(crate) fn abandon_captures(&self, context: ContextKey) {
         for (key, graph) in self.graphs.all.live() {
             let capture = {
@@ -240,7 +243,7 @@ impl Machine {
         }
     }
 
-    /// Ends a graph whose capture came to nothing.
+    /// Ends a graph whose capture failed.
     fn remove_captured(&self, key: GraphKey) {
         let (conditions, sub_graphs) = {
             let mut state = lock(&self.graphs.all.slot(key).state);

@@ -1,4 +1,6 @@
 //! Capturing events: records, waits and resets that become steps of a graph, and streams that join a capture by a wait.
+//!
+//! These functions decide if a call on an event is captured; the event calls queue it if it is not.
 
 use crate::caller::Caller;
 use crate::event::{Event, EventKind};
@@ -30,8 +32,8 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Captures a wait, if the stream captures or is to join the capture of the event. `false`: it is
-    /// an ordinary wait.
+    /// Captures a wait, if the stream is capturing or joins the capture of the event. Returns `false` if the wait must
+    /// be queued.
     pub(crate) fn capture_wait(&self, key: StreamKey, stream: &Stream, event: &Event) -> Result<bool> {
         let (kind, captured, recorded, graph_event, shared) = {
             let state = lock(&event.state);
@@ -74,7 +76,7 @@ impl Caller<'_> {
         Ok(true)
     }
 
-    /// A stream waits for an event of a capture and becomes part of it.
+    /// Adds a stream to a capture, because it waits for an event of that capture.
     fn join_capture(&self, key: StreamKey, stream: &Stream, record: CapturedRecord) -> Result<()> {
         let (context_key, context) = self.context()?;
         let is_default = lock(&context.state).default_stream == Some(key);
@@ -102,8 +104,8 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Captures a record or a wait that reaches beyond the capture. `false`: the stream does not capture,
-    /// so that there is nothing to reach beyond.
+    /// Captures a record or a wait that concerns streams outside the capture. Returns `false` if the stream is not
+    /// capturing, or if the event needs the plain call.
     pub(crate) fn capture_external(&self, stream: usize, event: &Event, step: Step) -> Result<bool> {
         let (_, stream) = self.stream(stream)?;
         if stream.capture().is_none() {
@@ -118,7 +120,7 @@ impl Caller<'_> {
             let state = lock(&event.state);
             (state.kind, state.graph_event.clone(), state.shared.is_some())
         };
-        // What those refuse or share anyway is told apart there.
+        // The plain calls refuse these events, or share them with graphs.
         if shared || graph_event.is_some() || !kind.can_order() {
             return Ok(false);
         }

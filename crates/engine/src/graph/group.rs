@@ -1,7 +1,7 @@
 //! Task groups: captured tasks whose parameters a later update replaces.
 //!
-//! A group is formed by the tasks of one stream between `begin_group` and `end_group` during a capture. An update collects
-//! the same number of tasks, of the same kinds, and puts them in force in stream order.
+//! The tasks of one stream between `begin_group` and `end_group`, during a capture, form a group. An update collects as
+//! many tasks, of the same kinds, and replaces the captured ones in stream order.
 
 use crate::caller::Caller;
 use crate::graph::{GraphState, Group, GroupState, Redirect};
@@ -11,7 +11,7 @@ use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::lock;
 
 impl Caller<'_> {
-    /// Tasks of the stream form a group from now on.
+    /// Starts a group: later tasks of the capturing stream belong to it.
     pub fn begin_group(&self, raw: usize) -> Result<()> {
         self.with_capture(raw, |state, branch| {
             let capture = state.capture.as_mut().ok_or(Error::NotCapturing)?;
@@ -23,7 +23,7 @@ impl Caller<'_> {
         })
     }
 
-    /// Ends the group that was begun on the stream.
+    /// Ends the group that was started on the stream.
     pub fn end_group(&self, raw: usize) -> Result<GroupKey> {
         let groups = &self.machine.graphs.groups;
         self.with_capture(raw, |state, branch| {
@@ -39,6 +39,7 @@ impl Caller<'_> {
         })
     }
 
+    /// Runs `f` with the graph that a stream is capturing and the branch of the stream.
     fn with_capture<T>(&self, raw: usize, f: impl FnOnce(&mut GraphState, usize) -> Result<T>) -> Result<T> {
         let (_, stream) = self.stream(raw)?;
         let (key, branch) = stream.capture().ok_or(Error::NotCapturing)?;
@@ -49,7 +50,7 @@ impl Caller<'_> {
         f(&mut state, branch)
     }
 
-    /// Tasks of the stream become new contents of a group from now on.
+    /// Starts an update: later tasks of the stream become new contents of the group.
     pub fn begin_update(&self, raw: usize, group: usize) -> Result<()> {
         let explicit = self.explicit_stream(raw)?;
         let (context_key, _) = self.context()?;
@@ -68,14 +69,14 @@ impl Caller<'_> {
         if stream.is_redirected() {
             return match stream.capture() {
                 Some(_) => fail(Error::Capturing("used for an update")),
-                None => fail(Error::GroupState("an update is already begun on this stream".to_owned())),
+                None => fail(Error::GroupState("an update is already in progress on this stream".to_owned())),
             };
         }
         stream.redirect(Redirect::Update { group: key, contents: Vec::new() });
         Ok(())
     }
 
-    /// Puts the new contents in force, in stream order.
+    /// Queues the replacement of the contents of the group.
     pub fn end_update(&self, raw: usize) -> Result<()> {
         let (key, stream) = self.stream(raw)?;
         let (context_key, _) = self.context()?;
@@ -84,7 +85,11 @@ impl Caller<'_> {
         };
         let nodes = match self.machine.graphs.groups.get(group) {
             Some(found) => lock(&found.state).nodes.clone(),
-            None => return fail(Error::UpdateFailed("the graph of the task group was destroyed meanwhile".to_owned())),
+            None => {
+                return fail(Error::UpdateFailed(
+                    "the graph of the task group was destroyed during the update".to_owned(),
+                ));
+            }
         };
         if nodes.len() != contents.len() {
             return fail(Error::UpdateFailed(format!(

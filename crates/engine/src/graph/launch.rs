@@ -1,13 +1,13 @@
-//! Runs: a graph's entries go to streams of its own, one per branch, and the stream that launched it
-//! waits for the end.
+//! Launching: the entries of a graph are queued on private streams of the graph, one per branch, and the launching
+//! stream waits for their end.
 //!
-//! For the launching stream a run is one task: the wait is queued first, the branches start after
-//! what was queued before it, and nothing that others queue meanwhile can come between. Runs of one
-//! graph follow each other, because its own streams are FIFO and all branches are joined.
+//! To the launching stream a run is one task. The wait is queued first, and the branches start after what was queued
+//! before it, so that no task that another thread queues can come between. Runs of one graph are ordered, because its
+//! streams are FIFO and all branches are joined.
 
 use crate::executor::defer::DeferGuard;
 use crate::graph::run::GraphRun;
-use crate::graph::{Graph, GraphState, Graphs, Step, memory_gone};
+use crate::graph::{Graph, GraphState, Graphs, Step, uses_freed_memory};
 use crate::keys::{ContextKey, GraphKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::StreamPosition;
@@ -19,7 +19,7 @@ use std::mem::take;
 use std::sync::Arc;
 
 impl Machine {
-    /// Queues a run. Without a stream it starts at once.
+    /// Queues a run. Without a stream, the run starts immediately.
     pub(crate) fn launch(
         &self,
         key: GraphKey,
@@ -50,7 +50,7 @@ impl Machine {
         let mut newest = StreamPoint { stream: first, sequence: self.streams.slot(first).newest() };
         let queued = self.queue_entries(&state, context, start, &run, &mut newest);
         if queued.is_err() {
-            // Whoever waits for the run goes on; what is queued of it does nothing.
+            // The waiting stream continues, and the queued steps do nothing.
             run.is_canceled.store(true, Ordering::Release);
         }
         let _ = run.end.set(newest);
@@ -68,6 +68,7 @@ impl Machine {
         queued.map(|()| run)
     }
 
+    /// Refuses a graph that cannot run.
     fn check_launch(&self, key: GraphKey, state: &GraphState, context: ContextKey) -> Result<()> {
         if state.key != Some(key) {
             return fail(Error::Handle { what: "graph", handle: key.raw() });
@@ -84,12 +85,12 @@ impl Machine {
             return fail(Error::SubGraphCapturing);
         }
         match state.nodes().position(|node| node.content().is_invalidated()) {
-            Some(at) => fail(memory_gone(state.id, at)),
+            Some(at) => fail(uses_freed_memory(state.id, at)),
             None => Ok(()),
         }
     }
 
-    /// Queues every entry on the stream of its branch. `newest` is the newest task of branch 0.
+    /// Queues every entry on the stream of its branch. `newest` receives the newest task of branch 0.
     fn queue_entries(
         &self,
         state: &GraphState,
@@ -142,17 +143,17 @@ impl Machine {
         Ok(())
     }
 
-    /// A stream that no program sees.
+    /// Creates a stream that the program has no handle of.
     fn make_graph_stream(&self, context: ContextKey) -> Result<StreamKey> {
         let device = self.contexts.slot(context).device();
         let open = |stream: &Stream, _| stream.open(context, device, StreamOptions::default());
         self.streams.insert(open).ok_or_else(|| Box::new(Error::Feature("no stream handle left".to_owned())))
     }
 
-    /// Ends a graph. It must not be running.
+    /// Ends a graph that is not running.
     pub(crate) fn end_graph(&self, key: GraphKey) -> Result<()> {
         let graph = self.graphs.all.slot(key);
-        // A program that asks until the graph is free gives a schedule its chance, before the lock is taken.
+        // A program that retries until the graph is idle must let a schedule make progress, before the lock is taken.
         let end = lock(&graph.state).end;
         if let Some(end) = end {
             self.reached(end);
@@ -172,7 +173,7 @@ impl Machine {
             if state.end.is_some_and(|end| !is_finished(end)) {
                 return fail(Error::GraphRunning(state.id));
             }
-            // From here on no launch finds the graph.
+            // From here on, no launch finds the graph.
             state.key = None;
             let state = &mut *state;
             (take(&mut state.streams), take(&mut state.conditions), take(&mut state.sub_graphs))
@@ -184,13 +185,14 @@ impl Machine {
         Ok(())
     }
 
-    /// Sub-graphs end with their graph; the program may have ended some already.
+    /// Ends sub-graphs with their graph. The program may have ended some already.
     pub(crate) fn end_sub_graphs(&self, keys: Vec<GraphKey>) {
         for key in keys {
             let _ = self.end_graph(key);
         }
     }
 
+    /// Waits for a stream of a graph and ends it.
     fn end_graph_stream(&self, key: StreamKey) {
         let stream = self.streams.slot(key);
         if self.streams.retire(key) {
@@ -200,7 +202,7 @@ impl Machine {
         }
     }
 
-    /// A context has ended: its graphs can only be destroyed any more.
+    /// Ends the runs and conditions of all graphs of a context that ended. The graphs can only be destroyed afterwards.
     pub(crate) fn end_graphs_of(&self, context: ContextKey) {
         let Graphs { all, .. } = &self.graphs;
         for (_, graph) in all.live() {

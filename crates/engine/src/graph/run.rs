@@ -8,12 +8,12 @@ use std::sync::OnceLock;
 /// One run of a graph.
 #[derive(Debug)]
 pub(crate) struct GraphRun {
-    /// The end of branch 0, known when everything is queued.
+    /// The end of branch 0. Set when everything is queued.
     pub(crate) end: OnceLock<StreamPoint>,
     streams: Vec<StreamKey>,
-    /// Work of the run that has not started is passed over.
+    /// True if the remaining steps of the run must do nothing.
     pub(crate) is_canceled: AtomicBool,
-    /// The first failure of its tasks.
+    /// The first failure among its tasks.
     failure: Mutex<Option<Error>>,
 }
 
@@ -22,6 +22,7 @@ impl GraphRun {
         GraphRun { end: OnceLock::new(), streams, is_canceled: AtomicBool::new(false), failure: Mutex::new(None) }
     }
 
+    /// Records a failure. The first one is kept.
     pub(crate) fn fail(&self, error: Error) {
         lock(&self.failure).get_or_insert(error);
     }
@@ -31,7 +32,7 @@ impl GraphRun {
         &self.streams
     }
 
-    /// What became of a finished run.
+    /// The result of a finished run.
     pub(crate) fn result(&self) -> Result<()> {
         lock(&self.failure).take().map_or(Ok(()), fail)
     }

@@ -1,4 +1,4 @@
-//! Conditional tasks of graphs and the sub-graphs they choose from.
+//! Conditional tasks of graphs, and the sub-graphs that they select from: the calls.
 
 use crate::caller::Caller;
 use crate::graph::condition::{CELL_SIZE, CellState, ConditionKind};
@@ -11,11 +11,11 @@ use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{lock, thread};
 use std::sync::Arc;
 
-/// Sub-graphs of one conditional task at most; a bound, not a documented one.
+/// Maximum number of sub-graphs of a conditional task. Not a documented limit.
 const MAX_SUB_GRAPHS: usize = 1024;
 
 impl Caller<'_> {
-    /// Makes a value for conditional tasks of a graph. `assign`: every run starts with the default.
+    /// Creates a value for conditional tasks of a graph. With `assign`, every run starts with the default.
     pub fn create_condition(&self, graph: usize, default: u32, assign: bool) -> Result<ConditionKey> {
         let (graph_key, graph) = self.graph(graph)?;
         let (context_key, context) = self.context()?;
@@ -30,8 +30,8 @@ impl Caller<'_> {
         let backing = self.machine.memory.backing_address(address);
         let buffer = u64::from(default).to_le_bytes();
         let _guard = softacl_memory::segv::enter();
-        let gone = |_| Error::Inaccessible { side: "condition", address, len: CELL_SIZE };
-        softacl_memory::bytes::write(backing, &buffer).map_err(gone)?;
+        let inaccessible = |_| Error::Inaccessible { side: "condition", address, len: CELL_SIZE };
+        softacl_memory::bytes::write(backing, &buffer).map_err(inaccessible)?;
         let open = |cell: &crate::graph::ConditionCell, _| {
             *lock(&cell.state) = CellState { graph: Some(graph_key), address };
         };
@@ -53,6 +53,7 @@ impl Caller<'_> {
         Ok(self.condition(raw)?.1)
     }
 
+    /// Resolves a condition handle to its graph and the address of its value.
     fn condition(&self, raw: usize) -> Result<(GraphKey, usize)> {
         let unknown = || Error::Handle { what: "condition", handle: raw };
         let key = ConditionKey::from_raw(raw).ok_or_else(unknown)?;
@@ -60,7 +61,7 @@ impl Caller<'_> {
         Ok((state.graph.ok_or_else(unknown)?, state.address))
     }
 
-    /// Captures a conditional task with so many new sub-graphs; returns their handles.
+    /// Captures a conditional task with `count` new sub-graphs. Returns their handles.
     pub fn add_condition(&self, condition: usize, kind: i32, count: usize, stream: usize) -> Result<Vec<usize>> {
         let (_, stream) = self.stream(stream)?;
         let (_, address) = self.condition(condition)?;
@@ -91,12 +92,12 @@ impl Caller<'_> {
         Ok(handles)
     }
 
-    /// Records the work of a stream into a sub-graph that has not been captured yet.
+    /// Starts a capture into a sub-graph that has not been captured yet.
     pub fn begin_sub_capture(&self, stream: usize, raw: usize, mode: CaptureMode) -> Result<()> {
         let (graph_key, graph) = self.graph(raw)?;
         let (key, stream, context) = self.capturable(stream)?;
         if stream.is_redirected() {
-            return fail(Error::Capturing("captured once more"));
+            return fail(Error::Capturing("captured again"));
         }
         let thread = thread::current().id();
         {
@@ -105,7 +106,7 @@ impl Caller<'_> {
                 return fail(Error::OtherContextGraph);
             }
             if state.body.is_none() {
-                return fail(Error::Parameter(format!("{raw:#x} is a graph of its own, not a sub-graph")));
+                return fail(Error::Parameter(format!("{raw:#x} is a top-level graph, not a sub-graph")));
             }
             if state.capture.is_some() || !state.entries.is_empty() {
                 return fail(Error::GraphCapturing);
@@ -117,7 +118,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Whether a stream is captured into a sub-graph.
+    /// True if a stream is captured into a sub-graph.
     pub(crate) fn captures_sub_graph(&self, stream: &crate::stream::Stream) -> bool {
         let graph = stream.capture().map(|(key, _)| self.machine.graphs.all.slot(key));
         graph.is_some_and(|graph: &Graph| lock(&graph.state).body.is_some())
@@ -125,7 +126,7 @@ impl Caller<'_> {
 }
 
 impl Machine {
-    /// Gives the values of a graph back.
+    /// Frees the values of a graph.
     pub(crate) fn free_conditions(&self, conditions: Vec<ConditionKey>) {
         for key in conditions {
             let address = std::mem::take(&mut *lock(&self.graphs.conditions.slot(key).state)).address;

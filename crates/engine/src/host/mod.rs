@@ -73,7 +73,9 @@ impl Subscriptions {
         }
         let mut inboxes = lock(&self.inboxes);
         if !inboxes.contains_key(&thread) && inboxes.len() >= MAX_SUBSCRIBERS {
-            return fail(Error::Parameter(format!("{MAX_SUBSCRIBERS} threads are subscribed, the limit")));
+            return fail(Error::Parameter(format!(
+                "{MAX_SUBSCRIBERS} threads are already subscribed, which is the limit"
+            )));
         }
         inboxes.entry(thread).or_default();
         streams.insert(stream.raw(), thread);

@@ -145,7 +145,7 @@ impl Caller<'_> {
         let shared = self.own_notify(raw)?;
         for process in processes {
             let Some(process) = u32::try_from(*process).ok().filter(|process| *process != 0) else {
-                return fail(Error::Parameter(format!("{process} is not the number of a process")));
+                return fail(Error::Parameter(format!("{process} is not a process id")));
             };
             if !shared.admits(process) && !shared.admit(process) {
                 return fail(Error::Parameter("no more processes can be admitted to the notify".to_owned()));
@@ -162,8 +162,8 @@ impl Caller<'_> {
         let digits = digits.ok_or_else(malformed)?;
         let word = |range: std::ops::Range<usize>| u64::from_str_radix(&digits[range], 16).map_err(|_| malformed());
         let name = SharedName { process: word(0..8)? as u32, descriptor: word(8..16)? as u32, nonce: word(16..32)? };
-        let gone = |error| Error::Parameter(format!("no process has such a notify (any more): {error}"));
-        let shared = SharedCounters::open(name).map_err(gone)?;
+        let not_exported = |error| Error::Parameter(format!("no process exports this notify (anymore): {error}"));
+        let shared = SharedCounters::open(name).map_err(not_exported)?;
         let process = std::process::id();
         if !shared.admits(process) {
             return fail(Error::Parameter(format!(
@@ -182,7 +182,9 @@ impl Caller<'_> {
             (Arc::clone(&state.counter), state.is_imported)
         };
         if is_imported {
-            return fail(Error::Parameter("the notify was imported: only its maker can share it".to_owned()));
+            return fail(Error::Parameter(
+                "the notify was imported: only the process that created it can share it".to_owned(),
+            ));
         }
         let none = |error| Error::Feature(format!("no memory file for the notify: {error}"));
         Ok(counter.share().map_err(none)?)

@@ -62,7 +62,7 @@ impl Caller<'_> {
                 return Ok(());
             }
             PoolAttribute::ReservedHigh | PoolAttribute::UsedHigh if value != 0 => {
-                return fail(Error::Parameter(format!("a highest mark can be set to 0 only, not to {value}")));
+                return fail(Error::Parameter(format!("a peak can only be set to 0, not to {value}")));
             }
             PoolAttribute::ReservedHigh => {
                 state.reserved.high = state.reserved.now;
@@ -73,7 +73,7 @@ impl Caller<'_> {
                 return Ok(());
             }
             PoolAttribute::Reserved | PoolAttribute::Used => {
-                return fail(Error::Parameter("the attribute can only be read".to_owned()));
+                return fail(Error::Parameter("the attribute is read-only".to_owned()));
             }
         };
         *cell = value != 0;

@@ -75,8 +75,8 @@ fn read<const N: usize>(memory: &Memory, what: &'static str, address: usize) -> 
         return fail(Error::DeviceCopy(format!("the {what} at {address:#x} is not in device memory")));
     }
     resolved.covers(what, N).map_err(device_copy)?;
-    let gone = |AccessFault| Error::DeviceCopy(format!("the {what} at {address:#x} is gone"));
-    Ok(bytes::read(resolved.reach).map_err(gone)?)
+    let unmapped = |AccessFault| Error::DeviceCopy(format!("the {what} at {address:#x} is no longer mapped"));
+    Ok(bytes::read(resolved.reach).map_err(unmapped)?)
 }
 
 /// Validates a copy that the device found in its memory: both ranges must be allocated, in bounds and on one device.

@@ -103,7 +103,8 @@ impl ExternalWait {
 
     /// True if the wait reads one of the `len` bytes with the backing address `start`.
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
-        matches!(self.condition, WaitCondition::Value { backing, .. } if backing < start + len && start < backing + size_of::<u64>())
+        let WaitCondition::Value { backing, .. } = self.condition else { return false };
+        backing < start + len && start < backing + size_of::<u64>()
     }
 
     /// The result of a wait that was passed: an error if it timed out.

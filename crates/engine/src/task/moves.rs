@@ -234,7 +234,7 @@ pub(crate) struct Rearranged {
 impl Rearranged {
     /// Copies the rearrangement for another run. The original must outlive the copy, because it keeps the value.
     pub(crate) fn try_clone(&self) -> Rearranged {
-        debug_assert!(self.value.is_some() || !self.is_constant, "only the first one is repeated");
+        debug_assert!(self.value.is_some() || !self.is_constant, "only the original is cloned");
         Rearranged { plan: self.plan.clone(), value: None, is_constant: self.is_constant }
     }
 

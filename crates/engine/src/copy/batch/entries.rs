@@ -1,15 +1,15 @@
-//! The entries of a batch: arrays whose lengths agree, and the checks that look at no memory.
+//! The entries of a batch: arrays whose lengths agree, and the checks that access no memory.
 
 use softacl_errors::{Error, Result, fail};
 
-/// A declared location: numbers of the interface, untrusted.
+/// A declared location: numbers of the API, untrusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Location {
     pub kind: i32,
     pub device: u32,
 }
 
-/// What the program declares for a run of entries.
+/// What the program declares for consecutive entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchAttribute {
     pub target: Location,
@@ -17,7 +17,7 @@ pub struct BatchAttribute {
     pub reserved_is_zero: bool,
 }
 
-/// A batch whose arrays are there and agree.
+/// The arrays of a batch. All are present, with matching lengths.
 pub(super) struct Entries<'a> {
     pub(super) targets: &'a [usize],
     pub(super) sources: &'a [usize],
@@ -26,9 +26,9 @@ pub(super) struct Entries<'a> {
     pub(super) starts: &'a [usize],
 }
 
-/// Entries of a batch that surely is work for more than one thread.
+/// Minimum number of entries of a batch that is certainly work for more than one thread.
 const WAKE_MIN_ENTRIES: usize = 2048;
-/// Entries that are checked while a worker wakes: at 10 ns each, about 40 us.
+/// Number of entries that remain unchecked when the worker is woken: at 10 ns each, about 40 us.
 const WAKE_LEAD: usize = 4096;
 
 impl<'a> Entries<'a> {
@@ -65,8 +65,7 @@ impl<'a> Entries<'a> {
         Ok(())
     }
 
-    /// The entry at which to wake a worker: about as long before the end as waking takes. Beyond the
-    /// end for short batches.
+    /// The entry at which to wake a worker, so that it is awake when the checks end. Beyond the end for short batches.
     pub(super) fn wake_at(&self) -> usize {
         let count = self.sizes.len();
         if count < WAKE_MIN_ENTRIES { usize::MAX } else { count.saturating_sub(WAKE_LEAD) }
@@ -79,7 +78,7 @@ impl<'a> Entries<'a> {
         runs.flat_map(|((start, end), attribute)| (start..end).map(move |index| (index, attribute)))
     }
 
-    /// What the asynchronous call refuses in an entry before it looks at memory.
+    /// Refuses entries that the asynchronous call rejects before it accesses memory.
     #[inline]
     pub(super) fn check_async_entry(&self, index: usize) -> Result<()> {
         if self.sizes[index] == 0 {
@@ -89,7 +88,7 @@ impl<'a> Entries<'a> {
             .map_err(|(side, _)| Box::new(Error::Parameter(format!("the {side} of entry {index} is NULL"))))
     }
 
-    /// Names the element that is NULL.
+    /// Fails with the side and address of an element that is NULL.
     #[inline]
     pub(super) fn check_elements(&self, index: usize) -> std::result::Result<(), (&'static str, usize)> {
         for (side, address) in [("destination", self.targets[index]), ("source", self.sources[index])] {

@@ -1,8 +1,7 @@
-//! Many ranges in one call, in any order.
+//! Batches: several ranges in one call, in any order.
 //!
-//! The asynchronous call goes entry by entry on chips that queue as they check: when entry i is
-//! refused, the entries before it are on their way. Chips with UB links check everything first.
-//! Which one it is, the profile says.
+//! On chips that queue as they check, the asynchronous call proceeds entry by entry: when entry i is refused, the
+//! entries before it are already queued. Chips with UB links check all entries first. The profile selects the behavior.
 
 mod entries;
 mod scan;
@@ -20,14 +19,15 @@ use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{CachePolicy, Span};
 use softacl_memory::{Finder, MemoryKind, ResolvedAddress};
 
-/// Entries of a synchronous batch at most (specification 1.5).
+/// Maximum number of entries of a synchronous batch (specification 1.5).
 const MAX_SYNC: usize = 4096;
 
+/// Location types of the API.
 const HOST: i32 = 0;
 const DEVICE: i32 = 1;
 const HOST_NUMA: i32 = 4;
 
-/// A batch, as the program asked for it. `None` is a NULL array.
+/// A batch, as the program passes it. `None` is a NULL array.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchRequest<'a> {
     pub targets: Option<&'a [usize]>,
@@ -39,18 +39,19 @@ pub struct BatchRequest<'a> {
     pub starts: Option<&'a [usize]>,
 }
 
-/// Why a batch was refused, and what the program learns about the entry.
+/// Why a batch was refused, and what the fail index reports.
 #[derive(Debug)]
 pub struct BatchFailure {
     pub error: Box<Error>,
     pub index: FailIndex,
 }
 
+/// What the program receives as the fail index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailIndex {
-    /// The output is not written at all.
+    /// The output is not written.
     Untouched,
-    /// No entry is to blame.
+    /// No entry failed.
     None,
     Entry(usize),
 }
@@ -66,6 +67,7 @@ fn no_entry_failed(error: Box<Error>) -> BatchFailure {
 type BatchResult<T> = std::result::Result<T, BatchFailure>;
 
 impl Caller<'_> {
+    /// Copies a batch immediately. Ordered with no stream.
     pub fn copy_batch(&self, request: &BatchRequest<'_>) -> BatchResult<()> {
         let Some(entries) = self.check_arrays(request).map_err(untouched)? else { return Ok(()) };
         entries.check_attributes().map_err(no_entry_failed)?;
@@ -90,6 +92,7 @@ impl Caller<'_> {
         self.copy_batch_now(spans)
     }
 
+    /// Queues a batch on a stream.
     pub fn copy_batch_async(&self, request: &BatchRequest<'_>, stream: usize) -> BatchResult<()> {
         let Some(entries) = self.check_arrays(request).map_err(untouched)? else { return Ok(()) };
         let explicit = self.explicit_stream(stream).map_err(untouched)?;
@@ -104,7 +107,7 @@ impl Caller<'_> {
         }
     }
 
-    /// An empty list with room for all entries.
+    /// Returns an empty list with room for all entries.
     fn list_for(&self, entries: &Entries<'_>) -> BatchResult<Spans> {
         let count = entries.sizes.len();
         let none = || Error::OutOfMemory {
@@ -116,8 +119,7 @@ impl Caller<'_> {
         self.machine.span_pool.list_of(count).ok_or_else(|| no_entry_failed(Box::new(none())))
     }
 
-    /// Checks an entry, queues it, goes on with the next. What is queued is one task as long as no
-    /// pageable entry comes between.
+    /// Checks and queues entry by entry. Entries are queued as one task, unless a pageable entry comes between.
     fn batch_entry_by_entry(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
         let mut spans = self.list_for(entries)?;
         let mut finder = self.machine.memory.finder();
@@ -141,7 +143,8 @@ impl Caller<'_> {
                 scan.cache_allocations(checked.target, checked.source);
                 continue;
             }
-            // Its first entry must be seen again: what is queued then is another task.
+            // Clears the cache, because what is queued next is another task, whose first entry must take the full
+            // check.
             scan.clear_cache();
             drop(finder);
             self.queue_batch(&mut spans, at)?;
@@ -157,6 +160,7 @@ impl Caller<'_> {
         self.queue_batch(&mut spans, at)
     }
 
+    /// Checks all entries before it queues any.
     fn batch_checked_first(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
         let mut spans = self.list_for(entries)?;
         let mut any_pageable = false;
@@ -180,7 +184,7 @@ impl Caller<'_> {
         self.copy_batch_now(spans)
     }
 
-    /// Copies on the calling thread, now.
+    /// Copies on the calling thread, immediately.
     fn copy_batch_now(&self, spans: Spans) -> BatchResult<()> {
         let _guard = softacl_memory::segv::enter();
         let touches = match self.machine.has_hooks() {
@@ -191,6 +195,7 @@ impl Caller<'_> {
         self.machine.with_access("synchronous batch copy", || touches, run).map_err(no_entry_failed)
     }
 
+    /// Queues the collected spans as one task and leaves an empty list.
     fn queue_batch(&self, spans: &mut Spans, at: Submission<'_>) -> BatchResult<()> {
         if spans.is_empty() {
             return Ok(());
@@ -199,7 +204,7 @@ impl Caller<'_> {
         self.queue(at, Move::Batch(Box::new(batch(queued)))).map_err(no_entry_failed)
     }
 
-    /// The checks that leave the fail index alone. `None`: there is nothing to copy.
+    /// The checks that leave the fail index unwritten. `None` if there is nothing to copy.
     fn check_arrays<'r>(&self, request: &BatchRequest<'r>) -> Result<Option<Entries<'r>>> {
         let sizes = request.sizes.ok_or(Error::Null("sizes"))?;
         if sizes.is_empty() {
@@ -219,7 +224,7 @@ impl Caller<'_> {
             starts: request.starts.ok_or(Error::Null("attrsIndexes"))?,
         };
         let capacities = request.capacities.unwrap_or_default();
-        // Without a way out of the loop first, which is several times faster.
+        // First without an early exit, which is several times faster.
         let fit = sizes.iter().zip(capacities).fold(true, |fit, (size, capacity)| fit & (capacity >= size));
         let too_long = || sizes.iter().zip(capacities).position(|(size, capacity)| capacity < size);
         if !fit && let Some(index) = too_long() {
@@ -240,7 +245,7 @@ impl Caller<'_> {
         Ok(Some(entries))
     }
 
-    /// Where the bytes of one entry are.
+    /// Validates one entry.
     fn check_entry(
         &self,
         finder: &Finder<'_>,
@@ -265,7 +270,7 @@ impl Caller<'_> {
     }
 }
 
-/// An entry that may be copied.
+/// An entry that passed validation.
 struct Checked {
     span: Span,
     target: ResolvedAddress,
@@ -293,7 +298,7 @@ fn check_location(side: &'static str, resolved: ResolvedAddress, declared: Locat
         resolved.place.describe(),
         declared.kind,
         declared.device,
-        if declared.kind == 2 { " (UNREGISTERED never matches: declare ordinary host memory as HOST)" } else { "" }
+        if declared.kind == 2 { " (UNREGISTERED never matches: declare pageable host memory as HOST)" } else { "" }
     )))
 }
 

@@ -6,28 +6,28 @@ use softacl_memory::ResolvedAddress;
 use softacl_memory::bytes::Span;
 use std::ops::Range;
 
-/// Neighbours are joined up to this length. Longer ones gain nothing: what remains of the entries is
-/// to be shared between threads and copied several at a time.
+/// Adjacent entries are merged up to this length. Longer ones gain nothing, because the remaining entries are to be
+/// shared between threads and copied several at a time.
 const COALESCE_MAX_LEN: usize = 4 << 10;
 
-/// Goes through entries. Those of the same two allocations as one that was checked before, declared
-/// the same way, differ only in their bounds; the others come out for the full check.
+/// Iterates over entries. Entries in the same two allocations as a checked entry, with the same attribute, differ only
+/// in their bounds and are accepted here. All others are returned for the full check.
 pub(super) struct Scan<'a> {
     entries: &'a Entries<'a>,
     machine: &'a Machine,
-    /// The next entry, its attribute, and where that ends.
+    /// The next entry, the index of its attribute, and the end of that attribute.
     next: usize,
     attribute: usize,
     end: usize,
     /// The entry at which to wake a worker.
     wake_at: usize,
-    /// Whether neighbours may become one span. Schedules and observers want them as they are.
+    /// True if adjacent entries may become one span. Schedules and observers require the original entries.
     coalesces: bool,
     target: CachedAllocation,
     source: CachedAllocation,
 }
 
-/// An allocation and the distance at which the engine reaches it. The default has no bytes.
+/// The allocation of the last checked entry, and the distance to its backing address. The default has no bytes.
 #[derive(Default, Clone, Copy)]
 struct CachedAllocation {
     start: usize,
@@ -43,7 +43,7 @@ impl<'a> Scan<'a> {
         Scan { entries, machine, next: 0, attribute: 0, end, wake_at: entries.wake_at(), coalesces, target, source }
     }
 
-    /// Appends the spans of entries whose memory is known, up to one that needs the full check.
+    /// Appends the spans of entries in cached allocations. Returns the next entry that needs the full check.
     pub(super) fn next(&mut self, spans: &mut Vec<Span>) -> Option<(usize, &'a BatchAttribute)> {
         loop {
             self.next = self.append(self.next..self.end.min(self.wake_at), spans);
@@ -64,7 +64,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Gives the entry at which it stopped.
+    /// Appends the spans of entries in cached allocations. Returns the entry at which it stopped.
     #[inline]
     fn append(&self, range: Range<usize>, spans: &mut Vec<Span>) -> usize {
         let Range { start: mut index, end } = range;
@@ -75,7 +75,7 @@ impl<'a> Scan<'a> {
         while index < end {
             let (target, source, mut len) = (targets[index], sources[index], sizes[index]);
             let remaining = to.remaining(target).min(from.remaining(source));
-            // No bytes at all wrap around to too many.
+            // A length of 0 wraps around to a value that is too large.
             if len.wrapping_sub(1) >= remaining {
                 break;
             }
@@ -95,7 +95,7 @@ impl<'a> Scan<'a> {
         index
     }
 
-    /// Remembers the allocations of an entry.
+    /// Caches the allocations of a checked entry.
     pub(super) fn cache_allocations(&mut self, target: ResolvedAddress, source: ResolvedAddress) {
         match (CachedAllocation::new(target), CachedAllocation::new(source)) {
             (Some(target), Some(source)) => (self.target, self.source) = (target, source),
@@ -118,7 +118,7 @@ impl CachedAllocation {
         })
     }
 
-    /// Bytes of the allocation from an address on; none when it lies elsewhere.
+    /// Bytes from an address to the end of the allocation; 0 if the address is outside.
     #[inline]
     fn remaining(&self, address: usize) -> usize {
         let offset = address.wrapping_sub(self.start);
