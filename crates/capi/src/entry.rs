@@ -6,7 +6,7 @@
 
 use crate::{config, exception, faults, message, process};
 use ascendcl_sys::Function;
-use softacl_engine::{Caller, ContextKey, Error, Layer, Machine, fail};
+use softacl_engine::{Caller, ContextKey, Error, Layer, fail};
 use std::cell::Cell;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -183,7 +183,7 @@ fn emit_exit(function: &'static Function, code: i32) {
     if !function.uses_machine() {
         return;
     }
-    if let Some(observer) = process::machine().ok().and_then(Machine::probe) {
+    if let Some(observer) = process::machine().ok().and_then(|machine| machine.observer()) {
         observer.exited(code);
     }
 }
@@ -234,7 +234,7 @@ fn run_entry_hooks(function: &'static Function, arguments: &[u64]) -> Option<i32
 /// Calls the observer's `entered` hook and applies fault rules for calls.
 fn entry_hooks(caller: Caller<'_>, function: &'static Function, arguments: &[u64]) -> softacl_engine::Result<()> {
     let machine = caller.machine();
-    if let Some(observer) = machine.probe() {
+    if let Some(observer) = machine.observer() {
         observer.entered(function);
     }
     let Some(injection) = machine.injection() else { return Ok(()) };
@@ -254,7 +254,7 @@ fn emit_error(function: &'static Function, error: &Error) {
     if !function.uses_machine() {
         return;
     }
-    if let Some(observer) = machine.probe() {
+    if let Some(observer) = machine.observer() {
         observer.call_failed(function, error);
     }
     exception::dispatch(machine);

@@ -83,7 +83,7 @@ export! {
     }
 
     fn aclrtQueryEventWaitStatus(event: NonNullArg, status: OutPtr<i32>) |call| {
-        let over = call.are_event_waits_over(event.address())?;
+        let over = call.are_event_waits_finished(event.address())?;
         status.set(if over { ACL_EVENT_WAIT_STATUS_COMPLETE } else { ACL_EVENT_WAIT_STATUS_NOT_READY })
     }
 
@@ -113,7 +113,7 @@ export! {
     }
 
     fn aclrtGetEventId(event: NonNullArg, id: OutPtr<u32>) |call| {
-        id.set(call.event_number(event.address())?)
+        id.set(call.event_id(event.address())?)
     }
 }
 

@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn rules_with_a_stream_filter_fire_for_every_row_with_the_column() {
-        let machine = Machine::with_probe(Config::default(), None).unwrap();
+        let machine = Machine::with_observer(Config::default(), None).unwrap();
         let current = Cell::new(None);
         let caller = Caller::new(&machine, &current);
         caller.set_device(0).unwrap();

@@ -120,14 +120,14 @@ export! {
 
     fn aclmdlRIGetId(graph: NonNullArg, id: OutPtr<u32>) |call| {
         call.require_supported()?;
-        id.set(call.graph_number(graph.address())?)
+        id.set(call.graph_id(graph.address())?)
     }
 
     fn aclmdlRIDebugPrint(graph: NonNullArg) |call| {
         call.require_supported()?;
         let graph = call.describe_graph(graph.address())?;
-        let GraphDescription { number, branches, steps } = &graph;
-        let mut lines = format!("softacl: graph {number}, streams: {branches}, steps: {}\n", steps.len());
+        let GraphDescription { id, branches, steps } = &graph;
+        let mut lines = format!("softacl: graph {id}, streams: {branches}, steps: {}\n", steps.len());
         for (at, step) in graph.steps.iter().enumerate() {
             let after = step.after.map_or_else(String::new, |after| format!(", for step {after}"));
             let _ = writeln!(lines, "softacl:   step {at} on stream {}: {}{after}", step.branch, step.name);
@@ -163,7 +163,7 @@ fn capture_mode(mode: i32) -> Result<CaptureMode> {
 fn json(graph: &GraphDescription, verbose: bool) -> String {
     let mut text = format!(
         "{{\n  \"modelRIId\": {},\n  \"streams\": {},\n  \"tasks\": {}",
-        graph.number,
+        graph.id,
         graph.branches,
         graph.steps.len()
     );

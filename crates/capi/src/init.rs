@@ -115,7 +115,7 @@ fn apply(config: &str, path: &str) -> Result<(), CallError> {
 
 /// Calls the observer's `finalized` hook.
 fn emit_finalized(is_final: bool) {
-    if let Some(observer) = crate::process::machine().ok().and_then(|machine| machine.probe()) {
+    if let Some(observer) = crate::process::machine().ok().and_then(|machine| machine.observer()) {
         observer.finalized(is_final);
     }
 }

@@ -111,7 +111,7 @@ export! {
     }
 
     fn aclrtPointerGetAttributes(pointer: NonNullArg<*const c_void>, attributes: OutPtr<aclrtPtrAttributes>) |call| {
-        let (kind, id, page) = match call.place(pointer.address())? {
+        let (kind, id, page) = match call.memory_kind(pointer.address())? {
             MemoryKind::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device, DEVICE_PAGE),
             MemoryKind::Pinned => (ACL_MEM_LOCATION_TYPE_HOST, 0, HOST_PAGE),
             MemoryKind::Pageable => (ACL_MEM_LOCATION_TYPE_UNREGISTERED, 0, HOST_PAGE),

@@ -28,7 +28,7 @@ export! {
     }
 
     fn aclrtGetNotifyId(notify: NonNullArg, id: OutPtr<u32>) |call| {
-        id.set(call.notify_number(notify.address(), false)?)
+        id.set(call.notify_id(notify.address(), false)?)
     }
 
     fn aclrtNotifyBatchReset(notifies: InMutPtr<aclrtNotify>, count: usize) |call| {
@@ -119,7 +119,7 @@ export! {
 
     fn aclrtCntNotifyGetId(notify: NonNullArg, id: OutPtr<u32>) |call| {
         call.require_supported()?;
-        id.set(call.notify_number(notify.address(), true)?)
+        id.set(call.notify_id(notify.address(), true)?)
     }
 }
 

@@ -78,7 +78,7 @@ fn make() -> Result<Arc<Machine>> {
     let setup = crate::config::from_environment().and_then(|config| Ok((config, observer()?)));
     let made = setup
         .map_err(|why| Box::new(Error::Setup(why)))
-        .and_then(|(config, observer)| Machine::with_probe(config, observer));
+        .and_then(|(config, observer)| Machine::with_observer(config, observer));
     match &made {
         Ok(machine) => {
             HOOKS_ACTIVE.store(machine.has_hooks(), Ordering::Relaxed);

@@ -36,15 +36,15 @@ export! {
     fn aclrtSetStreamFailureMode(stream: aclrtStream, mode: u64) |call| { set_failure_mode(call, stream, mode) }
 
     fn aclrtStreamGetId(stream: aclrtStream, id: OutPtr<i32>) |call| {
-        id.set(call.stream_number(stream as usize)?)
+        id.set(call.stream_id(stream as usize)?)
     }
 
     fn aclrtStreamGetPriority(stream: aclrtStream, priority: OutPtr<u32>) |call| {
-        priority.set(call.stream_traits(stream as usize)?.priority)
+        priority.set(call.stream_options(stream as usize)?.priority)
     }
 
     fn aclrtStreamGetFlags(stream: aclrtStream, flags: OutPtr<u32>) |call| {
-        flags.set(call.stream_traits(stream as usize)?.flags)
+        flags.set(call.stream_options(stream as usize)?.flags)
     }
 
     fn aclrtStreamAbort(stream: NonNullArg) |call| {
@@ -80,7 +80,7 @@ export! {
             ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK => settings.overflow_check,
             ACL_STREAM_ATTR_USER_CUSTOM_TAG => settings.custom_tag,
             ACL_STREAM_ATTR_CACHE_OP_INFO => settings.cache_op_info,
-            ACL_STREAM_ATTR_PRIORITY => call.stream_traits(raw)?.priority,
+            ACL_STREAM_ATTR_PRIORITY => call.stream_options(raw)?.priority,
             _ => return fail(Error::Argument(format!("stream attribute {attribute} does not exist"))),
         };
         value.set(aclrtStreamAttrValue { words: [word, 0, 0, 0] })

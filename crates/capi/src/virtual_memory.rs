@@ -53,7 +53,7 @@ export! {
         }
         call.require_supported()?;
         let granularity = granularity(attribute);
-        let made = call.make_physical(PhysicalRequest { size, home, attribute, granularity })?;
+        let made = call.make_physical(PhysicalRequest { size, location: home, attribute, granularity })?;
         give(call, handle, made)
     }
 
@@ -131,7 +131,7 @@ export! {
         handle: NonNullArg, properties: OutPtr<aclrtPhysicalMemProp>
     ) |call| {
         call.require_supported()?;
-        let (home, attribute) = call.physical_traits(handle.address())?;
+        let (home, attribute) = call.physical_properties(handle.address())?;
         let (r#type, id) = match home {
             MemoryLocation::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device),
             MemoryLocation::Host => (ACL_MEM_LOCATION_TYPE_HOST, 0),
@@ -209,7 +209,7 @@ export! {
         call.require_supported()?;
         match check_form(call, kind)? {
             HandleFormat::Number => call.allow_physical_processes(number(shareable)?, &processes),
-            HandleFormat::Fabric => call.admit_to_physical_by_text(&fabric(shareable)?, &processes),
+            HandleFormat::Fabric => call.allow_physical_processes_by_text(&fabric(shareable)?, &processes),
         }
     }
 }

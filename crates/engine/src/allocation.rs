@@ -1,4 +1,7 @@
-//! Memory: allocating, freeing, registering, asking.
+//! Allocations: allocating and freeing device and pinned memory, registering host memory, and queries about addresses.
+//!
+//! Also here: how long freed memory stays in quarantine. Stream-ordered allocation is in `pool`, mapped memory in
+//! `virtual_memory`.
 
 use crate::caller::Caller;
 use crate::keys::StreamPoint;
@@ -9,7 +12,7 @@ use softacl_memory::bytes;
 use softacl_memory::heap::Idle;
 use softacl_memory::{Memory, MemoryKind, Usage};
 
-/// How full a device is.
+/// Free and total memory of a device, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceUsage {
     pub free: usize,
@@ -17,7 +20,7 @@ pub struct DeviceUsage {
 }
 
 impl Caller<'_> {
-    /// Memory of the current device.
+    /// Allocates memory of the current device.
     pub fn allocate(&self, size: usize) -> Result<usize> {
         let (_, context) = self.context_or_default()?;
         self.check_may_block()?;
@@ -25,44 +28,46 @@ impl Caller<'_> {
         self.machine.allocate_on(device, size)
     }
 
+    /// Frees device memory. Queued work may still use it, so its range may stay in quarantine.
     pub fn free(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
         let Some(device) = memory.device_of(address) else {
             return fail(Error::NotAStart { address, whose: "is not in device memory, and".to_owned() });
         };
         self.machine.pools.remove_block(address);
-        let reach = memory.backing_address(address);
-        if let Some(probe) = self.machine.probe()
+        let backing = memory.backing_address(address);
+        if let Some(observer) = self.machine.observer()
             && memory.device_extent(address).is_some_and(|extent| extent.start == address)
         {
-            probe.freed(MemoryKind::Device(device), address);
+            observer.freed(MemoryKind::Device(device), address);
         }
-        if !memory.device(device).free(address, |len| self.machine.quarantine_until(reach, len)) {
+        if !memory.device(device).free(address, |len| self.machine.quarantine_until(backing, len)) {
             return fail(Error::NotAStart { address, whose: format!("in the memory of device {device}") });
         }
         memory.trim(device);
         Ok(())
     }
 
-    /// Pinned host memory.
+    /// Allocates pinned host memory.
     pub fn allocate_host(&self, size: usize) -> Result<usize> {
         self.context_or_default()?;
         self.check_may_block()?;
         let heap = self.machine.memory.pinned();
         let allocated = heap.allocate(size);
         let start = allocated.ok_or_else(|| out_of_memory("the host (pinned)".to_owned(), size, heap.usage()))?;
-        if let Some(probe) = self.machine.probe() {
-            probe.allocated(MemoryKind::Pinned, start, size);
+        if let Some(observer) = self.machine.observer() {
+            observer.allocated(MemoryKind::Pinned, start, size);
         }
         Ok(start)
     }
 
+    /// Frees pinned host memory.
     pub fn free_host(&self, address: usize) -> Result<()> {
         let memory = &self.machine.memory;
-        if let Some(probe) = self.machine.probe()
+        if let Some(observer) = self.machine.observer()
             && memory.pinned().find(address).is_some_and(|extent| extent.start == address)
         {
-            probe.freed(MemoryKind::Pinned, address);
+            observer.freed(MemoryKind::Pinned, address);
         }
         if !memory
             .pinned()
@@ -74,7 +79,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Makes ordinary host memory count as pinned.
+    /// Registers pageable host memory, which then counts as pinned.
     pub fn register_host(&self, address: usize, size: usize, mapped: bool) -> Result<()> {
         let memory = &self.machine.memory;
         if memory.device_of(address).is_some() || memory.reserved.contains(address) {
@@ -86,25 +91,26 @@ impl Caller<'_> {
             return fail(Error::Parameter(format!("not all of the {size} bytes at {address:#x} are mapped")));
         }
         self.machine.memory.registered.insert(address, size, mapped)?;
-        if let Some(probe) = self.machine.probe() {
-            probe.registered(address, size);
+        if let Some(observer) = self.machine.observer() {
+            observer.registered(address, size);
         }
         Ok(())
     }
 
+    /// Unregisters host memory.
     pub fn unregister_host(&self, address: usize) -> Result<()> {
         let extent = self.machine.memory.registered.hold().find(address);
         self.machine.memory.registered.remove(address)?;
         if let Some(extent) = extent {
-            self.machine.graphs.forget_memory(extent.start, extent.size);
+            self.machine.graphs.invalidate_range(extent.start, extent.size);
         }
-        if let Some(probe) = self.machine.probe() {
-            probe.unregistered(address);
+        if let Some(observer) = self.machine.observer() {
+            observer.unregistered(address);
         }
         Ok(())
     }
 
-    /// The address by which devices reach registered host memory. It is the same one.
+    /// The address through which devices access registered host memory: the program address.
     pub fn mapped_address(&self, address: usize) -> Result<usize> {
         if self.machine.memory.registered.mapped(address) {
             return Ok(address);
@@ -112,7 +118,8 @@ impl Caller<'_> {
         fail(Error::Parameter(format!("{address:#x} is not in host memory that was registered as mapped")))
     }
 
-    pub fn place(&self, address: usize) -> Result<MemoryKind> {
+    /// The memory kind of an address.
+    pub fn memory_kind(&self, address: usize) -> Result<MemoryKind> {
         Ok(self.machine.memory.finder().find("queried", address)?.place)
     }
 
@@ -121,38 +128,39 @@ impl Caller<'_> {
         if let Some((_, extent)) = self.machine.memory.reserved.mapped(address) {
             return Ok((extent.start, extent.size));
         }
-        let spot = self.machine.memory.finder().find("queried", address)?;
-        match (spot.place.is_device(), spot.extent) {
+        let resolved = self.machine.memory.finder().find("queried", address)?;
+        match (resolved.place.is_device(), resolved.extent) {
             (true, Some(extent)) => Ok((extent.start, extent.size)),
-            _ => fail(Error::NotDeviceMemory { address, kind: spot.place.describe() }),
+            _ => fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() }),
         }
     }
 
+    /// Free and total memory of the current device.
     pub fn usage(&self) -> Result<DeviceUsage> {
         let (_, context) = self.context_or_default()?;
         let usage = self.machine.memory.device(context.device()).usage();
         Ok(DeviceUsage { free: usage.capacity - usage.used, total: usage.capacity })
     }
 
-    /// Where host code that plays the part of a kernel can touch device memory.
+    /// The address at which host code that stands in for a kernel can access device memory.
     pub fn host_view(&self, address: usize, size: usize) -> Result<usize> {
-        let spot = self.machine.memory.finder().find("viewed", address)?;
-        if !spot.place.is_device() {
-            return fail(Error::NotDeviceMemory { address, kind: spot.place.describe() });
+        let resolved = self.machine.memory.finder().find("viewed", address)?;
+        if !resolved.place.is_device() {
+            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
         }
-        spot.covers("viewed", size)?;
+        resolved.covers("viewed", size)?;
         self.machine.advise(|| Advisory::Viewed { address, len: size });
-        Ok(spot.reach)
+        Ok(resolved.reach)
     }
 }
 
-/// What an observer sees in device memory that nobody has written.
+/// Byte that fills fresh device memory under an observer that protects pages.
 const POISON: u8 = 0xa5;
-/// Larger allocations are poisoned at their start only: their memory is virtual until it is touched.
-const POISONED: usize = 16 << 20;
+/// Larger allocations are filled at their start only, because their pages are not committed until they are accessed.
+const MAX_POISONED: usize = 16 << 20;
 
 impl Machine {
-    /// Memory of a device. Pools give back what they only keep before there is none.
+    /// Allocates memory of a device. If none is left, its pools first release what they retain.
     pub(crate) fn allocate_on(&self, device: u32, size: usize) -> Result<usize> {
         self.check_not_lost(i64::from(device))?;
         let heap = self.memory.device(device);
@@ -161,15 +169,15 @@ impl Machine {
             heap.allocate(size)
         });
         let start = allocated.ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))?;
-        // Rules are about memory that there is.
+        // Fault rules match successful allocations only.
         let bad = self.check_allocation(device, size).inspect_err(|_| {
             heap.free(start, |_| None);
         })?;
         if self.is_guarded() {
             self.poison(start, size);
         }
-        if let Some(probe) = self.probe() {
-            probe.allocated(MemoryKind::Device(device), start, size);
+        if let Some(observer) = self.observer() {
+            observer.allocated(MemoryKind::Device(device), start, size);
         }
         if let Some(part) = bad {
             self.mark_part_bad(device, start, size, part);
@@ -177,18 +185,19 @@ impl Machine {
         Ok(start)
     }
 
-    /// Makes fresh device memory recognisable.
+    /// Fills fresh device memory with a recognizable pattern.
     fn poison(&self, start: usize, size: usize) {
-        bytes::fill(self.memory.backing_address(start), POISON, size.min(POISONED))
+        bytes::fill(self.memory.backing_address(start), POISON, size.min(MAX_POISONED))
             .expect("the backing of live memory is mapped");
     }
 
+    /// Memory usage of a device.
     pub fn device_memory(&self, device: i64) -> Result<Usage> {
         self.device(device)?;
         Ok(self.memory.device(device as u32).usage())
     }
 
-    /// Live device and pinned allocations, for reports: device (or none), start and size.
+    /// Live device and pinned allocations, for reports: device (`None` for pinned), start and size.
     pub fn live_allocations(&self) -> Vec<(Option<u32>, usize, usize)> {
         let devices = (0..self.devices.len() as u32).map(Some);
         let heaps = devices.map(|device| (device, self.memory.device(device.unwrap_or(0))));
@@ -198,10 +207,10 @@ impl Machine {
             .collect()
     }
 
-    /// Until when the freed bytes that the engine reaches at `start` must not be reused; `None` when
-    /// nothing that is queued or running can touch them.
+    /// When freed bytes with the backing address `start` may be reused. `None` if no queued or running task can access
+    /// them.
     pub(crate) fn quarantine_until(&self, start: usize, len: usize) -> Option<Idle> {
-        self.graphs.forget_memory(start, len);
+        self.graphs.invalidate_range(start, len);
         let users = self.streams_using(start, len);
         let is_shared = self.memory.exchange.take_moved(start).is_some();
         if users.is_empty() && (!is_shared || self.memory.map_fresh(start, len)) {
@@ -212,8 +221,9 @@ impl Machine {
         Some(Box::new(move || {
             let Some(machine) = machine.upgrade() else { return true };
             let reached =
-                |point: &StreamPoint| machine.streams.slot(point.stream).track.completion.done() >= point.sequence;
-            // New memory before anyone gets the addresses: other processes may still have these bytes.
+                |point: &StreamPoint| machine.streams.slot(point.stream).tasks.completion.done() >= point.sequence;
+            // Shared memory is replaced by fresh memory before its addresses are reused, because other processes may
+            // still access the old bytes.
             users.iter().all(reached) && (!is_shared || machine.memory.map_fresh(start, len))
         }))
     }

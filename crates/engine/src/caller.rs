@@ -1,7 +1,7 @@
-//! Callers: one thread of the program, the machine it calls, and the context it has current.
+//! Callers: a thread of the program, the machine it calls, and its current context.
 //!
-//! What a caller can do stands with the noun that it is about: `calls` in `stream`, `event`, `context`, `graph` and so on,
-//! and `copy`.
+//! The calls are in the modules of their nouns: `calls` in `stream`, `event`, `context`, `graph` and others, and
+//! `copy`. This file has only what all of them need.
 
 use crate::context::Context;
 use crate::keys::{ContextKey, StreamKey};
@@ -13,7 +13,7 @@ use softacl_sync::facade::lock;
 use softacl_sync::handle::Slot;
 use std::cell::Cell;
 
-/// One thread of the program.
+/// A thread of the program, with its current context.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
     pub(crate) machine: &'a Machine,
@@ -25,11 +25,13 @@ impl<'a> Caller<'a> {
         Caller { machine, current }
     }
 
+    /// The machine that this thread calls.
     pub fn machine(&self) -> &'a Machine {
         self.machine
     }
 
-    /// A live stream of the current context, named by its handle.
+    /// Resolves a stream handle for the fast path. `None` unless it is a live stream of the current context that is not
+    /// redirected.
     #[inline]
     pub(crate) fn fast_path_stream(&self, raw: usize) -> Option<(StreamKey, &'a Slot<Stream>)> {
         let key = StreamKey::from_raw(raw)?;
@@ -38,7 +40,7 @@ impl<'a> Caller<'a> {
         (slot.value.context() == Some(current) && !slot.value.is_redirected()).then_some((key, slot))
     }
 
-    /// The context that this thread made current.
+    /// The current context of this thread.
     #[inline]
     pub(crate) fn context(&self) -> Result<(ContextKey, &'a Context)> {
         let current = self.current.get().and_then(|key| Some((key, self.machine.contexts.get(key)?)));
@@ -48,8 +50,8 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// The same, or the default context of the configured default device. That one does not become
-    /// current: the asynchronous copies ask for an explicit context (specification 4.3).
+    /// The current context, or the default context of the configured default device. The latter does not become
+    /// current, because the asynchronous copies require an explicit context (specification 4.3).
     pub(crate) fn context_or_default(&self) -> Result<(ContextKey, &'a Context)> {
         match (self.context(), self.machine.default_device()) {
             (Err(error), Some(device)) if *error == Error::NoContext => {
@@ -62,7 +64,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Reads a stream handle; 0 is the default stream, which needs a context.
+    /// Resolves a stream handle. 0 is the default stream, which requires a context.
     #[inline]
     pub(crate) fn stream(&self, raw: usize) -> Result<(StreamKey, &'a Stream)> {
         match self.explicit_stream(raw)? {
@@ -71,7 +73,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Reads a stream handle; `None` is the default stream of whatever context there will be.
+    /// Resolves a stream handle without requiring a context. `None` is the default stream.
     #[inline]
     pub(crate) fn explicit_stream(&self, raw: usize) -> Result<Option<(StreamKey, &'a Stream)>> {
         if raw == 0 {
@@ -83,6 +85,7 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// The default stream of the current context.
     pub(crate) fn default_stream(&self) -> Result<(StreamKey, &'a Stream)> {
         let (_, context) = self.context()?;
         let key = lock(&context.state).default_stream.ok_or(Error::ContextGone)?;

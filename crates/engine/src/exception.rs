@@ -1,7 +1,7 @@
-//! Failures of tasks, one by one, for programs that asked to be told of each.
+//! Exceptions: failed tasks, recorded one by one for programs that enable it.
 //!
-//! A stream remembers only its first failure until a wait returns it. Here they all are, until the
-//! interface takes them; nothing is kept while nobody asks.
+//! A stream keeps only its first failure until a wait returns it. This list has all of them until the C API takes them.
+//! Nothing is recorded while recording is disabled.
 
 use crate::keys::StreamPoint;
 use softacl_sync::facade::{AtomicBool, Mutex, Ordering, lock};
@@ -15,34 +15,35 @@ pub struct Exception {
     pub code: i32,
 }
 
-/// Failures that are kept until they are told; later ones are not.
+/// Maximum number of exceptions that are kept. Later ones are dropped.
 const MAX_EXCEPTIONS: usize = 1024;
 
+/// Failed tasks that the C API has not taken yet.
 #[derive(Default)]
 pub struct Exceptions {
-    is_wanted: AtomicBool,
-    waiting: Mutex<Vec<Exception>>,
+    is_enabled: AtomicBool,
+    pending: Mutex<Vec<Exception>>,
 }
 
 impl Exceptions {
     /// Switches the recording of failed tasks on or off.
-    pub fn set_capture(&self, wanted: bool) {
-        self.is_wanted.store(wanted, Ordering::Relaxed);
+    pub fn set_capture(&self, enabled: bool) {
+        self.is_enabled.store(enabled, Ordering::Relaxed);
     }
 
     /// Returns the failures since the last call, in the order in which they happened.
     pub fn take(&self) -> Vec<Exception> {
-        std::mem::take(&mut *lock(&self.waiting))
+        std::mem::take(&mut *lock(&self.pending))
     }
 
-    /// Records a failed task of a stream of `device`, if the program asked for that.
+    /// Records a failed task of a stream of `device`, if recording is enabled.
     pub(crate) fn record(&self, at: StreamPoint, device: u32, code: i32) {
-        if !self.is_wanted.load(Ordering::Relaxed) {
+        if !self.is_enabled.load(Ordering::Relaxed) {
             return;
         }
-        let mut waiting = lock(&self.waiting);
-        if waiting.len() < MAX_EXCEPTIONS {
-            waiting.push(Exception { task: at.sequence, stream: at.stream.index() as u32, device, code });
+        let mut pending = lock(&self.pending);
+        if pending.len() < MAX_EXCEPTIONS {
+            pending.push(Exception { task: at.sequence, stream: at.stream.index() as u32, device, code });
         }
     }
 }

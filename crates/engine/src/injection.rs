@@ -1,4 +1,7 @@
-//! What rules do to a machine: the places where tasks, copies, memory and devices meet them.
+//! Fault injection: the points at which fault rules apply to tasks, copies, memory and devices.
+//!
+//! The rules, their matching and the damage that they leave are in `softacl_faults`. What a lost device refuses is in
+//! `context::stop`.
 
 use crate::keys::StreamKey;
 use crate::machine::Machine;
@@ -9,8 +12,7 @@ use crate::task::moves::Move;
 use crate::task::{Control, Task};
 use softacl_errors::{Error, Result, fail};
 use softacl_faults::{
-    BadRange, ByteRange, DeviceHealth, ECC, Effect, FiredRule, HEARTBEAT, Injection, InjectionPoint, LINK,
-    MatchContext, TaskKind,
+    BadRange, ByteRange, DeviceHealth, ECC, Effect, FiredRule, Injection, InjectionPoint, LINK, MatchContext, TaskKind,
 };
 use softacl_memory::MemoryKind;
 use softacl_memory::extent::Extent;
@@ -20,70 +22,52 @@ use softacl_memory::touch::Touch;
 use softacl_sync::facade::lock;
 use std::sync::Arc;
 
-/// What becomes of a task that is being submitted.
+/// What fault rules do with a submitted task.
 pub(crate) enum InjectionOutcome {
     Run,
-    /// It stands behind this first.
+    /// Runs after this wait.
     Wait(Arc<ExternalWait>),
     Fail(Error),
 }
 
 impl Machine {
-    /// The faults that are injected, if any are.
+    /// The fault injection of this machine, if enabled.
     pub fn injection(&self) -> Option<&Injection> {
         self.config.injection.as_deref()
     }
 
-    /// What a rule about calls says of a call on a device: the error that it returns.
-    pub fn injected_call_error(&self, strike: &FiredRule<'_>, device: Option<u32>) -> Option<Error> {
-        match (strike.effect, device) {
-            (Effect::Code(code), _) => Some(strike.error(code)),
-            (Effect::Lost, Some(device)) => Some(self.mark_lost(device, strike)),
+    /// The error that a rule for calls gives a call on `device`. `None` if the rule does not make calls fail.
+    pub fn injected_call_error(&self, fired: &FiredRule<'_>, device: Option<u32>) -> Option<Error> {
+        match (fired.effect, device) {
+            (Effect::Code(code), _) => Some(fired.error(code)),
+            (Effect::Lost, Some(device)) => Some(self.mark_lost(device, fired)),
             _ => None,
         }
     }
 
-    /// Refuses what uses a device that is being aborted or that is lost. Called when the condition is not 0.
-    #[cold]
-    pub(crate) fn check_device_usable(&self, device: u32) -> Result<()> {
-        let reasons = &self.devices[device as usize].reasons;
-        if reasons.has(Reason::Lost) {
-            return fail(lost(device));
-        }
-        if reasons.has(Reason::Aborting) {
-            return fail(Error::Aborting(device));
-        }
-        Ok(())
-    }
-
-    /// Refuses a device that is lost. One whose tasks are being aborted may be set.
-    pub(crate) fn check_not_lost(&self, device: i64) -> Result<()> {
-        if self.device(device)?.reasons.has(Reason::Lost) { fail(lost(device as u32)) } else { Ok(()) }
-    }
-
-    /// The end of a context drops a task that a rule made stand still, and all behind it: a card that
-    /// is reset does not wait for them either.
+    /// Drops stuck tasks and everything queued after them when a context ends. A real device reset does not wait for
+    /// them either.
     pub(crate) fn drop_stuck(&self, key: StreamKey) {
         if self.injection().is_none() {
             return;
         }
-        let mut lanes = vec![key];
-        lock(&self.streams.slot(key).track.lane).any(|task| {
+        let mut streams = vec![key];
+        lock(&self.streams.slot(key).tasks.lane).any(|task| {
             if let Task::Control(Control::Join(run)) = task {
-                lanes.extend_from_slice(run.lanes());
+                streams.extend_from_slice(run.streams());
             }
             false
         });
-        // One after the other: no two lanes are locked at once.
+        // One after the other: two lanes are never locked at once.
         let is_stuck = |task: &Task| matches!(task, Task::Control(Control::Await(wait)) if wait.is_stuck());
-        if lanes.iter().any(|lane| lock(&self.streams.slot(*lane).track.lane).any(is_stuck)) {
+        if streams.iter().any(|stream| lock(&self.streams.slot(*stream).tasks.lane).any(is_stuck)) {
             self.drop_pending(key, self.streams.slot(key));
-            // Steps of a run that was given up go on.
+            // Wakes the steps of a run that was canceled.
             self.poll_external_waits();
         }
     }
 
-    /// Decides what becomes of a task. Captured work is not asked about: it is when it runs.
+    /// Applies fault rules to a submitted task. Captured tasks are not matched: they are matched when they run.
     pub(crate) fn outcome_for_task(&self, key: StreamKey, stream: &Stream, task: &Task) -> InjectionOutcome {
         let Some(injection) = self.injection() else { return InjectionOutcome::Run };
         let Some((kind, size)) = transfer_kind(task) else { return InjectionOutcome::Run };
@@ -92,18 +76,18 @@ impl Machine {
         if let Err(error) = self.check_damage(injection, &touches) {
             return InjectionOutcome::Fail(*error);
         }
-        let facts = || MatchContext {
+        let context = || MatchContext {
             size: Some(size as u64),
             stream: Some(key.index() as u64),
             device: Some(u64::from(device)),
             peer: None,
         };
         let fits = |point: &InjectionPoint| matches!(point, InjectionPoint::Task(wanted) if wanted.covers(kind));
-        let Some(strike) = injection.first_firing(fits, facts) else { return InjectionOutcome::Run };
-        match strike.effect {
+        let Some(fired) = injection.first_firing(fits, context) else { return InjectionOutcome::Run };
+        match fired.effect {
             Effect::Code(code) => {
                 injection.damage().record_failure(device);
-                InjectionOutcome::Fail(strike.error(code))
+                InjectionOutcome::Fail(fired.error(code))
             }
             Effect::Slow(time) => {
                 InjectionOutcome::Wait(Arc::new(ExternalWait::new(WaitCondition::Delay).within(Some(time))))
@@ -115,21 +99,22 @@ impl Machine {
             Effect::Ecc(_) => {
                 let bad = self.mark_bad(injection, &touches);
                 let what = bad.map_or(String::new(), |bad| format!("uncorrectable memory error in {bad}; "));
-                InjectionOutcome::Fail(strike.error_with(ECC, &what))
+                InjectionOutcome::Fail(fired.error_with(ECC, &what))
             }
-            Effect::Lost => InjectionOutcome::Fail(self.mark_lost(device, &strike)),
+            Effect::Lost => InjectionOutcome::Fail(self.mark_lost(device, &fired)),
             Effect::Refused => InjectionOutcome::Run,
         }
     }
 
-    /// What blocking copies and fills meet: bad memory and links that are gone.
+    /// Refuses a blocking copy or fill that accesses bad memory or crosses a broken link.
     pub(crate) fn check_touches(&self, touches: &[Touch]) -> Result<()> {
         self.injection().map_or(Ok(()), |injection| self.check_damage(injection, touches))
     }
 
+    /// Refuses accesses to bad memory, and accesses to two devices whose link is broken.
     fn check_damage(&self, injection: &Injection, touches: &[Touch]) -> Result<()> {
-        let place = |touch: &Touch| self.memory.device_of_mapped(touch.address);
-        let mut devices: Vec<u32> = touches.iter().filter_map(place).collect();
+        let device = |touch: &Touch| self.memory.device_of_mapped(touch.address);
+        let mut devices: Vec<u32> = touches.iter().filter_map(device).collect();
         devices.sort_unstable();
         devices.dedup();
         if let [one, other, ..] = *devices {
@@ -142,47 +127,48 @@ impl Machine {
         }
     }
 
-    /// A copy goes from one device to another.
+    /// Applies link rules to a copy between two devices.
     fn check_link(&self, injection: &Injection, one: u32, other: u32, size: usize) -> Result<()> {
-        let gone =
-            || Error::Injected { code: LINK, what: format!("the link between devices {one} and {other} is gone") };
+        let broken =
+            || Error::Injected { code: LINK, what: format!("the link between devices {one} and {other} is broken") };
         if injection.damage().is_link_broken(one, other) {
-            return fail(gone());
+            return fail(broken());
         }
-        let facts = || MatchContext {
+        let context = || MatchContext {
             size: Some(size as u64),
             stream: None,
             device: Some(u64::from(one)),
             peer: Some(u64::from(other)),
         };
-        match injection.first_firing(|point| *point == InjectionPoint::Link, facts) {
-            Some(strike) => match strike.effect {
-                Effect::Code(code) => fail(strike.error(code)),
+        match injection.first_firing(|point| *point == InjectionPoint::Link, context) {
+            Some(fired) => match fired.effect {
+                Effect::Code(code) => fail(fired.error(code)),
                 _ => {
                     injection.damage().break_link(one, other);
-                    fail(strike.error_with(LINK, &format!("the link between devices {one} and {other} is gone; ")))
+                    fail(fired.error_with(LINK, &format!("the link between devices {one} and {other} is broken; ")))
                 }
             },
             None => Ok(()),
         }
     }
 
-    /// Device memory was allocated. With an error, who has allocated it gives it back.
+    /// Applies fault rules to a new allocation. Returns the range that goes bad, if any. On an error, the caller frees
+    /// the allocation.
     pub(crate) fn check_allocation(&self, device: u32, size: usize) -> Result<Option<ByteRange>> {
         let Some(injection) = self.injection() else { return Ok(None) };
-        let facts =
+        let context =
             || MatchContext { size: Some(size as u64), device: Some(u64::from(device)), ..MatchContext::default() };
-        let Some(strike) = injection.first_firing(|point| *point == InjectionPoint::Allocation, facts) else {
+        let Some(fired) = injection.first_firing(|point| *point == InjectionPoint::Allocation, context) else {
             return Ok(None);
         };
-        match strike.effect {
-            Effect::Code(code) => fail(strike.error(code)),
+        match fired.effect {
+            Effect::Code(code) => fail(fired.error(code)),
             Effect::Ecc(part) => Ok(Some(part.unwrap_or(ByteRange { offset: 0, len: size as u64 }))),
             _ => Ok(None),
         }
     }
 
-    /// A part of an allocation goes bad.
+    /// Marks a part of an allocation as bad.
     pub(crate) fn mark_part_bad(&self, device: u32, start: usize, size: usize, part: ByteRange) {
         let offset = usize::try_from(part.offset).unwrap_or(usize::MAX).min(size);
         let len = usize::try_from(part.len).unwrap_or(usize::MAX).min(size - offset);
@@ -191,17 +177,17 @@ impl Machine {
         }
     }
 
-    /// Physical memory was mapped: what is bad of it is so at its addresses. In several places at once it
-    /// is bad in the first, which is where it can be repaired.
-    pub(crate) fn attach_damage(&self, plan: &MapRequest<'_>) {
-        if let (Some(_), MemoryKind::Device(device)) = (self.injection(), plan.physical.place) {
-            for part in lock(&plan.physical.bad).drain(..) {
-                self.mark_part_bad(device, plan.extent.start, plan.extent.size, part);
+    /// Attaches the bad ranges of physical memory to the addresses where it was mapped. Memory that is mapped several
+    /// times is bad at its first mapping only, which is where it can be repaired.
+    pub(crate) fn attach_damage(&self, request: &MapRequest<'_>) {
+        if let (Some(_), MemoryKind::Device(device)) = (self.injection(), request.physical.place) {
+            for part in lock(&request.physical.bad).drain(..) {
+                self.mark_part_bad(device, request.extent.start, request.extent.size, part);
             }
         }
     }
 
-    /// Physical memory was unmapped: it stays bad, its addresses do not.
+    /// Detaches the bad ranges of unmapped addresses: the physical memory stays bad, the addresses do not.
     pub(crate) fn detach_damage(&self, physical: &Physical, extent: Extent) {
         if let (Some(injection), MemoryKind::Device(device)) = (self.injection(), physical.place) {
             let lifted = injection.damage().detach(device, extent.start, extent.size);
@@ -209,7 +195,7 @@ impl Machine {
         }
     }
 
-    /// Device memory that was touched goes bad; the first of it is returned.
+    /// Marks the accessed device memory as bad. Returns the first range.
     fn mark_bad(&self, injection: &Injection, touches: &[Touch]) -> Option<BadRange> {
         let ranges = touches.iter().filter_map(|touch| {
             let device = self.memory.device_of_mapped(touch.address)?;
@@ -224,29 +210,7 @@ impl Machine {
         first
     }
 
-    /// A device stops to answer: its contexts are stopped and it refuses everything until it is reset.
-    fn mark_lost(&self, device: u32, strike: &FiredRule<'_>) -> Error {
-        let error = strike.error_with(HEARTBEAT, &format!("device {device} was lost and must be reset; "));
-        if let Some(device) = self.devices.get(device as usize) {
-            lock(&device.lost).get_or_insert_with(|| self.reasons.hold_for(&device.reasons, Reason::Lost));
-        }
-        for (_, context) in self.contexts.live() {
-            if context.device() == device {
-                context.stop(&error, self.reasons.hold(Reason::StoppedContext));
-            }
-        }
-        error
-    }
-
-    /// A device was reset: what rules have broken is whole again.
-    pub(crate) fn restore(&self, device: u32) {
-        if let Some(injection) = self.injection() {
-            drop(lock(&self.devices[device as usize].lost).take());
-            injection.damage().reset(device);
-        }
-    }
-
-    /// What is wrong with a device.
+    /// Returns the health of a device.
     pub fn health(&self, device: i64) -> Result<DeviceHealth> {
         let is_lost = self.device(device)?.reasons.has(Reason::Lost);
         let Some(injection) = self.injection() else { return Ok(DeviceHealth::Well) };
@@ -265,13 +229,13 @@ impl Machine {
         })
     }
 
-    /// Bad memory of a device at these addresses becomes good. Whether there was any.
+    /// Repairs bad memory of a device in a range. Returns `false` if none was bad.
     pub fn repair_memory(&self, device: i64, start: usize, len: usize) -> Result<bool> {
         self.device(device)?;
         Ok(self.injection().is_some_and(|injection| injection.damage().repair(device as u32, start, len)))
     }
 
-    /// Links of a device work again, and failures of its tasks are forgotten.
+    /// Repairs the links of a device and clears the failures of its tasks.
     pub fn repair_device(&self, device: i64) -> Result<()> {
         self.device(device)?;
         if let Some(injection) = self.injection() {
@@ -283,11 +247,7 @@ impl Machine {
     }
 }
 
-fn lost(device: u32) -> Error {
-    Error::Injected { code: HEARTBEAT, what: format!("device {device} is lost and must be reset") }
-}
-
-/// The kind of a task that moves bytes, and how many.
+/// Kind and size of a task that moves bytes. `None` for other tasks.
 fn transfer_kind(task: &Task) -> Option<(TaskKind, usize)> {
     let work = match task {
         Task::Move(work) => work,

@@ -1,4 +1,4 @@
-//! Device memory that several processes use by a text key. Handles of physical memory are shared in
+//! Ranges of device memory that several processes share, named by a text key. Handles of physical memory are shared in
 //! `virtual_memory`.
 
 use crate::caller::Caller;
@@ -15,17 +15,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Caller<'_> {
-    /// Makes a key for a range of device memory.
+    /// Exports a range of device memory and returns its key.
     pub fn export_range(&self, address: usize, size: usize, asks_process: bool) -> Result<String> {
         let memory = &self.machine.memory;
-        let spot = memory.finder().find("exported", address)?;
-        let MemoryKind::Device(device) = spot.place else {
-            return fail(Error::NotDeviceMemory { address, kind: spot.place.describe() });
+        let resolved = memory.finder().find("exported", address)?;
+        let MemoryKind::Device(device) = resolved.place else {
+            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
         };
-        spot.covers("exported", size)?;
+        resolved.covers("exported", size)?;
         let (physical, extent) = match memory.reserved.mapped(address) {
             Some((physical, _)) if physical.is_imported => {
-                return fail(Error::Parameter("the memory was imported: its maker must export it".to_owned()));
+                return fail(Error::Parameter(
+                    "the memory was imported: only the process that created it can export it".to_owned(),
+                ));
             }
             Some((_, extent)) if size > extent.size - (address - extent.start) => {
                 return fail(Error::Parameter(format!(
@@ -34,30 +36,30 @@ impl Caller<'_> {
             }
             Some(mapped) => mapped,
             None => {
-                let gone = || Error::NotAllocated { side: "exported", address, device };
-                let extent = memory.device_extent(address).ok_or_else(gone)?;
+                let not_allocated = || Error::NotAllocated { side: "exported", address, device };
+                let extent = memory.device_extent(address).ok_or_else(not_allocated)?;
                 (memory.as_physical(device, extent)?, extent)
             }
         };
-        let offer = ExportInfo {
+        let info = ExportInfo {
             purpose: Purpose::Range,
             offset: address - extent.start,
             len: size,
-            home: self.machine.home_in_machine(MemoryLocation::Device(device)),
+            home: self.machine.with_physical_id(MemoryLocation::Device(device)),
             attribute: physical.attribute,
             asks_process,
         };
-        let key = memory.exchange.export(&physical, &offer, false)?;
+        let key = memory.exchange.export(&physical, &info, false)?;
         self.machine.advise(|| Advisory::Viewed { address, len: size });
         Ok(key.text())
     }
 
-    /// Lets processes use a key.
+    /// Allows processes to import a key.
     pub fn allow_processes(&self, key: &str, processes: &[u32]) -> Result<()> {
         self.machine.memory.exchange.allow(read_key(key)?, Purpose::Range, processes)
     }
 
-    /// Maps the memory behind a key. A key that is imported again gives the same address.
+    /// Maps the memory behind a key. Importing a key again returns the same address.
     pub fn import_range(&self, key: &str, enables_peer: bool) -> Result<usize> {
         let (_, context) = self.context_or_default()?;
         let (key, memory, ours) = (read_key(key)?, &self.machine.memory, context.device());
@@ -81,16 +83,16 @@ impl Caller<'_> {
         let physical = Arc::new(physical.imported());
         let start = memory.reserved.reserve(lead + len, None)?;
         let extent = Extent { start: start + lead, size: len };
-        let plan = MapRequest { physical: &physical, offset, extent, has_access: true, is_remote: is_distant };
-        self.machine.map_physical(&plan).inspect_err(|_| {
-            // Nothing is mapped there.
+        let request = MapRequest { physical: &physical, offset, extent, has_access: true, is_remote: is_distant };
+        self.machine.map_physical(&request).inspect_err(|_| {
+            // Cannot fail: nothing is mapped in the reservation.
             let _ = memory.reserved.release(start);
         })?;
         imports.insert(key, (extent.start, 1));
         Ok(extent.start)
     }
 
-    /// The importer's mapping goes, or the exporter's key.
+    /// Unmaps an imported range, or revokes an exported key.
     pub fn close_range(&self, key: &str) -> Result<()> {
         let (key, memory) = (read_key(key)?, &self.machine.memory);
         let mut imports = lock(&memory.exchange.imports);
@@ -107,10 +109,11 @@ impl Caller<'_> {
         if memory.exchange.revoke(key) {
             return Ok(());
         }
-        fail(Error::Parameter("the key is neither imported nor exported by this process (any more)".to_owned()))
+        fail(Error::Parameter("the key is neither imported nor exported by this process (anymore)".to_owned()))
     }
 
-    /// Memory of another device was asked for: peer access is enabled with it, or must be there.
+    /// Checks access to memory of another device. Enables peer access if the import requests it; otherwise it must be
+    /// enabled.
     fn check_peer_access(&self, ours: u32, theirs: u32, enables_peer: bool) -> Result<()> {
         let machine = self.machine;
         match (machine.user_device(theirs.into()), enables_peer) {

@@ -1,7 +1,8 @@
-//! Keys: the handles of everything that the engine hands to a program.
+//! Keys: handles of all objects that the engine gives to a program.
 //!
-//! A key names a kind, not a type: whoever stores or compares keys need not know what is behind them. The number of a kind
-//! is part of every handle, so a handle of another kind is never found. Numbers 4 to 10 belong to objects of the C API.
+//! A key names a kind of object, not a type, so code that stores or compares keys does not import what is behind them.
+//! The number of the kind is part of every handle, so a look-up never finds an object of another kind. Numbers 4 to 10
+//! belong to objects of the C API.
 
 use softacl_sync::graph_event;
 use softacl_sync::handle::{HandleKind, Key};
@@ -41,8 +42,8 @@ kinds! {
     PoolTag = 15, PoolKey;
 }
 
-/// A task of a stream, and everything before it.
+/// A task of a stream, and everything before it in that stream.
 pub(crate) type StreamPoint = Point<StreamKey>;
 
-/// An event that graphs and outside streams share.
+/// Event state that graphs share with streams outside them.
 pub(crate) type GraphEvent = graph_event::GraphEvent<StreamKey>;

@@ -1,23 +1,24 @@
-//! The machine behind the API: devices, contexts, streams, events, graphs and copies.
+//! The simulated machine behind the API: devices, contexts, streams, events, graphs and copies.
 //!
-//! A [`Machine`] is made from a [`Config`]; each thread of the program calls it through a [`Caller`]. The engine contains no
-//! C, no Python, no environment variables and no files. Memory, errors, fault rules and concurrency primitives are in crates
-//! below it.
+//! A [`Machine`] is created from a [`Config`]. Each thread of the program calls it through a [`Caller`]. The engine
+//! contains no C, no Python, no environment variables and no files. Memory, errors, fault rules and concurrency
+//! primitives are in crates below it.
 //!
-//! A module is the room of a noun: its `mod.rs` is the data, `calls` is what a thread of the program can do with it, and the
-//! other files are what the machine does with it. Imports form no circle; `cargo xtask architecture` checks that.
+//! A module is the room of a noun. Its `mod.rs` is the data, `calls` is what a thread of the program can do with it,
+//! and the other files are what the machine does with it. Imports form no cycle; `cargo xtask architecture` checks
+//! that.
 //!
 //! | module | noun |
 //! | --- | --- |
-//! | `machine`, `caller` | everything that a process has one of; one thread of the program |
+//! | `machine`, `caller` | everything that exists once per process; one thread of the program |
 //! | `context`, `stream`, `event`, `notify`, `value`, `host` | the objects of the API, and host functions |
-//! | `allocation`, `pool`, `virtual_memory`, `ipc` | memory, as the program asks for it |
+//! | `allocation`, `pool`, `virtual_memory`, `ipc` | memory that the program requests |
 //! | `copy` | requests of every copy call: validated here and nowhere else |
 //! | `task` | what a stream does: moves and controls |
 //! | `graph` | captured work that can run again |
 //! | `executor`, `schedule` | when tasks run: on worker threads, or step by step |
-//! | `slow_path` | why a call must look closer |
-//! | `injection` | where tasks, copies and devices meet the fault rules |
+//! | `slow_path` | the reasons that close the fast path |
+//! | `injection` | where fault rules apply to tasks, copies and devices |
 //! | `observer`, `exception` | what the machine reports: to an observer, and to the program |
 
 mod allocation;

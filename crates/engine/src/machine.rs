@@ -1,4 +1,6 @@
-//! The machine: everything that the process has one of.
+//! The machine: everything that exists once per process.
+//!
+//! It owns the objects and decides little. What happens to an object is in the module of that object.
 
 use crate::context::{Context, Device};
 use crate::event::Event;
@@ -27,25 +29,25 @@ use softacl_sync::handle::Slots;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// What a machine is made of.
+/// Everything that a machine is created from.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub profile: Profile,
     pub cann: &'static Cann,
-    /// Numbers of the devices that the program sees, in its order: element 0 is its device 0.
+    /// Physical ids of the devices that the program uses, in program order: element 0 is its device 0.
     pub devices: Vec<u32>,
-    /// Bytes of memory of each device.
+    /// Memory of each device, in bytes.
     pub memory: usize,
-    /// Bytes of pinned host memory at most; without it, what the host has.
+    /// Limit of pinned host memory, in bytes. `None` is the memory of the host.
     pub host_memory: Option<usize>,
     pub schedule: Schedule,
-    /// How long a schedule puts off work of a program that relies on progress without calling us.
+    /// How long a stepped schedule defers ready work while the program makes no call.
     pub progress_timeout: Duration,
-    /// Copies whose addresses are not aligned to 64 bytes are refused, as the documents ask.
+    /// Refuses copies whose addresses are not aligned to 64 bytes, as the documentation requires.
     pub strict_alignment: bool,
-    /// Threads that may run at once.
+    /// Number of threads that can run in parallel.
     pub cores: usize,
-    /// Faults on purpose.
+    /// Fault injection, if enabled.
     pub injection: Option<Arc<Injection>>,
 }
 
@@ -67,55 +69,56 @@ impl Default for Config {
     }
 }
 
+/// The simulated machine.
 pub struct Machine {
     pub(crate) config: Config,
     pub(crate) memory: Memory,
     pub(crate) devices: Vec<Device>,
     pub(crate) contexts: Slots<Context, ContextTag>,
     pub(crate) streams: Slots<Stream, StreamTag>,
-    /// Streams destroyed by force whose last task still runs; their slots are not free yet.
-    pub(crate) limbo: Mutex<Vec<StreamKey>>,
-    /// Failures of streams that were ended before any wait returned them.
+    /// Forcibly destroyed streams whose last task still runs. Their slots are not free yet.
+    pub(crate) destroyed: Mutex<Vec<StreamKey>>,
+    /// Failures of streams that ended before a wait returned them.
     pub(crate) unobserved: Mutex<Vec<Error>>,
     pub(crate) events: Slots<Event, EventTag>,
     pub(crate) notifies: Slots<Notify, NotifyTag>,
-    /// For an observer: which values were written and waited for.
+    /// Pairs of value writes and value waits. Used only with an observer.
     pub(crate) values: Mutex<Values>,
     pub(crate) pools: Pools,
     pub(crate) graphs: Graphs,
     pub(crate) subscriptions: Subscriptions,
-    pub(crate) driver: Executor,
-    /// Why calls take the slow path.
+    pub(crate) executor: Executor,
+    /// Reasons that close the fast path.
     pub(crate) reasons: Arc<Reasons>,
-    /// The reasons that last as long as the machine.
-    _standing: Vec<ReasonGuard>,
-    /// Lists of spans for batches and groups.
-    pub(crate) shelf: SpanPool,
-    /// Streams that had something queued when they were last looked at. Taken under a lane's lock,
-    /// never the other way round.
+    /// Reasons that last as long as the machine.
+    _permanent_reasons: Vec<ReasonGuard>,
+    /// Recycled span lists for batches and coalesced copies.
+    pub(crate) span_pool: SpanPool,
+    /// Streams that had queued tasks when last checked. Lock order: taken under a lane lock, never the other way round.
     pub(crate) busy: Mutex<Vec<StreamKey>>,
-    pub(crate) outside: ExternalWaits,
+    pub(crate) external_waits: ExternalWaits,
     pub(crate) exceptions: Exceptions,
-    pub(crate) probe: Option<Arc<dyn Observer>>,
-    /// The device that calls without a context use; -1 is none.
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// The device of calls without a context; -1 is none.
     default_device: AtomicI32,
     started: Instant,
     this: Weak<Machine>,
 }
 
-/// Devices at most (specification 4.2).
+/// Maximum number of devices (specification 4.2).
 pub(crate) const MAX_DEVICES: usize = 64;
 
 impl Machine {
+    /// Creates a machine without an observer.
     pub fn new(config: Config) -> Result<Arc<Machine>> {
-        Machine::with_probe(config, None)
+        Machine::with_observer(config, None)
     }
 
-    /// A machine whose facts are told to `probe`.
-    pub fn with_probe(config: Config, probe: Option<Arc<dyn Observer>>) -> Result<Arc<Machine>> {
+    /// Creates a machine that reports to `observer`.
+    pub fn with_observer(config: Config, observer: Option<Arc<dyn Observer>>) -> Result<Arc<Machine>> {
         if config.devices.len() > MAX_DEVICES {
             return fail(Error::Setup(format!(
-                "{} devices were asked for, {MAX_DEVICES} are the most",
+                "{} devices were requested, at most {MAX_DEVICES} are possible",
                 config.devices.len()
             )));
         }
@@ -124,28 +127,28 @@ impl Machine {
         }
         let unified = config.profile.form == Form::RootComplex;
         let host = config.host_memory.unwrap_or_else(softacl_memory::host_memory_size);
-        let guard = probe.as_ref().filter(|probe| probe.guards()).map(page_guard);
+        let guard = observer.as_ref().filter(|observer| observer.guards()).map(page_guard);
         let memory = Memory::new(config.devices.len() as u32, config.memory, host, unified, guard)?;
-        if let Some(probe) = &probe {
-            probe.attached(memory.pinned_window());
+        if let Some(observer) = &observer {
+            observer.attached(memory.pinned_window());
         }
-        let driver = match config.schedule {
+        let executor = match config.schedule {
             Schedule::Threads => Executor::Threads(WorkerPool::new(config.cores)),
             schedule => Executor::Stepped(Arc::new(Stepper::new(schedule, config.progress_timeout, config.cores))),
         };
         softacl_memory::bytes::prepare();
         let devices: Vec<Device> = config.devices.iter().map(|_| Device::default()).collect();
         let reasons = Arc::new(Reasons::default());
-        let _standing = standing_reasons(&config, probe.as_deref(), &reasons, &devices);
+        let _permanent_reasons = permanent_reasons(&config, observer.as_deref(), &reasons, &devices);
         Ok(Arc::new_cyclic(|this| Machine {
             devices,
             reasons,
-            _standing,
+            _permanent_reasons,
             config,
             memory,
             contexts: Slots::default(),
             streams: Slots::default(),
-            limbo: Mutex::new(Vec::new()),
+            destroyed: Mutex::new(Vec::new()),
             unobserved: Mutex::new(Vec::new()),
             events: Slots::default(),
             notifies: Slots::default(),
@@ -153,63 +156,66 @@ impl Machine {
             pools: Pools::default(),
             graphs: Graphs::default(),
             subscriptions: Subscriptions::default(),
-            driver,
-            shelf: SpanPool::default(),
+            executor,
+            span_pool: SpanPool::default(),
             busy: Mutex::new(Vec::new()),
-            outside: ExternalWaits::default(),
+            external_waits: ExternalWaits::default(),
             exceptions: Exceptions::default(),
-            probe,
+            observer,
             default_device: AtomicI32::new(-1),
             started: Instant::now(),
             this: this.clone(),
         }))
     }
 
-    /// Makes faults on device addresses of this machine print a diagnosis. Only the machine that was named last is
-    /// consulted.
+    /// Makes faults on device addresses of this machine print a diagnosis. Only the most recently named machine is
+    /// diagnosed.
     pub fn diagnose_faults(self: &Arc<Self>) {
-        // SAFETY: the memory is inside an `Arc`, from which it cannot be moved before it is dropped: a machine is never
-        // taken out of its `Arc`.
+        // SAFETY: the memory must not move before it is dropped. It is a field of a machine, `with_observer` puts every
+        // machine into an `Arc`, and a machine is never taken out of its `Arc`.
         unsafe { self.memory.diagnose_faults() };
     }
 
-    /// Failures of tasks, for programs that asked for each.
+    /// Failed tasks, recorded one by one while the program enables it.
     pub fn exceptions(&self) -> &Exceptions {
         &self.exceptions
     }
 
+    /// The configuration that the machine was created from.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The device that calls without a context use from now on.
+    /// Sets the device of calls without a context.
     pub fn set_default_device(&self, device: u32) -> Result<()> {
         self.device(i64::from(device))?;
         self.default_device.store(device as i32, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Calls without a context have none from now on.
+    /// Removes the default device: calls without a context fail again.
     pub fn clear_default_device(&self) {
         self.default_device.store(-1, Ordering::Relaxed);
     }
 
+    /// The device of calls without a context, if one is configured.
     pub fn default_device(&self) -> Option<u32> {
         u32::try_from(self.default_device.load(Ordering::Relaxed)).ok()
     }
 
-    /// Where the program's devices are in the whole machine, and back.
+    /// Translates a device id of the program to its physical id.
     pub fn logical_device(&self, user: i64) -> Result<u32> {
         self.device(user)?;
         Ok(self.config.devices[user as usize])
     }
 
+    /// Translates a physical device id to the id that the program uses.
     pub fn user_device(&self, logical: i64) -> Result<u32> {
         let position = self.config.devices.iter().position(|device| i64::from(*device) == logical);
         position.map(|user| user as u32).ok_or_else(|| Box::new(self.no_device(logical)))
     }
 
-    /// Checks a device number of the program.
+    /// Looks up a device by the id that the program uses.
     pub(crate) fn device(&self, given: i64) -> Result<&Device> {
         usize::try_from(given)
             .ok()
@@ -225,20 +231,22 @@ impl Machine {
         Error::Unsupported { what, soc: self.config.profile.soc.clone() }
     }
 
+    /// True if the chip is in root-complex form: the program runs on it, and host and device memory are one.
     pub(crate) fn is_root_complex(&self) -> bool {
         self.config.profile.form == Form::RootComplex
     }
 
+    /// Builds the error for a stream that belongs to another context than `ours`.
     pub(crate) fn other_context(&self, what: &'static str, stream: &Stream, ours: ContextKey) -> Error {
         let owner = |context: ContextKey, device| Owner { context: context.index() as u32, device };
-        // A stream that is refused so has a context: it is not this one.
+        // A stream that is refused for this reason has a context, so the fallback is never used.
         let theirs = owner(stream.context().unwrap_or(ours), stream.device());
         let ours = self.contexts.get(ours).map(|context| owner(ours, context.device()));
         let own = self.streams.live().find(|(_, other)| std::ptr::eq(*other, stream));
         Error::OtherContext { what, stream: own.map(|(key, _)| key.index() as u32), theirs, ours }
     }
 
-    /// Failures of tasks that no wait has returned, of streams that live and of streams that ended.
+    /// Failures of tasks that no wait has returned, including those of ended streams.
     pub fn unobserved_failures(&self) -> Vec<Error> {
         let mut all = lock(&self.unobserved).clone();
         all.extend(self.streams.live().filter_map(|(_, stream)| stream.failure()));
@@ -251,13 +259,13 @@ impl Machine {
         self.reasons.is_empty()
     }
 
-    /// True if an observer or fault rules must see every call.
+    /// True if an observer or fault rules must process every call.
     #[inline]
     pub fn has_hooks(&self) -> bool {
         self.reasons.has_either(Reason::Observer, Reason::FaultRules)
     }
 
-    /// Why calls take the slow path now, for people; empty while the fast path is open.
+    /// Names of the reasons that close the fast path, for messages. Empty while it is open.
     pub fn slow_path_reasons(&self) -> Vec<&'static str> {
         self.reasons.names()
     }
@@ -266,23 +274,23 @@ impl Machine {
         self.this.clone()
     }
 
-    /// Nanoseconds since the machine was made.
+    /// Nanoseconds since the machine was created.
     pub(crate) fn now_ns(&self) -> u64 {
         self.started.elapsed().as_nanos() as u64
     }
 }
 
-/// The reasons for the slow path that follow from how a machine is made.
-fn standing_reasons(
+/// Holds the reasons that follow from the configuration.
+fn permanent_reasons(
     config: &Config,
-    probe: Option<&dyn Observer>,
+    observer: Option<&dyn Observer>,
     reasons: &Arc<Reasons>,
     devices: &[Device],
 ) -> Vec<ReasonGuard> {
     let conditions = [
         (Reason::Schedule, config.schedule != Schedule::Threads),
-        (Reason::Observer, probe.is_some()),
-        (Reason::PageGuard, probe.is_some_and(Observer::guards)),
+        (Reason::Observer, observer.is_some()),
+        (Reason::PageGuard, observer.is_some_and(Observer::guards)),
         (Reason::FaultRules, config.injection.is_some()),
         (Reason::StrictAlignment, config.strict_alignment),
         (Reason::RootComplex, config.profile.form == Form::RootComplex),
@@ -294,7 +302,7 @@ fn standing_reasons(
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        if let Executor::Stepped(stepper) = &self.driver {
+        if let Executor::Stepped(stepper) = &self.executor {
             stepper.stop();
         }
     }

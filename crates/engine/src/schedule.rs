@@ -1,16 +1,21 @@
-//! Schedules: when queued tasks execute.
+//! Schedules: when queued tasks run.
+//!
+//! This is the setting and its text form. `executor::steps` carries it out.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// When tasks run.
+/// When queued tasks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Schedule {
     /// On worker threads, as fast as possible.
     #[default]
     Threads,
+    /// As soon as they are ready.
     Early,
+    /// Only when a wait needs them.
     Late,
+    /// At legal points drawn from this seed.
     Random(u64),
 }
 

@@ -1,12 +1,12 @@
-//! The slow path: why a call must look closer.
+//! The slow path: the reasons that close the fast path.
 //!
-//! A copy, a wait or a free takes the fast path while nothing unusual is the case: one load finds the set of reasons
-//! empty. Each reason has a name and is held by a [`ReasonGuard`]; the guard takes it back. So a failed context closes the
-//! fast path until it is destroyed, a lost device until it is reset, and an abort until it is over.
+//! A copy, a wait or a free takes the fast path while the set of reasons is empty, which one load tests. Each reason
+//! has a name and is held by a [`ReasonGuard`]; dropping the guard removes it. A failed context closes the fast path
+//! until it is destroyed, a lost device until it is reset, and an abort until it has finished.
 //!
-//! A device has a set of its own, which submits look at; a reason that concerns a device is in both sets.
+//! Each device has a second set, which submits test. A reason that concerns a device is in both sets.
 //!
-//! Not here: what concerns one stream (`Stream::is_redirected`), or the threads of an executor.
+//! Not here: conditions of one stream (`Stream::is_redirected`), and the threads of an executor.
 
 use softacl_sync::facade::{AtomicU32, Mutex, Ordering, lock};
 use std::sync::Arc;
@@ -24,11 +24,11 @@ pub(crate) enum Reason {
     FaultRules,
     /// Unaligned copies are refused.
     StrictAlignment,
-    /// The program runs on the chip: host and device memory are one.
+    /// The program runs on the chip, where host and device memory are one.
     RootComplex,
     /// Tasks of a device are being aborted.
     Aborting,
-    /// A device does not answer until it is reset.
+    /// A device is lost until it is reset.
     Lost,
     /// A failure has stopped a context.
     StoppedContext,
@@ -76,32 +76,33 @@ pub(crate) struct Reasons {
 }
 
 impl Reasons {
-    /// True if nothing closes the fast path.
+    /// True if no reason is held.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.bits.load(Ordering::Acquire) == 0
     }
 
+    /// True if a reason is held.
     #[inline]
     pub(crate) fn has(&self, reason: Reason) -> bool {
         self.bits.load(Ordering::Acquire) & reason.bit() != 0
     }
 
-    /// True if one of two reasons is held.
+    /// True if at least one of two reasons is held.
     #[inline]
     pub(crate) fn has_either(&self, one: Reason, other: Reason) -> bool {
         self.bits.load(Ordering::Acquire) & (one.bit() | other.bit()) != 0
     }
 
-    /// Adds a reason until the guard is dropped.
+    /// Holds a reason until the guard is dropped.
     pub(crate) fn hold(self: &Arc<Self>, reason: Reason) -> ReasonGuard {
         self.add(reason);
         ReasonGuard { reason, set: Arc::clone(self), device: None }
     }
 
-    /// Adds a reason to this set and to that of a device, until the guard is dropped.
+    /// Holds a reason in this set and in the set of a device until the guard is dropped.
     pub(crate) fn hold_for(self: &Arc<Self>, device: &Arc<Reasons>, reason: Reason) -> ReasonGuard {
-        // A call that finds the fast path open does not look at the device.
+        // This set first: a call that finds it empty does not test the set of the device.
         self.add(reason);
         device.add(reason);
         ReasonGuard { reason, set: Arc::clone(self), device: Some(Arc::clone(device)) }
@@ -127,9 +128,9 @@ impl Reasons {
     }
 }
 
-/// Holds a reason. Dropping it takes the reason back, unless another guard holds it as well.
+/// Holds a reason. Dropping it removes the reason unless another guard holds it.
 #[derive(Debug)]
-#[must_use = "the reason is taken back when the guard is dropped"]
+#[must_use = "the reason is released when the guard is dropped"]
 pub(crate) struct ReasonGuard {
     reason: Reason,
     set: Arc<Reasons>,

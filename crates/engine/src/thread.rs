@@ -1,7 +1,7 @@
-//! Threads of the engine: named, and deaf to the signals of the program.
+//! Engine threads: named, with all signals blocked except synchronous faults.
 //!
-//! A program that waits for SIGTERM with `sigwait` must not find it delivered to one of ours. Faults
-//! stay open: they are ours to handle.
+//! A program that waits for SIGTERM with `sigwait` must not have it delivered to an engine thread. Faults stay
+//! unblocked because the engine handles them.
 
 use softacl_faults::Resource;
 use softacl_faults::system;
@@ -10,32 +10,32 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Threads that are started when they are first needed. As long as the system refuses them all, it is
-/// asked again every time.
+/// Engine threads that are spawned on first use. While the system refuses all of them, every use tries again.
 #[derive(Default)]
 pub(crate) struct LazyThreads {
     running: AtomicUsize,
-    /// Whether a refusal was told.
+    /// Set after the first refusal was printed.
     refusal_reported: Mutex<bool>,
 }
 
 impl LazyThreads {
-    /// Starts `count` threads, unless there are some. `start` starts the one with a number. `false`: there is
-    /// none.
+    /// Starts `count` threads unless some are running. `start` receives the index of the thread. Returns `false` if no
+    /// thread is running.
     #[inline]
     pub(crate) fn ensure_started(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) -> bool {
         !self.is_empty() || self.start(count, start)
     }
 
-    /// Whether there is no thread: who waits does the work.
+    /// True if no thread is running, so that waiting threads must do the work.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.running.load(Ordering::Acquire) == 0
     }
 
+    /// Starts the threads. Prints the first refusal.
     #[cold]
     fn start(&self, count: usize, start: impl Fn(usize) -> io::Result<()>) -> bool {
-        let mut is_told = lock(&self.refusal_reported);
+        let mut refusal_reported = lock(&self.refusal_reported);
         if !self.is_empty() {
             return true;
         }
@@ -43,9 +43,9 @@ impl LazyThreads {
         for number in 0..count {
             match start(number) {
                 Ok(()) => running += 1,
-                Err(error) if !*is_told => {
-                    *is_told = true;
-                    eprintln!("softacl: the system refused a thread ({error}); the threads that wait do its work");
+                Err(error) if !*refusal_reported => {
+                    *refusal_reported = true;
+                    eprintln!("softacl: the system refused a thread ({error}); waiting threads do its work");
                 }
                 Err(_) => {}
             }
@@ -55,12 +55,12 @@ impl LazyThreads {
     }
 }
 
-/// Starts a thread that receives no signal but faults.
+/// Starts a thread that receives no signals except synchronous faults.
 pub fn start(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
     system::check_allowed(Resource::Thread, 1)?;
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // The new thread inherits the mask; ours is restored right after.
-    // SAFETY: the set is made and filled here, and the calls only read and write these two sets.
+    // The new thread inherits the signal mask; the mask of this thread is restored right after.
+    // SAFETY: `all` is initialized by `sigfillset`, and the calls access only the two local sets.
     unsafe {
         let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
         libc::sigfillset(all.as_mut_ptr());
@@ -70,15 +70,15 @@ pub fn start(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<()
         libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
     }
     let started = thread::Builder::new().name(name).spawn(run);
-    // SAFETY: `before` was filled by the call above.
+    // SAFETY: `before` was initialized by the `pthread_sigmask` call above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
     started.map(|_| ())
 }
 
-/// This thread, once woken, waits for its turn instead of taking the processor from whoever woke it.
-/// On a machine with one core each copy that is queued would else be a change of threads.
+/// Lets this thread wait for its turn when it is woken, instead of preempting the thread that woke it. On a single-core
+/// machine every queued copy would otherwise cause a context switch.
 pub(crate) fn yield_to_others() {
-    // SAFETY: zeroes are valid parameters; the call concerns this thread only. Where it is refused the
-    // thread runs as before.
+    // SAFETY: all-zero parameters are valid, and the call affects this thread only. If it is refused, the thread keeps
+    // its scheduling policy.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &std::mem::zeroed()) };
 }

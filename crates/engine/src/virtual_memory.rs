@@ -1,5 +1,5 @@
-//! Virtual memory: reserving addresses, making physical memory, mapping one onto the other, and handing
-//! physical memory to other processes. Ordinary allocation is in `memory`, its sharing in `ipc`.
+//! Virtual memory: reserving addresses, creating physical memory, mapping one onto the other, and sharing physical
+//! memory with other processes. Plain allocation is in `allocation`, sharing of allocated ranges in `ipc`.
 
 use crate::allocation::out_of_memory;
 use crate::caller::Caller;
@@ -14,67 +14,69 @@ use softacl_memory::{MemoryKind, MemoryLocation, Rights};
 use softacl_sync::facade::lock;
 use std::sync::Arc;
 
-/// Physical memory to be made.
+/// Physical memory to create.
 #[derive(Debug, Clone, Copy)]
 pub struct PhysicalRequest {
     pub size: usize,
-    pub home: MemoryLocation,
-    /// The `aclrtMemAttr`, which is only remembered.
+    pub location: MemoryLocation,
+    /// The `aclrtMemAttr`. Stored and returned, without effect.
     pub attribute: i32,
-    /// What the size must be a multiple of.
+    /// The size must be a multiple of this.
     pub granularity: usize,
 }
 
-/// A right for whoever is at a place.
+/// Access rights of a location.
 pub type AccessGrant = (MemoryLocation, Rights);
 
 impl Caller<'_> {
-    /// Reserves addresses without memory, at `wish` if there is one.
-    pub fn reserve_addresses(&self, size: usize, wish: Option<usize>) -> Result<usize> {
-        self.machine.memory.reserved.reserve(size, wish)
+    /// Reserves addresses without memory, at `hint` if given.
+    pub fn reserve_addresses(&self, size: usize, hint: Option<usize>) -> Result<usize> {
+        self.machine.memory.reserved.reserve(size, hint)
     }
 
+    /// Releases a reservation. Nothing may be mapped in it.
     pub fn release_addresses(&self, start: usize) -> Result<()> {
         self.machine.memory.reserved.release(start)
     }
 
-    /// Makes physical memory and gives its handle.
+    /// Creates physical memory and returns its handle.
     pub fn make_physical(&self, request: PhysicalRequest) -> Result<usize> {
-        let PhysicalRequest { size, home, attribute, granularity } = request;
-        self.check_home(home)?;
+        let PhysicalRequest { size, location, attribute, granularity } = request;
+        self.check_location_exists(location)?;
         if size % granularity != 0 {
             return fail(Error::Parameter(format!(
                 "{size} bytes are not a multiple of the granularity, {granularity}"
             )));
         }
         let memory = &self.machine.memory;
-        let (heap, place) = match home {
+        let (heap, place) = match location {
             MemoryLocation::Device(device) => {
                 self.machine.check_not_lost(device.into())?;
                 (memory.device(device), format!("device {device}"))
             }
             MemoryLocation::Host | MemoryLocation::HostNode(_) => (memory.pinned(), "the host".to_owned()),
         };
-        let aside = heap.reserve_capacity(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
-        let none = |error| Error::Feature(format!("physical memory could not be made: {error}"));
-        let physical = Physical::create(size, home, attribute).map_err(none)?.charged(aside);
-        if let MemoryLocation::Device(device) = home {
+        let reservation = heap.reserve_capacity(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
+        let none = |error| Error::Feature(format!("physical memory could not be created: {error}"));
+        let physical = Physical::create(size, location, attribute).map_err(none)?.charged(reservation);
+        if let MemoryLocation::Device(device) = location {
             lock(&physical.bad).extend(self.machine.check_allocation(device, size)?);
         }
         Ok(memory.handles.hold(&Arc::new(physical)))
     }
 
-    /// Gives a handle back. The memory goes when nobody has it any more.
+    /// Releases a handle. The memory is freed with its last handle and mapping.
     pub fn free_physical(&self, handle: usize) -> Result<()> {
         self.machine.memory.handles.release(handle)
     }
 
-    pub fn physical_traits(&self, handle: usize) -> Result<(MemoryLocation, i32)> {
+    /// Location and attribute of physical memory.
+    pub fn physical_properties(&self, handle: usize) -> Result<(MemoryLocation, i32)> {
         let physical = self.machine.memory.handles.get(handle)?;
         Ok((physical.home, physical.attribute))
     }
 
-    /// Maps all of a piece of physical memory in a reserved range.
+    /// Maps a piece of physical memory, as a whole, into a reserved range.
     pub fn map(&self, address: usize, size: usize, offset: usize, handle: usize, has_access: bool) -> Result<()> {
         let physical = self.machine.memory.handles.get(handle)?;
         if offset != 0 || size != physical.size {
@@ -87,29 +89,31 @@ impl Caller<'_> {
             return fail(Error::Parameter(format!("{address:#x} is not aligned to the granularity, {GRANULE}")));
         }
         let extent = Extent { start: address, size };
-        let plan = MapRequest { physical: &physical, offset, extent, has_access, is_remote: false };
-        self.machine.map_physical(&plan)
+        let request = MapRequest { physical: &physical, offset, extent, has_access, is_remote: false };
+        self.machine.map_physical(&request)
     }
 
+    /// Unmaps physical memory.
     pub fn unmap(&self, address: usize) -> Result<()> {
         self.machine.unmap_physical(address)
     }
 
-    /// Gives rights for a range that whole mappings cover.
+    /// Sets access rights of a range that consists of whole mappings.
     pub fn grant_access(&self, address: usize, size: usize, grants: &[AccessGrant]) -> Result<()> {
-        for (home, _) in grants {
-            self.check_home(*home)?;
+        for (location, _) in grants {
+            self.check_location_exists(*location)?;
         }
-        let _hearing = softacl_memory::segv::enter();
+        let _guard = softacl_memory::segv::enter();
         self.machine.memory.reserved.set_rights(address, size, grants)
     }
 
-    pub fn access(&self, address: usize, home: MemoryLocation) -> Result<Rights> {
-        self.check_home(home)?;
-        self.machine.memory.reserved.rights(address, home)
+    /// The access rights that a location has at an address.
+    pub fn access(&self, address: usize, location: MemoryLocation) -> Result<Rights> {
+        self.check_location_exists(location)?;
+        self.machine.memory.reserved.rights(address, location)
     }
 
-    /// One more handle of what is mapped at an address.
+    /// Returns another handle of the physical memory that is mapped at an address.
     pub fn retain_physical(&self, address: usize) -> Result<usize> {
         let memory = &self.machine.memory;
         let Some((physical, _)) = memory.reserved.mapped(address) else {
@@ -118,53 +122,59 @@ impl Caller<'_> {
         Ok(memory.handles.hold(&physical))
     }
 
-    /// A number by which another process can have the memory of a handle.
+    /// Exports physical memory and returns its key as a number.
     pub fn share_physical(&self, handle: usize, asks_process: bool) -> Result<u64> {
-        Ok(self.offer_physical(handle, asks_process, true)?.number())
+        Ok(self.export_physical(handle, asks_process, true)?.number())
     }
 
-    /// The same as a text, which is longer.
+    /// Exports physical memory and returns its key as text, which has more bits than the number.
     pub fn share_physical_by_text(&self, handle: usize, asks_process: bool) -> Result<String> {
-        Ok(self.offer_physical(handle, asks_process, false)?.text())
+        Ok(self.export_physical(handle, asks_process, false)?.text())
     }
 
-    fn offer_physical(&self, handle: usize, asks_process: bool, fits_number: bool) -> Result<ExportKey> {
+    /// Exports physical memory. `fits_number` makes the key short enough for a number.
+    fn export_physical(&self, handle: usize, asks_process: bool, fits_number: bool) -> Result<ExportKey> {
         let memory = &self.machine.memory;
         let physical = memory.handles.get(handle)?;
         if physical.is_imported {
-            return fail(Error::Parameter("the memory was imported: its maker must export it".to_owned()));
+            return fail(Error::Parameter(
+                "the memory was imported: only the process that created it can export it".to_owned(),
+            ));
         }
-        let offer = ExportInfo {
+        let info = ExportInfo {
             purpose: Purpose::Handle,
             offset: 0,
             len: physical.size,
-            home: self.machine.home_in_machine(physical.home),
+            home: self.machine.with_physical_id(physical.home),
             attribute: physical.attribute,
             asks_process,
         };
-        memory.exchange.export(&physical, &offer, fits_number)
+        memory.exchange.export(&physical, &info, fits_number)
     }
 
+    /// Allows processes to import the physical memory that a number names.
     pub fn allow_physical_processes(&self, number: u64, processes: &[u32]) -> Result<()> {
         self.machine.memory.exchange.allow(ExportKey::from_number(number), Purpose::Handle, processes)
     }
 
-    pub fn admit_to_physical_by_text(&self, text: &str, processes: &[u32]) -> Result<()> {
+    /// Allows processes to import the physical memory that a text names.
+    pub fn allow_physical_processes_by_text(&self, text: &str, processes: &[u32]) -> Result<()> {
         self.machine.memory.exchange.allow(read_key(text)?, Purpose::Handle, processes)
     }
 
-    /// A handle of the memory that another process shares, for use on a device.
+    /// Imports physical memory of another process by number, for use on `device`.
     pub fn import_physical(&self, number: u64, device: i64) -> Result<usize> {
         self.machine.device(device)?;
         self.open_physical(ExportKey::from_number(number), device as u32)
     }
 
-    /// The same, on the current device.
+    /// Imports physical memory of another process by number, for use on the current device.
     pub fn import_physical_here(&self, number: u64) -> Result<usize> {
         let (_, context) = self.context_or_default()?;
         self.open_physical(ExportKey::from_number(number), context.device())
     }
 
+    /// Imports physical memory of another process by text, for use on the current device.
     pub fn import_physical_by_text(&self, text: &str) -> Result<usize> {
         let (_, context) = self.context_or_default()?;
         self.open_physical(read_key(text)?, context.device())
@@ -172,30 +182,31 @@ impl Caller<'_> {
 
     fn open_physical(&self, key: ExportKey, device: u32) -> Result<usize> {
         let found = export::open(key, Purpose::Handle)?;
-        let home = match found.offer.home {
-            // A device that this process does not see: its memory counts to the one it is imported for.
+        let location = match found.offer.home {
+            // Memory of a device that this process does not use counts as memory of the importing device.
             MemoryLocation::Device(number) => {
                 MemoryLocation::Device(self.machine.user_device(number.into()).unwrap_or(device))
             }
             host => host,
         };
-        let physical = Physical::of(found.file, found.offer.len, home, found.offer.attribute);
+        let physical = Physical::of(found.file, found.offer.len, location, found.offer.attribute);
         Ok(self.machine.memory.handles.hold(&Arc::new(physical.imported())))
     }
 
-    fn check_home(&self, home: MemoryLocation) -> Result<()> {
-        match home {
+    /// Refuses a device that does not exist.
+    fn check_location_exists(&self, location: MemoryLocation) -> Result<()> {
+        match location {
             MemoryLocation::Device(device) => self.machine.device(device.into()).map(|_| ()),
             MemoryLocation::Host | MemoryLocation::HostNode(_) => Ok(()),
         }
     }
 
-    /// Takes the physical memory of a device away from the program, as its reset does.
+    /// Unmaps the physical memory of a device and drops its handles, as a device reset does.
     pub(super) fn drop_physical_of(&self, device: u32) {
         let memory = &self.machine.memory;
         let mut imports = lock(&memory.exchange.imports);
         for address in memory.reserved.mapped_of(MemoryKind::Device(device)) {
-            // Whatever another thread has unmapped since need not be unmapped.
+            // Another thread may have unmapped it concurrently; then there is nothing to do.
             let _ = self.machine.unmap_physical(address);
             let before = imports.len();
             imports.retain(|_, (imported, _)| *imported != address);
@@ -207,46 +218,48 @@ impl Caller<'_> {
     }
 }
 
+/// Parses the text form of a key.
 pub(super) fn read_key(text: &str) -> Result<ExportKey> {
-    ExportKey::from_text(text)
-        .ok_or_else(|| Box::new(Error::Parameter("this is not a key that a process has made".to_owned())))
+    ExportKey::from_text(text).ok_or_else(|| Box::new(Error::Parameter("the text is not a valid key".to_owned())))
 }
 
 impl Machine {
-    pub(super) fn map_physical(&self, plan: &MapRequest<'_>) -> Result<()> {
-        self.memory.reserved.map(plan)?;
-        self.attach_damage(plan);
-        if let Some(probe) = self.probe() {
-            let Extent { start, size } = plan.extent;
-            match plan.physical.place {
-                MemoryKind::Device(_) => probe.allocated(plan.physical.place, start, size),
-                MemoryKind::Pinned | MemoryKind::Pageable => probe.registered(start, size),
+    /// Maps physical memory and reports it like an allocation or a registration.
+    pub(super) fn map_physical(&self, request: &MapRequest<'_>) -> Result<()> {
+        self.memory.reserved.map(request)?;
+        self.attach_damage(request);
+        if let Some(observer) = self.observer() {
+            let Extent { start, size } = request.extent;
+            match request.physical.place {
+                MemoryKind::Device(_) => observer.allocated(request.physical.place, start, size),
+                MemoryKind::Pinned | MemoryKind::Pageable => observer.registered(start, size),
             }
-            // It may have been written elsewhere: at another address, or by another process.
-            probe.advised(&Advisory::Viewed { address: start, len: size });
+            // The memory may have been written at another address, or by another process.
+            observer.advised(&Advisory::Viewed { address: start, len: size });
         }
         Ok(())
     }
 
+    /// Unmaps physical memory and reports it like a free or an unregistration.
     pub(super) fn unmap_physical(&self, address: usize) -> Result<()> {
         let reserved = &self.memory.reserved;
         let found = reserved.mapped(address).filter(|(_, extent)| extent.start == address);
-        if let (Some(probe), Some((physical, _))) = (self.probe(), &found) {
+        if let (Some(observer), Some((physical, _))) = (self.observer(), &found) {
             match physical.place {
-                MemoryKind::Device(_) => probe.freed(physical.place, address),
-                MemoryKind::Pinned | MemoryKind::Pageable => probe.unregistered(address),
+                MemoryKind::Device(_) => observer.freed(physical.place, address),
+                MemoryKind::Pinned | MemoryKind::Pageable => observer.unregistered(address),
             }
         }
-        reserved.unmap(address, |reach, len| self.quarantine_until(reach, len))?;
+        reserved.unmap(address, |backing, len| self.quarantine_until(backing, len))?;
         if let Some((physical, extent)) = found {
             self.detach_damage(&physical, extent);
         }
         Ok(())
     }
 
-    /// A place with the number that its device has in the whole machine.
-    pub(super) fn home_in_machine(&self, home: MemoryLocation) -> MemoryLocation {
-        match home {
+    /// Replaces the device id of the program by the physical device id.
+    pub(super) fn with_physical_id(&self, location: MemoryLocation) -> MemoryLocation {
+        match location {
             MemoryLocation::Device(device) => MemoryLocation::Device(self.config.devices[device as usize]),
             host => host,
         }

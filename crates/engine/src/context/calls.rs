@@ -1,4 +1,4 @@
-//! Devices and contexts: which one a thread uses, how often a device was set, who may reach whom.
+//! Devices and contexts: setting and resetting devices, contexts of threads, and peer access.
 
 use crate::caller::Caller;
 use crate::context::{Context, Primary};
@@ -12,7 +12,7 @@ use crate::timeout::deadline;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 
-/// Whether one device may use the memory of another.
+/// Access of a device to the memory of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PeerStatus {
     Usable,
@@ -20,32 +20,34 @@ pub enum PeerStatus {
 }
 
 impl Caller<'_> {
-    /// Sets the device of this thread: its default context becomes current and is kept once more.
-    pub fn set_device(&self, given: i64) -> Result<()> {
-        let device = self.machine.device(given)?;
-        self.machine.check_not_lost(given)?;
+    /// Sets the device of this thread. Its default context becomes current, and its set count grows by one.
+    pub fn set_device(&self, id: i64) -> Result<()> {
+        let device = self.machine.device(id)?;
+        self.machine.check_not_lost(id)?;
         let mut primary = lock(&device.primary);
-        let context = self.machine.primary_context(&mut primary, given as u32)?;
+        let context = self.machine.primary_context(&mut primary, id as u32)?;
         primary.count += 1;
         self.current.set(Some(context));
         Ok(())
     }
 
-    /// Undoes one set; the last one waits for outstanding work and ends the default context.
-    pub fn reset_device(&self, given: i64) -> Result<()> {
-        self.release_device(given, |count| count - 1)
+    /// Undoes one `set_device`. The last one waits for outstanding work and ends the default context.
+    pub fn reset_device(&self, id: i64) -> Result<()> {
+        self.release_device(id, |count| count - 1)
     }
 
-    /// Ends the default context however often the device was set.
-    pub fn reset_device_by_force(&self, given: i64) -> Result<()> {
-        self.release_device(given, |_| 0)
+    /// Ends the default context regardless of the set count.
+    pub fn reset_device_by_force(&self, id: i64) -> Result<()> {
+        self.release_device(id, |_| 0)
     }
 
-    fn release_device(&self, given: i64, left: impl FnOnce(u32) -> u32) -> Result<()> {
-        let device = self.machine.device(given)?;
+    /// Lowers the set count to what `left` returns. At 0, ends the default context; the memory of a device ends with
+    /// its last context.
+    fn release_device(&self, id: i64, left: impl FnOnce(u32) -> u32) -> Result<()> {
+        let device = self.machine.device(id)?;
         let mut primary = lock(&device.primary);
         if primary.count == 0 {
-            return fail(Error::NotRetained(given as u32));
+            return fail(Error::NotRetained(id as u32));
         }
         primary.count = left(primary.count);
         if primary.count > 0 {
@@ -54,26 +56,26 @@ impl Caller<'_> {
         let context = primary.context.take().expect("a device that is set has a context");
         drop(primary);
         self.machine.end_context(context)?;
-        self.machine.restore(given as u32);
-        // Under the lock: a thread that sets the device meanwhile has a new context, and keeps its memory.
+        self.machine.restore(id as u32);
+        // Under the lock: a thread that sets the device concurrently has a new context and keeps its memory.
         let primary = lock(&device.primary);
-        let elsewhere = self.machine.contexts.live().any(|(_, context)| context.device() == given as u32);
+        let elsewhere = self.machine.contexts.live().any(|(_, context)| context.device() == id as u32);
         if primary.context.is_none() && !elsewhere {
             let memory = &self.machine.memory;
-            self.machine.pools.end_of(given as u32);
+            self.machine.pools.end_of(id as u32);
             memory
-                .device(given as u32)
+                .device(id as u32)
                 .clear(|start, len| self.machine.quarantine_until(memory.backing_address(start), len));
-            self.drop_physical_of(given as u32);
-            memory.trim(given as u32);
-            if let Some(probe) = self.machine.probe() {
-                probe.device_cleared(given as u32);
+            self.drop_physical_of(id as u32);
+            memory.trim(id as u32);
+            if let Some(observer) = self.machine.observer() {
+                observer.device_cleared(id as u32);
             }
         }
         Ok(())
     }
 
-    /// The device of the current context, or the configured default.
+    /// The device of the current context, or the configured default device.
     pub fn device(&self) -> Result<u32> {
         match self.context() {
             Ok((_, context)) => Ok(context.device()),
@@ -81,6 +83,7 @@ impl Caller<'_> {
         }
     }
 
+    /// Creates a context and makes it current.
     pub fn create_context(&self, device: i64) -> Result<ContextKey> {
         self.machine.device(device)?;
         self.machine.check_not_lost(device)?;
@@ -89,6 +92,7 @@ impl Caller<'_> {
         Ok(context)
     }
 
+    /// Waits for the streams of a context and ends it. Refuses default contexts.
     pub fn destroy_context(&self, raw: usize) -> Result<()> {
         let key = ContextKey::from_raw(raw).ok_or(Error::NoContext)?;
         let context = self.machine.contexts.get(key).ok_or(Error::NoContext)?;
@@ -98,6 +102,7 @@ impl Caller<'_> {
         self.machine.end_context(key)
     }
 
+    /// Makes a context current on this thread.
     pub fn set_current_context(&self, raw: usize) -> Result<()> {
         let key = ContextKey::from_raw(raw).filter(|key| self.machine.contexts.get(*key).is_some());
         let key = key.ok_or_else(|| Error::Parameter(format!("{raw:#x} is not a live context")))?;
@@ -105,16 +110,18 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// The current context, or the default context of the default device.
     pub fn current_context(&self) -> Result<ContextKey> {
         Ok(self.context_or_default()?.0)
     }
 
+    /// Handle of the default stream of the current context.
     pub fn current_default_stream(&self) -> Result<usize> {
         self.context_or_default()?;
         Ok(self.stream(0)?.0.raw())
     }
 
-    /// Waits for all streams of the current context, and returns the first failure among them.
+    /// Waits for all streams of the current context. Returns the first failure among them.
     pub fn synchronize_device(&self, timeout_ms: i32) -> Result<()> {
         let (_, context) = self.context_or_default()?;
         let streams = lock(&context.state).streams.clone();
@@ -133,7 +140,8 @@ impl Caller<'_> {
             points.push(point);
             first = first.or(stream.take_failure());
         }
-        // The program learns of them when the call returns, and not one by one: functions of one stream run meanwhile.
+        // Emitted after the last wait, not one by one: the program observes the waits only when the call returns, and
+        // host functions of a stream may run until then.
         for point in points {
             self.machine.emit_waited(point, true);
         }
@@ -142,12 +150,12 @@ impl Caller<'_> {
         first.map_or(Ok(()), fail)
     }
 
-    /// Whether the default context of a device exists.
+    /// True if the default context of a device exists.
     pub fn is_primary_active(&self, device: i64) -> Result<bool> {
         Ok(lock(&self.machine.device(device)?.primary).context.is_some())
     }
 
-    /// Waits until nothing is pending on a device, and drops what has not started.
+    /// Drops the tasks of a device that have not started and waits for the others.
     pub fn abort_device_tasks(&self, device: i64, timeout_ms: i32) -> Result<()> {
         let aborted = self.machine.device(device)?;
         let _aborting = self.machine.reasons.hold_for(&aborted.reasons, Reason::Aborting);
@@ -167,6 +175,7 @@ impl Caller<'_> {
         result
     }
 
+    /// Returns `true` if two devices can access each other's memory.
     pub fn can_access_peer(&self, device: i64, peer: i64) -> Result<bool> {
         self.peer_ids(device, peer)?;
         if !self.machine.config.profile.chip.peer.supported || self.machine.is_root_complex() {
@@ -176,13 +185,14 @@ impl Caller<'_> {
         Ok(true)
     }
 
-    /// Lets the current device reach `peer`. Copies work once both have let each other.
+    /// Lets the current device access `peer`. Copies require that both devices have enabled each other.
     pub fn enable_peer_access(&self, peer: i64) -> Result<()> {
         let device = self.peer_of_current(peer)?;
         self.machine.devices[device as usize].peers.fetch_or(1 << peer, Ordering::AcqRel);
         Ok(())
     }
 
+    /// Takes back what `enable_peer_access` allowed.
     pub fn disable_peer_access(&self, peer: i64) -> Result<()> {
         let device = self.peer_of_current(peer)?;
         let before = self.machine.devices[device as usize].peers.fetch_and(!(1 << peer), Ordering::AcqRel);
@@ -196,7 +206,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// `peer` is a number of the whole machine, not of the program: so does the interface.
+    /// Returns whether a device can access a peer. `peer` is a physical device id, as in the C API.
     pub fn peer_status(&self, device: i64, peer: i64) -> Result<PeerStatus> {
         self.machine.device(device)?;
         if !(0..MAX_DEVICES as i64).contains(&peer) {
@@ -210,6 +220,7 @@ impl Caller<'_> {
         Ok(if usable { PeerStatus::Usable } else { PeerStatus::NotUsable })
     }
 
+    /// Refuses device ids that do not exist or are equal.
     fn peer_ids(&self, device: i64, peer: i64) -> Result<()> {
         if device == peer {
             return fail(Error::Argument(format!("device and peer are the same device, {device}")));
@@ -219,6 +230,7 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// The current device, if it can have this peer.
     fn peer_of_current(&self, peer: i64) -> Result<u32> {
         let (_, context) = self.context_or_default()?;
         self.peer_ids(i64::from(context.device()), peer)?;
@@ -230,7 +242,7 @@ impl Caller<'_> {
 }
 
 impl Machine {
-    /// Whether a copy between two devices may go ahead.
+    /// Refuses a copy between two devices that have not enabled each other.
     pub(crate) fn check_peers(&self, from: u32, to: u32) -> Result<()> {
         if from == to || !self.config.profile.chip.peer.enable_required {
             return Ok(());
@@ -245,7 +257,7 @@ impl Machine {
         fail(Error::NoPeerAccess { from, to, missing })
     }
 
-    /// The default context of a device, made when it is first needed.
+    /// The default context of a device. Creates it on first use.
     pub(crate) fn primary_context(&self, primary: &mut Primary, device: u32) -> Result<ContextKey> {
         if let Some(context) = primary.context {
             return Ok(context);
@@ -255,6 +267,7 @@ impl Machine {
         Ok(context)
     }
 
+    /// Creates a context with its default stream.
     fn make_context(&self, device: u32, is_primary: bool) -> Result<ContextKey> {
         let full = || Error::NoHandle("context");
         let key = self.contexts.insert(|context, _| context.open(device, is_primary)).ok_or_else(full)?;
@@ -262,8 +275,8 @@ impl Machine {
         match self.make_stream(key, context, StreamOptions::default()) {
             Ok(stream) => {
                 lock(&context.state).default_stream = Some(stream);
-                if let Some(probe) = self.probe() {
-                    probe.created(Object::Context(key.index() as u32));
+                if let Some(observer) = self.observer() {
+                    observer.created(Object::Context(key.index() as u32));
                 }
                 Ok(key)
             }
@@ -274,12 +287,12 @@ impl Machine {
         }
     }
 
-    /// Ends a context: waits for its streams, then takes them away.
+    /// Ends a context: waits for its streams, then ends them.
     fn end_context(&self, key: ContextKey) -> Result<()> {
         let context: &Context = self.contexts.slot(key);
         let streams = {
             let mut state = lock(&context.state);
-            // Another thread may have ended it, and a third one have got its slot.
+            // Another thread may have ended the context, and its slot may have been reused.
             if state.is_ending || self.contexts.get(key).is_none() {
                 return fail(Error::ContextGone);
             }
@@ -296,7 +309,7 @@ impl Machine {
         self.end_graphs_of(key);
         let device = context.device();
         self.contexts.retire(key);
-        // Before the slot is given away: then it is somebody else's.
+        // Before the slot is recycled: afterwards it belongs to another context.
         drop(lock(&context.host).take());
         context.close();
         self.contexts.recycle(key);

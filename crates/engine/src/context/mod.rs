@@ -1,6 +1,9 @@
-//! Contexts and devices: what streams belong to and what threads have current.
+//! Contexts and devices: what streams belong to, and what threads have current.
+//!
+//! Lock order: `Device::primary` before `Context::state`.
 
 pub(crate) mod calls;
+mod stop;
 
 use crate::host::HostThread;
 use crate::keys::{ContextKey, StreamKey};
@@ -9,30 +12,32 @@ use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
 use std::sync::Arc;
 
+/// A context of the API. Its slot outlives it.
 #[derive(Default)]
 pub struct Context {
     pub(crate) state: Mutex<ContextState>,
     device: AtomicU32,
     stop_on_failure: AtomicBool,
     stopped: AtomicBool,
-    /// The failure that stopped the context, and what keeps the fast path closed until the context ends.
+    /// The failure that stopped the context, and the guard that keeps the fast path closed until the context ends.
     sticky: Mutex<Option<(Error, ReasonGuard)>>,
     pub(crate) host: Mutex<Option<HostThread>>,
 }
 
+/// What a context has, under its lock.
 #[derive(Default)]
 pub(crate) struct ContextState {
-    /// The default context of its device, made by the first set.
+    /// True for the default context of a device, which the first `set_device` creates.
     pub(crate) is_primary: bool,
-    /// Being taken down: no new streams.
+    /// True while the context is being ended: it takes no new streams.
     pub(crate) is_ending: bool,
     pub(crate) default_stream: Option<StreamKey>,
-    /// All streams, the default one first.
+    /// All streams; the default stream is the first.
     pub(crate) streams: Vec<StreamKey>,
 }
 
 impl Context {
-    /// Gives the slot a new identity. Called while it is being taken.
+    /// Gives the slot a new identity. Called while the slot is being taken.
     pub(crate) fn open(&self, device: u32, is_primary: bool) {
         self.device.store(device, Ordering::Relaxed);
         self.stop_on_failure.store(false, Ordering::Relaxed);
@@ -41,7 +46,7 @@ impl Context {
         *lock(&self.state) = ContextState { is_primary, ..ContextState::default() };
     }
 
-    /// Takes back what a failure of the context has closed. Called when the context ends.
+    /// Reopens the fast path if a failure had stopped the context. Called when the context ends.
     pub(crate) fn close(&self) {
         *lock(&self.sticky) = None;
     }
@@ -50,7 +55,7 @@ impl Context {
         self.device.load(Ordering::Relaxed)
     }
 
-    /// Whether a failure of one task stops the whole context.
+    /// True if a failed task stops the whole context.
     pub(crate) fn stops_on_failure(&self) -> bool {
         self.stop_on_failure.load(Ordering::Relaxed)
     }
@@ -59,17 +64,19 @@ impl Context {
         self.stop_on_failure.store(true, Ordering::Relaxed);
     }
 
-    /// Stores a failure that later submits and waits return. The first one stays.
+    /// Stops the context. Later submits and waits return the first failure that stopped it.
     pub(crate) fn stop(&self, error: &Error, reason: ReasonGuard) {
         lock(&self.sticky).get_or_insert((error.clone(), reason));
         self.stopped.store(true, Ordering::Release);
     }
 
+    /// True if a failure has stopped the context.
     #[inline]
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
 
+    /// Fails with the failure that stopped the context, if any.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         if !self.is_stopped() {
@@ -79,21 +86,21 @@ impl Context {
     }
 }
 
-/// One device of the machine.
+/// A device of the machine.
 #[derive(Default)]
 pub(crate) struct Device {
     pub(crate) primary: Mutex<Primary>,
     pub(crate) streams: AtomicU32,
     pub(crate) events: AtomicU32,
-    /// Bit n: this device may access device n.
+    /// Bit n is set if this device can access device n.
     pub(crate) peers: AtomicU64,
-    /// Why calls on this device take the slow path.
+    /// Reasons that send calls on this device to the slow path.
     pub(crate) reasons: Arc<Reasons>,
-    /// Held while the device does not answer.
+    /// Present while the device is lost.
     pub(crate) lost: Mutex<Option<ReasonGuard>>,
 }
 
-/// The default context of a device and how often it was set.
+/// The default context of a device, and how often the device was set.
 #[derive(Default)]
 pub(crate) struct Primary {
     pub(crate) count: u32,

@@ -1,5 +1,7 @@
-//! Copies whose addresses are in device memory and are read when the task runs: by descriptor, and
-//! by address cells with offsets.
+//! Copies whose addresses are in device memory and are read when the task runs: by descriptor, and by address cells
+//! with offsets.
+//!
+//! How the device reads them is in `task::descriptor`.
 
 use crate::caller::Caller;
 use crate::copy::{kinds, not_null};
@@ -9,14 +11,14 @@ use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{self, AccessFault};
 use softacl_memory::touch::{Mode, Touch};
 
-/// Specification 1.6 and 1.7.
+/// Limits of specification 1.6 and 1.7.
 const MAX_COUNT: usize = 4 << 30;
 const MAX_OFFSET: usize = 0xffff_ffff_ffff;
 const ALIGNMENT: usize = 64;
-/// Kinds are numbered below this.
-const KINDS: u32 = 8;
+/// Copy kinds are numbered from 0 to `KIND_COUNT - 1`.
+const KIND_COUNT: u32 = 8;
 
-/// What a program puts into a descriptor.
+/// The contents of a descriptor, as the program passes them.
 #[derive(Debug, Clone, Copy)]
 pub struct DescriptorRequest {
     pub descriptor: usize,
@@ -27,6 +29,7 @@ pub struct DescriptorRequest {
     pub config: usize,
 }
 
+/// A copy between addresses that two cells contain, as the program passes it.
 #[derive(Debug, Clone, Copy)]
 pub struct OffsetRequest {
     pub target_cell: usize,
@@ -39,7 +42,7 @@ pub struct OffsetRequest {
 }
 
 impl Caller<'_> {
-    /// Bytes of a descriptor on this chip.
+    /// Size of a descriptor on this chip, in bytes.
     pub fn descriptor_size(&self, kind: i32) -> Result<usize> {
         check_kind_range(kind)?;
         self.descriptor_form()?;
@@ -47,7 +50,7 @@ impl Caller<'_> {
         Ok(self.machine.config.profile.chip.copy.descriptor_bytes as usize)
     }
 
-    /// Writes a descriptor into device memory, now.
+    /// Writes a descriptor to device memory, immediately.
     pub fn set_descriptor(&self, request: DescriptorRequest) -> Result<()> {
         let DescriptorRequest { descriptor, kind, source, target, count, config } = request;
         not_null(descriptor, "desc")?;
@@ -67,7 +70,7 @@ impl Caller<'_> {
         }
         check_alignment(descriptor)?;
         let size = self.machine.config.profile.chip.copy.descriptor_bytes as usize;
-        let reach = self.descriptor_reach(descriptor, size)?;
+        let backing = self.descriptor_backing(descriptor, size)?;
         let finder = self.machine.memory.finder();
         let (from, to) = (finder.find("source", source)?, finder.find("destination", target)?);
         if !from.place.is_device() || from.place != to.place {
@@ -84,13 +87,13 @@ impl Caller<'_> {
         image[length_at..length_at + 4].copy_from_slice(&(count as u32).to_le_bytes());
         image[source_at..source_at + 8].copy_from_slice(&source.to_le_bytes());
         image[target_at..target_at + 8].copy_from_slice(&target.to_le_bytes());
-        let gone = |AccessFault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
+        let inaccessible = |AccessFault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
         let touches = || vec![Touch { address: descriptor, len: size, mode: Mode::Write }];
-        let run = || Ok(bytes::write(reach, &image[..size]).map_err(gone)?);
+        let run = || Ok(bytes::write(backing, &image[..size]).map_err(inaccessible)?);
         self.machine.with_access("descriptor write", touches, run)
     }
 
-    /// Queues the copy that the descriptor will describe when the task runs.
+    /// Queues a copy by descriptor. The descriptor is read when the task runs.
     pub fn copy_described(&self, descriptor: usize, kind: i32, stream: usize) -> Result<()> {
         not_null(descriptor, "desc")?;
         check_kind_range(kind)?;
@@ -99,13 +102,13 @@ impl Caller<'_> {
         let explicit = self.explicit_stream(stream)?;
         check_inner(kind)?;
         let size = self.machine.config.profile.chip.copy.descriptor_bytes as usize;
-        self.descriptor_reach(descriptor, size)?;
+        self.descriptor_backing(descriptor, size)?;
         check_alignment(descriptor)?;
         let at = self.submission(explicit)?;
         self.queue(at, Move::Described { descriptor, form })
     }
 
-    /// Queues a copy between addresses that device memory will hold when the task runs.
+    /// Queues a copy between addresses that device memory contains when the task runs.
     pub fn copy_with_offset(&self, request: OffsetRequest, stream: usize) -> Result<()> {
         let OffsetRequest { target_cell, capacity, target_offset, source_cell, count, source_offset, kind } = request;
         if count == 0 {
@@ -142,6 +145,7 @@ impl Caller<'_> {
         self.queue(at, Move::Indirect(Box::new(indirect)))
     }
 
+    /// The layout of descriptors on this chip.
     fn descriptor_form(&self) -> Result<DescriptorForm> {
         match self.machine.config.profile.chip.copy.descriptor_bytes {
             32 => Ok(DescriptorForm::Short),
@@ -150,24 +154,25 @@ impl Caller<'_> {
         }
     }
 
-    fn descriptor_reach(&self, descriptor: usize, size: usize) -> Result<usize> {
-        let spot = self.machine.memory.finder().find("descriptor", descriptor)?;
-        if !spot.place.is_device() {
+    /// Resolves a descriptor to its backing address.
+    fn descriptor_backing(&self, descriptor: usize, size: usize) -> Result<usize> {
+        let resolved = self.machine.memory.finder().find("descriptor", descriptor)?;
+        if !resolved.place.is_device() {
             return fail(Error::Parameter(format!(
                 "the descriptor at {descriptor:#x} is {}, and must be in device memory",
-                spot.place.describe()
+                resolved.place.describe()
             )));
         }
-        spot.covers("descriptor", size)?;
-        Ok(spot.reach)
+        resolved.covers("descriptor", size)?;
+        Ok(resolved.reach)
     }
 }
 
 fn check_kind_range(kind: i32) -> Result<()> {
-    if (kind as u32) < KINDS {
+    if (kind as u32) < KIND_COUNT {
         return Ok(());
     }
-    fail(Error::Argument(format!("copy kind {kind} does not exist; kinds are 0 to {}", KINDS - 1)))
+    fail(Error::Argument(format!("copy kind {kind} does not exist; kinds are 0 to {}", KIND_COUNT - 1)))
 }
 
 fn check_inner(kind: i32) -> Result<()> {

@@ -1,7 +1,7 @@
-//! The direction of an asynchronous copy: what the program declared against where the memory is.
+//! The direction of an asynchronous copy: the declared copy kind against the memory kinds.
 //!
-//! Between memories that the runtime knows a wrong kind is repaired silently; with pageable memory
-//! some declarations are refused (specification 1.2).
+//! Between memory kinds that the runtime can distinguish, a wrong declaration is corrected silently. With pageable
+//! memory, some declarations are refused (specification 1.2).
 
 use crate::copy::kinds;
 use softacl_errors::{Error, Result, fail};
@@ -17,7 +17,7 @@ pub(super) enum Direction {
 
 use Direction::*;
 
-/// The effective direction. `kind` is 0 to 4.
+/// The effective direction. `kind` is in 0 to 4.
 #[inline]
 pub(super) fn direction(source: MemoryKind, target: MemoryKind, kind: i32) -> Result<Direction> {
     use MemoryKind::{Device, Pageable, Pinned};
@@ -49,7 +49,7 @@ pub(super) fn direction(source: MemoryKind, target: MemoryKind, kind: i32) -> Re
     )))
 }
 
-/// Whether such a copy drains its stream and is done when the call returns.
+/// True if such a copy drains its stream and is done when the call returns.
 pub(super) fn blocks(direction: Direction, source: MemoryKind, target: MemoryKind) -> bool {
     let pageable = source == MemoryKind::Pageable || target == MemoryKind::Pageable;
     pageable && matches!(direction, HostToDevice | DeviceToHost)
@@ -61,7 +61,7 @@ mod tests {
     use MemoryKind::{Device, Pageable, Pinned};
 
     #[test]
-    fn the_table_of_the_specification() {
+    fn direction_matches_specification_table() {
         let code = |source, target, kind| match direction(source, target, kind) {
             Ok(HostToHost) => 'h',
             Ok(HostToDevice) => '>',

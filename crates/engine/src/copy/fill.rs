@@ -1,7 +1,7 @@
-//! Setting memory: bytes and 32-bit words.
+//! Memory sets: bytes and 32-bit words.
 //!
-//! On host memory the asynchronous calls fill at once, on the calling thread, and are not ordered
-//! after earlier work of the stream (specification 1.8).
+//! On host memory the asynchronous calls fill immediately, on the calling thread, and are not ordered after earlier
+//! work of the stream (specification 1.8).
 
 use crate::caller::Caller;
 use crate::copy::not_null;
@@ -11,6 +11,7 @@ use softacl_memory::bytes;
 use softacl_memory::touch::{Mode, Touch};
 use softacl_memory::{MemoryKind, ResolvedAddress};
 
+/// A memory set of bytes, as the program passes it.
 #[derive(Debug, Clone, Copy)]
 pub struct FillRequest {
     pub target: usize,
@@ -19,17 +20,19 @@ pub struct FillRequest {
     pub count: usize,
 }
 
+/// A memory set of 32-bit words, as the program passes it.
 #[derive(Debug, Clone, Copy)]
 pub struct WordFillRequest {
     pub target: usize,
     /// Bytes at the destination.
     pub capacity: usize,
     pub word: u32,
-    /// Words to set.
+    /// Number of words to set.
     pub count: usize,
 }
 
 impl Caller<'_> {
+    /// Fills memory with a byte and returns when it is done.
     pub fn fill(&self, request: FillRequest) -> Result<()> {
         let FillRequest { target, capacity, byte, count } = request;
         if count == 0 {
@@ -40,10 +43,11 @@ impl Caller<'_> {
         if count > capacity {
             return fail(Error::Capacity { count, capacity });
         }
-        let spot = self.resolve_target(target, count)?;
-        self.fill_now(spot, count, |reach| bytes::fill(reach, byte, count))
+        let resolved = self.resolve_target(target, count)?;
+        self.fill_now(resolved, count, |backing| bytes::fill(backing, byte, count))
     }
 
+    /// Queues a fill with a byte. Host memory is filled immediately.
     pub fn fill_async(&self, request: FillRequest, stream: usize) -> Result<()> {
         let FillRequest { target, capacity, byte, count } = request;
         if count == 0 {
@@ -58,35 +62,37 @@ impl Caller<'_> {
         if at.stream.context() != Some(at.context) {
             return fail(self.machine.other_context("stream", at.stream, at.context));
         }
-        let spot = self.resolve_target(target, count)?;
-        if !spot.place.is_device() {
-            return self.fill_now(spot, count, |reach| bytes::fill(reach, byte, count));
+        let resolved = self.resolve_target(target, count)?;
+        if !resolved.place.is_device() {
+            return self.fill_now(resolved, count, |backing| bytes::fill(backing, byte, count));
         }
-        self.queue(at, Move::Fill { target: spot.reach, byte, len: count })
+        self.queue(at, Move::Fill { target: resolved.reach, byte, len: count })
     }
 
+    /// Fills memory with a 32-bit word and returns when it is done.
     pub fn fill_words(&self, request: WordFillRequest) -> Result<()> {
-        let Some(spot) = self.check_words(request)? else { return Ok(()) };
+        let Some(resolved) = self.check_words(request)? else { return Ok(()) };
         self.blocking_context()?;
         let WordFillRequest { word, count, .. } = request;
-        self.fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count))
+        self.fill_now(resolved, 4 * count, |backing| bytes::fill_words(backing, word, count))
     }
 
+    /// Queues a fill with a 32-bit word. Host memory is filled immediately.
     pub fn fill_words_async(&self, request: WordFillRequest, stream: usize) -> Result<()> {
-        let Some(spot) = self.check_words(request)? else { return Ok(()) };
+        let Some(resolved) = self.check_words(request)? else { return Ok(()) };
         let explicit = self.explicit_stream(stream)?;
         let at = self.submission(explicit)?;
         if at.stream.context() != Some(at.context) {
             return fail(self.machine.other_context("stream", at.stream, at.context));
         }
         let WordFillRequest { word, count, .. } = request;
-        if !spot.place.is_device() {
-            return self.fill_now(spot, 4 * count, |reach| bytes::fill_words(reach, word, count));
+        if !resolved.place.is_device() {
+            return self.fill_now(resolved, 4 * count, |backing| bytes::fill_words(backing, word, count));
         }
-        self.queue(at, Move::FillWords { target: spot.reach, word, count })
+        self.queue(at, Move::FillWords { target: resolved.reach, word, count })
     }
 
-    /// `None`: nothing to do, which on chips without the feature includes everything.
+    /// Validates a fill with words. `None` if there is nothing to do, which is always so on chips without the feature.
     fn check_words(&self, request: WordFillRequest) -> Result<Option<ResolvedAddress>> {
         let WordFillRequest { target, capacity, count, .. } = request;
         if count == 0 {
@@ -100,32 +106,35 @@ impl Caller<'_> {
         let Some(bytes) = bytes else {
             return fail(Error::Argument(format!("{count} words do not fit {capacity} bytes (memSize)")));
         };
-        let spot = self.machine.memory.finder().find("destination", target)?;
-        if spot.place == MemoryKind::Pageable {
+        let resolved = self.machine.memory.finder().find("destination", target)?;
+        if resolved.place == MemoryKind::Pageable {
             return fail(Error::Argument(format!("{target:#x} was not allocated or registered through the runtime")));
         }
         if !self.machine.config.profile.chip.copy.memset_d32 {
             return Ok(None);
         }
-        spot.covers("destination", bytes)?;
-        Ok(Some(spot))
+        resolved.covers("destination", bytes)?;
+        Ok(Some(resolved))
     }
 
+    /// Resolves and checks the target of a fill.
     fn resolve_target(&self, target: usize, count: usize) -> Result<ResolvedAddress> {
-        let spot = self.machine.memory.finder().find("destination", target)?;
-        spot.covers("destination", count)?;
-        Ok(spot)
+        let resolved = self.machine.memory.finder().find("destination", target)?;
+        resolved.covers("destination", count)?;
+        Ok(resolved)
     }
 
+    /// Fills on the calling thread, immediately.
     fn fill_now(
         &self,
-        spot: ResolvedAddress,
+        resolved: ResolvedAddress,
         len: usize,
         fill: impl FnOnce(usize) -> std::result::Result<(), bytes::AccessFault>,
     ) -> Result<()> {
-        let _hearing = softacl_memory::segv::enter();
-        let gone = |bytes::AccessFault| Error::Inaccessible { side: "destination", address: spot.address, len };
-        let touches = || vec![Touch { address: spot.address, len, mode: Mode::Write }];
-        self.machine.with_access("synchronous memory set", touches, || Ok(fill(spot.reach).map_err(gone)?))
+        let _guard = softacl_memory::segv::enter();
+        let inaccessible =
+            |bytes::AccessFault| Error::Inaccessible { side: "destination", address: resolved.address, len };
+        let touches = || vec![Touch { address: resolved.address, len, mode: Mode::Write }];
+        self.machine.with_access("synchronous memory set", touches, || Ok(fill(resolved.reach).map_err(inaccessible)?))
     }
 }

@@ -1,4 +1,4 @@
-//! The kinds of `aclrtMemcpyKind`, as a program declares them.
+//! The values of `aclrtMemcpyKind` that a program declares.
 
 pub use ascendcl_sys::{
     ACL_MEMCPY_DEFAULT as DEFAULT, ACL_MEMCPY_DEVICE_TO_DEVICE as DEVICE_TO_DEVICE,

@@ -1,4 +1,6 @@
-//! One contiguous range: the synchronous copy and the asynchronous one.
+//! Copies of one contiguous range, synchronous and asynchronous.
+//!
+//! `try_fast_copy` is the fast path: it contains only what the common copy needs.
 
 use crate::caller::Caller;
 use crate::copy::direction::{Direction, blocks, direction};
@@ -18,14 +20,14 @@ const KINDS: [i32; 6] = [
     kinds::DEFAULT,
     kinds::HOST_TO_BUFFER_TO_DEVICE,
 ];
-/// The alignment that the documents ask for and the strict mode enforces.
+/// Alignment that the documentation requires and strict mode enforces.
 const ALIGNMENT: usize = 64;
 
-/// A copy of one range, as the program asked for it.
+/// A copy of one range, as the program passes it.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyRequest {
     pub target: usize,
-    /// Bytes that the program says there are at the destination.
+    /// Bytes at the destination, as the program declares them.
     pub capacity: usize,
     pub source: usize,
     pub count: usize,
@@ -33,7 +35,7 @@ pub struct CopyRequest {
 }
 
 impl Caller<'_> {
-    /// Copies now and returns when the bytes are in place. Not ordered with any stream.
+    /// Copies immediately and returns when the bytes are in place. Ordered with no stream.
     pub fn copy(&self, request: CopyRequest) -> Result<()> {
         let CopyRequest { target, capacity, source, count, kind } = request;
         if count == 0 && self.zero_count_is_success() {
@@ -57,7 +59,7 @@ impl Caller<'_> {
         self.copy_now(span, target, source)
     }
 
-    /// Queues a copy on a stream, or drains the stream and copies when host memory is pageable.
+    /// Queues a copy on a stream. If host memory is pageable, drains the stream and copies.
     pub fn copy_async(&self, request: CopyRequest, stream: usize) -> Result<()> {
         if self.try_fast_copy(&request, stream) {
             return Ok(());
@@ -65,9 +67,9 @@ impl Caller<'_> {
         self.copy_async_checked(request, stream)
     }
 
-    /// The short way for the copy that programs make all the time: pinned to device or back, in
-    /// bounds, on a stream of the current context. It proves that nothing is wrong and never says what
-    /// is: `false` means that nothing has happened and the full check decides.
+    /// Fast path for the common copy: pinned to device or back, in bounds, on a stream of the current context. It
+    /// proves that nothing is wrong and produces no errors. Returns `false`, having done nothing, if the full check
+    /// must decide.
     #[inline]
     fn try_fast_copy(&self, request: &CopyRequest, stream: usize) -> bool {
         let CopyRequest { target, capacity, source, count, kind } = *request;
@@ -82,6 +84,7 @@ impl Caller<'_> {
         }
     }
 
+    /// Validates a copy in the order of the specification, then queues it or executes it.
     #[cold]
     #[inline(never)]
     fn copy_async_checked(&self, request: CopyRequest, stream: usize) -> Result<()> {
@@ -137,13 +140,13 @@ impl Caller<'_> {
             self.drain_for(at, source.place, target.place)?;
             return self.copy_now(span, target, source);
         }
-        // Memory of the program's own can be gone when this thread copies on the spot.
+        // The program may have unmapped its memory when this thread copies inline.
         let is_pageable = source.place == MemoryKind::Pageable || target.place == MemoryKind::Pageable;
-        let _hearing = is_pageable.then(softacl_memory::segv::enter);
+        let _guard = is_pageable.then(softacl_memory::segv::enter);
         self.queue(at, Move::Copy(span))
     }
 
-    /// Takes the bytes during the call, so that the source may change at once.
+    /// Queues a copy whose bytes are taken during the call, so that the source may change immediately.
     fn copy_staged(
         &self,
         target: ResolvedAddress,
@@ -160,10 +163,10 @@ impl Caller<'_> {
         }
         self.check_not_remote([target, source])?;
         let span = self.span(target, source, count)?;
-        let _hearing = softacl_memory::segv::enter();
-        let gone = |AccessFault| Error::Inaccessible { side: "source", address: source.address, len: count };
+        let _guard = softacl_memory::segv::enter();
+        let inaccessible = |AccessFault| Error::Inaccessible { side: "source", address: source.address, len: count };
         let none = || Error::OutOfMemory { place: "the host (staging)".to_owned(), asked: count, free: 0, total: 0 };
-        let buffer = bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source).map_err(gone)?;
+        let buffer = bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source).map_err(inaccessible)?;
         self.queue(at, Move::Staged { buffer, target: span.target })
     }
 }
@@ -182,7 +185,7 @@ fn check_alignment(target: usize, source: usize) -> Result<()> {
     for (name, address) in [("destination", target), ("source", source)] {
         if address % ALIGNMENT != 0 {
             return fail(Error::Parameter(format!(
-                "{name} address {address:#x} is not aligned to {ALIGNMENT} bytes, which strict mode asks for"
+                "{name} address {address:#x} is not aligned to {ALIGNMENT} bytes, which strict mode requires"
             )));
         }
     }

@@ -1,8 +1,8 @@
-//! Copies: every call of the family as a request, checked here and nowhere else.
+//! Copies: every call of the family as a request, validated here and nowhere else.
 //!
-//! A request holds what the program passed, untrusted. Its check goes through the conditions in the
-//! order of the specification, because the first one decides the code that the program sees; it ends
-//! in a task that the rest of the engine trusts. One file per group of calls.
+//! A request contains the untrusted arguments of the program. The checks follow the order of the specification, because
+//! the first failed check decides the code that the program receives. They end in a task that the rest of the engine
+//! trusts. One file per group of calls.
 
 mod batch;
 mod descriptor;
@@ -42,22 +42,23 @@ struct Submission<'a> {
 }
 
 impl<'a> Caller<'a> {
-    /// Resolves the stream of an asynchronous call, in the order of the specification: a bad handle
-    /// was found before, then the context must exist.
+    /// Resolves the stream of an asynchronous call, in the order of the specification: invalid handles were refused
+    /// before, then the context must exist.
     fn submission(&self, explicit: Option<(StreamKey, &'a Stream)>) -> Result<Submission<'a>> {
         let (context, _) = self.context()?;
         let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
         Ok(Submission { key, stream, context })
     }
 
+    /// Submits a validated task.
     fn queue(&self, at: Submission<'_>, task: impl Into<Task>) -> Result<()> {
         self.machine.submit(at.key, at.stream, at.context, task).map(|_| ())
     }
 
-    /// Refuses a range that leaves its allocation and a pair of devices that may not reach each other.
+    /// Refuses a range that exceeds its allocation, and two devices that cannot access each other.
     #[inline]
     fn span(&self, target: ResolvedAddress, source: ResolvedAddress, len: usize) -> Result<Span> {
-        // Allocations first: what is known to be wrong is worth more than what would wrap around.
+        // Ranges with a known allocation first: exceeding it is a more precise error than an address overflow.
         match source.extent {
             Some(_) => {
                 source.covers("source", len)?;
@@ -74,17 +75,17 @@ impl<'a> Caller<'a> {
         Ok(Span { target: target.reach, source: source.reach, len })
     }
 
-    /// Refuses memory that was imported from a process on another device, where the host takes part.
+    /// Refuses memory that was imported from a process on another device, in copies that involve the host.
     #[inline]
-    fn check_not_remote(&self, spots: [ResolvedAddress; 2]) -> Result<()> {
-        if spots.iter().any(|spot| spot.is_remote) { fail(Error::Remote) } else { Ok(()) }
+    fn check_not_remote(&self, addresses: [ResolvedAddress; 2]) -> Result<()> {
+        if addresses.iter().any(|resolved| resolved.is_remote) { fail(Error::Remote) } else { Ok(()) }
     }
 
-    /// Copies on the calling thread, now. Ordered with nothing.
+    /// Copies on the calling thread, immediately. Ordered with no stream.
     fn copy_now(&self, span: Span, target: ResolvedAddress, source: ResolvedAddress) -> Result<()> {
-        let _hearing = softacl_memory::segv::enter();
+        let _guard = softacl_memory::segv::enter();
         let named = |error: Error| match (error, target.place, source.place) {
-            // Only ordinary memory can be missing, so it is known which side it was.
+            // Only pageable memory can be unmapped, so the failing side is known.
             (Error::Inaccessible { len, .. }, MemoryKind::Pageable, place) if place != MemoryKind::Pageable => {
                 Error::Inaccessible { side: "destination", address: target.address, len }
             }
@@ -98,31 +99,31 @@ impl<'a> Caller<'a> {
         self.machine.with_access("synchronous copy", touches, run).map_err(|error| Box::new(named(*error)))
     }
 
-    /// Waits for the whole stream on behalf of a copy that pageable memory makes blocking.
+    /// Waits for the whole stream before a copy that pageable memory makes blocking.
     fn drain_for(&self, at: Submission<'_>, source: MemoryKind, target: MemoryKind) -> Result<()> {
-        if self.machine.probe.is_none() {
+        if self.machine.observer.is_none() {
             return self.drain(at.key, at.stream, -1);
         }
-        let pending = at.stream.newest() - at.stream.track.completion.done();
+        let pending = at.stream.newest() - at.stream.tasks.completion.done();
         let start = Instant::now();
         let result = self.drain(at.key, at.stream, -1);
         self.machine.advise(|| Advisory::Blocked { drained: pending, waited: start.elapsed(), source, target });
         result
     }
 
-    /// A declared kind that is not what the memory says.
+    /// Advises about a declared copy kind that does not match the memory kinds.
     #[inline]
     fn advise_kind(&self, kind: i32, direction: Direction, source: ResolvedAddress, target: ResolvedAddress) {
         let known = source.place != MemoryKind::Pageable && target.place != MemoryKind::Pageable;
-        if self.machine.probe.is_some() && known && kind != kinds::DEFAULT && kind != direction as i32 {
+        if self.machine.observer.is_some() && known && kind != kinds::DEFAULT && kind != direction as i32 {
             self.machine.advise(|| Advisory::Kind { declared: kind, source: source.place, target: target.place });
         }
     }
 
-    /// A declared capacity that is more than the allocation has.
+    /// Advises about a declared capacity that exceeds the allocation.
     #[inline]
     fn advise_capacity(&self, target: ResolvedAddress, capacity: usize) {
-        if let (Some(_), Some(extent)) = (&self.machine.probe, target.extent) {
+        if let (Some(_), Some(extent)) = (&self.machine.observer, target.extent) {
             let room = extent.size - (target.address - extent.start);
             if capacity > room {
                 self.machine.advise(|| Advisory::Capacity { declared: capacity, room });
@@ -130,7 +131,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// What a blocking copy needs: a context, on a device whose tasks are not being aborted.
+    /// Requirements of a blocking copy: a context, on a device whose tasks are not being aborted.
     fn blocking_context(&self) -> Result<()> {
         let (_, context) = self.context_or_default()?;
         let device = context.device();
@@ -140,7 +141,8 @@ impl<'a> Caller<'a> {
         self.check_may_block()
     }
 
-    /// Chips that check batches first, those with UB links, cannot copy in a sub-graph (specification 1.2, 1.5).
+    /// Refuses copies in a sub-graph on chips that check batches first, which are those with UB links (specification
+    /// 1.2, 1.5).
     #[inline]
     fn check_sub_graph_copy(&self, at: Submission<'_>) -> Result<()> {
         let refused = at.stream.is_redirected()

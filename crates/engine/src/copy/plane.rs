@@ -1,4 +1,4 @@
-//! Rows of equal width: the two-dimensional copies.
+//! Two-dimensional copies: rows of equal width.
 
 use crate::caller::Caller;
 use crate::copy::direction::{Direction, blocks, direction};
@@ -6,11 +6,12 @@ use crate::copy::{kind_in, kinds, not_null};
 use crate::task::moves::{Move, Plane};
 use softacl_errors::{Error, Result, fail};
 
-/// Specification 1.4.
+/// Limits of specification 1.4.
 const MAX_HEIGHT: usize = 5_242_880;
 const MAX_WIDTH: usize = 5_000_000;
 const KINDS: [i32; 4] = [kinds::HOST_TO_DEVICE, kinds::DEVICE_TO_HOST, kinds::DEVICE_TO_DEVICE, kinds::DEFAULT];
 
+/// A 2D copy, as the program passes it.
 #[derive(Debug, Clone, Copy)]
 pub struct PlaneRequest {
     pub target: usize,
@@ -51,7 +52,7 @@ impl PlaneRequest {
         Ok(())
     }
 
-    /// Bytes from the first to the last one that is touched, or an error when that overflows.
+    /// Bytes from the first to the last byte that is accessed. Fails on overflow.
     fn extent(&self, side: &'static str, pitch: usize) -> Result<usize> {
         pitch.checked_mul(self.height - 1).and_then(|rows| rows.checked_add(self.width)).ok_or_else(|| {
             Box::new(Error::Parameter(format!("{} rows with a {side} pitch of {pitch} wrap around", self.height)))
@@ -60,6 +61,7 @@ impl PlaneRequest {
 }
 
 impl Caller<'_> {
+    /// Copies rows immediately. Ordered with no stream.
     pub fn copy_plane(&self, request: PlaneRequest) -> Result<()> {
         if request.is_empty() && self.zero_count_is_success() {
             return Ok(());
@@ -76,6 +78,7 @@ impl Caller<'_> {
         self.copy_rows_now(&plane)
     }
 
+    /// Queues a 2D copy on a stream. If host memory is pageable, drains the stream and copies.
     pub fn copy_plane_async(&self, request: PlaneRequest, stream: usize) -> Result<()> {
         if request.is_empty() && self.zero_count_is_success() {
             return Ok(());
@@ -87,22 +90,20 @@ impl Caller<'_> {
         let (plane, blocking) = self.check_plane(request, &all)?;
         let at = match self.submission(explicit) {
             Err(error) if *error == Error::NoContext && explicit.is_none() => {
-                return fail(Error::Parameter(
-                    "there is no default stream: this thread has no current context".to_owned(),
-                ));
+                return fail(Error::Parameter("no default stream: this thread has no current context".to_owned()));
             }
             other => other?,
         };
         if blocking {
             self.check_may_drain(at.stream)?;
-            let (source, target) = (self.place(request.source)?, self.place(request.target)?);
+            let (source, target) = (self.memory_kind(request.source)?, self.memory_kind(request.target)?);
             self.drain_for(at, source, target)?;
             return self.copy_rows_now(&plane);
         }
         self.queue(at, Move::Plane(Box::new(plane)))
     }
 
-    /// Where the rows are, and whether pageable memory makes the copy blocking.
+    /// Validates a 2D copy. Returns the rows, and whether pageable memory makes the copy blocking.
     fn check_plane(&self, request: PlaneRequest, allowed: &[Direction]) -> Result<(Plane, bool)> {
         if self.machine.is_root_complex() {
             return fail(self.machine.unsupported("a 2D copy in RC form"));
@@ -134,8 +135,9 @@ impl Caller<'_> {
         Ok((plane, blocks(direction, source.place, target.place)))
     }
 
+    /// Copies rows on the calling thread, immediately.
     fn copy_rows_now(&self, plane: &Plane) -> Result<()> {
-        let _hearing = softacl_memory::segv::enter();
+        let _guard = softacl_memory::segv::enter();
         let rows = || (0..plane.height).flat_map(|row| self.machine.memory.touches_of(&plane.row(row))).collect();
         self.machine.with_access("synchronous 2D copy", rows, || self.machine.copy_plane(*plane, 0))
     }

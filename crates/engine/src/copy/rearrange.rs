@@ -1,5 +1,5 @@
-//! Copies of tensors between layouts and types, and tensors of one value: what operators that only move memory
-//! come down to. They stay on one device.
+//! Copies of tensors between layouts and types, and fills of tensors with one value: the operators that only move
+//! memory. They stay on one device.
 
 use crate::caller::Caller;
 use crate::task::moves::{Move, Rearranged};
@@ -8,22 +8,22 @@ use softacl_memory::ResolvedAddress;
 use softacl_memory::bytes::convert::Scalar;
 use softacl_memory::bytes::rearrange::{ElementOp, Layout, MAX_ELEMENT, Rearrangement};
 
-/// One side: elements at constant distances in every dimension.
+/// One side of a rearrangement: elements with a constant stride in every dimension.
 #[derive(Debug, Clone)]
 pub struct TensorView {
     pub address: usize,
-    /// Bytes that the program says are there.
+    /// Bytes at the address, as the program declares them.
     pub size: usize,
     /// Elements before the first one.
     pub offset: usize,
-    /// Elements between neighbours, for each dimension.
+    /// Elements between neighbors, per dimension.
     pub strides: Vec<usize>,
 }
 
-/// What becomes of an element.
+/// What happens to an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElementChange {
-    /// So many bytes, as they are.
+    /// Copies this number of bytes unchanged.
     Keep(usize),
     Convert {
         from: Scalar,
@@ -31,6 +31,7 @@ pub enum ElementChange {
     },
 }
 
+/// A rearrangement, as the program passes it.
 #[derive(Debug, Clone)]
 pub struct RearrangeRequest {
     pub shape: Vec<usize>,
@@ -39,14 +40,16 @@ pub struct RearrangeRequest {
     pub change: ElementChange,
 }
 
+/// Where the elements come from.
 #[derive(Debug, Clone)]
 pub enum TensorSource {
     View(TensorView),
-    /// The same value everywhere: the bytes of one element.
+    /// One value for all elements: the bytes of one element.
     Value(Vec<u8>),
 }
 
 impl Caller<'_> {
+    /// Queues a rearrangement on a stream.
     pub fn rearrange_async(&self, request: &RearrangeRequest, stream: usize) -> Result<()> {
         let explicit = self.explicit_stream(stream)?;
         let at = self.submission(explicit)?;
@@ -64,25 +67,25 @@ impl Caller<'_> {
             ElementChange::Convert { from, to } => ElementOp::Convert { from, to },
         };
         let (from, to) = change.sizes();
-        let (target, to_spot) = self.layout("destination", &request.target, &request.shape, to)?;
+        let (target, resolved_target) = self.layout("destination", &request.target, &request.shape, to)?;
         let task = match &request.source {
             TensorSource::View(view) => {
-                let (source, from_spot) = self.layout("source", view, &request.shape, from)?;
-                if !to_spot.place.is_device() || to_spot.place != from_spot.place {
+                let (source, resolved_source) = self.layout("source", view, &request.shape, from)?;
+                if !resolved_target.place.is_device() || resolved_target.place != resolved_source.place {
                     return fail(Error::Parameter(format!(
                         "an operator works within one device, not from {} to {}",
-                        from_spot.place.describe(),
-                        to_spot.place.describe()
+                        resolved_source.place.describe(),
+                        resolved_target.place.describe()
                     )));
                 }
                 let plan = Rearrangement::new(&request.shape, target, source, change);
                 Move::Rearrange(Box::new(Rearranged { plan, value: None, is_constant: false }))
             }
             TensorSource::Value(value) => {
-                if !to_spot.place.is_device() {
+                if !resolved_target.place.is_device() {
                     return fail(Error::Parameter(format!(
                         "an operator works on a device, not on {}",
-                        to_spot.place.describe()
+                        resolved_target.place.describe()
                     )));
                 }
                 if value.len() != from {
@@ -97,7 +100,7 @@ impl Caller<'_> {
         self.queue(at, task)
     }
 
-    /// Finds a side and refuses one that leaves what the program declared, or its allocation.
+    /// Resolves one side. Refuses a layout that exceeds the declared size or the allocation.
     fn layout(
         &self,
         side: &'static str,
@@ -105,7 +108,7 @@ impl Caller<'_> {
         shape: &[usize],
         element: usize,
     ) -> Result<(Layout, ResolvedAddress)> {
-        let wild = || Box::new(Error::Parameter(format!("the {side} has a layout that no memory can hold")));
+        let impossible = || Box::new(Error::Parameter(format!("the {side} has a layout that no memory can hold")));
         if view.strides.len() != shape.len() {
             return fail(Error::Parameter(format!(
                 "the {side} has {} strides for {} dimensions",
@@ -116,16 +119,16 @@ impl Caller<'_> {
         let last = shape.iter().zip(&view.strides).try_fold(view.offset, |sum, (count, stride)| {
             (count - 1).checked_mul(*stride).and_then(|far| sum.checked_add(far))
         });
-        let needed = last.and_then(|last| last.checked_add(1)?.checked_mul(element)).ok_or_else(wild)?;
+        let needed = last.and_then(|last| last.checked_add(1)?.checked_mul(element)).ok_or_else(impossible)?;
         if needed > view.size {
             return fail(Error::Parameter(format!(
                 "the {side} needs {needed} bytes, but its data buffer has {}",
                 view.size
             )));
         }
-        let spot = self.machine.memory.finder().find(side, view.address)?;
-        spot.covers(side, needed)?;
-        let steps = view.strides.iter().map(|stride| stride * element).collect();
-        Ok((Layout { start: spot.reach + view.offset * element, strides: steps }, spot))
+        let resolved = self.machine.memory.finder().find(side, view.address)?;
+        resolved.covers(side, needed)?;
+        let strides = view.strides.iter().map(|stride| stride * element).collect();
+        Ok((Layout { start: resolved.reach + view.offset * element, strides }, resolved))
     }
 }

@@ -6,23 +6,25 @@ use crate::task::moves::{Move, Reduction};
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::reduce::{Element, ReduceOp};
 
-/// Bytes of a sum at most (specification 1.10).
+/// Maximum size of a sum, in bytes (specification 1.10).
 const MAX_SUM: usize = 4 << 30;
 
+/// A reduction, as the program passes it.
 #[derive(Debug, Clone, Copy)]
 pub struct ReduceRequest {
     pub target: usize,
     pub source: usize,
-    /// Bytes, not elements.
+    /// In bytes, not in elements.
     pub count: usize,
     /// 10 to 13: sum, maximum, minimum, equal.
     pub kind: i32,
-    /// The interface's number of the element type.
+    /// The `aclDataType` of the elements.
     pub element: i32,
     pub reserved: usize,
 }
 
 impl Caller<'_> {
+    /// Queues a reduction on a stream.
     pub fn reduce_async(&self, request: ReduceRequest, stream: usize) -> Result<()> {
         let ReduceRequest { target, source, count, kind, element, reserved } = request;
         not_null(target, "dst")?;
@@ -70,6 +72,7 @@ impl Caller<'_> {
         self.queue(at, Move::Reduce(Box::new(reduction)))
     }
 
+    /// Translates an `aclDataType`.
     fn element(&self, number: i32) -> Result<Element> {
         Ok(match number {
             0 => Element::Float32,

@@ -1,4 +1,6 @@
-//! Events: recording, waiting, timing.
+//! Events: creating, recording, waiting, querying, timing.
+//!
+//! Sharing with other processes is in `ipc`; what happens when a record is reached is in `records`.
 
 use crate::caller::Caller;
 use crate::event::{
@@ -6,18 +8,17 @@ use crate::event::{
     Event, EventKind,
 };
 use crate::graph::Step;
-use crate::keys::{ContextKey, EventKey, StreamKey, StreamPoint};
-use crate::machine::Machine;
+use crate::keys::{EventKey, StreamKey, StreamPoint};
 use crate::observer::Object;
 use crate::task::external_wait::{ExternalWait, WaitCondition};
 use crate::task::{Control, Waited};
 use crate::timeout::deadline;
 use softacl_errors::{Error, Result, fail};
-use softacl_memory::shared::{SharedCounters, SharedName};
+use softacl_memory::shared::SharedCounters;
 use softacl_sync::facade::{Ordering, lock};
 use std::sync::{Arc, OnceLock};
 
-/// What can be said of an event's newest record.
+/// Status of the newest record of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventStatus {
     NeverRecorded,
@@ -25,11 +26,14 @@ pub enum EventStatus {
     Complete,
 }
 
-const ALL: u32 =
+/// All flags of the API.
+const KNOWN_FLAGS: u32 =
     EVENT_SYNC | EVENT_CAPTURE_STREAM_PROGRESS | EVENT_TIME_LINE | EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
-const ALONE: u32 = EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
+/// Flags that cannot be combined with others.
+const EXCLUSIVE_FLAGS: u32 = EVENT_DEVICE_USE_ONLY | EVENT_EXTERNAL | EVENT_IPC;
 
 impl Caller<'_> {
+    /// Creates an event.
     pub fn create_event(&self, kind: EventKind) -> Result<EventKey> {
         self.check_event_flags(kind)?;
         let (_, context) = self.context_or_default()?;
@@ -50,10 +54,16 @@ impl Caller<'_> {
         self.insert_event(kind, number, shared)
     }
 
-    fn insert_event(&self, kind: EventKind, number: u32, shared: Option<Arc<SharedCounters>>) -> Result<EventKey> {
+    /// Takes a slot for a new event.
+    pub(super) fn insert_event(
+        &self,
+        kind: EventKind,
+        number: u32,
+        shared: Option<Arc<SharedCounters>>,
+    ) -> Result<EventKey> {
         let open = |event: &Event, key| {
             let mut state = lock(&event.state);
-            // The generation goes on, so that a record of the slot's last event cannot stamp this one.
+            // The generation continues, so that a record of the previous event in this slot cannot stamp the new one.
             let generation = state.generation + 1;
             *state = crate::event::EventState {
                 key: Some(key),
@@ -61,19 +71,20 @@ impl Caller<'_> {
                 device: number,
                 generation,
                 shared,
-                signal: kind.is_external().then(Arc::default),
+                graph_event: kind.is_external().then(Arc::default),
                 ..Default::default()
             };
             event.waits.store(0, Ordering::Relaxed);
         };
         let none = || Error::NoHandle("event");
         let key = self.machine.events.insert(open).ok_or_else(none)?;
-        if let Some(probe) = self.machine.probe() {
-            probe.created(Object::Event(key.index() as u32));
+        if let Some(observer) = self.machine.observer() {
+            observer.created(Object::Event(key.index() as u32));
         }
         Ok(key)
     }
 
+    /// Refuses unknown flags and combinations.
     fn check_event_flags(&self, kind: EventKind) -> Result<()> {
         let (flags, wrong) = match kind {
             EventKind::Plain => return Ok(()),
@@ -81,10 +92,10 @@ impl Caller<'_> {
             EventKind::Extended(flags) => (flags, EVENT_EXTERNAL | EVENT_DEVICE_USE_ONLY),
         };
         let refuse = |why: &str| fail(Error::Parameter(format!("event flags {flags:#x}: {why}")));
-        if flags & ALL == 0 || flags & !ALL != 0 {
+        if flags & KNOWN_FLAGS == 0 || flags & !KNOWN_FLAGS != 0 {
             return refuse("they must be made of the known bits 0x1, 0x2, 0x8, 0x10, 0x20 and 0x40, and not empty");
         }
-        if flags & ALONE != 0 && flags.count_ones() > 1 {
+        if flags & EXCLUSIVE_FLAGS != 0 && flags.count_ones() > 1 {
             return refuse("DEVICE_USE_ONLY, EXTERNAL and IPC must be used alone");
         }
         if flags & wrong != 0 {
@@ -93,25 +104,25 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Ends an event. Records and waits that are queued stay what they are.
+    /// Ends an event. Records and waits that are queued stay valid.
     pub fn destroy_event(&self, raw: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
         self.machine.emit_ending(Object::Event(key.index() as u32), false);
         if !self.machine.events.retire(key) {
             return fail(Error::Handle { what: "event", handle: raw });
         }
-        let (kind, device, expecting, signal) = {
+        let (kind, device, pending_waits, graph_event) = {
             let mut state = lock(&event.state);
             state.record = None;
             state.shared = None;
             state.own_record = None;
-            (state.kind, state.device, std::mem::take(&mut state.waiting_for_next), state.signal.take())
+            (state.kind, state.device, std::mem::take(&mut state.waiting_for_next), state.graph_event.take())
         };
-        for stream in signal.map_or_else(Vec::new, |signal| signal.set()) {
+        for stream in graph_event.map_or_else(Vec::new, |graph_event| graph_event.set()) {
             self.machine.mark_stream_ready(stream);
         }
-        // Streams that wait for a record that will never come go on.
-        self.machine.resolve_pending_waits(expecting, StreamPoint { stream: StreamKey::first(), sequence: 0 });
+        // Releases the streams that wait for a next record, which will never be made.
+        self.machine.resolve_pending_waits(pending_waits, StreamPoint { stream: StreamKey::first(), sequence: 0 });
         self.machine.events.recycle(key);
         if kind.is_counted() {
             self.machine.devices[device as usize].events.fetch_sub(1, Ordering::AcqRel);
@@ -119,6 +130,7 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// Records an event at the end of a stream.
     pub fn record_event(&self, raw: usize, stream: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
         let explicit = self.explicit_stream(stream)?;
@@ -136,7 +148,7 @@ impl Caller<'_> {
             let record = counters.next_record();
             let task = Control::RecordShared { counters: Arc::clone(&counters), record };
             let submitted = self.machine.submit(stream_key, stream, context_key, task);
-            // Other processes may know of it already.
+            // A refused record counts as reached, because other processes may already wait for its number.
             let sequence = submitted.inspect_err(|_| counters.mark_reached(record))?;
             lock(&event.state).own_record = Some((record, StreamPoint { stream: stream_key, sequence }));
             return Ok(());
@@ -147,7 +159,7 @@ impl Caller<'_> {
             state.generation += 1;
             (state.generation, before)
         };
-        // The event's lock is not held here: the task may run at once, and stamps the event.
+        // The event is not locked here: the task may run inline, and then stamps the event.
         let sequence = match self.machine.push_completed(stream_key, stream) {
             Some(sequence) => {
                 self.machine.mark_reached(key, generation);
@@ -156,7 +168,7 @@ impl Caller<'_> {
             None => {
                 let task = Control::Record { event: key, generation };
                 self.machine.submit(stream_key, stream, context_key, task).inspect_err(|_| {
-                    // What was refused has not happened.
+                    // A refused record leaves the event unchanged.
                     let mut state = lock(&event.state);
                     if state.generation == generation {
                         (state.reached_ns, state.captured) = before;
@@ -170,7 +182,8 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// The same; in a capture it happens with every run, for streams outside the graph.
+    /// Records an event like `record_event`. In a capture, every run of the graph records it for streams outside the
+    /// graph.
     pub fn record_external_event(&self, raw: usize, stream: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
         if self.capture_external(stream, event, Step::SetEvent(key))? {
@@ -195,66 +208,69 @@ impl Caller<'_> {
             let state = lock(&event.state);
             (state.kind, state.shared.clone(), state.own_record)
         };
-        if let Some(counters) = shared {
-            let record = counters.latest_record();
-            let own = own.filter(|(number, _)| *number == record);
-            // An observer sees the order of streams of this process, also where there is nothing to wait for.
-            let is_seen = own.is_some() && self.machine.probe().is_some();
-            if counters.has_reached(record) && !is_seen {
-                return Ok(());
-            }
-            let after = match own {
-                Some((_, point)) => Waited::Point(point),
-                None => Waited::Outside(Arc::new(ExternalWait::new(WaitCondition::Record(counters, record)))),
-            };
-            event.waits.fetch_add(1, Ordering::Relaxed);
-            let task = Control::Wait { after, event: Some(key) };
-            self.machine.submit(stream_key, stream, context_key, task).inspect_err(|_| {
-                event.waits.fetch_sub(1, Ordering::Relaxed);
-            })?;
-            return Ok(());
-        }
-        if !kind.can_order() {
-            return fail(Error::Feature(
-                "the event was created without the SYNC flag, so no stream can wait for it".to_owned(),
-            ));
-        }
-        // Looked at and entered in one breath: a record between the two would tell nobody.
-        let mut state = lock(&event.state);
-        let after = match (state.record, kind) {
-            // There is nothing to wait for. An observer sees a wait all the same: it is the order that counts.
-            (Some(point), _)
-                if self.machine.probe().is_none()
-                    && self.machine.streams.slot(point.stream).track.completion.done() >= point.sequence =>
-            {
-                return Ok(());
-            }
-            (Some(point), _) => Waited::Point(point),
-            (None, EventKind::Extended(_)) => return Ok(()),
-            (None, EventKind::Plain) => {
-                return fail(Error::Parameter(
-                    "the event was never recorded: record it before a stream waits for it".to_owned(),
-                ));
-            }
-            (None, EventKind::Flagged(_)) => {
-                let cell = Arc::new(OnceLock::new());
-                state.waiting_for_next.push((self.machine.next_point(stream_key), Arc::clone(&cell)));
-                Waited::Next(cell)
-            }
+        let after = match shared {
+            Some(counters) => self.shared_dependency(counters, own),
+            None => self.dependency(event, kind, stream_key)?,
         };
-        drop(state);
+        let Some(after) = after else { return Ok(()) };
         event.waits.fetch_add(1, Ordering::Relaxed);
-        let expected = if let Waited::Next(cell) = &after { Some(Arc::clone(cell)) } else { None };
+        let next = if let Waited::Next(cell) = &after { Some(Arc::clone(cell)) } else { None };
         let submitted = self.machine.submit(stream_key, stream, context_key, Control::Wait { after, event: Some(key) });
         submitted.map(|_| ()).inspect_err(|_| {
             event.waits.fetch_sub(1, Ordering::Relaxed);
-            if let Some(cell) = expected {
+            if let Some(cell) = next {
                 lock(&event.state).waiting_for_next.retain(|(_, other)| !Arc::ptr_eq(other, &cell));
             }
         })
     }
 
-    /// The same; in a capture it is the newest record outside when the graph is launched.
+    /// What a stream waits for at an event that processes share. `None` if the newest record is reached.
+    fn shared_dependency(&self, counters: Arc<SharedCounters>, own: Option<(u64, StreamPoint)>) -> Option<Waited> {
+        let record = counters.latest_record();
+        let own = own.filter(|(number, _)| *number == record);
+        // An observer receives the order of streams of this process even if there is nothing left to wait for.
+        let is_observed = own.is_some() && self.machine.observer().is_some();
+        if counters.has_reached(record) && !is_observed {
+            return None;
+        }
+        Some(match own {
+            Some((_, point)) => Waited::Point(point),
+            None => Waited::External(Arc::new(ExternalWait::new(WaitCondition::Record(counters, record)))),
+        })
+    }
+
+    /// What a stream waits for at an event of this process. `None` if there is nothing to wait for.
+    fn dependency(&self, event: &Event, kind: EventKind, stream: StreamKey) -> Result<Option<Waited>> {
+        if !kind.can_order() {
+            return fail(Error::Feature(
+                "the event was created without the SYNC flag, so no stream can wait for it".to_owned(),
+            ));
+        }
+        // The record is read and the wait registered under one lock: a record in between would not resolve the wait.
+        let mut state = lock(&event.state);
+        match (state.record, kind) {
+            // There is nothing to wait for. An observer still receives a wait, because it needs the order.
+            (Some(point), _)
+                if self.machine.observer().is_none()
+                    && self.machine.streams.slot(point.stream).tasks.completion.done() >= point.sequence =>
+            {
+                Ok(None)
+            }
+            (Some(point), _) => Ok(Some(Waited::Point(point))),
+            (None, EventKind::Extended(_)) => Ok(None),
+            (None, EventKind::Plain) => fail(Error::Parameter(
+                "the event was never recorded: record it before a stream waits for it".to_owned(),
+            )),
+            (None, EventKind::Flagged(_)) => {
+                let cell = Arc::new(OnceLock::new());
+                state.waiting_for_next.push((self.machine.next_point(stream), Arc::clone(&cell)));
+                Ok(Some(Waited::Next(cell)))
+            }
+        }
+    }
+
+    /// Makes a stream wait like `stream_wait_event`. In a capture, every run waits for the record that the event has
+    /// outside the graph when the run is launched.
     pub fn stream_wait_external_event(&self, stream: usize, raw: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
         if self.capture_external(stream, event, Step::AwaitRecord(key))? {
@@ -263,7 +279,7 @@ impl Caller<'_> {
         self.stream_wait_event(stream, raw)
     }
 
-    /// Forgets the record of a classic event, so that it can be waited for anew.
+    /// Removes the record of a classic event, so that it can be waited for again.
     pub fn reset_event(&self, raw: usize, stream: usize) -> Result<()> {
         let (_, event) = self.event(raw)?;
         let (stream_key, stream) = self.stream(stream)?;
@@ -278,9 +294,9 @@ impl Caller<'_> {
         if stream.is_redirected() {
             return self.capture_reset(event, stream);
         }
-        let signal = lock(&event.state).signal.clone();
-        if let Some(signal) = signal {
-            self.machine.submit(stream_key, stream, context_key, Control::ResetGraphEvent(signal))?;
+        let graph_event = lock(&event.state).graph_event.clone();
+        if let Some(graph_event) = graph_event {
+            self.machine.submit(stream_key, stream, context_key, Control::ResetGraphEvent(graph_event))?;
         }
         let mut state = lock(&event.state);
         state.captured = None;
@@ -290,6 +306,7 @@ impl Caller<'_> {
         Ok(())
     }
 
+    /// Waits until the newest record is reached.
     pub fn synchronize_event(&self, raw: usize, timeout_ms: i32) -> Result<()> {
         let (_, event) = self.event(raw)?;
         self.check_host_visible(event)?;
@@ -314,7 +331,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// The status, and whether the event is of the extended kind.
+    /// Returns the status, and whether the event is of the extended kind.
     pub fn event_status(&self, raw: usize) -> Result<(EventStatus, bool)> {
         let (_, event) = self.event(raw)?;
         self.check_host_visible(event)?;
@@ -334,8 +351,8 @@ impl Caller<'_> {
         Ok((status, extended))
     }
 
-    /// Whether all waits for the event have been passed.
-    pub fn are_event_waits_over(&self, raw: usize) -> Result<bool> {
+    /// Returns `true` if all waits for the event have been passed.
+    pub fn are_event_waits_finished(&self, raw: usize) -> Result<bool> {
         let (_, event) = self.event(raw)?;
         if lock(&event.state).kind.is_extended() {
             return fail(Error::Feature("the wait status of an Ex event cannot be queried".to_owned()));
@@ -345,38 +362,11 @@ impl Caller<'_> {
         if let Some(point) = record {
             self.machine.reached(point);
         }
-        // Whoever learns of it may read what the event stands for.
+        // `Acquire`, because the program may access what the event protects as soon as this returns.
         Ok(event.waits.load(Ordering::Acquire) == 0)
     }
 
-    /// A name by which another process can open an event of the IPC kind.
-    pub fn export_event(&self, raw: usize) -> Result<[u8; 16]> {
-        let (_, event) = self.event(raw)?;
-        let Some(counters) = lock(&event.state).shared.clone() else {
-            return fail(Error::Parameter(
-                "only an event that was created with the IPC flag can be exported".to_owned(),
-            ));
-        };
-        let SharedName { process, descriptor, nonce } = counters.name();
-        let mut name = [0; 16];
-        name[..4].copy_from_slice(&process.to_le_bytes());
-        name[4..8].copy_from_slice(&descriptor.to_le_bytes());
-        name[8..].copy_from_slice(&nonce.to_le_bytes());
-        Ok(name)
-    }
-
-    /// Opens an event that another process exported.
-    pub fn import_event(&self, name: [u8; 16]) -> Result<EventKey> {
-        let (_, context) = self.context_or_default()?;
-        let word = |at: usize| u32::from_le_bytes(name[at..at + 4].try_into().expect("four bytes"));
-        let nonce = u64::from_le_bytes(name[8..].try_into().expect("eight bytes"));
-        let name = SharedName { process: word(0), descriptor: word(4), nonce };
-        let gone = |error| Error::Parameter(format!("no process has such an event (any more): {error}"));
-        let counters = SharedCounters::open(name).map_err(gone)?;
-        self.insert_event(EventKind::Extended(EVENT_IPC), context.device(), Some(Arc::new(counters)))
-    }
-
-    /// Milliseconds from one record to another; negative when they were reached the other way round.
+    /// Milliseconds from one record to another. Negative if they were reached in the opposite order.
     pub fn elapsed_ms(&self, start: usize, end: usize) -> Result<f32> {
         let (_, start) = self.event(start)?;
         let (_, end) = self.event(end)?;
@@ -385,16 +375,18 @@ impl Caller<'_> {
         Ok((end as f64 - start as f64) as f32 / 1e6)
     }
 
-    /// Microseconds at which the event was reached.
+    /// Time at which the event was reached, in microseconds.
     pub fn event_time_us(&self, raw: usize) -> Result<u64> {
         let (_, event) = self.event(raw)?;
-        Ok(self.reached_ns(event, "asked for")? / 1000)
+        Ok(self.reached_ns(event, "queried")? / 1000)
     }
 
-    pub fn event_number(&self, raw: usize) -> Result<u32> {
+    /// Id of an event.
+    pub fn event_id(&self, raw: usize) -> Result<u32> {
         Ok(self.event(raw)?.0.index() as u32)
     }
 
+    /// Time at which the newest record was reached.
     fn reached_ns(&self, event: &Event, which: &'static str) -> Result<u64> {
         let (point, time) = {
             let state = lock(&event.state);
@@ -404,107 +396,33 @@ impl Caller<'_> {
             }
             (point, state.reached_ns)
         };
-        let done = self.machine.streams.slot(point.stream).track.completion.done() >= point.sequence;
+        let done = self.machine.streams.slot(point.stream).tasks.completion.done() >= point.sequence;
         let Some(time) = time.filter(|_| done) else {
             return fail(Error::NoTimestamp(which, "its record has not been reached"));
         };
-        // Whoever has the time knows that the event was reached.
+        // A time stamp shows the program that the record was reached.
         self.machine.emit_waited(point, true);
         Ok(time)
     }
 
+    /// Refuses events that the host cannot query.
     fn check_host_visible(&self, event: &Event) -> Result<()> {
         self.check_not_captured(event)?;
         if lock(&event.state).kind.is_host_visible() {
             return Ok(());
         }
-        fail(Error::Feature("the host cannot ask about an EXTERNAL event".to_owned()))
+        fail(Error::Feature("the host cannot query an EXTERNAL event".to_owned()))
     }
 
     fn check_not_captured(&self, event: &Event) -> Result<()> {
         if lock(&event.state).captured.is_some() { fail(Error::EventCaptured) } else { Ok(()) }
     }
 
-    fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {
+    /// Resolves an event handle.
+    pub(super) fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {
         let unknown = || Error::Handle { what: "event", handle: raw };
         let key = EventKey::from_raw(raw).ok_or_else(unknown)?;
         let event = self.machine.events.get(key).ok_or_else(unknown)?;
         Ok((key, event))
-    }
-}
-
-impl Machine {
-    /// A record was reached.
-    pub(crate) fn mark_reached(&self, key: EventKey, generation: u64) {
-        let mut state = lock(&self.events.slot(key).state);
-        if state.key == Some(key) && state.generation == generation {
-            state.reached_ns = Some(self.now_ns());
-        }
-        let signal = state.signal.clone().filter(|_| state.key == Some(key));
-        drop(state);
-        for stream in signal.map_or_else(Vec::new, |signal| signal.set()) {
-            self.mark_stream_ready(stream);
-        }
-    }
-
-    /// Notes where the newest record of an event is.
-    fn bind(&self, event: &Event, generation: u64, point: StreamPoint) {
-        let expecting = {
-            let mut state = lock(&event.state);
-            if state.generation == generation {
-                state.record = Some(point);
-            }
-            std::mem::take(&mut state.waiting_for_next)
-        };
-        self.resolve_pending_waits(expecting, point);
-    }
-
-    /// The newest record of an event outside captures.
-    pub(crate) fn newest_record(&self, key: EventKey) -> Option<StreamPoint> {
-        lock(&self.events.get(key)?.state).record
-    }
-
-    /// Records an event on a stream of a graph; `None` when the event is gone.
-    pub(crate) fn record_from_graph(
-        &self,
-        key: EventKey,
-        stream: StreamKey,
-        context: ContextKey,
-    ) -> Result<Option<StreamPoint>> {
-        let Some(event) = self.events.get(key) else { return Ok(None) };
-        let generation = {
-            let mut state = lock(&event.state);
-            state.generation += 1;
-            state.reached_ns = None;
-            state.captured = None;
-            state.generation
-        };
-        let task = Control::Record { event: key, generation };
-        let sequence = self.submit(stream, self.streams.slot(stream), context, task)?;
-        let point = StreamPoint { stream, sequence };
-        self.bind(event, generation, point);
-        Ok(Some(point))
-    }
-
-    /// Binds waits for "the next record" to the one that was made.
-    fn resolve_pending_waits(&self, expecting: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>, point: StreamPoint) {
-        for (wait, cell) in expecting {
-            // A wait is bound once; a record that comes at the same moment changes nothing.
-            let _ = cell.set(point);
-            if let Some(probe) = self.probe() {
-                probe.ordered(wait.into(), point.into());
-            }
-            self.mark_stream_ready(wait.stream);
-        }
-    }
-
-    /// A wait has been passed or dropped.
-    pub(crate) fn wait_is_over(&self, stream: StreamKey, after: &Waited, event: Option<EventKey>) {
-        if let Waited::Signal(signal) = after {
-            signal.forget(stream);
-        }
-        if let Some(event) = event.and_then(|key| self.events.get(key)) {
-            event.waits.fetch_sub(1, Ordering::Release);
-        }
     }
 }

@@ -1,12 +1,13 @@
-//! Events: a record is a place in a stream, and the event remembers the newest one.
+//! Events: a record is a point of a stream, and an event keeps its newest record.
 //!
-//! A wait binds to the record made before it in call order. Recording again gives the event a new
-//! generation; waits that were bound to the old one are not touched.
+//! A wait binds to the record made before it in call order. Recording again gives the event a new generation; waits
+//! that are bound to the old record are not affected.
 //!
-//! Lock order: an event's state may be taken while the lane of a stream is held, never the other way
-//! round.
+//! Lock order: the state of an event may be taken while the lane of a stream is locked, never the other way round.
 
 pub(crate) mod calls;
+mod ipc;
+mod records;
 
 use crate::graph::CapturedRecord;
 use crate::keys::{EventKey, GraphEvent, StreamPoint};
@@ -21,15 +22,15 @@ pub const EVENT_DEVICE_USE_ONLY: u32 = 0x10;
 pub const EVENT_EXTERNAL: u32 = 0x20;
 pub const EVENT_IPC: u32 = 0x40;
 
-/// Which of the three creating calls made the event; they differ before the first record.
+/// Which of the three creating calls made the event. They differ before the first record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EventKind {
-    /// Without flags: timing and waits.
+    /// Created without flags: timing and waits.
     #[default]
     Plain,
-    /// With explicit flags.
+    /// Created with explicit flags.
     Flagged(u32),
-    /// Reusable; needs no reset.
+    /// Created by an `Ex` call. Reusable, needs no reset.
     Extended(u32),
 }
 
@@ -45,41 +46,43 @@ impl EventKind {
         matches!(self, EventKind::Extended(_))
     }
 
-    /// Whether streams may wait for it.
+    /// True if streams may wait for the event.
     pub(crate) fn can_order(self) -> bool {
         self.flags() & (EVENT_SYNC | EVENT_EXTERNAL | EVENT_IPC | EVENT_DEVICE_USE_ONLY) != 0
             || matches!(self, EventKind::Extended(flags) if flags & EVENT_CAPTURE_STREAM_PROGRESS != 0)
     }
 
+    /// True if the event records time stamps.
     pub(crate) fn has_time(self) -> bool {
         self.flags() & EVENT_TIME_LINE != 0
     }
 
-    /// Whether other processes may open it.
+    /// True if other processes may open the event.
     pub(crate) fn is_shared(self) -> bool {
         self.flags() & EVENT_IPC != 0
     }
 
-    /// Whether the host may ask about it.
+    /// True if the host may query the event or wait for it.
     pub(crate) fn is_host_visible(self) -> bool {
         self.flags() & EVENT_EXTERNAL == 0
     }
 
-    /// Whether graphs share it with streams outside.
+    /// True if graphs share the event with streams outside them.
     pub(crate) fn is_external(self) -> bool {
         self.flags() & EVENT_EXTERNAL != 0
     }
 
-    /// Whether it takes one of the device's events when it is created.
+    /// True if the event counts toward the limit of its device from its creation.
     pub(crate) fn is_counted(self) -> bool {
         matches!(self, EventKind::Flagged(flags) if flags & EVENT_SYNC != 0)
     }
 }
 
+/// An event of the API.
 #[derive(Default)]
 pub struct Event {
     pub(crate) state: Mutex<EventState>,
-    /// Wait tasks that have not run yet.
+    /// Number of queued wait tasks that have not run yet.
     pub(crate) waits: AtomicU32,
 }
 
@@ -89,18 +92,18 @@ pub(crate) struct EventState {
     pub(crate) kind: EventKind,
     pub(crate) device: u32,
     pub(crate) record: Option<StreamPoint>,
-    /// Counts records, so that a late one does not stamp the event for an earlier one.
+    /// Counts records, so that a late record does not overwrite the time stamp of a newer one.
     pub(crate) generation: u64,
-    /// When the newest record was reached, in nanoseconds since the machine started.
+    /// When the newest record was reached, in nanoseconds since the machine was created.
     pub(crate) reached_ns: Option<u64>,
-    /// The newest record was captured: it belongs to a graph.
+    /// The newest record, if it was captured: it belongs to a graph.
     pub(crate) captured: Option<CapturedRecord>,
-    /// For an event that graphs share.
-    pub(crate) signal: Option<Arc<GraphEvent>>,
-    /// Records of all processes, for an event that others can open.
+    /// Present for an event that graphs share.
+    pub(crate) graph_event: Option<Arc<GraphEvent>>,
+    /// Records of all processes, for an event that other processes can open.
     pub(crate) shared: Option<Arc<SharedCounters>>,
-    /// The newest of them that this process made, and where.
+    /// The newest of those records that this process made, and its point.
     pub(crate) own_record: Option<(u64, StreamPoint)>,
-    /// Streams that wait for the next record, and where they look for it.
+    /// Points of waits for the next record, and the cells that receive it.
     pub(crate) waiting_for_next: Vec<(StreamPoint, Arc<OnceLock<StreamPoint>>)>,
 }

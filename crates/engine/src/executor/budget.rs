@@ -1,13 +1,12 @@
-//! The budget of a thread for copies that it does itself, on the spot, between two waits.
+//! The inline budget: how much a thread copies inline between two waits.
 //!
-//! A small copy on an idle stream is cheaper done than queued. But a thread that submits much must
-//! not be turned into its own copy engine; and copies on the spot never overlap their cache misses,
-//! because each lock waits for the stores before it (measured on cold memory: 570 ns for 64 bytes,
-//! against 30 ns in a loop of `memcpy`). So what is likely to be cold costs more, and a thread whose
-//! budget is spent queues.
+//! Executing a small copy on an idle stream is cheaper than queueing it. But a thread that submits a lot must not
+//! become the copy engine, and inline copies never overlap their cache misses, because each lock waits for the stores
+//! before it (measured on cold memory: 570 ns for 64 bytes, against 30 ns in a loop of `memcpy`). Copies that are
+//! likely to be cold therefore cost more, and a thread that has spent its budget queues.
 //!
-//! Beside it stands the volume: what the thread has submitted since anybody waited, on whatever
-//! streams. Much of it goes past the cache, where it would only push other data out.
+//! Next to the budget is the volume: the bytes that a thread has submitted since the last wait of any thread, on all
+//! streams. Large volumes bypass the cache, where they would only evict other data.
 
 use crate::task::moves::Batch;
 use softacl_memory::bytes::Span;
@@ -15,28 +14,28 @@ use softacl_sync::facade::thread_local;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Longer copies are always queued.
+/// Longest copy that runs inline.
 pub(super) const MAX_INLINE_COPY: usize = 16 << 10;
-/// Bytes between two waits.
+/// Bytes that a thread may copy inline between two waits.
 const BUDGET: usize = 64 << 10;
-/// What a copy far from the one before costs at least.
+/// Minimum cost of a copy that is far from the previous one.
 const FAR_PRICE: usize = 2 << 10;
-/// The same in a batch, whose entries are fetched ahead: some 26 ns for 64 bytes.
+/// Minimum cost of a far entry of a batch. Entries are prefetched, so they take about 26 ns for 64 bytes.
 const BATCHED_PRICE: usize = 512;
+/// Copies within this distance of the previous one are near.
 const NEAR: usize = 4 << 10;
 
 thread_local! {
-    /// Bytes spent, and where the last copy went.
+    /// Bytes spent, and the target of the last copy.
     static SPENT: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
-    /// Bytes submitted, and the number of the wait before them.
+    /// Bytes submitted, and the value of `WAITS` when the count began.
     static VOLUME: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Counts the waits of all threads: one thread may submit what another waits for. A count that gets
-/// lost between two threads does no harm.
+/// Counts the waits of all threads, because one thread may submit what another waits for. A lost increment is harmless.
 static WAITS: AtomicUsize = AtomicUsize::new(0);
 
-/// Adds to the volume of this thread, and tells it.
+/// Adds to the volume of this thread and returns the sum.
 #[inline]
 pub(super) fn add_volume(bytes: usize) -> usize {
     let waits = WAITS.load(Ordering::Relaxed);
@@ -48,7 +47,7 @@ pub(super) fn add_volume(bytes: usize) -> usize {
     })
 }
 
-/// Takes a copy out of this thread's budget. `false`: there is not enough left.
+/// Charges a copy to the budget of this thread. Returns `false` if too little is left.
 #[inline]
 pub(super) fn try_spend(span: Span) -> bool {
     SPENT.with(|cell| {
@@ -62,7 +61,7 @@ pub(super) fn try_spend(span: Span) -> bool {
     })
 }
 
-/// Takes a batch out of this thread's budget, all or nothing.
+/// Charges a batch to the budget of this thread, all or nothing. Returns `false` if too little is left.
 pub(super) fn try_spend_batch(batch: &Batch) -> bool {
     SPENT.with(|cell| {
         let (mut spent, mut last) = cell.get();
@@ -81,13 +80,14 @@ pub(super) fn try_spend_batch(batch: &Batch) -> bool {
     })
 }
 
+/// Cost of a copy after one with the target `last`. `far` is the minimum cost of a far copy.
 #[inline]
 fn price(span: Span, last: usize, far: usize) -> usize {
     let is_near = span.target.wrapping_sub(last).wrapping_add(NEAR) <= 2 * NEAR;
     if is_near { span.len } else { span.len.max(far) }
 }
 
-/// This thread has waited: what it submits now is new work.
+/// Restores the budget and resets the volumes. Called after a wait.
 #[inline]
 pub(crate) fn refill() {
     WAITS.store(WAITS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
@@ -100,7 +100,7 @@ mod tests {
     use crate::executor::spans::SpanPool;
 
     #[test]
-    fn far_copies_cost_more_than_near_ones_and_a_wait_renews() {
+    fn far_copies_cost_more_and_wait_restores_budget() {
         let copies = |step: usize| {
             refill();
             (1..).take_while(|n| try_spend(Span { target: n * step, source: 0, len: 64 })).count()
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_volume_grows_over_all_streams_until_a_wait() {
+    fn volume_grows_until_any_thread_waits() {
         refill();
         assert_eq!((add_volume(10), add_volume(20)), (10, 30));
         std::thread::spawn(refill).join().unwrap();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_is_paid_for_as_a_whole_or_not_at_all() {
+    fn batch_is_charged_entirely_or_not_at_all() {
         let batch = |count: usize, step: usize| {
             let mut spans = SpanPool::default().list(count);
             spans.extend((1..=count).map(|n| Span { target: n * step, source: 0, len: 64 }));

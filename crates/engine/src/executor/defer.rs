@@ -4,27 +4,29 @@ use softacl_sync::facade::thread_local;
 use std::cell::Cell;
 
 thread_local! {
-    static HOLDS: Cell<u32> = const { Cell::new(0) };
+    /// Number of guards that this thread has.
+    static ACTIVE_GUARDS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// While it lives, what this thread submits is not run by it at once. Whoever submits under a lock has one: a task
-/// may need any lock, also one whose holder waits for ours.
+/// Defers execution of tasks that this thread submits. Required when submitting under a lock: a task may need any lock,
+/// including one whose holder waits for the caller's. The owner calls `Machine::step_after_submit` after dropping the
+/// guard and the lock.
 pub(crate) struct DeferGuard(());
 
 impl DeferGuard {
     pub(crate) fn new() -> DeferGuard {
-        HOLDS.with(|holds| holds.set(holds.get() + 1));
+        ACTIVE_GUARDS.with(|count| count.set(count.get() + 1));
         DeferGuard(())
     }
 
-    /// Whether this thread has one.
+    /// True if this thread has a guard.
     pub(super) fn is_active() -> bool {
-        HOLDS.with(Cell::get) > 0
+        ACTIVE_GUARDS.with(Cell::get) > 0
     }
 }
 
 impl Drop for DeferGuard {
     fn drop(&mut self) {
-        HOLDS.with(|holds| holds.set(holds.get() - 1));
+        ACTIVE_GUARDS.with(|count| count.set(count.get() - 1));
     }
 }

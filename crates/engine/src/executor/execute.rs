@@ -1,8 +1,10 @@
-//! Executing: what each kind of task does when its turn has come.
+//! Executing: what each kind of task does when it runs.
+//!
+//! Claiming, and publishing the end of a task, is in `run`.
 
 use crate::executor::Executor;
-use crate::executor::job::{Job, weight};
-use crate::executor::run::{SHARED, TaskOutcome};
+use crate::executor::job::{Job, SHARE_MIN_WEIGHT, weight};
+use crate::executor::run::TaskOutcome;
 use crate::graph::run::GraphRun;
 use crate::host::{Delivery, HostCall};
 use crate::keys::{StreamKey, StreamPoint};
@@ -17,15 +19,7 @@ use softacl_sync::facade::{Ordering, fence, lock};
 use std::sync::Arc;
 
 impl Machine {
-    /// Runs `work` unless a failure has stopped the context, which turns later tasks into nothing.
-    pub(crate) fn unless_stopped(&self, stream: &Stream, work: impl FnOnce() -> Result<()>) -> Result<()> {
-        if self.is_stopped(stream) { Ok(()) } else { work() }
-    }
-
-    pub(crate) fn is_stopped(&self, stream: &Stream) -> bool {
-        stream.context().is_some_and(|context| self.contexts.slot(context).is_stopped())
-    }
-
+    /// Executes a claimed task.
     pub(crate) fn execute(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> TaskOutcome {
         match task {
             Task::Control(work) => self.execute_control(key, stream, sequence, work),
@@ -40,7 +34,7 @@ impl Machine {
     fn execute_control(&self, key: StreamKey, stream: &Stream, sequence: u64, work: Control) -> TaskOutcome {
         let result = match work {
             Control::Host(call) => {
-                // Said before the call is on its way: it may be over before we are back.
+                // Set before the call is handed over: it may return before this function does.
                 stream.is_held.store(true, Ordering::Release);
                 let outcome = self.dispatch_host_call(key, stream, sequence, *call);
                 if let TaskOutcome::Finished(_) = outcome {
@@ -57,48 +51,48 @@ impl Machine {
                 Ok(())
             }
             Control::Wait { after, event } => {
-                self.wait_is_over(key, &after, event);
+                self.finish_wait(key, &after, event);
                 Ok(())
             }
-            Control::Node { node, run } if run.is_cancelled.load(Ordering::Acquire) => {
+            Control::Node { node, run } if run.is_canceled.load(Ordering::Acquire) => {
                 node.cancel();
                 Ok(())
             }
             Control::Node { node, run } => return self.execute_node(key, stream, sequence, &node, &run),
-            Control::Resumed(course) => return self.resume_condition(stream, sequence, course),
+            Control::Resumed(progress) => return self.resume_condition(stream, sequence, progress),
             Control::Join(run) => run.result(),
             Control::Update(update) => {
                 update.apply();
                 Ok(())
             }
-            Control::ResetGraphEvent(signal) => {
-                signal.reset();
+            Control::ResetGraphEvent(graph_event) => {
+                graph_event.reset();
                 Ok(())
             }
-            Control::Await(vigil) => vigil.result(),
+            Control::Await(wait) => wait.result(),
             Control::Change { counter, change } => {
                 counter.update(|value| Some(change.apply(value)));
                 Ok(())
             }
-            Control::Release(leaving) => {
-                self.finish_release(&leaving, StreamPoint { stream: key, sequence: sequence - 1 });
+            Control::Release(pending) => {
+                self.finish_release(&pending, StreamPoint { stream: key, sequence: sequence - 1 });
                 Ok(())
             }
             Control::Annotation(_) | Control::CacheOperation => Ok(()),
-            Control::Fail(doom) => match doom.run {
-                None => self.unless_stopped(stream, || fail(doom.error)),
+            Control::Fail(failure) => match failure.run {
+                None => self.unless_stopped(stream, || fail(failure.error)),
                 Some(run) => {
-                    self.fail_run(stream, &run, doom.error.of_task(doom.name, sequence));
+                    self.fail_run(stream, &run, failure.error.of_task(failure.name, sequence));
                     Ok(())
                 }
             },
-            // Only a step of a graph can be one, and `execute_node` runs those.
+            // Occurs only as a step of a graph, and `execute_node` runs those.
             Control::Condition(_) => fail(Error::Internal("a conditional task outside a graph".to_owned())),
         };
         TaskOutcome::Finished(result)
     }
 
-    /// Runs one step of a graph. A failure belongs to the run, not to the stream that carries it.
+    /// Executes one step of a graph. Its failure belongs to the run, not to the stream of the branch.
     fn execute_node(
         &self,
         key: StreamKey,
@@ -108,11 +102,11 @@ impl Machine {
         run: &Arc<GraphRun>,
     ) -> TaskOutcome {
         let outcome = match node.current() {
-            // The content stays while the task runs: it may hold what the task reads.
+            // The content must outlive the task, which may borrow from it.
             Ok(content) => match content.task() {
                 Ok(Task::Control(Control::Condition(condition))) => {
                     match ConditionProgress::new(condition, node, run) {
-                        Ok(course) => return self.resume_condition(stream, sequence, Box::new(course)),
+                        Ok(progress) => return self.resume_condition(stream, sequence, Box::new(progress)),
                         Err(error) => TaskOutcome::Finished(Err(error)),
                     }
                 }
@@ -126,22 +120,23 @@ impl Machine {
         TaskOutcome::Finished(Ok(()))
     }
 
-    /// Runs a conditional task, or some turns of it.
-    fn resume_condition(&self, stream: &Stream, sequence: u64, mut course: Box<ConditionProgress>) -> TaskOutcome {
-        match self.advance_condition(stream, &mut course) {
+    /// Continues a conditional task until it ends or yields.
+    fn resume_condition(&self, stream: &Stream, sequence: u64, mut progress: Box<ConditionProgress>) -> TaskOutcome {
+        match self.advance_condition(stream, &mut progress) {
             Ok(true) => {}
-            Ok(false) => return TaskOutcome::Yielded(Task::Control(Control::Resumed(course))),
-            Err(error) => self.fail_run(stream, &course.run, error.of_task(course.node.name(), sequence)),
+            Ok(false) => return TaskOutcome::Yielded(Task::Control(Control::Resumed(progress))),
+            Err(error) => self.fail_run(stream, &progress.run, error.of_task(progress.node.name(), sequence)),
         }
         TaskOutcome::Finished(Ok(()))
     }
 
+    /// Records the failure of a run.
     fn fail_run(&self, stream: &Stream, run: &GraphRun, error: Error) {
         self.stop_context(stream, &error);
         run.fail(error);
     }
 
-    /// Moves bytes, as part of `volume` bytes that the stream moves together.
+    /// Moves bytes, as a part of `volume` bytes that the stream moves together.
     pub(crate) fn move_bytes(&self, work: Move, volume: usize) -> Result<()> {
         let alone = |span: Span| self.copy_span(span, CachePolicy::of(span.len));
         match work {
@@ -161,7 +156,7 @@ impl Machine {
             }
             Move::WriteValue { target, value } => {
                 let span = Span { target, source: target, len: size_of::<u64>() };
-                // Whoever sees the value sees what the stream wrote before it.
+                // Orders the earlier writes of the stream before the value.
                 fence(Ordering::Release);
                 Ok(bytes::write(target, &value.to_le_bytes()).map_err(moves::inaccessible(span))?)
             }
@@ -175,26 +170,28 @@ impl Machine {
         }
     }
 
-    /// Copies one range, with the help of other threads when it is large.
-    pub(crate) fn copy_span(&self, span: Span, manner: CachePolicy) -> Result<()> {
-        let copied = match &self.driver {
-            Executor::Threads(workers) if span.len >= SHARED => workers.share(self, Job::one(span, manner)),
-            Executor::Threads(_) => bytes::copy_as(span, manner),
-            Executor::Stepped(stepper) => stepper.copy(self, span, manner),
+    /// Copies one range. Other threads help if it is large.
+    pub(crate) fn copy_span(&self, span: Span, cache_policy: CachePolicy) -> Result<()> {
+        let copied = match &self.executor {
+            Executor::Threads(workers) if span.len >= SHARE_MIN_WEIGHT => {
+                workers.share(self, Job::one(span, cache_policy))
+            }
+            Executor::Threads(_) => bytes::copy_as(span, cache_policy),
+            Executor::Stepped(stepper) => stepper.copy(self, span, cache_policy),
         };
         Ok(copied.map_err(moves::inaccessible(span))?)
     }
 
-    /// Copies many ranges, in any order, as part of so many bytes.
+    /// Copies several ranges, in any order, as a part of `volume` bytes.
     pub(crate) fn copy_batch(&self, mut batch: Batch, volume: usize) -> Result<()> {
         let Batch { spans, bytes } = &mut batch;
         let (Some(first), count) = (spans.first().copied(), spans.len()) else { return Ok(()) };
-        let manner = self.manner(volume.max(*bytes), count, *bytes);
-        let copied = match &self.driver {
-            Executor::Threads(workers) if weight(count, *bytes) >= SHARED => {
-                workers.share(self, Job::many(batch.spans, manner))
+        let cache_policy = self.cache_policy(volume.max(*bytes), count, *bytes);
+        let copied = match &self.executor {
+            Executor::Threads(workers) if weight(count, *bytes) >= SHARE_MIN_WEIGHT => {
+                workers.share(self, Job::many(batch.spans, cache_policy))
             }
-            Executor::Threads(_) => bytes::copy_unordered(spans.as_slice(), 0..count, manner),
+            Executor::Threads(_) => bytes::copy_unordered(spans.as_slice(), 0..count, cache_policy),
             Executor::Stepped(stepper) => {
                 stepper.shuffle(spans);
                 bytes::copy_in_order(spans.as_slice(), 0..count).map_err(|_| AccessFault)
@@ -203,19 +200,19 @@ impl Machine {
         Ok(copied.map_err(moves::inaccessible(first))?)
     }
 
-    /// Copies rows, in any order, as part of so many bytes.
+    /// Copies rows, in any order, as a part of `volume` bytes.
     pub(crate) fn copy_plane(&self, plane: Plane, volume: usize) -> Result<()> {
         let bytes = plane.width * plane.height;
-        let manner = self.manner(volume.max(bytes), plane.height, bytes);
-        let copied = match &self.driver {
-            Executor::Threads(workers) if weight(plane.height, bytes) >= SHARED => {
-                workers.share(self, Job::rows(plane, manner))
+        let cache_policy = self.cache_policy(volume.max(bytes), plane.height, bytes);
+        let copied = match &self.executor {
+            Executor::Threads(workers) if weight(plane.height, bytes) >= SHARE_MIN_WEIGHT => {
+                workers.share(self, Job::rows(plane, cache_policy))
             }
-            Executor::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, manner),
+            Executor::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, cache_policy),
             Executor::Stepped(_) => {
-                // Without memory for the list the rows are copied as they come, which is an order too.
-                let Some(mut spans) = self.shelf.list_of(plane.height) else {
-                    let copied = bytes::copy_unordered(&plane, 0..plane.height, manner);
+                // Without memory for the list, the rows are copied in ascending order, which the schedule allows.
+                let Some(mut spans) = self.span_pool.list_of(plane.height) else {
+                    let copied = bytes::copy_unordered(&plane, 0..plane.height, cache_policy);
                     return Ok(copied.map_err(moves::inaccessible(plane.row(0)))?);
                 };
                 spans.extend((0..plane.height).map(|index| plane.row(index)));

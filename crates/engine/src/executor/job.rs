@@ -1,7 +1,7 @@
-//! A job: one large piece of work that several threads share.
+//! Jobs: large pieces of work that several threads share.
 //!
-//! `Shares` says who does which unit. The thread that made the job returns only when every unit is done: helpers touch nothing afterwards but the job
-//! itself, which they hold by reference count.
+//! `WorkUnits` hands out the units. The thread that created the job returns only when every unit is done. After that,
+//! helpers access only the job, which they keep alive by reference count.
 
 use crate::executor::spans::Spans;
 use crate::task::moves::Plane;
@@ -9,26 +9,30 @@ use crossbeam_utils::Backoff;
 use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span, SpanList};
 use softacl_sync::work_units::WorkUnits;
 
-/// Bytes of one unit. A choice, not measured: meant to be small enough to balance two threads and
-/// large enough that the counter does not show.
+/// Bytes of one unit. Chosen, not measured: small enough to balance two threads, large enough to hide the cost of the
+/// counter.
 const UNIT: usize = 256 << 10;
-/// What an entry weighs at least, in bytes: a short copy costs its cache misses, not its length.
-const ENTRY: usize = 512;
+/// Minimum weight of an entry, in bytes: a short copy costs its cache misses, not its length.
+const MIN_ENTRY_WEIGHT: usize = 512;
 
+/// Minimum weight of work that is shared between threads.
+pub(crate) const SHARE_MIN_WEIGHT: usize = 1 << 20;
+
+/// One piece of work, and its units.
 pub(crate) struct Job {
     work: JobWork,
-    manner: CachePolicy,
-    shares: WorkUnits,
+    cache_policy: CachePolicy,
+    units: WorkUnits,
 }
 
 enum JobWork {
     One(Span),
-    /// Entries of equal length, so many per unit.
+    /// Entries of equal length, `per_unit` to a unit.
     Many {
         spans: Spans,
         per_unit: usize,
     },
-    /// Entries of all lengths, and the entry behind each unit.
+    /// Entries of any length. `ends` has the index after the last entry of each unit.
     Mixed {
         spans: Spans,
         ends: Box<[usize]>,
@@ -39,29 +43,30 @@ enum JobWork {
     },
 }
 
-/// What copying so many entries weighs.
+/// Weight of a copy of `entries` entries with `bytes` bytes in total.
 pub(crate) fn weight(entries: usize, bytes: usize) -> usize {
-    bytes.max(entries * ENTRY)
+    bytes.max(entries * MIN_ENTRY_WEIGHT)
 }
 
 impl Job {
-    pub(crate) fn one(span: Span, manner: CachePolicy) -> Job {
-        Job::new(JobWork::One(span), span.len.div_ceil(UNIT), manner)
+    /// A job that copies one range.
+    pub(crate) fn one(span: Span, cache_policy: CachePolicy) -> Job {
+        Job::new(JobWork::One(span), span.len.div_ceil(UNIT), cache_policy)
     }
 
-    /// A job of entries in any order. There is at least one.
-    pub(crate) fn many(mut spans: Spans, manner: CachePolicy) -> Job {
+    /// A job that copies entries in any order. `spans` must not be empty.
+    pub(crate) fn many(mut spans: Spans, cache_policy: CachePolicy) -> Job {
         let len = spans[0].len;
         if len <= 2 * UNIT && spans.iter().all(|span| span.len == len) {
             let per_unit = per_unit(len);
             let units = spans.len().div_ceil(per_unit);
-            return Job::new(JobWork::Many { spans, per_unit }, units, manner);
+            return Job::new(JobWork::Many { spans, per_unit }, units, cache_policy);
         }
-        cut(&mut spans);
+        split_long(&mut spans);
         let mut ends = Vec::new();
         let mut load = 0;
         for (index, span) in spans.iter().enumerate() {
-            load += span.len.max(ENTRY);
+            load += span.len.max(MIN_ENTRY_WEIGHT);
             if load >= UNIT {
                 ends.push(index + 1);
                 load = 0;
@@ -71,55 +76,57 @@ impl Job {
             ends.push(spans.len());
         }
         let units = ends.len();
-        Job::new(JobWork::Mixed { spans, ends: ends.into_boxed_slice() }, units, manner)
+        Job::new(JobWork::Mixed { spans, ends: ends.into_boxed_slice() }, units, cache_policy)
     }
 
-    pub(crate) fn rows(plane: Plane, manner: CachePolicy) -> Job {
+    /// A job that copies rows in any order.
+    pub(crate) fn rows(plane: Plane, cache_policy: CachePolicy) -> Job {
         let per_unit = per_unit(plane.width);
-        Job::new(JobWork::Rows { plane, per_unit }, plane.height.div_ceil(per_unit), manner)
+        Job::new(JobWork::Rows { plane, per_unit }, plane.height.div_ceil(per_unit), cache_policy)
     }
 
-    fn new(work: JobWork, units: usize, manner: CachePolicy) -> Job {
-        Job { work, manner, shares: WorkUnits::new(units) }
+    fn new(work: JobWork, units: usize, cache_policy: CachePolicy) -> Job {
+        Job { work, cache_policy, units: WorkUnits::new(units) }
     }
 
-    /// Takes units until there are none left.
+    /// Runs units until none is left.
     pub(crate) fn run_units(&self) {
         while self.run_unit() {}
     }
 
-    /// Takes one unit. `false` when there are none left.
+    /// Runs one unit. Returns `false` if none is left.
     pub(crate) fn run_unit(&self) -> bool {
-        self.shares.take(|unit| self.run(unit).is_ok())
+        self.units.take(|unit| self.run(unit).is_ok())
     }
 
-    /// Helps, then waits for the other helpers.
+    /// Runs units, then waits for the helpers.
     pub(crate) fn run_to_completion(&self) -> Result<(), AccessFault> {
         self.run_units();
         let backoff = Backoff::new();
-        while !self.shares.is_complete() && !backoff.is_completed() {
+        while !self.units.is_complete() && !backoff.is_completed() {
             backoff.snooze();
         }
-        self.shares.wait();
-        if self.shares.has_failed() { Err(AccessFault) } else { Ok(()) }
+        self.units.wait();
+        if self.units.has_failed() { Err(AccessFault) } else { Ok(()) }
     }
 
+    /// Copies the entries of one unit.
     fn run(&self, unit: usize) -> Result<(), AccessFault> {
         let several = |count: usize, per_unit: usize| unit * per_unit..count.min((unit + 1) * per_unit);
         match &self.work {
             JobWork::One(span) => {
                 let offset = unit * UNIT;
-                bytes::copy_as(part(*span, offset, UNIT.min(span.len - offset)), self.manner)
+                bytes::copy_as(part(*span, offset, UNIT.min(span.len - offset)), self.cache_policy)
             }
             JobWork::Many { spans, per_unit } => {
-                bytes::copy_unordered(spans.as_slice(), several(spans.len(), *per_unit), self.manner)
+                bytes::copy_unordered(spans.as_slice(), several(spans.len(), *per_unit), self.cache_policy)
             }
             JobWork::Mixed { spans, ends } => {
                 let start = unit.checked_sub(1).map_or(0, |before| ends[before]);
-                bytes::copy_unordered(spans.as_slice(), start..ends[unit], self.manner)
+                bytes::copy_unordered(spans.as_slice(), start..ends[unit], self.cache_policy)
             }
             JobWork::Rows { plane, per_unit } => {
-                bytes::copy_unordered(plane, several(plane.height, *per_unit), self.manner)
+                bytes::copy_unordered(plane, several(plane.height, *per_unit), self.cache_policy)
             }
         }
     }
@@ -132,12 +139,13 @@ impl SpanList for Plane {
     }
 }
 
+/// Number of entries of length `len` in a unit.
 fn per_unit(len: usize) -> usize {
-    (UNIT / len.max(ENTRY)).max(1)
+    (UNIT / len.max(MIN_ENTRY_WEIGHT)).max(1)
 }
 
-/// Cuts entries that are longer than a unit.
-fn cut(spans: &mut Vec<Span>) {
+/// Splits entries that are longer than a unit.
+fn split_long(spans: &mut Vec<Span>) {
     for index in 0..spans.len() {
         let span = spans[index];
         let mut offset = UNIT;
@@ -158,9 +166,9 @@ mod tests {
     use super::*;
     use crate::executor::spans::SpanPool;
 
-    /// Every byte of every entry is moved exactly once, whatever the lengths.
+    /// Every byte of every entry is moved exactly once, for all lengths.
     #[test]
-    fn units_cover_every_entry() {
+    fn units_cover_every_entry_once() {
         for lens in [vec![64; 3000], vec![UNIT; 3], vec![3 * UNIT + 5, 1, UNIT, UNIT + 1, 700_000], vec![1]] {
             let total: usize = lens.iter().sum();
             let source: Vec<u8> = (0..total).map(|i| (i * 7 + i / 251) as u8).collect();
@@ -175,11 +183,11 @@ mod tests {
                 });
                 at += len;
             }
-            for manner in [CachePolicy::Cached, CachePolicy::Streaming] {
+            for cache_policy in [CachePolicy::Cached, CachePolicy::Streaming] {
                 let mut list = SpanPool::default().list(0);
                 list.extend_from_slice(&spans);
                 target.fill(0);
-                Job::many(list, manner).run_to_completion().unwrap();
+                Job::many(list, cache_policy).run_to_completion().unwrap();
                 assert!(target == source);
             }
         }

@@ -1,11 +1,16 @@
-//! Drivers: what makes the streams go.
+//! Executors: when tasks run, and on which thread.
 //!
-//! The lanes say what may start; a driver decides when and on which thread. `workers` runs tasks on
-//! worker threads and on the threads that wait; `stepper` runs them one at a time where a schedule
-//! wants them. Both use the same steps: `submit`, run and finish here, `execute`.
+//! The lanes define what may start; an executor decides when, and where. `workers` runs tasks on worker threads and on
+//! waiting threads. `steps` runs them one at a time, where a schedule requires it. Both share the stages of a task:
+//! `submit`, `run` (claim and finish), `coalesce` and `execute`. `polling` serves external waits. The rest of the
+//! engine uses `dispatch`.
+//!
+//! Data (`worker_pool`, `stepper`, `external_waits`) is separate from behavior, because the machine owns the data.
 
 pub(crate) mod budget;
+mod coalesce;
 pub(crate) mod defer;
+mod dispatch;
 mod execute;
 pub(crate) mod external_waits;
 mod job;
@@ -22,6 +27,7 @@ use std::sync::Arc;
 use stepper::Stepper;
 use worker_pool::WorkerPool;
 
+/// The executor of a machine.
 pub(crate) enum Executor {
     Threads(WorkerPool),
     Stepped(Arc<Stepper>),

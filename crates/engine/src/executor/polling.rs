@@ -1,9 +1,9 @@
-//! Waits for what no stream promises: records of other processes, values in device memory, notifies.
+//! Polling: how external waits end.
 //!
-//! Whoever changes such a thing through the engine makes us look again, which costs one load while
-//! nobody waits. Other processes, and host code that writes device memory, say nothing; so one thread
-//! looks as well, as long as a stream stands at such a wait. It also makes up for the change that comes
-//! at the same moment as the wait, so that nobody pays for a fence.
+//! Every change that the engine itself makes to memory or a notify polls the waits, which costs one load while no
+//! stream waits. Other processes, and host code that writes device memory, give no notice. Therefore one thread polls
+//! as well, while any stream is at an external wait. It also covers a change that races with the start of a wait, so
+//! that neither side needs a fence.
 
 use crate::executor::external_waits::{ExternalWaits, Shared};
 use crate::keys::StreamKey;
@@ -15,34 +15,35 @@ use softacl_sync::lane::Readiness;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often the thread looks at first, and at last. A choice: a wake-up costs about as much as the
-/// first, and the last is small for somebody who has waited for long.
+/// Bounds of the poll backoff. Chosen, not measured: a wake-up costs about as much as the shortest interval, and the
+/// longest one is short compared to a wait that has already lasted long.
 const MIN_POLL_INTERVAL: Duration = Duration::from_micros(100);
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 impl Machine {
-    /// Whether a stream may pass a wait. If not, it is listed when that changes.
-    pub(crate) fn check_external_wait(&self, stream: StreamKey, vigil: &Arc<ExternalWait>) -> Readiness<StreamKey> {
-        if vigil.try_pass() || self.is_stopped(self.streams.slot(stream)) {
+    /// Returns `Ready` if a stream may pass a wait. Otherwise registers the stream, which is marked ready when that
+    /// changes.
+    pub(crate) fn check_external_wait(&self, stream: StreamKey, wait: &Arc<ExternalWait>) -> Readiness<StreamKey> {
+        if wait.try_pass() || self.is_stopped(self.streams.slot(stream)) {
             return Readiness::Ready;
         }
-        vigil.begin();
-        self.outside.watch(self, stream, vigil);
-        if vigil.try_pass() { Readiness::Ready } else { Readiness::Unknown }
+        wait.begin();
+        self.external_waits.watch(self, stream, wait);
+        if wait.try_pass() { Readiness::Ready } else { Readiness::Unknown }
     }
 
-    /// Memory or a notify was changed, which a stream may wait for.
+    /// Rechecks external waits after memory or a notify changed.
     #[inline]
     pub(crate) fn poll_external_waits(&self) {
-        if self.outside.shared.count.load(Ordering::Relaxed) != 0 {
-            self.outside.shared.poll(self);
+        if self.external_waits.shared.count.load(Ordering::Relaxed) != 0 {
+            self.external_waits.shared.poll(self);
         }
     }
 }
 
 impl Machine {
-    /// Waits on this thread for a record of another process; `false` when `deadline` came first. That process may wait for work
-    /// of ours, which under a schedule runs when somebody waits, and this is such a wait.
+    /// Waits on this thread for a record of another process. Returns `false` if `deadline` expires first. That process
+    /// may wait for work of this one, which a schedule runs only in a wait such as this.
     pub(crate) fn wait_for_foreign_record(
         &self,
         counters: &SharedCounters,
@@ -63,18 +64,19 @@ impl Machine {
 }
 
 impl ExternalWaits {
-    /// Lists a stream when its wait may be over.
-    fn watch(&self, machine: &Machine, stream: StreamKey, vigil: &Arc<ExternalWait>) {
-        if vigil.is_watched.swap(true, Ordering::AcqRel) {
+    /// Registers a stream, so that it is marked ready when its wait may have ended. Starts the polling thread on first
+    /// use.
+    fn watch(&self, machine: &Machine, stream: StreamKey, wait: &Arc<ExternalWait>) {
+        if wait.is_watched.swap(true, Ordering::AcqRel) {
             return;
         }
         {
             let mut waits = lock(&self.shared.waits);
-            waits.push((stream, Arc::downgrade(vigil)));
+            waits.push((stream, Arc::downgrade(wait)));
             self.shared.count.store(waits.len(), Ordering::Relaxed);
         }
-        self.shared.bell.wake_all();
-        self.crew.ensure_started(1, |_| {
+        self.shared.wait_queue.wake_all();
+        self.threads.ensure_started(1, |_| {
             let (shared, weak) = (Arc::clone(&self.shared), machine.weak());
             let run = move || {
                 let mut pause = MIN_POLL_INTERVAL;
@@ -83,7 +85,7 @@ impl ExternalWaits {
                     if is_idle() {
                         pause = MIN_POLL_INTERVAL;
                     }
-                    shared.bell.wait_until(None, || shared.stop.load(Ordering::Acquire) || !is_idle());
+                    shared.wait_queue.wait_until(None, || shared.stop.load(Ordering::Acquire) || !is_idle());
                     if shared.stop.load(Ordering::Acquire) {
                         return;
                     }
@@ -98,32 +100,32 @@ impl ExternalWaits {
         });
     }
 
-    /// Whether streams stand at waits and no thread looks after them: who waits for them must.
+    /// True if streams are at external waits but no polling thread could be started. Waiting threads must then poll.
     #[inline]
     pub(crate) fn lacks_poller(&self) -> bool {
-        self.shared.count.load(Ordering::Relaxed) != 0 && self.crew.is_empty()
+        self.shared.count.load(Ordering::Relaxed) != 0 && self.threads.is_empty()
     }
 }
 
 impl Shared {
-    /// Lists the streams whose waits may be over. `false`: there was none.
+    /// Marks the streams ready whose waits may have ended. Returns `false` if there are none.
     #[cold]
     fn poll(&self, machine: &Machine) -> bool {
-        let mut over = Vec::new();
+        let mut ended = Vec::new();
         {
             let mut waits = lock(&self.waits);
-            waits.retain(|(stream, vigil)| {
-                let Some(vigil) = vigil.upgrade() else { return false };
-                let due = vigil.is_met() || vigil.is_late() || machine.is_stopped(machine.streams.slot(*stream));
+            waits.retain(|(stream, wait)| {
+                let Some(wait) = wait.upgrade() else { return false };
+                let due = wait.is_met() || wait.is_late() || machine.is_stopped(machine.streams.slot(*stream));
                 if due {
-                    vigil.is_watched.store(false, Ordering::Release);
-                    over.push(*stream);
+                    wait.is_watched.store(false, Ordering::Release);
+                    ended.push(*stream);
                 }
                 !due
             });
             self.count.store(waits.len(), Ordering::Relaxed);
         }
-        over.iter().for_each(|stream| machine.mark_stream_ready(*stream));
-        !over.is_empty()
+        ended.iter().for_each(|stream| machine.mark_stream_ready(*stream));
+        !ended.is_empty()
     }
 }

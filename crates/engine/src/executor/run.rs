@@ -1,102 +1,79 @@
-//! Running streams: claim what may start, execute it, publish its end.
+//! Running streams: claiming what may start, and publishing its end.
 //!
-//! The lanes say what may start; an executor decides when, and on which thread. Both executors use these steps.
+//! The lanes define what may start; an executor decides when, and on which thread. Both executors use this file. What a
+//! task does is in `execute`.
 
-use crate::executor::job::{Job, weight};
-use crate::executor::spans::{self, Spans};
-use crate::executor::{Executor, budget};
+use crate::executor::Executor;
 use crate::graph::run::GraphRun;
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::slow_path::Reason;
 use crate::stream::Stream;
-use crate::task::moves::{self, Move};
+use crate::task::moves::Move;
 use crate::task::{Control, Task, Waited};
 use softacl_errors::{Error, Result};
-use softacl_memory::bytes::{self, AccessFault, CachePolicy, Span};
-use softacl_memory::segv;
 use softacl_sync::facade::{MutexGuard, Ordering, lock};
 use softacl_sync::lane::{Lane, NotStarted, Readiness};
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Instant;
 
+/// The locked lane of a stream.
 pub(crate) type LaneGuard<'a> = MutexGuard<'a, Lane<Task, StreamKey>>;
-
-/// Copies that are run under one claim, at most. Large enough that the lane's lock does not travel
-/// between the submitting thread and the executing one all the time.
-const GROUP: usize = 512;
-/// Bytes that are run under one claim: the end of the group is when anybody learns of it, about a
-/// millisecond later.
-const GROUP_BYTES: usize = 16 << 20;
-/// Entries of this length on average may bypass the cache.
-const STREAMED: usize = 1 << 10;
-/// From this weight on work is shared between threads.
-pub(crate) const SHARED: usize = 1 << 20;
 
 /// How much of a stream to run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
-    /// Stop once this task is finished.
+    /// Stops after the task with this number.
     pub(crate) until: u64,
     pub(crate) tasks: usize,
-    /// Times that something is claimed. A claim of copies counts as a whole turn.
+    /// Maximum number of claims. A claim of copies counts as a whole turn.
     pub(crate) claims: usize,
 }
 
-/// Claims of a turn.
-const TURN: usize = 16;
+/// Number of claims in a turn.
+const CLAIMS_PER_TURN: usize = 16;
 
 impl Limit {
-    pub(crate) const ONE: Limit = Limit { until: u64::MAX, tasks: 1, claims: TURN };
-    /// What a worker does before it looks at other streams.
-    pub(crate) const TURN: Limit = Limit { until: u64::MAX, tasks: usize::MAX, claims: TURN };
+    /// One task.
+    pub(crate) const ONE: Limit = Limit { until: u64::MAX, tasks: 1, claims: CLAIMS_PER_TURN };
+    /// What a worker runs before it serves other streams.
+    pub(crate) const TURN: Limit = Limit { until: u64::MAX, tasks: usize::MAX, claims: CLAIMS_PER_TURN };
 
+    /// Everything up to a task.
     pub(crate) fn until(sequence: u64) -> Limit {
         Limit { until: sequence, tasks: usize::MAX, claims: usize::MAX }
     }
 }
 
-/// Why `run` stopped.
+/// Why `run` returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopReason {
-    /// As far as the limit asked.
+    /// The limit was reached.
     Limit,
     Empty,
-    /// Somebody else runs the stream, or a host function holds it.
+    /// Another thread runs the stream, or a host function holds it.
     Busy,
     Blocked(Readiness<StreamKey>),
 }
 
-/// What became of a task.
+/// What executing a task produced.
 pub(crate) enum TaskOutcome {
     Finished(Result<()>),
-    /// A host function has it and finishes it.
+    /// A host function holds the claim and finishes the task later.
     Held,
-    /// This is left of it, for later.
+    /// The rest of the task, to be resumed later.
     Yielded(Task),
 }
 
+/// What happened to a claimed task.
+enum Claimed {
+    /// It ended, or was dropped while it ran.
+    Finished,
+    /// A host function holds the claim.
+    Held,
+    /// The rest of it was queued again.
+    Requeued,
+}
+
 impl Machine {
-    /// Tells the driver that a stream has work it was not told of.
-    pub(crate) fn enqueue_ready(&self, key: StreamKey) {
-        match &self.driver {
-            Executor::Threads(workers) => workers.announce(self, key),
-            Executor::Stepped(stepper) => stepper.announce(key),
-        }
-    }
-
-    /// Lists a stream whose front may have become ready.
-    pub(crate) fn mark_stream_ready(&self, key: StreamKey) {
-        let news = lock(&self.streams.slot(key).track.lane).mark_ready();
-        if news {
-            self.enqueue_ready(key);
-            if let Executor::Stepped(stepper) = &self.driver {
-                stepper.hand_to_progress_thread(self);
-            }
-        }
-    }
-
     /// Runs tasks of one stream, in order, on this thread.
     pub(crate) fn run(&self, key: StreamKey, limit: Limit) -> StopReason {
         let stop = self.advance(key, limit);
@@ -106,209 +83,138 @@ impl Machine {
         stop
     }
 
-    /// The same; at the limit the caller sees to it that the stream is listed.
+    /// Runs tasks like `run`. If it returns `StopReason::Limit`, the caller must mark the stream ready.
     pub(crate) fn advance(&self, key: StreamKey, limit: Limit) -> StopReason {
         let stream = self.streams.slot(key);
         let (mut left, mut claims) = (limit.tasks, limit.claims);
         loop {
-            let mut lane = lock(&stream.track.lane);
-            let (first, mut sequence) = match lane.claim(|task| self.readiness(key, task)) {
+            let (lane, first, sequence) = match self.claim(key, stream) {
                 Ok(claimed) => claimed,
-                Err(NotStarted::Empty) => return StopReason::Empty,
-                Err(NotStarted::Claimed) => return StopReason::Busy,
-                Err(NotStarted::Blocked(blocked)) => {
-                    if let Readiness::After(point) = blocked
-                        && lane.watches(point)
-                    {
-                        drop(lane);
-                        if !self.streams.slot(point.stream).track.watch(point.sequence, key) {
-                            continue;
-                        }
-                    }
-                    return StopReason::Blocked(blocked);
-                }
+                Err(stop) => return stop,
             };
             left -= 1;
-            if let (Some(probe), false) = (self.probe(), matches!(first, Task::Control(Control::Resumed(_)))) {
-                probe.started(StreamPoint { stream: key, sequence }.into());
+            if let (Some(observer), false) = (self.observer(), matches!(first, Task::Control(Control::Resumed(_)))) {
+                observer.started(StreamPoint { stream: key, sequence }.into());
             }
-            claims = claims.saturating_sub(if first.volume() > 0 { TURN } else { 1 });
-            if let Task::Move(Move::Copy(span)) = first {
+            claims = claims.saturating_sub(if first.volume() > 0 { CLAIMS_PER_TURN } else { 1 });
+            let last = if let Task::Move(Move::Copy(span)) = first {
                 let most = left.min((limit.until - sequence.min(limit.until)) as usize);
-                // An observer is told of each copy in its moment.
-                let most = if self.probe.is_some() { 0 } else { most };
-                let mut rest = if most > 0 { lane.take() } else { VecDeque::new() };
-                drop(lane);
-                let newest = sequence + rest.len() as u64;
-                let group = self.gather(&mut rest, span, most);
-                if most > 0 {
-                    self.put_back(key, rest, newest);
-                }
-                match group {
-                    None => self.copy_one(key, sequence, span),
-                    Some(group) => {
-                        let number = sequence;
-                        left -= group.len() - 1;
-                        sequence += group.len() as u64 - 1;
-                        self.copy_group(key, number, &group);
-                    }
-                }
+                let last = self.run_copies(key, lane, sequence, span, most);
+                left -= (last - sequence) as usize;
+                last
             } else {
                 drop(lane);
-                let name = first.name();
-                match self.execute(key, stream, sequence, first) {
-                    TaskOutcome::Held => return StopReason::Busy,
-                    TaskOutcome::Yielded(rest) => {
-                        if lock(&stream.track.lane).give_back(rest, sequence).is_none() {
-                            left += 1;
-                            continue;
-                        }
+                match self.run_task(key, stream, sequence, first) {
+                    Claimed::Finished => sequence,
+                    Claimed::Held => return StopReason::Busy,
+                    Claimed::Requeued => {
+                        left += 1;
+                        continue;
                     }
-                    TaskOutcome::Finished(Ok(())) => {}
-                    TaskOutcome::Finished(Err(error)) => self.record_failure(key, sequence, name, *error),
                 }
-            }
-            self.finish(key, sequence);
-            if sequence >= limit.until || left == 0 || claims == 0 {
+            };
+            self.finish(key, last);
+            if last >= limit.until || left == 0 || claims == 0 {
                 return StopReason::Limit;
             }
         }
     }
 
-    /// Takes copies that wait behind `first`, at most so many more. `None` when there are none.
-    fn gather(&self, rest: &mut VecDeque<Task>, first: Span, most: usize) -> Option<Spans> {
-        let mut take = || match rest.front() {
-            Some(Task::Move(Move::Copy(span))) => {
-                let span = *span;
-                rest.pop_front();
-                Some(span)
+    /// Claims the front of a stream. Returns its task and number, with the lane still locked, or why nothing was
+    /// claimed.
+    #[inline]
+    fn claim<'a>(
+        &self,
+        key: StreamKey,
+        stream: &'a Stream,
+    ) -> std::result::Result<(LaneGuard<'a>, Task, u64), StopReason> {
+        loop {
+            let mut lane = lock(&stream.tasks.lane);
+            match lane.claim(|task| self.readiness(key, task)) {
+                Ok((task, sequence)) => return Ok((lane, task, sequence)),
+                Err(NotStarted::Empty) => return Err(StopReason::Empty),
+                Err(NotStarted::Claimed) => return Err(StopReason::Busy),
+                Err(NotStarted::Blocked(blocked)) => {
+                    if let Readiness::After(point) = blocked
+                        && lane.watches(point)
+                    {
+                        drop(lane);
+                        if !self.streams.slot(point.stream).tasks.watch(point.sequence, key) {
+                            continue;
+                        }
+                    }
+                    return Err(StopReason::Blocked(blocked));
+                }
             }
-            _ => None,
-        };
-        let second = take()?;
-        let mut group = self.shelf.list(GROUP);
-        group.extend([first, second]);
-        let mut bytes = first.len + second.len;
-        while group.len() <= most.min(GROUP - 1) && bytes < GROUP_BYTES {
-            let Some(span) = take() else { break };
-            bytes += span.len;
-            group.push(span);
-        }
-        Some(group)
-    }
-
-    /// Gives back what was taken out of a lane and is not started now.
-    fn put_back(&self, key: StreamKey, rest: VecDeque<Task>, newest: u64) {
-        let dropped = lock(&self.streams.slot(key).track.lane).put_back(rest, newest);
-        for task in dropped.into_iter().flatten() {
-            self.discard(key, task);
         }
     }
 
-    /// A task that will not run. A run of a graph that it stood for is given up, and still finishes.
-    fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<GraphRun>> {
+    /// Executes a claimed task that is not a copy.
+    fn run_task(&self, key: StreamKey, stream: &Stream, sequence: u64, task: Task) -> Claimed {
+        let name = task.name();
+        match self.execute(key, stream, sequence, task) {
+            TaskOutcome::Held => return Claimed::Held,
+            TaskOutcome::Yielded(rest) => {
+                if lock(&stream.tasks.lane).give_back(rest, sequence).is_none() {
+                    return Claimed::Requeued;
+                }
+            }
+            TaskOutcome::Finished(Ok(())) => {}
+            TaskOutcome::Finished(Err(error)) => self.record_failure(key, sequence, name, *error),
+        }
+        Claimed::Finished
+    }
+
+    /// Discards a task that will not run. If it stood for a run of a graph, cancels the run and returns it; the run
+    /// still finishes.
+    pub(super) fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<GraphRun>> {
         let Task::Control(task) = task else { return None };
         match task {
-            Control::Wait { after, event } => self.wait_is_over(key, &after, event),
+            Control::Wait { after, event } => self.finish_wait(key, &after, event),
             Control::Join(run) => {
-                run.is_cancelled.store(true, Ordering::Release);
+                run.is_canceled.store(true, Ordering::Release);
                 return Some(run);
             }
             Control::Node { node, .. } => node.cancel(),
-            // Other processes wait for it, too.
+            // Other processes may wait for the record.
             Control::RecordShared { counters, record } => counters.mark_reached(record),
-            Control::Release(leaving) => {
-                // What still runs in front of it may use the memory.
+            Control::Release(pending) => {
+                // Tasks that still run before the release may use the memory.
                 let newest = self.streams.slot(key).newest();
-                self.finish_release(&leaving, StreamPoint { stream: key, sequence: newest });
+                self.finish_release(&pending, StreamPoint { stream: key, sequence: newest });
             }
             _ => {}
         }
         None
     }
 
-    fn copy_one(&self, key: StreamKey, sequence: u64, span: Span) {
-        let stream = self.streams.slot(key);
-        let manner = CachePolicy::of(stream.volume.load(Ordering::Relaxed));
-        if let Err(error) = self.unless_stopped(stream, || self.copy_span(span, manner)) {
-            self.record_failure(key, sequence, "copy", *error);
-        }
-    }
-
-    /// Copies that were queued one behind the other. Where their order does not show they are shared
-    /// between threads when they are much, and go past the cache when they are part of much.
-    fn copy_group(&self, key: StreamKey, first: u64, group: &[Span]) {
-        let stream = self.streams.slot(key);
-        let bytes = group.iter().map(|span| span.len).sum();
-        let manner = self.manner(stream.volume.load(Ordering::Relaxed), group.len(), bytes);
-        let is_shared = weight(group.len(), bytes) >= SHARED;
-        if let Executor::Threads(workers) = &self.driver
-            && (is_shared || manner == CachePolicy::Streaming)
-            && !self.is_stopped(stream)
-        {
-            // Without memory for the list they are copied in order.
-            if let Some(mut sorted) = self.shelf.list_of(group.len())
-                && spans::commute(group, &mut sorted)
-            {
-                let copied = if is_shared {
-                    workers.share(self, Job::many(sorted, manner))
-                } else {
-                    bytes::copy_unordered(sorted.as_slice(), 0..sorted.len(), manner)
-                };
-                if copied.is_ok() {
-                    return;
-                }
-                // Something was not accessible: once more in order, which says what. Nothing of it was
-                // overwritten, so that copying it again changes nothing.
-            }
-        }
-        if group.iter().any(|span| span.len >= SHARED) {
-            for (number, span) in (first..).zip(group) {
-                self.copy_one(key, number, *span);
-            }
-            return;
-        }
-        let mut next = 0;
-        while next < group.len() && !self.is_stopped(stream) {
-            let Err(failed) = bytes::copy_in_order(group, next..group.len()) else { return };
-            let error = moves::inaccessible(group[failed])(AccessFault);
-            self.record_failure(key, first + failed as u64, "copy", error);
-            next = failed + 1;
-        }
-    }
-
-    /// How to copy entries that are part of so much work. Short ones always go through the cache.
-    pub(crate) fn manner(&self, volume: usize, entries: usize, bytes: usize) -> CachePolicy {
-        if bytes / entries < STREAMED { CachePolicy::Cached } else { CachePolicy::of(volume) }
-    }
-
-    /// Publishes a finished task and lets go of the claim.
+    /// Publishes a finished task and releases the claim.
     fn finish(&self, key: StreamKey, sequence: u64) {
-        if let Some(probe) = self.probe() {
-            probe.finished(StreamPoint { stream: key, sequence }.into());
+        if let Some(observer) = self.observer() {
+            observer.finished(StreamPoint { stream: key, sequence }.into());
         }
-        for watcher in self.streams.slot(key).track.finish(sequence) {
+        for watcher in self.streams.slot(key).tasks.finish(sequence) {
             self.mark_stream_ready(watcher);
         }
         self.poll_external_waits();
-        if let Executor::Stepped(stepper) = &self.driver {
+        if let Executor::Stepped(stepper) = &self.executor {
             stepper.changed();
         }
     }
 
-    /// A host function has returned: its task is finished, and the stream goes on.
+    /// Finishes a task whose host function has returned, and lets the stream continue.
     pub(crate) fn finish_held(&self, key: StreamKey, sequence: u64) {
         self.streams.slot(key).is_held.store(false, Ordering::Release);
         self.finish(key, sequence);
         self.mark_stream_ready(key);
     }
 
-    /// Drops what has not started. The running task, if any, still finishes; so do tasks of the runs
-    /// that are returned.
+    /// Drops the tasks that have not started. The running task, if any, still finishes, and so do the tasks of the
+    /// returned runs.
     pub(crate) fn drop_pending(&self, key: StreamKey, stream: &Stream) -> Vec<Arc<GraphRun>> {
-        let (dropped, watchers) = stream.track.clear();
-        if let Some(probe) = self.probe() {
-            probe.dropped(StreamPoint { stream: key, sequence: stream.newest() }.into());
+        let (dropped, watchers) = stream.tasks.clear();
+        if let Some(observer) = self.observer() {
+            observer.dropped(StreamPoint { stream: key, sequence: stream.newest() }.into());
         }
         let runs = dropped.into_iter().filter_map(|task| self.discard(key, task)).collect();
         for watcher in watchers {
@@ -318,72 +224,17 @@ impl Machine {
         runs
     }
 
-    /// Waits until a stream has come to a point; `false` when `deadline` came first.
-    pub(crate) fn wait(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
-        let reached = self.wait_unobserved(point, deadline);
-        self.emit_waited(point, reached)
-    }
-
-    /// The same; the program does not learn of it, or `tell_waited` is next.
-    pub(crate) fn wait_unobserved(&self, point: StreamPoint, deadline: Option<Instant>) -> bool {
-        let stream = self.streams.slot(point.stream);
-        let reached = stream.track.completion.done() >= point.sequence || {
-            let _hearing = self.fault_guard();
-            match &self.driver {
-                Executor::Threads(workers) => workers.wait(self, point, deadline),
-                Executor::Stepped(stepper) => stepper.wait(self, point, deadline),
-            }
-        };
-        if reached {
-            budget::refill();
-        }
-        reached
-    }
-
-    /// Work for several threads will be there in a moment: a sleeping worker gets up meanwhile.
-    pub(crate) fn wake_worker_early(&self) {
-        if let Executor::Threads(workers) = &self.driver {
-            workers.rouse(self);
-        }
-    }
-
-    /// Whether a stream has come to a point. A program that polls gives the stepper its chance.
-    pub(crate) fn reached(&self, point: StreamPoint) -> bool {
-        let completion = &self.streams.slot(point.stream).track.completion;
-        match &self.driver {
-            Executor::Stepped(stepper) => {
-                let _hearing = self.fault_guard();
-                stepper.poll(self, point);
-            }
-            Executor::Threads(workers) if completion.done() < point.sequence => {
-                let _hearing = self.fault_guard();
-                workers.poll(self, point);
-            }
-            Executor::Threads(_) => {}
-        }
-        let reached = completion.done() >= point.sequence;
-        self.emit_waited(point, reached)
-    }
-
-    /// Passes on what the program is about to learn.
-    pub(crate) fn emit_waited(&self, point: StreamPoint, reached: bool) -> bool {
-        if let (Some(probe), true) = (self.probe(), reached) {
-            probe.waited(point.into());
-        }
-        reached
-    }
-
-    /// Whether the front of a stream may start. A wait for a notify that may is over: it has taken it.
+    /// Returns whether the front of a stream may start. If a wait for a notify may start, this has consumed the notify.
     fn readiness(&self, key: StreamKey, task: &Task) -> Readiness<StreamKey> {
         let Task::Control(task) = task else { return Readiness::Ready };
         let after = match task {
             Control::Wait { after, .. } => after,
-            Control::Await(vigil) => return self.check_external_wait(key, vigil),
-            Control::Node { node, run } if !run.is_cancelled.load(Ordering::Acquire) => {
-                return node.vigil().map_or(Readiness::Ready, |vigil| self.check_external_wait(key, &vigil));
+            Control::Await(wait) => return self.check_external_wait(key, wait),
+            Control::Node { node, run } if !run.is_canceled.load(Ordering::Acquire) => {
+                return node.external_wait().map_or(Readiness::Ready, |wait| self.check_external_wait(key, &wait));
             }
-            Control::Resumed(course) if !course.run.is_cancelled.load(Ordering::Acquire) => {
-                return self.check_external_wait(key, &course.pause);
+            Control::Resumed(progress) if !progress.run.is_canceled.load(Ordering::Acquire) => {
+                return self.check_external_wait(key, &progress.pause);
             }
             Control::Join(run) => match run.end.get() {
                 Some(end) => &Waited::Point(*end),
@@ -393,66 +244,30 @@ impl Machine {
         };
         let point = match after {
             Waited::Point(point) => *point,
-            Waited::Signal(signal) if signal.is_set() => return Readiness::Ready,
-            Waited::Signal(_) => return Readiness::Unknown,
-            Waited::Outside(vigil) => return self.check_external_wait(key, vigil),
+            Waited::GraphEvent(graph_event) if graph_event.is_set() => return Readiness::Ready,
+            Waited::GraphEvent(_) => return Readiness::Unknown,
+            Waited::External(wait) => return self.check_external_wait(key, wait),
             Waited::Next(cell) => match cell.get() {
                 Some(point) => *point,
                 None => return Readiness::Unknown,
             },
         };
-        if self.streams.slot(point.stream).track.completion.done() >= point.sequence {
+        if self.streams.slot(point.stream).tasks.completion.done() >= point.sequence {
             Readiness::Ready
         } else {
             Readiness::After(point)
         }
     }
 
-    /// Runs one ready task when a schedule is in charge. `false` when there is none, or worker threads are.
-    pub(crate) fn step(&self) -> bool {
-        match &self.driver {
-            Executor::Threads(_) => false,
-            Executor::Stepped(stepper) => {
-                let _hearing = self.fault_guard();
-                stepper.step_any(self)
-            }
-        }
-    }
-
-    pub(crate) fn step_after_submit(&self) {
-        let _hearing = self.fault_guard();
-        match &self.driver {
-            Executor::Threads(workers) => workers.run_deferred(self),
-            Executor::Stepped(stepper) => stepper.after_submit(self),
-        }
-    }
-
-    /// For a thread of the program that may execute tasks: registered memory is the program's own and
-    /// can be gone when its turn comes.
-    pub(crate) fn fault_guard(&self) -> Option<segv::FaultGuard> {
-        self.memory.registered.was_used().then(segv::enter)
-    }
-
-    /// Notes the failure of a task with the stream, and with the context where that stops it.
+    /// Records the failure of a task in its stream, and stops the context if its failure mode requires that.
     pub(crate) fn record_failure(&self, key: StreamKey, sequence: u64, name: &str, error: Error) {
         let stream = self.streams.slot(key);
         let error = error.of_task(name, sequence);
-        if let Some(probe) = self.probe() {
-            probe.failed(StreamPoint { stream: key, sequence }.into(), &error);
+        if let Some(observer) = self.observer() {
+            observer.failed(StreamPoint { stream: key, sequence }.into(), &error);
         }
         self.exceptions.record(StreamPoint { stream: key, sequence }, stream.device(), error.code());
         self.stop_context(stream, &error);
         stream.fail(error);
-    }
-
-    /// Stops the context of a stream, if it is one that failures stop.
-    pub(crate) fn stop_context(&self, stream: &Stream, error: &Error) {
-        if let Some(context) = stream.context() {
-            let context = self.contexts.slot(context);
-            if context.stops_on_failure() {
-                // Before the context is stopped: the fast path does not look at contexts.
-                context.stop(error, self.reasons.hold(Reason::StoppedContext));
-            }
-        }
     }
 }

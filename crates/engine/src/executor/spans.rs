@@ -1,7 +1,7 @@
-//! Lists of spans that are used again and again: batches, and groups of queued copies.
+//! Span lists that are recycled: those of batches and of coalesced copies.
 //!
-//! A list returns to its shelf when it is dropped, so that a program in its stride allocates nothing
-//! and touches no fresh page.
+//! A list returns to its pool when it is dropped, so that a program in a steady state allocates nothing and touches no
+//! fresh page.
 
 use crossbeam_queue::ArrayQueue;
 use softacl_faults::Resource;
@@ -10,11 +10,12 @@ use softacl_memory::bytes::Span;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Lists that are kept.
+/// Maximum number of lists in the pool.
 const MAX_POOLED_LISTS: usize = 16;
-/// Entries of the longest list that is kept; it has 24 MiB.
+/// Maximum capacity of a pooled list, in entries. Such a list takes 24 MiB.
 const MAX_POOLED_SPANS: usize = 1 << 20;
 
+/// Pool of span lists.
 #[derive(Clone, Debug)]
 pub(crate) struct SpanPool(Arc<ArrayQueue<Vec<Span>>>);
 
@@ -25,39 +26,41 @@ impl Default for SpanPool {
 }
 
 impl SpanPool {
-    /// An empty list with room for `capacity` entries.
+    /// Returns an empty list with a capacity of at least `capacity`.
     pub(crate) fn list(&self, capacity: usize) -> Spans {
         let mut list = self.0.pop().unwrap_or_default();
         list.reserve(capacity);
-        Spans { list, shelf: self.clone() }
+        Spans { list, span_pool: self.clone() }
     }
 
-    /// The same for a number that the program has chosen. `None`: the host has not that much memory.
+    /// Returns an empty list for a length that the program chose. `None` if the host has too little memory.
     pub(crate) fn list_of(&self, capacity: usize) -> Option<Spans> {
         let mut list = self.0.pop().unwrap_or_default();
         if list.capacity() < capacity {
             grow(&mut list, capacity)?;
         }
-        Some(Spans { list, shelf: self.clone() })
+        Some(Spans { list, span_pool: self.clone() })
     }
 }
 
+/// Grows a list. `None` if the host has too little memory, or a fault rule refuses it.
 #[cold]
 fn grow(list: &mut Vec<Span>, capacity: usize) -> Option<()> {
     system::check_allowed(Resource::Buffer, capacity * size_of::<Span>()).ok()?;
     list.try_reserve(capacity).ok()
 }
 
+/// A list of spans that returns to its pool.
 #[derive(Debug)]
 pub(crate) struct Spans {
     list: Vec<Span>,
-    shelf: SpanPool,
+    span_pool: SpanPool,
 }
 
 impl Spans {
-    /// The same once more. `None`: the host has not that much memory.
+    /// Copies the list. `None` if the host has too little memory.
     pub(crate) fn try_clone(&self) -> Option<Spans> {
-        let mut copy = self.shelf.list_of(self.list.len())?;
+        let mut copy = self.span_pool.list_of(self.list.len())?;
         copy.extend_from_slice(&self.list);
         Some(copy)
     }
@@ -82,14 +85,14 @@ impl Drop for Spans {
         let mut list = std::mem::take(&mut self.list);
         if (1..=MAX_POOLED_SPANS).contains(&list.capacity()) {
             list.clear();
-            // A full shelf is no loss.
-            let _ = self.shelf.0.push(list);
+            // If the pool is full, the list is freed.
+            let _ = self.span_pool.0.push(list);
         }
     }
 }
 
-/// Whether copies may be done in any order: no target meets another target or a source. Leaves the
-/// spans in `sorted`, by target.
+/// Returns `true` if the copies may run in any order: no target overlaps another target or a source. Leaves the spans
+/// in `sorted`, ordered by target.
 pub(crate) fn commute(spans: &[Span], sorted: &mut Vec<Span>) -> bool {
     sorted.clear();
     sorted.extend_from_slice(spans);
@@ -102,7 +105,7 @@ pub(crate) fn commute(spans: &[Span], sorted: &mut Vec<Span>) -> bool {
     let lowest = spans.iter().map(|span| span.source).min().unwrap_or(0);
     let highest = spans.iter().map(|span| span.source + span.len).max().unwrap_or(0);
     if highest <= first.target || end(last) <= lowest {
-        // The usual case: one side is device memory, the other is host memory.
+        // The common case: one side is device memory, the other is host memory.
         return true;
     }
     spans.iter().all(|span| {
@@ -120,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_commute_exactly_when_no_target_meets_anything() {
+    fn copies_commute_iff_no_target_overlaps_any_range() {
         let mut random = fastrand::Rng::with_seed(7);
         let mut seen = [0, 0];
         for _ in 0..3000 {
@@ -128,11 +131,12 @@ mod tests {
             let spans: Vec<Span> = (0..count)
                 .map(|_| span((random.usize(..60), random.usize(..60) + random.usize(..2) * 60, random.usize(1..9))))
                 .collect();
-            let meets = |a: usize, la: usize, b: usize, lb: usize| a < b + lb && b < a + la;
+            let overlaps = |a: usize, la: usize, b: usize, lb: usize| a < b + lb && b < a + la;
             let expected = (0..count).all(|i| {
                 (0..count).all(|j| {
                     let (a, b) = (spans[i], spans[j]);
-                    (i == j || !meets(a.target, a.len, b.target, b.len)) && !meets(a.target, a.len, b.source, b.len)
+                    (i == j || !overlaps(a.target, a.len, b.target, b.len))
+                        && !overlaps(a.target, a.len, b.source, b.len)
                 })
             });
             assert_eq!(commute(&spans, &mut Vec::new()), expected, "{spans:?}");
@@ -142,13 +146,13 @@ mod tests {
     }
 
     #[test]
-    fn a_list_comes_back_with_its_room() {
-        let shelf = SpanPool::default();
-        let mut list = shelf.list(100);
+    fn dropped_list_is_reused_with_its_capacity() {
+        let span_pool = SpanPool::default();
+        let mut list = span_pool.list(100);
         list.push(span((1, 2, 3)));
         let room = list.capacity();
         drop(list);
-        let again = shelf.list(1);
+        let again = span_pool.list(1);
         assert_eq!((again.len(), again.capacity()), (0, room));
     }
 }

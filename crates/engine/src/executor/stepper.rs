@@ -1,6 +1,5 @@
-//! The state of the stepped executor: what is ready, what was drawn, and what its waiting threads look at.
-//!
-//! What it does with it is in `steps`.
+//! State of the stepped executor: ready streams, the random choices, and the queues of its waiting threads. How it
+//! steps is in `steps`.
 
 use crate::executor::worker_pool::WorkerPool;
 use crate::keys::StreamKey;
@@ -10,28 +9,31 @@ use softacl_sync::facade::{AtomicBool, AtomicU64, Mutex, Ordering};
 use softacl_sync::wait_queue::WaitQueue;
 use std::time::Duration;
 
+/// The stepped executor.
 pub(crate) struct Stepper {
     pub(crate) schedule: Schedule,
-    /// How long the program may do without us before the progress thread steps in.
+    /// Time without a call after which the progress thread runs ready work.
     pub(crate) progress_timeout: Duration,
     pub(crate) choices: Mutex<Choices>,
-    pub(crate) bell: WaitQueue,
-    /// Where the progress thread sleeps. Waking it for every call would cost more than the call.
+    pub(crate) waiters: WaitQueue,
+    /// Where the progress thread is parked while the program is idle. Waking it for every call would cost more than the
+    /// call.
     pub(crate) idle_wait: WaitQueue,
-    /// Where it waits while there may be calls; rung at the end only.
+    /// Where the progress thread waits while the program makes calls. Woken only by `stop`.
     pub(crate) active_wait: WaitQueue,
     pub(crate) helpers: WorkerPool,
-    /// Counts everything that may let a waiting thread go on.
+    /// Counts everything that may let a waiting thread continue.
     pub(crate) changes: AtomicU64,
-    /// Counts calls of the program that reach this driver.
+    /// Counts the calls of the program that reach this executor.
     pub(crate) calls: AtomicU64,
     pub(crate) progress_thread: LazyThreads,
     pub(crate) stop: AtomicBool,
 }
 
+/// What the schedule chooses from.
 pub(crate) struct Choices {
     pub(crate) random: fastrand::Rng,
-    /// Streams that were announced and not taken up yet.
+    /// The ready queue: streams that no thread has taken yet.
     pub(crate) ready: Vec<StreamKey>,
 }
 
@@ -45,7 +47,7 @@ impl Stepper {
             schedule,
             progress_timeout,
             choices: Mutex::new(Choices { random: fastrand::Rng::with_seed(seed), ready: Vec::new() }),
-            bell: WaitQueue::default(),
+            waiters: WaitQueue::default(),
             idle_wait: WaitQueue::default(),
             active_wait: WaitQueue::default(),
             helpers: WorkerPool::new(cores),
@@ -59,10 +61,10 @@ impl Stepper {
     /// Wakes every thread that may wait for progress.
     pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::Release);
-        self.bell.wake_all();
+        self.waiters.wake_all();
     }
 
-    /// Ends the progress thread. Called when the machine goes away.
+    /// Ends the progress thread. Called when the machine is dropped.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.changed();

@@ -1,16 +1,16 @@
-//! The stepped driver: one task at a time, where a schedule wants it.
+//! The stepped executor: one task at a time, where a schedule requires it.
 //!
-//! No worker decides anything. Work happens inside the calls of the program: after a submit, in a
-//! poll, in a wait; for a very large copy helpers take parts of it while the call waits for them. So the same program with the same seed does the same thing every time, and a
-//! schedule can be as unkind as the documented semantics allow.
+//! No worker makes decisions. Tasks run inside the calls of the program: after a submit, in a poll, in a wait. Helpers
+//! copy parts of a very large copy while the call waits for them. The same program with the same seed therefore does
+//! the same every time, and a schedule can be as adverse as the documented semantics allow.
 //!
-//! - `early`: everything as soon as it may run.
-//! - `late`: nothing until a wait needs it, and then only what that wait needs. A program that polls
-//!   is put off a bounded number of times.
+//! - `early`: everything as soon as it is ready.
+//! - `late`: nothing until a wait needs it, and then only what that wait needs. A program that polls is deferred a
+//!   bounded number of times.
 //! - `random:SEED`: legal choices drawn from the seed; entries of a batch in random order.
 //!
-//! A program may rely on progress without calling us (it waits for a host function, say). A
-//! progress thread thread notices that nothing was called for a while although work is ready, and runs it.
+//! A program may depend on progress without making calls, for example while it waits for a host function. The progress
+//! thread detects that work is ready although no call was made for a while, and runs it.
 
 use crate::executor::defer::DeferGuard;
 use crate::executor::job::Job;
@@ -26,39 +26,40 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Polls that find a stream busy before `late` gives way.
-const POLLS: u32 = 16;
-/// Copies from this length on are worth the waking of a helper, which takes as long as half a MiB or more.
-const HELPED: usize = 4 << 20;
-/// How often the progress thread looks whether anything was called before it loses patience.
-const LOOKS: u32 = 5;
-/// Streams that a wait is followed through.
+/// Polls that find a stream busy before `late` runs it.
+const MAX_DEFERRED_POLLS: u32 = 16;
+/// Minimum length of a copy that is worth waking a helper, which takes as long as copying half a MiB or more.
+const SHARE_MIN_LEN: usize = 4 << 20;
+/// How often the progress thread checks for calls within the progress timeout.
+const CHECKS_PER_TIMEOUT: u32 = 5;
+/// Maximum number of streams that a wait is followed through.
 const MAX_HOPS: usize = 4096;
 
 impl Stepper {
-    /// A stream has work. Whoever says so runs it, or entrusts it to the progress thread.
-    pub(crate) fn announce(&self, key: StreamKey) {
+    /// Puts a stream into the ready queue. The caller runs it, or hands it to the progress thread.
+    pub(crate) fn enqueue_ready(&self, key: StreamKey) {
         lock(&self.choices).ready.push(key);
         self.changed();
         self.idle_wait.wake_all();
     }
 
-    /// Work that stays behind is the progress thread's from now on. Where none ever does there is no such thread: one that
-    /// only sleeps makes each change of page protection dearer, because it could be running elsewhere.
+    /// Leaves ready work to the progress thread. Programs that never leave any have no such thread: even a parked
+    /// thread makes every change of page protection more expensive, because it could be running on another core.
     pub(crate) fn hand_to_progress_thread(self: &Arc<Self>, machine: &Machine) {
         if self.progress_thread.is_empty() && !lock(&self.choices).ready.is_empty() {
             self.progress_thread.ensure_started(1, |_| self.start_progress_thread(machine));
         }
     }
 
-    /// Copies one range on this thread, with helpers when it is very large.
-    pub(crate) fn copy(&self, machine: &Machine, span: Span, manner: CachePolicy) -> Result<(), AccessFault> {
-        if span.len < HELPED {
-            return bytes::copy_as(span, manner);
+    /// Copies one range on this thread. Helpers take part if it is very large.
+    pub(crate) fn copy(&self, machine: &Machine, span: Span, cache_policy: CachePolicy) -> Result<(), AccessFault> {
+        if span.len < SHARE_MIN_LEN {
+            return bytes::copy_as(span, cache_policy);
         }
-        self.helpers.share(machine, Job::one(span, manner))
+        self.helpers.share(machine, Job::one(span, cache_policy))
     }
 
+    /// Runs what the schedule chooses after a submit.
     pub(crate) fn after_submit(self: &Arc<Self>, machine: &Machine) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         match self.schedule {
@@ -70,25 +71,25 @@ impl Stepper {
         self.hand_to_progress_thread(machine);
     }
 
-    /// The program asks whether a stream has come to a point.
+    /// Called when the program polls a point. May run a task, so that polling programs make progress.
     pub(crate) fn poll(&self, machine: &Machine, point: StreamPoint) {
         let stream = machine.streams.slot(point.stream);
-        if stream.track.completion.done() >= point.sequence {
-            // Not counted as a call: the program may be waiting for something else by asking this.
+        if stream.tasks.completion.done() >= point.sequence {
+            // Not counted as a call: the program may poll this point while it waits for something else.
             stream.polls.store(0, Ordering::Relaxed);
             return;
         }
         self.calls.fetch_add(1, Ordering::Relaxed);
         let polls = stream.polls.fetch_add(1, Ordering::Relaxed);
         match self.schedule {
-            Schedule::Late if polls < POLLS => {}
+            Schedule::Late if polls < MAX_DEFERRED_POLLS => {}
             Schedule::Late => {
-                // What this stream waits for may itself wait for another one.
+                // What this stream waits for may in turn wait for another stream.
                 if !self.step_towards(machine, point) {
                     self.step_any(machine);
                 }
             }
-            Schedule::Random(_) if polls < POLLS => {
+            Schedule::Random(_) if polls < MAX_DEFERRED_POLLS => {
                 if self.coin() {
                     self.step_any(machine);
                 }
@@ -99,9 +100,10 @@ impl Stepper {
         }
     }
 
+    /// Waits until a stream reaches a point. Returns `false` if `deadline` expires first.
     pub(crate) fn wait(&self, machine: &Machine, point: StreamPoint, deadline: Option<Instant>) -> bool {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        let completion = &machine.streams.slot(point.stream).track.completion;
+        let completion = &machine.streams.slot(point.stream).tasks.completion;
         loop {
             let seen = self.changes.load(Ordering::Acquire);
             if completion.done() >= point.sequence {
@@ -110,24 +112,24 @@ impl Stepper {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return false;
             }
-            let moved = match self.schedule {
+            let progressed = match self.schedule {
                 Schedule::Late => self.step_towards(machine, point),
                 _ => self.step_any(machine),
             };
-            if !moved {
+            if !progressed {
                 let changed = || self.changes.load(Ordering::Acquire) != seen;
-                let patience = Instant::now() + self.progress_timeout;
-                let until = deadline.map_or(patience, |deadline| deadline.min(patience));
-                if !self.bell.wait_until(Some(until), changed) {
+                let recheck = Instant::now() + self.progress_timeout;
+                let until = deadline.map_or(recheck, |deadline| deadline.min(recheck));
+                if !self.waiters.wait_until(Some(until), changed) {
                     machine.poll_external_waits();
-                    // A host function that holds this stream may wait for another one.
+                    // A host function that holds this stream may wait for another stream.
                     self.step_any(machine);
                 }
             }
         }
     }
 
-    /// Puts batch entries in the order of the schedule.
+    /// Puts batch entries into the order of the schedule.
     pub(crate) fn shuffle(&self, spans: &mut [Span]) {
         match self.schedule {
             Schedule::Random(_) => lock(&self.choices).random.shuffle(spans),
@@ -136,11 +138,12 @@ impl Stepper {
         }
     }
 
+    /// A random choice.
     fn coin(&self) -> bool {
         lock(&self.choices).random.bool()
     }
 
-    /// Runs one task of some stream that has news. `false` when there is none.
+    /// Runs one task of a ready stream. Returns `false` if no stream is ready.
     pub(crate) fn step_any(&self, machine: &Machine) -> bool {
         loop {
             let mut choices = lock(&self.choices);
@@ -156,24 +159,24 @@ impl Stepper {
             };
             let key = choices.ready.remove(index);
             drop(choices);
-            lock(&machine.streams.slot(key).track.lane).clear_ready();
+            lock(&machine.streams.slot(key).tasks.lane).clear_ready();
             if machine.run(key, Limit::ONE) == StopReason::Limit {
                 return true;
             }
         }
     }
 
-    /// Runs one task that is needed to come to `point`. `false` when none can run now.
+    /// Runs one task that must run before `point` is reached. Returns `false` if none can run now.
     fn step_towards(&self, machine: &Machine, point: StreamPoint) -> bool {
         let mut stream = point.stream;
-        // Streams can wait for each other in a circle.
+        // Bounded, because streams can wait for each other in a cycle.
         for _ in 0..MAX_HOPS {
             match machine.run(stream, Limit::ONE) {
                 StopReason::Limit => return true,
                 StopReason::Blocked(Readiness::After(earlier)) => stream = earlier.stream,
-                // A stream that is empty by now was finished by another thread: look again.
+                // Another thread has emptied the stream: start again from the point.
                 StopReason::Empty if stream != point.stream => stream = point.stream,
-                // Any stream may be the one that gives the sign.
+                // Any stream may resolve the wait.
                 StopReason::Blocked(Readiness::Unknown) => return self.step_any(machine),
                 StopReason::Empty | StopReason::Busy | StopReason::Blocked(Readiness::Ready) => return false,
             }
@@ -181,21 +184,24 @@ impl Stepper {
         false
     }
 
+    /// Starts the thread that runs ready work while the program makes no calls.
     fn start_progress_thread(self: &Arc<Self>, machine: &Machine) -> io::Result<()> {
         let (stepper, weak) = (Arc::clone(self), machine.weak());
         let run = move || {
             let stopped = || stepper.stop.load(Ordering::Acquire);
             let is_ready = || !lock(&stepper.choices).ready.is_empty();
             let seen = || (stepper.calls.load(Ordering::Relaxed), stepper.changes.load(Ordering::Acquire));
-            let (mut before, mut quiet) = (seen(), LOOKS);
+            let (mut before, mut quiet) = (seen(), CHECKS_PER_TIMEOUT);
             loop {
-                // Asleep for good only after a while without calls, and up with the next one, even if its work is
-                // done by now: else every call would have to wake it.
-                if quiet >= LOOKS && !is_ready() {
+                // Parks without a timeout only after a while without calls, and wakes with the next one, even if its
+                // work is done by then. Otherwise every call would have to wake this thread.
+                if quiet >= CHECKS_PER_TIMEOUT && !is_ready() {
                     stepper.idle_wait.wait_until(None, || stopped() || seen() != before);
                     (before, quiet) = (seen(), 0);
                 }
-                stepper.active_wait.wait_until(Some(Instant::now() + stepper.progress_timeout / LOOKS), stopped);
+                stepper
+                    .active_wait
+                    .wait_until(Some(Instant::now() + stepper.progress_timeout / CHECKS_PER_TIMEOUT), stopped);
                 if stopped() {
                     return;
                 }
@@ -203,7 +209,7 @@ impl Stepper {
                 let now = seen();
                 quiet = if now == before { quiet + 1 } else { 0 };
                 before = now;
-                if quiet >= LOOKS && is_ready() {
+                if quiet >= CHECKS_PER_TIMEOUT && is_ready() {
                     while stepper.step_any(&machine) {}
                     (before, quiet) = (seen(), 0);
                 }

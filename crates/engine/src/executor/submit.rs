@@ -1,4 +1,6 @@
-//! Submitting: a checked task gets its number and is queued, or is done on the spot.
+//! Submitting: a validated task gets its number, and is queued or runs inline.
+//!
+//! `submit_fast` and `accept_copy` are the fast path. They contain only what the common copy needs.
 
 use crate::executor::run::LaneGuard;
 use crate::executor::{Executor, budget};
@@ -15,7 +17,7 @@ use softacl_sync::facade::{Ordering, lock};
 use softacl_sync::handle::Slot;
 
 impl Machine {
-    /// Queues a checked task on a stream of the context; returns its number.
+    /// Queues a validated task on a stream of the context. Returns its number, or 0 if it was captured.
     #[inline]
     pub(crate) fn submit(
         &self,
@@ -27,36 +29,38 @@ impl Machine {
         self.submit_task(key, stream, context, task.into())
     }
 
+    /// Submits a task after checking the stream, its context and its device.
     fn submit_task(&self, key: StreamKey, stream: &Stream, context: ContextKey, task: Task) -> Result<u64> {
         if stream.context() != Some(context) {
             return fail(self.other_context("stream", stream, context));
         }
         self.contexts.slot(context).check()?;
-        let is_special = !self.devices[stream.device() as usize].reasons.is_empty();
-        if is_special {
+        let has_reasons = !self.devices[stream.device() as usize].reasons.is_empty();
+        if has_reasons {
             self.check_device_usable(stream.device())?;
         }
         if stream.is_redirected() {
             return self.redirect(key, stream, context, task);
         }
-        let task = if is_special { self.apply_injection(key, stream, task) } else { task };
-        let _hearing = self.fault_guard();
-        let lane = lock(&stream.track.lane);
+        let task = if has_reasons { self.apply_injection(key, stream, task) } else { task };
+        let _guard = self.fault_guard();
+        let lane = lock(&stream.tasks.lane);
         if self.streams.get(key).is_none() {
             return fail(Error::Handle { what: "stream", handle: key.raw() });
         }
         Ok(self.accept(key, stream, lane, task))
     }
 
-    /// What fault rules make of a task: the same, or one that fails; the stream may have to wait first.
+    /// Applies fault rules to a task: returns it unchanged or as a task that fails, after queueing a delay if a rule
+    /// requires one.
     #[cold]
     fn apply_injection(&self, key: StreamKey, stream: &Stream, task: Task) -> Task {
         match self.outcome_for_task(key, stream, &task) {
             InjectionOutcome::Run => task,
-            InjectionOutcome::Wait(vigil) => {
-                let lane = lock(&stream.track.lane);
+            InjectionOutcome::Wait(wait) => {
+                let lane = lock(&stream.tasks.lane);
                 if self.streams.get(key).is_some() {
-                    self.accept(key, stream, lane, Control::Await(vigil).into());
+                    self.accept(key, stream, lane, Control::Await(wait).into());
                 }
                 task
             }
@@ -67,91 +71,99 @@ impl Machine {
         }
     }
 
-    /// Queues an ordinary copy on a stream of the current context. `false`: the stream has ended,
-    /// nothing has happened, and the full check says so.
+    /// Queues a copy on a stream of the current context, without further checks. Returns `false`, having done nothing,
+    /// if the stream has ended; the full check then returns the error.
     #[inline]
     pub(crate) fn submit_fast(&self, key: StreamKey, slot: &Slot<Stream>, span: Span) -> bool {
-        let lane = lock(&slot.value.track.lane);
-        // A context ends its streams before it ends, so a stream that lives has a context that lives.
+        let lane = lock(&slot.value.tasks.lane);
+        // A context ends its streams before it ends, so a live stream has a live context.
         let lives = slot.holds(key);
         if lives {
-            // Ordinary calls have neither a schedule nor an observer.
+            // The fast path is closed while a schedule or an observer is active.
             self.accept_copy(key, &slot.value, lane, span, false);
         }
         lives
     }
 
-    /// Numbers a task and does it or queues it.
+    /// Numbers a task, and runs it inline or queues it.
     #[inline]
     fn accept(&self, key: StreamKey, stream: &Stream, lane: LaneGuard<'_>, task: Task) -> u64 {
-        let directed = self.must_queue_all();
+        let must_queue = self.must_queue_all();
         if let Task::Move(Move::Copy(span)) = task {
-            return self.accept_copy(key, stream, lane, span, directed);
+            return self.accept_copy(key, stream, lane, span, must_queue);
         }
         stream.volume.store(budget::add_volume(task.volume()), Ordering::Relaxed);
         match task {
-            Task::Move(Move::Batch(batch)) if lane.is_idle() && !directed && budget::try_spend_batch(&batch) => {
+            Task::Move(Move::Batch(batch)) if lane.is_idle() && !must_queue && budget::try_spend_batch(&batch) => {
                 self.copy_batch_inline(key, stream, lane, &batch.spans)
             }
-            task => self.enqueue(key, stream, lane, task, directed),
+            task => self.enqueue(key, stream, lane, task, must_queue),
         }
     }
 
-    /// Numbers a copy. A small one on an idle stream is done at once.
+    /// Numbers a copy. A small one on an idle stream runs inline.
     #[inline]
-    fn accept_copy(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, span: Span, directed: bool) -> u64 {
-        if span.len <= budget::MAX_INLINE_COPY && lane.is_idle() && !directed && budget::try_spend(span) {
+    fn accept_copy(
+        &self,
+        key: StreamKey,
+        stream: &Stream,
+        mut lane: LaneGuard<'_>,
+        span: Span,
+        must_queue: bool,
+    ) -> u64 {
+        if span.len <= budget::MAX_INLINE_COPY && lane.is_idle() && !must_queue && budget::try_spend(span) {
             let sequence = lane.push_completed();
             stream.set_newest(sequence);
             if bytes::copy(span).is_err() {
                 self.record_failure(key, sequence, "copy", moves::inaccessible(span)(AccessFault));
             }
-            stream.track.completion.publish_without_wake(sequence);
+            stream.tasks.completion.publish_without_wake(sequence);
             drop(lane);
             self.poll_external_waits();
             return sequence;
         }
         stream.volume.store(budget::add_volume(span.len), Ordering::Relaxed);
-        if directed {
-            return self.enqueue(key, stream, lane, Move::Copy(span).into(), directed);
+        if must_queue {
+            return self.enqueue(key, stream, lane, Move::Copy(span).into(), must_queue);
         }
         let sequence = lane.push_made(|| Task::Move(Move::Copy(span)));
         self.after_enqueue(key, stream, lane, sequence);
         sequence
     }
 
-    /// Does a short batch on an idle stream at once.
+    /// Runs a short batch on an idle stream inline.
     fn copy_batch_inline(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, spans: &[Span]) -> u64 {
         let sequence = lane.push_completed();
         stream.set_newest(sequence);
         if let Err(failed) = bytes::copy_in_order(spans, 0..spans.len()) {
             self.record_failure(key, sequence, "batch copy", moves::inaccessible(spans[failed])(AccessFault));
         }
-        stream.track.completion.publish_without_wake(sequence);
+        stream.tasks.completion.publish_without_wake(sequence);
         sequence
     }
 
-    /// Whether a schedule or an observer wants to have every task in its hands.
+    /// True if every task must be queued because a schedule or an observer is active.
     #[inline]
     pub(crate) fn must_queue_all(&self) -> bool {
         self.reasons.has_either(Reason::Schedule, Reason::Observer)
     }
 
+    /// Emits a task, pushes it, and lets a schedule run.
     #[inline]
-    fn enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, task: Task, directed: bool) -> u64 {
-        if directed && let Some(probe) = self.probe() {
+    fn enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, task: Task, must_queue: bool) -> u64 {
+        if must_queue && let Some(observer) = self.observer() {
             let at = StreamPoint { stream: key, sequence: lane.submitted() + 1 };
-            self.emit_submitted(probe, at.into(), stream.device(), &task);
+            self.emit_submitted(observer, at.into(), stream.device(), &task);
         }
         let sequence = lane.push(task);
         self.after_enqueue(key, stream, lane, sequence);
-        if directed && let Executor::Stepped(stepper) = &self.driver {
+        if must_queue && let Executor::Stepped(stepper) = &self.executor {
             stepper.after_submit(self);
         }
         sequence
     }
 
-    /// A task was put into a lane: whoever has to know is told.
+    /// Marks the stream ready after a task was queued.
     #[inline]
     fn after_enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, sequence: u64) {
         stream.set_newest(sequence);
@@ -159,24 +171,25 @@ impl Machine {
             stream.is_in_busy_list.store(true, Ordering::Relaxed);
             lock(&self.busy).push(key);
         }
-        let news = lane.mark_ready();
+        let is_ready = lane.mark_ready();
         drop(lane);
-        if news {
+        if is_ready {
             self.enqueue_ready(key);
         }
     }
 
-    /// Passes a point of an idle stream at once; `None` when the stream has work, or `submit` has to look at it.
+    /// Numbers a task that needs no execution, if the stream is idle. `None` if the stream has work, or if `submit`
+    /// must check the device.
     pub(crate) fn push_completed(&self, key: StreamKey, stream: &Stream) -> Option<u64> {
-        let is_special = !self.devices[stream.device() as usize].reasons.is_empty();
-        if is_special || self.must_queue_all() {
+        let has_reasons = !self.devices[stream.device() as usize].reasons.is_empty();
+        if has_reasons || self.must_queue_all() {
             return None;
         }
-        let mut lane = lock(&stream.track.lane);
+        let mut lane = lock(&stream.tasks.lane);
         (lane.is_idle() && self.streams.get(key).is_some()).then(|| {
             let sequence = lane.push_completed();
             stream.set_newest(sequence);
-            stream.track.completion.publish_without_wake(sequence);
+            stream.tasks.completion.publish_without_wake(sequence);
             sequence
         })
     }

@@ -1,4 +1,6 @@
-//! Graphs: running, ending, asking.
+//! Graphs: launching, ending, describing.
+//!
+//! Capturing is in `capture`, task groups in `group`, conditional tasks in `sub_graph`.
 
 use crate::caller::Caller;
 use crate::graph::{Graph, GraphDescription};
@@ -8,7 +10,7 @@ use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::lock;
 
 impl Caller<'_> {
-    /// Queues a run of a graph on a stream, as one piece of work.
+    /// Queues a run of a graph on a stream, as one task.
     pub fn launch_graph(&self, raw: usize, stream: usize) -> Result<()> {
         let (key, graph) = self.graph(raw)?;
         let explicit = self.explicit_stream(stream)?;
@@ -33,21 +35,23 @@ impl Caller<'_> {
         context.check()
     }
 
+    /// Ends a graph that is neither capturing nor running.
     pub fn destroy_graph(&self, raw: usize) -> Result<()> {
         let (key, _) = self.graph(raw)?;
         self.machine.end_graph(key)
     }
 
-    /// The number of a graph: unique in the process.
-    pub fn graph_number(&self, raw: usize) -> Result<u32> {
-        Ok(lock(&self.graph(raw)?.1.state).number)
+    /// Id of a graph: unique in the process.
+    pub fn graph_id(&self, raw: usize) -> Result<u32> {
+        Ok(lock(&self.graph(raw)?.1.state).id)
     }
 
-    /// What a graph is made of.
+    /// Describes the steps of a graph.
     pub fn describe_graph(&self, raw: usize) -> Result<GraphDescription> {
         Ok(lock(&self.graph(raw)?.1.state).describe())
     }
 
+    /// Resolves a graph handle.
     pub(super) fn graph(&self, raw: usize) -> Result<(GraphKey, &Graph)> {
         let unknown = || Error::Handle { what: "graph", handle: raw };
         let key = GraphKey::from_raw(raw).ok_or_else(unknown)?;

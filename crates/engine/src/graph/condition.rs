@@ -1,10 +1,11 @@
 //! Conditions: a value in device memory that decides which sub-graph runs, if any.
 //!
-//! A sub-graph is run step by step by whoever runs the conditional task, in the order of its capture,
-//! which is one of the orders that its events allow. So it holds only work that moves bytes.
+//! The thread that runs the conditional task runs the sub-graph step by step, in the order of its capture, which is one
+//! of the orders that its events allow. A sub-graph therefore contains only tasks that move bytes.
 //!
-//! The value of a loop may come from another stream, or from a call that the program has yet to make. So a loop that goes on gives its
-//! thread up from time to time: what it has come to is kept in a [`ConditionProgress`], which is queued again as a task.
+//! The value of a loop may come from another stream, or from a call that the program has yet to make. A long loop
+//! therefore yields its thread from time to time. Its progress is kept in a [`ConditionProgress`], which is queued
+//! again as a task.
 
 use crate::graph::node::{Node, Repeatable};
 use crate::graph::run::GraphRun;
@@ -16,17 +17,18 @@ use softacl_sync::facade::{Mutex, lock};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How the value selects a sub-graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConditionKind {
-    /// The first sub-graph when the value is not 0, else the second, if there is one.
+    /// The first sub-graph if the value is not 0, otherwise the second, if present.
     If,
-    /// The sub-graph as long as the value is not 0.
+    /// The sub-graph, repeated while the value is not 0.
     While,
-    /// The sub-graph with the number that the value is.
+    /// The sub-graph whose index is the value.
     Switch,
 }
 
-/// A value for conditional tasks.
+/// A value that conditional tasks test.
 #[derive(Default)]
 pub struct ConditionCell {
     pub(crate) state: Mutex<CellState>,
@@ -35,7 +37,7 @@ pub struct ConditionCell {
 #[derive(Default)]
 pub(crate) struct CellState {
     pub(crate) graph: Option<GraphKey>,
-    /// Address of the value, as the program sees it.
+    /// Program address of the value.
     pub(crate) address: usize,
 }
 
@@ -43,12 +45,12 @@ pub(crate) struct CellState {
 #[derive(Debug)]
 pub(crate) struct Condition<T> {
     pub(crate) kind: ConditionKind,
-    /// Where the engine reaches the value.
+    /// Backing address of the value.
     pub(crate) cell: usize,
     pub(crate) bodies: Vec<Arc<SubGraph<T>>>,
 }
 
-/// The steps of a sub-graph; empty until it has been captured.
+/// The steps of a sub-graph. Empty until it is captured.
 #[derive(Debug)]
 pub(crate) struct SubGraph<T> {
     nodes: Mutex<Vec<Arc<Node<T>>>>,
@@ -61,6 +63,7 @@ impl<T> Default for SubGraph<T> {
 }
 
 impl<T> SubGraph<T> {
+    /// Sets the steps after a successful capture.
     pub(crate) fn fill(&self, nodes: Vec<Arc<Node<T>>>) {
         *lock(&self.nodes) = nodes;
     }
@@ -70,23 +73,24 @@ impl<T> SubGraph<T> {
     }
 }
 
-/// Bytes of a value.
-pub(crate) const CELL: usize = 8;
-/// Turns of loops before others have theirs: more than loops of programs take that wait for nobody.
-pub(crate) const TURNS: usize = 1024;
-/// How long a loop then pauses, at least.
+/// Size of a value, in bytes.
+pub(crate) const CELL_SIZE: usize = 8;
+/// Iterations of a loop before it yields: more than loops take that wait for nothing outside.
+pub(crate) const ITERATIONS_PER_TURN: usize = 1024;
+/// Minimum pause of a loop that has yielded.
 const PAUSE: Duration = Duration::from_micros(100);
 
 impl<T: Repeatable> Condition<T> {
+    /// True if the value or a sub-graph uses one of the `len` bytes with the backing address `start`.
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
-        let cell = self.cell < start + len && start < self.cell + CELL;
+        let cell = self.cell < start + len && start < self.cell + CELL_SIZE;
         cell || self.bodies.iter().any(|body| body.nodes().iter().any(|node| node.content().touches(start, len)))
     }
 
-    /// The sub-graph to run now.
+    /// The sub-graph that the current value selects.
     fn choose(&self) -> Result<Option<&Arc<SubGraph<T>>>> {
-        let gone = |AccessFault| Error::Inaccessible { side: "condition", address: self.cell, len: CELL };
-        let value = u64::from_le_bytes(bytes::read(self.cell).map_err(gone)?);
+        let inaccessible = |AccessFault| Error::Inaccessible { side: "condition", address: self.cell, len: CELL_SIZE };
+        let value = u64::from_le_bytes(bytes::read(self.cell).map_err(inaccessible)?);
         let index = match (self.kind, value) {
             (ConditionKind::If, 0) => 1,
             (ConditionKind::If, _) => 0,
@@ -103,16 +107,17 @@ impl<T: Repeatable> Condition<T> {
 pub(crate) struct ConditionProgress<T> {
     pub(crate) node: Arc<Node<T>>,
     pub(crate) run: Arc<GraphRun>,
-    /// Conditional tasks that have begun, each but the first one in the sub-graph of the one before.
+    /// Conditional tasks that have started. Each but the first is in the sub-graph of the one before.
     pub(crate) frames: Vec<Frame<T>>,
-    /// Until when others have their turn.
+    /// The pause of a loop that has yielded.
     pub(crate) pause: Arc<ExternalWait>,
 }
 
+/// One nesting level of a conditional task.
 #[derive(Debug)]
 pub(crate) struct Frame<T> {
     pub(crate) condition: Arc<Condition<T>>,
-    /// What is left of the chosen sub-graph.
+    /// Remaining steps of the selected sub-graph.
     pub(crate) steps: std::vec::IntoIter<Arc<Node<T>>>,
 }
 
@@ -128,7 +133,7 @@ impl<T: Repeatable> ConditionProgress<T> {
         Ok(progress)
     }
 
-    /// Begins a conditional task, or the next turn of a loop.
+    /// Starts a conditional task, or the next iteration of a loop.
     pub(crate) fn enter(&mut self, condition: Arc<Condition<T>>) -> Result<()> {
         if let Some(body) = condition.choose()? {
             let steps = body.nodes().into_iter();
@@ -137,6 +142,7 @@ impl<T: Repeatable> ConditionProgress<T> {
         Ok(())
     }
 
+    /// True if a started conditional task uses one of the `len` bytes with the backing address `start`.
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
         self.frames.iter().any(|frame| frame.condition.touches(start, len))
     }

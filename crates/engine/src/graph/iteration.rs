@@ -1,6 +1,6 @@
-//! Executing conditional tasks: which sub-graph runs next, and when a loop gives its thread up.
+//! Executing conditional tasks: which sub-graph runs next, and when a loop yields its thread.
 
-use crate::graph::condition::{ConditionKind, Frame, TURNS};
+use crate::graph::condition::{ConditionKind, Frame, ITERATIONS_PER_TURN};
 use crate::machine::Machine;
 use crate::stream::Stream;
 use crate::task::{ConditionProgress, SubStep};
@@ -8,11 +8,11 @@ use softacl_errors::Result;
 use softacl_sync::facade::Ordering;
 
 impl Machine {
-    /// Goes on with a conditional task. `false`: it is not over, and others should have their turn.
+    /// Continues a conditional task. Returns `false` if it must yield.
     pub(crate) fn advance_condition(&self, stream: &Stream, progress: &mut ConditionProgress) -> Result<bool> {
-        let mut turns = 0;
+        let mut iterations = 0;
         while let Some(frame) = progress.frames.last_mut() {
-            if progress.run.is_cancelled.load(Ordering::Acquire) || self.is_stopped(stream) {
+            if progress.run.is_canceled.load(Ordering::Acquire) || self.is_stopped(stream) {
                 return Ok(true);
             }
             if let Some(node) = frame.steps.next() {
@@ -28,11 +28,11 @@ impl Machine {
                 continue;
             }
             if frame.condition.kind == ConditionKind::While {
-                if turns == TURNS {
+                if iterations == ITERATIONS_PER_TURN {
                     return Ok(false);
                 }
-                turns += 1;
-                // The value may come from another stream, which a schedule runs only when asked.
+                iterations += 1;
+                // The value may come from another stream, which a schedule runs only on request.
                 self.step();
             }
             let Some(Frame { condition, .. }) = progress.frames.pop() else { break };

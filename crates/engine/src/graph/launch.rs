@@ -1,13 +1,13 @@
-//! Runs: a graph's entries go to streams of its own, one per branch, and the stream that launched it
-//! waits for the end.
+//! Launching: the entries of a graph are queued on private streams of the graph, one per branch, and the launching
+//! stream waits for their end.
 //!
-//! For the launching stream a run is one task: the wait is queued first, the branches start after
-//! what was queued before it, and nothing that others queue meanwhile can come between. Runs of one
-//! graph follow each other, because its own streams are FIFO and all branches are joined.
+//! To the launching stream a run is one task. The wait is queued first, and the branches start after what was queued
+//! before it, so that no task that another thread queues can come between. Runs of one graph are ordered, because its
+//! streams are FIFO and all branches are joined.
 
 use crate::executor::defer::DeferGuard;
 use crate::graph::run::GraphRun;
-use crate::graph::{Graph, GraphState, Graphs, Step, memory_gone};
+use crate::graph::{Graph, GraphState, Graphs, Step, uses_freed_memory};
 use crate::keys::{ContextKey, GraphKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::StreamPosition;
@@ -19,7 +19,7 @@ use std::mem::take;
 use std::sync::Arc;
 
 impl Machine {
-    /// Queues a run. Without a stream it starts at once.
+    /// Queues a run. Without a stream, the run starts immediately.
     pub(crate) fn launch(
         &self,
         key: GraphKey,
@@ -27,14 +27,14 @@ impl Machine {
         context: ContextKey,
         stream: Option<(StreamKey, &Stream)>,
     ) -> Result<Arc<GraphRun>> {
-        let hold = DeferGuard::new();
+        let defer = DeferGuard::new();
         let mut state = lock(&graph.state);
         self.check_launch(key, &state, context)?;
-        while state.lanes.len() < state.branches {
-            state.lanes.push(self.make_lane(context)?);
+        while state.streams.len() < state.branches {
+            state.streams.push(self.make_graph_stream(context)?);
         }
-        let run = Arc::new(GraphRun::new(state.lanes.clone()));
-        let first = run.lanes()[0];
+        let run = Arc::new(GraphRun::new(state.streams.clone()));
+        let first = run.streams()[0];
         let start = match stream {
             Some((key, stream)) => {
                 let sequence = self.submit(key, stream, context, Control::Join(Arc::clone(&run)))?;
@@ -42,25 +42,25 @@ impl Machine {
             }
             None => StreamPoint { stream: first, sequence: 0 },
         };
-        if let Some(probe) = self.probe() {
-            let lanes: Vec<u32> = run.lanes().iter().map(|lane| lane.index() as u32).collect();
+        if let Some(observer) = self.observer() {
+            let streams: Vec<u32> = run.streams().iter().map(|stream| stream.index() as u32).collect();
             let join = stream.map(|(key, _)| StreamPoint { stream: key, sequence: start.sequence + 1 });
-            probe.launched(&lanes, join.map(StreamPosition::from));
+            observer.launched(&streams, join.map(StreamPosition::from));
         }
         let mut newest = StreamPoint { stream: first, sequence: self.streams.slot(first).newest() };
         let queued = self.queue_entries(&state, context, start, &run, &mut newest);
         if queued.is_err() {
-            // Whoever waits for the run goes on; what is queued of it does nothing.
-            run.is_cancelled.store(true, Ordering::Release);
+            // The waiting stream continues, and the queued steps do nothing.
+            run.is_canceled.store(true, Ordering::Release);
         }
         let _ = run.end.set(newest);
         state.end = Some(newest);
         drop(state);
-        drop(hold);
+        drop(defer);
         if let Some((key, _)) = stream {
-            if let Some(probe) = self.probe() {
+            if let Some(observer) = self.observer() {
                 let join = StreamPoint { stream: key, sequence: start.sequence + 1 };
-                probe.ordered(join.into(), newest.into());
+                observer.ordered(join.into(), newest.into());
             }
             self.mark_stream_ready(key);
         }
@@ -68,6 +68,7 @@ impl Machine {
         queued.map(|()| run)
     }
 
+    /// Refuses a graph that cannot run.
     fn check_launch(&self, key: GraphKey, state: &GraphState, context: ContextKey) -> Result<()> {
         if state.key != Some(key) {
             return fail(Error::Handle { what: "graph", handle: key.raw() });
@@ -84,12 +85,12 @@ impl Machine {
             return fail(Error::SubGraphCapturing);
         }
         match state.nodes().position(|node| node.content().is_invalidated()) {
-            Some(at) => fail(memory_gone(state.number, at)),
+            Some(at) => fail(uses_freed_memory(state.id, at)),
             None => Ok(()),
         }
     }
 
-    /// Queues every entry on the stream of its branch. `newest` is the newest task of branch 0.
+    /// Queues every entry on the stream of its branch. `newest` receives the newest task of branch 0.
     fn queue_entries(
         &self,
         state: &GraphState,
@@ -99,7 +100,7 @@ impl Machine {
         newest: &mut StreamPoint,
     ) -> Result<()> {
         let push = |branch: usize, task: Task| -> Result<StreamPoint> {
-            let stream = run.lanes()[branch];
+            let stream = run.streams()[branch];
             let sequence = self.submit(stream, self.streams.slot(stream), context, task)?;
             Ok(StreamPoint { stream, sequence })
         };
@@ -120,20 +121,20 @@ impl Machine {
                 }
                 Step::Wait(record) => wait(records[*record]),
                 Step::SetEvent(event) => {
-                    if let Some(point) = self.record_from_graph(*event, run.lanes()[branch], context)? {
+                    if let Some(point) = self.record_from_graph(*event, run.streams()[branch], context)? {
                         points[branch] = point;
                     }
                     continue;
                 }
-                Step::AwaitEvent(signal) => {
-                    signal.watch(run.lanes()[branch]);
-                    Control::Wait { after: Waited::Signal(Arc::clone(signal)), event: None }
+                Step::AwaitEvent(graph_event) => {
+                    graph_event.watch(run.streams()[branch]);
+                    Control::Wait { after: Waited::GraphEvent(Arc::clone(graph_event)), event: None }
                 }
                 Step::AwaitRecord(event) => match self.newest_record(*event) {
                     Some(point) => wait(point),
                     None => continue,
                 },
-                Step::ResetEvent(signal) => Control::ResetGraphEvent(Arc::clone(signal)),
+                Step::ResetEvent(graph_event) => Control::ResetGraphEvent(Arc::clone(graph_event)),
             };
             points[branch] = push(branch, task.into())?;
             *newest = points[0];
@@ -142,23 +143,23 @@ impl Machine {
         Ok(())
     }
 
-    /// A stream that no program sees.
-    fn make_lane(&self, context: ContextKey) -> Result<StreamKey> {
+    /// Creates a stream that the program has no handle of.
+    fn make_graph_stream(&self, context: ContextKey) -> Result<StreamKey> {
         let device = self.contexts.slot(context).device();
         let open = |stream: &Stream, _| stream.open(context, device, StreamOptions::default());
         self.streams.insert(open).ok_or_else(|| Box::new(Error::NoHandle("stream")))
     }
 
-    /// Ends a graph. It must not be running.
+    /// Ends a graph that is not running.
     pub(crate) fn end_graph(&self, key: GraphKey) -> Result<()> {
         let graph = self.graphs.all.slot(key);
-        // A program that asks until the graph is free gives a schedule its chance, before the lock is taken.
+        // A program that retries until the graph is idle must let a schedule make progress, before the lock is taken.
         let end = lock(&graph.state).end;
         if let Some(end) = end {
             self.reached(end);
         }
-        let is_over = |end: StreamPoint| self.streams.slot(end.stream).track.completion.done() >= end.sequence;
-        let (lanes, conditions, sub_graphs) = {
+        let is_finished = |end: StreamPoint| self.streams.slot(end.stream).tasks.completion.done() >= end.sequence;
+        let (streams, conditions, sub_graphs) = {
             let mut state = lock(&graph.state);
             if state.key != Some(key) {
                 return fail(Error::Handle { what: "graph", handle: key.raw() });
@@ -169,52 +170,53 @@ impl Machine {
             if state.sub_graphs.iter().any(|sub| self.is_capturing(*sub)) {
                 return fail(Error::SubGraphCapturing);
             }
-            if state.end.is_some_and(|end| !is_over(end)) {
-                return fail(Error::GraphRunning(state.number));
+            if state.end.is_some_and(|end| !is_finished(end)) {
+                return fail(Error::GraphRunning(state.id));
             }
-            // From here on no launch finds the graph.
+            // From here on, no launch finds the graph.
             state.key = None;
             let state = &mut *state;
-            (take(&mut state.lanes), take(&mut state.conditions), take(&mut state.sub_graphs))
+            (take(&mut state.streams), take(&mut state.conditions), take(&mut state.sub_graphs))
         };
-        lanes.into_iter().for_each(|lane| self.end_lane(lane));
+        streams.into_iter().for_each(|stream| self.end_graph_stream(stream));
         self.end_sub_graphs(sub_graphs);
         self.free_conditions(conditions);
         self.graphs.remove(key);
         Ok(())
     }
 
-    /// Sub-graphs end with their graph; the program may have ended some already.
+    /// Ends sub-graphs with their graph. The program may have ended some already.
     pub(crate) fn end_sub_graphs(&self, keys: Vec<GraphKey>) {
         for key in keys {
             let _ = self.end_graph(key);
         }
     }
 
-    fn end_lane(&self, key: StreamKey) {
+    /// Waits for a stream of a graph and ends it.
+    fn end_graph_stream(&self, key: StreamKey) {
         let stream = self.streams.slot(key);
         if self.streams.retire(key) {
-            let last = lock(&stream.track.lane).submitted();
+            let last = lock(&stream.tasks.lane).submitted();
             self.wait(StreamPoint { stream: key, sequence: last }, None);
             self.streams.recycle(key);
         }
     }
 
-    /// A context has ended: its graphs can only be destroyed any more.
+    /// Ends the runs and conditions of all graphs of a context that ended. The graphs can only be destroyed afterwards.
     pub(crate) fn end_graphs_of(&self, context: ContextKey) {
         let Graphs { all, .. } = &self.graphs;
         for (_, graph) in all.live() {
-            let (lanes, conditions) = {
+            let (streams, conditions) = {
                 let mut state = lock(&graph.state);
                 if state.context != Some(context) {
                     continue;
                 }
                 state.context = None;
                 state.end = None;
-                (take(&mut state.lanes), take(&mut state.conditions))
+                (take(&mut state.streams), take(&mut state.conditions))
             };
-            lanes.iter().for_each(|lane| self.drop_stuck(*lane));
-            lanes.into_iter().for_each(|lane| self.end_lane(lane));
+            streams.iter().for_each(|stream| self.drop_stuck(*stream));
+            streams.into_iter().for_each(|stream| self.end_graph_stream(stream));
             self.free_conditions(conditions);
         }
     }

@@ -1,16 +1,18 @@
-//! Graphs: work of streams that was captured once and runs many times.
+//! Graphs: tasks of streams that are captured once and run many times.
 //!
-//! A graph is a list of entries in the order in which they were captured; each belongs to a branch,
-//! one per captured stream, and waits point back to records. So the list is always a valid order.
-//! `node` is one piece of work, `launch` makes a run out of a graph, `signal` is an event that graphs
-//! share with ordinary streams, `condition` chooses between sub-graphs. What a program may ask for, and when, is in `calls`.
+//! A graph is a list of entries in capture order. Each belongs to a branch, one per captured stream, and waits refer
+//! back to records, so the list is always a valid order. `node` is one captured task, `launch` turns a graph into a
+//! run, and `condition` selects sub-graphs. An event that graphs share with outside streams is a `GraphEvent`. What a
+//! program can do with graphs is in `calls`, `capture`, `group` and `sub_graph`.
 //!
-//! Lock order: the heap's state and a stream's diversion may be held while a graph's state is taken,
-//! never the other way round. No task takes a graph's state when it runs.
+//! Lock order: the state of the heap and the redirect of a stream may be held while the state of a graph is taken,
+//! never the other way round. No task takes the state of a graph when it runs.
 
 pub(crate) mod calls;
 pub(crate) mod capture;
+mod capture_events;
 pub(crate) mod condition;
+mod group;
 mod iteration;
 mod launch;
 pub(crate) mod node;
@@ -29,7 +31,7 @@ use softacl_sync::facade::{AtomicU32, Mutex, Ordering, lock, thread};
 use softacl_sync::handle::Slots;
 use std::sync::{Arc, Weak};
 
-/// How strict a capture, or a thread, is about calls that block.
+/// How strictly a capture, or a thread, treats blocking calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureMode {
     Global,
@@ -37,7 +39,7 @@ pub enum CaptureMode {
     Relaxed,
 }
 
-/// What can be said of a stream.
+/// The capture status of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureStatus {
     None,
@@ -45,6 +47,7 @@ pub enum CaptureStatus {
     Invalidated(GraphKey),
 }
 
+/// A graph of the API.
 #[derive(Default)]
 pub struct Graph {
     pub(crate) state: Mutex<GraphState>,
@@ -53,48 +56,49 @@ pub struct Graph {
 #[derive(Default)]
 pub(crate) struct GraphState {
     pub(crate) key: Option<GraphKey>,
-    pub(crate) number: u32,
+    pub(crate) id: u32,
     pub(crate) context: Option<ContextKey>,
-    /// While the graph is being captured.
+    /// Present while the graph is being captured.
     pub(crate) capture: Option<Capture>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) branches: usize,
-    /// Captures of a sub-graph that failed before: what they recorded is not part of this one.
+    /// Number of failed captures of this sub-graph. Records of a failed capture are not part of a later one.
     pub(crate) failures: usize,
-    /// Streams of its own that runs use, one per branch; made by the first run.
-    lanes: Vec<StreamKey>,
-    /// Where the newest run ends.
+    /// Private streams of the graph, one per branch. Created by the first run.
+    streams: Vec<StreamKey>,
+    /// End of the newest run.
     end: Option<StreamPoint>,
     pub(crate) groups: Vec<GroupKey>,
     pub(crate) conditions: Vec<ConditionKey>,
-    /// What gives conditions their defaults when a run begins.
+    /// Steps that reset conditions to their defaults when a run starts.
     pub(crate) resets: Vec<Arc<Node>>,
-    /// Graphs that conditional tasks choose from.
+    /// Graphs that conditional tasks select from.
     pub(crate) sub_graphs: Vec<GraphKey>,
-    /// For a sub-graph: where the conditional task finds its steps.
+    /// For a sub-graph: the steps that its conditional task runs.
     pub(crate) body: Option<Arc<SubGraph>>,
-    /// Contents that updates have offered; a node may take them over later.
-    pub(crate) offered: Vec<Weak<Content>>,
+    /// Contents of updates in progress. A node may take them over later.
+    pub(crate) update_contents: Vec<Weak<Content>>,
 }
 
-/// One step of a graph.
+/// A step of a graph, with its branch.
 pub(crate) struct Entry {
     pub(crate) branch: usize,
     pub(crate) step: Step,
 }
 
+/// What an entry does.
 pub(crate) enum Step {
     Work(Arc<Node>),
     Record,
     /// Waits for the record with this index.
     Wait(usize),
-    /// Records an event that streams outside the graph see.
+    /// Records an event that graphs share with outside streams.
     SetEvent(EventKey),
-    /// Waits for such an event.
+    /// Waits for an event that graphs share with outside streams.
     AwaitEvent(Arc<GraphEvent>),
-    /// Waits for the record that another event has when the run is launched.
+    /// Waits for the record that an outside event has when the run is launched.
     AwaitRecord(EventKey),
-    /// Resets such an event.
+    /// Resets an event that graphs share with outside streams.
     ResetEvent(Arc<GraphEvent>),
 }
 
@@ -112,20 +116,20 @@ impl Step {
 /// A capture in progress.
 pub(crate) struct Capture {
     pub(crate) thread: thread::ThreadId,
-    /// The streams in it: element n is branch n, the one where it began is branch 0.
+    /// The captured streams. Element n is branch n; the capture began on branch 0.
     pub(crate) streams: Vec<StreamKey>,
-    /// A dependency was refused that the graph would lack.
+    /// True if the graph would lack a dependency that was refused.
     pub(crate) is_invalid: bool,
-    /// The branch with an open task group, and its nodes.
+    /// The branch with an open task group, and the nodes of the group.
     pub(crate) group: Option<(usize, Vec<Arc<Node>>)>,
 }
 
-/// A record that was captured.
+/// A captured record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CapturedRecord {
     pub(crate) graph: GraphKey,
     pub(crate) entry: usize,
-    /// `GraphState::failures` then.
+    /// Value of `GraphState::failures` when it was captured.
     failures: usize,
 }
 
@@ -135,7 +139,7 @@ pub(crate) enum Redirect {
     Update { group: GroupKey, contents: Vec<Arc<Content>> },
 }
 
-/// Captured tasks that can be given new parameters.
+/// Captured tasks whose parameters an update can replace.
 #[derive(Default)]
 pub struct Group {
     pub(crate) state: Mutex<GroupState>,
@@ -147,51 +151,52 @@ pub(crate) struct GroupState {
     pub(crate) nodes: Vec<Arc<Node>>,
 }
 
-/// What a graph is made of, for people.
+/// The steps of a graph, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphDescription {
-    pub number: u32,
+    pub id: u32,
     pub branches: usize,
     pub steps: Vec<StepDescription>,
 }
 
+/// One step of a graph, for display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepDescription {
     pub branch: usize,
     pub name: &'static str,
-    /// The step that a wait within the graph is for.
+    /// The step that a wait inside the graph refers to.
     pub after: Option<usize>,
 }
 
 impl GraphState {
-    /// What a record is that was just captured.
+    /// The identity of a record that was just captured.
     pub(crate) fn captured(&self, graph: GraphKey, entry: usize) -> CapturedRecord {
         CapturedRecord { graph, entry, failures: self.failures }
     }
 
-    /// Whether a record is part of the capture in progress.
+    /// True if a record is part of the capture in progress.
     pub(crate) fn is_capturing(&self, record: CapturedRecord) -> bool {
         self.capture.is_some() && self.failures == record.failures
     }
 
-    /// A capture of this sub-graph has failed; it may be captured again.
+    /// Clears a sub-graph whose capture failed, so that it can be captured again.
     pub(crate) fn restart_capture(&mut self) {
         self.entries.clear();
         self.branches = 1;
         self.failures += 1;
     }
 
-    /// Whether everything of every branch comes before the end of branch 0.
+    /// True if everything in every branch comes before the end of branch 0.
     pub(crate) fn is_joined(&self) -> bool {
         let mut reached = vec![0; self.branches];
         let mut open = vec![(0, self.entries.len())];
         while let Some((branch, before)) = open.pop() {
-            let news = reached[branch]..before;
-            if news.is_empty() {
+            let unvisited = reached[branch]..before;
+            if unvisited.is_empty() {
                 continue;
             }
             reached[branch] = before;
-            for entry in self.entries[news].iter().filter(|entry| entry.branch == branch) {
+            for entry in self.entries[unvisited].iter().filter(|entry| entry.branch == branch) {
                 if let Step::Wait(record) = entry.step {
                     open.push((self.entries[record].branch, record + 1));
                 }
@@ -201,20 +206,17 @@ impl GraphState {
         !self.entries.iter().enumerate().any(|(at, entry)| counts(&entry.step) && at >= reached[entry.branch])
     }
 
+    /// Describes the graph for display.
     pub(crate) fn describe(&self) -> GraphDescription {
         let describe = |entry: &Entry| StepDescription {
             branch: entry.branch,
             name: entry.step.name(),
             after: if let Step::Wait(record) = entry.step { Some(record) } else { None },
         };
-        GraphDescription {
-            number: self.number,
-            branches: self.branches,
-            steps: self.entries.iter().map(describe).collect(),
-        }
+        GraphDescription { id: self.id, branches: self.branches, steps: self.entries.iter().map(describe).collect() }
     }
 
-    /// All work, in the order of the capture.
+    /// All nodes, in capture order.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<Node>> {
         let captured = self.entries.iter().filter_map(|entry| match &entry.step {
             Step::Work(node) => Some(node),
@@ -223,12 +225,12 @@ impl GraphState {
         self.resets.iter().chain(captured)
     }
 
-    /// Memory was freed: what names it cannot run any more.
+    /// Invalidates the steps that use freed memory.
     fn invalidate_range(&mut self, start: usize, len: usize) {
-        self.nodes().for_each(|node| node.content().forget_memory(start, len));
-        self.offered.retain(|content| match content.upgrade() {
+        self.nodes().for_each(|node| node.content().invalidate_range(start, len));
+        self.update_contents.retain(|content| match content.upgrade() {
             Some(content) => {
-                content.forget_memory(start, len);
+                content.invalidate_range(start, len);
                 true
             }
             None => false,
@@ -242,20 +244,21 @@ pub(crate) struct Graphs {
     pub(crate) all: Slots<Graph, GraphTag>,
     pub(crate) groups: Slots<Group, GroupTag>,
     pub(crate) conditions: Slots<ConditionCell, ConditionTag>,
-    /// Captures that forbid blocking calls. Zero in ordinary programs: one relaxed load per call.
+    /// Number of captures that forbid blocking calls. Usually 0, so that a call costs one relaxed load.
     strict: AtomicU32,
     active: Mutex<Vec<(GraphKey, thread::ThreadId, CaptureMode)>>,
-    /// Graphs that exist, so that freeing memory costs nothing while there are none.
+    /// Number of graphs, so that freeing memory costs nothing while there are none.
     count: AtomicU32,
-    numbers: AtomicU32,
+    next_id: AtomicU32,
 }
 
 impl Graphs {
+    /// Adds an empty graph. `None` if no handle is left.
     pub(crate) fn insert(&self, context: ContextKey) -> Option<GraphKey> {
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let open = |graph: &Graph, key| {
             *lock(&graph.state) =
-                GraphState { key: Some(key), number, context: Some(context), branches: 1, ..GraphState::default() };
+                GraphState { key: Some(key), id, context: Some(context), branches: 1, ..GraphState::default() };
         };
         self.count.fetch_add(1, Ordering::AcqRel);
         let key = self.all.insert(open);
@@ -265,7 +268,7 @@ impl Graphs {
         key
     }
 
-    /// Ends a graph that is neither captured nor running, and its groups.
+    /// Removes a graph that is neither capturing nor running, and its groups.
     pub(crate) fn remove(&self, key: GraphKey) -> bool {
         let graph = self.all.slot(key);
         let ended = self.all.retire(key);
@@ -281,6 +284,7 @@ impl Graphs {
         ended
     }
 
+    /// Registers a capture.
     pub(crate) fn begin(&self, key: GraphKey, thread: thread::ThreadId, mode: CaptureMode) {
         lock(&self.active).push((key, thread, mode));
         if mode != CaptureMode::Relaxed {
@@ -288,6 +292,7 @@ impl Graphs {
         }
     }
 
+    /// Removes a capture.
     pub(crate) fn end(&self, key: GraphKey) {
         lock(&self.active).retain(|(other, _, mode)| {
             if *other == key && *mode != CaptureMode::Relaxed {
@@ -297,7 +302,7 @@ impl Graphs {
         });
     }
 
-    /// Whether a thread with that mode may make a call that blocks.
+    /// Returns `true` if a thread with this mode may make a blocking call.
     #[inline]
     pub(crate) fn allow_blocking(&self, mode: impl FnOnce() -> CaptureMode) -> bool {
         self.strict.load(Ordering::Relaxed) == 0 || self.allow_blocking_in(mode())
@@ -316,8 +321,8 @@ impl Graphs {
         }
     }
 
-    /// The bytes that the engine reaches at `start` were freed.
-    pub(crate) fn forget_memory(&self, start: usize, len: usize) {
+    /// Invalidates the steps of all graphs that use the `len` freed bytes with the backing address `start`.
+    pub(crate) fn invalidate_range(&self, start: usize, len: usize) {
         if self.count.load(Ordering::Acquire) == 0 {
             return;
         }
@@ -327,7 +332,7 @@ impl Graphs {
     }
 }
 
-/// The refusal of a run whose memory is gone.
-fn memory_gone(number: u32, node: usize) -> Error {
-    Error::Parameter(format!("graph {number} cannot run: task {node} names memory that was freed after the capture"))
+/// The error of a run that uses freed memory.
+fn uses_freed_memory(id: u32, node: usize) -> Error {
+    Error::Parameter(format!("graph {id} cannot run: task {node} names memory that was freed after the capture"))
 }

@@ -1,4 +1,4 @@
-//! One piece of captured work: a task that can be run again, and exchanged by an update.
+//! Nodes: captured tasks that can run again, and that an update can replace.
 
 use crate::task::external_wait::ExternalWait;
 use softacl_errors::{Error, Result, fail};
@@ -12,6 +12,7 @@ pub(crate) trait Repeatable: Sized {
     fn try_clone(&self) -> Result<Self>;
     /// Fails if `try_clone` would fail for a reason other than memory.
     fn check_repeatable(&self) -> Result<()>;
+    /// Display name. Graph updates compare it.
     fn name(&self) -> &'static str;
     /// True if the work accesses one of the `len` bytes with the backing address `start`.
     fn touches(&self, start: usize, len: usize) -> bool;
@@ -21,20 +22,20 @@ pub(crate) trait Repeatable: Sized {
     fn external_wait(&self) -> Option<&Arc<ExternalWait>>;
 }
 
-/// A place in a graph.
+/// A position in a graph, with its current content.
 #[derive(Debug)]
 pub(crate) struct Node<T> {
     content: Mutex<Arc<Content<T>>>,
-    /// In a task group: the content may change between launch and execution.
+    /// True in a task group: the content may change between launch and execution.
     is_updatable: bool,
 }
 
-/// What a node does.
+/// The task of a node.
 #[derive(Debug)]
 pub(crate) struct Content<T> {
     task: T,
-    /// Memory that the task names was freed.
-    is_gone: AtomicBool,
+    /// True if memory that the task uses was freed.
+    is_invalidated: AtomicBool,
 }
 
 /// New contents for the nodes of a group.
@@ -49,7 +50,7 @@ impl<T: Repeatable> Node<T> {
         Node { content: Mutex::new(Arc::new(content)), is_updatable: false }
     }
 
-    /// The same, in a group. Nobody else knows the node yet.
+    /// Returns the node as a member of a task group. Called before the node is published.
     pub(crate) fn in_group(self: Arc<Self>) -> Arc<Self> {
         Arc::new(Node { content: Mutex::new(self.content()), is_updatable: true })
     }
@@ -62,20 +63,20 @@ impl<T: Repeatable> Node<T> {
         self.content().task.name()
     }
 
-    /// What the node waits for, if it is a wait.
-    pub(crate) fn vigil(&self) -> Option<Arc<ExternalWait>> {
+    /// The external wait of this node, if it is one.
+    pub(crate) fn external_wait(&self) -> Option<Arc<ExternalWait>> {
         lock(&self.content).task.external_wait().map(Arc::clone)
     }
 
-    /// A run that may have stood here is given up.
+    /// Resets the node after a run that may have waited here was canceled.
     pub(crate) fn cancel(&self) {
-        if let Some(vigil) = self.vigil() {
-            vigil.rearm();
+        if let Some(wait) = self.external_wait() {
+            wait.rearm();
         }
     }
 
-    /// What to run now. Memory that was freed after the launch is still there, because the queued
-    /// node kept it; but not that of an update, which came later.
+    /// The content to execute. Memory that was freed after the launch is still usable, because the queued node kept it
+    /// in quarantine. Memory of an update that came later is not, so this fails.
     pub(crate) fn current(&self) -> Result<Arc<Content<T>>> {
         let content = self.content();
         if self.is_updatable && content.is_invalidated() {
@@ -87,25 +88,25 @@ impl<T: Repeatable> Node<T> {
 }
 
 impl<T: Repeatable> Content<T> {
-    /// Keeps a task, if it is one that can run again.
+    /// Wraps a task. Fails if the task cannot run again.
     pub(crate) fn new(task: T) -> Result<Self> {
         task.check_repeatable()?;
-        Ok(Content { task, is_gone: AtomicBool::new(false) })
+        Ok(Content { task, is_invalidated: AtomicBool::new(false) })
     }
 
-    /// Bytes that it moves.
+    /// Bytes that the task moves.
     pub(crate) fn volume(&self) -> usize {
         self.task.volume()
     }
 
-    /// The task, once more. It may borrow from the content, which must live until it is done.
+    /// Copies the task. The copy may borrow from the content, which must outlive it.
     pub(crate) fn task(&self) -> Result<T> {
         self.task.try_clone()
     }
 
-    /// Looks at the task.
-    pub(crate) fn with_task<R>(&self, look: impl FnOnce(&T) -> R) -> R {
-        look(&self.task)
+    /// Calls a function with the task.
+    pub(crate) fn with_task<R>(&self, f: impl FnOnce(&T) -> R) -> R {
+        f(&self.task)
     }
 
     pub(crate) fn into_task(self) -> T {
@@ -120,14 +121,15 @@ impl<T: Repeatable> Content<T> {
         self.task.touches(start, len)
     }
 
-    pub(crate) fn forget_memory(&self, start: usize, len: usize) {
+    /// Marks the content as invalid if it uses one of the `len` freed bytes with the backing address `start`.
+    pub(crate) fn invalidate_range(&self, start: usize, len: usize) {
         if self.touches(start, len) {
-            self.is_gone.store(true, Ordering::Release);
+            self.is_invalidated.store(true, Ordering::Release);
         }
     }
 
     pub(crate) fn is_invalidated(&self) -> bool {
-        self.is_gone.load(Ordering::Acquire)
+        self.is_invalidated.load(Ordering::Acquire)
     }
 }
 
@@ -137,7 +139,7 @@ impl<T: Repeatable> Update<T> {
         self.contents.iter().any(|content| content.touches(start, len))
     }
 
-    /// Puts the new contents in force.
+    /// Replaces the contents of the nodes.
     pub(crate) fn apply(self) {
         for (node, content) in self.nodes.into_iter().zip(self.contents) {
             *lock(&node.content) = content;

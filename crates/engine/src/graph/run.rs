@@ -8,30 +8,31 @@ use std::sync::OnceLock;
 /// One run of a graph.
 #[derive(Debug)]
 pub(crate) struct GraphRun {
-    /// The end of branch 0, known when everything is queued.
+    /// The end of branch 0. Set when everything is queued.
     pub(crate) end: OnceLock<StreamPoint>,
-    lanes: Vec<StreamKey>,
-    /// Work of the run that has not started is passed over.
-    pub(crate) is_cancelled: AtomicBool,
-    /// The first failure of its tasks.
+    streams: Vec<StreamKey>,
+    /// True if the remaining steps of the run must do nothing.
+    pub(crate) is_canceled: AtomicBool,
+    /// The first failure among its tasks.
     failure: Mutex<Option<Error>>,
 }
 
 impl GraphRun {
-    pub(crate) fn new(lanes: Vec<StreamKey>) -> GraphRun {
-        GraphRun { end: OnceLock::new(), lanes, is_cancelled: AtomicBool::new(false), failure: Mutex::new(None) }
+    pub(crate) fn new(streams: Vec<StreamKey>) -> GraphRun {
+        GraphRun { end: OnceLock::new(), streams, is_canceled: AtomicBool::new(false), failure: Mutex::new(None) }
     }
 
+    /// Records a failure. The first one is kept.
     pub(crate) fn fail(&self, error: Error) {
         lock(&self.failure).get_or_insert(error);
     }
 
     /// The streams of its branches.
-    pub(crate) fn lanes(&self) -> &[StreamKey] {
-        &self.lanes
+    pub(crate) fn streams(&self) -> &[StreamKey] {
+        &self.streams
     }
 
-    /// What became of a finished run.
+    /// The result of a finished run.
     pub(crate) fn result(&self) -> Result<()> {
         lock(&self.failure).take().map_or(Ok(()), fail)
     }

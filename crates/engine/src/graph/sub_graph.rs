@@ -1,7 +1,7 @@
-//! Conditional tasks of graphs and the sub-graphs they choose from.
+//! Conditional tasks of graphs, and the sub-graphs that they select from: the calls.
 
 use crate::caller::Caller;
-use crate::graph::condition::{CELL, CellState, ConditionKind};
+use crate::graph::condition::{CELL_SIZE, CellState, ConditionKind};
 use crate::graph::{Capture, CaptureMode, Graph, Redirect, Step};
 use crate::keys::{ConditionKey, GraphKey};
 use crate::machine::Machine;
@@ -11,11 +11,11 @@ use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{lock, thread};
 use std::sync::Arc;
 
-/// Sub-graphs of one conditional task at most; a bound, not a documented one.
+/// Maximum number of sub-graphs of a conditional task. Not a documented limit.
 const MAX_SUB_GRAPHS: usize = 1024;
 
 impl Caller<'_> {
-    /// Makes a value for conditional tasks of a graph. `assign`: every run starts with the default.
+    /// Creates a value for conditional tasks of a graph. With `assign`, every run starts with the default.
     pub fn create_condition(&self, graph: usize, default: u32, assign: bool) -> Result<ConditionKey> {
         let (graph_key, graph) = self.graph(graph)?;
         let (context_key, context) = self.context()?;
@@ -25,24 +25,24 @@ impl Caller<'_> {
         }
         let device = context.device();
         let heap = self.machine.memory.device(device);
-        let none = || Error::OutOfMemory { place: format!("device {device}"), asked: CELL, free: 0, total: 0 };
-        let address = heap.allocate(CELL).ok_or_else(none)?;
-        let reach = self.machine.memory.backing_address(address);
+        let none = || Error::OutOfMemory { place: format!("device {device}"), asked: CELL_SIZE, free: 0, total: 0 };
+        let address = heap.allocate(CELL_SIZE).ok_or_else(none)?;
+        let backing = self.machine.memory.backing_address(address);
         let buffer = u64::from(default).to_le_bytes();
-        let _hearing = softacl_memory::segv::enter();
-        let gone = |_| Error::Inaccessible { side: "condition", address, len: CELL };
-        softacl_memory::bytes::write(reach, &buffer).map_err(gone)?;
+        let _guard = softacl_memory::segv::enter();
+        let inaccessible = |_| Error::Inaccessible { side: "condition", address, len: CELL_SIZE };
+        softacl_memory::bytes::write(backing, &buffer).map_err(inaccessible)?;
         let open = |cell: &crate::graph::ConditionCell, _| {
             *lock(&cell.state) = CellState { graph: Some(graph_key), address };
         };
         let Some(key) = self.machine.graphs.conditions.insert(open) else {
-            heap.free(address, |len| self.machine.quarantine_until(reach, len));
+            heap.free(address, |len| self.machine.quarantine_until(backing, len));
             return fail(Error::NoHandle("condition"));
         };
         let mut state = lock(&graph.state);
         state.conditions.push(key);
         if assign {
-            let task = Move::Staged { buffer: Box::new(buffer), target: reach };
+            let task = Move::Staged { buffer: Box::new(buffer), target: backing };
             state.resets.push(Arc::new(Node::new(Content::new(task.into())?)));
         }
         Ok(key)
@@ -53,6 +53,7 @@ impl Caller<'_> {
         Ok(self.condition(raw)?.1)
     }
 
+    /// Resolves a condition handle to its graph and the address of its value.
     fn condition(&self, raw: usize) -> Result<(GraphKey, usize)> {
         let unknown = || Error::Handle { what: "condition", handle: raw };
         let key = ConditionKey::from_raw(raw).ok_or_else(unknown)?;
@@ -60,7 +61,7 @@ impl Caller<'_> {
         Ok((state.graph.ok_or_else(unknown)?, state.address))
     }
 
-    /// Captures a conditional task with so many new sub-graphs; returns their handles.
+    /// Captures a conditional task with `count` new sub-graphs. Returns their handles.
     pub fn add_condition(&self, condition: usize, kind: i32, count: usize, stream: usize) -> Result<Vec<usize>> {
         let (_, stream) = self.stream(stream)?;
         let (_, address) = self.condition(condition)?;
@@ -91,12 +92,12 @@ impl Caller<'_> {
         Ok(handles)
     }
 
-    /// Records the work of a stream into a sub-graph that has not been captured yet.
+    /// Starts a capture into a sub-graph that has not been captured yet.
     pub fn begin_sub_capture(&self, stream: usize, raw: usize, mode: CaptureMode) -> Result<()> {
         let (graph_key, graph) = self.graph(raw)?;
         let (key, stream, context) = self.capturable(stream)?;
         if stream.is_redirected() {
-            return fail(Error::Capturing("captured once more"));
+            return fail(Error::Capturing("captured again"));
         }
         let thread = thread::current().id();
         {
@@ -105,7 +106,7 @@ impl Caller<'_> {
                 return fail(Error::OtherContextGraph);
             }
             if state.body.is_none() {
-                return fail(Error::Parameter(format!("{raw:#x} is a graph of its own, not a sub-graph")));
+                return fail(Error::Parameter(format!("{raw:#x} is a top-level graph, not a sub-graph")));
             }
             if state.capture.is_some() || !state.entries.is_empty() {
                 return fail(Error::GraphCapturing);
@@ -117,7 +118,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Whether a stream is captured into a sub-graph.
+    /// True if a stream is captured into a sub-graph.
     pub(crate) fn captures_sub_graph(&self, stream: &crate::stream::Stream) -> bool {
         let graph = stream.capture().map(|(key, _)| self.machine.graphs.all.slot(key));
         graph.is_some_and(|graph: &Graph| lock(&graph.state).body.is_some())
@@ -125,7 +126,7 @@ impl Caller<'_> {
 }
 
 impl Machine {
-    /// Gives the values of a graph back.
+    /// Frees the values of a graph.
     pub(crate) fn free_conditions(&self, conditions: Vec<ConditionKey>) {
         for key in conditions {
             let address = std::mem::take(&mut *lock(&self.graphs.conditions.slot(key).state)).address;

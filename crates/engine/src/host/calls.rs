@@ -1,4 +1,4 @@
-//! Host functions and callbacks.
+//! Host functions and callbacks: launching, subscribing, processing reports, and annotations for observers.
 
 use crate::caller::Caller;
 use crate::host::{Delivery, HostCall};
@@ -9,14 +9,14 @@ use softacl_sync::facade::lock;
 use std::sync::Arc;
 
 impl Caller<'_> {
-    /// Runs `function` in stream order on a thread of the context; the stream waits for it.
+    /// Runs `function` in stream order on the host-function thread of the context. The stream waits for it.
     pub fn launch_host_function(&self, stream: usize, function: Arc<dyn Fn() + Send + Sync>) -> Result<()> {
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;
         if self.machine.subscriptions.subscriber(key).is_some() {
             return fail(Error::AlreadySubscribed);
         }
-        // Now, so that a refusal is told by this call and not by a function that never runs.
+        // Started here, so that a refusal is returned by this call and not by a function that never runs.
         self.machine.start_host_thread(self.machine.contexts.slot(context))?;
         let call = Box::new(HostCall { function, delivery: Delivery::ContextThread });
         self.machine.submit(key, stream, context, Control::Host(call))?;
@@ -24,7 +24,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Runs `function` in stream order in the thread that subscribed to the stream.
+    /// Runs `function` in stream order on the thread that subscribed to the stream.
     pub fn launch_callback(
         &self,
         stream: usize,
@@ -38,8 +38,8 @@ impl Caller<'_> {
         self.machine.submit(key, stream, context, Control::Host(call)).map(|_| ())
     }
 
-    /// The program says what code that is not ours touches: in order with a stream, or outside all
-    /// streams and now. Only an observer that guards memory cares.
+    /// Declares what code outside the engine accesses: at this point of a stream, or immediately and ordered with no
+    /// stream if `stream` is 0. Without effect unless an observer protects pages.
     pub fn annotate(&self, stream: usize, touch: Touch) -> Result<()> {
         if !self.machine.is_guarded() {
             return Ok(());
@@ -53,6 +53,7 @@ impl Caller<'_> {
         self.machine.submit(key, stream, context, Control::Annotation(touch)).map(|_| ())
     }
 
+    /// Subscribes a thread to the callbacks of a stream.
     pub fn subscribe(&self, thread: u64, stream: usize) -> Result<()> {
         let (key, stream) = self.stream(stream)?;
         if lock(&stream.settings).host_functions {
@@ -61,12 +62,13 @@ impl Caller<'_> {
         self.machine.subscriptions.subscribe(thread, key)
     }
 
+    /// Ends the subscription of a thread to a stream.
     pub fn unsubscribe(&self, thread: u64, stream: usize) -> Result<()> {
         let (key, _) = self.stream(stream)?;
         self.machine.subscriptions.unsubscribe(self.machine, thread, key)
     }
 
-    /// Waits for callbacks to `thread`, the calling one, and runs those that have arrived.
+    /// Waits for callbacks to `thread`, which must be the calling thread, and runs those that have arrived.
     pub fn process_reports(&self, thread: u64, timeout_ms: i32) -> Result<()> {
         self.machine.subscriptions.process(self.machine, thread, timeout_ms)
     }

@@ -1,4 +1,4 @@
-//! Delivery: running host functions on the thread of their context, and callbacks on the thread that subscribed.
+//! Delivery: running host functions on the thread of their context, and callbacks on the subscribed thread.
 
 use crate::context::Context;
 use crate::host::{HostThread, Posted, Subscriptions};
@@ -12,15 +12,16 @@ use softacl_sync::inbox::Inbox;
 use std::sync::{Arc, Weak};
 
 impl Posted {
+    /// Runs the call and finishes its task.
     fn run(self, machine: &Machine) {
         let (stream, sequence) = self.at;
         let at = StreamPosition { stream: stream.index() as u32, sequence };
-        if let Some(probe) = machine.probe() {
-            probe.function_entered(at);
+        if let Some(observer) = machine.observer() {
+            observer.function_entered(at);
         }
         (self.function)();
-        if let Some(probe) = machine.probe() {
-            probe.function_left(at);
+        if let Some(observer) = machine.observer() {
+            observer.function_left(at);
         }
         if self.holds_stream {
             machine.finish_held(stream, sequence);
@@ -46,7 +47,7 @@ impl HostThread {
 }
 
 impl Machine {
-    /// Starts the thread of a context that runs host functions, unless there is one.
+    /// Starts the thread for host functions of a context, unless it is running.
     pub(crate) fn start_host_thread(&self, context: &Context) -> Result<()> {
         let mut host = lock(&context.host);
         if host.is_none() {
@@ -65,7 +66,7 @@ impl Subscriptions {
         Ok(())
     }
 
-    /// Ends the subscription of a stream, and that of its thread when it was the last.
+    /// Ends the subscription of a stream. The subscription of the thread ends with its last stream.
     pub(crate) fn forget(&self, machine: &Machine, stream: StreamKey) {
         let closed = {
             let mut streams = lock(&self.streams);
@@ -73,7 +74,7 @@ impl Subscriptions {
             let last = !streams.values().any(|other| *other == thread);
             last.then(|| lock(&self.inboxes).remove(&thread)).flatten()
         };
-        // Nobody will run what is left: streams that wait for it go on, with an error.
+        // The remaining calls will never run. Streams that wait for them continue with an error.
         for posted in closed.iter().flat_map(|inbox| inbox.close()).filter(|posted| posted.holds_stream) {
             let (stream, sequence) = posted.at;
             machine.streams.slot(stream).fail(Error::NoCallbackThread);
@@ -81,7 +82,8 @@ impl Subscriptions {
         }
     }
 
-    /// Takes back calls of a stream that no thread has begun: its work was dropped, and the thread may never ask.
+    /// Takes back calls of a stream that no thread has started: its tasks were dropped, and the thread may never
+    /// process reports.
     pub(crate) fn cancel(&self, machine: &Machine, stream: StreamKey) {
         let inboxes: Vec<Arc<Inbox<Posted>>> = lock(&self.inboxes).values().cloned().collect();
         for inbox in inboxes {
@@ -92,7 +94,7 @@ impl Subscriptions {
         }
     }
 
-    /// Waits for calls to `thread`, which is the calling one, and runs those that are there.
+    /// Waits for calls to `thread`, which must be the calling thread, and runs those that have arrived.
     pub(crate) fn process(&self, machine: &Machine, thread: u64, timeout_ms: i32) -> Result<()> {
         let inbox = lock(&self.inboxes).get(&thread).cloned().ok_or(Error::ThreadNotSubscribed(thread))?;
         if !inbox.wait(deadline(timeout_ms)) {

@@ -1,8 +1,8 @@
 //! Host functions and callbacks: code of the program that runs in stream order.
 //!
-//! They run on threads of their own under every driver, as on the real runtime: a function may wait
-//! for the main thread, and then its stream is simply not ready yet. A host function runs on one
-//! thread per context; a callback runs in the thread that subscribed, inside its process-report call.
+//! Under every executor they run on dedicated threads, as on the real runtime. A function may wait for the main thread;
+//! its stream is not ready until the function returns. A host function runs on one thread per context. A callback runs
+//! on the thread that subscribed, inside its process-report call.
 
 pub(crate) mod calls;
 mod delivery;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// Subscribed threads at most (specification 4.9).
+/// Maximum number of subscribed threads (specification 4.9).
 const MAX_SUBSCRIBERS: usize = 1024;
 
 /// A call into the program.
@@ -37,31 +37,31 @@ impl fmt::Debug for HostCall {
     }
 }
 
-/// A call on its way, and the task that is finished when it returns.
+/// A call that was handed to its thread.
 pub(crate) struct Posted {
     pub(crate) function: Arc<dyn Fn() + Send + Sync>,
-    /// The task that the call is, and whether the stream waits for it.
+    /// The task that the call belongs to.
     pub(crate) at: (StreamKey, u64),
     pub(crate) holds_stream: bool,
 }
 
-/// The thread of one context that runs its host functions. It ends when this value is dropped.
+/// The thread that runs the host functions of a context. It ends when this value is dropped.
 pub(crate) struct HostThread {
     pub(crate) calls: mpsc::Sender<Posted>,
 }
 
 impl HostThread {
-    /// `false` when the thread is gone.
+    /// Hands a call to the thread. Returns `false` if the thread has ended.
     pub(crate) fn post(&self, call: HostCall, stream: StreamKey, sequence: u64) -> bool {
         self.calls.send(Posted { function: call.function, at: (stream, sequence), holds_stream: true }).is_ok()
     }
 }
 
-/// Who is subscribed to what.
+/// Which thread is subscribed to which stream.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
     pub(crate) streams: Mutex<HashMap<usize, u64>>,
-    /// Calls waiting for each subscribed thread.
+    /// Pending calls of each subscribed thread.
     pub(crate) inboxes: Mutex<HashMap<u64, Arc<Inbox<Posted>>>>,
 }
 
@@ -73,7 +73,9 @@ impl Subscriptions {
         }
         let mut inboxes = lock(&self.inboxes);
         if !inboxes.contains_key(&thread) && inboxes.len() >= MAX_SUBSCRIBERS {
-            return fail(Error::Parameter(format!("{MAX_SUBSCRIBERS} threads are subscribed, the limit")));
+            return fail(Error::Parameter(format!(
+                "{MAX_SUBSCRIBERS} threads are already subscribed, which is the limit"
+            )));
         }
         inboxes.entry(thread).or_default();
         streams.insert(stream.raw(), thread);
@@ -84,7 +86,7 @@ impl Subscriptions {
         lock(&self.streams).get(&stream.raw()).copied()
     }
 
-    /// Hands a call to its thread. `false` when that thread is no longer subscribed.
+    /// Hands a call to its thread. Returns `false` if the thread is no longer subscribed.
     pub(crate) fn post(&self, thread: u64, call: HostCall, at: (StreamKey, u64), holds_stream: bool) -> bool {
         let Some(inbox) = lock(&self.inboxes).get(&thread).cloned() else { return false };
         inbox.put(Posted { function: call.function, at, holds_stream })

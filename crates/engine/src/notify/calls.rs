@@ -1,4 +1,4 @@
-//! Notifies: making, recording, waiting, sharing with other processes.
+//! Notifies: creating, recording, waiting, sharing with other processes.
 
 use crate::caller::Caller;
 use crate::keys::{ContextKey, NotifyKey, StreamKey, StreamPoint};
@@ -12,17 +12,19 @@ use softacl_sync::facade::lock;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What keys begin with.
+/// Prefix of every key.
 const PREFIX: &str = "softacl-notify-";
-/// As many as handles. No table of the limits of chips is public.
+/// As many as there are handles. The limits of the chips are not public.
 const MAX_NOTIFIES: usize = 1 << 20;
 
 impl Caller<'_> {
+    /// Creates a plain notify.
     pub fn create_notify(&self) -> Result<NotifyKey> {
         self.context_or_default()?;
         self.insert_notify(NotifyState::default())
     }
 
+    /// Creates a counting notify.
     pub fn create_counting_notify(&self) -> Result<NotifyKey> {
         self.context_or_default()?;
         self.insert_notify(NotifyState { is_counting: true, ..NotifyState::default() })
@@ -33,19 +35,20 @@ impl Caller<'_> {
         self.machine.notifies.insert(open).ok_or_else(|| Box::new(Error::NoNotify(MAX_NOTIFIES)))
     }
 
-    /// Ends a notify. Records and waits that are queued stay what they are.
+    /// Ends a notify. Records and waits that are queued stay valid.
     pub fn destroy_notify(&self, raw: usize, is_counting: bool) -> Result<()> {
         let (key, notify) = self.notify(raw, is_counting)?;
         if !self.machine.notifies.retire(key) {
             return fail(Error::Handle { what: "notify", handle: raw });
         }
-        // Before the slot is given away: then it is somebody else's.
+        // Before the slot is recycled: afterwards it belongs to another notify.
         *lock(&notify.state) = NotifyState::default();
         self.machine.notifies.recycle(key);
         Ok(())
     }
 
-    pub fn notify_number(&self, raw: usize, is_counting: bool) -> Result<u32> {
+    /// Id of a notify.
+    pub fn notify_id(&self, raw: usize, is_counting: bool) -> Result<u32> {
         Ok(self.notify(raw, is_counting)?.0.index() as u32)
     }
 
@@ -68,12 +71,12 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Queues a wait that takes the record away; no timeout is for ever.
+    /// Queues a wait that consumes the record. Without a timeout it waits without bound.
     pub fn wait_notify(&self, raw: usize, stream: usize, timeout: Option<Duration>) -> Result<()> {
         self.queue_notify_wait(raw, stream, Compare::Equal(1), true, timeout, false)
     }
 
-    /// Queues a wait for a number. `clears`: it becomes 0 when the stream passes.
+    /// Queues a wait for a counting notify. `clears` sets the number to 0 when the stream passes.
     pub fn wait_counting_notify(
         &self,
         raw: usize,
@@ -97,17 +100,17 @@ impl Caller<'_> {
         let (_, notify) = self.notify(raw, is_counting)?;
         let (key, stream, context) = self.notify_stream(stream)?;
         let counter = Arc::clone(&lock(&notify.state).counter);
-        let sign = WaitCondition::Notify { counter, compare, clears };
-        let vigil = ExternalWait::new(sign).within(timeout);
-        let submit = |vigil| self.machine.submit(key, stream, context, Control::Await(Arc::new(vigil)));
-        // Which records make a number is not known before it is there.
-        if self.machine.probe().is_none() || is_counting {
-            return submit(vigil).map(|_| ());
+        let condition = WaitCondition::Notify { counter, compare, clears };
+        let wait = ExternalWait::new(condition).within(timeout);
+        let submit = |wait| self.machine.submit(key, stream, context, Control::Await(Arc::new(wait)));
+        // Which records make up a number is unknown until the number is reached.
+        if self.machine.observer().is_none() || is_counting {
+            return submit(wait).map(|_| ());
         }
         let (after, point) = self.pair_wait(notify, key);
-        let submitted = submit(vigil.after(after));
+        let submitted = submit(wait.after(after));
         if submitted.as_ref().map_or(0, |sequence| *sequence) == 0 {
-            // Refused, or captured: it waits for no record.
+            // The wait was refused or captured, so no record resolves it.
             let mut state = lock(&notify.state);
             state.waits.retain(|wait| *wait != point);
             state.record = state.record.or(after);
@@ -115,7 +118,7 @@ impl Caller<'_> {
         submitted.map(|_| ())
     }
 
-    /// Takes records away that nobody has waited for, now.
+    /// Clears pending records, immediately.
     pub fn reset_notifies(&self, all: &[usize]) -> Result<()> {
         let notifies: Result<Vec<&Notify>> = all.iter().map(|raw| Ok(self.notify(*raw, false)?.1)).collect();
         for notify in notifies? {
@@ -127,7 +130,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// A text by which another process can open a notify. `for_all`: whoever it is.
+    /// Exports a notify and returns its key. `for_all` admits every process.
     pub fn export_notify(&self, raw: usize, for_all: bool) -> Result<String> {
         let shared = self.own_notify(raw)?;
         if for_all {
@@ -137,12 +140,12 @@ impl Caller<'_> {
         Ok(format!("{PREFIX}{process:08x}{descriptor:08x}{nonce:016x}"))
     }
 
-    /// Lets processes open a notify.
+    /// Allows processes to open a notify.
     pub fn allow_notify_processes(&self, raw: usize, processes: &[i32]) -> Result<()> {
         let shared = self.own_notify(raw)?;
         for process in processes {
             let Some(process) = u32::try_from(*process).ok().filter(|process| *process != 0) else {
-                return fail(Error::Parameter(format!("{process} is not the number of a process")));
+                return fail(Error::Parameter(format!("{process} is not a process id")));
             };
             if !shared.is_allowed(process) && !shared.allow(process) {
                 return fail(Error::Parameter("no more processes can be admitted to the notify".to_owned()));
@@ -159,8 +162,8 @@ impl Caller<'_> {
         let digits = digits.ok_or_else(malformed)?;
         let word = |range: std::ops::Range<usize>| u64::from_str_radix(&digits[range], 16).map_err(|_| malformed());
         let name = SharedName { process: word(0..8)? as u32, descriptor: word(8..16)? as u32, nonce: word(16..32)? };
-        let gone = |error| Error::Parameter(format!("no process has such a notify (any more): {error}"));
-        let shared = SharedCounters::open(name).map_err(gone)?;
+        let not_exported = |error| Error::Parameter(format!("no process exports this notify (anymore): {error}"));
+        let shared = SharedCounters::open(name).map_err(not_exported)?;
         let process = std::process::id();
         if !shared.is_allowed(process) {
             return fail(Error::Parameter(format!(
@@ -171,7 +174,7 @@ impl Caller<'_> {
         self.insert_notify(NotifyState { counter, is_imported: true, ..NotifyState::default() })
     }
 
-    /// The shared part of a notify that this process has made.
+    /// The shared counters of a notify that this process created.
     fn own_notify(&self, raw: usize) -> Result<Arc<SharedCounters>> {
         let (_, notify) = self.notify(raw, false)?;
         let (counter, is_imported) = {
@@ -179,13 +182,15 @@ impl Caller<'_> {
             (Arc::clone(&state.counter), state.is_imported)
         };
         if is_imported {
-            return fail(Error::Parameter("the notify was imported: only its maker can share it".to_owned()));
+            return fail(Error::Parameter(
+                "the notify was imported: only the process that created it can share it".to_owned(),
+            ));
         }
         let none = |error| Error::Feature(format!("no memory file for the notify: {error}"));
         Ok(counter.share().map_err(none)?)
     }
 
-    /// For an observer: the record that a new wait is for, if there is one, and the wait.
+    /// For observers: returns the record that resolves a new wait, if it is queued, and the point of the wait.
     fn pair_wait(&self, notify: &Notify, stream: StreamKey) -> (Option<StreamPoint>, StreamPoint) {
         let point = self.machine.next_point(stream);
         let mut state = lock(&notify.state);
@@ -196,17 +201,17 @@ impl Caller<'_> {
         (record, point)
     }
 
-    /// The same the other way round.
+    /// For observers: resolves the oldest pending wait with a new record, or keeps the record for a later wait.
     fn pair_record(&self, notify: &Notify, point: StreamPoint) {
-        let Some(probe) = self.machine.probe() else { return };
+        let Some(observer) = self.machine.observer() else { return };
         let mut state = lock(&notify.state);
-        // A captured record has no place yet.
+        // A captured record has no point yet.
         if state.is_counting || point.sequence == 0 {
             return;
         }
         match state.waits.pop_front() {
-            Some(wait) => probe.ordered(wait.into(), point.into()),
-            // With two records before a wait, either may be the one that lets it pass.
+            Some(wait) => observer.ordered(wait.into(), point.into()),
+            // With two records before a wait, either can be the one that resolves it.
             None => state.record = Some(state.record.unwrap_or(point)),
         }
     }

@@ -1,8 +1,8 @@
-//! Notifies: numbers that tasks of streams change and wait for. A plain notify is 0 or 1, a counting
-//! one has 32 bits. The host cannot wait for them.
+//! Notifies: numbers that tasks of streams change and wait for. A plain notify is 0 or 1, a counting one has 32 bits.
+//! The host cannot wait for them.
 //!
-//! A record that nobody has waited for stays; a wait that passes takes it away, so that each record
-//! lets one wait pass. This is what tells a notify from an event.
+//! A record stays until a wait consumes it, so each record lets one wait pass. This distinguishes a notify from an
+//! event.
 
 pub(crate) mod calls;
 
@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
+/// A notify of the API.
 #[derive(Default)]
 pub struct Notify {
     pub(crate) state: Mutex<NotifyState>,
@@ -22,27 +23,26 @@ pub struct Notify {
 pub(crate) struct NotifyState {
     pub(crate) counter: Arc<Counter>,
     pub(crate) is_counting: bool,
-    /// Opened by a key of another process.
+    /// True if the notify was opened by a key of another process.
     pub(crate) is_imported: bool,
-    /// For an observer: a record that no wait was made for yet, and streams with waits that no record
-    /// was made for yet.
+    /// For observers: the record that no wait was queued for, and the waits that no record was queued for.
     pub(crate) record: Option<StreamPoint>,
     pub(crate) waits: VecDeque<StreamPoint>,
 }
 
-/// The number of a notify. It is in this process until another one is to see it.
+/// The number of a notify. It is private to this process until it is shared.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(Mutex<CounterStorage>);
 
 #[derive(Debug)]
 enum CounterStorage {
-    Here(u32),
+    Private(u32),
     Shared(Arc<SharedCounters>),
 }
 
 impl Default for CounterStorage {
     fn default() -> Self {
-        CounterStorage::Here(0)
+        CounterStorage::Private(0)
     }
 }
 
@@ -52,11 +52,11 @@ impl Counter {
         Counter(Mutex::new(CounterStorage::Shared(shared)))
     }
 
-    /// Changes the number in one step; `false` when `change` does not want to.
+    /// Replaces the number by what `change` returns, in one step. Returns `false` if `change` returns `None`.
     pub(crate) fn update(&self, change: impl Fn(u32) -> Option<u32>) -> bool {
         match &mut *lock(&self.0) {
             CounterStorage::Shared(shared) => shared.update(change),
-            CounterStorage::Here(value) => match change(*value) {
+            CounterStorage::Private(value) => match change(*value) {
                 Some(next) => {
                     *value = next;
                     true
@@ -68,22 +68,22 @@ impl Counter {
 
     pub(crate) fn value(&self) -> u32 {
         match &*lock(&self.0) {
-            CounterStorage::Here(value) => *value,
+            CounterStorage::Private(value) => *value,
             CounterStorage::Shared(shared) => shared.value(),
         }
     }
 
-    /// Moves the number to where other processes can see it.
+    /// Moves the number to memory that other processes can open.
     pub(crate) fn share(&self) -> io::Result<Arc<SharedCounters>> {
-        let mut home = lock(&self.0);
-        if let CounterStorage::Shared(shared) = &*home {
+        let mut storage = lock(&self.0);
+        if let CounterStorage::Shared(shared) = &*storage {
             return Ok(Arc::clone(shared));
         }
         let shared = Arc::new(SharedCounters::create()?);
-        if let CounterStorage::Here(value) = *home {
+        if let CounterStorage::Private(value) = *storage {
             shared.update(|_| Some(value));
         }
-        *home = CounterStorage::Shared(Arc::clone(&shared));
+        *storage = CounterStorage::Shared(Arc::clone(&shared));
         Ok(shared)
     }
 }
@@ -108,14 +108,14 @@ impl CounterOp {
     }
 }
 
-/// What a wait wants the number to be.
+/// The condition of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compare {
     Less(u32),
     Equal(u32),
     Greater(u32),
     AtLeast(u32),
-    /// All bits of the mask are set.
+    /// True if all bits of the mask are set.
     AllBits(u32),
 }
 
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_counter_keeps_its_number_when_it_is_shared() {
+    fn counter_keeps_its_value_when_shared() {
         let counter = Counter::default();
         assert!(counter.update(|value| Some(CounterOp::Add(5).apply(value))));
         assert!(!counter.update(|_| None));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_change_and_compare_as_named() {
+    fn counter_operations_and_comparisons_match_their_names() {
         let changed = |change: CounterOp| change.apply(0b0110);
         assert_eq!(changed(CounterOp::Set(9)), 9);
         assert_eq!(changed(CounterOp::Add(u32::MAX)), 5);

@@ -1,34 +1,49 @@
-//! Emitting: where the engine calls its observer.
+//! Emitting: the calls of the engine to its observer. Only callbacks with arguments to prepare are here.
 
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::observer::{Advisory, Observer, StreamPosition, Submitted};
+use crate::observer::{Advisory, Object, Observer, StreamPosition, Submitted};
 use crate::slow_path::Reason;
 use crate::task::{Control, Task, Waited};
 use softacl_errors::Result;
 use softacl_memory::touch::Touch;
 
 impl Machine {
-    /// The observer, if there is one.
+    /// The observer, if one is installed.
     #[inline]
-    pub fn probe(&self) -> Option<&dyn Observer> {
-        self.probe.as_deref()
+    pub fn observer(&self) -> Option<&dyn Observer> {
+        self.observer.as_deref()
     }
 
-    /// Whether the observer protects memory.
+    /// True if the observer protects pages.
     pub(crate) fn is_guarded(&self) -> bool {
         self.reasons.has(Reason::PageGuard)
     }
 
-    /// The task that a stream gets next. Another thread may come first: then an observer sees an order that is
-    /// a task too early, or none.
+    /// Emits that an object is about to end.
+    pub(crate) fn emit_ending(&self, object: Object, by_force: bool) {
+        if let Some(observer) = self.observer() {
+            observer.ending(object, by_force);
+        }
+    }
+
+    /// Emits that the program has waited for a point, if `reached`. Returns `reached`.
+    pub(crate) fn emit_waited(&self, point: StreamPoint, reached: bool) -> bool {
+        if let (Some(observer), true) = (self.observer(), reached) {
+            observer.waited(point.into());
+        }
+        reached
+    }
+
+    /// The point of the task that a stream gets next. If another thread submits first, the observer receives an order
+    /// that is one task too early, or none.
     pub(crate) fn next_point(&self, stream: StreamKey) -> StreamPoint {
         StreamPoint { stream, sequence: self.streams.slot(stream).newest() + 1 }
     }
 
-    /// Tells the probe about a task that is about to be queued.
+    /// Emits a task that is about to be queued.
     #[cold]
-    pub(crate) fn emit_submitted(&self, probe: &dyn Observer, at: StreamPosition, device: u32, task: &Task) {
+    pub(crate) fn emit_submitted(&self, observer: &dyn Observer, at: StreamPosition, device: u32, task: &Task) {
         let control = if let Task::Control(control) = task { Some(control) } else { None };
         let (after, event) = match control {
             Some(Control::Wait { after: Waited::Point(point), event }) => (Some(StreamPosition::from(*point)), *event),
@@ -37,11 +52,11 @@ impl Machine {
             Some(Control::Record { event, .. }) => (None, Some(*event)),
             _ => (None, None),
         };
-        // Memory is about to be protected, and the program may have put a handler of its own above ours.
+        // The observer is about to protect memory, and the program may have replaced the fault handler.
         if self.is_guarded() {
             softacl_memory::segv::ensure_guarding();
         }
-        probe.submitted(&Submitted {
+        observer.submitted(&Submitted {
             at,
             device,
             name: task.name(),
@@ -53,7 +68,7 @@ impl Machine {
             is_external_wait: match control {
                 Some(Control::Await(_)) => true,
                 Some(Control::Wait { after, .. }) => !matches!(after, Waited::Point(_)),
-                Some(Control::Node { node, .. }) => node.vigil().is_some(),
+                Some(Control::Node { node, .. }) => node.external_wait().is_some(),
                 _ => false,
             },
             releases: match control {
@@ -63,15 +78,15 @@ impl Machine {
         });
     }
 
-    /// Tells the probe what the calling thread is about to touch, does it, and tells that it is done. Memory
-    /// that a fault rule has spoiled is not touched.
+    /// Runs an access of the calling thread between `access_started` and `access_finished`. Fails without running it if
+    /// an injected fault has damaged the memory.
     pub(crate) fn with_access(
         &self,
         name: &'static str,
-        task: impl FnOnce() -> Vec<Touch>,
+        touches: impl FnOnce() -> Vec<Touch>,
         run: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let result = if self.has_hooks() { self.with_access_observed(name, &task(), run) } else { run() };
+        let result = if self.has_hooks() { self.with_access_observed(name, &touches(), run) } else { run() };
         self.poll_external_waits();
         result
     }
@@ -84,17 +99,18 @@ impl Machine {
         run: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.check_touches(touches)?;
-        let Some(probe) = self.probe() else { return run() };
-        probe.access_started(name, touches);
+        let Some(observer) = self.observer() else { return run() };
+        observer.access_started(name, touches);
         let result = run();
-        probe.access_finished(touches, result.is_ok());
+        observer.access_finished(touches, result.is_ok());
         result
     }
 
+    /// Emits an advisory.
     #[inline]
-    pub(crate) fn advise(&self, note: impl FnOnce() -> Advisory) {
-        if let Some(probe) = self.probe() {
-            probe.advised(&note());
+    pub(crate) fn advise(&self, advisory: impl FnOnce() -> Advisory) {
+        if let Some(observer) = self.observer() {
+            observer.advised(&advisory());
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Observers: what happens in the machine, told as facts to a probe that was installed when the
-//! machine was made.
+//! Observers: the checker or the tracer, which receive what the machine does. An observer is installed when the machine
+//! is created.
 //!
-//! Out only: a probe is told and cannot answer, and nothing in the engine depends on it. Without
-//! one, a call pays one test of a pointer. With one, small copies are not done on the spot, and tasks
-//! run one by one, so that every fact has its moment.
+//! Observers are passive, with two exceptions: `guards` changes the layout of pinned memory, and `touched` decides how
+//! a faulting access continues. Without an observer, a call tests one pointer. With one, no copy runs inline and tasks
+//! run one by one, so that every callback comes when its operation happens.
 //!
-//! Addresses are those of the program. Facts come from any thread; those about a stream come in the
-//! order of its tasks, a submit before the task can start, an end before anyone can have waited for it.
+//! Addresses are program addresses. Callbacks come from any thread. Those of a stream come in the order of its tasks:
+//! the submit before the task can start, its end before a wait can return.
 
 mod emit;
 
@@ -19,37 +19,37 @@ use softacl_memory::{MemoryKind, PageGuard};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A task of a stream, or everything up to it. Unique in the life of the machine: the numbers of a
-/// stream go on when its handle is used again.
+/// A task of a stream, or everything up to it. Unique for the lifetime of the machine, because the numbering of a
+/// stream continues when its handle is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StreamPosition {
     pub stream: u32,
     pub sequence: u64,
 }
 
-/// A task that was just given its number.
+/// A task that was just numbered.
 #[derive(Debug, Clone, Copy)]
 pub struct Submitted<'a> {
     pub at: StreamPosition,
-    /// The device of its stream.
+    /// Device of the stream.
     pub device: u32,
     pub name: &'static str,
     pub touches: &'a [Touch],
-    /// Entries of a batch, which has no order among them.
+    /// True for a batch, whose entries have no order among them.
     pub is_batch: bool,
-    /// Code of the program runs as this task.
+    /// True if the task runs code of the program.
     pub is_host_function: bool,
-    /// What the stream waits for with this task.
+    /// The point that the stream waits for with this task.
     pub after: Option<StreamPosition>,
-    /// The event that is recorded or waited for.
+    /// The event that the task records or waits for.
     pub event: Option<u32>,
-    /// The stream waits for something whose origin is not known: anything may come before it.
+    /// True if the task waits for something whose origin is unknown: anything may happen before it.
     pub is_external_wait: bool,
-    /// The start of memory that this task gives back.
+    /// Start of the memory that this task releases.
     pub releases: Option<usize>,
 }
 
-/// Things that have handles.
+/// An object with a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Object {
     Stream(u32),
@@ -57,83 +57,93 @@ pub enum Object {
     Context(u32),
 }
 
-/// Something that works and that the program may want to know about.
+/// Something that works but deserves advice.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Advisory {
-    /// The declared kind is not where the memory is; it was repaired.
+    /// The declared copy kind does not match the memory kinds. The copy ran with the right one.
     Kind { declared: i32, source: MemoryKind, target: MemoryKind },
-    /// A call that the program may think asynchronous has waited.
+    /// A call that looks asynchronous has waited.
     Blocked { drained: u64, waited: Duration, source: MemoryKind, target: MemoryKind },
-    /// The declared capacity is more than there is, so that it cannot protect.
+    /// The declared capacity exceeds the allocation, so it protects nothing.
     Capacity { declared: usize, room: usize },
-    /// Every entry of a batch declares exactly its size as the capacity.
+    /// Every entry of a batch declares exactly its size as its capacity.
     TightCapacities { entries: usize },
     /// A thread without a context used the configured default device.
     DefaultDevice(u32),
-    /// Device memory may be written by what an observer is told nothing about: host code, another process, a value.
+    /// Device memory may be written by something that no callback reports: host code, another process, a value write.
     Viewed { address: usize, len: usize },
 }
 
-/// Receives facts.
+/// Receives everything the engine does. All methods may be called from any thread.
 pub trait Observer: Send + Sync {
-    /// Whether it protects memory to see touches of the program. Then pinned memory is mapped twice, fresh device
-    /// memory is made recognisable, and pools reuse only what looks like the same allocation used on.
+    /// True if the observer protects pages to observe host accesses. Then pinned memory is mapped twice, fresh device
+    /// memory is filled with a pattern, and pools reuse a block only if it looks like the same allocation in continued
+    /// use.
     fn guards(&self) -> bool;
-    /// A machine was made.
+    /// A machine was created. `pinned` is its window of pinned memory.
     fn attached(&self, pinned: Window);
-    /// The calling thread has entered a function of the interface.
+    /// The calling thread entered an API function.
     fn entered(&self, function: &'static Function);
     /// The calling thread leaves the function that it entered last, with this code.
     fn exited(&self, code: i32);
-    /// The function that the calling thread is in has failed.
+    /// The function that the calling thread is in failed.
     fn call_failed(&self, function: &'static Function, error: &Error);
-    /// The program said that it is finished with the interface.
+    /// The program finalized the API (`is_final` is true) or initialized it.
     fn finalized(&self, is_final: bool);
 
+    /// A task was numbered and is about to be queued.
     fn submitted(&self, task: &Submitted<'_>);
-    /// A graph is launched: its tasks go to these streams, which no program sees. `join` is the task that waits for
-    /// their end on a stream of the program; without one the calling thread waits.
-    fn launched(&self, lanes: &[u32], join: Option<StreamPosition>);
-    /// The task begins to run.
+    /// A graph was launched. Its tasks go to `streams`, which the program has no handles of. `join` is the task that
+    /// waits for their end on a stream of the program; without one, the calling thread waits.
+    fn launched(&self, streams: &[u32], join: Option<StreamPosition>);
+    /// The task starts to run.
     fn started(&self, at: StreamPosition);
+    /// The task failed.
     fn failed(&self, at: StreamPosition, error: &Error);
+    /// The task ended, with or without a failure.
     fn finished(&self, at: StreamPosition);
-    /// The calling thread runs code of the program as this task, until it says that it has left.
+    /// The calling thread runs code of the program as this task, until `function_left`.
     fn function_entered(&self, at: StreamPosition);
+    /// The code of the program that ran as this task has returned.
     fn function_left(&self, at: StreamPosition);
-    /// Everything up to here that has not started was thrown away.
+    /// Everything up to this point that had not started was dropped.
     fn dropped(&self, at: StreamPosition);
-    /// What a stream does from a task on comes after another moment. The task may be a wait for a sign: then
-    /// this is who gives it.
+    /// A task, and everything after it in its stream, happens after another point. If the task is an external wait, the
+    /// point is what resolves it.
     fn ordered(&self, from: StreamPosition, after: StreamPosition);
-    /// The program knows that a stream has come this far.
+    /// The program has observed that a stream reached this point.
     fn waited(&self, at: StreamPosition);
 
-    /// The calling thread touches memory now, ordered with no stream.
+    /// The calling thread is about to access memory, ordered with no stream.
     fn access_started(&self, name: &'static str, touches: &[Touch]);
-    /// It has, or could not.
+    /// The access announced by `access_started` is finished or has failed.
     fn access_finished(&self, touches: &[Touch], is_done: bool);
 
-    fn allocated(&self, place: MemoryKind, start: usize, size: usize);
-    /// Before the range can be used again.
-    fn freed(&self, place: MemoryKind, start: usize);
+    /// An allocation was made.
+    fn allocated(&self, kind: MemoryKind, start: usize, size: usize);
+    /// An allocation was freed. Called before the range can be reused.
+    fn freed(&self, kind: MemoryKind, start: usize);
+    /// Host memory was registered.
     fn registered(&self, start: usize, size: usize);
+    /// Host memory was unregistered.
     fn unregistered(&self, start: usize);
+    /// An object was created.
     fn created(&self, object: Object);
-    /// The object is about to end. `by_force`: without waiting for what is pending.
+    /// The object is about to end. `by_force` is true if it ends without waiting for pending tasks.
     fn ending(&self, object: Object, by_force: bool);
-    /// The memory of a device was taken away with its last context.
+    /// The memory of a device was released with its last context.
     fn device_cleared(&self, device: u32);
 
-    fn advised(&self, note: &Advisory);
-    /// Host memory that the probe may have protected was touched by the instruction at `code`. Called in
-    /// a signal handler, on the thread that touched.
+    /// The program did something that works but deserves advice.
+    fn advised(&self, advisory: &Advisory);
+    /// The instruction at `code` accessed host memory that the observer may have protected. Called in a signal handler,
+    /// on the accessing thread.
     fn touched(&self, address: usize, is_write: bool, code: usize) -> FaultAction;
-    /// The one instruction that `Reaction::Step` asked for is over. Called in a signal handler.
+    /// The single instruction that `FaultAction::Step` requested has finished. Called in a signal handler.
     fn stepped(&self);
 }
 
-/// The page guard of an observer that guards memory.
+/// Wraps an observer that protects pages into a page guard for the memory crate.
 pub(crate) fn page_guard(observer: &Arc<dyn Observer>) -> Arc<dyn PageGuard> {
     struct Guard(Arc<dyn Observer>);
 

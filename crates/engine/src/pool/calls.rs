@@ -1,4 +1,4 @@
-//! Pools: allocating and freeing in the order of a stream.
+//! Pools: creating, allocating and freeing in stream order, attributes, trimming.
 
 use crate::caller::Caller;
 use crate::keys::{PoolKey, StreamKey, StreamPoint};
@@ -13,29 +13,30 @@ use softacl_sync::facade::lock;
 use std::sync::Arc;
 
 impl Caller<'_> {
-    /// A pool of memory of a device; a limit of 0 is that of the device.
+    /// Creates a pool of device memory. A limit of 0 means the memory of the device.
     pub fn create_pool(&self, device: i64, limit: usize) -> Result<PoolKey> {
         self.machine.device(device)?;
         let limit = if limit == 0 { usize::MAX } else { limit };
-        let stock = Arc::new(PoolMemory::new(device as u32, limit));
-        let open = |pool: &Pool, _| *lock(&pool.stock) = Some(stock);
+        let pool = Arc::new(PoolMemory::new(device as u32, limit));
+        let open = |slot: &Pool, _| *lock(&slot.memory) = Some(pool);
         self.machine.pools.all.insert(open).ok_or_else(|| Box::new(Error::NoHandle("pool")))
     }
 
-    /// Ends a pool. What is in use is freed when it is given back.
+    /// Ends a pool. Blocks in use are freed when the program frees them.
     pub fn destroy_pool(&self, raw: usize) -> Result<()> {
-        let (key, stock) = self.pool(raw)?;
+        let (key, pool) = self.pool(raw)?;
         if !self.machine.pools.all.remove(key) {
             return fail(Error::Handle { what: "memory pool", handle: raw });
         }
-        lock(&stock.state).is_open = false;
-        self.machine.trim_pool(&stock, 0);
+        lock(&pool.state).is_open = false;
+        self.machine.trim_pool(&pool, 0);
         Ok(())
     }
 
+    /// Reads an attribute.
     pub fn pool_attribute(&self, raw: usize, attribute: PoolAttribute) -> Result<u64> {
-        let (_, stock) = self.pool(raw)?;
-        let state = lock(&stock.state);
+        let (_, pool) = self.pool(raw)?;
+        let state = lock(&pool.state);
         Ok(match attribute {
             PoolAttribute::FollowEvents => state.follow_events.into(),
             PoolAttribute::Opportunistic => state.opportunistic.into(),
@@ -48,9 +49,10 @@ impl Caller<'_> {
         })
     }
 
+    /// Sets an attribute. Peaks can only be reset to 0.
     pub fn set_pool_attribute(&self, raw: usize, attribute: PoolAttribute, value: u64) -> Result<()> {
-        let (_, stock) = self.pool(raw)?;
-        let mut state = lock(&stock.state);
+        let (_, pool) = self.pool(raw)?;
+        let mut state = lock(&pool.state);
         let cell = match attribute {
             PoolAttribute::FollowEvents => &mut state.follow_events,
             PoolAttribute::Opportunistic => &mut state.opportunistic,
@@ -60,7 +62,7 @@ impl Caller<'_> {
                 return Ok(());
             }
             PoolAttribute::ReservedHigh | PoolAttribute::UsedHigh if value != 0 => {
-                return fail(Error::Parameter(format!("a highest mark can be set to 0 only, not to {value}")));
+                return fail(Error::Parameter(format!("a peak can only be set to 0, not to {value}")));
             }
             PoolAttribute::ReservedHigh => {
                 state.reserved.high = state.reserved.now;
@@ -71,45 +73,45 @@ impl Caller<'_> {
                 return Ok(());
             }
             PoolAttribute::Reserved | PoolAttribute::Used => {
-                return fail(Error::Parameter("the attribute can only be read".to_owned()));
+                return fail(Error::Parameter("the attribute is read-only".to_owned()));
             }
         };
         *cell = value != 0;
         Ok(())
     }
 
-    /// Memory that tasks which are queued later in the stream may use.
+    /// Allocates memory for tasks that are queued later in the stream.
     pub fn allocate_from_pool(&self, raw: usize, size: usize, stream: usize) -> Result<usize> {
-        let (_, stock) = self.pool(raw)?;
+        let (_, pool) = self.pool(raw)?;
         let (key, _) = self.pool_stream(stream)?;
         if size.checked_next_multiple_of(PAGE).is_none() {
             return fail(Error::Parameter(format!("{size} bytes cannot be allocated")));
         }
-        self.machine.allocate_from(&stock, size, key)
+        self.machine.allocate_from(&pool, size, key)
     }
 
-    /// Gives memory back when the stream comes to this point.
+    /// Frees memory when the stream reaches this point.
     pub fn free_to_pool(&self, address: usize, stream: usize) -> Result<()> {
         let (key, stream) = self.pool_stream(stream)?;
         let (context, _) = self.context()?;
-        let Some(leaving) = self.machine.pools.begin_free(address, key) else {
+        let Some(pending) = self.machine.pools.begin_free(address, key) else {
             return fail(Error::NotAStart { address, whose: "in a memory pool".to_owned() });
         };
-        let task = Control::Release(leaving.clone());
+        let task = Control::Release(pending.clone());
         self.machine
             .submit(key, stream, context, task)
             .map(|_| ())
-            .inspect_err(|_| self.machine.pools.cancel_free(&leaving))
+            .inspect_err(|_| self.machine.pools.cancel_free(&pending))
     }
 
-    /// Gives memory that a pool only keeps back to the device.
+    /// Releases retained memory to the device until at most `keep` bytes are reserved.
     pub fn trim_pool(&self, raw: usize, keep: usize) -> Result<()> {
-        let (_, stock) = self.pool(raw)?;
-        self.machine.trim_pool(&stock, keep);
+        let (_, pool) = self.pool(raw)?;
+        self.machine.trim_pool(&pool, keep);
         Ok(())
     }
 
-    /// A stream of the current context that does not capture.
+    /// Resolves a stream of the current context that is not capturing.
     fn pool_stream(&self, raw: usize) -> Result<(StreamKey, &Stream)> {
         let (key, stream) = self.explicit_stream(raw)?.ok_or(Error::Null("stream"))?;
         let (context, _) = self.context()?;
@@ -122,73 +124,76 @@ impl Caller<'_> {
         Ok((key, stream))
     }
 
+    /// Resolves a pool handle.
     fn pool(&self, raw: usize) -> Result<(PoolKey, Arc<PoolMemory>)> {
         let unknown = || Error::Handle { what: "memory pool", handle: raw };
         let key = PoolKey::from_raw(raw).ok_or_else(unknown)?;
-        let pool = self.machine.pools.all.get(key).ok_or_else(unknown)?;
-        let stock = lock(&pool.stock).clone().ok_or_else(unknown)?;
-        Ok((key, stock))
+        let slot = self.machine.pools.all.get(key).ok_or_else(unknown)?;
+        let pool = lock(&slot.memory).clone().ok_or_else(unknown)?;
+        Ok((key, pool))
     }
 }
 
 impl Machine {
-    fn allocate_from(&self, stock: &Arc<PoolMemory>, size: usize, stream: StreamKey) -> Result<usize> {
-        let is_done = |at: StreamPoint| self.streams.slot(at.stream).track.completion.done() >= at.sequence;
-        let reused = lock(&stock.state).reuse(size, stream, is_done, self.is_guarded());
+    /// Reuses a block, or allocates one within the limit of the pool.
+    fn allocate_from(&self, pool: &Arc<PoolMemory>, size: usize, stream: StreamKey) -> Result<usize> {
+        let is_done = |at: StreamPoint| self.streams.slot(at.stream).tasks.completion.done() >= at.sequence;
+        let reused = lock(&pool.state).reuse(size, stream, is_done, self.is_guarded());
         match reused {
-            Some(Reuse::Leaving(start)) => return Ok(start),
-            Some(Reuse::Kept(start)) => {
-                self.memory.device(stock.device).revive(start, size);
+            Some(Reuse::BeingFreed(start)) => return Ok(start),
+            Some(Reuse::Retained(start)) => {
+                self.memory.device(pool.device).revive(start, size);
                 return Ok(start);
             }
             None => {}
         }
         let full = || {
-            let used = lock(&stock.state).reserved.now;
-            let place = format!("device {} (pool)", stock.device);
-            Error::OutOfMemory { place, asked: size, free: stock.limit.saturating_sub(used), total: stock.limit }
+            let used = lock(&pool.state).reserved.now;
+            let place = format!("device {} (pool)", pool.device);
+            Error::OutOfMemory { place, asked: size, free: pool.limit.saturating_sub(used), total: pool.limit }
         };
-        let room = stock.limit.checked_sub(size.next_multiple_of(PAGE)).ok_or_else(full)?;
-        self.trim_pool(stock, room);
-        let is_reserved = lock(&stock.state).reserve(size, room);
+        let max_reserved = pool.limit.checked_sub(size.next_multiple_of(PAGE)).ok_or_else(full)?;
+        self.trim_pool(pool, max_reserved);
+        let is_reserved = lock(&pool.state).reserve(size, max_reserved);
         if !is_reserved {
             return fail(full());
         }
-        let start = self.allocate_on(stock.device, size).inspect_err(|_| lock(&stock.state).unreserve(size))?;
-        self.pools.add_block(stock, &mut lock(&stock.state), start, size);
+        let start = self.allocate_on(pool.device, size).inspect_err(|_| lock(&pool.state).unreserve(size))?;
+        self.pools.add_block(pool, &mut lock(&pool.state), start, size);
         Ok(start)
     }
 
-    /// A block has come back to its pool; everything that used it is done at `at`.
-    pub(crate) fn finish_release(&self, leaving: &PendingFree, at: StreamPoint) {
-        self.pools.finish_free(leaving, at, || {
-            self.memory.device(leaving.stock.device).retain(leaving.start);
+    /// Finishes the release of a block. Everything that used it is done at `at`.
+    pub(crate) fn finish_release(&self, pending: &PendingFree, at: StreamPoint) {
+        self.pools.finish_free(pending, at, || {
+            self.memory.device(pending.pool.device).retain(pending.start);
         });
     }
 
-    /// Tells an observer that a pool lets memory go. The pool has seen that its users are done, so the
-    /// program need not have waited for them.
+    /// Emits that a pool released memory. The pool has checked that its users are done, so the program did not have to
+    /// wait for them.
     fn emit_pool_release(&self, device: u32, start: usize, at: StreamPoint) {
-        if let Some(probe) = self.probe() {
-            probe.waited(at.into());
-            probe.freed(MemoryKind::Device(device), start);
+        if let Some(observer) = self.observer() {
+            observer.waited(at.into());
+            observer.freed(MemoryKind::Device(device), start);
         }
     }
 
-    fn trim_pool(&self, stock: &PoolMemory, keep: usize) {
-        let device = stock.device;
-        let is_less = self.pools.trim(stock, keep, |start, at| {
+    /// Releases retained blocks until at most `keep` bytes are reserved.
+    fn trim_pool(&self, pool: &PoolMemory, keep: usize) {
+        let device = pool.device;
+        let released_any = self.pools.trim(pool, keep, |start, at| {
             self.emit_pool_release(device, start, at);
             self.memory
                 .device(device)
                 .discard(start, |len| self.quarantine_until(self.memory.backing_address(start), len));
         });
-        if is_less {
+        if released_any {
             self.memory.trim(device);
         }
     }
 
-    /// Somebody has waited: freed memory that did so, too, is free now, and pools keep what their thresholds say.
+    /// Called after a program-visible wait. Releases idle quarantined memory and trims pools to their thresholds.
     #[inline]
     pub(crate) fn trim_after_wait(&self) {
         self.memory.release_quarantined();
@@ -196,16 +201,16 @@ impl Machine {
     }
 
     fn trim_pools(&self) {
-        for stock in self.pools.stocks() {
-            let keep = lock(&stock.state).keeps();
-            self.trim_pool(&stock, keep);
+        for pool in self.pools.non_empty() {
+            let keep = lock(&pool.state).retained_bytes();
+            self.trim_pool(&pool, keep);
         }
     }
 
-    /// Memory of a device has run out: its pools keep nothing.
+    /// Releases everything that the pools of a device retain. Called when the device runs out of memory.
     pub(crate) fn trim_pools_of(&self, device: u32) {
-        for stock in self.pools.stocks().iter().filter(|stock| stock.device == device) {
-            self.trim_pool(stock, 0);
+        for pool in self.pools.non_empty().iter().filter(|pool| pool.device == device) {
+            self.trim_pool(pool, 0);
         }
     }
 }

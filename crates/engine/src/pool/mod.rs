@@ -1,12 +1,11 @@
-//! Pools: device memory that is given out and taken back in the order of streams, and kept for the
-//! next allocation.
+//! Pools: device memory that is allocated and freed in stream order, and retained for the next allocation.
 //!
-//! A block is an allocation of the heap. While its release is queued it stays one, because tasks in
-//! front of the release may look it up; afterwards its range is parked in the heap. A block is reused
-//! for the same number of pages only. Blocks know their pool, so that a pool may end before them; it then
-//! keeps nothing. A task only parks: giving a range back to the heap may concern graphs, which no task may.
+//! A block is an allocation of the heap. It remains one while its release is queued, because tasks before the release
+//! may look it up. After that, the heap retains its range. A block is reused for the same number of pages only. Each
+//! block has a reference to its pool, so a pool can end before its blocks; it then retains nothing. A task may only
+//! retain a range. Returning it to the heap takes graph locks, which no task may take.
 //!
-//! Lock order: a pool's state, then the heap's or `owners`.
+//! Lock order: the state of a pool, then the heap or `owners`.
 
 pub(crate) mod calls;
 
@@ -17,12 +16,13 @@ use softacl_sync::handle::Slots;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// A memory pool of the API.
 #[derive(Default)]
 pub struct Pool {
-    pub(crate) stock: Mutex<Option<Arc<PoolMemory>>>,
+    pub(crate) memory: Mutex<Option<Arc<PoolMemory>>>,
 }
 
-/// What can be asked of a pool, and some of it set.
+/// An attribute of a pool. Some are read-only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolAttribute {
     FollowEvents,
@@ -35,68 +35,70 @@ pub enum PoolAttribute {
     UsedHigh,
 }
 
+/// All pools of the machine.
 #[derive(Default)]
 pub(crate) struct Pools {
     pub(crate) all: Slots<Pool, PoolTag>,
     owners: Mutex<Owners>,
-    /// How many blocks there are: who frees or waits pays one load while there are none.
+    /// Number of blocks. While it is 0, a free or a wait costs one load.
     count: AtomicUsize,
-    /// Tells the lives of a block apart.
-    lives: AtomicU64,
+    /// Source of block generations.
+    generations: AtomicU64,
 }
 
-/// Whose blocks there are.
+/// Index from block address to owning pool.
 #[derive(Default)]
 struct Owners {
     /// The pool of each block, by the address of the block.
     by_block: BTreeMap<usize, Arc<PoolMemory>>,
-    /// Each of them, and how many blocks it has.
-    stocks: Vec<(Arc<PoolMemory>, usize)>,
+    /// Every pool with blocks, and how many it has.
+    pools: Vec<(Arc<PoolMemory>, usize)>,
 }
 
 impl Owners {
-    fn add(&mut self, start: usize, stock: &Arc<PoolMemory>) {
-        self.by_block.insert(start, Arc::clone(stock));
-        match self.stocks.iter_mut().find(|(known, _)| Arc::ptr_eq(known, stock)) {
+    fn add(&mut self, start: usize, pool: &Arc<PoolMemory>) {
+        self.by_block.insert(start, Arc::clone(pool));
+        match self.pools.iter_mut().find(|(other, _)| Arc::ptr_eq(other, pool)) {
             Some((_, blocks)) => *blocks += 1,
-            None => self.stocks.push((Arc::clone(stock), 1)),
+            None => self.pools.push((Arc::clone(pool), 1)),
         }
     }
 
     fn remove(&mut self, start: usize) {
-        let Some(stock) = self.by_block.remove(&start) else { return };
-        self.stocks.retain_mut(|(known, blocks)| {
-            *blocks -= usize::from(Arc::ptr_eq(known, &stock));
+        let Some(pool) = self.by_block.remove(&start) else { return };
+        self.pools.retain_mut(|(other, blocks)| {
+            *blocks -= usize::from(Arc::ptr_eq(other, &pool));
             *blocks > 0
         });
     }
 }
 
-/// The memory of one pool.
+/// The blocks and counters of one pool. Outlives the pool until its last block is freed.
 #[derive(Debug)]
 pub(crate) struct PoolMemory {
     pub(crate) device: u32,
-    /// Bytes that it may hold.
+    /// Maximum number of bytes that the pool may reserve.
     pub(crate) limit: usize,
-    pub(crate) state: Mutex<StockState>,
+    pub(crate) state: Mutex<PoolState>,
 }
 
 #[derive(Debug)]
-pub(crate) struct StockState {
-    /// The pool has not been destroyed.
+pub(crate) struct PoolState {
+    /// True until the pool is destroyed.
     pub(crate) is_open: bool,
     pub(crate) follow_events: bool,
     pub(crate) opportunistic: bool,
     pub(crate) internal_dependencies: bool,
-    /// Bytes that are kept when somebody waits; see `keeps`.
+    /// Release threshold: bytes that a wait leaves in the pool. See `retained_bytes`.
     pub(crate) threshold: usize,
     pub(crate) reserved: Watermark,
     pub(crate) used: Watermark,
     blocks: BTreeMap<usize, Block>,
-    /// Those that are not in use, so that nobody has to look through the others.
+    /// Blocks that are not in use, so that a search skips the others.
     unused: BTreeSet<usize>,
 }
 
+/// Current and peak value of a counter, in bytes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Watermark {
     pub(crate) now: usize,
@@ -113,44 +115,44 @@ impl Watermark {
 #[derive(Debug, Clone, Copy)]
 struct Block {
     size: usize,
-    life: u64,
-    condition: BlockState,
+    generation: u64,
+    state: BlockState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockState {
-    Used,
-    /// A stream has a task that gives it back.
-    Leaving(StreamKey),
-    /// Parked. Everything that used it is done at this point.
-    Kept(StreamPoint),
+    InUse,
+    /// A task that frees the block is queued in this stream.
+    BeingFreed(StreamKey),
+    /// Retained by the heap. Everything that used the block is done at this point.
+    Retained(StreamPoint),
 }
 
-/// A block on its way back.
+/// A block whose release is queued.
 #[derive(Debug, Clone)]
 pub(crate) struct PendingFree {
-    pub(crate) stock: Arc<PoolMemory>,
+    pub(crate) pool: Arc<PoolMemory>,
     pub(crate) start: usize,
-    life: u64,
+    generation: u64,
 }
 
-/// A block that can be given out again.
+/// A block that can be used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reuse {
-    /// It must be woken in the heap.
-    Kept(usize),
-    /// It never left.
-    Leaving(usize),
+    /// Start of a block that the heap must revive.
+    Retained(usize),
+    /// Start of a block whose release is queued; it is still an allocation.
+    BeingFreed(usize),
 }
 
-/// Bytes of a block.
+/// Bytes that a block occupies.
 fn span(size: usize) -> usize {
     size.next_multiple_of(PAGE)
 }
 
 impl PoolMemory {
     pub(crate) fn new(device: u32, limit: usize) -> PoolMemory {
-        let state = StockState {
+        let state = PoolState {
             is_open: true,
             follow_events: true,
             opportunistic: true,
@@ -165,14 +167,14 @@ impl PoolMemory {
     }
 }
 
-impl StockState {
-    /// Bytes that are kept when somebody waits.
-    pub(crate) fn keeps(&self) -> usize {
+impl PoolState {
+    /// Bytes that a wait leaves in the pool.
+    pub(crate) fn retained_bytes(&self) -> usize {
         if self.is_open { self.threshold } else { 0 }
     }
 
-    /// Takes a block that a stream may have at once. `guarded`: only what looks to an observer like
-    /// the same allocation used on.
+    /// Takes a block that a stream can use immediately. With `guarded`, only a block that looks to the observer like
+    /// the same allocation in continued use.
     pub(crate) fn reuse(
         &mut self,
         size: usize,
@@ -181,46 +183,48 @@ impl StockState {
         guarded: bool,
     ) -> Option<Reuse> {
         let opportunistic = self.opportunistic && !guarded;
-        let fits = |block: &Block| match block.condition {
-            BlockState::Used => None,
-            BlockState::Leaving(on) => (on == stream && block.size == size).then_some(true),
-            BlockState::Kept(at) => {
+        let fits = |block: &Block| match block.state {
+            BlockState::InUse => None,
+            BlockState::BeingFreed(on) => (on == stream && block.size == size).then_some(true),
+            BlockState::Retained(at) => {
                 let same = if guarded { block.size == size } else { span(block.size) == span(size) };
                 (same && (at.stream == stream || opportunistic && is_done(at))).then_some(false)
             }
         };
-        let (start, stays) = self.unused.iter().find_map(|start| Some((*start, fits(self.blocks.get(start)?)?)))?;
+        let (start, is_being_freed) =
+            self.unused.iter().find_map(|start| Some((*start, fits(self.blocks.get(start)?)?)))?;
         self.unused.remove(&start);
         let block = self.blocks.get_mut(&start)?;
-        block.condition = BlockState::Used;
+        block.state = BlockState::InUse;
         block.size = size;
-        if stays {
-            // The queued release finds another life than its own.
-            block.life = u64::MAX;
-            return Some(Reuse::Leaving(start));
+        if is_being_freed {
+            // The queued release then finds another generation and does nothing.
+            block.generation = u64::MAX;
+            return Some(Reuse::BeingFreed(start));
         }
         self.used.rise(span(size));
-        Some(Reuse::Kept(start))
+        Some(Reuse::Retained(start))
     }
 
-    /// Sets bytes for a new block apart, as long as no more than `most` are held before. `own` or `unreserve` comes next.
-    pub(crate) fn reserve(&mut self, size: usize, most: usize) -> bool {
-        let has_room = self.reserved.now <= most;
-        if has_room {
+    /// Reserves bytes for a new block. Returns `false` if more than `max_reserved` bytes are reserved already. The
+    /// caller follows up with `add_block` or `unreserve`.
+    pub(crate) fn reserve(&mut self, size: usize, max_reserved: usize) -> bool {
+        let fits = self.reserved.now <= max_reserved;
+        if fits {
             self.reserved.now += span(size);
         }
-        has_room
+        fits
     }
 
-    /// There is no memory for the block.
+    /// Takes back a `reserve` whose allocation failed.
     pub(crate) fn unreserve(&mut self, size: usize) {
         self.reserved.now -= span(size);
     }
 
-    /// Lets a block that a trim chose go; its address and the point at which it was free.
-    fn pick(&mut self) -> Option<(usize, StreamPoint)> {
-        let (start, at) = self.unused.iter().find_map(|start| match self.blocks.get(start)?.condition {
-            BlockState::Kept(at) => Some((*start, at)),
+    /// Removes a retained block. Returns its address and the point at which it became idle.
+    fn take_retained(&mut self) -> Option<(usize, StreamPoint)> {
+        let (start, at) = self.unused.iter().find_map(|start| match self.blocks.get(start)?.state {
+            BlockState::Retained(at) => Some((*start, at)),
             _ => None,
         })?;
         self.unused.remove(&start);
@@ -231,23 +235,25 @@ impl StockState {
 }
 
 impl Pools {
-    /// A block was allocated for a pool, which has reserved its bytes.
-    pub(crate) fn add_block(&self, stock: &Arc<PoolMemory>, state: &mut StockState, start: usize, size: usize) {
-        let life = self.lives.fetch_add(1, Ordering::Relaxed);
-        state.blocks.insert(start, Block { size, life, condition: BlockState::Used });
-        // What was reserved and then not to be had is not part of the highest level.
+    /// Adds a block that was allocated for a pool after `reserve`.
+    pub(crate) fn add_block(&self, pool: &Arc<PoolMemory>, state: &mut PoolState, start: usize, size: usize) {
+        let generation = self.generations.fetch_add(1, Ordering::Relaxed);
+        state.blocks.insert(start, Block { size, generation, state: BlockState::InUse });
+        // A reservation whose allocation failed does not count toward the peak.
         state.reserved.rise(0);
         state.used.rise(span(size));
         let mut owners = lock(&self.owners);
-        owners.add(start, stock);
+        owners.add(start, pool);
         self.count.store(owners.by_block.len(), Ordering::Relaxed);
     }
 
+    /// True if no pool has a block.
     #[inline]
     pub(crate) fn are_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
+    /// The pool of a block.
     fn owner(&self, start: usize) -> Option<Arc<PoolMemory>> {
         if self.are_empty() {
             return None;
@@ -255,106 +261,106 @@ impl Pools {
         lock(&self.owners).by_block.get(&start).cloned()
     }
 
-    fn forget(&self, start: usize) {
+    fn remove_owner(&self, start: usize) {
         let mut owners = lock(&self.owners);
         owners.remove(start);
         self.count.store(owners.by_block.len(), Ordering::Relaxed);
     }
 
-    /// A block is about to be given back by a stream. `None`: there is no such block in use.
+    /// Marks a block as being freed by a stream. `None` if no such block is in use.
     pub(crate) fn begin_free(&self, start: usize, stream: StreamKey) -> Option<PendingFree> {
-        let stock = self.owner(start)?;
-        let mut state = lock(&stock.state);
-        let block = state.blocks.get_mut(&start).filter(|block| block.condition == BlockState::Used)?;
-        block.condition = BlockState::Leaving(stream);
-        block.life = self.lives.fetch_add(1, Ordering::Relaxed);
-        let life = block.life;
+        let pool = self.owner(start)?;
+        let mut state = lock(&pool.state);
+        let block = state.blocks.get_mut(&start).filter(|block| block.state == BlockState::InUse)?;
+        block.state = BlockState::BeingFreed(stream);
+        block.generation = self.generations.fetch_add(1, Ordering::Relaxed);
+        let generation = block.generation;
         state.unused.insert(start);
         drop(state);
-        Some(PendingFree { stock, start, life })
+        Some(PendingFree { pool, start, generation })
     }
 
-    /// The stream would not have it.
-    pub(crate) fn cancel_free(&self, leaving: &PendingFree) {
-        let state = &mut *lock(&leaving.stock.state);
-        if let Some(block) = state.blocks.get_mut(&leaving.start)
-            && block.life == leaving.life
+    /// Undoes `begin_free` after its task was refused.
+    pub(crate) fn cancel_free(&self, pending: &PendingFree) {
+        let state = &mut *lock(&pending.pool.state);
+        if let Some(block) = state.blocks.get_mut(&pending.start)
+            && block.generation == pending.generation
         {
-            block.condition = BlockState::Used;
-            state.unused.remove(&leaving.start);
+            block.state = BlockState::InUse;
+            state.unused.remove(&pending.start);
         }
     }
 
-    /// A block has come back, and its range is parked. Nothing if it was given out again meanwhile, or freed
-    /// by other means.
-    pub(crate) fn finish_free(&self, leaving: &PendingFree, at: StreamPoint, park: impl FnOnce()) {
-        let mut state = lock(&leaving.stock.state);
+    /// Finishes a release: the block is idle, and `retain` keeps its range. Does nothing if the block was reused or
+    /// freed in the meantime.
+    pub(crate) fn finish_free(&self, pending: &PendingFree, at: StreamPoint, retain: impl FnOnce()) {
+        let mut state = lock(&pending.pool.state);
         let state = &mut *state;
-        let block = state.blocks.get_mut(&leaving.start).filter(|block| block.life == leaving.life);
+        let block = state.blocks.get_mut(&pending.start).filter(|block| block.generation == pending.generation);
         if let Some(block) = block {
             state.used.now -= span(block.size);
-            block.condition = BlockState::Kept(at);
-            park();
+            block.state = BlockState::Retained(at);
+            retain();
         }
     }
 
-    /// A block in use is freed without its pool.
+    /// Removes a block that is freed without its pool.
     pub(crate) fn remove_block(&self, start: usize) {
-        let Some(stock) = self.owner(start) else { return };
-        let mut state = lock(&stock.state);
+        let Some(pool) = self.owner(start) else { return };
+        let mut state = lock(&pool.state);
         let Some(block) = state.blocks.get(&start).copied() else { return };
-        if let BlockState::Kept(_) = block.condition {
+        if let BlockState::Retained(_) = block.state {
             return;
         }
         state.blocks.remove(&start);
         state.unused.remove(&start);
         state.used.now -= span(block.size);
         state.reserved.now -= span(block.size);
-        self.forget(start);
+        self.remove_owner(start);
     }
 
-    /// Lets kept blocks go until at most so much is held. `discard` sees the address of each, and the
-    /// point at which it was free. `true`: there were some.
-    pub(crate) fn trim(&self, stock: &PoolMemory, keep: usize, discard: impl Fn(usize, StreamPoint)) -> bool {
-        let mut state = lock(&stock.state);
-        let mut is_less = false;
+    /// Removes retained blocks until at most `keep` bytes are reserved. `discard` receives the address of each and the
+    /// point at which it became idle. Returns `true` if any block was removed.
+    pub(crate) fn trim(&self, pool: &PoolMemory, keep: usize, discard: impl Fn(usize, StreamPoint)) -> bool {
+        let mut state = lock(&pool.state);
+        let mut released_any = false;
         while state.reserved.now > keep
-            && let Some((start, at)) = state.pick()
+            && let Some((start, at)) = state.take_retained()
         {
-            self.forget(start);
+            self.remove_owner(start);
             discard(start, at);
-            is_less = true;
+            released_any = true;
         }
-        is_less
+        released_any
     }
 
     /// The pools that have blocks.
-    pub(crate) fn stocks(&self) -> Vec<Arc<PoolMemory>> {
+    pub(crate) fn non_empty(&self) -> Vec<Arc<PoolMemory>> {
         if self.are_empty() {
             return Vec::new();
         }
-        lock(&self.owners).stocks.iter().map(|(stock, _)| Arc::clone(stock)).collect()
+        lock(&self.owners).pools.iter().map(|(pool, _)| Arc::clone(pool)).collect()
     }
 
-    /// The memory of a device is taken away, and its pools with it.
+    /// Ends the pools of a device whose memory is released.
     pub(crate) fn end_of(&self, device: u32) {
-        let gone = |stock: &PoolMemory| stock.device == device;
+        let is_on_device = |pool: &PoolMemory| pool.device == device;
         for (key, pool) in self.all.live() {
-            let is_gone = lock(&pool.stock).as_deref().is_some_and(gone);
-            if is_gone && self.all.retire(key) {
-                *lock(&pool.stock) = None;
+            let is_removed = lock(&pool.memory).as_deref().is_some_and(is_on_device);
+            if is_removed && self.all.retire(key) {
+                *lock(&pool.memory) = None;
                 self.all.recycle(key);
             }
         }
-        for stock in self.stocks().iter().filter(|stock| gone(stock)) {
-            let mut state = lock(&stock.state);
+        for pool in self.non_empty().iter().filter(|pool| is_on_device(pool)) {
+            let mut state = lock(&pool.state);
             state.is_open = false;
             state.blocks.clear();
             state.unused.clear();
         }
         let mut owners = lock(&self.owners);
-        owners.by_block.retain(|_, stock| !gone(stock));
-        owners.stocks.retain(|(stock, _)| !gone(stock));
+        owners.by_block.retain(|_, pool| !is_on_device(pool));
+        owners.pools.retain(|(pool, _)| !is_on_device(pool));
         self.count.store(owners.by_block.len(), Ordering::Relaxed);
     }
 }

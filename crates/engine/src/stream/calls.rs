@@ -1,4 +1,4 @@
-//! Streams: making, waiting for, asking about, ending.
+//! Streams: creating, waiting, querying, aborting, ending.
 
 use crate::caller::Caller;
 use crate::context::Context;
@@ -11,13 +11,14 @@ use crate::timeout::deadline;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 
-/// Failures of ended streams that are kept.
+/// Maximum number of failures of ended streams that are kept.
 const MAX_UNOBSERVED: usize = 16;
-/// How often an abort looks whether a callback has come late to a thread that never asks for it.
-const ABORT_LOOK_MS: i32 = 10;
+/// How often an abort rechecks for callbacks that reached a thread which never processes its reports.
+const ABORT_RECHECK_MS: i32 = 10;
 
 impl Caller<'_> {
-    pub fn create_stream(&self, traits: StreamOptions) -> Result<StreamKey> {
+    /// Creates a stream in the current context.
+    pub fn create_stream(&self, options: StreamOptions) -> Result<StreamKey> {
         let (key, context) = self.context_or_default()?;
         self.machine.check_not_lost(i64::from(context.device()))?;
         let device = &self.machine.devices[context.device() as usize];
@@ -27,12 +28,12 @@ impl Caller<'_> {
             let soc = self.machine.config.profile.soc.clone();
             return fail(Error::NoStream { device: context.device(), limit, soc });
         }
-        self.machine.make_stream(key, context, traits).inspect_err(|_| {
+        self.machine.make_stream(key, context, options).inspect_err(|_| {
             device.streams.fetch_sub(1, Ordering::AcqRel);
         })
     }
 
-    /// Waits for the stream's tasks and ends it.
+    /// Waits for the tasks of a stream and ends it.
     pub fn destroy_stream(&self, raw: usize) -> Result<()> {
         let key = self.own_stream(raw)?;
         self.machine.emit_ending(Object::Stream(key.index() as u32), false);
@@ -40,7 +41,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Ends the stream and drops what has not started, without waiting.
+    /// Ends a stream and drops the tasks that have not started, without waiting.
     pub fn destroy_stream_by_force(&self, raw: usize) -> Result<()> {
         let key = self.own_stream(raw)?;
         let stream = self.machine.streams.slot(key);
@@ -50,11 +51,11 @@ impl Caller<'_> {
         self.machine.emit_ending(Object::Stream(key.index() as u32), true);
         self.machine.drop_pending(key, stream);
         self.machine.unlink(key, stream);
-        lock(&self.machine.limbo).push(key);
+        lock(&self.machine.destroyed).push(key);
         Ok(())
     }
 
-    /// A stream that this thread may end.
+    /// Resolves a stream that this thread may end.
     fn own_stream(&self, raw: usize) -> Result<StreamKey> {
         let (key, stream) = self.explicit_stream(raw)?.ok_or(Error::Null("stream"))?;
         let (context_key, context) = self.context()?;
@@ -68,7 +69,7 @@ impl Caller<'_> {
         Ok(key)
     }
 
-    /// Waits for everything submitted so far, and returns the first failure since the last wait.
+    /// Waits for everything submitted so far. Returns the first failure since the last wait.
     pub fn synchronize_stream(&self, raw: usize, timeout_ms: i32) -> Result<()> {
         if self.machine.is_fast_path_open()
             && let Some((_, slot)) = self.fast_path_stream(raw)
@@ -81,6 +82,7 @@ impl Caller<'_> {
         self.synchronize_stream_checked(raw, timeout_ms)
     }
 
+    /// Waits for a stream after the full checks.
     #[inline(never)]
     fn synchronize_stream_checked(&self, raw: usize, timeout_ms: i32) -> Result<()> {
         let explicit = self.explicit_stream(raw)?;
@@ -93,6 +95,7 @@ impl Caller<'_> {
         self.drain(key, stream, timeout_ms)
     }
 
+    /// Waits for everything submitted to a stream and returns its failure.
     pub(crate) fn drain(&self, key: StreamKey, stream: &Stream, timeout_ms: i32) -> Result<()> {
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         if !self.machine.wait(point, deadline(timeout_ms)) {
@@ -108,7 +111,7 @@ impl Caller<'_> {
         }
     }
 
-    /// Whether everything submitted so far is finished.
+    /// Returns `true` if everything submitted so far is finished.
     pub fn is_stream_finished(&self, raw: usize) -> Result<bool> {
         let explicit = self.explicit_stream(raw)?;
         self.context()?;
@@ -118,16 +121,16 @@ impl Caller<'_> {
         Ok(!stream.is_waited_for() || self.machine.reached(point))
     }
 
-    /// Drops what has not started and waits for what has.
+    /// Drops the tasks that have not started and waits for the others.
     pub fn abort_stream(&self, raw: usize) -> Result<()> {
         let (key, stream) = self.stream(raw)?;
         check_not_capturing(stream, "aborted")?;
         let runs = self.machine.drop_pending(key, stream);
-        // A step that stands still goes on now that its run is given up.
+        // Wakes stuck steps: their run is canceled.
         self.machine.poll_external_waits();
         let point = StreamPoint { stream: key, sequence: stream.newest() };
-        // A callback that was just being handed to its thread is taken back at the next look.
-        while !self.machine.wait(point, deadline(ABORT_LOOK_MS)) {
+        // A callback that was being handed to its thread is taken back at the next recheck.
+        while !self.machine.wait(point, deadline(ABORT_RECHECK_MS)) {
             self.machine.subscriptions.cancel(self.machine, key);
         }
         for end in runs.iter().filter_map(|run| run.end.get()) {
@@ -136,36 +139,40 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// The number of a stream: stable while it lives, small, unique in the process.
-    pub fn stream_number(&self, raw: usize) -> Result<i32> {
+    /// Id of a stream: stable for its lifetime, small, unique in the process.
+    pub fn stream_id(&self, raw: usize) -> Result<i32> {
         Ok(self.stream(raw)?.0.index() as i32)
     }
 
-    pub fn stream_traits(&self, raw: usize) -> Result<StreamOptions> {
-        Ok(self.stream(raw)?.1.traits())
+    /// The options of a stream.
+    pub fn stream_options(&self, raw: usize) -> Result<StreamOptions> {
+        Ok(self.stream(raw)?.1.options())
     }
 
+    /// The settable attributes of a stream.
     pub fn stream_settings(&self, raw: usize) -> Result<StreamSettings> {
         Ok(*lock(&self.stream(raw)?.1.settings))
     }
 
+    /// Changes attributes of a stream.
     pub fn change_stream_settings(&self, raw: usize, change: impl FnOnce(&mut StreamSettings)) -> Result<()> {
         change(&mut lock(&self.stream(raw)?.1.settings));
         Ok(())
     }
 
+    /// Sets the priority of a stream.
     pub fn set_stream_priority(&self, raw: usize, priority: u32) -> Result<()> {
         self.stream(raw)?.1.set_priority(priority);
         Ok(())
     }
 
-    /// Whether a failed task stops the context of the stream.
+    /// Returns `true` if a failed task stops the context of the stream.
     pub fn stops_on_failure(&self, raw: usize) -> Result<bool> {
         let (_, stream) = self.stream(raw)?;
         Ok(self.context_of(stream)?.stops_on_failure())
     }
 
-    /// Makes a failed task stop the context of the stream. It cannot be taken back.
+    /// Makes failed tasks stop the context of the stream. Cannot be undone.
     pub fn set_stop_on_failure(&self, raw: usize, stop: bool) -> Result<()> {
         let (_, stream) = self.stream(raw)?;
         let context = self.context_of(stream)?;
@@ -185,47 +192,42 @@ impl Caller<'_> {
     }
 }
 
-/// Refuses what cannot be done with a stream that captures.
+/// Refuses an operation on a capturing stream.
 pub(crate) fn check_not_capturing(stream: &Stream, what: &'static str) -> Result<()> {
     if stream.capture().is_some() { fail(Error::Capturing(what)) } else { Ok(()) }
 }
 
 impl Machine {
-    pub(crate) fn emit_ending(&self, object: Object, by_force: bool) {
-        if let Some(probe) = self.probe() {
-            probe.ending(object, by_force);
-        }
-    }
-
-    pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, traits: StreamOptions) -> Result<StreamKey> {
+    /// Creates a stream in a context.
+    pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, options: StreamOptions) -> Result<StreamKey> {
         self.reap_destroyed();
         let mut state = lock(&context.state);
         if state.is_ending {
             return fail(Error::ContextGone);
         }
-        let open = |stream: &Stream, _| stream.open(key, context.device(), traits);
+        let open = |stream: &Stream, _| stream.open(key, context.device(), options);
         let stream = self.streams.insert(open).ok_or_else(|| Error::NoHandle("stream"))?;
         state.streams.push(stream);
-        if let Some(probe) = self.probe() {
-            probe.created(Object::Stream(stream.index() as u32));
+        if let Some(observer) = self.observer() {
+            observer.created(Object::Stream(stream.index() as u32));
         }
         Ok(stream)
     }
 
-    /// Waits for a stream's tasks and ends it.
+    /// Waits for the tasks of a stream and ends it.
     pub(crate) fn end_stream(&self, key: StreamKey) {
         let stream = self.streams.slot(key);
         if !self.streams.retire(key) {
             return;
         }
-        // A submit that saw the handle alive has pushed its task once the lock is ours.
-        let last = lock(&stream.track.lane).submitted();
+        // A submit that found the handle alive has pushed its task before this thread gets the lock.
+        let last = lock(&stream.tasks.lane).submitted();
         self.wait(StreamPoint { stream: key, sequence: last }, None);
         self.unlink(key, stream);
         self.streams.recycle(key);
     }
 
-    /// Takes an ended stream out of its context and out of the count of its device.
+    /// Removes an ended stream from its context and from the count of its device.
     fn unlink(&self, key: StreamKey, stream: &Stream) {
         self.subscriptions.forget(self, key);
         if let Some(failure) = stream.take_failure() {
@@ -242,9 +244,10 @@ impl Machine {
         }
     }
 
+    /// Recycles the slots of forcibly destroyed streams that have become idle.
     fn reap_destroyed(&self) {
-        lock(&self.limbo).retain(|key| {
-            let busy = !lock(&self.streams.slot(*key).track.lane).is_idle();
+        lock(&self.destroyed).retain(|key| {
+            let busy = !lock(&self.streams.slot(*key).tasks.lane).is_idle();
             if !busy {
                 self.streams.recycle(*key);
             }
@@ -252,20 +255,20 @@ impl Machine {
         });
     }
 
-    /// Streams with a queued or running task that may touch bytes that the engine reaches at `start`,
-    /// and how far they must come until it is done.
+    /// Streams with a queued or running task that may access the `len` bytes with the backing address `start`, and the
+    /// points at which those tasks are done.
     pub(crate) fn streams_using(&self, start: usize, len: usize) -> Vec<StreamPoint> {
         let busy = lock(&self.busy).clone();
         let mut users = Vec::new();
         for key in busy {
             let stream = self.streams.slot(key);
-            let lane = lock(&stream.track.lane);
+            let lane = lock(&stream.tasks.lane);
             if lane.is_idle() {
                 stream.is_in_busy_list.store(false, Ordering::Relaxed);
                 lock(&self.busy).retain(|other| other.index() != key.index());
                 continue;
             }
-            // What a running task touches is not known here; a host function touches nothing.
+            // The accesses of a running task are unknown here. A host function accesses nothing.
             let running = lane.is_claimed() && !stream.is_held.load(Ordering::Acquire);
             if running || lane.any(|task| task.touches(start, len)) {
                 users.push(StreamPoint { stream: key, sequence: stream.newest() });

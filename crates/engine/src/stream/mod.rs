@@ -1,10 +1,10 @@
-//! Streams: a queue of tasks with an identity, a completion and a memory of its first failure.
+//! Streams: a queue of tasks with an identity, a completion counter and its first failure.
 //!
-//! A stream's slot outlives the stream and its numbering goes on in the next one, so "task 17 of
-//! this slot" is a fact that stays true: once finished, finished for ever.
+//! The slot of a stream outlives the stream, and its numbering continues in the next one. "Task 17 of this slot is
+//! finished" therefore stays true.
 //!
-//! Who may touch what: identity is written while the slot is taken and before the handle is known
-//! to anyone; the track looks after itself.
+//! Access rules: the identity is written while the slot is being taken, before the handle is published. `tasks`
+//! synchronizes itself.
 
 pub(crate) mod calls;
 
@@ -18,66 +18,68 @@ use softacl_sync::failure::FirstFailure;
 use softacl_sync::shared_lane::SharedLane;
 use std::sync::Arc;
 
-/// How a stream was created.
+/// Options at creation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StreamOptions {
     pub priority: u32,
     pub flags: u32,
 }
 
-/// Streams with one of these flags are not waited for: persistent, CPU-scheduled, device-only.
+/// Flags of streams that a wait skips: persistent, CPU-scheduled, device-only.
 const NOT_SYNCHRONIZED: u32 = 0x4 | 0x10 | 0x20;
 
-/// Aligned, so that the fields that every submit touches share as few lines as possible.
+/// A stream of the API, or a stream that runs a branch of a graph.
+///
+/// Aligned, so that the fields that every submit accesses share as few cache lines as possible.
 #[derive(Default)]
 #[repr(align(64))]
 pub struct Stream {
-    pub(crate) track: SharedLane<Task, StreamKey>,
-    /// The number of the newest task, for those who must not take the lane's lock.
+    pub(crate) tasks: SharedLane<Task, StreamKey>,
+    /// Number of the newest task, for threads that must not take the lane lock.
     newest: AtomicU64,
     context: AtomicUsize,
     device: AtomicU32,
     priority: AtomicU32,
     flags: AtomicU32,
-    /// Whether tasks go somewhere else than to the lane; where is in `diversion`.
-    is_diverted: AtomicBool,
-    diversion: Mutex<Option<Redirect>>,
-    /// Whether a host function holds the claim, which touches no memory of ours.
+    /// True if tasks go to `redirect` instead of the lane.
+    is_redirected: AtomicBool,
+    redirect: Mutex<Option<Redirect>>,
+    /// True while a host function holds the claim. It accesses no memory of the engine.
     pub(crate) is_held: AtomicBool,
-    /// What the thread that submitted last had submitted since anybody waited, on all streams: it decides
-    /// whether copies bypass the cache.
+    /// Bytes that the last submitting thread had submitted since the last wait, on all streams. Decides whether copies
+    /// bypass the cache.
     pub(crate) volume: AtomicUsize,
-    /// Where copies of this stream last found their memory.
+    /// Where copies of this stream last found their allocations.
     pub(crate) hints: Hints,
-    /// Whether the stream stands in the machine's list of busy streams. Under the lane's lock.
+    /// True if the machine's list of busy streams contains the stream. Protected by the lane lock.
     pub(crate) is_in_busy_list: AtomicBool,
-    /// Polls in a row that found the stream busy; see the stepped driver.
+    /// Consecutive polls that found the stream busy. Used by the stepped executor.
     pub(crate) polls: AtomicU32,
     failure: FirstFailure<Error>,
     pub(crate) settings: Mutex<StreamSettings>,
 }
 
-/// Attributes that the interface lets programs set and read back.
+/// Attributes that programs can set and read back.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StreamSettings {
     pub overflow_check: u32,
     pub custom_tag: u32,
     pub cache_op_info: u32,
-    /// Cube and vector cores that the program wants used at most.
+    /// Maximum number of cube and vector cores that the program allows.
     pub core_limits: [Option<u32>; 2],
-    /// Whether host functions were launched, which excludes subscribed callbacks.
+    /// True if host functions were launched, which excludes subscribed callbacks.
     pub(crate) host_functions: bool,
 }
 
 impl Stream {
-    /// Gives the slot a new identity. Called while it is being taken.
-    pub(crate) fn open(&self, context: ContextKey, device: u32, traits: StreamOptions) {
+    /// Gives the slot a new identity. Called while the slot is being taken.
+    pub(crate) fn open(&self, context: ContextKey, device: u32, options: StreamOptions) {
         self.context.store(context.raw(), Ordering::Relaxed);
         self.device.store(device, Ordering::Relaxed);
-        self.priority.store(traits.priority, Ordering::Relaxed);
-        self.flags.store(traits.flags, Ordering::Relaxed);
-        self.is_diverted.store(false, Ordering::Relaxed);
-        *lock(&self.diversion) = None;
+        self.priority.store(options.priority, Ordering::Relaxed);
+        self.flags.store(options.flags, Ordering::Relaxed);
+        self.is_redirected.store(false, Ordering::Relaxed);
+        *lock(&self.redirect) = None;
         self.failure.clear();
         *lock(&self.settings) = StreamSettings::default();
     }
@@ -91,7 +93,8 @@ impl Stream {
         self.device.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn traits(&self) -> StreamOptions {
+    /// The options at creation, with the current priority.
+    pub(crate) fn options(&self) -> StreamOptions {
         StreamOptions { priority: self.priority.load(Ordering::Relaxed), flags: self.flags.load(Ordering::Relaxed) }
     }
 
@@ -99,31 +102,33 @@ impl Stream {
         self.priority.store(priority, Ordering::Relaxed);
     }
 
+    /// True if waits include the stream.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.flags.load(Ordering::Relaxed) & NOT_SYNCHRONIZED == 0
     }
 
-    /// The number of the newest task.
+    /// Number of the newest task.
     #[inline]
     pub(crate) fn newest(&self) -> u64 {
         self.newest.load(Ordering::Acquire)
     }
 
-    /// Announces a task's number; under the lane's lock, before the task can touch anything.
+    /// Publishes the number of a task. Called under the lane lock, before the task can access anything.
     #[inline]
     pub(crate) fn set_newest(&self, sequence: u64) {
         self.newest.store(sequence, Ordering::Release);
     }
 
-    /// Whether the stream captures, or updates a graph.
+    /// True if the stream is capturing, or updates a task group.
     #[inline]
     pub(crate) fn is_redirected(&self) -> bool {
-        self.is_diverted.load(Ordering::Relaxed)
+        self.is_redirected.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn redirect(&self, diversion: Redirect) {
-        *lock(&self.diversion) = Some(diversion);
-        self.is_diverted.store(true, Ordering::Relaxed);
+    /// Sends later tasks to a capture or an update instead of the lane.
+    pub(crate) fn redirect(&self, redirect: Redirect) {
+        *lock(&self.redirect) = Some(redirect);
+        self.is_redirected.store(true, Ordering::Relaxed);
     }
 
     /// The graph and branch that the stream is captured into.
@@ -131,24 +136,27 @@ impl Stream {
         if !self.is_redirected() {
             return None;
         }
-        match *lock(&self.diversion) {
+        match *lock(&self.redirect) {
             Some(Redirect::Capture { graph, branch }) => Some((graph, branch)),
             _ => None,
         }
     }
 
-    /// Leaves the capture of a graph.
+    /// Ends the redirect to the capture of a graph.
     pub(crate) fn stop_redirect(&self, key: GraphKey) {
-        let mut diversion = lock(&self.diversion);
-        if matches!(*diversion, Some(Redirect::Capture { graph, .. }) if graph == key) {
-            *diversion = None;
-            self.is_diverted.store(false, Ordering::Relaxed);
+        let mut redirect = lock(&self.redirect);
+        if matches!(*redirect, Some(Redirect::Capture { graph, .. }) if graph == key) {
+            *redirect = None;
+            self.is_redirected.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Adds a content to the update that the stream is in.
-    pub(crate) fn offer(&self, content: impl FnOnce() -> Arc<Content>) -> Option<(GroupKey, Arc<Content>)> {
-        match &mut *lock(&self.diversion) {
+    /// Adds a content to the update of this stream. `None` if the stream is not updating.
+    pub(crate) fn add_update_content(
+        &self,
+        content: impl FnOnce() -> Arc<Content>,
+    ) -> Option<(GroupKey, Arc<Content>)> {
+        match &mut *lock(&self.redirect) {
             Some(Redirect::Update { group, contents }) => {
                 let content = content();
                 contents.push(Arc::clone(&content));
@@ -158,34 +166,35 @@ impl Stream {
         }
     }
 
-    /// Ends the update that the stream is in.
+    /// Ends the update of this stream.
     pub(crate) fn take_update(&self) -> Option<(GroupKey, Vec<Arc<Content>>)> {
-        let mut diversion = lock(&self.diversion);
-        match diversion.take_if(|diversion| matches!(diversion, Redirect::Update { .. }))? {
+        let mut redirect = lock(&self.redirect);
+        match redirect.take_if(|redirect| matches!(redirect, Redirect::Update { .. }))? {
             Redirect::Update { group, contents } => {
-                self.is_diverted.store(false, Ordering::Relaxed);
+                self.is_redirected.store(false, Ordering::Relaxed);
                 Some((group, contents))
             }
             Redirect::Capture { .. } => unreachable!("only updates are taken"),
         }
     }
 
-    /// Remembers the first failure until somebody asks.
+    /// Records a failure. The first one is kept until a wait returns it.
     pub(crate) fn fail(&self, error: Error) {
         self.failure.record(error);
     }
 
-    /// Whether everything is done and nothing failed that nobody has asked for.
+    /// True if all tasks are done and no failure is pending.
     #[inline]
     pub(crate) fn is_clean(&self) -> bool {
-        self.track.completion.done() >= self.newest() && !self.failure.is_set()
+        self.tasks.completion.done() >= self.newest() && !self.failure.is_set()
     }
 
-    /// The failure that nobody has asked for yet.
+    /// The pending failure, without clearing it.
     pub(crate) fn failure(&self) -> Option<Error> {
         self.failure.peek()
     }
 
+    /// Takes the pending failure.
     #[inline]
     pub(crate) fn take_failure(&self) -> Option<Error> {
         self.failure.take()

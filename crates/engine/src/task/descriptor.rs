@@ -1,18 +1,20 @@
-//! Copies whose addresses the device reads when they run: descriptors, and cells with addresses.
+//! Copies whose addresses the device reads when they run: descriptors, and cells that contain addresses.
 //!
-//! Nothing was checked when such a copy was submitted but its own place. What it names is checked here, as the device does.
+//! When such a copy is submitted, only its own address is checked. The ranges that it names are validated here, when it
+//! runs, as the device does.
 
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::Memory;
 use softacl_memory::bytes::{self, AccessFault, Span};
 
-/// Where the fields of a descriptor are.
+/// Layout of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DescriptorForm {
     Short,
     Long,
 }
 
+/// A copy between addresses that two cells contain.
 #[derive(Debug, Clone)]
 pub(crate) struct Indirect {
     pub(crate) target_cell: usize,
@@ -22,7 +24,7 @@ pub(crate) struct Indirect {
     pub(crate) len: usize,
 }
 
-/// Reads a descriptor as the device does: the copy that it describes now.
+/// Reads a descriptor as the device does. Returns the copy that it currently describes.
 pub(crate) fn described(memory: &Memory, descriptor: usize, form: DescriptorForm) -> Result<Span> {
     let bytes: [u8; 64] = match form {
         DescriptorForm::Long => read(memory, "descriptor", descriptor)?,
@@ -40,7 +42,7 @@ pub(crate) fn described(memory: &Memory, descriptor: usize, form: DescriptorForm
 }
 
 impl DescriptorForm {
-    /// Bytes of a descriptor.
+    /// Size of a descriptor, in bytes.
     pub(crate) fn size(self) -> usize {
         match self {
             DescriptorForm::Short => 32,
@@ -58,6 +60,7 @@ impl DescriptorForm {
 }
 
 impl Indirect {
+    /// Reads both cells. Returns the copy that they currently describe.
     pub(crate) fn resolve(&self, memory: &Memory) -> Result<Span> {
         let target = usize::from_le_bytes(read(memory, "destination cell", self.target_cell)?);
         let source = usize::from_le_bytes(read(memory, "source cell", self.source_cell)?);
@@ -65,17 +68,18 @@ impl Indirect {
     }
 }
 
+/// Reads `N` bytes of device memory.
 fn read<const N: usize>(memory: &Memory, what: &'static str, address: usize) -> Result<[u8; N]> {
-    let spot = memory.finder().find(what, address).map_err(device_copy)?;
-    if !spot.place.is_device() {
+    let resolved = memory.finder().find(what, address).map_err(device_copy)?;
+    if !resolved.place.is_device() {
         return fail(Error::DeviceCopy(format!("the {what} at {address:#x} is not in device memory")));
     }
-    spot.covers(what, N).map_err(device_copy)?;
-    let gone = |AccessFault| Error::DeviceCopy(format!("the {what} at {address:#x} is gone"));
-    Ok(bytes::read(spot.reach).map_err(gone)?)
+    resolved.covers(what, N).map_err(device_copy)?;
+    let unmapped = |AccessFault| Error::DeviceCopy(format!("the {what} at {address:#x} is no longer mapped"));
+    Ok(bytes::read(resolved.reach).map_err(unmapped)?)
 }
 
-/// Checks what the device found in its memory: both ranges live, whole and on one device.
+/// Validates a copy that the device found in its memory: both ranges must be allocated, in bounds and on one device.
 fn on_device(memory: &Memory, target: usize, source: usize, len: usize) -> Result<Span> {
     let finder = memory.finder();
     let target = finder.find("destination", target).map_err(device_copy)?;
@@ -94,6 +98,7 @@ fn on_device(memory: &Memory, target: usize, source: usize, len: usize) -> Resul
     Ok(Span { target: target.reach, source: source.reach, len })
 }
 
+/// Converts a validation error to the error of a copy that fails on the device.
 fn device_copy(error: Box<Error>) -> Box<Error> {
     Box::new(Error::DeviceCopy(error.to_string()))
 }

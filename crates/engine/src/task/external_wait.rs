@@ -1,5 +1,5 @@
 //! External waits: waits that no stream resolves. The sources are event records of other processes, values in device
-//! memory, and notifies; fault rules add tasks that are slow or stuck.
+//! memory, and notifies. Fault rules add tasks that are slow or stuck.
 
 use crate::graph::run::GraphRun;
 use crate::keys::StreamPoint;
@@ -11,22 +11,22 @@ use softacl_sync::facade::{AtomicBool, Mutex, Ordering, fence, lock};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What must come true.
+/// The condition that ends an external wait.
 #[derive(Debug)]
 pub(crate) enum WaitCondition {
-    /// A record of another process.
+    /// A record of another process is reached.
     Record(Arc<SharedCounters>, u64),
-    /// A value in memory that the engine reaches at `reach`.
-    Value { reach: usize, value: u64, condition: ValueCondition },
-    /// Only the timeout ends it: a fault rule made a task slow.
+    /// The value with the backing address `backing` meets a condition.
+    Value { backing: usize, value: u64, condition: ValueCondition },
+    /// Only the timeout ends the wait: a fault rule made a task slow, or a loop of a graph pauses.
     Delay,
-    /// Nothing does: a fault rule made a task stand still. A step of a graph stands until its run is given up.
+    /// Nothing ends the wait: a fault rule made a task stuck. A step of a graph is stuck until its run is canceled.
     Never(Option<Arc<GraphRun>>),
-    /// A notify, or a counting one.
+    /// A notify, plain or counting, compares as requested.
     Notify { counter: Arc<Counter>, compare: Compare, clears: bool },
 }
 
-/// How `aclrtValueWait` compares; x is the value in memory.
+/// Comparison of `aclrtValueWait`, with x as the value in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueCondition {
     /// x >= value.
@@ -40,6 +40,7 @@ pub enum ValueCondition {
 }
 
 impl ValueCondition {
+    /// True if the value `found` in memory meets the condition.
     pub(crate) fn holds(self, found: u64, value: u64) -> bool {
         match self {
             ValueCondition::AtLeast => found >= value,
@@ -50,13 +51,13 @@ impl ValueCondition {
     }
 }
 
-/// A wait of one stream for a sign. In a graph the same one serves every run.
+/// A wait of one stream for an external condition. In a graph, all runs share it.
 #[derive(Debug)]
 pub(crate) struct ExternalWait {
     pub(crate) condition: WaitCondition,
-    /// The task that gives the sign, where the program has queued it before the wait.
+    /// The task that resolves the wait, if the program queued it before the wait.
     pub(crate) after: Option<StreamPoint>,
-    /// How long the stream may stand here.
+    /// How long the stream may wait.
     pub(crate) timeout: Option<Duration>,
     deadline: Mutex<Option<Instant>>,
     is_expired: AtomicBool,
@@ -84,6 +85,7 @@ impl ExternalWait {
         ExternalWait { timeout, ..self }
     }
 
+    /// Display name of the task.
     pub(crate) fn name(&self) -> &'static str {
         match self.condition {
             WaitCondition::Record(..) => "event wait",
@@ -94,17 +96,18 @@ impl ExternalWait {
         }
     }
 
-    /// Whether it waits for ever.
+    /// True if nothing but a cancellation ends the wait.
     pub(crate) fn is_stuck(&self) -> bool {
         matches!(self.condition, WaitCondition::Never(_))
     }
 
-    /// The bytes that it looks at.
+    /// True if the wait reads one of the `len` bytes with the backing address `start`.
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
-        matches!(self.condition, WaitCondition::Value { reach, .. } if reach < start + len && start < reach + size_of::<u64>())
+        let WaitCondition::Value { backing, .. } = self.condition else { return false };
+        backing < start + len && start < backing + size_of::<u64>()
     }
 
-    /// What became of the wait.
+    /// The result of a wait that was passed: an error if it timed out.
     pub(crate) fn result(&self) -> Result<()> {
         match self.timeout {
             Some(timeout)
@@ -116,7 +119,7 @@ impl ExternalWait {
         }
     }
 
-    /// Whether the stream may go on; takes the notify, which lets one stream pass for each record.
+    /// Returns `true` if the stream may continue. Consumes the notify, so that each record lets one stream pass.
     pub(crate) fn try_pass(&self) -> bool {
         let met = match &self.condition {
             WaitCondition::Notify { counter, compare, clears } => {
@@ -130,38 +133,39 @@ impl ExternalWait {
             self.is_expired.store(true, Ordering::Release);
         }
         if met || expired {
-            // Whoever wrote a value wrote other things before it, which the tasks behind the wait read.
+            // The thread that wrote the value wrote other data before it, which the tasks after the wait read.
             fence(Ordering::Acquire);
             *lock(&self.deadline) = None;
         }
         met || expired
     }
 
-    /// Whether it is worth while to list the stream. Changes nothing.
+    /// True if the condition holds. Consumes nothing.
     pub(crate) fn is_met(&self) -> bool {
         match &self.condition {
             WaitCondition::Record(counters, record) => counters.has_reached(*record),
-            WaitCondition::Value { reach, value, condition } => {
-                // Memory that is gone will not change any more: the stream goes on.
-                bytes::read(*reach).map_or(true, |found| condition.holds(u64::from_le_bytes(found), *value))
+            WaitCondition::Value { backing, value, condition } => {
+                // Unmapped memory does not change anymore, so the stream continues.
+                bytes::read(*backing).map_or(true, |found| condition.holds(u64::from_le_bytes(found), *value))
             }
             WaitCondition::Notify { counter, compare, .. } => compare.holds(counter.value()),
-            WaitCondition::Never(Some(run)) => run.is_cancelled.load(Ordering::Acquire),
+            WaitCondition::Never(Some(run)) => run.is_canceled.load(Ordering::Acquire),
             WaitCondition::Delay | WaitCondition::Never(None) => false,
         }
     }
 
+    /// True if the timeout has expired.
     pub(crate) fn is_late(&self) -> bool {
         lock(&self.deadline).is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// The run that stood here is given up: the next one's time begins anew.
+    /// Forgets the deadline of a canceled run.
     pub(crate) fn rearm(&self) {
         *lock(&self.deadline) = None;
         self.is_expired.store(false, Ordering::Release);
     }
 
-    /// The stream stands at the wait: its time runs.
+    /// Starts the timeout when the stream arrives at the wait.
     pub(crate) fn begin(&self) {
         if let Some(timeout) = self.timeout {
             lock(&self.deadline).get_or_insert_with(|| Instant::now() + timeout);
@@ -174,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_compared_as_named() {
+    fn value_conditions_match_their_names() {
         use ValueCondition::{And, AtLeast, Equal, Nor};
         assert!(AtLeast.holds(7, 7) && AtLeast.holds(u64::MAX, 7) && !AtLeast.holds(6, 7));
         assert!(Equal.holds(7, 7) && !Equal.holds(8, 7));
@@ -183,12 +187,12 @@ mod tests {
     }
 
     #[test]
-    fn a_notify_lets_one_wait_pass() {
+    fn notify_record_lets_exactly_one_wait_pass() {
         let counter = Arc::new(Counter::default());
         let wait = || {
-            let sign =
+            let condition =
                 WaitCondition::Notify { counter: Arc::clone(&counter), compare: Compare::Equal(1), clears: true };
-            ExternalWait::new(sign)
+            ExternalWait::new(condition)
         };
         let (first, second) = (wait(), wait());
         assert!(!first.try_pass());
@@ -198,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_with_a_timeout_passes_and_says_so_once() {
+    fn expired_wait_passes_and_fails_once() {
         let counter = Arc::new(Counter::default());
-        let sign = WaitCondition::Notify { counter, compare: Compare::Equal(1), clears: true };
-        let vigil = ExternalWait::new(sign).within(Some(Duration::ZERO));
-        assert!(!vigil.try_pass(), "its time has not begun");
-        vigil.begin();
-        assert!(vigil.try_pass());
-        assert_eq!(vigil.result().unwrap_err().code(), 107019);
-        assert!(vigil.result().is_ok());
+        let condition = WaitCondition::Notify { counter, compare: Compare::Equal(1), clears: true };
+        let wait = ExternalWait::new(condition).within(Some(Duration::ZERO));
+        assert!(!wait.try_pass(), "the timeout has not started");
+        wait.begin();
+        assert!(wait.try_pass());
+        assert_eq!(wait.result().unwrap_err().code(), 107019);
+        assert!(wait.result().is_ok());
     }
 }

@@ -1,7 +1,7 @@
-//! Tasks: what a stream does, one after the other.
+//! Tasks: what a stream does, one after another.
 //!
-//! There are two kinds. A [`Move`] reads or writes memory; a [`Control`] orders streams, calls the program, or belongs to a
-//! graph. Whoever executes one kind never meets the other.
+//! There are two kinds. A [`Move`] reads or writes memory. A [`Control`] orders streams, calls the program, or belongs
+//! to a graph. Code that executes one kind takes only that kind, so it has no impossible cases.
 
 pub(crate) mod descriptor;
 pub(crate) mod external_wait;
@@ -29,13 +29,14 @@ pub(crate) type Condition = condition::Condition<Task>;
 pub(crate) type SubGraph = condition::SubGraph<Task>;
 pub(crate) type ConditionProgress = condition::ConditionProgress<Task>;
 
+/// One task of a stream.
 #[derive(Debug)]
 pub(crate) enum Task {
     Move(Move),
     Control(Control),
 }
 
-// A lane holds tasks by value, and a submit writes one: a larger task makes every submit slower.
+// A lane stores tasks by value, and every submit writes one, so a larger task makes every submit slower.
 const _: () = assert!(size_of::<Task>() == 40);
 
 /// A task that moves no bytes.
@@ -45,14 +46,14 @@ pub(crate) enum Control {
         event: EventKey,
         generation: u64,
     },
-    /// A record that other processes see.
+    /// Records an event that other processes can open.
     RecordShared {
         counters: Arc<SharedCounters>,
         record: u64,
     },
     Wait {
         after: Waited,
-        /// The event, if the program made the wait.
+        /// The event, if the program queued the wait.
         event: Option<EventKey>,
     },
     /// One step of a run of a graph.
@@ -60,54 +61,54 @@ pub(crate) enum Control {
         node: Arc<Node>,
         run: Arc<GraphRun>,
     },
-    /// Waits for a run of a graph; its failures become this one's.
+    /// Waits for a run of a graph and takes over its failure.
     Join(Arc<GraphRun>),
-    /// The rest of a conditional task of a run.
+    /// The rest of a conditional task that yielded.
     Resumed(Box<ConditionProgress>),
-    /// Runs one of several sub-graphs; only as a step of a graph.
+    /// Runs one of several sub-graphs. Occurs only as a step of a graph.
     Condition(Arc<Condition>),
-    /// New contents for nodes of a graph.
+    /// Replaces the contents of nodes of a graph.
     Update(Box<Update>),
-    /// Resets an event that graphs share.
+    /// Resets an event that graphs share with outside streams.
     ResetGraphEvent(Arc<GraphEvent>),
     Host(Box<HostCall>),
-    /// Waits for a value or a notify.
+    /// Waits for a value or a notify, or delays the stream.
     Await(Arc<ExternalWait>),
     /// Changes a notify.
     Change {
         counter: Arc<Counter>,
         change: CounterOp,
     },
-    /// Gives memory back to its pool.
+    /// Releases memory to its pool.
     Release(PendingFree),
     /// Cache maintenance. A no-op: softacl models no device caches.
     CacheOperation,
     /// Annotation for observers: declares what a kernel accesses at this point of the stream.
     Annotation(Touch),
-    /// Accepted, and fails when it runs.
+    /// Fails when it runs.
     Fail(Box<DeferredFailure>),
 }
 
-/// A task that will fail.
+/// The failure of a task that was accepted and fails when it runs.
 #[derive(Debug, Clone)]
 pub(crate) struct DeferredFailure {
     pub(crate) error: Error,
-    /// What it would have been.
+    /// Display name of the task that it replaces.
     pub(crate) name: &'static str,
-    /// The run of a graph that it is a step of: the failure is the run's.
+    /// The run of a graph that the task is a step of. The failure then belongs to the run.
     pub(crate) run: Option<Arc<GraphRun>>,
 }
 
-/// What a wait task waits for.
+/// What an event wait waits for.
 #[derive(Debug, Clone)]
 pub(crate) enum Waited {
     Point(StreamPoint),
     /// A record of another process.
-    Outside(Arc<ExternalWait>),
-    /// The first record after the wait was made, once it is.
+    External(Arc<ExternalWait>),
+    /// The first record made after the wait. Empty until it is made.
     Next(Arc<OnceLock<StreamPoint>>),
-    /// An event that graphs share.
-    Signal(Arc<GraphEvent>),
+    /// An event that graphs share with outside streams.
+    GraphEvent(Arc<GraphEvent>),
 }
 
 impl From<Move> for Task {
@@ -125,6 +126,7 @@ impl From<Control> for Task {
 }
 
 impl Task {
+    /// Display name. Observers and graph updates compare it.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Task::Move(work) => work.name(),
@@ -149,7 +151,7 @@ impl Task {
         }
     }
 
-    /// True if this is a batch of copies, on its own or as a step of a graph.
+    /// True for a batch of copies, including a batch that is a step of a graph.
     pub(crate) fn is_batch(&self) -> bool {
         match self {
             Task::Move(work) => matches!(work, Move::Batch(_)),
@@ -160,8 +162,8 @@ impl Task {
         }
     }
 
-    /// Ranges that the task reads and writes. Copies that read their addresses when they run are judged by the present
-    /// contents of device memory.
+    /// Ranges that the task reads and writes. Copies that read their addresses when they run are evaluated with the
+    /// current contents of device memory.
     pub(crate) fn accesses(&self, memory: &Memory) -> Vec<Touch> {
         match self {
             Task::Move(work) => work.accesses(memory),
@@ -181,7 +183,7 @@ impl Task {
         }
     }
 
-    /// What a step of a sub-graph does. Refuses a task that a sub-graph cannot hold.
+    /// Converts the task to a step of a sub-graph. Refuses tasks that a sub-graph cannot contain.
     pub(crate) fn into_sub_step(self) -> Result<SubStep> {
         match self {
             Task::Move(work) => Ok(SubStep::Move(work)),
@@ -192,7 +194,7 @@ impl Task {
     }
 }
 
-/// A step of a sub-graph: only work that needs no stream.
+/// A step of a sub-graph: work that needs no stream.
 pub(crate) enum SubStep {
     Move(Move),
     Condition(Arc<Condition>),
@@ -232,7 +234,7 @@ impl Control {
 
     fn try_clone(&self) -> Result<Control> {
         Ok(match self {
-            // A callback to a subscribed thread is delivered once, which programs rely on.
+            // A callback to a subscribed thread is delivered once, and programs rely on that.
             Control::Host(call) if call.delivery == Delivery::ContextThread => {
                 Control::Host(Box::new(HostCall { function: Arc::clone(&call.function), delivery: call.delivery }))
             }
@@ -256,7 +258,7 @@ impl Repeatable for Task {
 
     fn check_repeatable(&self) -> Result<()> {
         match self {
-            // Every move can run again, and copying a long batch only to see that would take memory.
+            // Every move can run again. Cloning a long batch just to test that would take memory.
             Task::Move(_) => Ok(()),
             Task::Control(work) => work.try_clone().map(drop),
         }

@@ -1,7 +1,7 @@
-//! Moves: tasks that read or write memory, and do nothing else.
+//! Moves: tasks that read or write memory, and nothing else.
 //!
-//! A move was checked before it was made, so executing it cannot meet bad arguments. What can still fail is what the device
-//! finds when the move runs: the contents of descriptors, and pages that are gone.
+//! The arguments of a move were validated before it was created. What can still fail is what the device finds when the
+//! move runs: the contents of descriptors, and pages that are no longer mapped.
 
 use crate::executor::spans::Spans;
 use crate::task::descriptor::{DescriptorForm, Indirect, described};
@@ -19,7 +19,7 @@ pub(crate) enum Move {
     /// Entries in no particular order.
     Batch(Box<Batch>),
     Plane(Box<Plane>),
-    /// A copy out of a buffer that was filled when the task was made.
+    /// A copy from a buffer that was filled when the task was created.
     Staged {
         buffer: Box<[u8]>,
         target: usize,
@@ -52,7 +52,7 @@ pub(crate) enum Move {
 
 impl Move {
     /// True if the move accesses one of the `len` bytes with the backing address `start`. Copies that read their
-    /// addresses when they run check them then.
+    /// addresses when they run validate them then, and are not included.
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {
         let meets = |at: usize, size: usize| at < start + len && start < at + size;
         let span = |span: &Span| meets(span.target, span.len) || meets(span.source, span.len);
@@ -84,6 +84,7 @@ impl Move {
         }
     }
 
+    /// Display name. Observers and graph updates compare it.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Move::Copy(_) | Move::Staged { .. } => "copy",
@@ -98,8 +99,8 @@ impl Move {
         }
     }
 
-    /// Ranges that the move reads and writes. Copies that read their addresses when they run are judged by the present
-    /// contents of device memory.
+    /// Ranges that the move reads and writes. Copies that read their addresses when they run are evaluated with the
+    /// current contents of device memory.
     pub(crate) fn accesses(&self, memory: &Memory) -> Vec<Touch> {
         match self {
             Move::Copy(span) => memory.touches_of(span).to_vec(),
@@ -129,7 +130,7 @@ impl Move {
                 let own = [cell(indirect.source_cell), cell(indirect.target_cell)];
                 span.iter().flat_map(|span| memory.touches_of(span)).chain(own).collect()
             }
-            // Values order streams: that several write and read them at the same time is their purpose.
+            // No ranges: values order streams, so concurrent writes and reads are their purpose.
             Move::WriteValue { .. } => Vec::new(),
         }
     }
@@ -140,14 +141,14 @@ impl Move {
             Move::Copy(span) => Move::Copy(*span),
             Move::Batch(batch) => Move::Batch(Box::new(batch.try_clone()?)),
             Move::Plane(plane) => Move::Plane(plane.clone()),
-            // The buffer stays with the original.
+            // The buffer stays with the original, which outlives the clone.
             Move::Staged { buffer, target } => {
                 Move::Copy(Span { target: *target, source: buffer.as_ptr() as usize, len: buffer.len() })
             }
             Move::Fill { target, byte, len } => Move::Fill { target: *target, byte: *byte, len: *len },
             Move::FillWords { target, word, count } => Move::FillWords { target: *target, word: *word, count: *count },
             Move::Reduce(reduction) => Move::Reduce(reduction.clone()),
-            // Its value stays with the original.
+            // The value stays with the original, which outlives the clone.
             Move::Rearrange(rearranged) => Move::Rearrange(Box::new(rearranged.try_clone())),
             Move::Described { descriptor, form } => Move::Described { descriptor: *descriptor, form: *form },
             Move::Indirect(indirect) => Move::Indirect(indirect.clone()),
@@ -156,7 +157,7 @@ impl Move {
     }
 }
 
-/// Many copies that count as one task.
+/// Several copies that are one task.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) spans: Spans,
@@ -164,7 +165,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// The same, for another run of a graph.
+    /// Copies the list for another run of a graph. Fails if there is no memory for it.
     pub(crate) fn try_clone(&self) -> Result<Batch> {
         let none = || Error::OutOfMemory {
             place: "the host (batch)".to_owned(),
@@ -176,7 +177,7 @@ impl Batch {
     }
 }
 
-/// Rows of equal width.
+/// Rows of equal width: a 2D copy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plane {
     pub(crate) target: usize,
@@ -187,6 +188,7 @@ pub(crate) struct Plane {
     pub(crate) height: usize,
 }
 
+/// An element-wise reduction.
 #[derive(Debug, Clone)]
 pub(crate) struct Reduction {
     pub(crate) target: usize,
@@ -196,7 +198,7 @@ pub(crate) struct Reduction {
     pub(crate) operation: ReduceOp,
 }
 
-/// Names what could not be touched.
+/// Returns a constructor of the error for a span that was not accessible.
 pub(crate) fn inaccessible(span: Span) -> impl FnOnce(AccessFault) -> Error {
     move |AccessFault| Error::Inaccessible { side: "source or destination", address: span.source, len: span.len }
 }
@@ -219,25 +221,25 @@ impl Reduction {
     }
 }
 
-/// A rearrangement with the value that it reads, if it reads one.
+/// A rearrangement, with the value that it reads if its source is a constant.
 #[derive(Debug)]
 pub(crate) struct Rearranged {
     pub(crate) plan: Rearrangement,
-    /// Stays where it is while the plan is there.
+    /// Source value. The plan contains its address, so it must not move while the plan exists.
     pub(crate) value: Option<Box<[u8]>>,
-    /// Whether the source is such a value, here or where this one was copied from.
+    /// True if the source is a constant, held here or by the original of this clone.
     pub(crate) is_constant: bool,
 }
 
 impl Rearranged {
-    /// For another run, while this one stays and keeps the value.
+    /// Copies the rearrangement for another run. The original must outlive the copy, because it keeps the value.
     pub(crate) fn try_clone(&self) -> Rearranged {
-        debug_assert!(self.value.is_some() || !self.is_constant, "only the first one is repeated");
+        debug_assert!(self.value.is_some() || !self.is_constant, "only the original is cloned");
         Rearranged { plan: self.plan.clone(), value: None, is_constant: self.is_constant }
     }
 
-    /// Ranges that are read, unless that is a value of our own, and ranges that are written, as far as they are
-    /// not too many to tell. What is not told cannot be proven against.
+    /// Ranges that are read (none for a constant) and ranges that are written. Empty if there are too many to list; the
+    /// checker then proves nothing about them.
     pub(crate) fn ranges(&self) -> [Vec<(usize, usize)>; 2] {
         const MAX_COMPARED_ELEMENTS: usize = 1 << 14;
         [false, true].map(|is_target| match self.is_constant && !is_target {

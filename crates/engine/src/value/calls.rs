@@ -1,4 +1,4 @@
-//! Values in device memory that streams write and wait for, and operations on caches.
+//! Values: queueing writes and waits, and cache maintenance.
 
 use crate::caller::Caller;
 use crate::keys::{StreamKey, StreamPoint};
@@ -15,37 +15,37 @@ use softacl_sync::facade::lock;
 use std::sync::Arc;
 
 impl Caller<'_> {
-    /// Queues writing a value of 64 bits.
+    /// Queues a write of a 64-bit value.
     pub fn write_value(&self, address: usize, value: u64, stream: usize) -> Result<()> {
-        let (key, stream, spot) = self.value_cell(address, stream)?;
+        let (key, stream, resolved) = self.value_cell(address, stream)?;
         let (context, _) = self.context()?;
-        let task = Move::WriteValue { target: spot.reach, value };
+        let task = Move::WriteValue { target: resolved.reach, value };
         let sequence = self.machine.submit(key, stream, context, task)?;
         self.machine.advise(|| Advisory::Viewed { address, len: size_of::<u64>() });
-        self.machine.pair_write(spot.reach, value, StreamPoint { stream: key, sequence });
+        self.machine.pair_write(resolved.reach, value, StreamPoint { stream: key, sequence });
         Ok(())
     }
 
-    /// Queues waiting until a value of 64 bits meets a condition.
+    /// Queues a wait until a 64-bit value meets a condition.
     pub fn wait_value(&self, address: usize, value: u64, condition: ValueCondition, stream: usize) -> Result<()> {
-        let (key, stream, spot) = self.value_cell(address, stream)?;
+        let (key, stream, resolved) = self.value_cell(address, stream)?;
         let (context, _) = self.context()?;
-        let vigil = ExternalWait::new(WaitCondition::Value { reach: spot.reach, value, condition });
-        let submit = |vigil| self.machine.submit(key, stream, context, Control::Await(Arc::new(vigil)));
-        if self.machine.probe().is_none() {
-            return submit(vigil).map(|_| ());
+        let wait = ExternalWait::new(WaitCondition::Value { backing: resolved.reach, value, condition });
+        let submit = |wait| self.machine.submit(key, stream, context, Control::Await(Arc::new(wait)));
+        if self.machine.observer().is_none() {
+            return submit(wait).map(|_| ());
         }
         let point = self.machine.next_point(key);
-        let after = self.machine.pair_wait(spot.reach, value, condition, point);
-        let submitted = submit(vigil.after(after));
+        let after = self.machine.pair_wait(resolved.reach, value, condition, point);
+        let submitted = submit(wait.after(after));
         if submitted.as_ref().map_or(0, |sequence| *sequence) == 0 {
-            // Refused, or captured: it waits for no write.
+            // The wait was refused or captured, so no write resolves it.
             lock(&self.machine.values).waits.retain(|(_, wait, ..)| *wait != point);
         }
         submitted.map(|_| ())
     }
 
-    /// Queues an operation on caches, which changes nothing.
+    /// Queues a cache maintenance operation, a no-op here.
     pub fn queue_cache_op(&self, stream: usize) -> Result<()> {
         let explicit = self.explicit_stream(stream)?;
         let (context, _) = self.context()?;
@@ -53,42 +53,44 @@ impl Caller<'_> {
         self.machine.submit(key, stream, context, Control::CacheOperation).map(|_| ())
     }
 
-    /// Eight bytes of device memory that the stream's device may reach.
+    /// Resolves a stream and an 8-byte cell of device memory that its device can access.
     fn value_cell(&self, address: usize, stream: usize) -> Result<(StreamKey, &Stream, ResolvedAddress)> {
         let explicit = self.explicit_stream(stream)?;
-        let spot = self.machine.memory.finder().find("value", address)?;
-        let MemoryKind::Device(device) = spot.place else {
-            return fail(Error::NotDeviceMemory { address, kind: spot.place.describe() });
+        let resolved = self.machine.memory.finder().find("value", address)?;
+        let MemoryKind::Device(device) = resolved.place else {
+            return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
         };
-        spot.covers("value", size_of::<u64>())?;
+        resolved.covers("value", size_of::<u64>())?;
         self.context()?;
         let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
         self.machine.check_peers(stream.device(), device)?;
-        Ok((key, stream, spot))
+        Ok((key, stream, resolved))
     }
 }
 
 impl Machine {
+    /// Records a write and emits its order before the waits that it resolves.
     fn pair_write(&self, cell: usize, value: u64, point: StreamPoint) {
-        // A captured write has no place yet.
-        let Some(probe) = self.probe().filter(|_| point.sequence != 0) else { return };
+        // A captured write has no point yet.
+        let Some(observer) = self.observer().filter(|_| point.sequence != 0) else { return };
         let mut values = lock(&self.values);
         values.writes.insert(cell, (point, value));
         values.waits.retain(|(waited, wait, wanted, condition)| {
             let meets = *waited == cell && condition.holds(value, *wanted);
             if meets {
-                probe.ordered((*wait).into(), point.into());
+                observer.ordered((*wait).into(), point.into());
             }
             !meets
         });
     }
 
+    /// Returns the queued write that resolves a wait, or registers the wait.
     fn pair_wait(&self, cell: usize, value: u64, condition: ValueCondition, wait: StreamPoint) -> Option<StreamPoint> {
         let mut values = lock(&self.values);
         let write = values.writes.get(&cell).filter(|(_, written)| condition.holds(*written, value));
-        // Something else may have changed the cell since: then that write is not what the wait will see.
+        // Something else may have changed the cell since. Then this write is not what the wait reads.
         let stands = |point: &StreamPoint| {
-            let is_over = self.streams.slot(point.stream).track.completion.done() >= point.sequence;
+            let is_over = self.streams.slot(point.stream).tasks.completion.done() >= point.sequence;
             !is_over || bytes::read(cell).is_ok_and(|found| condition.holds(u64::from_le_bytes(found), value))
         };
         let write = write.map(|(point, _)| *point).filter(stands);

@@ -1,4 +1,6 @@
 //! Values: 64-bit cells in device memory that streams write and wait for.
+//!
+//! The waiting is an external wait, in `task::external_wait`. This module pairs writes with waits for observers.
 
 pub(crate) mod calls;
 
@@ -6,12 +8,12 @@ use crate::keys::StreamPoint;
 use crate::task::external_wait::ValueCondition;
 use std::collections::HashMap;
 
-/// Which writes and waits belong together, as far as it can be seen when they are queued. For an
-/// observer only.
+/// Value writes and the waits that they resolve, as far as that is known when they are queued. Used only with an
+/// observer.
 #[derive(Default)]
 pub(crate) struct Values {
     /// The newest write to each cell.
     pub(crate) writes: HashMap<usize, (StreamPoint, u64)>,
-    /// Waits that no write was made for yet: cell, task and what they want.
+    /// Waits without a matching write: cell, task, value and condition.
     pub(crate) waits: Vec<(usize, StreamPoint, u64, ValueCondition)>,
 }

@@ -167,7 +167,7 @@ impl World<'_> {
         let (caller, size) = (self.caller, granules.max(1) * GRANULE);
         let location = MemoryLocation::Device(self.device);
         let address = ok(caller.reserve_addresses(size, None))?;
-        let request = PhysicalRequest { size, home: location, attribute: 0, granularity: GRANULE };
+        let request = PhysicalRequest { size, location, attribute: 0, granularity: GRANULE };
         let expected = self.oracle.allocation(size);
         let allocated = caller.make_physical(request);
         if let Some(code) = expected {

@@ -1,50 +1,33 @@
-//! Many ranges in one call, in any order.
+//! Batches: several ranges in one call, in any order.
 //!
-//! The asynchronous call goes entry by entry on chips that queue as they check: when entry i is
-//! refused, the entries before it are on their way. Chips with UB links check everything first.
-//! Which one it is, the profile says.
+//! On chips that queue as they check, the asynchronous call proceeds entry by entry: when entry i is refused, the
+//! entries before it are already queued. Chips with UB links check all entries first. The profile selects the behavior.
+
+mod entries;
+mod scan;
+
+pub use entries::{BatchAttribute, Location};
 
 use crate::caller::Caller;
 use crate::copy::Submission;
 use crate::executor::spans::Spans;
-use crate::machine::Machine;
 use crate::observer::Advisory;
 use crate::task::moves::{Batch, Move};
+use entries::Entries;
+use scan::Scan;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes::{CachePolicy, Span};
 use softacl_memory::{Finder, MemoryKind, ResolvedAddress};
-use std::ops::Range;
 
-/// Entries of a synchronous batch at most (specification 1.5).
+/// Maximum number of entries of a synchronous batch (specification 1.5).
 const MAX_SYNC: usize = 4096;
-/// Entries of a batch that surely is work for more than one thread.
-const WORTH_WAKING: usize = 2048;
-/// Entries that are checked while a worker wakes: at 10 ns each, about 40 us.
-const WAKE_LEAD: usize = 4096;
-/// Neighbours are joined up to this length. Longer ones gain nothing: what remains of the entries is
-/// to be shared between threads and copied several at a time.
-const COALESCE_MAX_LEN: usize = 4 << 10;
 
-/// A declared location: numbers of the interface, untrusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Location {
-    pub kind: i32,
-    pub device: u32,
-}
-
+/// Location types of the API.
 const HOST: i32 = 0;
 const DEVICE: i32 = 1;
 const HOST_NUMA: i32 = 4;
 
-/// What the program declares for a run of entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BatchAttribute {
-    pub target: Location,
-    pub source: Location,
-    pub reserved_is_zero: bool,
-}
-
-/// A batch, as the program asked for it. `None` is a NULL array.
+/// A batch, as the program passes it. `None` is a NULL array.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchRequest<'a> {
     pub targets: Option<&'a [usize]>,
@@ -56,29 +39,21 @@ pub struct BatchRequest<'a> {
     pub starts: Option<&'a [usize]>,
 }
 
-/// Why a batch was refused, and what the program learns about the entry.
+/// Why a batch was refused, and what the fail index reports.
 #[derive(Debug)]
 pub struct BatchFailure {
     pub error: Box<Error>,
     pub index: FailIndex,
 }
 
+/// What the program receives as the fail index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailIndex {
-    /// The output is not written at all.
+    /// The output is not written.
     Untouched,
-    /// No entry is to blame.
+    /// No entry failed.
     None,
     Entry(usize),
-}
-
-/// A batch whose arrays are there and agree.
-struct Entries<'a> {
-    targets: &'a [usize],
-    sources: &'a [usize],
-    sizes: &'a [usize],
-    attributes: &'a [BatchAttribute],
-    starts: &'a [usize],
 }
 
 fn untouched(error: Box<Error>) -> BatchFailure {
@@ -92,6 +67,7 @@ fn no_entry_failed(error: Box<Error>) -> BatchFailure {
 type BatchResult<T> = std::result::Result<T, BatchFailure>;
 
 impl Caller<'_> {
+    /// Copies a batch immediately. Ordered with no stream.
     pub fn copy_batch(&self, request: &BatchRequest<'_>) -> BatchResult<()> {
         let Some(entries) = self.check_arrays(request).map_err(untouched)? else { return Ok(()) };
         entries.check_attributes().map_err(no_entry_failed)?;
@@ -116,6 +92,7 @@ impl Caller<'_> {
         self.copy_batch_now(spans)
     }
 
+    /// Queues a batch on a stream.
     pub fn copy_batch_async(&self, request: &BatchRequest<'_>, stream: usize) -> BatchResult<()> {
         let Some(entries) = self.check_arrays(request).map_err(untouched)? else { return Ok(()) };
         let explicit = self.explicit_stream(stream).map_err(untouched)?;
@@ -130,7 +107,7 @@ impl Caller<'_> {
         }
     }
 
-    /// An empty list with room for all entries.
+    /// Returns an empty list with room for all entries.
     fn list_for(&self, entries: &Entries<'_>) -> BatchResult<Spans> {
         let count = entries.sizes.len();
         let none = || Error::OutOfMemory {
@@ -139,15 +116,14 @@ impl Caller<'_> {
             free: 0,
             total: 0,
         };
-        self.machine.shelf.list_of(count).ok_or_else(|| no_entry_failed(Box::new(none())))
+        self.machine.span_pool.list_of(count).ok_or_else(|| no_entry_failed(Box::new(none())))
     }
 
-    /// Checks an entry, queues it, goes on with the next. What is queued is one task as long as no
-    /// pageable entry comes between.
+    /// Checks and queues entry by entry. Entries are queued as one task, unless a pageable entry comes between.
     fn batch_entry_by_entry(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
         let mut spans = self.list_for(entries)?;
         let mut finder = self.machine.memory.finder();
-        let mut scan = self.scan(entries);
+        let mut scan = Scan::new(self.machine, entries);
         while let Some((index, attribute)) = scan.next(&mut spans) {
             let checked =
                 entries.check_async_entry(index).and_then(|()| self.check_entry(&finder, entries, index, attribute));
@@ -164,16 +140,17 @@ impl Caller<'_> {
                     return Err(no_entry_failed(Box::new(self.machine.other_context("stream", at.stream, at.context))));
                 }
                 spans.push(span);
-                scan.cache_allocations(&checked);
+                scan.cache_allocations(checked.target, checked.source);
                 continue;
             }
-            // Its first entry must be seen again: what is queued then is another task.
-            scan.forget();
+            // Clears the cache, because what is queued next is another task, whose first entry must take the full
+            // check.
+            scan.clear_cache();
             drop(finder);
             self.queue_batch(&mut spans, at)?;
             self.check_may_drain(at.stream).map_err(no_entry_failed)?;
             self.drain_for(at, MemoryKind::Pageable, MemoryKind::Pageable).map_err(no_entry_failed)?;
-            let _hearing = softacl_memory::segv::enter();
+            let _guard = softacl_memory::segv::enter();
             let touches = || self.machine.memory.touches_of(&span).to_vec();
             let run = || self.machine.copy_span(span, CachePolicy::of(span.len));
             self.machine.with_access("synchronous copy", touches, run).map_err(no_entry_failed)?;
@@ -183,11 +160,12 @@ impl Caller<'_> {
         self.queue_batch(&mut spans, at)
     }
 
+    /// Checks all entries before it queues any.
     fn batch_checked_first(&self, entries: &Entries<'_>, at: Submission<'_>) -> BatchResult<()> {
         let mut spans = self.list_for(entries)?;
         let mut any_pageable = false;
         let finder = self.machine.memory.finder();
-        let mut scan = self.scan(entries);
+        let mut scan = Scan::new(self.machine, entries);
         while let Some((index, attribute)) = scan.next(&mut spans) {
             let checked = entries
                 .check_async_entry(index)
@@ -195,7 +173,7 @@ impl Caller<'_> {
                 .map_err(|error| BatchFailure { error, index: FailIndex::Entry(index) })?;
             any_pageable |= checked.is_pageable();
             spans.push(checked.span);
-            scan.cache_allocations(&checked);
+            scan.cache_allocations(checked.target, checked.source);
         }
         drop(finder);
         if !any_pageable {
@@ -206,9 +184,9 @@ impl Caller<'_> {
         self.copy_batch_now(spans)
     }
 
-    /// Copies on the calling thread, now.
+    /// Copies on the calling thread, immediately.
     fn copy_batch_now(&self, spans: Spans) -> BatchResult<()> {
-        let _hearing = softacl_memory::segv::enter();
+        let _guard = softacl_memory::segv::enter();
         let touches = match self.machine.has_hooks() {
             true => spans.iter().flat_map(|span| self.machine.memory.touches_of(span)).collect(),
             false => Vec::new(),
@@ -217,15 +195,16 @@ impl Caller<'_> {
         self.machine.with_access("synchronous batch copy", || touches, run).map_err(no_entry_failed)
     }
 
+    /// Queues the collected spans as one task and leaves an empty list.
     fn queue_batch(&self, spans: &mut Spans, at: Submission<'_>) -> BatchResult<()> {
         if spans.is_empty() {
             return Ok(());
         }
-        let queued = std::mem::replace(spans, self.machine.shelf.list(0));
+        let queued = std::mem::replace(spans, self.machine.span_pool.list(0));
         self.queue(at, Move::Batch(Box::new(batch(queued)))).map_err(no_entry_failed)
     }
 
-    /// The checks that leave the fail index alone. `None`: there is nothing to copy.
+    /// The checks that leave the fail index unwritten. `None` if there is nothing to copy.
     fn check_arrays<'r>(&self, request: &BatchRequest<'r>) -> Result<Option<Entries<'r>>> {
         let sizes = request.sizes.ok_or(Error::Null("sizes"))?;
         if sizes.is_empty() {
@@ -245,7 +224,7 @@ impl Caller<'_> {
             starts: request.starts.ok_or(Error::Null("attrsIndexes"))?,
         };
         let capacities = request.capacities.unwrap_or_default();
-        // Without a way out of the loop first, which is several times faster.
+        // First without an early exit, which is several times faster.
         let fit = sizes.iter().zip(capacities).fold(true, |fit, (size, capacity)| fit & (capacity >= size));
         let too_long = || sizes.iter().zip(capacities).position(|(size, capacity)| capacity < size);
         if !fit && let Some(index) = too_long() {
@@ -254,7 +233,7 @@ impl Caller<'_> {
                 sizes[index], capacities[index]
             )));
         }
-        if self.machine.probe.is_some() && sizes.len() > 1 && sizes == capacities {
+        if self.machine.observer.is_some() && sizes.len() > 1 && sizes == capacities {
             self.machine.advise(|| Advisory::TightCapacities { entries: sizes.len() });
         }
         if let Some(index) = entries.attributes.iter().position(|attribute| !attribute.reserved_is_zero) {
@@ -266,15 +245,7 @@ impl Caller<'_> {
         Ok(Some(entries))
     }
 
-    fn scan<'s>(&'s self, entries: &'s Entries<'s>) -> Scan<'s> {
-        let machine = self.machine;
-        let joins = !machine.must_queue_all();
-        let end = entries.starts.get(1).copied().unwrap_or(entries.sizes.len());
-        let (target, source) = (CachedAllocation::default(), CachedAllocation::default());
-        Scan { entries, machine, next: 0, attribute: 0, end, alarm: entries.alarm(), joins, target, source }
-    }
-
-    /// Where the bytes of one entry are.
+    /// Validates one entry.
     fn check_entry(
         &self,
         finder: &Finder<'_>,
@@ -299,7 +270,7 @@ impl Caller<'_> {
     }
 }
 
-/// An entry that may be copied.
+/// An entry that passed validation.
 struct Checked {
     span: Span,
     target: ResolvedAddress,
@@ -312,114 +283,9 @@ impl Checked {
     }
 }
 
-/// Goes through entries. Those of the same two allocations as one that was checked before, declared
-/// the same way, differ only in their bounds; the others come out for the full check.
-struct Scan<'a> {
-    entries: &'a Entries<'a>,
-    machine: &'a Machine,
-    /// The next entry, its attribute, and where that ends.
-    next: usize,
-    attribute: usize,
-    end: usize,
-    /// The entry at which to wake a worker.
-    alarm: usize,
-    /// Whether neighbours may become one span. Schedules and observers want them as they are.
-    joins: bool,
-    target: CachedAllocation,
-    source: CachedAllocation,
-}
-
-/// An allocation and the distance at which the engine reaches it. The default has no bytes.
-#[derive(Default, Clone, Copy)]
-struct CachedAllocation {
-    start: usize,
-    size: usize,
-    shift: usize,
-}
-
-impl<'a> Scan<'a> {
-    /// Appends the spans of entries whose memory is known, up to one that needs the full check.
-    fn next(&mut self, spans: &mut Vec<Span>) -> Option<(usize, &'a BatchAttribute)> {
-        loop {
-            self.next = self.append(self.next..self.end.min(self.alarm), spans);
-            let index = self.next;
-            if index == self.alarm {
-                self.machine.wake_worker_early();
-                self.alarm = usize::MAX;
-            } else if index < self.end {
-                self.next += 1;
-                return Some((index, &self.entries.attributes[self.attribute]));
-            } else {
-                self.attribute += 1;
-                let starts = self.entries.starts;
-                starts.get(self.attribute)?;
-                self.end = starts.get(self.attribute + 1).copied().unwrap_or(self.entries.sizes.len());
-                self.forget();
-            }
-        }
-    }
-
-    /// Gives the entry at which it stopped.
-    #[inline]
-    fn append(&self, range: Range<usize>, spans: &mut Vec<Span>) -> usize {
-        let Range { start: mut index, end } = range;
-        let (targets, sources) = (&self.entries.targets[..end], &self.entries.sources[..end]);
-        let sizes = &self.entries.sizes[..end];
-        let (to, from) = (self.target, self.source);
-        let longest = if self.joins { COALESCE_MAX_LEN } else { 0 };
-        while index < end {
-            let (target, source, mut len) = (targets[index], sources[index], sizes[index]);
-            let room = to.room(target).min(from.room(source));
-            // No bytes at all wrap around to too many.
-            if len.wrapping_sub(1) >= room {
-                break;
-            }
-            index += 1;
-            let room = room.min(longest);
-            while index < end
-                && targets[index] == target + len
-                && sources[index] == source + len
-                && sizes[index].wrapping_sub(1) < room.saturating_sub(len)
-            {
-                len += sizes[index];
-                index += 1;
-            }
-            let (target, source) = (target.wrapping_add(to.shift), source.wrapping_add(from.shift));
-            spans.push(Span { target, source, len });
-        }
-        index
-    }
-
-    /// Remembers the allocations of an entry.
-    fn cache_allocations(&mut self, checked: &Checked) {
-        match (CachedAllocation::new(checked.target), CachedAllocation::new(checked.source)) {
-            (Some(target), Some(source)) => (self.target, self.source) = (target, source),
-            _ => self.forget(),
-        }
-    }
-
-    fn forget(&mut self) {
-        (self.target, self.source) = (CachedAllocation::default(), CachedAllocation::default());
-    }
-}
-
-impl CachedAllocation {
-    fn new(spot: ResolvedAddress) -> Option<CachedAllocation> {
-        let extent = spot.extent?;
-        Some(CachedAllocation { start: extent.start, size: extent.size, shift: spot.reach.wrapping_sub(spot.address) })
-    }
-
-    /// Bytes of the allocation from an address on; none when it lies elsewhere.
-    #[inline]
-    fn room(&self, address: usize) -> usize {
-        let offset = address.wrapping_sub(self.start);
-        self.size.saturating_sub(offset)
-    }
-}
-
 #[inline]
-fn check_location(side: &'static str, spot: ResolvedAddress, declared: Location) -> Result<()> {
-    let fits = match spot.place {
+fn check_location(side: &'static str, resolved: ResolvedAddress, declared: Location) -> Result<()> {
+    let fits = match resolved.place {
         MemoryKind::Device(device) => declared.kind == DEVICE && declared.device == device,
         MemoryKind::Pinned | MemoryKind::Pageable => declared.kind == HOST || declared.kind == HOST_NUMA,
     };
@@ -428,82 +294,12 @@ fn check_location(side: &'static str, spot: ResolvedAddress, declared: Location)
     }
     fail(Error::Parameter(format!(
         "the {side} at {:#x} is {}, but was declared with location type {} and id {}{}",
-        spot.address,
-        spot.place.describe(),
+        resolved.address,
+        resolved.place.describe(),
         declared.kind,
         declared.device,
-        if declared.kind == 2 { " (UNREGISTERED never matches: declare ordinary host memory as HOST)" } else { "" }
+        if declared.kind == 2 { " (UNREGISTERED never matches: declare pageable host memory as HOST)" } else { "" }
     )))
-}
-
-impl<'a> Entries<'a> {
-    fn check_attributes(&self) -> Result<()> {
-        let (attributes, entries) = (self.attributes.len(), self.sizes.len());
-        if attributes == 0 || attributes > entries {
-            return fail(Error::Parameter(format!(
-                "{attributes} attributes (numAttrs) for {entries} entries: there must be 1 to {entries}"
-            )));
-        }
-        Ok(())
-    }
-
-    fn check_starts(&self) -> Result<()> {
-        let first = self.starts[0];
-        if first != 0 {
-            return fail(Error::Parameter(format!("attrsIndexes[0] is {first}, and must be 0")));
-        }
-        if let Some(k) = self.starts.windows(2).position(|pair| pair[0] >= pair[1]) {
-            return fail(Error::Parameter(format!(
-                "attrsIndexes must increase: element {} is {}, after {}",
-                k + 1,
-                self.starts[k + 1],
-                self.starts[k]
-            )));
-        }
-        let last = self.starts[self.starts.len() - 1];
-        if last >= self.sizes.len() {
-            return fail(Error::Parameter(format!(
-                "attrsIndexes ends with {last}, but there are only {} entries",
-                self.sizes.len()
-            )));
-        }
-        Ok(())
-    }
-
-    /// The entry at which to wake a worker: about as long before the end as waking takes. Beyond the
-    /// end for short batches.
-    fn alarm(&self) -> usize {
-        let count = self.sizes.len();
-        if count < WORTH_WAKING { usize::MAX } else { count.saturating_sub(WAKE_LEAD) }
-    }
-
-    /// Each entry with its attribute.
-    fn with_attributes(&self) -> impl Iterator<Item = (usize, &'a BatchAttribute)> + use<'a> {
-        let ends = self.starts[1..].iter().copied().chain([self.sizes.len()]);
-        let runs = self.starts.iter().copied().zip(ends).zip(self.attributes);
-        runs.flat_map(|((start, end), attribute)| (start..end).map(move |index| (index, attribute)))
-    }
-
-    /// What the asynchronous call refuses in an entry before it looks at memory.
-    #[inline]
-    fn check_async_entry(&self, index: usize) -> Result<()> {
-        if self.sizes[index] == 0 {
-            return fail(Error::Parameter(format!("entry {index} has no bytes, while others have")));
-        }
-        self.check_elements(index)
-            .map_err(|(side, _)| Box::new(Error::Parameter(format!("the {side} of entry {index} is NULL"))))
-    }
-
-    /// Names the element that is NULL.
-    #[inline]
-    fn check_elements(&self, index: usize) -> std::result::Result<(), (&'static str, usize)> {
-        for (side, address) in [("destination", self.targets[index]), ("source", self.sources[index])] {
-            if address == 0 {
-                return Err((side, address));
-            }
-        }
-        Ok(())
-    }
 }
 
 fn batch(spans: Spans) -> Batch {
