@@ -122,7 +122,7 @@ fn write_report(is_abnormal_exit: bool) -> bool {
             let colour = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
             // There is nobody left to tell that standard error is gone.
             let _ = stderr
-                .write_all(text::render(&Outcome::of(report), text::Options { colour, verbose: false }).as_bytes());
+                .write_all(text::render(&Outcome::of(report), text::Options { color: colour, verbose: false }).as_bytes());
             is_proven
         }
     }

@@ -288,7 +288,7 @@ fn the_command_that_repeats_a_run_has_what_the_run_was_asked_for() {
         softacl(bench.place.path(), &["check", "--fail-on", "advice", "--json", "r.json", "--", "sh", "app.sh"]);
     let done = command.env("SOFTACL_SOC", "Ascend310P").env("ASCEND_RT_VISIBLE_DEVICES", "1,0").output().unwrap();
     assert_eq!(done.status.code(), Some(2));
-    let repeat = bench.json("r.json")["repeat"].as_str().unwrap().to_owned();
+    let repeat = bench.json("r.json")["repro_command"].as_str().unwrap().to_owned();
     assert!(repeat.contains("SOFTACL_SOC=Ascend310P") && repeat.contains("ASCEND_RT_VISIBLE_DEVICES=1,0"), "{repeat}");
     assert!(repeat.ends_with(" softacl check --schedule late --fail-on advice -- sh app.sh"), "{repeat}");
 }

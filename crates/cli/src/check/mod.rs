@@ -212,7 +212,7 @@ fn print_report(outcome: &Outcome, verbose: bool) {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let dumb = set("TERM").is_some_and(|term| term == "dumb");
     let colour = io::stderr().is_terminal() && set("NO_COLOR").is_none() && !dumb;
-    let text = text::render(outcome, text::Options { colour, verbose });
+    let text = text::render(outcome, text::Options { color: colour, verbose });
     // Nobody may be left to read it; the exit code still tells.
     let _ = io::stderr().write_all(text.as_bytes());
 }
