@@ -1,17 +1,21 @@
 //! The observer: engine callbacks update the state, and `report` returns the findings.
 
+use crate::api::ApiFunction;
 use crate::backtrace::SymbolCache;
 use crate::finding::{Participant, Report, Severity};
 use crate::guard::{FUNCTION, Guard};
 use crate::operation::{Launch, Operation};
 use crate::python;
 use crate::snapshot::SourceSnapshot;
-use crate::state::{Findings, InFlight, NewOperation, PendingFinding, State, call, micros, set_call, thread};
+use crate::state::{
+    Findings, InFlight, LiveObject, NewOperation, PendingFinding, State, call, micros, set_call, thread,
+};
 use softacl_engine::observer::{
-    Advisory, FaultAction, Mode, Object, Observer, StreamPosition, Submitted, Touch, Window,
+    AccessKind, Advisory, FaultAction, Mode, Object, Observer, Origin, StreamPosition, Submitted, TaskKind, Touch,
+    Window,
 };
 use softacl_engine::{Error, MemoryKind, lock_with_timeout};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -187,21 +191,22 @@ impl Observer for Checker {
     }
 
     fn entered(&self, function: &'static str) {
+        let function = ApiFunction::from(function);
         set_call(function);
         python::enter();
-        let deprecated = is_deprecated(function);
+        let is_deprecated = function.is_deprecated();
         let mut state = self.state();
         state.check_error_handled(function, thread());
-        if matches!(function, "aclrtSetDevice" | "aclrtSetCurrentContext" | "aclrtCreateContext") {
+        if function.selects_context() {
             state.context_resets.remove(&thread());
         }
-        let late = state.finalized.is_some() && function.starts_with("aclrt") && !function.starts_with("aclrtGet");
-        if deprecated || late {
+        let is_late = state.finalized.is_some() && function.needs_runtime();
+        if is_deprecated || is_late {
             let operation = self.host_operation(&mut state, "call", &[]);
-            if deprecated {
+            if is_deprecated {
                 state.check_deprecated(function, &operation);
             }
-            if late {
+            if is_late {
                 state.check_finalized(function, &operation);
             }
         }
@@ -213,7 +218,7 @@ impl Observer for Checker {
     fn call_failed(&self, function: &'static str, error: &Error) {
         let mut state = self.state();
         let operation = self.host_operation(&mut state, "call", &[]);
-        state.check_refusal(function, error, &operation);
+        state.check_refusal(function.into(), error, &operation);
     }
 
     fn finalized(&self, is_final: bool) {
@@ -225,8 +230,8 @@ impl Observer for Checker {
         let mut guarded = self.state();
         let state = &mut *guarded;
         let guard = self.guard();
-        let operation =
-            state.operation(NewOperation { name: task.name, at: Some(task.at), touches: task.touches }, self.start);
+        let operation = state
+            .operation(NewOperation { name: task.kind.name(), at: Some(task.at), touches: task.touches }, self.start);
         state.clocks.submit(task.at, task.after);
         if task.is_external_wait {
             // A missed finding is better than a false one: any earlier submit may resolve the wait.
@@ -245,7 +250,7 @@ impl Observer for Checker {
             uses.retain(|at| !state.clocks.host().includes(*at));
             uses.push(task.at);
         }
-        if task.is_batch {
+        if task.kind == TaskKind::BatchCopy {
             state.check_batch(&operation);
         }
         if let Some(start) = task.releases {
@@ -257,7 +262,9 @@ impl Observer for Checker {
             state.check_order(&operation, &clock, &pending);
             state.check_submitters(&operation, &pending);
         }
-        state.check_alignment(&operation);
+        if call().is_some_and(ApiFunction::requires_alignment) {
+            state.check_alignment(&operation);
+        }
         state.check_written(guard, &operation);
         state.record_written(guard, task.touches);
         let mut snapshots = Vec::new();
@@ -359,11 +366,11 @@ impl Observer for Checker {
         }
     }
 
-    fn access_started(&self, name: &'static str, touches: &[Touch]) {
+    fn access_started(&self, kind: AccessKind, touches: &[Touch]) {
         let mut state = self.state();
-        let operation = self.host_operation(&mut state, name, touches);
+        let operation = self.host_operation(&mut state, kind.name(), touches);
         let host = state.clocks.host().clone();
-        if touches.len() > 2 && name.contains("batch") {
+        if kind == AccessKind::BatchCopy && touches.len() > 2 {
             state.check_batch(&operation);
         }
         let pending = state.pending(&operation);
@@ -403,16 +410,18 @@ impl Observer for Checker {
         self.release(start);
     }
 
-    fn created(&self, object: Object) {
+    fn created(&self, object: Object, origin: Origin) {
         let mut state = self.state();
-        let is_default =
-            matches!(object, Object::Stream(_)) && call().is_none_or(|call| !call.starts_with("aclrtCreateStream"));
-        let made = self.host_operation(&mut state, if is_default { "default stream" } else { "creation" }, &[]);
+        let name = match (object, origin) {
+            (Object::Stream(_), Origin::Runtime) => "default stream",
+            _ => "creation",
+        };
+        let created_by = self.host_operation(&mut state, name, &[]);
         state.reset_objects.remove(&object);
         if let Object::Stream(stream) = object {
             state.launches.remove(&stream);
         }
-        state.objects.insert(object, made);
+        state.objects.insert(object, LiveObject { created_by, origin });
         if let Object::Event(event) = object {
             state.event_uses.remove(&event);
         }
@@ -423,7 +432,7 @@ impl Observer for Checker {
         let operation = self.host_operation(&mut state, "destruction", &[]);
         state.check_ending(object, by_force, &operation);
         state.objects.remove(&object);
-        if call().is_some_and(|call| call.starts_with("aclrtResetDevice")) {
+        if call().is_some_and(ApiFunction::resets_device) {
             state.reset_objects.insert(object, operation);
         }
     }
@@ -468,23 +477,6 @@ impl Checker {
         }
         state.drop_unused_snapshots(self.guard());
     }
-}
-
-/// True if a function is deprecated. Called on every entry, so negative answers are cached by the address of the
-/// name.
-fn is_deprecated(function: &'static str) -> bool {
-    const CACHE_SIZE: usize = 64;
-    static NOT_DEPRECATED: [AtomicUsize; CACHE_SIZE] = [const { AtomicUsize::new(0) }; CACHE_SIZE];
-    let name = function.as_ptr() as usize ^ function.len() << 48;
-    let cached = &NOT_DEPRECATED[name / 4 % CACHE_SIZE];
-    if cached.load(Ordering::Relaxed) == name {
-        return false;
-    }
-    let is_deprecated = ascendcl_sys::manifest::function(function).is_some_and(|function| function.deprecated);
-    if !is_deprecated {
-        cached.store(name, Ordering::Relaxed);
-    }
-    is_deprecated
 }
 
 fn resolve(found: &PendingFinding, names: &mut SymbolCache) -> crate::finding::Finding {

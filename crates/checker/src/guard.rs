@@ -25,10 +25,10 @@
 //! - In a Python process they may call the interpreter, or wait up to `FRAME_TIMEOUT` for the helper thread that reads
 //!   the frames.
 //!
-//! This is sound because the faulting instruction accesses pinned memory at a program address. Such code is the
-//! program's: it holds no lock of the checker, and it is not inside the allocator, which keeps no data in pinned
-//! memory. All asynchronous signals are blocked during the handler. A program whose allocator keeps its own data in
-//! pinned memory violates this assumption.
+//! This is sound because the faulting instruction accesses pinned memory at a program address. The checker never does
+//! that while it holds one of these locks (it reads through the mapping of the engine), and the allocator keeps no data
+//! in pinned memory. A program whose allocator does violates this assumption. All asynchronous signals are blocked
+//! during the handler.
 
 use crate::{backtrace, operation};
 use softacl_engine::observer::{FaultAction, Mode, StreamPosition, Touch, Window};

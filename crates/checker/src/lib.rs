@@ -8,12 +8,14 @@
 //! | `guard`, `snapshot` | detection of host accesses to memory in flight: page protection and comparison |
 //! | `races`, `touches`, `life`, `refusals` | the checks, one module per family of findings |
 //! | `operation`, `backtrace`, `python` | records of operations with their source locations |
+//! | `api` | properties of API functions that the checks depend on |
 //! | `interposer` | connection to the `LD_PRELOAD` library: locks, threads, system calls |
 //! | `state`, `checker` | the state, and the observer callbacks that update it |
 //!
 //! It does not modify the engine: it receives callbacks and keeps its own state. The one exception is the memory
 //! protection of pinned memory, which [`softacl_engine::observer::Observer::guards`] requests.
 
+mod api;
 mod backtrace;
 mod checker;
 mod clock;

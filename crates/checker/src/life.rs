@@ -1,15 +1,24 @@
 //! Findings L1, L2, L4 and O1: objects that are destroyed too early, used too late or never released, and errors that
 //! the program ignored. B2 is here too, because it is an ignored error.
 
+use crate::api::ApiFunction;
 use crate::finding::Severity;
 use crate::operation::Operation;
 use crate::state::{Evidence, PendingFinding, State, UncheckedError};
 use softacl_engine::MemoryKind;
-use softacl_engine::observer::Object;
+use softacl_engine::observer::{Object, Origin};
 use std::sync::Arc;
 
 /// Maximum number of leaks that are reported individually.
 const MAX_LEAKS: usize = 20;
+
+/// An object or memory that was not released.
+struct Leak {
+    message: String,
+    fix: &'static str,
+    role: &'static str,
+    created_by: Arc<Operation>,
+}
 
 impl State {
     /// L1: an object is destroyed while tasks of it are in flight.
@@ -45,7 +54,8 @@ impl State {
         );
         let mut evidence =
             vec![self.evidence("the pending task", last, None), self.evidence("destroyed here", operation, None)];
-        evidence.extend(self.objects.get(&object).map(|created_by| self.evidence("created here", created_by, None)));
+        let created_by = self.objects.get(&object).map(|live| &live.created_by);
+        evidence.extend(created_by.map(|created_by| self.evidence("created here", created_by, None)));
         let fix = match last.visible_task() {
             Some(at) => {
                 format!("wait for stream {} (aclrtSynchronizeStream) before destroying the {what}", at.stream)
@@ -56,7 +66,7 @@ impl State {
     }
 
     /// L2: a call after `aclFinalize`.
-    pub(crate) fn check_finalized(&mut self, function: &'static str, operation: &Arc<Operation>) {
+    pub(crate) fn check_finalized(&mut self, function: ApiFunction, operation: &Arc<Operation>) {
         let message = format!("{function} was called after aclFinalize");
         let mut evidence = vec![self.evidence("the call", operation, None)];
         evidence.extend(self.finalized.as_ref().map(|end| self.evidence("finalized here", end, None)));
@@ -65,21 +75,22 @@ impl State {
     }
 
     /// O1 and B2: a thread with an unhandled error makes another call.
-    pub(crate) fn check_error_handled(&mut self, function: &'static str, thread: u32) {
+    pub(crate) fn check_error_handled(&mut self, function: ApiFunction, thread: u32) {
         // Freeing memory, or allocating again, handles a failed allocation.
-        if !self.failed_allocations.is_empty() && (function.contains("Malloc") || function.contains("Free")) {
+        if !self.failed_allocations.is_empty() && function.manages_memory() {
             self.failed_allocations.remove(&thread);
         }
         if self.unchecked_errors.is_empty() {
             return;
         }
         // Another copy handles the error, and so does querying it, except for batches. A wait does not.
-        let tries = function.contains("Memcpy") || function.contains("Memset");
-        let asks = function.contains("Err") && self.unchecked_errors.get(&thread).is_some_and(|call| !call.is_batch);
-        if tries || asks {
+        let retries = function.writes_memory();
+        let reads_error =
+            function.reads_error() && self.unchecked_errors.get(&thread).is_some_and(|call| !call.is_batch);
+        if retries || reads_error {
             self.unchecked_errors.remove(&thread);
         }
-        if !function.contains("Synchronize") {
+        if !function.synchronizes() {
             return;
         }
         let Some(UncheckedError { operation, message, is_batch }) = self.unchecked_errors.remove(&thread) else {
@@ -96,9 +107,9 @@ impl State {
 
     /// L4: objects that were not released by the end of the program.
     pub(crate) fn check_leaks(&mut self) {
-        let mut leaks: Vec<(String, &'static str, Arc<Operation>)> = Vec::new();
+        let mut leaks: Vec<Leak> = Vec::new();
         for (start, allocation) in &self.allocations {
-            let what = if allocation.is_registered {
+            let message = if allocation.is_registered {
                 format!("{} bytes of host memory at {start:#x} are still registered", allocation.size)
             } else {
                 format!("{} bytes of {} at {start:#x} were never freed", allocation.size, allocation.kind.describe())
@@ -112,24 +123,27 @@ impl State {
                 _ if allocation.is_registered => "unregister it (aclrtHostUnregister)",
                 _ => "free it (aclrtFreeHost)",
             };
-            leaks.push((what, fix, Arc::clone(&allocation.allocated_by)));
+            let role = if allocation.is_registered { "registered here" } else { "allocated here" };
+            leaks.push(Leak { message, fix, role, created_by: Arc::clone(&allocation.allocated_by) });
         }
-        let mut objects: Vec<_> = self.objects.iter().filter(|(_, made)| is_explicit(made)).collect();
-        objects.sort_by_key(|(_, made)| made.sequence);
-        for (object, made) in objects {
+        let mut objects: Vec<_> = self.objects.iter().filter(|(_, live)| live.origin == Origin::Program).collect();
+        objects.sort_by_key(|(_, live)| live.created_by.sequence);
+        for (object, live) in objects {
             let (what, id) = named(*object);
             let fix = match object {
                 Object::Stream(_) => "destroy it (aclrtDestroyStream), or destroy its context, which destroys it too",
                 Object::Event(_) => "destroy it (aclrtDestroyEvent)",
                 Object::Context(_) => "destroy it (aclrtDestroyContext)",
             };
-            leaks.push((format!("{what} {id} was never destroyed"), fix, Arc::clone(made)));
+            let message = format!("{what} {id} was never destroyed");
+            leaks.push(Leak { message, fix, role: "created here", created_by: Arc::clone(&live.created_by) });
         }
         let more = leaks.len().saturating_sub(MAX_LEAKS);
-        for (index, (message, fix, made)) in leaks.into_iter().take(MAX_LEAKS).enumerate() {
+        for (index, leak) in leaks.into_iter().take(MAX_LEAKS).enumerate() {
+            let Leak { message, fix, role, created_by } = leak;
             let message =
                 if index + 1 == MAX_LEAKS && more > 0 { format!("{message}, and {more} more") } else { message };
-            let evidence = vec![Evidence { role: "made here", operation: made, ranges: Vec::new() }];
+            let evidence = vec![Evidence { role, operation: created_by, ranges: Vec::new() }];
             let fix = fix.to_owned();
             self.add_finding(PendingFinding { id: "L4", severity: Severity::Advice, message, fix, count: 1, evidence });
         }
@@ -154,11 +168,6 @@ impl State {
     }
 }
 
-/// Whether the program itself made the object: default streams and contexts come with a device.
-fn is_explicit(made: &Operation) -> bool {
-    made.function.is_some_and(|function| function.starts_with("aclrtCreate") && !made.name.starts_with("default"))
-}
-
 pub(crate) fn named(object: Object) -> (&'static str, u32) {
     match object {
         Object::Stream(number) => ("stream", number),
@@ -172,7 +181,7 @@ mod tests {
     use crate::Checker;
     use crate::checker::RunInfo;
     use softacl_engine::MemoryKind;
-    use softacl_engine::observer::{Object, Observer, Window};
+    use softacl_engine::observer::{Object, Observer, Origin, Window};
 
     #[test]
     fn leak_fix_names_the_releasing_call() {
@@ -183,7 +192,10 @@ mod tests {
         checker.entered("aclrtMalloc");
         checker.allocated(MemoryKind::Device(0), 1 << 41, 64);
         checker.entered("aclrtCreateEvent");
-        checker.created(Object::Event(1));
+        checker.created(Object::Event(1), Origin::Program);
+        checker.created(Object::Context(0), Origin::Runtime);
+        checker.created(Object::Stream(0), Origin::Runtime);
+        checker.created(Object::Event(2), Origin::Imported);
         let findings = checker.report(RunInfo::default()).findings;
         let fixes: Vec<&str> = findings.iter().map(|found| &found.fix[..]).collect();
         assert_eq!(fixes.len(), 3, "{fixes:?}");

@@ -279,7 +279,7 @@ mod tests {
     use crate::Checker;
     use crate::checker::RunInfo;
     use crate::finding::Severity;
-    use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, Touch, Window};
+    use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, TaskKind, Touch, Window};
     use std::sync::mpsc::channel;
     use std::thread;
 
@@ -348,9 +348,8 @@ mod tests {
         checker.submitted(&Submitted {
             at,
             device: 0,
-            name: "copy",
+            kind: TaskKind::Copy,
             touches: &touches,
-            is_batch: false,
             is_host_function: false,
             after: None,
             event: None,

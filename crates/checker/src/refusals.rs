@@ -1,28 +1,27 @@
 //! Findings from calls that fail, and from calls that succeed but deserve advice: C1 to C3, K1, P1, B1 to B3, B5, A1,
 //! M1, M2, D1, R1, and L2 for objects and memory that a reset released.
 
+use crate::api::ApiFunction;
 use crate::finding::Severity;
 use crate::operation::Operation;
 use crate::state::{Allocation, Evidence, PendingFinding, ReclaimedMemory, State, UncheckedError};
 use softacl_engine::observer::{Advisory, Object};
-use softacl_engine::{Error, MemoryKind};
+use softacl_engine::{Error, HandleKind, MemoryKind, MemoryPool};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Maximum number of contexts shown to a thread without one.
 const MAX_CONTEXTS: usize = 3;
-/// The place that the engine names when pinned memory runs out.
-const PINNED: &str = "the host (pinned)";
 /// The alignment that the documentation of the asynchronous copy requires.
 const ALIGNMENT: usize = 64;
 
 impl State {
     /// Reports a failed call, or records it for `check_error_handled`.
-    pub(crate) fn check_refusal(&mut self, function: &'static str, error: &Error, operation: &Arc<Operation>) {
-        let is_batch = function.contains("MemcpyBatch");
+    pub(crate) fn check_refusal(&mut self, function: ApiFunction, error: &Error, operation: &Arc<Operation>) {
+        let is_batch = function.is_batch_copy();
         let code = error.code();
         let (id, severity, fix): (_, _, &str) = match error {
-            Error::Handle { what, handle } if self.reset_of(what, *handle).is_some() => {
+            Error::Handle { what, handle } if self.reset_of(*what, *handle).is_some() => {
                 ("L2", Severity::Proven, "create the stream or event again after the reset, or reset the device last")
             }
             Error::NotAllocated { address, .. } | Error::NotAStart { address, .. }
@@ -36,7 +35,7 @@ impl State {
                 "make the context of the stream current in this thread (aclrtSetDevice or aclrtSetCurrentContext)",
             ),
             // A query expects the answer that no context is current.
-            Error::NoContext if function.starts_with("aclrtGet") => return,
+            Error::NoContext if function.is_query() => return,
             Error::NoContext if self.context_resets.contains_key(&operation.thread) => (
                 "L2",
                 Severity::Proven,
@@ -79,7 +78,7 @@ impl State {
                 return self.find_unchecked_allocation(function, error, operation);
             }
             _ => {
-                if function.contains("Async") {
+                if function.is_asynchronous() {
                     self.unchecked_errors.insert(operation.thread, UncheckedError::new(function, error, operation));
                 }
                 return;
@@ -101,7 +100,7 @@ impl State {
     }
 
     /// R1: an allocation failed, and the program continued with the address that it did not get.
-    fn find_unchecked_allocation(&mut self, function: &'static str, error: &Error, operation: &Arc<Operation>) {
+    fn find_unchecked_allocation(&mut self, function: ApiFunction, error: &Error, operation: &Arc<Operation>) {
         let Some(failed) = self.failed_allocations.remove(&operation.thread) else { return };
         let used = self.evidence("used here", operation, None);
         let is_it =
@@ -121,7 +120,7 @@ impl State {
 
     /// Evidence for the objects and allocations that an error is about.
     fn subjects(&self, error: &Error) -> Vec<Evidence> {
-        let created = |role, object| Some(self.evidence(role, self.objects.get(&object)?, None));
+        let created = |role, object| Some(self.evidence(role, &self.objects.get(&object)?.created_by, None));
         match error {
             Error::Range(range) => self.allocation_evidence(range.start).into_iter().collect(),
             Error::OtherContext { stream, theirs, ours, .. } => [
@@ -135,9 +134,9 @@ impl State {
             Error::NoContext => {
                 let mut contexts: Vec<_> =
                     self.objects.iter().filter(|(object, _)| matches!(object, Object::Context(_))).collect();
-                contexts.sort_by_key(|(_, created_by)| created_by.sequence);
+                contexts.sort_by_key(|(_, live)| live.created_by.sequence);
                 let shown = contexts.into_iter().take(MAX_CONTEXTS);
-                shown.map(|(_, created_by)| self.evidence("a context", created_by, None)).collect()
+                shown.map(|(_, live)| self.evidence("a context", &live.created_by, None)).collect()
             }
             _ => Vec::new(),
         }
@@ -146,18 +145,18 @@ impl State {
     /// The call site that created most of the exhausted resource, its role, and a sentence with its share.
     fn main_user(&self, error: &Error) -> Option<(Arc<Operation>, &'static str, String)> {
         let objects = |is_kind: fn(&Object) -> bool| -> Vec<(&Arc<Operation>, usize)> {
-            self.objects.iter().filter(|(object, _)| is_kind(object)).map(|(_, created_by)| (created_by, 1)).collect()
+            self.objects.iter().filter(|(object, _)| is_kind(object)).map(|(_, live)| (&live.created_by, 1)).collect()
         };
         let (users, what) = match error {
             Error::NoStream { .. } => (objects(|object| matches!(object, Object::Stream(_))), "streams"),
             Error::NoEvent { .. } => (objects(|object| matches!(object, Object::Event(_))), "events"),
-            Error::OutOfMemory { place, .. } => {
-                let is_there = |allocation: &&Allocation| match allocation.kind {
-                    MemoryKind::Device(device) => *place == format!("device {device}"),
-                    _ => place == PINNED && !allocation.is_registered,
+            Error::OutOfMemory { pool, .. } => {
+                let is_in_pool = |allocation: &&Allocation| match allocation.kind {
+                    MemoryKind::Device(device) => *pool == MemoryPool::Device(device),
+                    _ => *pool == MemoryPool::PinnedHost && !allocation.is_registered,
                 };
-                let there = self.allocations.values().filter(is_there);
-                (there.map(|allocation| (&allocation.allocated_by, allocation.size)).collect(), "bytes")
+                let allocations = self.allocations.values().filter(is_in_pool);
+                (allocations.map(|allocation| (&allocation.allocated_by, allocation.size)).collect(), "bytes")
             }
             _ => return None,
         };
@@ -239,9 +238,6 @@ impl State {
 
     /// A1: an address that is not aligned as documented.
     pub(crate) fn check_alignment(&mut self, operation: &Arc<Operation>) {
-        if !operation.function.is_some_and(|function| function.starts_with("aclrtMemcpyAsync")) {
-            return;
-        }
         let Some(touch) = operation.touches.iter().find(|touch| touch.address % ALIGNMENT != 0) else { return };
         let message = format!(
             "address {:#x} of {} is not aligned to {ALIGNMENT} bytes, which the documentation requires",
@@ -255,9 +251,9 @@ impl State {
     }
 
     /// D1: a deprecated call.
-    pub(crate) fn check_deprecated(&mut self, function: &'static str, operation: &Arc<Operation>) {
+    pub(crate) fn check_deprecated(&mut self, function: ApiFunction, operation: &Arc<Operation>) {
         let message = format!("{function} is deprecated");
-        let fix = match replacement(function) {
+        let fix = match function.replacement() {
             Some(replacement) => format!("use {replacement}"),
             None => "the documentation names no replacement".to_owned(),
         };
@@ -266,9 +262,13 @@ impl State {
     }
 
     /// The reset that destroyed an object.
-    fn reset_of(&self, what: &str, handle: usize) -> Option<&Arc<Operation>> {
+    fn reset_of(&self, what: HandleKind, handle: usize) -> Option<&Arc<Operation>> {
         let index = (handle & 0xf_ffff) as u32;
-        let object = if what == "event" { Object::Event(index) } else { Object::Stream(index) };
+        let object = match what {
+            HandleKind::Stream => Object::Stream(index),
+            HandleKind::Event => Object::Event(index),
+            _ => return None,
+        };
         self.reset_objects.get(&object)
     }
 
@@ -282,7 +282,7 @@ impl State {
     fn causing_reset(&self, error: &Error, thread: u32) -> Option<&Arc<Operation>> {
         match error {
             Error::NoContext => self.context_resets.get(&thread),
-            Error::Handle { what, handle } => self.reset_of(what, *handle),
+            Error::Handle { what, handle } => self.reset_of(*what, *handle),
             Error::NotAllocated { address, .. } | Error::NotAStart { address, .. } => self.reclaiming_reset(*address),
             _ => None,
         }
@@ -305,18 +305,6 @@ impl State {
     }
 }
 
-/// Replacement that the documentation names.
-fn replacement(function: &str) -> Option<&'static str> {
-    Some(match function {
-        "aclrtMemcpyAsyncWithCondition" => "aclrtMemcpyAsync",
-        "aclrtQueryEvent" => "aclrtQueryEventStatus",
-        "aclrtSetExceptionInfoCallback" => "aclrtExceptionInfoCallbackRegister",
-        "aclrtGetVersion" | "aclsysGetCANNVersion" => "aclsysGetVersionStr or aclsysGetVersionNum",
-        "aclmdlRIDebugPrint" => "aclmdlRIDebugJsonPrint",
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,7 +312,7 @@ mod tests {
     use crate::checker::RunInfo;
     use crate::finding::Finding;
     use softacl_engine::Owner;
-    use softacl_engine::observer::{Observer, Window};
+    use softacl_engine::observer::{Observer, Origin, Window};
 
     const DEVICE: MemoryKind = MemoryKind::Device(0);
 
@@ -336,7 +324,7 @@ mod tests {
 
     fn out_of_memory(checker: &Checker) {
         checker.entered("aclrtMalloc");
-        let error = Error::OutOfMemory { place: "device 0".to_owned(), asked: 64, free: 0, total: 128 };
+        let error = Error::OutOfMemory { pool: MemoryPool::Device(0), asked: 64, free: 0, total: 128 };
         checker.call_failed("aclrtMalloc", &error);
     }
 
@@ -386,7 +374,7 @@ mod tests {
     fn querying_a_missing_context_is_not_reported() {
         let checker = checker();
         checker.entered("aclrtSetDevice");
-        checker.created(Object::Context(0));
+        checker.created(Object::Context(0), Origin::Runtime);
         checker.call_failed("aclrtGetDevice", &Error::NoContext);
         checker.call_failed("aclrtGetCurrentContext", &Error::NoContext);
         assert_eq!(findings(&checker, "C2"), []);
@@ -398,7 +386,9 @@ mod tests {
     #[test]
     fn stream_of_another_context_shows_every_creation() {
         let checker = checker();
-        [Object::Context(0), Object::Context(1), Object::Stream(5)].into_iter().for_each(|made| checker.created(made));
+        [Object::Context(0), Object::Context(1), Object::Stream(5)]
+            .into_iter()
+            .for_each(|object| checker.created(object, Origin::Program));
         let owner = |context| Owner { context, device: 0 };
         let error = Error::OtherContext { what: "stream", stream: Some(5), theirs: owner(1), ours: Some(owner(0)) };
         checker.call_failed("aclrtRecordEvent", &error);
@@ -430,10 +420,10 @@ mod tests {
     fn stream_limit_names_the_largest_creator() {
         let checker = checker();
         checker.entered("aclrtCreateStream");
-        checker.created(Object::Stream(0));
+        checker.created(Object::Stream(0), Origin::Program);
         // One call site: `black_box` prevents unrolling.
         for stream in 1..std::hint::black_box(8) {
-            checker.created(Object::Stream(stream));
+            checker.created(Object::Stream(stream), Origin::Program);
         }
         checker.call_failed("aclrtCreateStream", &Error::NoStream { device: 0, limit: 8, soc: String::new() });
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };

@@ -3,6 +3,7 @@
 //! One lock (`Checker::state`) protects all of it. It is taken inside calls of the program and while tasks run.
 //! Nothing here calls back into the engine. The lock of `Findings` is taken after it.
 
+use crate::api::ApiFunction;
 use crate::backtrace::RawBacktrace;
 use crate::clock::Clocks;
 use crate::finding::{self, Severity};
@@ -10,7 +11,7 @@ use crate::guard::Guard;
 use crate::ledger::Ledger;
 use crate::operation::{Launch, Operation, next_sequence};
 use crate::ranges::Ranges;
-use softacl_engine::observer::{Mode, Object, StreamPosition, Touch};
+use softacl_engine::observer::{Mode, Object, Origin, StreamPosition, Touch};
 use softacl_engine::{Error, MemoryKind, lock_with_timeout};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -25,18 +26,18 @@ const MAX_RANGES: usize = 4;
 
 thread_local! {
     /// The API function that this thread executes.
-    static CALL: Cell<Option<&'static str>> = const { Cell::new(None) };
+    static CALL: Cell<Option<ApiFunction>> = const { Cell::new(None) };
     static THREAD: Cell<u32> = const { Cell::new(u32::MAX) };
     /// Sequence number of its entry.
     static ENTERED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The API function that the calling thread executes.
-pub(crate) fn call() -> Option<&'static str> {
+pub(crate) fn call() -> Option<ApiFunction> {
     CALL.get()
 }
 
-pub(crate) fn set_call(function: &'static str) {
+pub(crate) fn set_call(function: ApiFunction) {
     CALL.set(Some(function));
     ENTERED.set(next_sequence());
 }
@@ -93,6 +94,13 @@ pub(crate) struct Allocation {
     pub(crate) is_registered: bool,
 }
 
+/// A live stream, event or context.
+#[derive(Debug)]
+pub(crate) struct LiveObject {
+    pub(crate) created_by: Arc<Operation>,
+    pub(crate) origin: Origin,
+}
+
 /// Device memory that a reset released.
 #[derive(Debug)]
 pub(crate) struct ReclaimedMemory {
@@ -119,11 +127,11 @@ pub(crate) struct UncheckedError {
 }
 
 impl UncheckedError {
-    pub(crate) fn new(function: &'static str, error: &Error, operation: &Arc<Operation>) -> UncheckedError {
+    pub(crate) fn new(function: ApiFunction, error: &Error, operation: &Arc<Operation>) -> UncheckedError {
         UncheckedError {
             operation: Arc::clone(operation),
             message: format!("{function} failed with {}: {error}", error.code()),
-            is_batch: function.contains("MemcpyBatch"),
+            is_batch: function.is_batch_copy(),
         }
     }
 }
@@ -178,8 +186,8 @@ pub(crate) struct State {
     pub(crate) host_functions: BTreeMap<u32, BTreeSet<u64>>,
     /// Page snapshots by page address, oldest first.
     pub(crate) page_snapshots: HashMap<usize, Vec<PageSnapshot>>,
-    /// Live streams, events and contexts, and where they were created.
-    pub(crate) objects: HashMap<Object, Arc<Operation>>,
+    /// Live streams, events and contexts.
+    pub(crate) objects: HashMap<Object, LiveObject>,
     /// Tasks that record an event or wait for it, by event.
     pub(crate) event_uses: BTreeMap<u32, Vec<StreamPosition>>,
     /// Newest launch on each internal stream of a graph run. Programs do not see these streams.
@@ -235,7 +243,14 @@ impl State {
     /// Records an operation of the calling thread.
     pub(crate) fn operation(&mut self, new: NewOperation<'_>, start: Instant) -> Arc<Operation> {
         let sequence = next_sequence();
-        self.operation_at(sequence, new, RawBacktrace::capture(), thread(), call(), micros(start))
+        self.operation_at(
+            sequence,
+            new,
+            RawBacktrace::capture(),
+            thread(),
+            call().map(ApiFunction::name),
+            micros(start),
+        )
     }
 
     pub(crate) fn operation_at(

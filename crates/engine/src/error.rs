@@ -61,7 +61,7 @@ pub enum Error {
     #[error(
         "{handle:#x} is not a live {what}: it was never created, is already destroyed, or is a handle of another kind"
     )]
-    Handle { what: &'static str, handle: usize },
+    Handle { what: HandleKind, handle: usize },
     #[error("memory attribute {0} is not known")]
     MemoryAttribute(i32),
     #[error("the tasks of device {0} are being aborted")]
@@ -131,8 +131,8 @@ pub enum Error {
     Feature(String),
 
     // Resources.
-    #[error("out of memory on {place}: {asked} bytes asked, {free} of {total} free")]
-    OutOfMemory { place: String, asked: usize, free: usize, total: usize },
+    #[error("out of memory on {pool}: {asked} bytes asked, {free} of {total} free")]
+    OutOfMemory { pool: MemoryPool, asked: usize, free: usize, total: usize },
     #[error("no stream left on device {device}: {limit} exist, the limit of {soc}")]
     NoStream { device: u32, limit: u32, soc: String },
     #[error("no notify left: there are {0}")]
@@ -269,6 +269,66 @@ impl Error {
             Error::Injected { code: ..107_000, .. } => Layer::Arguments,
             Error::HostToHost => Layer::RuntimeWithoutLastError,
             _ => Layer::Runtime,
+        }
+    }
+}
+
+/// What a handle refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandleKind {
+    Stream,
+    Event,
+    Notify,
+    CountingNotify,
+    Graph,
+    TaskGroup,
+    Condition,
+    MemoryPool,
+    PhysicalMemory,
+}
+
+impl fmt::Display for HandleKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            HandleKind::Stream => "stream",
+            HandleKind::Event => "event",
+            HandleKind::Notify => "notify",
+            HandleKind::CountingNotify => "counting notify",
+            HandleKind::Graph => "graph",
+            HandleKind::TaskGroup => "task group",
+            HandleKind::Condition => "condition",
+            HandleKind::MemoryPool => "memory pool",
+            HandleKind::PhysicalMemory => "physical memory",
+        })
+    }
+}
+
+/// Memory that can run out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemoryPool {
+    /// Memory of a device.
+    Device(u32),
+    /// A memory pool of a device, which has a limit below the memory of the device.
+    DevicePool(u32),
+    /// Physical host memory for virtual addresses.
+    Host,
+    /// Pinned host memory.
+    PinnedHost,
+    /// A buffer of the runtime in ordinary host memory.
+    HostBuffer(&'static str),
+    /// Address space for reservations.
+    ReservedAddresses,
+}
+
+impl fmt::Display for MemoryPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MemoryPool::Device(device) => write!(f, "device {device}"),
+            MemoryPool::DevicePool(device) => write!(f, "device {device} (pool)"),
+            MemoryPool::Host => f.write_str("the host"),
+            MemoryPool::PinnedHost => f.write_str("the host (pinned)"),
+            MemoryPool::HostBuffer(what) => write!(f, "the host ({what})"),
+            MemoryPool::ReservedAddresses => f.write_str("the reserved addresses"),
         }
     }
 }

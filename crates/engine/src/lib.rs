@@ -86,7 +86,7 @@ pub use {
         FillRequest, Location, OffsetRequest, PlaneRequest, RearrangeRequest, ReduceRequest, TensorSource, TensorView,
         WordFillRequest, kinds,
     },
-    error::{Code, Error, Layer, OutOfBounds, Owner, Result, fail},
+    error::{Code, Error, HandleKind, Layer, MemoryPool, OutOfBounds, Owner, Result, fail},
     event::{EventKey, EventKind},
     exception::Exception,
     executor::{Schedule, ValueCondition},

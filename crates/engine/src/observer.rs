@@ -14,6 +14,7 @@ use crate::machine::Machine;
 use crate::memory::{Memory, MemoryKind};
 use crate::stream::{StreamKey, StreamPoint};
 use crate::task::{self, Task, Waited};
+pub use crate::task::TaskKind;
 use std::time::Duration;
 
 /// A task of a stream, or everything up to it. Unique in the life of the machine: the numbers of a
@@ -44,11 +45,10 @@ pub struct Submitted<'a> {
     pub at: StreamPosition,
     /// The device of its stream.
     pub device: u32,
-    pub name: &'static str,
+    /// The kind of the task. A node of a graph has the kind of its content.
+    pub kind: TaskKind,
     pub touches: &'a [Touch],
-    /// Entries of a batch, which has no order among them.
-    pub is_batch: bool,
-    /// Code of the program runs as this task.
+    /// Code of the program runs as this task. False for nodes of graphs.
     pub is_host_function: bool,
     /// What the stream waits for with this task.
     pub after: Option<StreamPosition>,
@@ -66,6 +66,47 @@ pub enum Object {
     Stream(u32),
     Event(u32),
     Context(u32),
+}
+
+/// Who created an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The program created it and has to destroy it.
+    Program,
+    /// The runtime created it together with a context: default streams and default contexts.
+    Runtime,
+    /// Another process created it, and the program imported it.
+    Imported,
+}
+
+/// Kind of a blocking access to memory by the calling thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    Copy,
+    BatchCopy,
+    /// 2D copy.
+    PlaneCopy,
+    MemorySet,
+    DescriptorWrite,
+    /// A read by code outside the runtime, declared by the program.
+    ExternalRead,
+    /// A write by code outside the runtime, declared by the program.
+    ExternalWrite,
+}
+
+impl AccessKind {
+    /// Name for messages and timelines.
+    pub fn name(self) -> &'static str {
+        match self {
+            AccessKind::Copy => "synchronous copy",
+            AccessKind::BatchCopy => "synchronous batch copy",
+            AccessKind::PlaneCopy => "synchronous 2D copy",
+            AccessKind::MemorySet => "synchronous memory set",
+            AccessKind::DescriptorWrite => "descriptor write",
+            AccessKind::ExternalRead => "read from outside",
+            AccessKind::ExternalWrite => "write from outside",
+        }
+    }
 }
 
 /// Something that works and that the program may want to know about.
@@ -140,7 +181,7 @@ pub trait Observer: Send + Sync {
     fn waited(&self, at: StreamPosition);
 
     /// The calling thread touches memory now, ordered with no stream.
-    fn access_started(&self, name: &'static str, touches: &[Touch]);
+    fn access_started(&self, kind: AccessKind, touches: &[Touch]);
     /// It has, or could not.
     fn access_finished(&self, touches: &[Touch], is_done: bool);
 
@@ -149,7 +190,7 @@ pub trait Observer: Send + Sync {
     fn freed(&self, place: MemoryKind, start: usize);
     fn registered(&self, start: usize, size: usize);
     fn unregistered(&self, start: usize);
-    fn created(&self, object: Object);
+    fn created(&self, object: Object, origin: Origin);
     /// The object is about to end. `by_force`: without waiting for what is pending.
     fn ending(&self, object: Object, by_force: bool);
     /// The memory of a device was taken away with its last context.
@@ -204,14 +245,8 @@ impl Machine {
         probe.submitted(&Submitted {
             at,
             device,
-            name: task.name(),
+            kind: task.kind(),
             touches: &task.accesses(&self.memory),
-            is_batch: match task {
-                Task::Node { node, .. } => {
-                    node.current().is_ok_and(|content| content.with_task(|task| matches!(task, Task::Batch(_))))
-                }
-                task => matches!(task, Task::Batch(_)),
-            },
             is_host_function: matches!(task, Task::Host(_)),
             after,
             event: event.map(|event| event.index() as u32),
@@ -232,11 +267,11 @@ impl Machine {
     /// that a fault rule has spoiled is not touched.
     pub(crate) fn with_access(
         &self,
-        name: &'static str,
+        kind: AccessKind,
         task: impl FnOnce() -> Vec<Touch>,
         run: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let result = if self.has_hooks() { self.with_access_observed(name, &task(), run) } else { run() };
+        let result = if self.has_hooks() { self.with_access_observed(kind, &task(), run) } else { run() };
         self.poll_external_waits();
         result
     }
@@ -244,13 +279,13 @@ impl Machine {
     #[cold]
     fn with_access_observed(
         &self,
-        name: &'static str,
+        kind: AccessKind,
         touches: &[Touch],
         run: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.check_touches(touches)?;
         let Some(probe) = self.probe() else { return run() };
-        probe.access_started(name, touches);
+        probe.access_started(kind, touches);
         let result = run();
         probe.access_finished(touches, result.is_ok());
         result

@@ -5,7 +5,13 @@
 //! error, with the allocation, and then takes its course as on hardware. Everything else goes to
 //! whoever handled it before.
 //!
-//! The handler allocates nothing and takes no lock.
+//! The handler itself does not allocate. It takes one lock, `INSTALL`, and only to reinstall the SIGTRAP handler before
+//! a single step. With an observer that guards pinned memory (the checker), a fault in pinned memory runs
+//! `Observer::touched` in the handler, which does more: it takes locks of the observer, allocates, changes page
+//! protection, and may wait for another thread (Python frames, at most 100 ms). This is sound because the faulting
+//! instruction accesses pinned memory at a program address: the observer never does that while it holds one of these
+//! locks, and the allocator keeps no data there. All asynchronous signals are blocked during the handler. Before a
+//! fault ends the process, the handler calls the `on_fatal` hook.
 
 use crate::bytes::{self, Span};
 use crate::machine::Machine;

@@ -3,7 +3,7 @@
 //! What is asked for belongs to the process, and some of it is asked for before there is a machine;
 //! so the rules are the process's too. Without rules an asking costs one load.
 
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, MemoryPool, Result, fail};
 use crate::injection::{Injection, Resource};
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -24,18 +24,18 @@ pub(crate) fn check_allowed(resource: Resource, size: usize) -> io::Result<()> {
 }
 
 /// An empty list with room for as many as the program has chosen: that can be more than there is memory for.
-pub fn try_vec_with_capacity<T>(count: usize, what: &str) -> Result<Vec<T>> {
+pub fn try_vec_with_capacity<T>(count: usize, what: &'static str) -> Result<Vec<T>> {
     let asked = count.saturating_mul(size_of::<T>());
     let mut list = Vec::new();
     let has_room = check_allowed(Resource::Buffer, asked).is_ok() && list.try_reserve_exact(count).is_ok();
     if has_room {
         return Ok(list);
     }
-    fail(Error::OutOfMemory { place: format!("the host ({what})"), asked, free: 0, total: 0 })
+    fail(Error::OutOfMemory { pool: MemoryPool::HostBuffer(what), asked, free: 0, total: 0 })
 }
 
 /// Such a list with these in it.
-pub fn try_collect<T>(items: impl ExactSizeIterator<Item = Result<T>>, what: &str) -> Result<Vec<T>> {
+pub fn try_collect<T>(items: impl ExactSizeIterator<Item = Result<T>>, what: &'static str) -> Result<Vec<T>> {
     let mut list = try_vec_with_capacity(items.len(), what)?;
     for item in items {
         list.push(item?);

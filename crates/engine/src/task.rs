@@ -6,7 +6,7 @@
 use crate::bytes::reduce::{Element, ReduceOp};
 use crate::bytes::{self, AccessFault, Span};
 use crate::copy::rearrange::Rearranged;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, MemoryPool, Result, fail};
 use crate::event::EventKey;
 use crate::executor::Spans;
 use crate::executor::external_waits::ExternalWait;
@@ -107,7 +107,7 @@ pub(crate) enum Task {
 pub(crate) struct DeferredFailure {
     pub(crate) error: Error,
     /// What it would have been.
-    pub(crate) name: &'static str,
+    pub(crate) kind: TaskKind,
     /// The run of a graph that it is a step of: the failure is the run's.
     pub(crate) run: Option<Arc<GraphRun>>,
 }
@@ -135,7 +135,7 @@ impl Batch {
     /// The same, for another run of a graph.
     pub(crate) fn try_clone(&self) -> Result<Batch> {
         let none = || Error::OutOfMemory {
-            place: "the host (batch)".to_owned(),
+            pool: MemoryPool::HostBuffer("batch"),
             asked: self.spans.len() * size_of::<Span>(),
             free: 0,
             total: 0,
@@ -232,31 +232,102 @@ impl Task {
         }
     }
 
-    pub(crate) fn name(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> TaskKind {
         match self {
-            Task::Copy(_) | Task::Staged { .. } => "copy",
-            Task::Batch(_) => "batch copy",
-            Task::Plane(_) => "2D copy",
-            Task::Fill { .. } | Task::FillWords { .. } => "memory set",
-            Task::Reduce(_) => "reduction",
-            Task::Rearrange(_) => "tensor copy",
-            Task::Described { .. } => "copy by descriptor",
-            Task::Indirect(_) => "copy by address cells",
-            Task::Record { .. } | Task::RecordShared { .. } => "event record",
-            Task::Wait { .. } => "event wait",
-            Task::Host(_) => "host function",
-            Task::WriteValue { .. } => "value write",
-            Task::Await(vigil) => vigil.name(),
-            Task::Change { .. } => "notify record",
-            Task::Release(_) => "release to a pool",
-            Task::CacheOperation => "cache operation",
-            Task::Annotation(_) => "annotated kernel",
-            Task::Node { node, .. } => node.name(),
-            Task::Join(_) => "run of a graph",
-            Task::Condition(_) | Task::Resumed(_) => "conditional task",
-            Task::Update(_) => "update of a graph",
-            Task::ResetGraphEvent(_) => "event reset",
-            Task::Fail(doom) => doom.name,
+            Task::Copy(_) | Task::Staged { .. } => TaskKind::Copy,
+            Task::Batch(_) => TaskKind::BatchCopy,
+            Task::Plane(_) => TaskKind::PlaneCopy,
+            Task::Fill { .. } | Task::FillWords { .. } => TaskKind::MemorySet,
+            Task::Reduce(_) => TaskKind::Reduction,
+            Task::Rearrange(_) => TaskKind::TensorCopy,
+            Task::Described { .. } => TaskKind::DescriptorCopy,
+            Task::Indirect(_) => TaskKind::IndirectCopy,
+            Task::Record { .. } | Task::RecordShared { .. } => TaskKind::EventRecord,
+            Task::Wait { .. } => TaskKind::EventWait,
+            Task::Host(_) => TaskKind::HostFunction,
+            Task::WriteValue { .. } => TaskKind::ValueWrite,
+            Task::Await(vigil) => vigil.kind(),
+            Task::Change { .. } => TaskKind::NotifyRecord,
+            Task::Release(_) => TaskKind::PoolRelease,
+            Task::CacheOperation => TaskKind::CacheOperation,
+            Task::Annotation(_) => TaskKind::AnnotatedKernel,
+            Task::Node { node, .. } => node.kind(),
+            Task::Join(_) => TaskKind::GraphRun,
+            Task::Condition(_) | Task::Resumed(_) => TaskKind::Condition,
+            Task::Update(_) => TaskKind::GraphUpdate,
+            Task::ResetGraphEvent(_) => TaskKind::EventReset,
+            Task::Fail(failure) => failure.kind,
+        }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.kind().name()
+    }
+}
+
+/// Kind of a task. Tasks of one kind can replace each other in an update of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TaskKind {
+    Copy,
+    BatchCopy,
+    /// 2D copy.
+    PlaneCopy,
+    /// A copy that was accepted although the device cannot execute it.
+    HostToHostCopy,
+    MemorySet,
+    Reduction,
+    TensorCopy,
+    DescriptorCopy,
+    IndirectCopy,
+    EventRecord,
+    EventWait,
+    EventReset,
+    ValueWrite,
+    ValueWait,
+    NotifyRecord,
+    NotifyWait,
+    HostFunction,
+    PoolRelease,
+    CacheOperation,
+    AnnotatedKernel,
+    GraphRun,
+    GraphUpdate,
+    Condition,
+    /// A delay of a fault rule.
+    Delay,
+    /// A task that a fault rule prevents from finishing.
+    Stuck,
+}
+
+impl TaskKind {
+    /// Name for messages and timelines.
+    pub fn name(self) -> &'static str {
+        match self {
+            TaskKind::Copy => "copy",
+            TaskKind::BatchCopy => "batch copy",
+            TaskKind::PlaneCopy => "2D copy",
+            TaskKind::HostToHostCopy => "host to host copy",
+            TaskKind::MemorySet => "memory set",
+            TaskKind::Reduction => "reduction",
+            TaskKind::TensorCopy => "tensor copy",
+            TaskKind::DescriptorCopy => "copy by descriptor",
+            TaskKind::IndirectCopy => "copy by address cells",
+            TaskKind::EventRecord => "event record",
+            TaskKind::EventWait => "event wait",
+            TaskKind::EventReset => "event reset",
+            TaskKind::ValueWrite => "value write",
+            TaskKind::ValueWait => "value wait",
+            TaskKind::NotifyRecord => "notify record",
+            TaskKind::NotifyWait => "notify wait",
+            TaskKind::HostFunction => "host function",
+            TaskKind::PoolRelease => "release to a pool",
+            TaskKind::CacheOperation => "cache operation",
+            TaskKind::AnnotatedKernel => "annotated kernel",
+            TaskKind::GraphRun => "run of a graph",
+            TaskKind::GraphUpdate => "update of a graph",
+            TaskKind::Condition => "conditional task",
+            TaskKind::Delay => "slow task",
+            TaskKind::Stuck => "stuck task",
         }
     }
 }

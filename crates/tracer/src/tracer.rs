@@ -5,7 +5,9 @@ use crate::chrome;
 use crate::log::{Log, TraceEvent};
 use crate::summary::Summary;
 use crate::timeline::Timeline;
-use softacl_engine::observer::{Advisory, FaultAction, Object, Observer, StreamPosition, Submitted, Touch, Window};
+use softacl_engine::observer::{
+    AccessKind, Advisory, FaultAction, Object, Observer, Origin, StreamPosition, Submitted, TaskKind, Touch, Window,
+};
 use softacl_engine::{Error, MemoryKind};
 use std::collections::HashSet;
 use std::io;
@@ -14,9 +16,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Facts that are kept unless somebody says otherwise: some 256 MB of them.
 pub const DEFAULT_EVENT_LIMIT: u64 = 4_000_000;
-
-/// What plain copies are called.
-const COPY: &str = "copy";
 
 #[derive(Debug)]
 pub struct Tracer {
@@ -77,7 +76,7 @@ impl Observer for Tracer {
 
     fn submitted(&self, task: &Submitted<'_>) {
         let is_step = self.lanes().contains(&task.at.stream);
-        let submitted = TraceEvent::Submitted { at: task.at, name: task.name, device: task.device, is_step };
+        let submitted = TraceEvent::Submitted { at: task.at, name: task.kind.name(), device: task.device, is_step };
         match (task.touches, task.after, task.is_external_wait) {
             ([], None, false) => self.log.write([submitted]),
             ([], None, true) => self.log.write([submitted, TraceEvent::Waits(task.at)]),
@@ -87,7 +86,7 @@ impl Observer for Tracer {
             (touches, ..) => {
                 let mut load = self.book().load(touches);
                 // The source of a copy through a buffer of ours was the program's, and has been read.
-                if load.route.source.is_none() && task.name == COPY {
+                if load.route.source.is_none() && task.kind == TaskKind::Copy {
                     load.route.source = Some(Endpoint::Host);
                 }
                 self.log.write([submitted, TraceEvent::Moves(load)]);
@@ -128,9 +127,9 @@ impl Observer for Tracer {
 
     fn waited(&self, _at: StreamPosition) {}
 
-    fn access_started(&self, name: &'static str, touches: &[Touch]) {
+    fn access_started(&self, kind: AccessKind, touches: &[Touch]) {
         let load = self.book().load(touches);
-        self.log.write([TraceEvent::Acting(name, load)]);
+        self.log.write([TraceEvent::Acting(kind.name(), load)]);
     }
 
     fn access_finished(&self, _touches: &[Touch], is_done: bool) {
@@ -156,7 +155,7 @@ impl Observer for Tracer {
     fn unregistered(&self, _start: usize) {}
 
     /// The number may have been that of a stream of a graph.
-    fn created(&self, object: Object) {
+    fn created(&self, object: Object, _origin: Origin) {
         if let Object::Stream(stream) = object {
             self.lanes().remove(&stream);
         }

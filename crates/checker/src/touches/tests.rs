@@ -3,7 +3,7 @@
 use crate::Checker;
 use crate::checker::RunInfo;
 use crate::guard::PAGE;
-use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, Touch, Window};
+use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, TaskKind, Touch, Window};
 
 /// Pinned memory and a checker that guards it.
 struct Pinned {
@@ -45,9 +45,8 @@ fn submit(checker: &Checker, sequence: u64, sources: &[(usize, usize)]) {
     checker.submitted(&Submitted {
         at: StreamPosition { stream: 1, sequence },
         device: 0,
-        name: "copy",
+        kind: TaskKind::Copy,
         touches: &touches,
-        is_batch: false,
         is_host_function: false,
         after: None,
         event: None,

@@ -5,7 +5,7 @@
 
 use super::Caller;
 use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, HandleKind, Result, fail};
 use crate::event::{Event, EventKey, EventKind};
 use crate::graph::{
     Capture, CaptureMode, CaptureStatus, CapturedRecord, Content, Entry, GraphKey, GraphState, GroupKey, GroupState,
@@ -306,7 +306,7 @@ impl Caller<'_> {
         if stream.context() != Some(context_key) {
             return fail(self.machine.other_context("stream", stream, context_key));
         }
-        let unknown = || Error::Handle { what: "task group", handle: group };
+        let unknown = || Error::Handle { what: HandleKind::TaskGroup, handle: group };
         let key = GroupKey::from_raw(group).ok_or_else(unknown)?;
         let state = lock(&self.machine.graphs.groups.get(key).ok_or_else(unknown)?.state);
         let graph = state.graph.ok_or_else(unknown)?;
@@ -342,11 +342,11 @@ impl Caller<'_> {
                 contents.len()
             )));
         }
-        if let Some(at) = nodes.iter().zip(&contents).position(|(node, content)| node.name() != content.name()) {
+        if let Some(at) = nodes.iter().zip(&contents).position(|(node, content)| node.kind() != content.kind()) {
             return fail(Error::UpdateFailed(format!(
                 "task {at} of the group is a {}, that of the update a {}",
-                nodes[at].name(),
-                contents[at].name()
+                nodes[at].kind().name(),
+                contents[at].kind().name()
             )));
         }
         let update = Task::Update(Box::new(Update { nodes, contents }));

@@ -1,7 +1,7 @@
 //! Conditional tasks of graphs and the sub-graphs they choose from.
 
 use super::Caller;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, HandleKind, MemoryPool, Result, fail};
 use crate::graph::{
     CELL, Capture, CaptureMode, CellState, Condition, ConditionKey, ConditionKind, Content, Graph, GraphKey, Node,
     Redirect, Step, SubGraph,
@@ -25,7 +25,7 @@ impl Caller<'_> {
         }
         let device = context.device();
         let heap = self.machine.memory.device(device);
-        let none = || Error::OutOfMemory { place: format!("device {device}"), asked: CELL, free: 0, total: 0 };
+        let none = || Error::OutOfMemory { pool: MemoryPool::Device(device), asked: CELL, free: 0, total: 0 };
         let address = heap.allocate(CELL).ok_or_else(none)?;
         let reach = self.machine.memory.backing_address(address);
         let buffer = u64::from(default).to_le_bytes();
@@ -54,7 +54,7 @@ impl Caller<'_> {
     }
 
     fn condition(&self, raw: usize) -> Result<(GraphKey, usize)> {
-        let unknown = || Error::Handle { what: "condition", handle: raw };
+        let unknown = || Error::Handle { what: HandleKind::Condition, handle: raw };
         let key = ConditionKey::from_raw(raw).ok_or_else(unknown)?;
         let state = lock(&self.machine.graphs.conditions.get(key).ok_or_else(unknown)?.state);
         Ok((state.graph.ok_or_else(unknown)?, state.address))

@@ -6,7 +6,7 @@ use crate::context::{Context, ContextKey, DeviceFlags, Primary};
 use crate::error::{Error, Result, fail};
 use crate::host::deadline;
 use crate::machine::{MAX_DEVICES, Machine};
-use crate::observer::Object;
+use crate::observer::{Object, Origin};
 use crate::stream::{StreamOptions, StreamPoint};
 use crate::sync::{Ordering, lock};
 
@@ -260,11 +260,12 @@ impl Machine {
         let full = || Error::Feature("no context left".to_owned());
         let key = self.contexts.insert(|context, _| context.open(device, is_primary)).ok_or_else(full)?;
         let context = self.contexts.slot(key);
-        match self.make_stream(key, context, StreamOptions::default()) {
+        match self.make_stream(key, context, StreamOptions::default(), Origin::Runtime) {
             Ok(stream) => {
                 lock(&context.state).default_stream = Some(stream);
                 if let Some(probe) = self.probe() {
-                    probe.created(Object::Context(key.index() as u32));
+                    let origin = if is_primary { Origin::Runtime } else { Origin::Program };
+                    probe.created(Object::Context(key.index() as u32), origin);
                 }
                 Ok(key)
             }

@@ -2,7 +2,7 @@
 
 use super::Caller;
 use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, HandleKind, Result, fail};
 use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
     Event, EventKey, EventKind,
@@ -12,7 +12,7 @@ use crate::graph::Step;
 use crate::host::deadline;
 use crate::machine::Machine;
 use crate::memory::shared::{SharedCounters, SharedName};
-use crate::observer::Object;
+use crate::observer::{Object, Origin};
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::{Ordering, lock};
 use crate::task::{Task, Waited};
@@ -48,10 +48,16 @@ impl Caller<'_> {
             }
             false => None,
         };
-        self.insert_event(kind, number, shared)
+        self.insert_event(kind, number, shared, Origin::Program)
     }
 
-    fn insert_event(&self, kind: EventKind, number: u32, shared: Option<Arc<SharedCounters>>) -> Result<EventKey> {
+    fn insert_event(
+        &self,
+        kind: EventKind,
+        number: u32,
+        shared: Option<Arc<SharedCounters>>,
+        origin: Origin,
+    ) -> Result<EventKey> {
         let open = |event: &Event, key| {
             let mut state = lock(&event.state);
             // The generation goes on, so that a record of the slot's last event cannot stamp this one.
@@ -70,7 +76,7 @@ impl Caller<'_> {
         let none = || Error::Feature("no event handle left".to_owned());
         let key = self.machine.events.insert(open).ok_or_else(none)?;
         if let Some(probe) = self.machine.probe() {
-            probe.created(Object::Event(key.index() as u32));
+            probe.created(Object::Event(key.index() as u32), origin);
         }
         Ok(key)
     }
@@ -99,7 +105,7 @@ impl Caller<'_> {
         let (key, event) = self.event(raw)?;
         self.machine.emit_ending(Object::Event(key.index() as u32), false);
         if !self.machine.events.retire(key) {
-            return fail(Error::Handle { what: "event", handle: raw });
+            return fail(Error::Handle { what: HandleKind::Event, handle: raw });
         }
         let (kind, device, expecting, signal) = {
             let mut state = lock(&event.state);
@@ -374,7 +380,7 @@ impl Caller<'_> {
         let name = SharedName { process: word(0), descriptor: word(4), nonce };
         let gone = |error| Error::Parameter(format!("no process has such an event (any more): {error}"));
         let counters = SharedCounters::open(name).map_err(gone)?;
-        self.insert_event(EventKind::Extended(EVENT_IPC), context.device(), Some(Arc::new(counters)))
+        self.insert_event(EventKind::Extended(EVENT_IPC), context.device(), Some(Arc::new(counters)), Origin::Imported)
     }
 
     /// Milliseconds from one record to another; negative when they were reached the other way round.
@@ -427,7 +433,7 @@ impl Caller<'_> {
     }
 
     fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {
-        let unknown = || Error::Handle { what: "event", handle: raw };
+        let unknown = || Error::Handle { what: HandleKind::Event, handle: raw };
         let key = EventKey::from_raw(raw).ok_or_else(unknown)?;
         let event = self.machine.events.get(key).ok_or_else(unknown)?;
         Ok((key, event))

@@ -1,7 +1,7 @@
 //! Graphs: running, ending, asking.
 
 use super::Caller;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, HandleKind, Result, fail};
 use crate::graph::{Graph, GraphDescription, GraphKey};
 use crate::host::deadline;
 use crate::sync::lock;
@@ -48,7 +48,7 @@ impl Caller<'_> {
     }
 
     pub(super) fn graph(&self, raw: usize) -> Result<(GraphKey, &Graph)> {
-        let unknown = || Error::Handle { what: "graph", handle: raw };
+        let unknown = || Error::Handle { what: HandleKind::Graph, handle: raw };
         let key = GraphKey::from_raw(raw).ok_or_else(unknown)?;
         let graph = self.machine.graphs.all.get(key).ok_or_else(unknown)?;
         Ok((key, graph))

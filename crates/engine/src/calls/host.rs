@@ -3,7 +3,7 @@
 use super::Caller;
 use crate::error::{Error, Result, fail};
 use crate::host::{Delivery, HostCall};
-use crate::observer::{Mode, Touch};
+use crate::observer::{AccessKind, Mode, Touch};
 use crate::sync::lock;
 use crate::task::Task;
 use std::sync::Arc;
@@ -44,9 +44,9 @@ impl Caller<'_> {
         if !self.machine.is_guarded() {
             return Ok(());
         }
-        let name = if touch.mode == Mode::Read { "read from outside" } else { "write from outside" };
+        let kind = if touch.mode == Mode::Read { AccessKind::ExternalRead } else { AccessKind::ExternalWrite };
         if stream == 0 {
-            return self.machine.with_access(name, || vec![touch], || Ok(()));
+            return self.machine.with_access(kind, || vec![touch], || Ok(()));
         }
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;

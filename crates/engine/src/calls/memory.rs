@@ -2,7 +2,7 @@
 
 use super::Caller;
 use crate::bytes;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, MemoryPool, Result, fail};
 use crate::machine::Machine;
 use crate::memory::heap::Idle;
 use crate::memory::{Memory, MemoryKind, Usage};
@@ -50,7 +50,7 @@ impl Caller<'_> {
         self.check_may_block()?;
         let heap = self.machine.memory.pinned();
         let allocated = heap.allocate(size);
-        let start = allocated.ok_or_else(|| out_of_memory("the host (pinned)".to_owned(), size, heap.usage()))?;
+        let start = allocated.ok_or_else(|| out_of_memory(MemoryPool::PinnedHost, size, heap.usage()))?;
         if let Some(probe) = self.machine.probe() {
             probe.allocated(MemoryKind::Pinned, start, size);
         }
@@ -160,7 +160,7 @@ impl Machine {
             self.trim_pools_of(device);
             heap.allocate(size)
         });
-        let start = allocated.ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))?;
+        let start = allocated.ok_or_else(|| out_of_memory(MemoryPool::Device(device), size, heap.usage()))?;
         // Rules are about memory that there is.
         let bad = self.check_allocation(device, size).inspect_err(|_| {
             heap.free(start, |_| None);
@@ -219,6 +219,6 @@ impl Machine {
     }
 }
 
-pub(super) fn out_of_memory(place: String, asked: usize, usage: Usage) -> Box<Error> {
-    Box::new(Error::OutOfMemory { place, asked, free: usage.capacity - usage.used, total: usage.capacity })
+pub(super) fn out_of_memory(pool: MemoryPool, asked: usize, usage: Usage) -> Box<Error> {
+    Box::new(Error::OutOfMemory { pool, asked, free: usage.capacity - usage.used, total: usage.capacity })
 }

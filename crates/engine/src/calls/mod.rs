@@ -24,7 +24,7 @@ pub(crate) use value::Values;
 pub use virtual_memory::{AccessGrant, PhysicalRequest};
 
 use crate::context::{Context, ContextKey};
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, HandleKind, Result, fail};
 use crate::handle::Slot;
 use crate::machine::Machine;
 use crate::observer::Advisory;
@@ -98,7 +98,7 @@ impl<'a> Caller<'a> {
         }
         match StreamKey::from_raw(raw).and_then(|key| Some((key, self.machine.streams.get(key)?))) {
             Some(found) => Ok(Some(found)),
-            None => fail(Error::Handle { what: "stream", handle: raw }),
+            None => fail(Error::Handle { what: HandleKind::Stream, handle: raw }),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Caller;
 use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, HandleKind, Result, fail};
 use crate::executor::external_waits::{ExternalWait, WaitCondition};
 use crate::memory::shared::{SharedCounters, SharedName};
 use crate::notify::{Compare, Counter, CounterOp, Notify, NotifyKey, NotifyState};
@@ -37,7 +37,7 @@ impl Caller<'_> {
     pub fn destroy_notify(&self, raw: usize, is_counting: bool) -> Result<()> {
         let (key, notify) = self.notify(raw, is_counting)?;
         if !self.machine.notifies.retire(key) {
-            return fail(Error::Handle { what: "notify", handle: raw });
+            return fail(Error::Handle { what: HandleKind::Notify, handle: raw });
         }
         // Before the slot is given away: then it is somebody else's.
         *lock(&notify.state) = NotifyState::default();
@@ -222,7 +222,8 @@ impl Caller<'_> {
     }
 
     fn notify(&self, raw: usize, is_counting: bool) -> Result<(NotifyKey, &Notify)> {
-        let unknown = || Error::Handle { what: if is_counting { "counting notify" } else { "notify" }, handle: raw };
+        let what = if is_counting { HandleKind::CountingNotify } else { HandleKind::Notify };
+        let unknown = || Error::Handle { what, handle: raw };
         let key = NotifyKey::from_raw(raw).ok_or_else(unknown)?;
         let notify = self.machine.notifies.get(key).ok_or_else(unknown)?;
         if lock(&notify.state).is_counting != is_counting {

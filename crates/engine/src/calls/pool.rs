@@ -1,7 +1,7 @@
 //! Pools: allocating and freeing in the order of a stream.
 
 use super::Caller;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, HandleKind, MemoryPool, Result, fail};
 use crate::machine::Machine;
 use crate::memory::MemoryKind;
 use crate::memory::heap::PAGE;
@@ -25,7 +25,7 @@ impl Caller<'_> {
     pub fn destroy_pool(&self, raw: usize) -> Result<()> {
         let (key, stock) = self.pool(raw)?;
         if !self.machine.pools.all.remove(key) {
-            return fail(Error::Handle { what: "memory pool", handle: raw });
+            return fail(Error::Handle { what: HandleKind::MemoryPool, handle: raw });
         }
         lock(&stock.state).is_open = false;
         self.machine.trim_pool(&stock, 0);
@@ -122,7 +122,7 @@ impl Caller<'_> {
     }
 
     fn pool(&self, raw: usize) -> Result<(PoolKey, Arc<PoolMemory>)> {
-        let unknown = || Error::Handle { what: "memory pool", handle: raw };
+        let unknown = || Error::Handle { what: HandleKind::MemoryPool, handle: raw };
         let key = PoolKey::from_raw(raw).ok_or_else(unknown)?;
         let pool = self.machine.pools.all.get(key).ok_or_else(unknown)?;
         let stock = lock(&pool.stock).clone().ok_or_else(unknown)?;
@@ -144,8 +144,8 @@ impl Machine {
         }
         let full = || {
             let used = lock(&stock.state).reserved.now;
-            let place = format!("device {} (pool)", stock.device);
-            Error::OutOfMemory { place, asked: size, free: stock.limit.saturating_sub(used), total: stock.limit }
+            let pool = MemoryPool::DevicePool(stock.device);
+            Error::OutOfMemory { pool, asked: size, free: stock.limit.saturating_sub(used), total: stock.limit }
         };
         let room = stock.limit.checked_sub(size.next_multiple_of(PAGE)).ok_or_else(full)?;
         self.trim_pool(stock, room);

@@ -2,11 +2,11 @@
 
 use super::Caller;
 use crate::context::{Context, ContextKey};
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, HandleKind, Result, fail};
 use crate::executor::budget;
 use crate::host::deadline;
 use crate::machine::Machine;
-use crate::observer::Object;
+use crate::observer::{Object, Origin};
 use crate::stream::{Stream, StreamKey, StreamOptions, StreamPoint, StreamSettings};
 use crate::sync::{Ordering, lock};
 
@@ -26,7 +26,7 @@ impl Caller<'_> {
             let soc = self.machine.config.profile.soc.clone();
             return fail(Error::NoStream { device: context.device(), limit, soc });
         }
-        self.machine.make_stream(key, context, traits).inspect_err(|_| {
+        self.machine.make_stream(key, context, traits, Origin::Program).inspect_err(|_| {
             device.streams.fetch_sub(1, Ordering::AcqRel);
         })
     }
@@ -44,7 +44,7 @@ impl Caller<'_> {
         let key = self.own_stream(raw)?;
         let stream = self.machine.streams.slot(key);
         if !self.machine.streams.retire(key) {
-            return fail(Error::Handle { what: "stream", handle: raw });
+            return fail(Error::Handle { what: HandleKind::Stream, handle: raw });
         }
         self.machine.emit_ending(Object::Stream(key.index() as u32), true);
         self.machine.drop_pending(key, stream);
@@ -196,7 +196,13 @@ impl Machine {
         }
     }
 
-    pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, traits: StreamOptions) -> Result<StreamKey> {
+    pub(crate) fn make_stream(
+        &self,
+        key: ContextKey,
+        context: &Context,
+        traits: StreamOptions,
+        origin: Origin,
+    ) -> Result<StreamKey> {
         self.reap_destroyed();
         let mut state = lock(&context.state);
         if state.is_ending {
@@ -206,7 +212,7 @@ impl Machine {
         let stream = self.streams.insert(open).ok_or_else(|| Error::Feature("no stream handle left".to_owned()))?;
         state.streams.push(stream);
         if let Some(probe) = self.probe() {
-            probe.created(Object::Stream(stream.index() as u32));
+            probe.created(Object::Stream(stream.index() as u32), origin);
         }
         Ok(stream)
     }

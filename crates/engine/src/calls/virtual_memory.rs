@@ -3,7 +3,7 @@
 
 use super::Caller;
 use super::memory::out_of_memory;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, MemoryPool, Result, fail};
 use crate::machine::Machine;
 use crate::memory::heap::Extent;
 use crate::memory::ipc_registry::{self, ExportInfo, ExportKey, Purpose};
@@ -48,14 +48,14 @@ impl Caller<'_> {
             )));
         }
         let memory = &self.machine.memory;
-        let (heap, place) = match home {
+        let (heap, pool) = match home {
             MemoryLocation::Device(device) => {
                 self.machine.check_not_lost(device.into())?;
-                (memory.device(device), format!("device {device}"))
+                (memory.device(device), MemoryPool::Device(device))
             }
-            MemoryLocation::Host | MemoryLocation::HostNode(_) => (memory.pinned(), "the host".to_owned()),
+            MemoryLocation::Host | MemoryLocation::HostNode(_) => (memory.pinned(), MemoryPool::Host),
         };
-        let aside = heap.reserve_capacity(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
+        let aside = heap.reserve_capacity(size).ok_or_else(|| out_of_memory(pool, size, heap.usage()))?;
         let none = |error| Error::Feature(format!("physical memory could not be made: {error}"));
         let physical = Physical::create(size, home, attribute).map_err(none)?.charged(aside);
         if let MemoryLocation::Device(device) = home {

@@ -7,11 +7,11 @@
 use super::Submission;
 use crate::bytes::{CachePolicy, Span};
 use crate::calls::Caller;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, MemoryPool, Result, fail};
 use crate::executor::Spans;
 use crate::machine::Machine;
 use crate::memory::{Finder, MemoryKind, ResolvedAddress};
-use crate::observer::Advisory;
+use crate::observer::{AccessKind, Advisory};
 use crate::task::{Batch, Task};
 use std::ops::Range;
 
@@ -134,7 +134,7 @@ impl Caller<'_> {
     fn list_for(&self, entries: &Entries<'_>) -> BatchResult<Spans> {
         let count = entries.sizes.len();
         let none = || Error::OutOfMemory {
-            place: "the host (batch)".to_owned(),
+            pool: MemoryPool::HostBuffer("batch"),
             asked: count * size_of::<Span>(),
             free: 0,
             total: 0,
@@ -176,7 +176,7 @@ impl Caller<'_> {
             let _hearing = crate::segv::enter();
             let touches = || self.machine.memory.touches_of(&span).to_vec();
             let run = || self.machine.copy_span(span, CachePolicy::of(span.len));
-            self.machine.with_access("synchronous copy", touches, run).map_err(no_entry_failed)?;
+            self.machine.with_access(AccessKind::Copy, touches, run).map_err(no_entry_failed)?;
             finder = self.machine.memory.finder();
         }
         drop(finder);
@@ -214,7 +214,7 @@ impl Caller<'_> {
             false => Vec::new(),
         };
         let run = || self.machine.copy_batch(batch(spans), 0);
-        self.machine.with_access("synchronous batch copy", || touches, run).map_err(no_entry_failed)
+        self.machine.with_access(AccessKind::BatchCopy, || touches, run).map_err(no_entry_failed)
     }
 
     fn queue_batch(&self, spans: &mut Spans, at: Submission<'_>) -> BatchResult<()> {

@@ -5,7 +5,7 @@ use super::{kinds, not_null};
 use crate::bytes::{self, AccessFault};
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
-use crate::observer::{Mode, Touch};
+use crate::observer::{AccessKind, Mode, Touch};
 use crate::task::{DescriptorForm, Indirect, Task};
 
 /// Specification 1.6 and 1.7.
@@ -86,7 +86,7 @@ impl Caller<'_> {
         let gone = |AccessFault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
         let touches = || vec![Touch { address: descriptor, len: size, mode: Mode::Write }];
         let run = || Ok(bytes::write(reach, &image[..size]).map_err(gone)?);
-        self.machine.with_access("descriptor write", touches, run)
+        self.machine.with_access(AccessKind::DescriptorWrite, touches, run)
     }
 
     /// Queues the copy that the descriptor will describe when the task runs.

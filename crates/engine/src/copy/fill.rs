@@ -8,7 +8,7 @@ use crate::bytes;
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
 use crate::memory::{MemoryKind, ResolvedAddress};
-use crate::observer::{Mode, Touch};
+use crate::observer::{AccessKind, Mode, Touch};
 use crate::task::Task;
 
 #[derive(Debug, Clone, Copy)]
@@ -126,6 +126,6 @@ impl Caller<'_> {
         let _hearing = crate::segv::enter();
         let gone = |bytes::AccessFault| Error::Inaccessible { side: "destination", address: spot.address, len };
         let touches = || vec![Touch { address: spot.address, len, mode: Mode::Write }];
-        self.machine.with_access("synchronous memory set", touches, || Ok(fill(spot.reach).map_err(gone)?))
+        self.machine.with_access(AccessKind::MemorySet, touches, || Ok(fill(spot.reach).map_err(gone)?))
     }
 }

@@ -4,9 +4,9 @@ use super::direction::{Direction, blocks, direction};
 use super::{kind_in, kinds, not_null};
 use crate::bytes::{self, AccessFault};
 use crate::calls::Caller;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, MemoryPool, Result, fail};
 use crate::memory::{MemoryKind, ResolvedAddress};
-use crate::task::{DeferredFailure, Task};
+use crate::task::{DeferredFailure, Task, TaskKind};
 use softacl_profiles::AsyncHostToHost;
 
 const KINDS: [i32; 6] = [
@@ -114,7 +114,7 @@ impl Caller<'_> {
                         let error = Error::DeviceCopy(Error::HostToHost.to_string());
                         self.queue(
                             at,
-                            Task::Fail(Box::new(DeferredFailure { error, name: "host to host copy", run: None })),
+                            Task::Fail(Box::new(DeferredFailure { error, kind: TaskKind::HostToHostCopy, run: None })),
                         )
                     }
                 };
@@ -161,7 +161,7 @@ impl Caller<'_> {
         let span = self.span(target, source, count)?;
         let _hearing = crate::segv::enter();
         let gone = |AccessFault| Error::Inaccessible { side: "source", address: source.address, len: count };
-        let none = || Error::OutOfMemory { place: "the host (staging)".to_owned(), asked: count, free: 0, total: 0 };
+        let none = || Error::OutOfMemory { pool: MemoryPool::HostBuffer("staging"), asked: count, free: 0, total: 0 };
         let buffer = bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source).map_err(gone)?;
         self.queue(at, Task::Staged { buffer, target: span.target })
     }

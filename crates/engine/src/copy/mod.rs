@@ -26,7 +26,7 @@ use crate::calls::Caller;
 use crate::context::ContextKey;
 use crate::error::{Error, Result, fail};
 use crate::memory::{MemoryKind, ResolvedAddress};
-use crate::observer::Advisory;
+use crate::observer::{AccessKind, Advisory};
 use crate::stream::{Stream, StreamKey};
 use crate::sync::Ordering;
 use crate::task::Task;
@@ -107,7 +107,7 @@ impl<'a> Caller<'a> {
         };
         let touches = || self.machine.memory.touches_of(&span).to_vec();
         let run = || self.machine.copy_span(span, CachePolicy::of(span.len));
-        self.machine.with_access("synchronous copy", touches, run).map_err(|error| Box::new(named(*error)))
+        self.machine.with_access(AccessKind::Copy, touches, run).map_err(|error| Box::new(named(*error)))
     }
 
     /// Waits for the whole stream on behalf of a copy that pageable memory makes blocking.

@@ -4,6 +4,7 @@ use super::direction::{Direction, blocks, direction};
 use super::{kind_in, kinds, not_null};
 use crate::calls::Caller;
 use crate::error::{Error, Result, fail};
+use crate::observer::AccessKind;
 use crate::task::{Plane, Task};
 
 /// Specification 1.4.
@@ -137,6 +138,6 @@ impl Caller<'_> {
     fn copy_rows_now(&self, plane: &Plane) -> Result<()> {
         let _hearing = crate::segv::enter();
         let rows = || (0..plane.height).flat_map(|row| self.machine.memory.touches_of(&plane.row(row))).collect();
-        self.machine.with_access("synchronous 2D copy", rows, || self.machine.copy_plane(*plane, 0))
+        self.machine.with_access(AccessKind::PlaneCopy, rows, || self.machine.copy_plane(*plane, 0))
     }
 }

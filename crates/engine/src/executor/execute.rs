@@ -74,7 +74,7 @@ impl Machine {
             Task::Fail(doom) => match doom.run {
                 None => self.unless_stopped(stream, || fail(doom.error)),
                 Some(run) => {
-                    self.fail_run(stream, &run, doom.error.of_task(doom.name, sequence));
+                    self.fail_run(stream, &run, doom.error.of_task(doom.kind.name(), sequence));
                     Ok(())
                 }
             },

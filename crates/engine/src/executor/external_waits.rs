@@ -15,6 +15,7 @@ use crate::stream::lane::Readiness;
 use crate::stream::wait_queue::WaitQueue;
 use crate::stream::{StreamKey, StreamPoint};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, fence, lock, sleep_or_yield};
+use crate::task::TaskKind;
 use crate::thread::LazyThreads;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -96,13 +97,13 @@ impl ExternalWait {
         ExternalWait { timeout, ..self }
     }
 
-    pub(crate) fn name(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> TaskKind {
         match self.sign {
-            WaitCondition::Record(..) => "event wait",
-            WaitCondition::Value { .. } => "value wait",
-            WaitCondition::Notify { .. } => "notify wait",
-            WaitCondition::Delay => "slow task",
-            WaitCondition::Never(_) => "stuck task",
+            WaitCondition::Record(..) => TaskKind::EventWait,
+            WaitCondition::Value { .. } => TaskKind::ValueWait,
+            WaitCondition::Notify { .. } => TaskKind::NotifyWait,
+            WaitCondition::Delay => TaskKind::Delay,
+            WaitCondition::Never(_) => TaskKind::Stuck,
         }
     }
 
@@ -122,7 +123,7 @@ impl ExternalWait {
             Some(timeout)
                 if self.is_expired.swap(false, Ordering::AcqRel) && !matches!(self.sign, WaitCondition::Delay) =>
             {
-                fail(Error::WaitTimeout(self.name(), timeout.as_secs()))
+                fail(Error::WaitTimeout(self.kind().name(), timeout.as_secs()))
             }
             _ => Ok(()),
         }

@@ -3,7 +3,7 @@
 use super::{Executor, LaneGuard, budget};
 use crate::bytes::{self, AccessFault, Span};
 use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, HandleKind, Result, fail};
 use crate::handle::Slot;
 use crate::injection::InjectionOutcome;
 use crate::machine::Machine;
@@ -29,7 +29,7 @@ impl Machine {
         let _hearing = self.fault_guard();
         let lane = lock(&stream.track.lane);
         if self.streams.get(key).is_none() {
-            return fail(Error::Handle { what: "stream", handle: key.raw() });
+            return fail(Error::Handle { what: HandleKind::Stream, handle: key.raw() });
         }
         Ok(self.accept(key, stream, lane, task))
     }
@@ -47,12 +47,12 @@ impl Machine {
                 task
             }
             InjectionOutcome::Fail(error) => {
-                let name = task.name();
+                let kind = task.kind();
                 let run = match task {
                     Task::Node { run, .. } => Some(run),
                     _ => None,
                 };
-                Task::Fail(Box::new(DeferredFailure { error, name, run }))
+                Task::Fail(Box::new(DeferredFailure { error, kind, run }))
             }
         }
     }

@@ -7,7 +7,7 @@
 
 use super::{Graph, GraphKey, GraphState, Graphs, Step, memory_gone};
 use crate::context::ContextKey;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, HandleKind, Result, fail};
 use crate::executor::DeferGuard;
 use crate::machine::Machine;
 use crate::observer::StreamPosition;
@@ -101,7 +101,7 @@ impl Machine {
 
     fn check_launch(&self, key: GraphKey, state: &GraphState, context: ContextKey) -> Result<()> {
         if state.key != Some(key) {
-            return fail(Error::Handle { what: "graph", handle: key.raw() });
+            return fail(Error::Handle { what: HandleKind::Graph, handle: key.raw() });
         }
         if state.capture.is_some() {
             return fail(Error::GraphCapturing);
@@ -192,7 +192,7 @@ impl Machine {
         let (lanes, conditions, sub_graphs) = {
             let mut state = lock(&graph.state);
             if state.key != Some(key) {
-                return fail(Error::Handle { what: "graph", handle: key.raw() });
+                return fail(Error::Handle { what: HandleKind::Graph, handle: key.raw() });
             }
             if state.capture.is_some() {
                 return fail(Error::GraphCapturing);

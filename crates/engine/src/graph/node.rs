@@ -6,7 +6,7 @@ use crate::error::{Error, Result, fail};
 use crate::executor::external_waits::ExternalWait;
 use crate::host::{Delivery, HostCall};
 use crate::sync::{AtomicBool, Mutex, Ordering, lock};
-use crate::task::Task;
+use crate::task::{Task, TaskKind};
 use std::sync::Arc;
 
 /// A place in a graph.
@@ -46,8 +46,12 @@ impl Node {
         Arc::clone(&lock(&self.content))
     }
 
+    pub(crate) fn kind(&self) -> TaskKind {
+        self.content().task.kind()
+    }
+
     pub(crate) fn name(&self) -> &'static str {
-        self.content().task.name()
+        self.kind().name()
     }
 
     /// What the node waits for, if it is a wait.
@@ -111,8 +115,8 @@ impl Content {
         self.task
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        self.task.name()
+    pub(crate) fn kind(&self) -> TaskKind {
+        self.task.kind()
     }
 
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {

@@ -7,7 +7,7 @@ use super::MemoryKind;
 use super::heap::CapacityReservation;
 use super::ipc_registry::ExportRecord;
 use super::region::memory_file;
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, HandleKind, Result, fail};
 use crate::injection::ByteRange;
 use crate::sync::{Mutex, lock};
 use std::collections::HashMap;
@@ -112,7 +112,7 @@ impl Handles {
 }
 
 fn unknown(handle: usize) -> Error {
-    Error::Handle { what: "physical memory", handle }
+    Error::Handle { what: HandleKind::PhysicalMemory, handle }
 }
 
 #[cfg(test)]

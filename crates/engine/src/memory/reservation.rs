@@ -12,7 +12,7 @@ use super::MemoryKind;
 use super::heap::{Extent, Idle};
 use super::physical::{MemoryLocation, Physical};
 use super::region::{Access, Region, Rights};
-use crate::error::{Error, Result, fail};
+use crate::error::{Error, MemoryPool, Result, fail};
 use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, lock};
 use std::collections::BTreeMap;
 use std::io;
@@ -118,7 +118,7 @@ impl Reservations {
         let area = self.area()?;
         self.finish_unmaps(area, &mut leaving);
         let none = || Error::OutOfMemory {
-            place: "the reserved addresses".to_owned(),
+            pool: MemoryPool::ReservedAddresses,
             asked: size,
             free: 0,
             total: area.backing.len(),
