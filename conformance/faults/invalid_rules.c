@@ -10,7 +10,7 @@ int main(void)
     EXPECT_CODE(aclrtSetDevice(0), 507033);
     const char *message = aclGetRecentErrMsg();
     REQUIRE_TRUE(message != NULL, "no message");
-    EXPECT_TRUE(strstr(message, "SOFTACL_FAULTS: column 23: there is no function aclrtMallok; "
+    EXPECT_TRUE(strstr(message, "SOFTACL_FAULTS: column 23: function aclrtMallok does not exist; "
                                 "did you mean aclrtMalloc?") != NULL, "%s", message);
     EXPECT_CODE(aclrtMalloc(&memory, 64, ACL_MEM_MALLOC_HUGE_FIRST), 507033);
     return finish();

@@ -133,7 +133,7 @@ impl RunDirectory {
         command.args(["life", style.name(), seed]).arg(self.directory.join("counters"));
         let number = seed.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         let kept = seed.starts_with('@');
-        command.env("SOFTACL_MEMORY", "256MiB").env("SOFTACL_PATIENCE", "5").env_remove("SOFTACL_LOG");
+        command.env("SOFTACL_MEMORY", "256MiB").env("SOFTACL_PROGRESS_TIMEOUT_MS", "5").env_remove("SOFTACL_LOG");
         if !kept && std::env::var_os("SOFTACL_SCHEDULE").is_none() {
             let schedules = ["threads", "threads", "early", "late", "random:1"];
             command.env("SOFTACL_SCHEDULE", schedules[number as usize % schedules.len()]);

@@ -299,8 +299,11 @@ fn read_config(text: &str) {
     let codes = unsafe {
         [acl::init::aclInit(name.as_ptr()), acl::dump::aclmdlInitDump(), acl::dump::aclmdlSetDump(name.as_ptr())]
     };
-    acl::dump::aclmdlFinalizeDump();
-    acl::init::aclFinalize();
+    // SAFETY: these functions take no arguments.
+    unsafe {
+        acl::dump::aclmdlFinalizeDump();
+        acl::init::aclFinalize();
+    }
     let _ = std::fs::remove_file(&path);
     // The door catches panics.
     assert!(!codes.contains(&500_000), "aclInit or aclmdlSetDump panicked inside");
@@ -390,7 +393,7 @@ fn read_environment(text: &str) {
         "SOFTACL_MEMORY",
         "SOFTACL_HOST_MEMORY",
         "SOFTACL_SCHEDULE",
-        "SOFTACL_PATIENCE",
+        "SOFTACL_PROGRESS_TIMEOUT_MS",
         "SOFTACL_STRICT",
         "ASCEND_RT_VISIBLE_DEVICES",
     ];

@@ -1,8 +1,7 @@
-//! The vocabulary of the AscendCL interface: constants, C types, error codes and the manifest of
-//! all public functions.
+//! Definitions of the AscendCL API: constants, C types, error codes and the manifest of all public functions.
 //!
-//! Nothing here does anything. Constants and manifest are generated from `tables/`; the structs
-//! are written by hand and checked against `tables/layout.tsv`.
+//! There is no behavior here. Constants and manifest are generated from `tables/`; the structs are written by hand and
+//! checked against `tables/layout.tsv`.
 
 pub mod manifest;
 pub mod types;
@@ -13,10 +12,10 @@ pub mod constants {
 }
 
 pub use constants::*;
-pub use manifest::{FUNCTIONS, Function, Priority, Support};
+pub use manifest::{ByteCount, FUNCTIONS, Family, Function, Priority, Support, rows};
 pub use types::*;
 
-/// The name of an error code, as the headers spell it.
+/// Returns the name of an error code, as the headers spell it. `None` if the code is unknown.
 pub fn code_name(code: i32) -> Option<&'static str> {
     if code == 0 {
         return Some("ACL_SUCCESS");

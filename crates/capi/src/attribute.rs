@@ -1,11 +1,13 @@
-//! Attributes of operators: names with values, collected before an operator is called.
+//! Attributes of operators: named values, collected before an operator is called.
 
-use crate::entry::{array, export, text};
+use crate::argument::{Argument as _, InPtr, TextPtr};
+use crate::entry::export;
 use softacl_engine::handle::{HandleKind, Key, Slots};
 use softacl_engine::system::try_collect;
 use softacl_engine::{Error, Result, fail};
 use std::collections::BTreeMap;
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
+use softacl_engine::segv;
 use std::fmt;
 use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -42,7 +44,7 @@ impl fmt::Display for Value {
 
 pub(crate) type Values = BTreeMap<String, Value>;
 
-/// What an `aclopAttr*` names.
+/// The object behind an `aclopAttr*`.
 #[derive(Default)]
 struct Attributes(Mutex<Values>);
 
@@ -52,35 +54,38 @@ impl HandleKind for Attributes {
 
 static ATTRIBUTES: LazyLock<Slots<Attributes>> = LazyLock::new(Slots::default);
 
-/// The values now. NULL is none.
+/// Returns the current values. NULL has none.
 pub(crate) fn values(attributes: *const c_void) -> Result<Values> {
     if attributes.is_null() {
         return Ok(Values::new());
     }
     match Key::from_raw(attributes as usize).and_then(|key| ATTRIBUTES.get(key)) {
         Some(found) => Ok(found.0.lock().unwrap_or_else(PoisonError::into_inner).clone()),
-        None => fail(Error::Argument(format!("{attributes:?} are no live operator attributes"))),
+        None => fail(Error::Argument(format!("{attributes:?} is not a live set of operator attributes"))),
     }
 }
 
-fn set(attributes: *mut c_void, name: *const c_char, value: Value) -> Result<()> {
-    let Some(name) = text(name, "attrName")? else { return fail(Error::Null("attrName")) };
+fn set(attributes: *mut c_void, name: TextPtr, value: Value) -> Result<()> {
+    let name = name.read()?;
     match Key::from_raw(attributes as usize).and_then(|key| ATTRIBUTES.get(key)) {
         Some(found) => {
             found.0.lock().unwrap_or_else(PoisonError::into_inner).insert(name, value);
             Ok(())
         }
-        None => fail(Error::Argument(format!("{attributes:?} are no live operator attributes"))),
+        None => fail(Error::Argument(format!("{attributes:?} is not a live set of operator attributes"))),
     }
 }
 
-/// A list that C hands over; an empty one may be NULL.
-fn list<T: Clone>(count: i32, values: *const T) -> Result<Vec<T>> {
+/// Reads a list. An empty one may be NULL.
+fn list<T: Copy>(count: i32, values: Option<InPtr<T>>) -> Result<Vec<T>> {
     let Ok(count) = usize::try_from(count) else {
         return fail(Error::Argument(format!("numValues is {count}")));
     };
-    match array(values, count, "values")? {
-        Some(values) => try_collect(values.iter().cloned().map(Ok), "attribute"),
+    match values {
+        Some(values) => {
+            let guard = segv::enter();
+            try_collect(values.array(count, &guard)?.iter().copied().map(Ok), "attribute")
+        }
         None if count == 0 => Ok(Vec::new()),
         None => fail(Error::Null("values")),
     }
@@ -100,33 +105,36 @@ pub extern "C" fn aclopDestroyAttr(attributes: *const c_void) {
 }
 
 export! {
-    fn aclopSetAttrBool(attributes: *mut c_void, name: *const c_char, value: u8) |_caller| { set(attributes, name, Value::Bool(value != 0)) }
-    fn aclopSetAttrInt(attributes: *mut c_void, name: *const c_char, value: i64) |_caller| { set(attributes, name, Value::Int(value)) }
-    fn aclopSetAttrFloat(attributes: *mut c_void, name: *const c_char, value: f32) |_caller| { set(attributes, name, Value::Float(value)) }
-    fn aclopSetAttrDataType(attributes: *mut c_void, name: *const c_char, value: i32) |_caller| { set(attributes, name, Value::DataType(value)) }
+    fn aclopSetAttrBool(attributes: *mut c_void, name: TextPtr, value: u8) |_call| { set(attributes, name, Value::Bool(value != 0)) }
+    fn aclopSetAttrInt(attributes: *mut c_void, name: TextPtr, value: i64) |_call| { set(attributes, name, Value::Int(value)) }
+    fn aclopSetAttrFloat(attributes: *mut c_void, name: TextPtr, value: f32) |_call| { set(attributes, name, Value::Float(value)) }
+    fn aclopSetAttrDataType(attributes: *mut c_void, name: TextPtr, value: i32) |_call| { set(attributes, name, Value::DataType(value)) }
 
-    fn aclopSetAttrString(attributes: *mut c_void, name: *const c_char, value: *const c_char) |_caller| {
-        let Some(value) = text(value, "attrValue")? else { return fail(Error::Null("attrValue")) };
-        set(attributes, name, Value::Text(value))
+    fn aclopSetAttrString(attributes: *mut c_void, name: TextPtr, value: TextPtr) |_call| {
+        set(attributes, name, Value::Text(value.read()?))
     }
 
-    fn aclopSetAttrListBool(attributes: *mut c_void, name: *const c_char, count: i32, values: *const u8) |_caller| {
+    fn aclopSetAttrListBool(attributes: *mut c_void, name: TextPtr, count: i32, values: Option<InPtr<u8>>) |_call| {
         set(attributes, name, Value::Bools(list(count, values)?.into_iter().map(|value| value != 0).collect()))
     }
 
-    fn aclopSetAttrListInt(attributes: *mut c_void, name: *const c_char, count: i32, values: *const i64) |_caller| {
+    fn aclopSetAttrListInt(attributes: *mut c_void, name: TextPtr, count: i32, values: Option<InPtr<i64>>) |_call| {
         set(attributes, name, Value::Ints(list(count, values)?))
     }
 
-    fn aclopSetAttrListFloat(attributes: *mut c_void, name: *const c_char, count: i32, values: *const f32) |_caller| {
+    fn aclopSetAttrListFloat(attributes: *mut c_void, name: TextPtr, count: i32, values: Option<InPtr<f32>>) |_call| {
         set(attributes, name, Value::Floats(list(count, values)?))
     }
 
     fn aclopSetAttrListListInt(
-        attributes: *mut c_void, name: *const c_char, count: i32, lengths: *const i32, values: *const *const i64
-    ) |_caller| {
+        attributes: *mut c_void, name: TextPtr, count: i32, lengths: Option<InPtr<i32>>, values: Option<InPtr<*const i64>>
+    ) |_call| {
         let (lengths, values) = (list(count, lengths)?, list(count, values)?);
-        let lists = lengths.into_iter().zip(values).map(|(length, values)| list(length, values));
+        let lists = lengths.into_iter().zip(values).map(|(length, values)| {
+            // SAFETY: the program passes an array of pointers to lists that it permits to read.
+            let values = unsafe { Option::<InPtr<i64>>::from_program(values, "values") }?;
+            list(length, values)
+        });
         set(attributes, name, Value::IntLists(lists.collect::<Result<_>>()?))
     }
 }

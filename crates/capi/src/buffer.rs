@@ -1,12 +1,14 @@
-//! Data buffers (an address with a length) and the sizes and conversions of data types.
+//! Data buffers (an address with a length), and the sizes and conversions of data types.
 
+use crate::entry::export;
 use ascendcl_sys::*;
 use softacl_engine::handle::{HandleKind, Key, Slots};
+use softacl_engine::{Error, Result, fail};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// What an `aclDataBuffer*` names. It is a key, so a stale or foreign pointer is simply not found.
+/// The object behind an `aclDataBuffer*`. The pointer is a key, so a stale or foreign one is not found.
 #[derive(Default)]
 pub struct DataBuffer(Mutex<(usize, usize)>);
 
@@ -16,12 +18,17 @@ impl HandleKind for DataBuffer {
 
 static BUFFERS: LazyLock<Slots<DataBuffer>> = LazyLock::new(Slots::default);
 
-fn with<T>(buffer: *const c_void, use_it: impl FnOnce(&mut (usize, usize)) -> T) -> Option<T> {
+/// Applies `access` to a live buffer. `None` if there is none behind the pointer.
+fn with<T>(buffer: *const c_void, access: impl FnOnce(&mut (usize, usize)) -> T) -> Option<T> {
     let found = BUFFERS.get(Key::from_raw(buffer as usize)?)?;
-    Some(use_it(&mut found.0.lock().unwrap_or_else(PoisonError::into_inner)))
+    Some(access(&mut found.0.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// Address and length of a live buffer.
+fn not_live(buffer: *const c_void) -> Result<()> {
+    fail(Error::Argument(format!("{buffer:?} is not a live data buffer")))
+}
+
+/// Returns address and length of a live buffer.
 pub(crate) fn contents(buffer: *const c_void) -> Option<(usize, usize)> {
     with(buffer, |contents| *contents)
 }
@@ -33,17 +40,17 @@ pub extern "C" fn aclCreateDataBuffer(data: *mut c_void, size: usize) -> *mut c_
     BUFFERS.insert(fill).map_or(ptr::null_mut(), |key| key.raw() as *mut c_void)
 }
 
-#[unsafe(no_mangle)]
-pub extern "C" fn aclDestroyDataBuffer(buffer: *const c_void) -> aclError {
-    match Key::from_raw(buffer as usize) {
-        Some(key) if BUFFERS.remove(key) => 0,
-        _ => ACL_ERROR_INVALID_PARAM,
+export! {
+    fn aclDestroyDataBuffer(buffer: *const c_void) {
+        match Key::from_raw(buffer as usize) {
+            Some(key) if BUFFERS.remove(key) => Ok(()),
+            _ => not_live(buffer),
+        }
     }
-}
 
-#[unsafe(no_mangle)]
-pub extern "C" fn aclUpdateDataBuffer(buffer: *mut c_void, data: *mut c_void, size: usize) -> aclError {
-    with(buffer, |contents| *contents = (data as usize, size)).map_or(ACL_ERROR_INVALID_PARAM, |()| 0)
+    fn aclUpdateDataBuffer(buffer: *mut c_void, data: *mut c_void, size: usize) {
+        with(buffer, |contents| *contents = (data as usize, size)).map_or_else(|| not_live(buffer), Ok)
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -61,7 +68,7 @@ pub extern "C" fn aclGetDataBufferSizeV2(buffer: *const c_void) -> usize {
     with(buffer, |(_, size)| *size).unwrap_or(0)
 }
 
-/// Bytes of an element; 0 for types that are smaller than a byte or have no size.
+/// Returns the bytes of an element, or 0 for types that are smaller than a byte or have no size.
 #[unsafe(no_mangle)]
 pub extern "C" fn aclDataTypeSize(data_type: i32) -> usize {
     match data_type {

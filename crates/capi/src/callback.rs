@@ -6,16 +6,16 @@ use softacl_engine::{Error, fail};
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// A C function and its argument, on the way to another thread. The program vouches for both.
+/// A C function and its argument, to be called on another thread. The program vouches for both.
 #[derive(Clone, Copy)]
 struct CCallback {
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
 }
 
-// SAFETY: the interface says that the function is called on another thread with this argument.
+// SAFETY: the API documents that the function is called on another thread with this argument.
 unsafe impl Send for CCallback {}
-// SAFETY: sharing a call gives no access to what the argument points to.
+// SAFETY: a shared reference gives no access to what the argument points to.
 unsafe impl Sync for CCallback {}
 
 impl CCallback {
@@ -31,30 +31,30 @@ impl CCallback {
 }
 
 export! {
-    fn aclrtSubscribeReport(thread: u64, stream: aclrtStream) |caller| { caller.subscribe(thread, stream as usize) }
-    fn aclrtUnSubscribeReport(thread: u64, stream: aclrtStream) |caller| { caller.unsubscribe(thread, stream as usize) }
+    fn aclrtSubscribeReport(thread: u64, stream: aclrtStream) |call| { call.subscribe(thread, stream as usize) }
+    fn aclrtUnSubscribeReport(thread: u64, stream: aclrtStream) |call| { call.unsubscribe(thread, stream as usize) }
 
-    fn aclrtLaunchCallback(function: aclrtCallback, argument: *mut c_void, block_type: i32, stream: aclrtStream) |caller| {
+    fn aclrtLaunchCallback(function: aclrtCallback, argument: *mut c_void, block_type: i32, stream: aclrtStream) |call| {
         let holds_stream = match block_type {
             ACL_CALLBACK_NO_BLOCK => false,
             ACL_CALLBACK_BLOCK => true,
             _ => return fail(Error::Argument(format!("block type {block_type} is neither 0 nor 1"))),
         };
         let function = function.ok_or_else(|| Error::Parameter("fn is NULL".to_owned()))?;
-        caller.launch_callback(stream as usize, holds_stream, CCallback::shared(function, argument))
+        call.launch_callback(stream as usize, holds_stream, CCallback::shared(function, argument))
     }
 
-    fn aclrtProcessReport(ms: i32) |caller| {
+    fn aclrtProcessReport(ms: i32) |call| {
         if ms != -1 && ms <= 0 {
-            return fail(Error::Argument(format!("timeout {ms} is neither -1 (for ever) nor a positive number of milliseconds")));
+            return fail(Error::Argument(format!("timeout {ms} is neither -1 (no limit) nor a positive number of milliseconds")));
         }
-        // SAFETY: asking for the identity of this thread has no conditions.
+        // SAFETY: pthread_self has no preconditions.
         let thread = unsafe { libc::pthread_self() };
-        caller.process_reports(thread, ms)
+        call.process_reports(thread, ms)
     }
 
-    fn aclrtLaunchHostFunc(stream: aclrtStream, function: aclrtHostFunc, argument: *mut c_void) |caller| {
+    fn aclrtLaunchHostFunc(stream: aclrtStream, function: aclrtHostFunc, argument: *mut c_void) |call| {
         let function = function.ok_or(Error::Null("fn"))?;
-        caller.launch_host_function(stream as usize, CCallback::shared(function, argument))
+        call.launch_host_function(stream as usize, CCallback::shared(function, argument))
     }
 }

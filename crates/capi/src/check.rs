@@ -1,4 +1,4 @@
-//! The checker of this process: installed when SOFTACL_CHECK asks for it, heard at the end.
+//! The checker of this process: installed if SOFTACL_CHECK is set, reported when the process ends.
 //!
 //! With SOFTACL_CHECK_DIR the report goes there as `PID.json`, for `softacl check` to read. Without
 //! it the report is printed, and a process with proven findings ends with code 2.
@@ -20,13 +20,13 @@ static IS_REPORTED: AtomicBool = AtomicBool::new(false);
 const INTERRUPTED: &str = "a signal handler has ended the process in the middle of a call, before anything was proven; \
                            there is no report";
 
-/// The code with which a process ends that has proven findings.
+/// Exit code of a process with proven findings.
 const PROVEN: i32 = 2;
 
-/// Makes the checker, if the environment asks for one.
+/// Creates the checker if the environment enables it.
 pub(crate) fn install() -> Option<Arc<Checker>> {
     let checker = config::is_checker_enabled().then(|| Arc::clone(CHECKER.get_or_init(Arc::default)))?;
-    // An empty file says that this process is checked: if it stays empty, the process has ended badly.
+    // An empty file marks the process as checked. If it stays empty, the process ended abnormally.
     if let Some(directory) = config::check_directory()
         && let Err(error) = std::fs::write(directory.join(format!("{}.json", std::process::id())), "")
     {
@@ -37,25 +37,25 @@ pub(crate) fn install() -> Option<Arc<Checker>> {
     Some(checker)
 }
 
-/// The interposer: memory is about to be given to the system.
+/// Called by the interposer before a system call accesses memory.
 unsafe extern "C" fn on_syscall_buffer(start: *const c_void, size: usize, is_write: c_int, function: *const c_char) {
     let Some(checker) = checker() else { return };
-    // SAFETY: the names of the functions are constants of the interposer, which is never unloaded.
+    // SAFETY: the function names are constants of the interposer, which is never unloaded.
     let name: &'static CStr = unsafe { CStr::from_ptr(function) };
     checker.syscall_access(start as usize, size, is_write != 0, name.to_str().unwrap_or("system call"));
 }
 
-/// The interposer: a thread is about to use an object on which threads wait.
+/// Called by the interposer before a thread uses an object on which threads wait.
 unsafe extern "C" fn on_wait_object(start: *const c_void, size: usize) {
-    // A process that was forked may have inherited a lock of ours that is held.
+    // A forked process may have inherited a locked mutex of the checker.
     if let Some(checker) = checker().filter(|_| !crate::process::is_forked()) {
         checker.wait_object_used(start as usize, size);
     }
 }
 
-/// The interposer: the program has installed a handler for faults.
+/// Called by the interposer after the program installed a handler for faults.
 extern "C" fn on_handler_installed() {
-    // A process that was forked has nothing in flight.
+    // A forked process has nothing in flight.
     if !crate::process::is_forked() {
         softacl_engine::segv::reinstall_handlers();
     }
@@ -65,12 +65,12 @@ pub(crate) fn checker() -> Option<&'static Checker> {
     CHECKER.get().map(Arc::as_ref)
 }
 
-/// What was found so far.
+/// Returns the findings so far.
 pub(crate) fn report() -> Option<Report> {
     report_on(false)
 }
 
-/// The same; of a process that is cut short not all was to be expected.
+/// Builds the report. In a process that is being terminated, leaks and unobserved errors are omitted.
 fn report_on(is_abnormal_exit: bool) -> Option<Report> {
     let checker = checker()?;
     let machine = crate::process::machine().ok()?;
@@ -88,19 +88,19 @@ fn report_on(is_abnormal_exit: bool) -> Option<Report> {
     }))
 }
 
-/// Whether everything was told.
+/// Returns `true` if the report was written.
 pub(crate) fn is_reported() -> bool {
     IS_REPORTED.load(Ordering::Relaxed)
 }
 
-/// Tells what was found, once. Returns whether anything was proven.
+/// Writes the report, once. Returns `true` if anything was proven and printed.
 pub(crate) fn report_once() -> bool {
     write_report(false)
 }
 
-/// The same in a process that ends in the middle of its work.
+/// Writes the report of a process that ends abnormally. Returns `true` if anything was proven and printed.
 pub(crate) fn report_abnormal_exit() -> bool {
-    // Nobody is left to tell should this fail.
+    // A panic cannot be reported any more.
     std::panic::catch_unwind(|| write_report(true)).unwrap_or(false)
 }
 
@@ -112,48 +112,48 @@ fn write_report(is_abnormal_exit: bool) -> bool {
     match config::check_directory() {
         Some(directory) => {
             if let Err(error) = write(&report, directory) {
-                eprintln!("softacl: the report of the checker could not be written: {error}");
+                eprintln!("softacl: the checker report could not be written: {error}");
             }
             false
         }
         None => {
             let is_proven = report.is_proven();
             let mut stderr = std::io::stderr().lock();
-            let colour = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
-            // There is nobody left to tell that standard error is gone.
+            let color = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            // Ignores write errors: stderr may be closed at exit.
             let _ = stderr
-                .write_all(text::render(&Outcome::of(report), text::Options { color: colour, verbose: false }).as_bytes());
+                .write_all(text::render(&Outcome::of(report), text::Options { color, verbose: false }).as_bytes());
             is_proven
         }
     }
 }
 
 fn write(report: &Report, directory: PathBuf) -> std::io::Result<()> {
-    // Whole or not at all: the reader may look at any time.
+    // Written under another name and renamed, because a reader may open the file at any time.
     let name = format!("{}.json", report.pid);
     let part = directory.join(format!("{name}.part"));
     std::fs::write(&part, serde_json::to_vec(report)?)?;
     std::fs::rename(part, directory.join(name))
 }
 
-/// Runs when the process ends, after the program's own exit handlers and destructors.
+/// Runs when the process ends, after the exit handlers and destructors of the program.
 extern "C" fn at_exit() {
-    // A process that was forked and has not called us has nothing to tell.
+    // A forked process that made no call has no report.
     if crate::process::is_forked() {
         return;
     }
     if checker().is_some_and(Checker::is_lock_abandoned) {
-        // Another thread can allocate memory, if something is proven and there is one.
+        // The report thread, which exists if something is proven, can still allocate memory.
         crash_report::flush();
         match crash_report::outcome() {
             Some(is_proven) => end(is_proven),
-            // There is nobody left to tell that standard error is gone.
+            // Ignores write errors: stderr may be closed at exit.
             None => drop(writeln!(std::io::stderr(), "softacl: {INTERRUPTED}")),
         }
         return;
     }
     if config::check_directory().is_none() || checker().is_none() {
-        // Nobody is left to tell should this fail.
+        // A panic cannot be reported any more.
         let _ = std::panic::catch_unwind(crate::faults::print_summary);
     }
     if checker().is_none() {
@@ -162,10 +162,10 @@ extern "C" fn at_exit() {
     end(std::panic::catch_unwind(report_once).unwrap_or(false));
 }
 
-/// The process ends with a code of its own if something is proven that nobody else will tell.
+/// Ends the process with `PROVEN` if something was proven.
 fn end(is_proven: bool) {
     if is_proven {
-        // SAFETY: flushes what the program has printed, then ends the process as exit would do next.
+        // SAFETY: flushes the output of the program, then ends the process as exit would do next.
         unsafe {
             libc::fflush(std::ptr::null_mut());
             libc::_exit(PROVEN);

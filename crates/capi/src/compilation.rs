@@ -1,16 +1,17 @@
-//! Options for the compiler of operators. There is none: what is set is kept and given back.
+//! Options of the operator compiler. softacl has no compiler: values are stored and returned.
 //!
-//! Of the defaults only one is known here, because it is the truth: nothing is compiled when a program runs.
+//! Only one option has a default, because it is true here: nothing is compiled at run time.
 
-use crate::entry::{export, text};
-use softacl_engine::{Error, fail, segv};
+use crate::argument::{OutPtr, TextPtr};
+use crate::entry::export;
+use softacl_engine::{Error, fail};
 use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 
 static OPTIONS: Mutex<BTreeMap<i32, String>> = Mutex::new(BTreeMap::new());
 
-/// The option that says whether operators are compiled at run time, `ACL_OP_JIT_COMPILE`.
+/// `ACL_OP_JIT_COMPILE`: operators are compiled at run time.
 const COMPILE_AT_RUN_TIME: i32 = 10;
 
 fn option(number: i32) -> Option<String> {
@@ -18,30 +19,27 @@ fn option(number: i32) -> Option<String> {
     set.or_else(|| (number == COMPILE_AT_RUN_TIME).then(|| "disable".to_owned()))
 }
 
-/// Bytes of an option with its end; 0 for one that has no value.
+/// Returns the bytes of an option, including the terminating zero, or 0 if it has no value.
 #[unsafe(no_mangle)]
 pub extern "C" fn aclGetCompileoptSize(number: i32) -> usize {
     option(number).map_or(0, |value| value.len() + 1)
 }
 
 export! {
-    fn aclSetCompileopt(number: i32, value: *const c_char) |_caller| {
-        let Some(value) = text(value, "value")? else { return fail(Error::Null("value")) };
+    fn aclSetCompileopt(number: i32, value: TextPtr) |_call| {
+        let value = value.read()?;
         OPTIONS.lock().unwrap_or_else(PoisonError::into_inner).insert(number, value);
         Ok(())
     }
 
-    fn aclGetCompileopt(number: i32, value: *mut c_char, length: usize) |_caller| {
-        if value.is_null() {
-            return fail(Error::Null("value"));
-        }
+    fn aclGetCompileopt(number: i32, value: OutPtr<c_char>, length: usize) |_call| {
         let Some(mut found) = option(number) else {
-            return fail(Error::Argument(format!("option {number} was not set, and there is no compiler that has a default")));
+            return fail(Error::Argument(format!("option {number} was not set, and softacl has no compiler with a default")));
         };
         found.push('\0');
         if found.len() > length {
-            return fail(Error::Argument(format!("option {number} has {} bytes, and there is room for {length}", found.len())));
+            return fail(Error::Argument(format!("option {number} takes {} bytes, but the buffer holds {length}", found.len())));
         }
-        if segv::try_write(value as usize, found.as_bytes()) { Ok(()) } else { fail(Error::Argument("value cannot be written".to_owned())) }
+        value.write(found.as_bytes())
     }
 }

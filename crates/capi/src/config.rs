@@ -1,5 +1,5 @@
-//! The configuration of the process, from its environment. Read once, at first use, so that a
-//! program may set the variables itself after it has loaded the library.
+//! The configuration of the process, from its environment. It is read once, on first use, so that a program can set
+//! the variables itself after it has loaded the library.
 
 use softacl_engine::{Config, Schedule};
 use softacl_profiles::{cann, profile};
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// One environment variable, for `softacl env`.
+/// An environment variable, as `softacl env` lists it.
 #[derive(Debug, Clone, Copy)]
 pub struct Variable {
     pub name: &'static str,
@@ -16,87 +16,93 @@ pub struct Variable {
     pub meaning: &'static str,
 }
 
+/// Variable that bounds how long a stepped schedule defers ready tasks.
+const PROGRESS_TIMEOUT: &str = "SOFTACL_PROGRESS_TIMEOUT_MS";
+/// Former name of that variable, accepted for one release.
+const PATIENCE: &str = "SOFTACL_PATIENCE";
+
 /// Every variable that softacl reads.
 pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "SOFTACL_SOC",
         default: "Ascend910B",
-        meaning: "the chip: a family (see `softacl chips`) or a full name such as Ascend910B3",
+        meaning: "chip family or full SoC name (Ascend910B3); see `softacl chips`",
     },
     Variable {
         name: "SOFTACL_FORM",
         default: "EP",
-        meaning: "how the chip is attached: EP (a host drives it) or RC (the program runs on it)",
+        meaning: "how the chip is attached: EP (endpoint) or RC (root complex)",
     },
     Variable {
         name: "SOFTACL_CANN",
         default: "9.2.0",
-        meaning: "the CANN version whose behaviour is reproduced: 7.0, 8.0, 8.5, 9.0, 9.1 or 9.2",
+        meaning: "CANN version to emulate: 7.0, 8.0, 8.5, 9.0, 9.1 or 9.2",
     },
-    Variable { name: "SOFTACL_DEVICES", default: "2", meaning: "number of devices, 1 to 64" },
+    Variable { name: "SOFTACL_DEVICES", default: "2", meaning: "number of devices (1 to 64)" },
     Variable {
         name: "SOFTACL_MEMORY",
-        default: "that of the chip",
-        meaning: "memory of each device, such as 64GiB or 512MiB; it is virtual and costs nothing until touched",
+        default: "the chip's",
+        meaning: "memory per device, for example 64GiB; committed on first use",
     },
     Variable {
         name: "SOFTACL_HOST_MEMORY",
-        default: "that of the machine",
-        meaning: "pinned host memory (aclrtMallocHost) at most, such as 1GiB; also how many addresses are set aside for it",
+        default: "the host's",
+        meaning: "limit on pinned host memory (aclrtMallocHost), for example 1GiB; also bounds the address space reserved for it",
     },
     Variable {
         name: "SOFTACL_SCHEDULE",
         default: "threads",
-        meaning: "when queued work runs: threads, early, late, or random:SEED",
+        meaning: "when queued tasks execute: threads, early, late or random:SEED",
     },
     Variable {
-        name: "SOFTACL_PATIENCE",
+        name: PROGRESS_TIMEOUT,
         default: "250",
-        meaning: "milliseconds without a call after which early, late and random schedules run what is ready all the same",
+        meaning: "milliseconds without an API call after which the early, late and random schedules run ready tasks anyway",
     },
+    Variable { name: PATIENCE, default: "", meaning: "deprecated: use SOFTACL_PROGRESS_TIMEOUT_MS" },
     Variable {
         name: "SOFTACL_STRICT",
         default: "",
-        meaning: "`align` makes the documented 64-byte alignment of asynchronous copies an error",
+        meaning: "`align`: reject asynchronous copies that are not 64-byte aligned",
     },
     Variable {
         name: "SOFTACL_CHECK",
         default: "",
-        meaning: "`1` checks the program for misuse of asynchronous copies, as `softacl check` does; the schedule is then `late` if none is chosen",
+        meaning: "`1` enables the checker (see `softacl check`); the default schedule becomes late",
     },
     Variable {
         name: "SOFTACL_CHECK_DIR",
         default: "",
-        meaning: "where the checker writes PID.json instead of printing its report and ending the process with code 2",
+        meaning: "directory for PID.json reports; if set, nothing is printed and the exit code is unchanged",
     },
     Variable {
         name: "SOFTACL_FAULTS",
         default: "",
-        meaning: "faults on purpose: rules such as aclrtMalloc@3=207001, or @FILE; see docs/faults.md",
+        meaning: "fault-injection rules such as aclrtMalloc@3=207001, or @FILE; see docs/faults.md",
     },
     Variable {
         name: "SOFTACL_TRACE",
         default: "",
-        meaning: "a file for the timeline of the program, as `softacl trace` draws it; %p in its name stands for the process",
+        meaning: "trace file (see `softacl trace`); %p is replaced by the process id",
     },
     Variable {
         name: "SOFTACL_TRACE_LIMIT",
         default: "4000000",
-        meaning: "facts that a trace keeps at most, 64 bytes each while the program runs; a copy has six",
+        meaning: "maximum number of trace events (64 bytes each; a copy produces six)",
     },
     Variable {
         name: "SOFTACL_LOG",
         default: "",
-        meaning: "`1` tells every failing call on standard error, with the reason",
+        meaning: "`1` logs every failing call to stderr, with the reason",
     },
     Variable {
         name: "ASCEND_RT_VISIBLE_DEVICES",
         default: "all",
-        meaning: "which devices the program sees and in which order, such as 1,0",
+        meaning: "devices visible to the program, in order, for example 1,0",
     },
 ];
 
-/// Builds the configuration; the error is a sentence that names the variable.
+/// Builds the configuration. The error text names the variable.
 pub fn from_environment() -> Result<Config, String> {
     let profile = profile(var("SOFTACL_SOC").as_deref(), var("SOFTACL_FORM").as_deref())
         .map_err(|e| format!("SOFTACL_SOC or SOFTACL_FORM: {e}"))?;
@@ -108,20 +114,13 @@ pub fn from_environment() -> Result<Config, String> {
         None => Schedule::Threads,
         Some(text) => text.parse().map_err(|e| format!("SOFTACL_SCHEDULE: {e}"))?,
     };
-    let patience = match var("SOFTACL_PATIENCE") {
-        None => Duration::from_millis(250),
-        Some(text) => match text.parse() {
-            Ok(ms @ 1..=3_600_000) => Duration::from_millis(ms),
-            _ => return Err(format!("SOFTACL_PATIENCE: {text:?} is not a number of milliseconds from 1 to 3600000")),
-        },
-    };
     let strict_alignment = match var("SOFTACL_STRICT").as_deref() {
         None => false,
         Some("align") => true,
         Some(other) => return Err(format!("SOFTACL_STRICT: {other:?} is not known; known: align")),
     };
     if is_checker_enabled() && trace_file().is_some() {
-        return Err("SOFTACL_CHECK and SOFTACL_TRACE are both set: a run is checked or traced".to_owned());
+        return Err("SOFTACL_CHECK and SOFTACL_TRACE are both set; a process is either checked or traced".to_owned());
     }
     let list = var("ASCEND_RT_VISIBLE_DEVICES");
     let devices = visible(list.as_deref(), count);
@@ -132,7 +131,7 @@ pub fn from_environment() -> Result<Config, String> {
         memory,
         host_memory: size("SOFTACL_HOST_MEMORY")?,
         schedule,
-        progress_timeout: patience,
+        progress_timeout: progress_timeout()?,
         strict_alignment,
         injection: crate::faults::from_environment(devices.len())?,
         devices,
@@ -140,13 +139,29 @@ pub fn from_environment() -> Result<Config, String> {
     })
 }
 
-/// The size that a variable says, if it says one.
+/// Reads the timeout of the stepped schedules, under its new or its former name.
+fn progress_timeout() -> Result<Duration, String> {
+    let (name, text) = match (var(PROGRESS_TIMEOUT), var(PATIENCE)) {
+        (Some(text), _) => (PROGRESS_TIMEOUT, text),
+        (None, Some(text)) => {
+            eprintln!("softacl: {PATIENCE} is deprecated; use {PROGRESS_TIMEOUT}");
+            (PATIENCE, text)
+        }
+        (None, None) => return Ok(Duration::from_millis(250)),
+    };
+    match text.parse() {
+        Ok(ms @ 1..=3_600_000) => Ok(Duration::from_millis(ms)),
+        _ => Err(format!("{name}: {text:?} is not a number of milliseconds from 1 to 3600000")),
+    }
+}
+
+/// Reads the size in a variable. `None` if the variable is not set.
 fn size(name: &str) -> Result<Option<usize>, String> {
-    let wrong = |text: &str| format!("{name}: {text:?} is not a size from 2MiB to 1024GiB, such as 64GiB or 512MiB");
+    let wrong = |text: &str| format!("{name}: {text:?} is not a size from 2MiB to 1024GiB, for example 64GiB");
     var(name).map(|text| memory_size(&text).ok_or_else(|| wrong(&text))).transpose()
 }
 
-/// The devices that there are, visible to the program or not.
+/// Returns the number of devices, including those that are not visible to the program.
 pub fn device_count() -> Result<u32, String> {
     match var("SOFTACL_DEVICES") {
         None => Ok(2),
@@ -157,45 +172,45 @@ pub fn device_count() -> Result<u32, String> {
     }
 }
 
-/// Whether a checker is asked for.
+/// Returns `true` if the environment enables the checker.
 pub(crate) fn is_checker_enabled() -> bool {
     var("SOFTACL_CHECK").is_some_and(|value| value != "0")
 }
 
-/// Where the checker writes its report.
+/// Returns the directory for the reports of the checker.
 pub(crate) fn check_directory() -> Option<PathBuf> {
     var("SOFTACL_CHECK_DIR").map(PathBuf::from)
 }
 
-/// Where the trace goes, as it was given.
+/// Returns the trace file, as given.
 pub(crate) fn trace_file() -> Option<String> {
     var("SOFTACL_TRACE")
 }
 
-/// How many facts a trace keeps.
+/// Returns the maximum number of trace events.
 pub(crate) fn trace_limit() -> Result<u64, String> {
     let wrong = |text: &str| format!("SOFTACL_TRACE_LIMIT: {text:?} is not a number from 1 to 1000000000");
     let Some(text) = var("SOFTACL_TRACE_LIMIT") else { return Ok(softacl_tracer::DEFAULT_EVENT_LIMIT) };
     text.parse().ok().filter(|limit| (1..=1_000_000_000).contains(limit)).ok_or_else(|| wrong(&text))
 }
 
-/// The fault rules, as they were given.
+/// Returns the fault rules, as given.
 pub(crate) fn fault_rules() -> Option<String> {
     var("SOFTACL_FAULTS")
 }
 
-/// Whether failing calls are told on standard error.
+/// Returns `true` if failing calls are logged to stderr.
 pub(crate) fn logs_failures() -> bool {
     var("SOFTACL_LOG").is_some_and(|value| value != "0")
 }
 
-/// A variable that is set and not empty.
+/// Returns a variable if it is set and not empty.
 fn var(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The devices that the list names. As with other vendors' variables, the list ends before the first
-/// entry that is not a device.
+/// Returns the devices that the list names. As with the variables of other vendors, the list ends before the first entry
+/// that is not a device.
 fn visible(list: Option<&str>, count: u32) -> Vec<u32> {
     let Some(list) = list else { return (0..count).collect() };
     let mut devices = Vec::new();
@@ -208,10 +223,10 @@ fn visible(list: Option<&str>, count: u32) -> Vec<u32> {
     devices
 }
 
-/// What the list hides, if it hides anything.
+/// Description of the list of visible devices, if it hides any.
 static SELECTION: OnceLock<Option<String>> = OnceLock::new();
 
-/// Why the program sees fewer devices than there are, if it does.
+/// Returns why some devices are hidden. `None` if none are.
 pub(crate) fn hidden_devices() -> Option<&'static str> {
     SELECTION.get()?.as_deref()
 }
@@ -222,7 +237,7 @@ fn selection(list: &str, visible: usize, count: u32) -> Option<String> {
     (visible < count as usize).then(|| format!("ASCEND_RT_VISIBLE_DEVICES={list} shows {shown} of {of}"))
 }
 
-/// Reads a size of device memory, such as 64GiB.
+/// Parses a size of device memory, such as 64GiB.
 pub fn memory_size(text: &str) -> Option<usize> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit = match text[digits.len()..].trim() {
@@ -243,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_units() {
+    fn sizes_parse_with_units_and_reject_values_out_of_range() {
         assert_eq!(memory_size("64GiB"), Some(64 << 30));
         assert_eq!(memory_size("512 MiB"), Some(512 << 20));
         assert_eq!(memory_size("4194304"), Some(4 << 20));
@@ -253,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_visible_devices_ends_at_the_first_wrong_entry() {
+    fn list_of_visible_devices_ends_at_first_invalid_entry() {
         assert_eq!(visible(None, 3), [0, 1, 2]);
         assert_eq!(visible(Some("2,0"), 3), [2, 0]);
         assert_eq!(visible(Some("1,7,0"), 3), [1]);
@@ -262,11 +277,11 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_devices_is_named() {
-        let told = |list, count| selection(list, visible(Some(list), count).len(), count);
-        assert_eq!(told("7", 2).unwrap(), "ASCEND_RT_VISIBLE_DEVICES=7 shows none of 2 devices (0 to 1)");
-        assert_eq!(told("1,7", 8).unwrap(), "ASCEND_RT_VISIBLE_DEVICES=1,7 shows 2 of 8 devices (0 to 7)");
-        assert_eq!(told("3", 1).unwrap(), "ASCEND_RT_VISIBLE_DEVICES=3 shows none of 1 device (0)");
-        assert_eq!(told("1,0", 2), None);
+    fn hidden_devices_are_explained_by_the_list() {
+        let explanation = |list, count| selection(list, visible(Some(list), count).len(), count);
+        assert_eq!(explanation("7", 2).unwrap(), "ASCEND_RT_VISIBLE_DEVICES=7 shows none of 2 devices (0 to 1)");
+        assert_eq!(explanation("1,7", 8).unwrap(), "ASCEND_RT_VISIBLE_DEVICES=1,7 shows 2 of 8 devices (0 to 7)");
+        assert_eq!(explanation("3", 1).unwrap(), "ASCEND_RT_VISIBLE_DEVICES=3 shows none of 1 device (0)");
+        assert_eq!(explanation("1,0", 2), None);
     }
 }

@@ -1,9 +1,10 @@
-//! The copy family. Each function hands its raw arguments over as a request; the engine checks.
+//! Copies, fills and reductions. Each function passes its arguments to the engine as a request; the engine validates.
 
-use crate::entry::{ArgValue, array_in_guard, enter_with, export, out};
+use crate::argument::{InMutPtr, OutPtr};
+use crate::entry::{Call, export};
 use ascendcl_sys::*;
 use softacl_engine::{
-    BatchAttribute, BatchFailure, BatchRequest, Caller, CopyRequest, DescriptorRequest, FailIndex, FillRequest,
+    BatchAttribute, BatchFailure, BatchRequest, CopyRequest, DescriptorRequest, FailIndex, FillRequest,
     Location, OffsetRequest, PlaneRequest, ReduceRequest, Result, WordFillRequest, segv,
 };
 use std::ffi::c_void;
@@ -13,75 +14,74 @@ fn linear(dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, k
 }
 
 export! {
-    fn aclrtMemcpy(dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, kind: i32) |caller| {
-        caller.copy(linear(dst, dest_max, src, count, kind))
+    fn aclrtMemcpy(dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, kind: i32) |call| {
+        call.copy(linear(dst, dest_max, src, count, kind))
     }
 
-    fn aclrtMemcpyAsync(dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, kind: i32, stream: aclrtStream) |caller| {
-        caller.copy_async(linear(dst, dest_max, src, count, kind), stream as usize)
+    fn aclrtMemcpyAsync(dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, kind: i32, stream: aclrtStream) |call| {
+        call.copy_async(linear(dst, dest_max, src, count, kind), stream as usize)
     }
 
-    /// The same as `aclrtMemcpyAsync`: what it once did more, that one does too.
-    fn aclrtMemcpyAsyncWithCondition(dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, kind: i32, stream: aclrtStream) |caller| {
-        caller.copy_async(linear(dst, dest_max, src, count, kind), stream as usize)
+    /// Alias of `aclrtMemcpyAsync`, which has since gained the same behavior.
+    fn aclrtMemcpyAsyncWithCondition(dst: *mut c_void, dest_max: usize, src: *const c_void, count: usize, kind: i32, stream: aclrtStream) |call| {
+        call.copy_async(linear(dst, dest_max, src, count, kind), stream as usize)
     }
 
-    fn aclrtMemcpy2d(dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: i32) |caller| {
-        caller.copy_plane(plane(dst, dpitch, src, spitch, width, height, kind))
+    fn aclrtMemcpy2d(dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: i32) |call| {
+        call.copy_plane(plane(dst, dpitch, src, spitch, width, height, kind))
     }
 
     fn aclrtMemcpy2dAsync(
         dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: i32, stream: aclrtStream
-    ) |caller| {
-        caller.copy_plane_async(plane(dst, dpitch, src, spitch, width, height, kind), stream as usize)
+    ) |call| {
+        call.copy_plane_async(plane(dst, dpitch, src, spitch, width, height, kind), stream as usize)
     }
 
-    fn aclrtGetMemcpyDescSize(kind: i32, size: *mut usize) |caller| {
-        let size = out(size, "descSize")?;
-        size.set(caller.descriptor_size(kind)?)
+    fn aclrtGetMemcpyDescSize(kind: i32, size: OutPtr<usize>) |call| {
+        size.set(call.descriptor_size(kind)?)
     }
 
-    fn aclrtSetMemcpyDesc(desc: *mut c_void, kind: i32, src: *mut c_void, dst: *mut c_void, count: usize, config: *mut c_void) |caller| {
-        caller.set_descriptor(DescriptorRequest {
+    fn aclrtSetMemcpyDesc(desc: *mut c_void, kind: i32, src: *mut c_void, dst: *mut c_void, count: usize, config: *mut c_void) |call| {
+        call.set_descriptor(DescriptorRequest {
             descriptor: desc as usize, kind, source: src as usize, target: dst as usize, count, config: config as usize,
         })
     }
 
-    fn aclrtMemcpyAsyncWithDesc(desc: *mut c_void, kind: i32, stream: aclrtStream) |caller| {
-        caller.copy_described(desc as usize, kind, stream as usize)
+    fn aclrtMemcpyAsyncWithDesc(desc: *mut c_void, kind: i32, stream: aclrtStream) |call| {
+        call.copy_described(desc as usize, kind, stream as usize)
     }
 
     fn aclrtMemcpyAsyncWithOffset(
         dst: *mut *mut c_void, dest_max: usize, dst_offset: usize, src: *mut *const c_void, count: usize, src_offset: usize, kind: i32, stream: aclrtStream
-    ) |caller| {
+    ) |call| {
         let request = OffsetRequest {
             target_cell: dst as usize, capacity: dest_max, target_offset: dst_offset,
             source_cell: src as usize, count, source_offset: src_offset, kind,
         };
-        caller.copy_with_offset(request, stream as usize)
+        call.copy_with_offset(request, stream as usize)
     }
 
-    fn aclrtMemset(ptr: *mut c_void, max: usize, value: i32, count: usize) |caller| {
-        caller.fill(FillRequest { target: ptr as usize, capacity: max, byte: value as u8, count })
+    fn aclrtMemset(ptr: *mut c_void, max: usize, value: i32, count: usize) |call| {
+        call.fill(FillRequest { target: ptr as usize, capacity: max, byte: value as u8, count })
     }
 
-    fn aclrtMemsetAsync(ptr: *mut c_void, max: usize, value: i32, count: usize, stream: aclrtStream) |caller| {
-        caller.fill_async(FillRequest { target: ptr as usize, capacity: max, byte: value as u8, count }, stream as usize)
+    fn aclrtMemsetAsync(ptr: *mut c_void, max: usize, value: i32, count: usize, stream: aclrtStream) |call| {
+        call.fill_async(FillRequest { target: ptr as usize, capacity: max, byte: value as u8, count }, stream as usize)
     }
 
-    fn aclrtMemsetD32(ptr: *mut c_void, size: usize, value: u32, count: usize) |caller| {
-        caller.fill_words(WordFillRequest { target: ptr as usize, capacity: size, word: value, count })
+    fn aclrtMemsetD32(ptr: *mut c_void, size: usize, value: u32, count: usize) |call| {
+        call.fill_words(WordFillRequest { target: ptr as usize, capacity: size, word: value, count })
     }
 
-    fn aclrtMemsetD32Async(ptr: *mut c_void, size: usize, value: u32, count: usize, stream: aclrtStream) |caller| {
-        caller.fill_words_async(WordFillRequest { target: ptr as usize, capacity: size, word: value, count }, stream as usize)
+    fn aclrtMemsetD32Async(ptr: *mut c_void, size: usize, value: u32, count: usize, stream: aclrtStream) |call| {
+        call.fill_words_async(WordFillRequest { target: ptr as usize, capacity: size, word: value, count }, stream as usize)
     }
 
-    fn aclrtReduceAsync(dst: *mut c_void, src: *const c_void, count: u64, kind: i32, data_type: i32, stream: aclrtStream, reserve: *mut c_void) |caller| {
+    fn aclrtReduceAsync(dst: *mut c_void, src: *const c_void, count: u64, kind: i32, data_type: i32, stream: aclrtStream, reserve: *mut c_void) |call| {
         let request = ReduceRequest {
             target: dst as usize, source: src as usize, count: count as usize, kind, element: data_type, reserved: reserve as usize,
         };
-        caller.reduce_async(request, stream as usize)
+        call.reduce_async(request, stream as usize)
     }
 }
 
@@ -106,84 +106,94 @@ fn plane(
     }
 }
 
-/// The arguments that all batch calls share.
+type Addresses = Option<InMutPtr<*mut c_void>>;
+type Sizes = Option<InMutPtr<usize>>;
+type Attributes = Option<InMutPtr<aclrtMemcpyBatchAttr>>;
+
+export! {
+    fn aclrtMemcpyBatch(
+        dsts: Addresses, dest_maxs: Sizes, srcs: Addresses, sizes: Sizes, count: usize,
+        attrs: Attributes, indexes: Sizes, attr_count: usize, fail_index: OutPtr<usize>,
+    ) |call| {
+        let batch = BatchArguments { dsts, dest_maxs, srcs, sizes, count, attrs, indexes, attr_count };
+        copy_batch(call, batch, Some(fail_index), None)
+    }
+
+    fn aclrtMemcpyBatchV2(
+        dsts: Addresses, dest_maxs: Sizes, srcs: Addresses, sizes: Sizes, count: usize,
+        attrs: Attributes, indexes: Sizes, attr_count: usize,
+    ) |call| {
+        let batch = BatchArguments { dsts, dest_maxs, srcs, sizes, count, attrs, indexes, attr_count };
+        copy_batch(call, batch, None, None)
+    }
+
+    fn aclrtMemcpyBatchAsync(
+        dsts: Addresses, dest_maxs: Sizes, srcs: Addresses, sizes: Sizes, count: usize,
+        attrs: Attributes, indexes: Sizes, attr_count: usize, fail_index: OutPtr<usize>, stream: aclrtStream,
+    ) |call| {
+        let batch = BatchArguments { dsts, dest_maxs, srcs, sizes, count, attrs, indexes, attr_count };
+        copy_batch(call, batch, Some(fail_index), Some(stream as usize))
+    }
+
+    fn aclrtMemcpyBatchAsyncV2(
+        dsts: Addresses, dest_maxs: Sizes, srcs: Addresses, sizes: Sizes, count: usize,
+        attrs: Attributes, indexes: Sizes, attr_count: usize, stream: aclrtStream,
+    ) |call| {
+        let batch = BatchArguments { dsts, dest_maxs, srcs, sizes, count, attrs, indexes, attr_count };
+        copy_batch(call, batch, None, Some(stream as usize))
+    }
+}
+
+/// The arguments that all batch functions share.
 #[derive(Clone, Copy)]
 struct BatchArguments {
-    dsts: *mut *mut c_void,
-    dest_maxs: *mut usize,
-    srcs: *mut *mut c_void,
-    sizes: *mut usize,
+    dsts: Addresses,
+    dest_maxs: Sizes,
+    srcs: Addresses,
+    sizes: Sizes,
     count: usize,
-    attrs: *mut aclrtMemcpyBatchAttr,
-    indexes: *mut usize,
+    attrs: Attributes,
+    indexes: Sizes,
     attr_count: usize,
 }
 
-/// Declares a batch call: with or without a fail index, with or without a stream.
-macro_rules! export_batch {
-    ($(fn $name:ident($($fail:ident: *mut usize)?; $($stream:ident: aclrtStream)?);)*) => {$(
-        #[unsafe(no_mangle)]
-        #[allow(clippy::too_many_arguments, reason = "the shape of the C call")]
-        pub unsafe extern "C" fn $name(
-            dsts: *mut *mut c_void, dest_maxs: *mut usize, srcs: *mut *mut c_void, sizes: *mut usize, count: usize,
-            attrs: *mut aclrtMemcpyBatchAttr, indexes: *mut usize, attr_count: usize,
-            $($fail: *mut usize,)? $($stream: aclrtStream,)?
-        ) -> aclError {
-            let arguments = BatchArguments { dsts, dest_maxs, srcs, sizes, count, attrs, indexes, attr_count };
-            #[allow(unused_mut, unused_assignments)]
-            let (mut fail, mut wants_fail, mut stream) = (std::ptr::null_mut::<usize>(), false, None::<usize>);
-            $(fail = $fail; wants_fail = true;)?
-            $(stream = Some($stream as usize);)?
-            let facts = || {
-                let mut facts = softacl_engine::injection::MatchContext::default();
-                crate::faults::record_argument(&mut facts, "size", count.into());
-                if let Some(stream) = stream {
-                    crate::faults::record_argument(&mut facts, "stream", ArgValue::Pointer(stream));
-                }
-                facts
-            };
-            enter_with(stringify!($name), facts, |caller| copy_batch(caller, arguments, wants_fail.then_some(fail), stream))
-        }
-    )*};
-}
-
-export_batch! {
-    fn aclrtMemcpyBatch(fail_index: *mut usize;);
-    fn aclrtMemcpyBatchV2(;);
-    fn aclrtMemcpyBatchAsync(fail_index: *mut usize; stream: aclrtStream);
-    fn aclrtMemcpyBatchAsyncV2(; stream: aclrtStream);
-}
-
 fn copy_batch(
-    caller: Caller<'_>,
-    arguments: BatchArguments,
-    fail_index: Option<*mut usize>,
+    call: Call<'_>,
+    batch: BatchArguments,
+    fail_index: Option<OutPtr<usize>>,
     stream: Option<usize>,
 ) -> Result<()> {
-    let fail_index = fail_index.map(|pointer| out(pointer, "failIndex")).transpose()?;
-    let BatchArguments { count, attr_count, .. } = arguments;
-    let _hearing = segv::enter();
-    // A batch of which every size is 0 succeeds whatever the other arguments are, so they are looked
-    // at only when there is something to copy.
-    let sizes = array_in_guard(arguments.sizes.cast_const(), count, "sizes")?;
-    let empty = sizes.is_none_or(|sizes| sizes.iter().all(|size| *size == 0));
+    let BatchArguments { count, attr_count, .. } = batch;
+    let guard = segv::enter();
+    let sizes_of = |pointer: Sizes, count| pointer.map(|pointer| pointer.array(count, &guard)).transpose();
+    let addresses_of =
+        |pointer: Addresses| pointer.map(|pointer| pointer.cast::<usize>().array(count, &guard)).transpose();
+    // A batch whose sizes are all 0 succeeds whatever the other arguments are, so they are read only if there is
+    // something to copy.
+    let sizes = sizes_of(batch.sizes, count)?;
+    let is_empty = sizes.is_none_or(|sizes| sizes.iter().all(|size| *size == 0));
     let mut attributes = Vec::new();
     let mut request =
         BatchRequest { targets: None, capacities: None, sources: None, sizes, attributes: None, starts: None };
-    if !empty {
-        request.targets = array_in_guard(arguments.dsts.cast::<usize>().cast_const(), count, "dsts")?;
-        request.capacities = array_in_guard(arguments.dest_maxs.cast_const(), count, "destMaxs")?;
-        request.sources = array_in_guard(arguments.srcs.cast::<usize>().cast_const(), count, "srcs")?;
-        if let Some(attrs) = array_in_guard(arguments.attrs.cast_const(), attr_count, "attrs")? {
-            attributes.extend(attrs.iter().map(attribute));
+    if !is_empty {
+        request.targets = addresses_of(batch.dsts)?;
+        request.capacities = sizes_of(batch.dest_maxs, count)?;
+        request.sources = addresses_of(batch.srcs)?;
+        if let Some(attrs) = batch.attrs {
+            attributes.extend(attrs.array(attr_count, &guard)?.iter().map(attribute));
             request.attributes = Some(&attributes);
         }
-        request.starts = array_in_guard(arguments.indexes.cast_const(), attr_count, "attrsIndexes")?;
+        request.starts = sizes_of(batch.indexes, attr_count)?;
     }
     let result = match stream {
-        Some(stream) => caller.copy_batch_async(&request, stream),
-        None => caller.copy_batch(&request),
+        Some(stream) => call.copy_batch_async(&request, stream),
+        None => call.copy_batch(&request),
     };
+    finish_batch(result, fail_index)
+}
+
+/// Writes the fail index of a batch and returns its result.
+fn finish_batch(result: std::result::Result<(), BatchFailure>, fail_index: Option<OutPtr<usize>>) -> Result<()> {
     let (index, result) = match result {
         Ok(()) => (Some(usize::MAX), Ok(())),
         Err(BatchFailure { error, index }) => {

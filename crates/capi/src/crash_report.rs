@@ -1,8 +1,9 @@
-//! Last words: a process that crashes, is asked to end, or leaves without its exit handlers still tells what was proven.
+//! Crash report: writes proven findings when the process crashes, receives a fatal signal, or exits without running exit
+//! handlers.
 //!
-//! Whoever ends a process may hold any lock, so nothing is told on its thread. Another thread does that while the first
-//! one waits for it, but not for ever. That thread is started when something is proven: a clean process has none.
-//! Killed with SIGKILL, a process tells nothing.
+//! The terminating thread may hold any lock, so it does not write the report. A report thread does, while the
+//! terminating thread waits with a timeout. The report thread is started after the first proven finding; a process
+//! without findings has none. A process killed by SIGKILL writes no report.
 
 use crate::check;
 use softacl_engine::{segv, start_thread};
@@ -10,22 +11,22 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
-/// The process that has the thread; one that was forked has it no more.
+/// The process that has the report thread. A forked child has none.
 static OWNER: AtomicI32 = AtomicI32::new(0);
-/// What the thread is to do, and has done. Waited for with a futex, which signal handlers may.
+/// State of the report thread. Waited for with a futex, which is async-signal-safe.
 static STAGE: AtomicU32 = AtomicU32::new(IDLE);
-/// Whether the report has something proven that nobody else will tell.
+/// Set if the report printed proven findings.
 static IS_PROVEN: AtomicBool = AtomicBool::new(false);
 const IDLE: u32 = 0;
 const REQUESTED: u32 = 1;
 const DONE: u32 = 2;
-/// How long a process that ends waits: whoever ends it may hold a lock that the report needs.
+/// How long a terminating process waits for the report. Its thread may hold a lock that the report needs.
 const WRITE_TIMEOUT: libc::timespec = libc::timespec { tv_sec: 3, tv_nsec: 0 };
-/// Signals that end a process. Faults are the engine's, which says when it gives up.
+/// Signals that end a process. The engine handles faults, and calls `flush` when it gives up.
 const FATAL: [libc::c_int; 7] =
     [libc::SIGABRT, libc::SIGFPE, libc::SIGILL, libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Something was proven for the first time: from now on there is something to lose.
+/// Starts the report thread and installs signal handlers. Called after the first proven finding.
 pub(crate) fn arm() {
     let run = || {
         while STAGE.load(Ordering::Acquire) == IDLE {
@@ -43,8 +44,8 @@ pub(crate) fn arm() {
     segv::set_on_fatal(flush);
     for signal in FATAL {
         let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: asking fills the action, and zeroes are a valid one; the handler has the signature that an action
-        // without SA_SIGINFO asks for. Whoever has a handler of its own keeps it.
+        // SAFETY: the query fills the action, and zeroes are a valid one; the handler has the signature that an action
+        // without SA_SIGINFO requires. A handler of the program is kept.
         unsafe {
             libc::sigaction(signal, ptr::null(), action.as_mut_ptr());
             if action.assume_init_ref().sa_sigaction != libc::SIG_DFL {
@@ -58,24 +59,24 @@ pub(crate) fn arm() {
     }
 }
 
-/// A signal ends the process. Its action is the default again when it comes here.
+/// Handles a signal that ends the process. SA_RESETHAND has restored the default action.
 extern "C" fn on_fatal_signal(signal: libc::c_int) {
     flush();
-    // SAFETY: sends to this very thread, and has no other conditions.
+    // SAFETY: raise sends the signal to the calling thread and has no preconditions.
     unsafe { libc::raise(signal) };
 }
 
-/// The process is about to end: waits until the thread has told what there is, or has had its time. May be called in
-/// signal handlers, and in a child that shares our memory.
+/// Requests the report and waits until it is written or the timeout expires. Async-signal-safe, and allowed in a child
+/// that shares the memory of this process.
 pub(crate) extern "C" fn flush() {
-    // SAFETY: asking for the identity of the process has no conditions.
+    // SAFETY: getpid has no preconditions.
     if OWNER.load(Ordering::Acquire) != unsafe { libc::getpid() } || check::is_reported() {
         return;
     }
     if STAGE.compare_exchange(IDLE, REQUESTED, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
         wake();
     }
-    // More than one thread may end the process; and a wait may end early.
+    // Several threads may end the process, and a wait may return early.
     for _ in 0..2 {
         if STAGE.load(Ordering::Acquire) == DONE {
             return;
@@ -84,21 +85,21 @@ pub(crate) extern "C" fn flush() {
     }
 }
 
-/// What `check::tell` said of the report, if the thread has come that far.
+/// Returns the result of `check::report_abnormal_exit`. `None` if the report is not written.
 pub(crate) fn outcome() -> Option<bool> {
     (STAGE.load(Ordering::Acquire) == DONE).then(|| IS_PROVEN.load(Ordering::Relaxed))
 }
 
 fn wait(stage: u32, timeout: Option<&libc::timespec>) {
     let timeout = timeout.map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the futex and the time live for the whole call. All ways in which it ends early are the caller's.
+    // SAFETY: futex word and timeout live for the whole call. The caller handles early returns.
     unsafe {
         libc::syscall(libc::SYS_futex, STAGE.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, stage, timeout)
     };
 }
 
 fn wake() {
-    // SAFETY: the futex lives for the whole call.
+    // SAFETY: the futex word lives for the whole call.
     unsafe {
         libc::syscall(libc::SYS_futex, STAGE.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, libc::c_int::MAX)
     };

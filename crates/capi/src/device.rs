@@ -1,9 +1,10 @@
-//! Devices: choosing, resetting, waiting for, asking about.
+//! Devices: selection, reset, synchronization, queries.
 
-use crate::entry::{export, out, require, timeout};
+use crate::argument::OutPtr;
+use crate::entry::{Call, export, timeout};
 use ascendcl_sys::*;
 use softacl_engine::injection::DeviceHealth;
-use softacl_engine::{Caller, Error, Result, fail};
+use softacl_engine::{Error, Result, fail};
 use softacl_profiles::Form;
 use std::ffi::{CString, c_char};
 use std::ptr;
@@ -22,57 +23,51 @@ pub extern "C" fn aclrtGetSocName() -> *const c_char {
 }
 
 export! {
-    fn aclrtSetDevice(device: i32) |caller| { caller.set_device(device.into()) }
-    fn aclrtResetDevice(device: i32) |caller| { caller.reset_device(device.into()) }
-    fn aclrtResetDeviceForce(device: i32) |caller| { caller.reset_device_by_force(device.into()) }
+    fn aclrtSetDevice(device: i32) |call| { call.set_device(device.into()) }
+    fn aclrtResetDevice(device: i32) |call| { call.reset_device(device.into()) }
+    fn aclrtResetDeviceForce(device: i32) |call| { call.reset_device_by_force(device.into()) }
 
-    fn aclrtGetDevice(device: *mut i32) |caller| {
-        let device = out(device, "deviceId")?;
-        device.set(caller.device()? as i32)
+    fn aclrtGetDevice(device: OutPtr<i32>) |call| {
+        device.set(call.device()? as i32)
     }
 
-    fn aclrtGetDeviceCount(count: *mut u32) |caller| {
-        out(count, "count")?.set(caller.machine().config().devices.len() as u32)
+    fn aclrtGetDeviceCount(count: OutPtr<u32>) |call| {
+        count.set(call.machine().config().devices.len() as u32)
     }
 
-    fn aclrtGetRunMode(mode: *mut i32) |caller| {
-        let mode = out(mode, "runMode")?;
-        mode.set(match caller.machine().config().profile.form {
+    fn aclrtGetRunMode(mode: OutPtr<i32>) |call| {
+        mode.set(match call.machine().config().profile.form {
             Form::Endpoint => ACL_HOST,
             Form::RootComplex => ACL_DEVICE,
         })
     }
 
-    fn aclrtSynchronizeDevice() |caller| { caller.synchronize_device(-1) }
+    fn aclrtSynchronizeDevice() |call| { call.synchronize_device(-1) }
 
-    fn aclrtSynchronizeDeviceWithTimeout(ms: i32) |caller| { caller.synchronize_device(timeout(ms)?) }
+    fn aclrtSynchronizeDeviceWithTimeout(ms: i32) |call| { call.synchronize_device(timeout(ms)?) }
 
-    fn aclGetDeviceCapability(device: u32, info: i32, value: *mut i64) |caller| {
-        let value = out(value, "value")?;
+    fn aclGetDeviceCapability(device: u32, info: i32, value: OutPtr<i64>) |call| {
         let attribute = match info {
             ACL_DEVICE_INFO_AI_CORE_NUM => ACL_DEV_ATTR_AICORE_CORE_NUM,
             ACL_DEVICE_INFO_VECTOR_CORE_NUM => ACL_DEV_ATTR_VECTOR_CORE_NUM,
             ACL_DEVICE_INFO_L2_SIZE => ACL_DEV_ATTR_L2_CACHE_SIZE,
             _ => return fail(Error::Argument(format!("device information {info} does not exist"))),
         };
-        value.set(attribute_value(caller, device.into(), attribute)?)
+        value.set(attribute_value(call, device.into(), attribute)?)
     }
 
-    fn aclrtGetDeviceInfo(device: u32, attribute: i32, value: *mut i64) |caller| {
-        let value = out(value, "value")?;
-        value.set(attribute_value(caller, device.into(), attribute)?)
+    fn aclrtGetDeviceInfo(device: u32, attribute: i32, value: OutPtr<i64>) |call| {
+        value.set(attribute_value(call, device.into(), attribute)?)
     }
 
-    fn aclrtQueryDeviceStatus(device: i32, status: *mut i32) |caller| {
-        let status = out(status, "deviceStatus")?;
-        let is_lost = caller.machine().health(device.into())? == DeviceHealth::Lost;
+    fn aclrtQueryDeviceStatus(device: i32, status: OutPtr<i32>) |call| {
+        let is_lost = call.machine().health(device.into())? == DeviceHealth::Lost;
         status.set(if is_lost { ACL_RT_DEVICE_STATUS_ABNORMAL } else { ACL_RT_DEVICE_STATUS_NORMAL })
     }
 
-    /// There are no cores to be busy: only memory has a figure other than 0.
-    fn aclrtGetDeviceUtilizationRate(device: i32, rates: *mut aclrtUtilizationInfo) |caller| {
-        let rates = out(rates, "utilizationInfo")?;
-        let usage = caller.machine().device_memory(device.into())?;
+    /// Only memory has a utilization other than 0, because softacl has no cores.
+    fn aclrtGetDeviceUtilizationRate(device: i32, rates: OutPtr<aclrtUtilizationInfo>) |call| {
+        let usage = call.machine().device_memory(device.into())?;
         rates.set(aclrtUtilizationInfo {
             cubeUtilization: 0,
             vectorUtilization: 0,
@@ -82,24 +77,23 @@ export! {
         })
     }
 
-    fn aclrtDeviceGetBareTgid(pid: *mut i32) |_caller| {
-        out(pid, "pid")?.set(std::process::id() as i32)
+    fn aclrtDeviceGetBareTgid(pid: OutPtr<i32>) |_call| {
+        pid.set(std::process::id() as i32)
     }
 
-    fn aclrtDeviceTaskAbort(device: i32, ms: u32) |caller| {
-        require(caller, "aclrtDeviceTaskAbort")?;
-        caller.machine().logical_device(device.into())?;
+    fn aclrtDeviceTaskAbort(device: i32, ms: u32) |call| {
+        call.require_supported()?;
+        call.machine().logical_device(device.into())?;
         let ms = if ms == 0 { -1 } else { i32::try_from(ms).unwrap_or(i32::MAX) };
-        caller.abort_device_tasks(device.into(), ms)
+        call.abort_device_tasks(device.into(), ms)
     }
 
-    /// Stable for a device of a kind of chip, and different for each device.
-    fn aclrtDeviceGetUuid(device: i32, uuid: *mut aclrtUuid) |caller| {
-        let uuid = out(uuid, "uuid")?;
-        require(caller, "aclrtDeviceGetUuid")?;
-        let logical = caller.machine().logical_device(device.into())?;
+    /// The id is stable for a chip and a device, and different for each device.
+    fn aclrtDeviceGetUuid(device: i32, uuid: OutPtr<aclrtUuid>) |call| {
+        call.require_supported()?;
+        let logical = call.machine().logical_device(device.into())?;
         let mut bytes = *b"softacl-\0\0\0\0\0\0\0\0";
-        let soc = &caller.machine().config().profile.soc;
+        let soc = &call.machine().config().profile.soc;
         for (index, byte) in soc.bytes().enumerate() {
             bytes[8 + index % 7] = bytes[8 + index % 7].wrapping_mul(31).wrapping_add(byte);
         }
@@ -107,44 +101,44 @@ export! {
         uuid.set(aclrtUuid { bytes: bytes.map(|byte| byte as c_char) })
     }
 
-    fn aclrtGetLogicDevIdByUserDevId(user: i32, logical: *mut i32) |caller| {
-        out(logical, "logicDevId")?.set(caller.machine().logical_device(user.into())? as i32)
+    fn aclrtGetLogicDevIdByUserDevId(user: i32, logical: OutPtr<i32>) |call| {
+        logical.set(call.machine().logical_device(user.into())? as i32)
     }
 
-    fn aclrtGetUserDevIdByLogicDevId(logical: i32, user: *mut i32) |caller| {
-        out(user, "userDevid")?.set(caller.machine().user_device(logical.into())? as i32)
+    fn aclrtGetUserDevIdByLogicDevId(logical: i32, user: OutPtr<i32>) |call| {
+        user.set(call.machine().user_device(logical.into())? as i32)
     }
 
-    /// Physical and logical numbers are the same here.
-    fn aclrtGetLogicDevIdByPhyDevId(physical: i32, logical: *mut i32) |caller| {
-        caller.machine().user_device(physical.into())?;
-        out(logical, "logicDevId")?.set(physical)
+    /// Physical and logical ids are the same here.
+    fn aclrtGetLogicDevIdByPhyDevId(physical: i32, logical: OutPtr<i32>) |call| {
+        call.machine().user_device(physical.into())?;
+        logical.set(physical)
     }
 
-    fn aclrtGetPhyDevIdByLogicDevId(logical: i32, physical: *mut i32) |caller| {
-        caller.machine().user_device(logical.into())?;
-        out(physical, "phyDevId")?.set(logical)
+    fn aclrtGetPhyDevIdByLogicDevId(logical: i32, physical: OutPtr<i32>) |call| {
+        call.machine().user_device(logical.into())?;
+        physical.set(logical)
     }
 
-    fn aclrtGetUserDevIdByPhyDevId(physical: i32, user: *mut i32) |caller| {
-        out(user, "userDevId")?.set(caller.machine().user_device(physical.into())? as i32)
+    fn aclrtGetUserDevIdByPhyDevId(physical: i32, user: OutPtr<i32>) |call| {
+        user.set(call.machine().user_device(physical.into())? as i32)
     }
 
-    fn aclrtGetPhyDevIdByUserDevId(user: i32, physical: *mut i32) |caller| {
-        out(physical, "phyDevId")?.set(caller.machine().logical_device(user.into())? as i32)
+    fn aclrtGetPhyDevIdByUserDevId(user: i32, physical: OutPtr<i32>) |call| {
+        physical.set(call.machine().logical_device(user.into())? as i32)
     }
 }
 
-/// Attributes that exist but have no public figure.
+/// Attributes that exist; some have no public value.
 const ATTRIBUTES: std::ops::RangeInclusive<i32> = ACL_DEV_ATTR_AICPU_CORE_NUM..=ACL_DEV_ATTR_NPU_ARCH;
 
-/// What is known of a device; `softacl chips` says where the numbers come from and which are unverified.
-/// Others are refused, not invented.
-fn attribute_value(caller: Caller<'_>, device: i64, attribute: i32) -> Result<i64> {
-    let logical = caller.machine().logical_device(device)?;
-    let config = caller.machine().config();
+/// Returns an attribute of a device. `softacl chips` lists the sources of the numbers and which are unverified. An
+/// attribute without a public value is an error.
+fn attribute_value(call: Call<'_>, device: i64, attribute: i32) -> Result<i64> {
+    let logical = call.machine().logical_device(device)?;
+    let config = call.machine().config();
     let unknown =
-        || Error::Feature(format!("no public figure is known for attribute {attribute} of {}", config.profile.soc));
+        || Error::Feature(format!("no public value is known for attribute {attribute} of {}", config.profile.soc));
     let cores = || config.profile.chip.cores.as_ref().ok_or_else(unknown);
     Ok(match attribute {
         ACL_DEV_ATTR_AICPU_CORE_NUM => cores()?.aicpu.into(),

@@ -1,13 +1,14 @@
-//! The door: what every exported function goes through.
+//! Entry layer: every exported function that returns a status code runs through here.
 //!
-//! It catches panics, gives the function its caller, turns an error into a code, and keeps the text
-//! and the last-error cell. It also converts what C hands over: results are written and arrays read
-//! through the engine's guarded routines, so a wild pointer is an error and not a crash.
+//! The entry runs the hooks of observers and fault rules, converts the arguments (`argument`), passes the calling
+//! thread to the body, catches panics, and turns an error into its code, message and last-error cell. What a call
+//! means is decided by the engine.
 
-use crate::{config, exception, message, process};
-use softacl_engine::injection::MatchContext;
-use softacl_engine::{Caller, ContextKey, Error, Layer, Machine, Result, fail, segv};
+use crate::{config, exception, faults, message, process};
+use ascendcl_sys::Function;
+use softacl_engine::{Caller, ContextKey, Error, Layer, Machine, fail};
 use std::cell::Cell;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
@@ -17,123 +18,192 @@ thread_local! {
 
 static LOGS_FAILURES: LazyLock<bool> = LazyLock::new(config::logs_failures);
 
-/// Declares exported functions. The body sees the arguments and returns `Result<()>`; a body
-/// that starts with `|caller|` also sees the calling thread.
+/// Declares exported functions. The parameters have types of `argument`. The body returns the result of the engine, or
+/// the type after `->`, whose error converts into [`CallError`]. A body that starts with `|call|` receives the [`Call`]
+/// and fails if there is no machine; a body without it runs regardless.
 macro_rules! export {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $kind:ty),* $(,)?) |$caller:ident| $body:block)*) => {$(
-        $(#[$doc])*
+    ($(
+        $(#[$meta:meta])*
+        fn $name:ident($($arg:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $(|$call:ident|)? $body:block
+    )*) => {$(
+        $(#[$meta])*
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($arg: $kind),*) -> ascendcl_sys::aclError {
-            let facts = || {
-                #[allow(unused_mut, reason = "some functions have no arguments")]
-                let mut facts = softacl_engine::injection::MatchContext::default();
-                $($crate::faults::record_argument(&mut facts, stringify!($arg), $crate::entry::ArgValue::from($arg));)*
-                facts
-            };
-            $crate::entry::enter_with(stringify!($name), facts, |$caller| $body)
+        #[allow(clippy::too_many_arguments, reason = "the shape of the C call")]
+        pub unsafe extern "C" fn $name(
+            $($arg: <$kind as $crate::argument::Argument>::Raw),*
+        ) -> ascendcl_sys::aclError {
+            const ROW: &ascendcl_sys::Function = ascendcl_sys::rows::$name;
+            const {
+                let parameters: &[&str] = &[$(stringify!($arg)),*];
+                assert!(ROW.parameters.len() == parameters.len(), "the manifest has another number of parameters");
+            }
+            let arguments = || [$($crate::argument::Raw::word($arg)),*];
+            $crate::entry::enter(ROW, arguments, || -> $crate::entry::call_result!($($result)?) {
+                $crate::entry::run_body!(ROW, $(|$call|)? {
+                    #[allow(unused_mut, unused_variables, reason = "some functions have no arguments")]
+                    let mut names = ROW.parameters.iter().copied();
+                    // SAFETY: these are the arguments of this call; the headers say what they permit.
+                    $(let $arg = unsafe {
+                        <$kind as $crate::argument::Argument>::from_program($arg, names.next().unwrap_or_default())
+                    }?;)*
+                    $body
+                })
+            })
         }
     )*};
 }
 pub(crate) use export;
 
-/// An argument, for fault rules that look at it.
-pub(crate) enum ArgValue {
-    Number(u64),
-    /// A handle, or where something is.
-    Pointer(usize),
-    /// Nothing that a rule asks for.
-    Opaque,
+/// Runs the body of an exported function, with or without a [`Call`].
+macro_rules! run_body {
+    ($row:expr, |$call:ident| $body:block) => {
+        $crate::entry::with_call($row, |$call| $body)
+    };
+    ($row:expr, $body:block) => {
+        $body
+    };
+}
+pub(crate) use run_body;
+
+/// The result type of a body: the given one, or that of the engine.
+macro_rules! call_result {
+    () => {
+        softacl_engine::Result<()>
+    };
+    ($result:ty) => {
+        $result
+    };
+}
+pub(crate) use call_result;
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) enum CallError {
+    Engine(Box<Error>),
+    /// A code that no error of the engine has.
+    Code {
+        code: i32,
+        text: String,
+        sets_last_error: bool,
+    },
 }
 
-macro_rules! impl_arg_value {
-    ($($kind:ty: $value:ident => $word:expr;)*) => {$(
-        impl From<$kind> for ArgValue {
-            fn from($value: $kind) -> ArgValue {
-                $word
-            }
+impl CallError {
+    /// An error of the argument layer, which leaves the last-error cell unchanged.
+    pub(crate) fn code(code: i32, text: impl Into<String>) -> CallError {
+        CallError::Code { code, text: text.into(), sets_last_error: false }
+    }
+
+    /// An error of the runtime layer.
+    pub(crate) fn runtime_code(code: i32, text: impl Into<String>) -> CallError {
+        CallError::Code { code, text: text.into(), sets_last_error: true }
+    }
+}
+
+impl From<Box<Error>> for CallError {
+    fn from(error: Box<Error>) -> CallError {
+        CallError::Engine(error)
+    }
+}
+
+impl From<Error> for CallError {
+    fn from(error: Error) -> CallError {
+        CallError::Engine(Box::new(error))
+    }
+}
+
+/// A call in progress: the calling thread, and the function that it called.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    caller: Caller<'a>,
+    function: &'static Function,
+}
+
+impl<'a> Deref for Call<'a> {
+    type Target = Caller<'a>;
+
+    #[inline]
+    fn deref(&self) -> &Caller<'a> {
+        &self.caller
+    }
+}
+
+impl Call<'_> {
+    /// Fails if the documents list the called function for other products than the chip.
+    pub(crate) fn require_supported(self) -> softacl_engine::Result<()> {
+        self.require(self.function)
+    }
+
+    /// Fails if the documents list `function` for other products than the chip.
+    pub(crate) fn require(self, function: &'static Function) -> softacl_engine::Result<()> {
+        let profile = &self.machine().config().profile;
+        if function.products & profile.chip.product_bit() != 0 {
+            return Ok(());
         }
-    )*};
-}
-impl_arg_value! {
-    i8: value => ArgValue::Number(value as u64);
-    i16: value => ArgValue::Number(value as u64);
-    i32: value => ArgValue::Number(value as u64);
-    i64: value => ArgValue::Number(value as u64);
-    u8: value => ArgValue::Number(value.into());
-    u16: value => ArgValue::Number(value.into());
-    u32: value => ArgValue::Number(value.into());
-    u64: value => ArgValue::Number(value);
-    usize: value => ArgValue::Number(value as u64);
-    f32: _value => ArgValue::Opaque;
-    ascendcl_sys::aclrtIpcEventHandle: _value => ArgValue::Opaque;
-    ascendcl_sys::aclmdlRICondTaskParams: _value => ArgValue::Opaque;
-}
-
-impl<T> From<*mut T> for ArgValue {
-    fn from(value: *mut T) -> ArgValue {
-        ArgValue::Pointer(value as usize)
+        fail(Error::Unsupported { what: function.name, soc: profile.soc.clone() })
     }
 }
 
-impl<T> From<*const T> for ArgValue {
-    fn from(value: *const T) -> ArgValue {
-        ArgValue::Pointer(value as usize)
-    }
-}
-
-impl<F> From<Option<F>> for ArgValue {
-    fn from(_: Option<F>) -> ArgValue {
-        ArgValue::Opaque
-    }
-}
-
-/// Runs the body of an exported function of whose arguments fault rules know nothing.
+/// Runs an exported function: hooks, body, error handling. `arguments` returns the raw arguments by position.
 #[inline]
-pub(crate) fn enter(function: &'static str, body: impl FnOnce(Caller<'_>) -> Result<()>) -> i32 {
-    enter_with(function, MatchContext::default, body)
-}
-
-/// Runs the body of an exported function.
-#[inline]
-pub(crate) fn enter_with(
-    function: &'static str,
-    facts: impl Fn() -> MatchContext,
-    body: impl FnOnce(Caller<'_>) -> Result<()>,
+pub(crate) fn enter<const N: usize, E: Into<CallError>>(
+    function: &'static Function,
+    arguments: impl Fn() -> [u64; N],
+    body: impl FnOnce() -> Result<(), E>,
 ) -> i32 {
-    // Asked before anything else, so that ordinary calls carry nothing for it.
-    let is_attended = process::hooks_may_be_active();
-    if is_attended && let Some(code) = run_entry_hooks(function, facts()) {
+    // Tested before anything else, so that nothing is kept for the hooks on the fast path.
+    let has_hooks = process::hooks_may_be_active();
+    if has_hooks && let Some(code) = run_entry_hooks(function, &arguments()) {
         return code;
     }
-    let run = || {
-        let machine = process::machine()?;
-        CURRENT.with(|current| body(Caller::new(machine, current)))
-    };
-    let code = match catch_unwind(AssertUnwindSafe(run)) {
+    let code = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
-        Ok(Err(error)) => fail_call(function, &error),
-        Err(_) => fail_call(function, &panic_error()),
+        Ok(Err(error)) => fail_call(function, error.into()),
+        Err(_) => fail_call(function, panic_error().into()),
     };
-    if is_attended {
-        emit_exit(code);
+    if has_hooks {
+        emit_exit(function, code);
     }
     code
 }
 
-/// Tells an observer that a call is over.
+/// Passes the calling thread to the body of a function.
+#[inline]
+pub(crate) fn with_call<E: From<Box<Error>>>(
+    function: &'static Function,
+    body: impl FnOnce(Call<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let machine = process::machine()?;
+    CURRENT.with(|current| body(Call { caller: Caller::new(machine, current), function }))
+}
+
+/// Calls the observer's `exited` hook.
 #[cold]
-fn emit_exit(code: i32) {
-    if let Some(probe) = process::machine().ok().and_then(|machine| machine.probe()) {
-        probe.exited(code);
+fn emit_exit(function: &'static Function, code: i32) {
+    if !function.uses_machine() {
+        return;
+    }
+    if let Some(observer) = process::machine().ok().and_then(Machine::probe) {
+        observer.exited(code);
     }
 }
 
-/// The code of a call that failed.
+/// Records the error of a call and returns its code.
 #[cold]
 #[inline(never)]
-fn fail_call(function: &'static str, error: &Error) -> i32 {
-    emit_error(function, error);
-    record_error(function, error)
+fn fail_call(function: &'static Function, error: CallError) -> i32 {
+    match error {
+        CallError::Engine(error) => {
+            emit_error(function, &error);
+            record_error(function, &error)
+        }
+        CallError::Code { code, text, sets_last_error } => {
+            if sets_last_error {
+                message::set_last_code(code);
+            }
+            store_message("EH0001", function, code, &text)
+        }
+    }
 }
 
 #[cold]
@@ -141,85 +211,75 @@ fn panic_error() -> Error {
     Error::Internal("a panic was caught; this is a defect of softacl".to_owned())
 }
 
-/// The code of a call that is over before it has begun, because fault rules say so.
+/// Runs the hooks at the start of a call. Returns the code of the call if a fault rule ends it.
 #[cold]
 #[inline(never)]
-fn run_entry_hooks(function: &'static str, facts: MatchContext) -> Option<i32> {
-    let run = || {
-        let machine = process::machine()?;
-        CURRENT.with(|current| entry_hooks(machine, Caller::new(machine, current), function, facts))
-    };
+fn run_entry_hooks(function: &'static Function, arguments: &[u64]) -> Option<i32> {
+    if !function.uses_machine() {
+        return None;
+    }
+    // Without a machine there are no hooks. A body that needs one reports why there is none.
+    let machine = process::machine().ok()?;
+    let run = || CURRENT.with(|current| entry_hooks(Caller::new(machine, current), function, arguments));
     let error = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => return None,
-        Ok(Err(error)) => *error,
-        Err(_) => panic_error(),
+        Ok(Err(error)) => error,
+        Err(_) => Box::new(panic_error()),
     };
-    let code = fail_call(function, &error);
-    emit_exit(code);
+    let code = fail_call(function, error.into());
+    emit_exit(function, code);
     Some(code)
 }
 
-/// Tells an observer of a call, and asks fault rules what is to become of it.
-fn entry_hooks(machine: &Machine, caller: Caller<'_>, function: &'static str, facts: MatchContext) -> Result<()> {
-    if let Some(probe) = machine.probe() {
-        probe.entered(function);
+/// Calls the observer's `entered` hook and applies fault rules for calls.
+fn entry_hooks(caller: Caller<'_>, function: &'static Function, arguments: &[u64]) -> softacl_engine::Result<()> {
+    let machine = caller.machine();
+    if let Some(observer) = machine.probe() {
+        observer.entered(function);
     }
     let Some(injection) = machine.injection() else { return Ok(()) };
-    let complete = || MatchContext { device: facts.device.or_else(|| caller.device().ok().map(u64::from)), ..facts };
-    let struck = injection.call(function, complete);
-    let device = || complete().device.and_then(|device| u32::try_from(device).ok());
-    match struck.and_then(|strike| machine.injected_call_error(&strike, device())) {
+    let context = || faults::match_context(function, arguments, caller);
+    let fired = injection.call(function.name, context);
+    let device = || context().device.and_then(|device| u32::try_from(device).ok());
+    match fired.and_then(|rule| machine.injected_call_error(&rule, device())) {
         Some(error) => fail(error),
         None => Ok(()),
     }
 }
 
-/// What fault rules make of a call that does not enter by the door.
-pub(crate) fn injected_error(function: &'static str) -> Option<Error> {
-    let machine = process::machine().ok()?;
-    if !machine.has_hooks() {
-        return None;
-    }
-    let strike = machine.injection()?.call(function, MatchContext::default)?;
-    machine.injected_call_error(&strike, None)
-}
-
-/// Tells an observer of a call that failed, and the program of tasks that did.
+/// Calls the observer's error hook and the program's exception callbacks.
 #[cold]
-fn emit_error(function: &'static str, error: &Error) {
+fn emit_error(function: &'static Function, error: &Error) {
     let Ok(machine) = process::machine() else { return };
-    if let Some(probe) = machine.probe() {
-        probe.call_failed(function, error);
+    if !function.uses_machine() {
+        return;
+    }
+    if let Some(observer) = machine.probe() {
+        observer.call_failed(function, error);
     }
     exception::dispatch(machine);
 }
 
-/// Notes an error and gives its code.
+/// Stores the message and the last-error code of an error of the engine. Returns its code.
 #[cold]
-pub(crate) fn record_error(function: &str, error: &Error) -> i32 {
+pub(crate) fn record_error(function: &'static Function, error: &Error) -> i32 {
     let (code, layer) = (error.code(), error.layer());
     if layer == Layer::Runtime {
         message::set_last_code(code);
     }
     let id = if layer == Layer::Arguments { "EH0001" } else { "EE1001" };
     let mut why = error.to_string();
-    // The engine knows the devices that are left, not who chose them.
+    // The engine has only the visible devices; the reason for hidden ones is in the environment.
     if let (Error::Device { .. }, Some(reason)) = (error, config::hidden_devices()) {
         why = format!("{why}; {reason}");
     }
     store_message(id, function, code, &why)
 }
 
-/// Notes a refusal whose cause is not the engine's.
-#[cold]
-pub(crate) fn refuse_with(function: &str, code: i32, why: &str) -> i32 {
-    store_message("EH0001", function, code, why)
-}
-
-fn store_message(id: &str, function: &str, code: i32, why: &str) -> i32 {
+fn store_message(id: &str, function: &'static Function, code: i32, why: &str) -> i32 {
     let name = ascendcl_sys::code_name(code).unwrap_or("unknown code");
     let stop = if why.ends_with(['.', '?', '!']) { "" } else { "." };
-    let text = format!("[{id}] {function} failed with {code} ({name}): {why}{stop}");
+    let text = format!("[{id}] {} failed with {code} ({name}): {why}{stop}", function.name);
     if *LOGS_FAILURES {
         eprintln!("softacl: {text}");
     }
@@ -227,84 +287,10 @@ fn store_message(id: &str, function: &str, code: i32, why: &str) -> i32 {
     code
 }
 
-/// A place for a result.
-#[derive(Clone, Copy)]
-pub(crate) struct Out<T> {
-    address: usize,
-    name: &'static str,
-    kind: std::marker::PhantomData<T>,
-}
-
-/// A result pointer that must not be NULL.
-pub(crate) fn out<T: Copy>(pointer: *mut T, name: &'static str) -> Result<Out<T>> {
-    if pointer.is_null() {
-        return fail(Error::Null(name));
-    }
-    Ok(Out { address: pointer as usize, name, kind: std::marker::PhantomData })
-}
-
-impl<T: Copy> Out<T> {
-    /// Writes the result.
-    pub(crate) fn set(self, value: T) -> Result<()> {
-        // SAFETY: any initialised plain value may be read as bytes; the C structs written here have
-        // no padding that matters.
-        let bytes = unsafe { std::slice::from_raw_parts((&raw const value).cast::<u8>(), size_of::<T>()) };
-        if segv::try_write(self.address, bytes) {
-            return Ok(());
-        }
-        fail(Error::Argument(format!("{} points to {:#x}, which cannot be written", self.name, self.address)))
-    }
-}
-
-/// An array that C hands over, readable in whole. NULL is `None`.
-pub(crate) fn array<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<Option<&'a [T]>> {
-    let _hearing = (!pointer.is_null()).then(segv::enter);
-    array_in_guard(pointer, count, name)
-}
-
-/// The same while faults are listened for, which takes system calls: once for many arrays.
-pub(crate) fn array_in_guard<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<Option<&'a [T]>> {
-    if pointer.is_null() {
-        return Ok(None);
-    }
-    let whole = count.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
-    let fine =
-        pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || segv::is_readable(pointer as usize, bytes));
-    if !fine {
-        return fail(Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read")));
-    }
-    // SAFETY: not NULL, aligned and readable as just checked; C promises not to change the arguments
-    // of a call while it runs.
-    Ok(Some(unsafe { std::slice::from_raw_parts(pointer, count) }))
-}
-
-/// A text that C hands over. NULL is `None`.
-pub(crate) fn text(pointer: *const std::ffi::c_char, name: &'static str) -> Result<Option<String>> {
-    const LIMIT: usize = 64 << 10;
-    if pointer.is_null() {
-        return Ok(None);
-    }
-    let _hearing = segv::enter();
-    match segv::try_read_c_str(pointer as usize, LIMIT).map(String::from_utf8) {
-        Some(Ok(text)) => Ok(Some(text)),
-        _ => fail(Error::Argument(format!("{name} at {pointer:?} is not a readable text of at most {LIMIT} bytes"))),
-    }
-}
-
-/// Refuses a function that the chip does not have.
-pub(crate) fn require(caller: Caller<'_>, function: &'static str) -> Result<()> {
-    let profile = &caller.machine().config().profile;
-    let known = ascendcl_sys::manifest::function(function).is_none_or(|f| f.products & profile.chip.product_bit() != 0);
-    if known {
-        return Ok(());
-    }
-    fail(Error::Unsupported { what: function, soc: profile.soc.clone() })
-}
-
-/// A timeout of the interface: -1 for ever, or more than 0 milliseconds.
-pub(crate) fn timeout(ms: i32) -> Result<i32> {
+/// Checks a timeout of the API: -1 waits without limit, otherwise a positive number of milliseconds.
+pub(crate) fn timeout(ms: i32) -> softacl_engine::Result<i32> {
     if ms == -1 || ms > 0 {
         return Ok(ms);
     }
-    fail(Error::Parameter(format!("timeout {ms} is neither -1 (for ever) nor a positive number of milliseconds")))
+    fail(Error::Parameter(format!("timeout {ms} is neither -1 (no limit) nor a positive number of milliseconds")))
 }

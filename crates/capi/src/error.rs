@@ -1,21 +1,22 @@
-//! Asking about errors, and about faults of the hardware. There are only those that fault rules make.
+//! Queries of errors and of hardware faults. The only hardware faults are injected ones.
 
-use crate::entry::{array, export, out, require};
+use crate::argument::{InMutPtr, InPtr, OutPtr};
+use crate::entry::export;
 use crate::message;
 use ascendcl_sys::*;
 use softacl_engine::injection::{BadRange, DeviceHealth};
 use softacl_engine::observer::Observer as _;
-use softacl_engine::{Error, fail};
+use softacl_engine::{Error, fail, segv};
 use std::ffi::{c_char, c_void};
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclGetRecentErrMsg() -> *const c_char {
-    emit_error_query("aclGetRecentErrMsg");
+    emit_error_query(rows::aclGetRecentErrMsg);
     message::take()
 }
 
-/// Tells an observer that the program looks at errors.
-fn emit_error_query(function: &'static str) {
+/// Reports to the checker that the program reads errors.
+fn emit_error_query(function: &'static Function) {
     if let Some(checker) = crate::check::checker() {
         checker.entered(function);
     }
@@ -23,55 +24,54 @@ fn emit_error_query(function: &'static str) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtGetLastError(level: i32) -> aclError {
-    emit_error_query("aclrtGetLastError");
+    emit_error_query(rows::aclrtGetLastError);
     if level == ACL_RT_THREAD_LEVEL { message::take_last_code() } else { ACL_ERROR_INVALID_PARAM }
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclrtPeekAtLastError(level: i32) -> aclError {
-    emit_error_query("aclrtPeekAtLastError");
+    emit_error_query(rows::aclrtPeekAtLastError);
     if level == ACL_RT_THREAD_LEVEL { message::last_code() } else { ACL_ERROR_INVALID_PARAM }
 }
 
 export! {
-    fn aclrtGetMemUceInfo(device: i32, infos: *mut aclrtMemUceInfo, count: usize, found: *mut usize) |caller| {
-        let (_, found) = (out(infos, "memUceInfoArray")?, out(found, "retSize")?);
+    fn aclrtGetMemUceInfo(device: i32, infos: OutPtr<aclrtMemUceInfo>, count: usize, found: OutPtr<usize>) |call| {
         if count == 0 {
             return fail(Error::Argument("arraySize is 0".to_owned()));
         }
-        require(caller, "aclrtGetMemUceInfo")?;
-        let health = caller.machine().health(device.into())?;
-        let mut told = 0;
+        call.require_supported()?;
+        let health = call.machine().health(device.into())?;
+        let mut written = 0;
         for range in bad_ranges(&health).iter().take(count) {
-            out(infos.wrapping_add(told), "memUceInfoArray")?.set(entry(range))?;
-            told += 1;
+            infos.set_at(written, entry(range))?;
+            written += 1;
         }
-        found.set(told)
+        found.set(written)
     }
 
-    fn aclrtMemUceRepair(device: i32, infos: *mut aclrtMemUceInfo, count: usize) |caller| {
-        let infos = array(infos.cast_const(), count, "memUceInfoArray")?.ok_or(Error::Null("memUceInfoArray"))?;
+    fn aclrtMemUceRepair(device: i32, infos: InMutPtr<aclrtMemUceInfo>, count: usize) |call| {
+        let guard = segv::enter();
+        let infos = infos.array(count, &guard)?;
         if count == 0 {
             return fail(Error::Argument("arraySize is 0".to_owned()));
         }
-        require(caller, "aclrtMemUceRepair")?;
-        caller.machine().logical_device(device.into())?;
+        call.require_supported()?;
+        call.machine().logical_device(device.into())?;
         for info in infos {
-            caller.machine().repair_memory(device.into(), info.addr as usize, info.len)?;
+            call.machine().repair_memory(device.into(), info.addr as usize, info.len)?;
         }
         Ok(())
     }
 
-    fn aclrtGetErrorVerbose(device: i32, info: *mut aclrtErrorInfo) |caller| {
-        let info = out(info, "errorInfo")?;
-        require(caller, "aclrtGetErrorVerbose")?;
-        info.set(verbose(&caller.machine().health(device.into())?))
+    fn aclrtGetErrorVerbose(device: i32, info: OutPtr<aclrtErrorInfo>) |call| {
+        call.require_supported()?;
+        info.set(verbose(&call.machine().health(device.into())?))
     }
 
-    fn aclrtRepairError(device: i32, info: *const aclrtErrorInfo) |caller| {
-        let info = &array(info, 1, "errorInfo")?.ok_or(Error::Null("errorInfo"))?[0];
-        require(caller, "aclrtRepairError")?;
-        let machine = caller.machine();
+    fn aclrtRepairError(device: i32, info: InPtr<aclrtErrorInfo>) |call| {
+        let info = &info.read()?;
+        call.require_supported()?;
+        let machine = call.machine();
         machine.logical_device(device.into())?;
         match info.errorType {
             ACL_RT_ERROR_MEMORY => {
@@ -86,7 +86,7 @@ export! {
     }
 }
 
-/// Words of one entry of the list of bad memory, and how many entries there are.
+/// Words per entry of the list of bad memory, and its number of entries.
 const ENTRY: usize = size_of::<aclrtMemUceInfo>() / 8;
 const UCE_ENTRIES: usize = 20;
 
@@ -101,14 +101,14 @@ fn entry(range: &BadRange) -> aclrtMemUceInfo {
     aclrtMemUceInfo { addr: range.start as *mut c_void, len: range.len, reserved: [0; 14] }
 }
 
-/// What is wrong with a device, as the interface tells it. Only memory has details.
+/// Converts the health of a device to the C struct. Only bad memory has details.
 fn verbose(health: &DeviceHealth) -> aclrtErrorInfo {
     let (error_type, repairable) = match health {
         DeviceHealth::Well => (ACL_RT_NO_ERROR, false),
         DeviceHealth::BadMemory(_) => (ACL_RT_ERROR_MEMORY, true),
         DeviceHealth::LinkGone => (ACL_RT_ERROR_LINK, true),
         DeviceHealth::Failed => (ACL_RT_ERROR_OTHERS, true),
-        // Only a reset helps.
+        // Only a reset repairs it.
         DeviceHealth::Lost => (ACL_RT_ERROR_OTHERS, false),
     };
     let mut detail = [0; 321];

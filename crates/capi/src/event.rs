@@ -1,72 +1,69 @@
 //! Events.
 
-use crate::entry::{export, out, require, timeout};
+use crate::argument::{NonNullArg, OutPtr};
+use crate::entry::{Call, export, timeout};
 use ascendcl_sys::*;
-use softacl_engine::{Caller, Error, EventKind, EventStatus, Result, fail};
+use softacl_engine::{Error, EventKind, EventStatus, Result, fail};
 use std::ffi::c_void;
 
 export! {
-    fn aclrtCreateEvent(event: *mut aclrtEvent) |caller| { create(caller, event, EventKind::Plain) }
+    fn aclrtCreateEvent(event: OutPtr<aclrtEvent>) |call| { create(call, event, EventKind::Plain) }
 
-    fn aclrtCreateEventWithFlag(event: *mut aclrtEvent, flag: u32) |caller| {
-        create(caller, event, EventKind::Flagged(flag))
+    fn aclrtCreateEventWithFlag(event: OutPtr<aclrtEvent>, flag: u32) |call| {
+        create(call, event, EventKind::Flagged(flag))
     }
 
-    fn aclrtCreateEventExWithFlag(event: *mut aclrtEvent, flag: u32) |caller| {
+    fn aclrtCreateEventExWithFlag(event: OutPtr<aclrtEvent>, flag: u32) |call| {
         if flag == ACL_EVENT_IPC as u32 {
-            require(caller, "aclrtIpcGetEventHandle")?;
+            call.require(rows::aclrtIpcGetEventHandle)?;
         }
-        create(caller, event, EventKind::Extended(flag))
+        create(call, event, EventKind::Extended(flag))
     }
 
-    fn aclrtDestroyEvent(event: aclrtEvent) |caller| { caller.destroy_event(require_non_null(event)?) }
-    fn aclrtRecordEvent(event: aclrtEvent, stream: aclrtStream) |caller| {
-        caller.record_event(require_non_null(event)?, stream as usize)
+    fn aclrtDestroyEvent(event: NonNullArg) |call| { call.destroy_event(event.address()) }
+    fn aclrtRecordEvent(event: NonNullArg, stream: aclrtStream) |call| {
+        call.record_event(event.address(), stream as usize)
     }
-    fn aclrtResetEvent(event: aclrtEvent, stream: aclrtStream) |caller| {
-        caller.reset_event(require_non_null(event)?, stream as usize)
+    fn aclrtResetEvent(event: NonNullArg, stream: aclrtStream) |call| {
+        call.reset_event(event.address(), stream as usize)
     }
-    fn aclrtStreamWaitEvent(stream: aclrtStream, event: aclrtEvent) |caller| {
-        caller.stream_wait_event(stream as usize, require_non_null(event)?)
+    fn aclrtStreamWaitEvent(stream: aclrtStream, event: NonNullArg) |call| {
+        call.stream_wait_event(stream as usize, event.address())
     }
 
-    /// The timeout has no effect: nothing here waits on behalf of hardware that could hang.
-    fn aclrtStreamWaitEventWithTimeout(stream: aclrtStream, event: aclrtEvent, timeout: i32) |caller| {
-        let event = require_non_null(event)?;
+    /// The timeout has no effect, because there is no hardware that could hang.
+    fn aclrtStreamWaitEventWithTimeout(stream: aclrtStream, event: NonNullArg, timeout: i32) |call| {
         if timeout < 0 {
             return fail(Error::Parameter(format!("timeout {timeout} is negative")));
         }
-        caller.stream_wait_event(stream as usize, event)
+        call.stream_wait_event(stream as usize, event.address())
     }
 
-    fn aclrtStreamWaitEventWithFlag(stream: aclrtStream, event: aclrtEvent, _timeout: u32, flag: u32) |caller| {
-        let event = require_non_null(event)?;
+    fn aclrtStreamWaitEventWithFlag(stream: aclrtStream, event: NonNullArg, _timeout: u32, flag: u32) |call| {
         check_flag(flag)?;
-        require(caller, "aclrtStreamWaitEventWithFlag")?;
+        call.require_supported()?;
         match flag {
-            EXTERNAL => caller.stream_wait_external_event(stream as usize, event),
-            _ => caller.stream_wait_event(stream as usize, event),
+            EXTERNAL => call.stream_wait_external_event(stream as usize, event.address()),
+            _ => call.stream_wait_event(stream as usize, event.address()),
         }
     }
 
-    fn aclrtRecordEventWithFlag(event: aclrtEvent, stream: aclrtStream, flag: u32) |caller| {
-        let event = require_non_null(event)?;
+    fn aclrtRecordEventWithFlag(event: NonNullArg, stream: aclrtStream, flag: u32) |call| {
         check_flag(flag)?;
-        require(caller, "aclrtRecordEventWithFlag")?;
+        call.require_supported()?;
         match flag {
-            EXTERNAL => caller.record_external_event(event, stream as usize),
-            _ => caller.record_event(event, stream as usize),
+            EXTERNAL => call.record_external_event(event.address(), stream as usize),
+            _ => call.record_event(event.address(), stream as usize),
         }
     }
 
-    fn aclrtSynchronizeEvent(event: aclrtEvent) |caller| { caller.synchronize_event(require_non_null(event)?, -1) }
-    fn aclrtSynchronizeEventWithTimeout(event: aclrtEvent, ms: i32) |caller| {
-        caller.synchronize_event(require_non_null(event)?, timeout(ms)?)
+    fn aclrtSynchronizeEvent(event: NonNullArg) |call| { call.synchronize_event(event.address(), -1) }
+    fn aclrtSynchronizeEventWithTimeout(event: NonNullArg, ms: i32) |call| {
+        call.synchronize_event(event.address(), timeout(ms)?)
     }
 
-    fn aclrtQueryEventStatus(event: aclrtEvent, status: *mut i32) |caller| {
-        let (event, status) = (require_non_null(event)?, out(status, "status")?);
-        let complete = match caller.event_status(event)? {
+    fn aclrtQueryEventStatus(event: NonNullArg, status: OutPtr<i32>) |call| {
+        let complete = match call.event_status(event.address())? {
             (EventStatus::Complete, _) => true,
             (EventStatus::NeverRecorded, extended) => extended,
             (EventStatus::Pending, _) => false,
@@ -74,37 +71,31 @@ export! {
         status.set(if complete { ACL_EVENT_RECORDED_STATUS_COMPLETE } else { ACL_EVENT_RECORDED_STATUS_NOT_READY })
     }
 
-    /// The older query, whose numbers are the other way round.
-    fn aclrtQueryEvent(event: aclrtEvent, status: *mut i32) |caller| {
-        let (event, status) = (require_non_null(event)?, out(status, "status")?);
-        match caller.event_status(event)? {
-            (_, true) => fail(Error::Feature("aclrtQueryEvent does not know Ex events; use aclrtQueryEventStatus".to_owned())),
+    /// The older query, whose values are swapped.
+    fn aclrtQueryEvent(event: NonNullArg, status: OutPtr<i32>) |call| {
+        match call.event_status(event.address())? {
+            (_, true) => fail(Error::Feature("aclrtQueryEvent does not support Ex events; use aclrtQueryEventStatus".to_owned())),
             (EventStatus::Complete, false) => status.set(ACL_EVENT_STATUS_COMPLETE),
             (EventStatus::NeverRecorded | EventStatus::Pending, false) => status.set(ACL_EVENT_STATUS_NOT_READY),
         }
     }
 
-    fn aclrtQueryEventWaitStatus(event: aclrtEvent, status: *mut i32) |caller| {
-        let (event, status) = (require_non_null(event)?, out(status, "status")?);
-        let over = caller.are_event_waits_over(event)?;
+    fn aclrtQueryEventWaitStatus(event: NonNullArg, status: OutPtr<i32>) |call| {
+        let over = call.are_event_waits_over(event.address())?;
         status.set(if over { ACL_EVENT_WAIT_STATUS_COMPLETE } else { ACL_EVENT_WAIT_STATUS_NOT_READY })
     }
 
-    fn aclrtEventElapsedTime(ms: *mut f32, start: aclrtEvent, end: aclrtEvent) |caller| {
-        let ms = out(ms, "ms")?;
-        let (start, end) = (require_non_null(start)?, require_non_null(end)?);
-        ms.set(caller.elapsed_ms(start, end)?)
+    fn aclrtEventElapsedTime(ms: OutPtr<f32>, start: NonNullArg, end: NonNullArg) |call| {
+        ms.set(call.elapsed_ms(start.address(), end.address())?)
     }
 
-    fn aclrtEventGetTimestamp(event: aclrtEvent, timestamp: *mut u64) |caller| {
-        let (event, timestamp) = (require_non_null(event)?, out(timestamp, "timestamp")?);
-        timestamp.set(caller.event_time_us(event)?)
+    fn aclrtEventGetTimestamp(event: NonNullArg, timestamp: OutPtr<u64>) |call| {
+        timestamp.set(call.event_time_us(event.address())?)
     }
 
-    fn aclrtIpcGetEventHandle(event: aclrtEvent, handle: *mut aclrtIpcEventHandle) |caller| {
-        let (event, handle) = (require_non_null(event)?, out(handle, "handle")?);
-        require(caller, "aclrtIpcGetEventHandle")?;
-        let name = caller.export_event(event)?;
+    fn aclrtIpcGetEventHandle(event: NonNullArg, handle: OutPtr<aclrtIpcEventHandle>) |call| {
+        call.require_supported()?;
+        let name = call.export_event(event.address())?;
         let mut reserved = [0; 64];
         for (cell, byte) in reserved.iter_mut().zip(name) {
             *cell = byte as std::ffi::c_char;
@@ -112,37 +103,27 @@ export! {
         handle.set(aclrtIpcEventHandle { reserved })
     }
 
-    fn aclrtIpcOpenEventHandle(handle: aclrtIpcEventHandle, event: *mut aclrtEvent) |caller| {
-        let event = out(event, "event")?;
-        require(caller, "aclrtIpcOpenEventHandle")?;
+    fn aclrtIpcOpenEventHandle(handle: aclrtIpcEventHandle, event: OutPtr<aclrtEvent>) |call| {
+        call.require_supported()?;
         let name = std::array::from_fn(|index| handle.reserved[index] as u8);
-        let key = caller.import_event(name)?;
+        let key = call.import_event(name)?;
         event.set(key.raw() as *mut c_void)
     }
 
-    fn aclrtGetEventId(event: aclrtEvent, id: *mut u32) |caller| {
-        let (event, id) = (require_non_null(event)?, out(id, "eventId")?);
-        id.set(caller.event_number(event)?)
+    fn aclrtGetEventId(event: NonNullArg, id: OutPtr<u32>) |call| {
+        id.set(call.event_number(event.address())?)
     }
 }
 
-fn create(caller: Caller<'_>, event: *mut aclrtEvent, kind: EventKind) -> Result<()> {
-    let event = out(event, "event")?;
-    let key = caller.create_event(kind)?;
-    event.set(key.raw() as *mut c_void).inspect_err(|_| {
-        // Nobody will ever know the handle.
-        let _ = caller.destroy_event(key.raw());
-    })
+fn create(call: Call<'_>, event: OutPtr<aclrtEvent>, kind: EventKind) -> Result<()> {
+    let key = call.create_event(kind)?;
+    event.set_or(key.raw() as *mut c_void, || drop(call.destroy_event(key.raw())))
 }
 
-/// 0 or 1 (EXTERNAL), which makes a difference only in a captured graph.
-/// `ACL_EVENT_RECORD_EXTERNAL` and `ACL_EVENT_WAIT_EXTERNAL`.
+/// `ACL_EVENT_RECORD_EXTERNAL` and `ACL_EVENT_WAIT_EXTERNAL`, which make a difference only in a captured graph.
 const EXTERNAL: u32 = 1;
 
 fn check_flag(flag: u32) -> Result<()> {
     if flag <= EXTERNAL { Ok(()) } else { fail(Error::Argument(format!("flag {flag} is neither 0 nor 1"))) }
 }
 
-fn require_non_null(event: aclrtEvent) -> Result<usize> {
-    if event.is_null() { fail(Error::Null("event")) } else { Ok(event as usize) }
-}

@@ -1,11 +1,11 @@
-//! Exception callbacks: the program is told of each task that failed.
+//! Exception callbacks: the program is notified of each task that failed.
 //!
-//! They are called by the thread that learns of a failure, in the call that returns it and before it
-//! returns; so no lock of ours is held, and a program that waits has been told. The information lives
-//! as long as the callback runs.
+//! A callback runs on the thread that observes the failure, in the call that returns it and before it returns. No lock
+//! of softacl is held then, and a wait returns after the callbacks. The exception record is valid while the callback
+//! runs.
 
-use crate::entry::export;
-use softacl_engine::{Caller, Error, Exception, Machine, Result, fail};
+use crate::entry::{Call, export};
+use softacl_engine::{Error, Exception, Machine, Result, fail};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ type Callback = unsafe extern "C" fn(*mut c_void);
 
 #[derive(Default)]
 struct Callbacks {
-    /// The one of the old call.
+    /// Set by aclrtSetExceptionInfoCallback, the older function.
     set: Option<Callback>,
     registered: Vec<Callback>,
 }
@@ -22,28 +22,28 @@ struct Callbacks {
 static CALLBACKS: Mutex<Callbacks> = Mutex::new(Callbacks { set: None, registered: Vec::new() });
 
 thread_local! {
-    /// A callback may fail calls of its own: it is not called for them.
+    /// Recursion guard: a callback is not called for calls that it makes.
     static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What a callback gets to see.
+/// The exception record that a callback receives.
 struct ExceptionInfo {
     mark: u64,
     thread: u32,
     exception: Exception,
 }
 
-/// Says that a pointer is one of ours, as far as that can be known.
+/// Marks a valid exception record.
 const MARK: u64 = 0x736f_6674_6163_6c65;
 
 export! {
-    fn aclrtSetExceptionInfoCallback(callback: Option<Callback>) |caller| {
-        change(caller, |callbacks| { callbacks.set = callback; Ok(()) })
+    fn aclrtSetExceptionInfoCallback(callback: Option<Callback>) |call| {
+        change(call, |callbacks| { callbacks.set = callback; Ok(()) })
     }
 
-    fn aclrtExceptionInfoCallbackRegister(callback: Option<Callback>) |caller| {
+    fn aclrtExceptionInfoCallbackRegister(callback: Option<Callback>) |call| {
         let callback = callback.ok_or(Error::Null("callback"))?;
-        change(caller, |callbacks| {
+        change(call, |callbacks| {
             if !callbacks.registered.iter().any(|other| std::ptr::fn_addr_eq(*other, callback)) {
                 callbacks.registered.push(callback);
             }
@@ -51,9 +51,9 @@ export! {
         })
     }
 
-    fn aclrtExceptionInfoCallbackUnregister(callback: Option<Callback>) |caller| {
+    fn aclrtExceptionInfoCallbackUnregister(callback: Option<Callback>) |call| {
         let callback = callback.ok_or(Error::Null("callback"))?;
-        change(caller, |callbacks| {
+        change(call, |callbacks| {
             let before = callbacks.registered.len();
             callbacks.registered.retain(|other| !std::ptr::fn_addr_eq(*other, callback));
             if callbacks.registered.len() == before {
@@ -64,14 +64,14 @@ export! {
     }
 }
 
-fn change(caller: Caller<'_>, change: impl FnOnce(&mut Callbacks) -> Result<()>) -> Result<()> {
+fn change(call: Call<'_>, change: impl FnOnce(&mut Callbacks) -> Result<()>) -> Result<()> {
     let mut callbacks = CALLBACKS.lock().unwrap_or_else(PoisonError::into_inner);
     change(&mut callbacks)?;
-    caller.machine().set_exception_capture(callbacks.set.is_some() || !callbacks.registered.is_empty());
+    call.machine().set_exception_capture(callbacks.set.is_some() || !callbacks.registered.is_empty());
     Ok(())
 }
 
-/// Tells the program of tasks that have failed since the last time. A call of this thread has failed.
+/// Calls the exception callbacks for the tasks that failed since the last time. Called after a call of this thread failed.
 #[cold]
 pub(crate) fn dispatch(machine: &Machine) {
     if IN_CALLBACK.try_with(Cell::get).unwrap_or(true) {
@@ -86,7 +86,7 @@ pub(crate) fn dispatch(machine: &Machine) {
         callbacks.set.into_iter().chain(callbacks.registered.iter().copied()).collect::<Vec<_>>()
     };
     IN_CALLBACK.set(true);
-    // SAFETY: asking for the identity of this thread has no conditions.
+    // SAFETY: gettid has no preconditions.
     let thread = unsafe { libc::gettid() } as u32;
     for exception in exceptions {
         let mut information = ExceptionInfo { mark: MARK, thread, exception };
@@ -99,9 +99,9 @@ pub(crate) fn dispatch(machine: &Machine) {
     IN_CALLBACK.set(false);
 }
 
-/// What a pointer that a callback got points to; `None` for others.
+/// Reads the exception record behind a pointer. `None` if there is none.
 fn information(pointer: *const c_void) -> Option<ExceptionInfo> {
-    let _hearing = softacl_engine::segv::enter();
+    let _guard = softacl_engine::segv::enter();
     let is_whole = pointer.cast::<ExceptionInfo>().is_aligned()
         && softacl_engine::segv::is_readable(pointer as usize, size_of::<ExceptionInfo>());
     if pointer.is_null() || !is_whole {
@@ -111,7 +111,7 @@ fn information(pointer: *const c_void) -> Option<ExceptionInfo> {
     Some(unsafe { pointer.cast::<ExceptionInfo>().read() }).filter(|information| information.mark == MARK)
 }
 
-/// What is told of nothing: the same as of a task that there is not.
+/// Reads a field of an exception record. Returns `u32::MAX` if `info` is not a valid exception record.
 fn field(info: *const c_void, read: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
     information(info).as_ref().map_or(u32::MAX, read)
 }

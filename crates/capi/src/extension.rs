@@ -1,55 +1,52 @@
-//! Functions of softacl's own, declared in `softacl/softacl.h`.
+//! Extensions of softacl, declared in `softacl/softacl.h`.
 
-use crate::entry::{export, out};
+use crate::argument::{NonNullArg, OutPtr};
+use crate::entry::export;
 use ascendcl_sys::aclrtStream;
 use softacl_engine::observer::{Mode, Touch};
-use softacl_engine::{Error, fail, segv};
+use softacl_engine::segv;
 use std::ffi::{c_char, c_void};
 
 export! {
-    /// The address at which host code that plays the part of a kernel may touch device memory.
-    fn softaclHostView(pointer: *mut c_void, size: usize, view: *mut *mut c_void) |caller| {
-        if pointer.is_null() {
-            return fail(Error::Null("devPtr"));
-        }
-        let view = out(view, "hostPtr")?;
-        view.set(caller.host_view(pointer as usize, size)? as *mut c_void)
+    /// Returns the address at which host code that acts as a kernel may access device memory.
+    fn softaclHostView(pointer: NonNullArg, size: usize, view: OutPtr<*mut c_void>) |call| {
+        view.set(call.host_view(pointer.address(), size)? as *mut c_void)
     }
 
-    fn softaclAnnotateRead(stream: aclrtStream, pointer: *const c_void, size: usize) |caller| {
-        caller.annotate(stream as usize, Touch { address: pointer as usize, len: size, mode: Mode::Read })
+    fn softaclAnnotateRead(stream: aclrtStream, pointer: *const c_void, size: usize) |call| {
+        call.annotate(stream as usize, Touch { address: pointer as usize, len: size, mode: Mode::Read })
     }
 
-    fn softaclAnnotateWrite(stream: aclrtStream, pointer: *const c_void, size: usize) |caller| {
-        caller.annotate(stream as usize, Touch { address: pointer as usize, len: size, mode: Mode::Write })
+    fn softaclAnnotateWrite(stream: aclrtStream, pointer: *const c_void, size: usize) |call| {
+        call.annotate(stream as usize, Touch { address: pointer as usize, len: size, mode: Mode::Write })
     }
 }
 
-/// Whether the process is checked.
+/// Returns 1 if the process is checked, otherwise 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn softaclIsChecking() -> i32 {
     i32::from(crate::config::is_checker_enabled())
 }
 
-/// Keeps the Python frames of the calling thread for the call that comes next. For the module `acl`, which
-/// lets go of the interpreter's lock in calls that can block.
+/// Saves the Python frames of the calling thread for its next call. Used by the module `acl`, which releases the
+/// interpreter lock in calls that can block.
 #[unsafe(no_mangle)]
 pub extern "C" fn softaclNotePlace() {
     softacl_checker::save_frames();
 }
 
-/// Tells now what was found, for a process that ends without running exit handlers.
+/// Reports the findings now, for a process that ends without running exit handlers.
 #[unsafe(no_mangle)]
 pub extern "C" fn softaclTellFindings() -> i32 {
     i32::from(crate::check::report_once())
 }
 
-/// Writes the report so far as JSON; returns its length, which may be more than there was room for.
+/// Writes the report so far as JSON. Returns its length, which may exceed `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn softaclFindings(text: *mut c_char, size: usize) -> usize {
     let Some(report) = crate::check::report() else { return 0 };
     let Ok(mut json) = serde_json::to_vec(&report) else { return 0 };
-    let whole = json.len();
+    let length = json.len();
     if !text.is_null() && size > 0 {
         json.truncate(size - 1);
         json.push(0);
@@ -57,10 +54,10 @@ pub unsafe extern "C" fn softaclFindings(text: *mut c_char, size: usize) -> usiz
             return 0;
         }
     }
-    whole
+    length
 }
 
-/// Tells about failed tasks whose error no wait ever returned: their number, and a line for each in `text`.
+/// Returns the number of failed tasks whose error no wait returned, and writes a line for each to `text`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn softaclUnobservedErrors(text: *mut c_char, size: usize) -> usize {
     let Ok(machine) = crate::process::machine() else { return 0 };

@@ -4,9 +4,9 @@
 //! use, the files that they may be in, and the report.
 
 use crate::config;
-use crate::entry::ArgValue;
-use ascendcl_sys::{FUNCTIONS, Support};
+use ascendcl_sys::{ByteCount, FUNCTIONS, Function, Support};
 use softacl_engine::injection::{Injection, MatchContext, Rule, Vocabulary, closest_match, parse};
+use softacl_engine::{Caller, StreamKey, segv};
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
@@ -30,7 +30,7 @@ pub fn rules(text: &str) -> Result<Vec<Rule>, String> {
     let words = Vocabulary { function: known_function, near: suggest_function, code: code_of };
     match text.trim().strip_prefix('@') {
         None => parse(text, words).map_err(|error| error.to_string()),
-        Some("") => Err("@ wants the name of a file of rules behind it, such as @bad-day.rules".to_owned()),
+        Some("") => Err("@ must be followed by the name of a rule file, such as @bad-day.rules".to_owned()),
         Some(path) => {
             let cannot = |why: String| format!("{path}: {why}");
             let size = fs::metadata(path).map_err(|error| cannot(error.to_string()))?.len();
@@ -47,12 +47,12 @@ pub fn rules(text: &str) -> Result<Vec<Rule>, String> {
 fn known_function(name: &str) -> Result<(), String> {
     if let Some(start) = name.strip_suffix('*') {
         let fits = FUNCTIONS.iter().any(|function| function.name.starts_with(start));
-        return if fits { Ok(()) } else { Err(format!("no function of the interface begins with {start}")) };
+        return if fits { Ok(()) } else { Err(format!("no function of the API starts with {start}")) };
     }
     let Some(function) = ascendcl_sys::manifest::function(name) else {
         return Err(match suggest_function(name) {
-            Some(near) => format!("there is no function {name}; did you mean {near}?"),
-            None => format!("there is no function {name}"),
+            Some(near) => format!("function {name} does not exist; did you mean {near}?"),
+            None => format!("function {name} does not exist"),
         });
     };
     if matches!(function.state, Support::Absent(_)) {
@@ -62,7 +62,7 @@ fn known_function(name: &str) -> Result<(), String> {
         return Err(format!("{name} returns no code, so it cannot fail"));
     }
     if !function.uses_machine() {
-        return Err(format!("{name} never asks the machine for anything, so no rule meets it"));
+        return Err(format!("{name} does not use the simulated machine, so no rule matches it"));
     }
     Ok(())
 }
@@ -76,16 +76,48 @@ fn code_of(name: &str) -> Option<i32> {
     ascendcl_sys::CODES.iter().find(|(_, known)| *known == name).map(|(code, _)| *code)
 }
 
-/// What an argument of a call says, by its name in the prototypes of the doors.
-pub(crate) fn record_argument(facts: &mut MatchContext, name: &str, word: ArgValue) {
-    match (name, word) {
-        ("size" | "count" | "len", ArgValue::Number(size)) => facts.size = Some(size),
-        ("device", ArgValue::Number(device)) => facts.device = Some(device),
-        ("stream", ArgValue::Pointer(handle)) => {
-            facts.stream = softacl_engine::StreamKey::from_raw(handle).map(|key| key.index() as u64);
-        }
-        _ => {}
+/// Returns what fault rules can match of a call: its bytes, stream and device. The device is the one that the call
+/// names, otherwise that of the current context. `arguments` are the raw arguments by position.
+pub(crate) fn match_context(function: &Function, arguments: &[u64], caller: Caller<'_>) -> MatchContext {
+    let named = named_context(function, arguments);
+    MatchContext { device: named.device.or_else(|| caller.device().ok().map(u64::from)), ..named }
+}
+
+/// Returns what the arguments of a call name.
+fn named_context(function: &Function, arguments: &[u64]) -> MatchContext {
+    let stream = function.stream.and_then(|position| StreamKey::from_raw(arguments[position] as usize));
+    MatchContext {
+        size: bytes(function.bytes, arguments),
+        stream: stream.map(|key| key.index() as u64),
+        device: function.device.map(|position| arguments[position]),
+        ..MatchContext::default()
     }
+}
+
+/// Returns the bytes of a call. `None` if it has none, or if the array of sizes is not readable.
+fn bytes(count: ByteCount, arguments: &[u64]) -> Option<u64> {
+    match count {
+        ByteCount::None | ByteCount::Unknown => None,
+        ByteCount::Argument(position) => Some(arguments[position]),
+        ByteCount::Elements { count, size } => Some(arguments[count].saturating_mul(size)),
+        ByteCount::Product(first, second) => Some(arguments[first].saturating_mul(arguments[second])),
+        ByteCount::Sum { sizes, count } => sum(arguments[sizes] as usize, arguments[count]),
+    }
+}
+
+/// Adds up `count` values of type `size_t` in memory of the program.
+fn sum(address: usize, count: u64) -> Option<u64> {
+    let _guard = segv::enter();
+    let mut total = 0u64;
+    for index in 0..usize::try_from(count).ok()? {
+        let mut value = [0; size_of::<usize>()];
+        let at = address.checked_add(index.checked_mul(value.len())?)?;
+        if address == 0 || !segv::try_read(at, &mut value) {
+            return None;
+        }
+        total = total.saturating_add(usize::from_ne_bytes(value) as u64);
+    }
+    Some(total)
 }
 
 /// What became of the rules, if there are any.
@@ -108,21 +140,119 @@ pub(crate) fn print_summary() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ascendcl_sys::manifest::OTHER_FUNCTIONS;
+    use ascendcl_sys::rows;
+    use softacl_engine::{Config, Machine, StreamOptions};
+    use std::cell::Cell;
 
     #[test]
-    fn a_mistake_says_what_was_meant() {
+    fn misspelled_rules_suggest_the_intended_word() {
         let expectations = [
-            ("@", "@ wants the name of a file of rules behind it, such as @bad-day.rules"),
-            (" @ ", "@ wants the name of a file"),
+            ("@", "@ must be followed by the name of a rule file, such as @bad-day.rules"),
+            (" @ ", "@ must be followed by the name of a rule file"),
             ("copi=lost", "; did you mean copy?"),
-            ("aclUpdateDataBuffer=100000", "no rule meets it"),
+            ("aclUpdateDataBuffer=100000", "no rule matches it"),
             ("alcrtMalloc=207001", "; did you mean aclrtMalloc?"),
-            ("aclrtMallok=207001", "there is no function aclrtMallok; did you mean aclrtMalloc?"),
+            ("aclrtMallok=207001", "function aclrtMallok does not exist; did you mean aclrtMalloc?"),
         ];
         for (text, part) in expectations {
             let why = rules(text).expect_err(text);
             assert!(why.contains(part), "{text}: {why}");
         }
         assert!(!rules("disk=lost").unwrap_err().contains("did you mean"));
+    }
+
+    /// A value for each argument that no other argument has, nor a product or multiple of two others.
+    fn arguments(function: &Function) -> Vec<u64> {
+        (0..function.parameters.len() as u64).map(|position| 1 << (4 + position)).collect()
+    }
+
+    #[test]
+    fn every_row_reads_bytes_device_and_stream_of_its_arguments() {
+        let sizes = [3usize, 5, 70_000];
+        let mut columns = 0;
+        for function in FUNCTIONS.iter().chain(OTHER_FUNCTIONS) {
+            let mut arguments = arguments(function);
+            let argument = |name: &str| {
+                let position = function.parameters.iter().position(|known| *known == name);
+                position.unwrap_or_else(|| panic!("{} has no parameter {name}", function.name))
+            };
+            let expected = match function.bytes {
+                ByteCount::None | ByteCount::Unknown => None,
+                ByteCount::Argument(_) => {
+                    let named = ["size", "count"].into_iter().find(|name| function.parameters.contains(name));
+                    Some(arguments[argument(named.expect(function.name))])
+                }
+                ByteCount::Elements { size, .. } => Some(arguments[argument("N")] * size),
+                ByteCount::Product(..) => Some(arguments[argument("width")] * arguments[argument("height")]),
+                ByteCount::Sum { .. } => {
+                    arguments[argument("sizes")] = sizes.as_ptr() as u64;
+                    arguments[argument("numBatches")] = sizes.len() as u64;
+                    Some(70_008)
+                }
+            };
+            let found = named_context(function, &arguments);
+            assert_eq!(found.size, expected, "bytes of {}", function.name);
+            assert_eq!(found.device, function.device.map(|position| arguments[position]), "{}", function.name);
+            columns += usize::from(expected.is_some()) + usize::from(found.device.is_some());
+        }
+        assert!(columns > 60, "only {columns} columns were checked");
+    }
+
+    #[test]
+    fn rules_with_size_and_device_filters_fire_for_every_row_with_the_column() {
+        let is_injectable = |f: &&Function| f.has_code() && f.uses_machine() && !matches!(f.state, Support::Absent(_));
+        for function in FUNCTIONS.iter().filter(is_injectable) {
+            let sizes = [4096usize];
+            let mut arguments = arguments(function);
+            if let ByteCount::Sum { sizes: array, count } = function.bytes {
+                (arguments[array], arguments[count]) = (sizes.as_ptr() as u64, 1);
+            }
+            if let Some(device) = function.device {
+                arguments[device] = 1;
+            }
+            let context = named_context(function, &arguments);
+            for (column, filter) in [
+                (context.size, format!("size={}", context.size.unwrap_or(0))),
+                (context.device, "device=1".to_owned()),
+            ] {
+                let text = format!("{}[{filter}]=507899", function.name);
+                let injection = Injection::new(rules(&text).unwrap(), 2);
+                let has_fired = injection.call(function.name, || named_context(function, &arguments)).is_some();
+                assert_eq!(has_fired, column.is_some(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn rules_with_a_stream_filter_fire_for_every_row_with_the_column() {
+        let machine = Machine::with_probe(Config::default(), None).unwrap();
+        let current = Cell::new(None);
+        let caller = Caller::new(&machine, &current);
+        caller.set_device(0).unwrap();
+        let stream = caller.create_stream(StreamOptions::default()).unwrap();
+        for function in FUNCTIONS.iter().chain(OTHER_FUNCTIONS) {
+            let mut arguments = arguments(function);
+            if let Some(position) = function.stream {
+                assert!(function.parameters[position].to_lowercase().ends_with("stream"), "{}", function.name);
+                arguments[position] = stream.raw() as u64;
+            }
+            let expected = function.stream.map(|_| stream.index() as u64);
+            assert_eq!(named_context(function, &arguments).stream, expected, "{}", function.name);
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_call() {
+        let bytes = |function: &Function, arguments: &[u64]| named_context(function, arguments).size;
+        assert_eq!(bytes(rows::aclrtMemsetD32, &[0, 1 << 20, 7, 1024]), Some(4096));
+        assert_eq!(bytes(rows::aclrtMemcpy2d, &[0, 512, 0, 1024, 100, 30, 1]), Some(3000));
+        assert_eq!(bytes(rows::aclrtIpcMemGetExportKey, &[0, 4096, 0, 65, 0]), Some(4096));
+        assert_eq!(bytes(rows::aclrtMemSetAccess, &[0, 4096, 0, 1]), Some(4096));
+        assert_eq!(bytes(rows::aclrtNotifyBatchReset, &[0, 3]), None);
+        // Unreadable sizes, and a product that does not fit.
+        assert_eq!(bytes(rows::aclrtMemcpyBatchV2, &[0, 0, 0, 0, 3, 0, 0, 0]), None);
+        assert_eq!(bytes(rows::aclrtMemcpyBatchV2, &[0, 0, 0, 0, 0, 0, 0, 0]), Some(0));
+        assert_eq!(bytes(rows::aclrtMemcpy2d, &[0, 0, 0, 0, u64::MAX, 2, 1]), Some(u64::MAX));
     }
 }

@@ -1,24 +1,18 @@
-//! Groups of a device's resources. There are none.
+//! Groups of a device's resources. softacl models none.
 
-use crate::entry::{export, out, refuse_with, require};
+use crate::argument::OutPtr;
+use crate::entry::{CallError, export};
 use ascendcl_sys::*;
 
 export! {
-    fn aclrtGetGroupCount(count: *mut u32) |caller| {
-        let count = out(count, "count")?;
-        require(caller, "aclrtGetGroupCount")?;
+    fn aclrtGetGroupCount(count: OutPtr<u32>) |call| {
+        call.require_supported()?;
         count.set(0)
     }
-}
 
-/// Its code has no cause in the engine.
-#[unsafe(no_mangle)]
-pub extern "C" fn aclrtSetGroup(group: i32) -> aclError {
-    let code = crate::entry::enter("aclrtSetGroup", |caller| require(caller, "aclrtSetGroup"));
-    if code != 0 {
-        return code;
+    fn aclrtSetGroup(group: i32) -> Result<(), CallError> |call| {
+        call.require_supported()?;
+        let text = format!("group {group} does not exist: there are no groups");
+        Err(CallError::runtime_code(ACL_ERROR_RT_GROUP_NOT_CREATE, text))
     }
-    crate::message::set_last_code(ACL_ERROR_RT_GROUP_NOT_CREATE);
-    let why = format!("group {group} does not exist: there are no groups");
-    refuse_with("aclrtSetGroup", ACL_ERROR_RT_GROUP_NOT_CREATE, &why)
 }

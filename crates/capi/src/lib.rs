@@ -1,24 +1,25 @@
-//! `libascendcl.so`: the C interface of AscendCL over the softacl engine.
+//! `libascendcl.so`: the C API of AscendCL on top of the softacl engine.
 //!
-//! The only crate that composes everything and holds process state. Each file is one family of C
-//! functions; each function is a door: it converts arguments, asks the engine, and turns the answer
-//! into a code. Nothing is checked here that the engine checks.
+//! The only crate that composes everything and holds process state. Each file is one family of C functions, declared
+//! with `export!`: the entry converts the arguments and turns errors into codes, the body calls the engine. Checked here
+//! are only NULL pointers, enumerators, flags and struct fields, which the engine does not receive.
 
 #![allow(non_snake_case)]
-// C programs promise what the headers say; what can be checked is checked, see `door`.
+// The headers state what C programs promise; what can be checked is checked, see `argument`.
 #![allow(clippy::missing_safety_doc)]
 
-pub mod attribute;
+mod argument;
 mod check;
 mod config;
 mod crash_report;
-pub mod entry;
+mod entry;
 mod faults;
 mod message;
 mod process;
 mod trace;
 pub mod unsupported;
 
+pub mod attribute;
 pub mod buffer;
 pub mod callback;
 pub mod compilation;

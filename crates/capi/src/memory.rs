@@ -1,9 +1,10 @@
 //! Memory: device, pinned and registered.
 
-use crate::entry::{array, export, out, require};
+use crate::argument::{Argument as _, InMutPtr, NonNullArg, OutPtr};
+use crate::entry::{Call, export};
 use crate::version::chars;
 use ascendcl_sys::*;
-use softacl_engine::{Caller, Error, MemoryKind, Result, fail};
+use softacl_engine::{Error, MemoryKind, Result, fail, segv};
 use softacl_profiles::Form;
 use std::ffi::c_void;
 
@@ -21,61 +22,57 @@ const REGISTER_MAPPED: u32 = 0x2;
 const MEMORY_ATTRIBUTES: std::ops::RangeInclusive<i32> = 0..=17;
 
 export! {
-    fn aclrtMalloc(pointer: *mut *mut c_void, size: usize, _policy: i32) |caller| { allocate(caller, pointer, size) }
-    fn aclrtMallocAlign32(pointer: *mut *mut c_void, size: usize, _policy: i32) |caller| { allocate(caller, pointer, size) }
-    fn aclrtMallocCached(pointer: *mut *mut c_void, size: usize, _policy: i32) |caller| { allocate(caller, pointer, size) }
+    fn aclrtMalloc(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32) |call| { allocate(call, pointer, size) }
+    fn aclrtMallocAlign32(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32) |call| { allocate(call, pointer, size) }
+    fn aclrtMallocCached(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32) |call| { allocate(call, pointer, size) }
 
-    fn aclrtMallocWithCfg(pointer: *mut *mut c_void, size: usize, _policy: i32, config: *mut aclrtMallocConfig) |caller| {
-        check_config(caller, config)?;
-        allocate(caller, pointer, size)
+    fn aclrtMallocWithCfg(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32, config: Option<InMutPtr<aclrtMallocConfig>>) |call| {
+        check_config(call, config)?;
+        allocate(call, pointer, size)
     }
 
-    fn aclrtMallocForTaskScheduler(pointer: *mut *mut c_void, size: usize, _policy: i32, config: *mut aclrtMallocConfig) |caller| {
-        check_config(caller, config)?;
-        allocate(caller, pointer, size)
+    fn aclrtMallocForTaskScheduler(pointer: OutPtr<*mut c_void>, size: usize, _policy: i32, config: Option<InMutPtr<aclrtMallocConfig>>) |call| {
+        check_config(call, config)?;
+        allocate(call, pointer, size)
     }
 
-    fn aclrtFree(pointer: *mut c_void) |caller| { caller.free(require_non_null(pointer, "devPtr")?) }
+    fn aclrtFree(pointer: NonNullArg) |call| { call.free(pointer.address()) }
 
-    fn aclrtFreeWithDevSync(pointer: *mut c_void) |caller| {
-        let address = require_non_null(pointer, "devPtr")?;
-        caller.synchronize_device(-1)?;
-        caller.free(address)
+    fn aclrtFreeWithDevSync(pointer: NonNullArg) |call| {
+        call.synchronize_device(-1)?;
+        call.free(pointer.address())
     }
 
-    fn aclrtMallocHost(pointer: *mut *mut c_void, size: usize) |caller| { allocate_host(caller, pointer, size) }
+    fn aclrtMallocHost(pointer: OutPtr<*mut c_void>, size: usize) |call| { allocate_host(call, pointer, size) }
 
-    fn aclrtMallocHostWithCfg(pointer: *mut *mut c_void, size: u64, config: *mut aclrtMallocConfig) |caller| {
-        check_config(caller, config)?;
-        allocate_host(caller, pointer, size as usize)
+    fn aclrtMallocHostWithCfg(pointer: OutPtr<*mut c_void>, size: u64, config: Option<InMutPtr<aclrtMallocConfig>>) |call| {
+        check_config(call, config)?;
+        allocate_host(call, pointer, size as usize)
     }
 
-    fn aclrtFreeHost(pointer: *mut c_void) |caller| { caller.free_host(require_non_null(pointer, "hostPtr")?) }
+    fn aclrtFreeHost(pointer: NonNullArg) |call| { call.free_host(pointer.address()) }
 
-    fn aclrtFreeHostWithDevSync(pointer: *mut c_void) |caller| {
-        let address = require_non_null(pointer, "hostPtr")?;
-        caller.synchronize_device(-1)?;
-        caller.free_host(address)
+    fn aclrtFreeHostWithDevSync(pointer: NonNullArg) |call| {
+        call.synchronize_device(-1)?;
+        call.free_host(pointer.address())
     }
 
     /// Not needed: there is no cache between host and device.
-    fn aclrtMemFlush(pointer: *mut c_void, size: usize) |_caller| { check_cache_range(pointer, size) }
-    fn aclrtMemInvalidate(pointer: *mut c_void, size: usize) |_caller| { check_cache_range(pointer, size) }
+    fn aclrtMemFlush(_pointer: NonNullArg, size: usize) |_call| { require_bytes(size as u64) }
+    fn aclrtMemInvalidate(_pointer: NonNullArg, size: usize) |_call| { require_bytes(size as u64) }
 
-    fn aclrtGetMemInfo(attribute: i32, free: *mut usize, total: *mut usize) |caller| {
-        let (free, total) = (out(free, "free")?, out(total, "total")?);
+    fn aclrtGetMemInfo(attribute: i32, free: OutPtr<usize>, total: OutPtr<usize>) |call| {
         if !MEMORY_ATTRIBUTES.contains(&attribute) {
             return fail(Error::MemoryAttribute(attribute));
         }
-        let usage = caller.usage()?;
+        let usage = call.usage()?;
         free.set(usage.free)?;
         total.set(usage.total)
     }
 
-    fn aclrtGetMemUsageInfo(device: i32, infos: *mut aclrtMemUsageInfo, count: usize, written: *mut usize) |caller| {
-        let (infos, written) = (out(infos, "memUsageInfo")?, out(written, "outputNum")?);
-        require(caller, "aclrtGetMemUsageInfo")?;
-        let usage = caller.machine().device_memory(device.into())?;
+    fn aclrtGetMemUsageInfo(device: i32, infos: OutPtr<aclrtMemUsageInfo>, count: usize, written: OutPtr<usize>) |call| {
+        call.require_supported()?;
+        let usage = call.machine().device_memory(device.into())?;
         if count == 0 {
             return fail(Error::Argument("inputNum is 0".to_owned()));
         }
@@ -89,22 +86,19 @@ export! {
     }
 
     /// The allocation that contains an address.
-    fn aclrtMemGetAddressRange(pointer: *mut c_void, base: *mut *mut c_void, size: *mut usize) |caller| {
-        let address = require_non_null(pointer, "ptr")?;
-        let (start, len) = caller.extent(address)?;
-        if !base.is_null() {
-            out(base, "pbase")?.set(start as *mut c_void)?;
+    fn aclrtMemGetAddressRange(pointer: NonNullArg, base: Option<OutPtr<*mut c_void>>, size: Option<OutPtr<usize>>) |call| {
+        let (start, len) = call.extent(pointer.address())?;
+        if let Some(base) = base {
+            base.set(start as *mut c_void)?;
         }
-        if !size.is_null() {
-            out(size, "psize")?.set(len)?;
+        if let Some(size) = size {
+            size.set(len)?;
         }
         Ok(())
     }
 
-    fn aclrtPointerGetAttributes(pointer: *const c_void, attributes: *mut aclrtPtrAttributes) |caller| {
-        let address = require_non_null(pointer.cast_mut(), "ptr")?;
-        let attributes = out(attributes, "attributes")?;
-        let (kind, id, page) = match caller.place(address)? {
+    fn aclrtPointerGetAttributes(pointer: NonNullArg<*const c_void>, attributes: OutPtr<aclrtPtrAttributes>) |call| {
+        let (kind, id, page) = match call.place(pointer.address())? {
             MemoryKind::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device, DEVICE_PAGE),
             MemoryKind::Pinned => (ACL_MEM_LOCATION_TYPE_HOST, 0, HOST_PAGE),
             MemoryKind::Pageable => (ACL_MEM_LOCATION_TYPE_UNREGISTERED, 0, HOST_PAGE),
@@ -112,71 +106,61 @@ export! {
         attributes.set(aclrtPtrAttributes { location: aclrtMemLocation { id, r#type: kind }, pageSize: page, rsv: [0; 4] })
     }
 
-    fn aclrtHostRegister(pointer: *mut c_void, size: u64, kind: i32, device_pointer: *mut *mut c_void) |caller| {
-        let address = check_registration(pointer, size)?;
-        let device_pointer = out(device_pointer, "devPtr")?;
+    fn aclrtHostRegister(pointer: NonNullArg, size: u64, kind: i32, device_pointer: OutPtr<*mut c_void>) |call| {
+        require_bytes(size)?;
+        let address = pointer.address();
         if kind & !REGISTER_TYPES != 0 {
             return fail(Error::Feature(format!("registration type {kind:#x} is not supported")));
         }
-        caller.current_context()?;
-        require_registration(caller)?;
-        caller.register_host(address, size as usize, true)?;
-        device_pointer.set(pointer).inspect_err(|_| {
-            let _ = caller.unregister_host(address);
-        })
+        call.current_context()?;
+        require_registration(call)?;
+        call.register_host(address, size as usize, true)?;
+        device_pointer.set_or(address as *mut c_void, || drop(call.unregister_host(address)))
     }
 
-    fn aclrtHostRegisterV2(pointer: *mut c_void, size: u64, flag: u32) |caller| {
-        let address = check_registration(pointer, size)?;
-        require_registration(caller)?;
+    fn aclrtHostRegisterV2(pointer: NonNullArg, size: u64, flag: u32) |call| {
+        require_bytes(size)?;
+        require_registration(call)?;
         if flag == 0 || flag & !REGISTER_FLAGS != 0 {
             return fail(Error::Parameter(format!("registration flags {flag:#x} are not made of {REGISTER_FLAGS:#x}")));
         }
-        caller.register_host(address, size as usize, flag & REGISTER_MAPPED != 0)
+        call.register_host(pointer.address(), size as usize, flag & REGISTER_MAPPED != 0)
     }
 
-    fn aclrtHostUnregister(pointer: *mut c_void) |caller| {
-        let address = require_non_null(pointer, "ptr")?;
-        require_registration(caller)?;
-        caller.unregister_host(address)
+    fn aclrtHostUnregister(pointer: NonNullArg) |call| {
+        require_registration(call)?;
+        call.unregister_host(pointer.address())
     }
 
-    fn aclrtHostGetDevicePointer(host: *mut c_void, device: *mut *mut c_void, flag: u32) |caller| {
-        let address = require_non_null(host, "pHost")?;
-        let device = out(device, "pDevice")?;
+    fn aclrtHostGetDevicePointer(host: NonNullArg, device: OutPtr<*mut c_void>, flag: u32) |call| {
         if flag != 0 {
             return fail(Error::Argument(format!("flag is {flag}, and must be 0")));
         }
-        require_registration(caller)?;
-        device.set(caller.mapped_address(address)? as *mut c_void)
+        require_registration(call)?;
+        device.set(call.mapped_address(host.address())? as *mut c_void)
     }
 
-    fn aclrtHostMemMapCapabilities(device: u32, engine: i32, capability: *mut i32) |caller| {
-        let capability = out(capability, "capabilities")?;
-        caller.machine().logical_device(device.into())?;
+    fn aclrtHostMemMapCapabilities(device: u32, engine: i32, capability: OutPtr<i32>) |call| {
+        call.machine().logical_device(device.into())?;
         if !(0..10).contains(&engine) {
             return fail(Error::Parameter(format!("engine type {engine} is not in 0 to 9")));
         }
-        require_registration(caller)?;
+        require_registration(call)?;
         capability.set(ACL_RT_HOST_MEM_MAP_SUPPORTED)
     }
 
     /// Mappings need no preparation here: only the arguments are checked.
-    fn aclrtMemP2PMap(pointer: *mut c_void, size: usize, device: i32, flags: u64) |caller| {
-        let address = require_non_null(pointer, "devPtr")?;
+    fn aclrtMemP2PMap(pointer: NonNullArg, size: usize, device: i32, flags: u64) |call| {
         if size == 0 || flags != 0 {
             return fail(Error::Argument(format!("size is {size} and flags are {flags}: size must not be 0, flags must")));
         }
-        require(caller, "aclrtMemP2PMap")?;
-        caller.machine().logical_device(device.into())?;
-        caller.current_context()?;
-        caller.host_view(address, size).map(|_| ())
+        call.require_supported()?;
+        call.machine().logical_device(device.into())?;
+        call.current_context()?;
+        call.host_view(pointer.address(), size).map(|_| ())
     }
 }
 
-fn require_non_null(pointer: *mut c_void, name: &'static str) -> Result<usize> {
-    if pointer.is_null() { fail(Error::Null(name)) } else { Ok(pointer as usize) }
-}
 
 fn check_size(size: usize) -> Result<()> {
     if size == 0 || size.checked_add(PADDING).is_none() {
@@ -185,63 +169,49 @@ fn check_size(size: usize) -> Result<()> {
     Ok(())
 }
 
-fn allocate(caller: Caller<'_>, pointer: *mut *mut c_void, size: usize) -> Result<()> {
-    let pointer = out(pointer, "devPtr")?;
+fn allocate(call: Call<'_>, pointer: OutPtr<*mut c_void>, size: usize) -> Result<()> {
     check_size(size)?;
-    let address = caller.allocate(size)?;
-    pointer.set(address as *mut c_void).inspect_err(|_| {
-        // Nobody will ever know the address.
-        let _ = caller.free(address);
-    })
+    let address = call.allocate(size)?;
+    pointer.set_or(address as *mut c_void, || drop(call.free(address)))
 }
 
-fn allocate_host(caller: Caller<'_>, pointer: *mut *mut c_void, size: usize) -> Result<()> {
-    let pointer = out(pointer, "hostPtr")?;
+fn allocate_host(call: Call<'_>, pointer: OutPtr<*mut c_void>, size: usize) -> Result<()> {
     check_size(size)?;
-    let address = caller.allocate_host(size)?;
-    pointer.set(address as *mut c_void).inspect_err(|_| {
-        // Nobody will ever know the address.
-        let _ = caller.free_host(address);
-    })
+    let address = call.allocate_host(size)?;
+    pointer.set_or(address as *mut c_void, || drop(call.free_host(address)))
 }
 
-/// A configuration may name the device, which must be the current one; nothing else has an effect.
-fn check_config(caller: Caller<'_>, config: *mut aclrtMallocConfig) -> Result<()> {
-    let Some(config) = array(config.cast_const(), 1, "cfg")? else { return Ok(()) };
-    if config[0].numAttrs == 0 {
+/// Checks a configuration. It may name the device, which must be the current one; nothing else has an effect.
+fn check_config(call: Call<'_>, config: Option<InMutPtr<aclrtMallocConfig>>) -> Result<()> {
+    let Some(config) = config else { return Ok(()) };
+    let aclrtMallocConfig { attrs, numAttrs: count } = config.read()?;
+    if count == 0 {
         return Ok(());
     }
-    if config[0].numAttrs > MAX_ATTRIBUTES {
-        return fail(Error::Argument(format!(
-            "cfg->numAttrs is {}, and more than {MAX_ATTRIBUTES}",
-            config[0].numAttrs
-        )));
+    if count > MAX_ATTRIBUTES {
+        return fail(Error::Argument(format!("cfg->numAttrs is {count}, and more than {MAX_ATTRIBUTES}")));
     }
-    let attributes =
-        array(config[0].attrs.cast_const(), config[0].numAttrs, "cfg->attrs")?.ok_or(Error::Null("cfg->attrs"))?;
-    for attribute in attributes.iter().filter(|a| a.attr == ACL_RT_MEM_ATTR_DEVICE_ID) {
-        let (asked, current) = (attribute.value[0], caller.device()?);
-        if asked != current {
+    // SAFETY: the program passes the array inside the struct that it permits to read.
+    let attributes: InMutPtr<aclrtMallocAttribute> = unsafe { InMutPtr::from_program(attrs, "cfg->attrs") }?;
+    let guard = segv::enter();
+    for attribute in attributes.array(count, &guard)?.iter().filter(|a| a.attr == ACL_RT_MEM_ATTR_DEVICE_ID) {
+        let (requested, current) = (attribute.value[0], call.device()?);
+        if requested != current {
             return fail(Error::Parameter(format!(
-                "the configuration names device {asked}, but device {current} is current"
+                "the configuration names device {requested}, but device {current} is current"
             )));
         }
     }
     Ok(())
 }
 
-fn check_cache_range(pointer: *mut c_void, size: usize) -> Result<()> {
-    require_non_null(pointer, "devPtr")?;
+fn require_bytes(size: u64) -> Result<()> {
     if size == 0 { fail(Error::Argument("size is 0".to_owned())) } else { Ok(()) }
 }
 
-fn check_registration(pointer: *mut c_void, size: u64) -> Result<usize> {
-    let address = require_non_null(pointer, "ptr")?;
-    if size == 0 { fail(Error::Argument("size is 0".to_owned())) } else { Ok(address) }
-}
-
-fn require_registration(caller: Caller<'_>) -> Result<()> {
-    let profile = &caller.machine().config().profile;
+/// Fails if the chip, or the way it is attached, does not support registered host memory.
+fn require_registration(call: Call<'_>) -> Result<()> {
+    let profile = &call.machine().config().profile;
     if profile.chip.copy.host_registration && profile.form == Form::Endpoint {
         return Ok(());
     }

@@ -1,9 +1,10 @@
 //! How operators are to be executed: limits of time and cores, and what overflow does. There are no
 //! operators: what is set is kept and given back.
 
-use crate::entry::{export, out, require};
+use crate::argument::OutPtr;
+use crate::entry::{Call, export};
 use ascendcl_sys::*;
-use softacl_engine::{Caller, Error, Result, fail};
+use softacl_engine::{Error, Result, fail};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -23,125 +24,119 @@ struct Device {
 }
 
 export! {
-    fn aclrtSetOpWaitTimeout(_seconds: u32) |caller| { require(caller, "aclrtSetOpWaitTimeout") }
-    fn aclrtSetOpExecuteTimeOut(_timeout: u32) |caller| { require(caller, "aclrtSetOpExecuteTimeOut") }
+    fn aclrtSetOpWaitTimeout(_seconds: u32) |call| { call.require_supported() }
+    fn aclrtSetOpExecuteTimeOut(_timeout: u32) |call| { call.require_supported() }
 
     /// Nothing is rounded: the limit that holds is the one that was asked for.
-    fn aclrtSetOpExecuteTimeOutV2(timeout: u64, actual: *mut u64) |caller| {
-        let actual = out(actual, "actualTimeout")?;
-        require(caller, "aclrtSetOpExecuteTimeOutV2")?;
+    fn aclrtSetOpExecuteTimeOutV2(timeout: u64, actual: OutPtr<u64>) |call| {
+        call.require_supported()?;
         actual.set(timeout)
     }
 
     /// The same setting as the stream attribute.
-    fn aclrtSetStreamOverflowSwitch(stream: aclrtStream, flag: u32) |caller| {
-        require(caller, "aclrtSetStreamOverflowSwitch")?;
-        caller.change_stream_settings(stream as usize, |settings| settings.overflow_check = flag)
+    fn aclrtSetStreamOverflowSwitch(stream: aclrtStream, flag: u32) |call| {
+        call.require_supported()?;
+        call.change_stream_settings(stream as usize, |settings| settings.overflow_check = flag)
     }
 
-    fn aclrtGetStreamOverflowSwitch(stream: aclrtStream, flag: *mut u32) |caller| {
-        let flag = out(flag, "flag")?;
-        require(caller, "aclrtGetStreamOverflowSwitch")?;
-        flag.set(caller.stream_settings(stream as usize)?.overflow_check)
+    fn aclrtGetStreamOverflowSwitch(stream: aclrtStream, flag: OutPtr<u32>) |call| {
+        call.require_supported()?;
+        flag.set(call.stream_settings(stream as usize)?.overflow_check)
     }
 
-    fn aclrtSetDeviceSatMode(mode: i32) |caller| {
+    fn aclrtSetDeviceSatMode(mode: i32) |call| {
         if !(ACL_RT_OVERFLOW_MODE_SATURATION..=ACL_RT_OVERFLOW_MODE_UNDEF).contains(&mode) {
             return fail(Error::Parameter(format!("overflow mode {mode} is not in 0 to 2")));
         }
-        require(caller, "aclrtSetDeviceSatMode")?;
-        let device = caller.device()?;
+        call.require_supported()?;
+        let device = call.device()?;
         devices().entry(device).or_default().overflow_mode = Some(mode);
         Ok(())
     }
 
-    fn aclrtGetDeviceSatMode(mode: *mut i32) |caller| {
-        let mode = out(mode, "mode")?;
-        require(caller, "aclrtGetDeviceSatMode")?;
-        let set = devices().get(&caller.device()?).and_then(|device| device.overflow_mode);
-        let has_infinities = caller.machine().config().profile.chip.features.inf_nan;
+    fn aclrtGetDeviceSatMode(mode: OutPtr<i32>) |call| {
+        call.require_supported()?;
+        let set = devices().get(&call.device()?).and_then(|device| device.overflow_mode);
+        let has_infinities = call.machine().config().profile.chip.features.inf_nan;
         let default = if has_infinities { ACL_RT_OVERFLOW_MODE_INFNAN } else { ACL_RT_OVERFLOW_MODE_SATURATION };
         mode.set(set.unwrap_or(default))
     }
 
-    fn aclrtSetDeviceResLimit(device: i32, kind: i32, value: u32) |caller| {
-        let (device, cores) = (checked_device(caller, device)?, core_count(kind)?);
-        require(caller, "aclrtSetDeviceResLimit")?;
+    fn aclrtSetDeviceResLimit(device: i32, kind: i32, value: u32) |call| {
+        let (device, cores) = (checked_device(call, device)?, core_count(kind)?);
+        call.require_supported()?;
         devices().entry(device).or_default().core_limits[cores] = Some(value);
         Ok(())
     }
 
-    fn aclrtGetDeviceResLimit(device: i32, kind: i32, value: *mut u32) |caller| {
-        let value = out(value, "value")?;
-        let (device, cores) = (checked_device(caller, device)?, core_count(kind)?);
-        require(caller, "aclrtGetDeviceResLimit")?;
-        value.set(device_limit(caller, device, cores)?)
+    fn aclrtGetDeviceResLimit(device: i32, kind: i32, value: OutPtr<u32>) |call| {
+        let (device, cores) = (checked_device(call, device)?, core_count(kind)?);
+        call.require_supported()?;
+        value.set(device_limit(call, device, cores)?)
     }
 
-    fn aclrtResetDeviceResLimit(device: i32) |caller| {
-        let device = checked_device(caller, device)?;
-        require(caller, "aclrtResetDeviceResLimit")?;
+    fn aclrtResetDeviceResLimit(device: i32) |call| {
+        let device = checked_device(call, device)?;
+        call.require_supported()?;
         devices().entry(device).or_default().core_limits = [None; 2];
         Ok(())
     }
 
-    fn aclrtSetStreamResLimit(stream: aclrtStream, kind: i32, value: u32) |caller| {
+    fn aclrtSetStreamResLimit(stream: aclrtStream, kind: i32, value: u32) |call| {
         let cores = core_count(kind)?;
-        require(caller, "aclrtSetStreamResLimit")?;
-        caller.change_stream_settings(stream as usize, |settings| settings.core_limits[cores] = Some(value))
+        call.require_supported()?;
+        call.change_stream_settings(stream as usize, |settings| settings.core_limits[cores] = Some(value))
     }
 
-    fn aclrtGetStreamResLimit(stream: aclrtStream, kind: i32, value: *mut u32) |caller| {
-        let value = out(value, "value")?;
+    fn aclrtGetStreamResLimit(stream: aclrtStream, kind: i32, value: OutPtr<u32>) |call| {
         let cores = core_count(kind)?;
-        require(caller, "aclrtGetStreamResLimit")?;
-        value.set(stream_limit(caller, stream as usize, cores)?)
+        call.require_supported()?;
+        value.set(stream_limit(call, stream as usize, cores)?)
     }
 
-    fn aclrtResetStreamResLimit(stream: aclrtStream) |caller| {
-        require(caller, "aclrtResetStreamResLimit")?;
-        caller.change_stream_settings(stream as usize, |settings| settings.core_limits = [None; 2])
+    fn aclrtResetStreamResLimit(stream: aclrtStream) |call| {
+        call.require_supported()?;
+        call.change_stream_settings(stream as usize, |settings| settings.core_limits = [None; 2])
     }
 
-    fn aclrtUseStreamResInCurrentThread(stream: aclrtStream) |caller| {
-        require(caller, "aclrtUseStreamResInCurrentThread")?;
-        caller.stream_settings(stream as usize)?;
+    fn aclrtUseStreamResInCurrentThread(stream: aclrtStream) |call| {
+        call.require_supported()?;
+        call.stream_settings(stream as usize)?;
         // The default stream may be another one later: it is meant by what it is now.
-        let stream = if stream.is_null() { caller.current_default_stream()? } else { stream as usize };
+        let stream = if stream.is_null() { call.current_default_stream()? } else { stream as usize };
         USED.set(stream);
         Ok(())
     }
 
-    fn aclrtUnuseStreamResInCurrentThread(stream: aclrtStream) |caller| {
-        require(caller, "aclrtUnuseStreamResInCurrentThread")?;
-        caller.stream_settings(stream as usize)?;
+    fn aclrtUnuseStreamResInCurrentThread(stream: aclrtStream) |call| {
+        call.require_supported()?;
+        call.stream_settings(stream as usize)?;
         USED.set(0);
         Ok(())
     }
 
-    fn aclrtGetResInCurrentThread(kind: i32, value: *mut u32) |caller| {
-        let value = out(value, "value")?;
+    fn aclrtGetResInCurrentThread(kind: i32, value: OutPtr<u32>) |call| {
         let cores = core_count(kind)?;
-        require(caller, "aclrtGetResInCurrentThread")?;
+        call.require_supported()?;
         let limit = match USED.get() {
-            0 => device_limit(caller, caller.device()?, cores)?,
-            stream => stream_limit(caller, stream, cores)?,
+            0 => device_limit(call, call.device()?, cores)?,
+            stream => stream_limit(call, stream, cores)?,
         };
         value.set(limit)
     }
 }
 
 /// The limit of a stream, or else of the current device.
-fn stream_limit(caller: Caller<'_>, stream: usize, cores: usize) -> Result<u32> {
-    match caller.stream_settings(stream)?.core_limits[cores] {
+fn stream_limit(call: Call<'_>, stream: usize, cores: usize) -> Result<u32> {
+    match call.stream_settings(stream)?.core_limits[cores] {
         Some(limit) => Ok(limit),
-        None => device_limit(caller, caller.device()?, cores),
+        None => device_limit(call, call.device()?, cores),
     }
 }
 
 /// The limit of a device, or else all the cores that it has.
-fn device_limit(caller: Caller<'_>, device: u32, cores: usize) -> Result<u32> {
-    let profile = &caller.machine().config().profile;
+fn device_limit(call: Call<'_>, device: u32, cores: usize) -> Result<u32> {
+    let profile = &call.machine().config().profile;
     if let Some(limit) = devices().get(&device).and_then(|device| device.core_limits[cores]) {
         return Ok(limit);
     }
@@ -150,8 +145,8 @@ fn device_limit(caller: Caller<'_>, device: u32, cores: usize) -> Result<u32> {
     all.ok_or_else(|| Box::new(unknown()))
 }
 
-fn checked_device(caller: Caller<'_>, device: i32) -> Result<u32> {
-    caller.machine().logical_device(device.into())?;
+fn checked_device(call: Call<'_>, device: i32) -> Result<u32> {
+    call.machine().logical_device(device.into())?;
     Ok(device as u32)
 }
 

@@ -1,14 +1,14 @@
 //! Memory pools with allocation and release in stream order.
 
-use crate::entry::{array, export, out, require};
+use crate::argument::{InPtr, NonNullArg, OutPtr, UntypedPtr};
+use crate::entry::export;
 use ascendcl_sys::*;
 use softacl_engine::{Error, PoolAttribute, Result, fail};
 use std::ffi::c_void;
 
 export! {
-    fn aclrtMemPoolCreate(pool: *mut aclrtMemPool, properties: *const aclrtMemPoolProps) |caller| {
-        let place = out(pool, "memPool")?;
-        let properties = array(properties, 1, "poolProps")?.ok_or(Error::Null("poolProps"))?[0];
+    fn aclrtMemPoolCreate(pool: OutPtr<aclrtMemPool>, properties: InPtr<aclrtMemPoolProps>) |call| {
+        let properties = properties.read()?;
         let aclrtMemPoolProps { allocType, location, maxSize, reserved, .. } = properties;
         if allocType != ACL_MEM_ALLOCATION_TYPE_PINNED {
             return fail(Error::Argument(format!("allocType {allocType} is not PINNED")));
@@ -19,73 +19,51 @@ export! {
         if reserved != [0; 32] {
             return fail(Error::Argument("not all reserved bytes are 0".to_owned()));
         }
-        require(caller, "aclrtMemPoolCreate")?;
-        let key = caller.create_pool(location.id.into(), maxSize)?;
-        place.set(key.raw() as *mut c_void).inspect_err(|_| {
-            // Nobody will ever know the handle.
-            let _ = caller.destroy_pool(key.raw());
-        })
+        call.require_supported()?;
+        let key = call.create_pool(location.id.into(), maxSize)?;
+        pool.set_or(key.raw() as *mut c_void, || drop(call.destroy_pool(key.raw())))
     }
 
-    fn aclrtMemPoolDestroy(pool: aclrtMemPool) |caller| {
-        let pool = require_non_null(pool, "memPool")?;
-        require(caller, "aclrtMemPoolDestroy")?;
-        caller.destroy_pool(pool)
+    fn aclrtMemPoolDestroy(pool: NonNullArg) |call| {
+        call.require_supported()?;
+        call.destroy_pool(pool.address())
     }
 
-    fn aclrtMemPoolSetAttr(pool: aclrtMemPool, attribute: i32, value: *mut c_void) |caller| {
-        let pool = require_non_null(pool, "memPool")?;
-        require_non_null(value, "value")?;
-        require(caller, "aclrtMemPoolSetAttr")?;
+    fn aclrtMemPoolSetAttr(pool: NonNullArg, attribute: i32, value: UntypedPtr) |call| {
+        call.require_supported()?;
         let (attribute, is_wide) = attribute_of(attribute)?;
-        let null = || Error::Null("value");
-        let value = if is_wide {
-            array(value.cast_const().cast::<u64>(), 1, "value")?.ok_or_else(null)?[0]
-        } else {
-            array(value.cast_const().cast::<u32>(), 1, "value")?.ok_or_else(null)?[0].into()
-        };
-        caller.set_pool_attribute(pool, attribute, value)
+        let value = if is_wide { value.input::<u64>().read()? } else { value.input::<u32>().read()?.into() };
+        call.set_pool_attribute(pool.address(), attribute, value)
     }
 
-    fn aclrtMemPoolGetAttr(pool: aclrtMemPool, attribute: i32, value: *mut c_void) |caller| {
-        let pool = require_non_null(pool, "memPool")?;
-        require_non_null(value, "value")?;
-        require(caller, "aclrtMemPoolGetAttr")?;
+    fn aclrtMemPoolGetAttr(pool: NonNullArg, attribute: i32, value: UntypedPtr) |call| {
+        call.require_supported()?;
         let (attribute, is_wide) = attribute_of(attribute)?;
-        let found = caller.pool_attribute(pool, attribute)?;
-        if is_wide { out(value.cast::<u64>(), "value")?.set(found) } else { out(value.cast::<u32>(), "value")?.set(found as u32) }
+        let found = call.pool_attribute(pool.address(), attribute)?;
+        if is_wide { value.output::<u64>().set(found) } else { value.output::<u32>().set(found as u32) }
     }
 
-    fn aclrtMemPoolMallocAsync(pointer: *mut *mut c_void, size: usize, pool: aclrtMemPool, stream: aclrtStream) |caller| {
-        let place = out(pointer, "ptr")?;
-        let pool = require_non_null(pool, "memPool")?;
-        let stream = require_non_null(stream, "stream")?;
-        require(caller, "aclrtMemPoolMallocAsync")?;
+    fn aclrtMemPoolMallocAsync(pointer: OutPtr<*mut c_void>, size: usize, pool: NonNullArg, stream: NonNullArg) |call| {
+        call.require_supported()?;
         if size == 0 {
-            return place.set(std::ptr::null_mut());
+            return pointer.set(std::ptr::null_mut());
         }
-        let address = caller.allocate_from_pool(pool, size, stream)?;
-        place.set(address as *mut c_void).inspect_err(|_| {
-            // Nobody will ever know the address.
-            let _ = caller.free_to_pool(address, stream);
-        })
+        let address = call.allocate_from_pool(pool.address(), size, stream.address())?;
+        pointer.set_or(address as *mut c_void, || drop(call.free_to_pool(address, stream.address())))
     }
 
-    fn aclrtMemPoolFreeAsync(pointer: *mut c_void, stream: aclrtStream) |caller| {
-        let address = require_non_null(pointer, "ptr")?;
-        let stream = require_non_null(stream, "stream")?;
-        require(caller, "aclrtMemPoolFreeAsync")?;
-        caller.free_to_pool(address, stream)
+    fn aclrtMemPoolFreeAsync(pointer: NonNullArg, stream: NonNullArg) |call| {
+        call.require_supported()?;
+        call.free_to_pool(pointer.address(), stream.address())
     }
 
-    fn aclrtMemPoolTrimTo(pool: aclrtMemPool, keep: usize) |caller| {
-        let pool = require_non_null(pool, "memPool")?;
-        require(caller, "aclrtMemPoolTrimTo")?;
-        caller.trim_pool(pool, keep)
+    fn aclrtMemPoolTrimTo(pool: NonNullArg, keep: usize) |call| {
+        call.require_supported()?;
+        call.trim_pool(pool.address(), keep)
     }
 }
 
-/// An attribute, and whether its value has 64 bits.
+/// Returns the attribute, and `true` if its value has 64 bits.
 fn attribute_of(attribute: i32) -> Result<(PoolAttribute, bool)> {
     Ok(match attribute {
         ACL_RT_MEM_POOL_REUSE_FOLLOW_EVENT_DEPENDENCIES => (PoolAttribute::FollowEvents, false),
@@ -100,6 +78,3 @@ fn attribute_of(attribute: i32) -> Result<(PoolAttribute, bool)> {
     })
 }
 
-fn require_non_null(pointer: *mut c_void, name: &'static str) -> Result<usize> {
-    if pointer.is_null() { fail(Error::Null(name)) } else { Ok(pointer as usize) }
-}

@@ -2,11 +2,12 @@
 //!
 //! A description is a key, so a stale or foreign pointer is simply not found.
 
-use crate::entry::{array, export, out, text};
+use crate::argument::{Argument as _, InPtr, OutPtr, TextPtr, UntypedPtr};
+use crate::entry::export;
 use ascendcl_sys::*;
 use softacl_engine::handle::{HandleKind, Key, Slots};
 use softacl_engine::system::try_collect;
-use softacl_engine::{Error, Result, fail};
+use softacl_engine::{Error, Result, fail, segv};
 use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::ptr;
@@ -108,13 +109,13 @@ pub(crate) fn description(tensor: *const c_void) -> Result<Description> {
     }
 }
 
-fn dimensions(count: i32, values: *const i64) -> Result<Vec<i64>> {
+fn dimensions(count: i32, values: Option<InPtr<i64>>) -> Result<Vec<i64>> {
     let count = usize::try_from(count).ok().filter(|count| *count <= MAX_DIMENSIONS);
     let Some(count) = count else {
         return fail(Error::Argument(format!("numDims is not in 0 to {MAX_DIMENSIONS}")));
     };
-    match array(values, count, "dims")? {
-        Some(values) => Ok(values.to_vec()),
+    match values {
+        Some(values) => Ok(values.array(count, &segv::enter())?.to_vec()),
         None if count == 0 => Ok(Vec::new()),
         None => fail(Error::Null("dims")),
     }
@@ -122,6 +123,8 @@ fn dimensions(count: i32, values: *const i64) -> Result<Vec<i64>> {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclCreateTensorDesc(data_type: i32, count: i32, dims: *const i64, format: i32) -> *mut c_void {
+    // SAFETY: the argument of this call, which the program permits to read.
+    let Ok(dims) = (unsafe { Option::<InPtr<i64>>::from_program(dims, "dims") }) else { return ptr::null_mut() };
     let Ok(dimensions) = dimensions(count, dims) else { return ptr::null_mut() };
     let made = Description { data_type, dimensions, format, ..Description::default() };
     let fill = |tensor: &Tensor, _| *tensor.0.lock().unwrap_or_else(PoisonError::into_inner) = made;
@@ -171,8 +174,7 @@ pub extern "C" fn aclGetTensorDescDim(tensor: *const c_void, index: usize) -> i6
 }
 
 export! {
-    fn aclGetTensorDescDimV2(tensor: *const c_void, index: usize, size: *mut i64) |_caller| {
-        let size = out(size, "dimSize")?;
+    fn aclGetTensorDescDimV2(tensor: *const c_void, index: usize, size: OutPtr<i64>) |_call| {
         let found = description(tensor)?;
         match found.dimensions.get(index) {
             Some(_) if found.dimensions == [UNKNOWN_RANK] => fail(Error::Argument("the rank of the tensor is not known".to_owned())),
@@ -181,24 +183,26 @@ export! {
         }
     }
 
-    fn aclSetTensorStorageFormat(tensor: *mut c_void, format: i32) |_caller| { store_format(tensor, format) }
-    fn aclSetTensorFormat(tensor: *mut c_void, format: i32) |_caller| { store_format(tensor, format) }
+    fn aclSetTensorStorageFormat(tensor: *mut c_void, format: i32) |_call| { store_format(tensor, format) }
+    fn aclSetTensorFormat(tensor: *mut c_void, format: i32) |_call| { store_format(tensor, format) }
 
-    fn aclSetTensorStorageShape(tensor: *mut c_void, count: i32, dims: *const i64) |_caller| { store_shape(tensor, count, dims) }
-    fn aclSetTensorShape(tensor: *mut c_void, count: i32, dims: *const i64) |_caller| { store_shape(tensor, count, dims) }
+    fn aclSetTensorStorageShape(tensor: *mut c_void, count: i32, dims: Option<InPtr<i64>>) |_call| { store_shape(tensor, count, dims) }
+    fn aclSetTensorShape(tensor: *mut c_void, count: i32, dims: Option<InPtr<i64>>) |_call| { store_shape(tensor, count, dims) }
 
-    fn aclSetTensorPlaceMent(tensor: *mut c_void, place: i32) |_caller| {
+    fn aclSetTensorPlaceMent(tensor: *mut c_void, place: i32) |_call| {
         change(tensor, |tensor| {
             tensor.placement = place;
             Ok(())
         })
     }
 
-    /// The value is copied: the program may free its own at once.
-    fn aclSetTensorConst(tensor: *mut c_void, data: *mut c_void, size: usize) |_caller| {
-        let value = array(data.cast::<u8>().cast_const(), size, "dataBuffer")?
-            .map(|bytes| try_collect(bytes.iter().copied().map(Ok), "a constant"))
-            .transpose()?;
+    /// Copies the value. The program may free its own copy immediately.
+    fn aclSetTensorConst(tensor: *mut c_void, data: Option<UntypedPtr>, size: usize) |_call| {
+        let copy = |data: UntypedPtr| {
+            let guard = segv::enter();
+            try_collect(data.input::<u8>().array(size, &guard)?.iter().copied().map(Ok), "a constant")
+        };
+        let value = data.map(copy).transpose()?;
         change(tensor, |tensor| {
             tensor.constant = value;
             Ok(())
@@ -208,7 +212,9 @@ export! {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aclSetTensorDescName(tensor: *mut c_void, name: *const c_char) {
-    if let Ok(name) = text(name, "name") {
+    // SAFETY: the argument of this call, which the program permits to read.
+    let name = unsafe { Option::<TextPtr>::from_program(name, "name") };
+    if let Ok(name) = name.and_then(|name| name.map(TextPtr::read).transpose()) {
         with(tensor, |tensor| tensor.name = name.unwrap_or_default());
     }
 }
@@ -221,7 +227,7 @@ fn store_format(tensor: *mut c_void, format: i32) -> Result<()> {
     })
 }
 
-fn store_shape(tensor: *mut c_void, count: i32, dims: *const i64) -> Result<()> {
+fn store_shape(tensor: *mut c_void, count: i32, dims: Option<InPtr<i64>>) -> Result<()> {
     let dimensions = dimensions(count, dims)?;
     change(tensor, |tensor| {
         let format = tensor.format;

@@ -1,22 +1,23 @@
-//! Functions of the interface that softacl does not implement. They exist, say so once in plain
-//! words, and refuse. None pretends.
+//! Functions of the API that softacl does not implement. Each is exported, prints a message on its first call, and
+//! returns an error. None pretends to work.
 
-use ascendcl_sys::Support;
+use ascendcl_sys::{Function, Support};
 use softacl_engine::Error;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 static REPORTED: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
-/// Says once that `function` is not there, and gives the code for it.
+/// Prints once that `function` is not implemented. Returns the code for it.
 #[cold]
-pub(crate) fn refuse(function: &'static str) -> i32 {
-    let why = match ascendcl_sys::manifest::function(function).map(|function| function.state) {
-        Some(Support::Absent(reason)) if !reason.is_empty() => format!(": {reason}"),
+pub(crate) fn refuse(function: &'static Function) -> i32 {
+    let why = match function.state {
+        Support::Absent(reason) if !reason.is_empty() => format!(": {reason}"),
         _ => String::new(),
     };
-    if REPORTED.lock().unwrap_or_else(PoisonError::into_inner).insert(function) {
-        eprintln!("softacl: {function} is not implemented{why}; it returns 207000 (ACL_ERROR_RT_FEATURE_NOT_SUPPORT)");
+    let name = function.name;
+    if REPORTED.lock().unwrap_or_else(PoisonError::into_inner).insert(name) {
+        eprintln!("softacl: {name} is not implemented{why}; it returns 207000 (ACL_ERROR_RT_FEATURE_NOT_SUPPORT)");
     }
     crate::entry::record_error(function, &Error::Feature(format!("the function is not implemented by softacl{why}")))
 }

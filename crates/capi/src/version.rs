@@ -1,31 +1,30 @@
-//! Version queries. An installation that ASCEND_HOME_PATH names may answer for itself; otherwise the
-//! answer is the CANN version that the process reproduces.
+//! Version queries. The version of a package comes from the installation that ASCEND_HOME_PATH names, if it has one;
+//! otherwise it is the CANN version that softacl emulates.
 
-use crate::entry::{enter, export, out, refuse_with, text};
+use crate::argument::{OutPtr, TextPtr};
+use crate::entry::{Call, CallError, export};
 use ascendcl_sys::*;
-use softacl_engine::{Caller, Error, Result, fail};
+use softacl_engine::{Error, fail};
 use std::ffi::c_char;
 use std::path::Path;
 use std::{env, fs};
 
-/// Packages that softacl stands for, in the order of the enumeration.
+/// Packages that softacl emulates, in the order of the enumeration.
 const NAMES: [&str; 8] = ["cann", "runtime", "compiler", "hccl", "toolkit", "opp", "opp_kernel", "driver"];
 
 export! {
-    fn aclrtGetVersion(major: *mut i32, minor: *mut i32, patch: *mut i32) |_caller| {
-        let (major, minor, patch) = (out(major, "majorVersion")?, out(minor, "minorVersion")?, out(patch, "patchVersion")?);
+    fn aclrtGetVersion(major: OutPtr<i32>, minor: OutPtr<i32>, patch: OutPtr<i32>) |_call| {
         major.set(ACL_MAJOR_VERSION)?;
         minor.set(ACL_MINOR_VERSION)?;
         patch.set(ACL_PATCH_VERSION)
     }
 
-    fn aclsysGetCANNVersion(package: i32, version: *mut aclCANNPackageVersion) |caller| {
-        let version = out(version, "version")?;
+    fn aclsysGetCANNVersion(package: i32, version: OutPtr<aclCANNPackageVersion>) |call| {
         let name = usize::try_from(package).ok().and_then(|index| NAMES.get(index));
         let Some(name) = name else {
             return fail(Error::Argument(format!("package {package} is not in 0 to {}", NAMES.len() - 1)));
         };
-        let whole = find(caller, name).unwrap_or_default();
+        let whole = find(call, name).unwrap_or_default();
         let part = |index| whole.split('.').nth(index).unwrap_or("");
         version.set(aclCANNPackageVersion {
             version: chars(&whole),
@@ -36,62 +35,31 @@ export! {
             reserved: [0; 128],
         })
     }
-}
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aclsysGetVersionStr(package: *mut c_char, version: *mut c_char) -> aclError {
-    answer("aclsysGetVersionStr", package, |found| {
-        let version = out(version.cast::<[c_char; 128]>(), "versionStr")?;
-        found.map_or(Ok(()), |found| version.set(chars(found)))
-    })
-}
+    fn aclsysGetVersionStr(package: TextPtr<*mut c_char>, version: OutPtr<c_char>) -> Result<(), CallError> |call| {
+        let found = package_version(call, package)?;
+        Ok(version.cast::<[c_char; 128]>().set(chars(&found))?)
+    }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn aclsysGetVersionNum(package: *mut c_char, number: *mut i32) -> aclError {
-    let mut unreadable = None;
-    let code = answer("aclsysGetVersionNum", package, |found| {
-        let number = out(number, "versionNum")?;
-        let Some(found) = found else { return Ok(()) };
-        match version_number(found) {
-            Some(value) => number.set(value),
-            None => {
-                unreadable = Some(found.to_owned());
-                Ok(())
-            }
-        }
-    });
-    match unreadable {
-        Some(found) => {
-            refuse_with("aclsysGetVersionNum", ACL_ERROR_INTERNAL_ERROR, &format!("version {found:?} is not a number"))
-        }
-        None => code,
+    fn aclsysGetVersionNum(package: TextPtr<*mut c_char>, number: OutPtr<i32>) -> Result<(), CallError> |call| {
+        let found = package_version(call, package)?;
+        let unreadable = || CallError::code(ACL_ERROR_INTERNAL_ERROR, format!("version {found:?} is not a number"));
+        Ok(number.set(version_number(&found).ok_or_else(unreadable)?)?)
     }
 }
 
-/// Finds the package and lets `write` use its version; an unknown package has a code of its own.
-fn answer(function: &'static str, package: *mut c_char, write: impl FnOnce(Option<&str>) -> Result<()>) -> aclError {
-    let mut unknown = None;
-    let code = enter(function, |caller| {
-        let name = text(package, "pkgName")?.ok_or(Error::Null("pkgName"))?;
-        let found = find(caller, &name);
-        write(found.as_deref())?;
-        if found.is_none() {
-            unknown = Some(name);
-        }
-        Ok(())
-    });
-    match unknown {
-        Some(name) => refuse_with(function, ACL_ERROR_INVALID_FILE, &format!("there is no package {name:?}")),
-        None => code,
-    }
+/// Finds the version of a package by its name.
+fn package_version(call: Call<'_>, package: TextPtr<*mut c_char>) -> Result<String, CallError> {
+    let name = package.read()?;
+    find(call, &name).ok_or_else(|| CallError::code(ACL_ERROR_INVALID_FILE, format!("package {name:?} does not exist")))
 }
 
-/// The version of a package. Both spellings, with `-` and with `_`, are tried.
-fn find(caller: Caller<'_>, name: &str) -> Option<String> {
+/// Returns the version of a package. Tries both spellings, with `-` and with `_`.
+fn find(call: Call<'_>, name: &str) -> Option<String> {
     let spellings = [name.to_owned(), name.replace('-', "_"), name.replace('_', "-")];
     let installed = env::var_os("ASCEND_HOME_PATH").and_then(|home| {
         let info = Path::new(&home).join("share/info");
-        // A name must stay a name: no way out of the directory.
+        // A name must not lead out of the directory.
         let plain = spellings.iter().filter(|name| !name.contains(['/', '\0']) && *name != "..");
         plain.into_iter().find_map(|name| fs::read_to_string(info.join(name).join("version.info")).ok())
     });
@@ -99,11 +67,11 @@ fn find(caller: Caller<'_>, name: &str) -> Option<String> {
         installed.as_deref().and_then(|info| info.lines().find_map(|line| line.trim().strip_prefix("Version=")));
     match of_file {
         Some(version) => Some(version.trim().to_owned()),
-        None => NAMES.contains(&spellings[1].as_str()).then(|| caller.machine().config().cann.version.clone()),
+        None => NAMES.contains(&spellings[1].as_str()).then(|| call.machine().config().cann.version.clone()),
     }
 }
 
-/// major * 10,000,000 + minor * 100,000 + patch * 1,000, less 300, 200 or 100 (plus n) for an alpha,
+/// Computes major * 10,000,000 + minor * 100,000 + patch * 1,000, less 300, 200 or 100 (plus n) for an alpha,
 /// beta or release candidate n.
 fn version_number(version: &str) -> Option<i32> {
     let lower = version.to_ascii_lowercase();
@@ -133,7 +101,7 @@ fn version_number(version: &str) -> Option<i32> {
     Some(total)
 }
 
-/// A text in a C array, cut to fit and ended by a zero.
+/// Converts a text to a C array, truncated to fit and terminated by a zero.
 pub(crate) fn chars<const N: usize>(text: &str) -> [c_char; N] {
     let mut array = [0; N];
     for (cell, byte) in array[..N - 1].iter_mut().zip(text.bytes()) {
@@ -147,7 +115,7 @@ mod tests {
     use super::version_number;
 
     #[test]
-    fn versions_become_numbers() {
+    fn release_and_prerelease_versions_are_ordered_numbers() {
         assert_eq!(version_number("8.5.0"), Some(80_500_000));
         assert_eq!(version_number("9.1.0-beta.2"), Some(90_100_000 - 200 + 2));
         assert_eq!(version_number("8.0.RC3"), Some(80_000_000 - 100 + 3));

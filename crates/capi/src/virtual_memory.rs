@@ -1,12 +1,13 @@
 //! Virtual memory: reserved addresses, physical memory, mappings, shareable handles.
 
-use crate::entry::{Out, array, export, out, require};
+use crate::argument::{InMutPtr, InPtr, NonNullArg, OutPtr, UntypedPtr};
+use crate::entry::{Call, export};
 use ascendcl_sys::*;
 use softacl_engine::system::try_collect;
-use softacl_engine::{Caller, Error, MemoryLocation, PhysicalRequest, Result, Rights, fail};
+use softacl_engine::{Error, MemoryLocation, PhysicalRequest, Result, Rights, fail, segv};
 use std::ffi::c_void;
 
-/// `aclrtMemAttr` of the DDR kinds, which devices do not offer here.
+/// `aclrtMemAttr` values of DDR memory, which devices do not have here.
 const DDR: [i32; 5] = [ACL_DDR_MEM, ACL_DDR_MEM_HUGE, ACL_DDR_MEM_NORMAL, ACL_DDR_MEM_P2P_HUGE, ACL_DDR_MEM_P2P_NORMAL];
 const GIGANTIC: [i32; 4] = [ACL_HBM_MEM_HUGE1G, ACL_HBM_MEM_P2P_HUGE1G, ACL_MEM_HUGE1G, ACL_MEM_P2P_HUGE1G];
 const HUGE_PAGE: usize = 2 << 20;
@@ -16,122 +17,119 @@ const ANY_PROCESS: u64 = 1;
 
 export! {
     fn aclrtReserveMemAddress(
-        pointer: *mut *mut c_void, size: usize, alignment: usize, wish: *mut c_void, flags: u64,
-    ) |caller| {
-        let pointer = check_reservation(pointer, size, flags)?;
-        require(caller, "aclrtReserveMemAddress")?;
-        reserve(caller, pointer, size, alignment, wish)
+        pointer: OutPtr<*mut c_void>, size: usize, alignment: usize, wish: *mut c_void, flags: u64
+    ) |call| {
+        check_reservation(size, flags)?;
+        call.require_supported()?;
+        reserve(call, pointer, size, alignment, wish)
     }
 
     fn aclrtReserveMemAddressNoUCMemory(
-        pointer: *mut *mut c_void, size: usize, alignment: usize, wish: *mut c_void, flags: u64,
-    ) |caller| {
-        let pointer = check_reservation(pointer, size, flags)?;
-        require(caller, "aclrtReserveMemAddressNoUCMemory")?;
+        pointer: OutPtr<*mut c_void>, size: usize, alignment: usize, wish: *mut c_void, flags: u64
+    ) |call| {
+        check_reservation(size, flags)?;
+        call.require_supported()?;
         if wish.is_null() || !size.is_multiple_of(GIANT_PAGE) {
             return fail(Error::Parameter(format!(
                 "expectPtr is {wish:?} and size is {size}: an address is required, and a multiple of {GIANT_PAGE}"
             )));
         }
-        // The advised addresses are beyond what is reserved here.
-        reserve(caller, pointer, size, alignment, std::ptr::null_mut())
+        // The documented addresses are outside the range that is reserved here, so the request is ignored.
+        reserve(call, pointer, size, alignment, std::ptr::null_mut())
     }
 
-    fn aclrtReleaseMemAddress(pointer: *mut c_void) |caller| {
-        let address = require_non_null(pointer, "virPtr")?;
-        require(caller, "aclrtReleaseMemAddress")?;
-        caller.release_addresses(address)
+    fn aclrtReleaseMemAddress(pointer: NonNullArg) |call| {
+        call.require_supported()?;
+        call.release_addresses(pointer.address())
     }
 
     fn aclrtMallocPhysical(
-        handle: *mut aclrtDrvMemHandle, size: usize, properties: *const aclrtPhysicalMemProp, flags: u64,
-    ) |caller| {
-        let handle = out(handle, "handle")?;
+        handle: OutPtr<aclrtDrvMemHandle>, size: usize, properties: InPtr<aclrtPhysicalMemProp>, flags: u64
+    ) |call| {
         let (home, attribute) = check_properties(properties)?;
         if size == 0 || flags != 0 {
             return fail(Error::Argument(format!("size is {size} and flags are {flags}: size must not be 0, flags must")));
         }
-        require(caller, "aclrtMallocPhysical")?;
+        call.require_supported()?;
         let granularity = granularity(attribute);
-        let made = caller.make_physical(PhysicalRequest { size, home, attribute, granularity })?;
-        give(caller, handle, made)
+        let made = call.make_physical(PhysicalRequest { size, home, attribute, granularity })?;
+        give(call, handle, made)
     }
 
-    fn aclrtFreePhysical(handle: aclrtDrvMemHandle) |caller| {
-        let handle = require_non_null(handle, "handle")?;
-        require(caller, "aclrtFreePhysical")?;
-        caller.free_physical(handle)
+    fn aclrtFreePhysical(handle: NonNullArg) |call| {
+        call.require_supported()?;
+        call.free_physical(handle.address())
     }
 
-    fn aclrtMapMem(pointer: *mut c_void, size: usize, offset: usize, handle: aclrtDrvMemHandle, flags: u64) |caller| {
-        let (address, handle) = check_mapping(pointer, size, handle, flags)?;
-        require(caller, "aclrtMapMem")?;
-        caller.map(address, size, offset, handle, true)
+    fn aclrtMapMem(pointer: NonNullArg, size: usize, offset: usize, handle: NonNullArg, flags: u64) |call| {
+        check_mapping(size, flags)?;
+        call.require_supported()?;
+        call.map(pointer.address(), size, offset, handle.address(), true)
     }
 
     fn aclrtMemMapNoAccess(
-        pointer: *mut c_void, size: usize, offset: usize, handle: aclrtDrvMemHandle, flags: u64,
-    ) |caller| {
-        let (address, handle) = check_mapping(pointer, size, handle, flags)?;
-        require(caller, "aclrtMemMapNoAccess")?;
-        caller.map(address, size, offset, handle, false)
+        pointer: NonNullArg, size: usize, offset: usize, handle: NonNullArg, flags: u64
+    ) |call| {
+        check_mapping(size, flags)?;
+        call.require_supported()?;
+        call.map(pointer.address(), size, offset, handle.address(), false)
     }
 
-    fn aclrtUnmapMem(pointer: *mut c_void) |caller| {
-        let address = require_non_null(pointer, "virPtr")?;
-        require(caller, "aclrtUnmapMem")?;
-        caller.unmap(address)
+    fn aclrtUnmapMem(pointer: NonNullArg) |call| {
+        call.require_supported()?;
+        call.unmap(pointer.address())
     }
 
-    /// Checked by the runtime layer alone: NULL is 107000.
-    fn aclrtMemSetAccess(pointer: *mut c_void, size: usize, entries: *mut aclrtMemAccessDesc, count: usize) |caller| {
-        if pointer.is_null() || entries.is_null() || count == 0 || size == 0 {
+    /// Only the runtime layer checks the arguments: NULL is 107000.
+    fn aclrtMemSetAccess(
+        pointer: *mut c_void, size: usize, entries: Option<InMutPtr<aclrtMemAccessDesc>>, count: usize
+    ) |call| {
+        let (Some(entries), false) = (entries, pointer.is_null() || count == 0 || size == 0) else {
             return fail(Error::Parameter("virPtr or desc is NULL, or size or count is 0".to_owned()));
-        }
-        require(caller, "aclrtMemSetAccess")?;
-        let entries = array(entries.cast_const(), count, "desc")?.unwrap_or(&[]);
-        let grants = try_collect(entries.iter().map(grant), "access rights")?;
-        caller.grant_access(pointer as usize, size, &grants)
+        };
+        call.require_supported()?;
+        let guard = segv::enter();
+        let grants = try_collect(entries.array(count, &guard)?.iter().map(grant), "access rights")?;
+        call.grant_access(pointer as usize, size, &grants)
     }
 
-    fn aclrtMemGetAccess(pointer: *mut c_void, location: *mut aclrtMemLocation, flags: *mut u64) |caller| {
-        if pointer.is_null() || location.is_null() || flags.is_null() {
+    /// Only the runtime layer checks the arguments: NULL is 107000.
+    fn aclrtMemGetAccess(
+        pointer: *mut c_void, location: Option<InMutPtr<aclrtMemLocation>>, flags: Option<OutPtr<u64>>
+    ) |call| {
+        let (Some(location), Some(flags), false) = (location, flags, pointer.is_null()) else {
             return fail(Error::Parameter("virPtr, location or flag is NULL".to_owned()));
-        }
-        require(caller, "aclrtMemGetAccess")?;
-        let location = array(location.cast_const(), 1, "location")?.unwrap_or(&[])[0];
-        let rights = caller.access(pointer as usize, runtime_home(location)?)?;
-        out(flags, "flag")?.set(flags_of(rights) as u64)
+        };
+        call.require_supported()?;
+        let rights = call.access(pointer as usize, runtime_home(location.read()?)?)?;
+        flags.set(flags_of(rights) as u64)
     }
 
     fn aclrtMemGetAllocationGranularity(
-        properties: *mut aclrtPhysicalMemProp, option: i32, granule: *mut usize,
-    ) |caller| {
-        let (home, attribute) = check_properties(properties.cast_const())?;
-        let granule = out(granule, "granularity")?;
+        properties: InMutPtr<aclrtPhysicalMemProp>, option: i32, granule: OutPtr<usize>
+    ) |call| {
+        let (home, attribute) = check_properties(properties)?;
         if ![ACL_RT_MEM_ALLOC_GRANULARITY_MINIMUM, ACL_RT_MEM_ALLOC_GRANULARITY_RECOMMENDED].contains(&option) {
             return fail(Error::Argument(format!("{option} is neither the minimum (0) nor the recommended granularity (1)")));
         }
-        require(caller, "aclrtMemGetAllocationGranularity")?;
+        call.require_supported()?;
         if let MemoryLocation::Device(device) = home {
-            caller.machine().logical_device(device.into())?;
+            call.machine().logical_device(device.into())?;
         }
         granule.set(granularity(attribute))
     }
 
-    fn aclrtMemRetainAllocationHandle(pointer: *mut c_void, handle: *mut aclrtDrvMemHandle) |caller| {
-        let (address, handle) = (require_non_null(pointer, "virPtr")?, out(handle, "handle")?);
-        require(caller, "aclrtMemRetainAllocationHandle")?;
-        let held = caller.retain_physical(address)?;
-        give(caller, handle, held)
+    fn aclrtMemRetainAllocationHandle(pointer: NonNullArg, handle: OutPtr<aclrtDrvMemHandle>) |call| {
+        call.require_supported()?;
+        let held = call.retain_physical(pointer.address())?;
+        give(call, handle, held)
     }
 
     fn aclrtMemGetAllocationPropertiesFromHandle(
-        handle: aclrtDrvMemHandle, properties: *mut aclrtPhysicalMemProp,
-    ) |caller| {
-        let (handle, properties) = (require_non_null(handle, "handle")?, out(properties, "prop")?);
-        require(caller, "aclrtMemGetAllocationPropertiesFromHandle")?;
-        let (home, attribute) = caller.physical_traits(handle)?;
+        handle: NonNullArg, properties: OutPtr<aclrtPhysicalMemProp>
+    ) |call| {
+        call.require_supported()?;
+        let (home, attribute) = call.physical_traits(handle.address())?;
         let (r#type, id) = match home {
             MemoryLocation::Device(device) => (ACL_MEM_LOCATION_TYPE_DEVICE, device),
             MemoryLocation::Host => (ACL_MEM_LOCATION_TYPE_HOST, 0),
@@ -148,103 +146,90 @@ export! {
     }
 
     fn aclrtMemExportToShareableHandle(
-        handle: aclrtDrvMemHandle, kind: i32, flags: u64, shareable: *mut u64,
-    ) |caller| {
-        let (handle, shareable) = (require_non_null(handle, "handle")?, out(shareable, "shareableHandle")?);
+        handle: NonNullArg, kind: i32, flags: u64, shareable: OutPtr<u64>
+    ) |call| {
         if kind != ACL_MEM_HANDLE_TYPE_NONE {
             return fail(Error::Argument(format!("handleType {kind} is not ACL_MEM_HANDLE_TYPE_NONE")));
         }
-        require(caller, "aclrtMemExportToShareableHandle")?;
+        call.require_supported()?;
         check_export_flags(flags)?;
-        shareable.set(caller.share_physical(handle, flags != ANY_PROCESS)?)
+        shareable.set(call.share_physical(handle.address(), flags != ANY_PROCESS)?)
     }
 
     fn aclrtMemExportToShareableHandleV2(
-        handle: aclrtDrvMemHandle, flags: u64, kind: i32, shareable: *mut c_void,
-    ) |caller| {
-        let (handle, _) = (require_non_null(handle, "handle")?, require_non_null(shareable, "shareableHandle")?);
-        require(caller, "aclrtMemExportToShareableHandleV2")?;
+        handle: NonNullArg, flags: u64, kind: i32, shareable: UntypedPtr
+    ) |call| {
+        call.require_supported()?;
         check_export_flags(flags)?;
-        match check_form(caller, kind)? {
+        match check_form(call, kind)? {
             HandleFormat::Number => {
-                out(shareable.cast::<u64>(), "shareableHandle")?.set(caller.share_physical(handle, flags != ANY_PROCESS)?)
+                shareable.output::<u64>().set(call.share_physical(handle.address(), flags != ANY_PROCESS)?)
             }
             HandleFormat::Fabric => {
                 let mut data = [0; 128];
-                let text = caller.share_physical_by_text(handle, flags != ANY_PROCESS)?;
+                let text = call.share_physical_by_text(handle.address(), flags != ANY_PROCESS)?;
                 data[..text.len()].copy_from_slice(text.as_bytes());
-                out(shareable.cast::<aclrtMemFabricHandle>(), "shareableHandle")?.set(aclrtMemFabricHandle { data })
+                shareable.output::<aclrtMemFabricHandle>().set(aclrtMemFabricHandle { data })
             }
         }
     }
 
-    fn aclrtMemImportFromShareableHandle(shareable: u64, device: i32, handle: *mut aclrtDrvMemHandle) |caller| {
-        let handle = out(handle, "handle")?;
-        require(caller, "aclrtMemImportFromShareableHandle")?;
-        let held = caller.import_physical(shareable, device.into())?;
-        give(caller, handle, held)
+    fn aclrtMemImportFromShareableHandle(shareable: u64, device: i32, handle: OutPtr<aclrtDrvMemHandle>) |call| {
+        call.require_supported()?;
+        let held = call.import_physical(shareable, device.into())?;
+        give(call, handle, held)
     }
 
     fn aclrtMemImportFromShareableHandleV2(
-        shareable: *mut c_void, kind: i32, flags: u64, handle: *mut aclrtDrvMemHandle,
-    ) |caller| {
-        require_non_null(shareable, "shareableHandle")?;
-        let handle = out(handle, "handle")?;
-        require(caller, "aclrtMemImportFromShareableHandleV2")?;
+        shareable: UntypedPtr, kind: i32, flags: u64, handle: OutPtr<aclrtDrvMemHandle>
+    ) |call| {
+        call.require_supported()?;
         if flags != 0 {
             return fail(Error::Parameter(format!("flags are {flags}, and must be 0")));
         }
-        let held = match check_form(caller, kind)? {
-            HandleFormat::Number => caller.import_physical_here(number(shareable)?)?,
-            HandleFormat::Fabric => caller.import_physical_by_text(&fabric(shareable)?)?,
+        let held = match check_form(call, kind)? {
+            HandleFormat::Number => call.import_physical_here(number(shareable)?)?,
+            HandleFormat::Fabric => call.import_physical_by_text(&fabric(shareable)?)?,
         };
-        give(caller, handle, held)
+        give(call, handle, held)
     }
 
-    fn aclrtMemSetPidToShareableHandle(shareable: u64, processes: *mut i32, count: usize) |caller| {
+    fn aclrtMemSetPidToShareableHandle(shareable: u64, processes: InMutPtr<i32>, count: usize) |call| {
         let processes = check_processes(processes, count)?;
-        require(caller, "aclrtMemSetPidToShareableHandle")?;
-        caller.allow_physical_processes(shareable, &processes)
+        call.require_supported()?;
+        call.allow_physical_processes(shareable, &processes)
     }
 
     fn aclrtMemSetPidToShareableHandleV2(
-        shareable: *mut c_void, kind: i32, processes: *mut i32, count: usize,
-    ) |caller| {
-        require_non_null(shareable, "shareableHandle")?;
+        shareable: UntypedPtr, kind: i32, processes: InMutPtr<i32>, count: usize
+    ) |call| {
         let processes = check_processes(processes, count)?;
-        require(caller, "aclrtMemSetPidToShareableHandleV2")?;
-        match check_form(caller, kind)? {
-            HandleFormat::Number => caller.allow_physical_processes(number(shareable)?, &processes),
-            HandleFormat::Fabric => caller.admit_to_physical_by_text(&fabric(shareable)?, &processes),
+        call.require_supported()?;
+        match check_form(call, kind)? {
+            HandleFormat::Number => call.allow_physical_processes(number(shareable)?, &processes),
+            HandleFormat::Fabric => call.admit_to_physical_by_text(&fabric(shareable)?, &processes),
         }
     }
 }
 
-fn require_non_null(pointer: *mut c_void, name: &'static str) -> Result<usize> {
-    if pointer.is_null() { fail(Error::Null(name)) } else { Ok(pointer as usize) }
+
+fn give(call: Call<'_>, handle: OutPtr<aclrtDrvMemHandle>, held: usize) -> Result<()> {
+    handle.set_or(held as aclrtDrvMemHandle, || drop(call.free_physical(held)))
 }
 
-fn give(caller: Caller<'_>, handle: Out<aclrtDrvMemHandle>, held: usize) -> Result<()> {
-    handle.set(held as aclrtDrvMemHandle).inspect_err(|_| {
-        // Nobody will ever know the handle.
-        let _ = caller.free_physical(held);
-    })
-}
-
-/// 1 is a flag of old programs, for huge pages.
-fn check_reservation(pointer: *mut *mut c_void, size: usize, flags: u64) -> Result<Out<*mut c_void>> {
-    let pointer = out(pointer, "virPtr")?;
+/// Checks size and flags of a reservation. Flag 1 requests huge pages; old programs pass it.
+fn check_reservation(size: usize, flags: u64) -> Result<()> {
     if size == 0 || flags > 1 {
         return fail(Error::Argument(format!(
             "size is {size} and flags are {flags}: size must not be 0, flags 0 or 1"
         )));
     }
-    Ok(pointer)
+    Ok(())
 }
 
 fn reserve(
-    caller: Caller<'_>,
-    pointer: Out<*mut c_void>,
+    call: Call<'_>,
+    pointer: OutPtr<*mut c_void>,
     size: usize,
     alignment: usize,
     wish: *mut c_void,
@@ -252,15 +237,12 @@ fn reserve(
     if alignment != 0 {
         return fail(Error::Parameter(format!("alignment is {alignment}, and must be 0")));
     }
-    let start = caller.reserve_addresses(size, (!wish.is_null()).then_some(wish as usize))?;
-    pointer.set(start as *mut c_void).inspect_err(|_| {
-        // Nobody will ever know the address.
-        let _ = caller.release_addresses(start);
-    })
+    let start = call.reserve_addresses(size, (!wish.is_null()).then_some(wish as usize))?;
+    pointer.set_or(start as *mut c_void, || drop(call.release_addresses(start)))
 }
 
-fn check_properties(properties: *const aclrtPhysicalMemProp) -> Result<(MemoryLocation, i32)> {
-    let properties = array(properties, 1, "prop")?.ok_or(Error::Null("prop"))?[0];
+fn check_properties<P>(properties: InPtr<aclrtPhysicalMemProp, P>) -> Result<(MemoryLocation, i32)> {
+    let properties = properties.read()?;
     let aclrtPhysicalMemProp { handleType, allocationType, memAttr, location, .. } = properties;
     if handleType != ACL_MEM_HANDLE_TYPE_NONE || allocationType != ACL_MEM_ALLOCATION_TYPE_PINNED {
         return fail(Error::Argument(format!(
@@ -295,12 +277,11 @@ fn granularity(attribute: i32) -> usize {
     if GIGANTIC.contains(&attribute) { GIANT_PAGE } else { HUGE_PAGE }
 }
 
-fn check_mapping(pointer: *mut c_void, size: usize, handle: aclrtDrvMemHandle, flags: u64) -> Result<(usize, usize)> {
-    let (address, handle) = (require_non_null(pointer, "virPtr")?, require_non_null(handle, "handle")?);
+fn check_mapping(size: usize, flags: u64) -> Result<()> {
     if size == 0 || flags != 0 {
         return fail(Error::Argument(format!("size is {size} and flags are {flags}: size must not be 0, flags must")));
     }
-    Ok((address, handle))
+    Ok(())
 }
 
 fn grant(entry: &aclrtMemAccessDesc) -> Result<(MemoryLocation, Rights)> {
@@ -325,41 +306,42 @@ fn check_export_flags(flags: u64) -> Result<()> {
     if flags <= ANY_PROCESS { Ok(()) } else { fail(Error::Parameter(format!("flags {flags} are not 0 or 1"))) }
 }
 
-/// How a shareable handle is written.
+/// Representation of a shareable handle.
 enum HandleFormat {
     Number,
     Fabric,
 }
 
-/// Fabric handles are for pods of many servers, which only the A3 forms; here they stay on one machine.
-fn check_form(caller: Caller<'_>, kind: i32) -> Result<HandleFormat> {
+/// Checks the format of a shareable handle. Fabric handles are for pods of several servers, which only A3 products form;
+/// here they are valid on one host.
+fn check_form(call: Call<'_>, kind: i32) -> Result<HandleFormat> {
     match kind {
         ACL_MEM_SHARE_HANDLE_TYPE_DEFAULT => Ok(HandleFormat::Number),
         ACL_MEM_SHARE_HANDLE_TYPE_FABRIC => {
-            // Reserving for a pod exists on the same products.
-            require(caller, "aclrtReserveMemAddressNoUCMemory")?;
+            // The documents list reservations for pods for the same products.
+            call.require(rows::aclrtReserveMemAddressNoUCMemory)?;
             Ok(HandleFormat::Fabric)
         }
         other => fail(Error::Parameter(format!("shareType {other} is neither DEFAULT (1) nor FABRIC (2)"))),
     }
 }
 
-fn number(shareable: *mut c_void) -> Result<u64> {
-    let bytes =
-        array(shareable.cast_const().cast::<[u8; 8]>(), 1, "shareableHandle")?.ok_or(Error::Null("shareableHandle"))?;
-    Ok(u64::from_le_bytes(bytes[0]))
+/// Reads a numeric handle, at any alignment.
+fn number(shareable: UntypedPtr) -> Result<u64> {
+    Ok(u64::from_le_bytes(shareable.input::<[u8; 8]>().read()?))
 }
 
-fn fabric(shareable: *mut c_void) -> Result<String> {
-    let bytes = array(shareable.cast_const().cast::<aclrtMemFabricHandle>(), 1, "shareableHandle")?;
-    let data = &bytes.ok_or(Error::Null("shareableHandle"))?[0].data;
+/// Reads a fabric handle, which is a text here.
+fn fabric(shareable: UntypedPtr) -> Result<String> {
+    let data = shareable.input::<aclrtMemFabricHandle>().read()?.data;
     let text = data.split(|byte| *byte == 0).next().unwrap_or(&[]);
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-/// Ids of processes that are to be admitted.
-pub(crate) fn check_processes(processes: *mut i32, count: usize) -> Result<Vec<u32>> {
-    let list = array(processes.cast_const(), count, "pid")?.ok_or(Error::Null("pid"))?;
+/// Reads the ids of processes that are to be admitted.
+pub(crate) fn check_processes(processes: InMutPtr<i32>, count: usize) -> Result<Vec<u32>> {
+    let guard = segv::enter();
+    let list = processes.array(count, &guard)?;
     if count == 0 {
         return fail(Error::Parameter("the number of processes is 0".to_owned()));
     }

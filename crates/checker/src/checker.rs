@@ -11,8 +11,8 @@ use crate::state::{
     Findings, InFlight, LiveObject, NewOperation, PendingFinding, State, call, micros, set_call, thread,
 };
 use softacl_engine::observer::{
-    AccessKind, Advisory, FaultAction, Mode, Object, Observer, Origin, StreamPosition, Submitted, TaskKind, Touch,
-    Window,
+    AccessKind, Advisory, FaultAction, Function, Mode, Object, Observer, Origin, StreamPosition, Submitted, TaskKind,
+    Touch, Window,
 };
 use softacl_engine::{Error, MemoryKind, lock_with_timeout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -190,7 +190,7 @@ impl Observer for Checker {
         let _ = self.guard.set(Guard::new(pinned));
     }
 
-    fn entered(&self, function: &'static str) {
+    fn entered(&self, function: &'static Function) {
         let function = ApiFunction::from(function);
         set_call(function);
         python::enter();
@@ -215,7 +215,7 @@ impl Observer for Checker {
     /// Nothing to do: the call site was captured at entry.
     fn exited(&self, _code: i32) {}
 
-    fn call_failed(&self, function: &'static str, error: &Error) {
+    fn call_failed(&self, function: &'static Function, error: &Error) {
         let mut state = self.state();
         let operation = self.host_operation(&mut state, "call", &[]);
         state.check_refusal(function.into(), error, &operation);

@@ -180,6 +180,7 @@ pub(crate) fn named(object: Object) -> (&'static str, u32) {
 mod tests {
     use crate::Checker;
     use crate::checker::RunInfo;
+    use ascendcl_sys::rows;
     use softacl_engine::MemoryKind;
     use softacl_engine::observer::{Object, Observer, Origin, Window};
 
@@ -187,11 +188,11 @@ mod tests {
     fn leak_fix_names_the_releasing_call() {
         let checker = Checker::default();
         checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
-        checker.entered("aclrtMallocHost");
+        checker.entered(rows::aclrtMallocHost);
         checker.allocated(MemoryKind::Pinned, 1 << 39, 64);
-        checker.entered("aclrtMalloc");
+        checker.entered(rows::aclrtMalloc);
         checker.allocated(MemoryKind::Device(0), 1 << 41, 64);
-        checker.entered("aclrtCreateEvent");
+        checker.entered(rows::aclrtCreateEvent);
         checker.created(Object::Event(1), Origin::Program);
         checker.created(Object::Context(0), Origin::Runtime);
         checker.created(Object::Stream(0), Origin::Runtime);
@@ -206,9 +207,9 @@ mod tests {
     fn call_after_finalize() -> Checker {
         let checker = Checker::default();
         checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
-        checker.entered("aclFinalize");
+        checker.entered(rows::aclFinalize);
         checker.finalized(true);
-        checker.entered("aclrtDestroyStream");
+        checker.entered(rows::aclrtDestroyStream);
         checker
     }
 

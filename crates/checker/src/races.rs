@@ -279,11 +279,12 @@ mod tests {
     use crate::Checker;
     use crate::checker::RunInfo;
     use crate::finding::Severity;
+    use ascendcl_sys::{Function, rows};
     use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, TaskKind, Touch, Window};
     use std::sync::mpsc::channel;
     use std::thread;
 
-    const COPY: &str = "aclrtMemcpyAsync";
+    const COPY: &Function = rows::aclrtMemcpyAsync;
     const PAGES: usize = 16 << 12;
 
     fn checker() -> Checker {
@@ -374,7 +375,7 @@ mod tests {
     #[test]
     fn race_between_graph_branches_is_fixed_in_the_capture() {
         let checker = checker();
-        checker.entered("aclmdlRIExecuteAsync");
+        checker.entered(rows::aclmdlRIExecuteAsync);
         checker.launched(&[7, 8], Some(StreamPosition { stream: 1, sequence: 1 }));
         copy(&checker, StreamPosition { stream: 7, sequence: 2 }, Mode::Write);
         copy(&checker, StreamPosition { stream: 8, sequence: 1 }, Mode::Write);

@@ -35,7 +35,7 @@ impl State {
                 "make the context of the stream current in this thread (aclrtSetDevice or aclrtSetCurrentContext)",
             ),
             // A query expects the answer that no context is current.
-            Error::NoContext if function.is_query() => return,
+            Error::NoContext if function.is_getter() => return,
             Error::NoContext if self.context_resets.contains_key(&operation.thread) => (
                 "L2",
                 Severity::Proven,
@@ -311,6 +311,7 @@ mod tests {
     use crate::Checker;
     use crate::checker::RunInfo;
     use crate::finding::Finding;
+    use ascendcl_sys::rows;
     use softacl_engine::Owner;
     use softacl_engine::observer::{Observer, Origin, Window};
 
@@ -323,9 +324,9 @@ mod tests {
     }
 
     fn out_of_memory(checker: &Checker) {
-        checker.entered("aclrtMalloc");
+        checker.entered(rows::aclrtMalloc);
         let error = Error::OutOfMemory { pool: MemoryPool::Device(0), asked: 64, free: 0, total: 128 };
-        checker.call_failed("aclrtMalloc", &error);
+        checker.call_failed(rows::aclrtMalloc, &error);
     }
 
     fn findings(checker: &Checker, id: &str) -> Vec<Finding> {
@@ -340,15 +341,15 @@ mod tests {
     #[test]
     fn out_of_memory_is_advice_and_names_the_largest_user() {
         let checker = checker();
-        checker.entered("aclrtMalloc");
+        checker.entered(rows::aclrtMalloc);
         checker.allocated(DEVICE, 1 << 41, 32);
         checker.allocated(MemoryKind::Device(1), 1 << 42, 4096);
         checker.allocated(DEVICE, (1 << 41) + 4096, 96);
         out_of_memory(&checker);
-        checker.entered("aclrtFree");
+        checker.entered(rows::aclrtFree);
         checker.freed(DEVICE, 1 << 41);
-        checker.entered("aclrtMemset");
-        checker.call_failed("aclrtMemset", &Error::Null("devPtr"));
+        checker.entered(rows::aclrtMemset);
+        checker.call_failed(rows::aclrtMemset, &Error::Null("devPtr"));
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
         assert_eq!(found.severity, Severity::Advice);
         assert!(
@@ -362,8 +363,8 @@ mod tests {
     fn using_a_failed_allocation_is_proven() {
         let checker = checker();
         out_of_memory(&checker);
-        checker.entered("aclrtMemset");
-        checker.call_failed("aclrtMemset", &Error::Null("devPtr"));
+        checker.entered(rows::aclrtMemset);
+        checker.call_failed(rows::aclrtMemset, &Error::Null("devPtr"));
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
         assert_eq!(found.severity, Severity::Proven);
         assert!(found.message.contains("continued without it, and aclrtMemset failed"), "{}", found.message);
@@ -373,12 +374,12 @@ mod tests {
     #[test]
     fn querying_a_missing_context_is_not_reported() {
         let checker = checker();
-        checker.entered("aclrtSetDevice");
+        checker.entered(rows::aclrtSetDevice);
         checker.created(Object::Context(0), Origin::Runtime);
-        checker.call_failed("aclrtGetDevice", &Error::NoContext);
-        checker.call_failed("aclrtGetCurrentContext", &Error::NoContext);
+        checker.call_failed(rows::aclrtGetDevice, &Error::NoContext);
+        checker.call_failed(rows::aclrtGetCurrentContext, &Error::NoContext);
         assert_eq!(findings(&checker, "C2"), []);
-        checker.call_failed("aclrtMalloc", &Error::NoContext);
+        checker.call_failed(rows::aclrtMalloc, &Error::NoContext);
         let [found] = &findings(&checker, "C2")[..] else { panic!("one finding") };
         assert_eq!(roles(found), ["the call", "a context"]);
     }
@@ -391,7 +392,7 @@ mod tests {
             .for_each(|object| checker.created(object, Origin::Program));
         let owner = |context| Owner { context, device: 0 };
         let error = Error::OtherContext { what: "stream", stream: Some(5), theirs: owner(1), ours: Some(owner(0)) };
-        checker.call_failed("aclrtRecordEvent", &error);
+        checker.call_failed(rows::aclrtRecordEvent, &error);
         let [found] = &findings(&checker, "C1")[..] else { panic!("one finding") };
         assert_eq!(roles(found), ["the call", "the stream", "its context", "the current context"]);
         assert!(found.message.contains("context 1 of device 0") && found.message.contains("context 0 of device 0"));
@@ -401,11 +402,11 @@ mod tests {
     fn freeing_reclaimed_memory_names_the_reset_until_reallocation() {
         let checker = checker();
         let free = |address| {
-            checker.entered("aclrtFree");
-            checker.call_failed("aclrtFree", &Error::NotAStart { address, whose: String::new() });
+            checker.entered(rows::aclrtFree);
+            checker.call_failed(rows::aclrtFree, &Error::NotAStart { address, whose: String::new() });
         };
         checker.allocated(DEVICE, 1 << 41, 4096);
-        checker.entered("aclrtResetDevice");
+        checker.entered(rows::aclrtResetDevice);
         checker.device_cleared(0);
         free(1 << 41);
         let [found] = &findings(&checker, "L2")[..] else { panic!("one finding") };
@@ -419,13 +420,13 @@ mod tests {
     #[test]
     fn stream_limit_names_the_largest_creator() {
         let checker = checker();
-        checker.entered("aclrtCreateStream");
+        checker.entered(rows::aclrtCreateStream);
         checker.created(Object::Stream(0), Origin::Program);
         // One call site: `black_box` prevents unrolling.
         for stream in 1..std::hint::black_box(8) {
             checker.created(Object::Stream(stream), Origin::Program);
         }
-        checker.call_failed("aclrtCreateStream", &Error::NoStream { device: 0, limit: 8, soc: String::new() });
+        checker.call_failed(rows::aclrtCreateStream, &Error::NoStream { device: 0, limit: 8, soc: String::new() });
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
         assert!(found.message.ends_with("; 7 of the 8 streams that the program holds were created at one call site"));
     }

@@ -96,7 +96,7 @@ fn wrong_options_are_told_before_the_program_starts() {
         (["--faults", "copi=lost"], "did you mean copy?"),
         (["--faults", "copy=slow 20"], "a time needs a unit, such as 20ms"),
         (["--faults", "copy[device=99]=lost"], "there is no device 99"),
-        (["--faults", "@"], "--faults: @ wants the name of a file"),
+        (["--faults", "@"], "--faults: @ must be followed by the name of a rule file"),
     ] {
         let done = softacl(&["run", arguments[0], arguments[1], "--", "echo", "started"]);
         assert!(!done.status.success() && done.stdout.is_empty(), "{arguments:?}");

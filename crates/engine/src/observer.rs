@@ -17,6 +17,8 @@ use crate::task::{self, Task, Waited};
 pub use crate::task::TaskKind;
 use std::time::Duration;
 
+pub use ascendcl_sys::manifest::Function;
+
 /// A task of a stream, or everything up to it. Unique in the life of the machine: the numbers of a
 /// stream go on when its handle is used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -153,11 +155,11 @@ pub trait Observer: Send + Sync {
     /// A machine was made.
     fn attached(&self, pinned: Window);
     /// The calling thread has entered a function of the interface.
-    fn entered(&self, function: &'static str);
+    fn entered(&self, function: &'static Function);
     /// The calling thread leaves the function that it entered last, with this code.
     fn exited(&self, code: i32);
     /// The function that the calling thread is in has failed.
-    fn call_failed(&self, function: &'static str, error: &Error);
+    fn call_failed(&self, function: &'static Function, error: &Error);
     /// The program said that it is finished with the interface.
     fn finalized(&self, is_final: bool);
 

@@ -116,7 +116,7 @@ fn addresses<'a>(names: impl Iterator<Item = &'a String>) -> String {
 fn functions() -> BTreeMap<String, Vec<(String, String)>> {
     let mut by_header: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for row in table("manifest.tsv") {
-        let prototype = row[7].replace("()", "(void)");
+        let prototype = row[13].replace("()", "(void)");
         by_header.entry(row[1].clone()).or_default().push((row[0].clone(), prototype));
     }
     for row in table("operators.tsv") {

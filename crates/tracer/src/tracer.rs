@@ -6,7 +6,8 @@ use crate::log::{Log, TraceEvent};
 use crate::summary::Summary;
 use crate::timeline::Timeline;
 use softacl_engine::observer::{
-    AccessKind, Advisory, FaultAction, Object, Observer, Origin, StreamPosition, Submitted, TaskKind, Touch, Window,
+    AccessKind, Advisory, FaultAction, Function, Object, Observer, Origin, StreamPosition, Submitted, TaskKind, Touch,
+    Window,
 };
 use softacl_engine::{Error, MemoryKind};
 use std::collections::HashSet;
@@ -61,8 +62,8 @@ impl Observer for Tracer {
         self.book().attach(pinned);
     }
 
-    fn entered(&self, function: &'static str) {
-        self.log.write([TraceEvent::Entered(function)]);
+    fn entered(&self, function: &'static Function) {
+        self.log.write([TraceEvent::Entered(function.name)]);
     }
 
     fn exited(&self, code: i32) {
@@ -70,7 +71,7 @@ impl Observer for Tracer {
     }
 
     /// The code comes when the call is left.
-    fn call_failed(&self, _function: &'static str, _error: &Error) {}
+    fn call_failed(&self, _function: &'static Function, _error: &Error) {}
 
     fn finalized(&self, _is_final: bool) {}
 

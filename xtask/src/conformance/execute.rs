@@ -154,7 +154,7 @@ impl ProgramRun<'_> {
         if let Some(schedule) = &self.schedule {
             variables.push(("SOFTACL_SCHEDULE".into(), schedule.into()));
             // Programs that wait for a host function without a call are not put off for long.
-            variables.push(("SOFTACL_PATIENCE".into(), "20".into()));
+            variables.push(("SOFTACL_PROGRESS_TIMEOUT_MS".into(), "20".into()));
         }
         variables.extend(sanitizer_variables(toolchain.options.sanitizer));
         for (name, value) in &self.program.directives.environment {

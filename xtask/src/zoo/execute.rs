@@ -101,7 +101,7 @@ impl Paths {
         let mut variables = vec![
             ("LD_LIBRARY_PATH".to_owned(), self.library.clone().into_os_string()),
             // A machine that is busy must not look like a program that waits.
-            ("SOFTACL_PATIENCE".to_owned(), "5000".into()),
+            ("SOFTACL_PROGRESS_TIMEOUT_MS".to_owned(), "5000".into()),
         ];
         if run.case.language == Language::Python {
             variables.push(("PYTHONPATH".to_owned(), self.site.clone().into_os_string()));

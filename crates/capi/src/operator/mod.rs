@@ -3,12 +3,13 @@
 
 mod table;
 
+use crate::argument::{InPtr, TextPtr};
 use crate::attribute::{self, Values};
-use crate::entry::{array, export, text};
+use crate::entry::{Call, export};
 use crate::tensor::{self, Description};
 use ascendcl_sys::*;
 use softacl_engine::system::try_collect;
-use softacl_engine::{Caller, Error, Result, fail};
+use softacl_engine::{Error, Result, fail, segv};
 use std::ffi::{c_char, c_void};
 use std::fmt::Write as _;
 
@@ -44,37 +45,19 @@ impl OperatorCall {
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "the shape of the C call")]
-fn call(
-    operator: *const c_char,
-    input_count: i32,
-    input_descriptions: *const *const c_void,
-    inputs: *const *const c_void,
-    output_count: i32,
-    output_descriptions: *const *const c_void,
-    outputs: *const *const c_void,
-    attributes: *const c_void,
-) -> Result<OperatorCall> {
-    let Some(operator) = text(operator, "opType")? else { return fail(Error::Null("opType")) };
-    Ok(OperatorCall {
-        operator,
-        inputs: tensors(input_count, input_descriptions, inputs)?,
-        outputs: tensors(output_count, output_descriptions, outputs)?,
-        attributes: attribute::values(attributes)?,
-    })
-}
+/// Pointers to objects, as an array.
+type Handles = Option<InPtr<*const c_void>>;
 
-fn tensors(count: i32, descriptions: *const *const c_void, buffers: *const *const c_void) -> Result<Vec<Tensor>> {
+fn tensors(count: i32, descriptions: Handles, buffers: Handles) -> Result<Vec<Tensor>> {
     let Ok(count) = usize::try_from(count) else {
-        return fail(Error::Argument(format!("there cannot be {count} tensors")));
+        return fail(Error::Argument(format!("the number of tensors is {count}")));
     };
     if count == 0 {
         return Ok(Vec::new());
     }
-    let Some(descriptions) = array(descriptions, count, "tensor descriptions")? else {
-        return fail(Error::Null("tensor descriptions"));
-    };
-    let Some(buffers) = array(buffers, count, "data buffers")? else { return fail(Error::Null("data buffers")) };
+    let guard = segv::enter();
+    let descriptions = descriptions.ok_or(Error::Null("tensor descriptions"))?.array(count, &guard)?;
+    let buffers = buffers.ok_or(Error::Null("data buffers"))?.array(count, &guard)?;
     let one = |(description, buffer): (&*const c_void, &*const c_void)| {
         let Some((address, size)) = crate::buffer::contents(*buffer) else {
             return fail(Error::Argument(format!("{buffer:?} is not a live data buffer")));
@@ -84,29 +67,39 @@ fn tensors(count: i32, descriptions: *const *const c_void, buffers: *const *cons
     try_collect(descriptions.iter().zip(buffers).map(one), "tensors")
 }
 
-/// The parts of a call go to the stream one by one; an error at one of them leaves those before it queued.
-fn execute(caller: Caller<'_>, call: &OperatorCall, stream: aclrtStream) -> Result<()> {
-    let requests = table::requests(call)?;
-    requests.iter().try_for_each(|request| caller.rearrange_async(request, stream as usize))
+/// Submits the parts of an operator one by one. If one fails, those before it stay queued.
+fn execute(call: Call<'_>, operator: &OperatorCall, stream: aclrtStream) -> Result<()> {
+    let requests = table::requests(operator)?;
+    requests.iter().try_for_each(|request| call.rearrange_async(request, stream as usize))
 }
 
 export! {
     fn aclopCompileAndExecute(
-        operator: *const c_char, input_count: i32, input_descriptions: *const *const c_void, inputs: *const *const c_void,
-        output_count: i32, output_descriptions: *const *const c_void, outputs: *const *const c_void,
-        attributes: *const c_void, _engine: i32, _compilation: i32, _path: *const c_char, stream: aclrtStream
-    ) |caller| {
-        let call = call(operator, input_count, input_descriptions, inputs, output_count, output_descriptions, outputs, attributes)?;
-        execute(caller, &call, stream)
+        operator: TextPtr, input_count: i32, input_descriptions: Handles, inputs: Handles, output_count: i32,
+        output_descriptions: Handles, outputs: Handles, attributes: *const c_void, _engine: i32, _compilation: i32,
+        _path: *const c_char, stream: aclrtStream
+    ) |call| {
+        let operator = OperatorCall {
+            operator: operator.read()?,
+            inputs: tensors(input_count, input_descriptions, inputs)?,
+            outputs: tensors(output_count, output_descriptions, outputs)?,
+            attributes: attribute::values(attributes)?,
+        };
+        execute(call, &operator, stream)
     }
 
-    /// The same here: what it does more, telling the shape of outputs that was not known before, no operator needs.
+    /// Alias of `aclopCompileAndExecute`. Shape inference, the only difference, is not needed by any supported operator.
     fn aclopCompileAndExecuteV2(
-        operator: *const c_char, input_count: i32, input_descriptions: *const *const c_void, inputs: *const *const c_void,
-        output_count: i32, output_descriptions: *const *const c_void, outputs: *const *const c_void,
-        attributes: *const c_void, _engine: i32, _compilation: i32, _path: *const c_char, stream: aclrtStream
-    ) |caller| {
-        let call = call(operator, input_count, input_descriptions, inputs, output_count, output_descriptions, outputs, attributes)?;
-        execute(caller, &call, stream)
+        operator: TextPtr, input_count: i32, input_descriptions: Handles, inputs: Handles, output_count: i32,
+        output_descriptions: Handles, outputs: Handles, attributes: *const c_void, _engine: i32, _compilation: i32,
+        _path: *const c_char, stream: aclrtStream
+    ) |call| {
+        let operator = OperatorCall {
+            operator: operator.read()?,
+            inputs: tensors(input_count, input_descriptions, inputs)?,
+            outputs: tensors(output_count, output_descriptions, outputs)?,
+            attributes: attribute::values(attributes)?,
+        };
+        execute(call, &operator, stream)
     }
 }

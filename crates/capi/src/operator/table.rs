@@ -5,13 +5,13 @@
 //! Formats in which a chip keeps matrices in tiles are not known, and refused.
 
 use super::{OperatorCall, Tensor};
+use crate::argument::{Argument as _, InPtr};
 use crate::attribute::Value;
 use crate::buffer::aclDataTypeSize;
-use crate::entry::array;
 use crate::tensor::{Description, type_name};
 use ascendcl_sys::*;
 use softacl_engine::system::try_collect;
-use softacl_engine::{ElementChange, Error, RearrangeRequest, Result, Scalar, TensorSource, TensorView, fail};
+use softacl_engine::{ElementChange, Error, RearrangeRequest, Result, Scalar, TensorSource, TensorView, fail, segv};
 
 type Row = (&'static str, fn(&OperatorCall) -> Result<Vec<RearrangeRequest>>);
 
@@ -351,10 +351,12 @@ fn host_bytes(call: &OperatorCall, tensor: &Tensor, what: &str) -> Result<Vec<u8
     if *placement == ACL_MEMTYPE_DEVICE {
         return refuse(call, &format!("{what} is in the memory of the device; it must be on the host"));
     }
-    match array(tensor.address as *const u8, tensor.size, "a small input")? {
-        Some(bytes) => try_collect(bytes.iter().copied().map(Ok), "a small input"),
-        None => refuse(call, &format!("{what} has no data")),
-    }
+    // SAFETY: the program describes the buffer as readable until the operator was called.
+    let Some(bytes) = (unsafe { Option::<InPtr<u8>>::from_program(tensor.address as *const u8, "a small input") })? else {
+        return refuse(call, &format!("{what} has no data"));
+    };
+    let guard = segv::enter();
+    try_collect(bytes.array(tensor.size, &guard)?.iter().copied().map(Ok), "a small input")
 }
 
 fn integers(call: &OperatorCall, tensor: &Tensor, what: &str) -> Result<Vec<i64>> {
