@@ -232,24 +232,7 @@ impl Observer for Checker {
         let guard = self.guard();
         let operation = state
             .operation(NewOperation { name: task.kind.name(), at: Some(task.at), touches: task.touches }, self.start);
-        state.clocks.submit(task.at, task.after);
-        if task.is_external_wait {
-            // A missed finding is better than a false one: any earlier submit may resolve the wait.
-            for (stream, progress) in &state.progress {
-                state.clocks.order(task.at, StreamPosition { stream: *stream, sequence: progress.newest });
-            }
-            if task.after.is_none() {
-                state.external_waits.push(task.at);
-            }
-        }
-        if task.is_host_function {
-            state.host_functions.entry(task.at.stream).or_default().insert(task.at.sequence);
-        }
-        if let Some(event) = task.event {
-            let uses = state.event_uses.entry(event).or_default();
-            uses.retain(|at| !state.clocks.host().includes(*at));
-            uses.push(task.at);
-        }
+        state.record_order(task);
         if task.kind == TaskKind::BatchCopy {
             state.check_batch(&operation);
         }
@@ -267,23 +250,7 @@ impl Observer for Checker {
         }
         state.check_written(guard, &operation);
         state.record_written(guard, task.touches);
-        let mut snapshots = Vec::new();
-        for touch in task.touches {
-            state.ledger.enter(touch, task.at, &operation, state.clocks.host());
-            if guard.contains(touch.address) {
-                guard.add(touch);
-            } else if touch.mode == Mode::Read
-                && state.allocation(touch.address).is_none_or(|(_, allocation)| !allocation.kind.is_device())
-            {
-                snapshots.extend(SourceSnapshot::take(touch.address, touch.len));
-            }
-        }
-        state.snapshot_count += snapshots.len();
-        let since = operation.sequence;
-        let entry = InFlight { at: task.at, operation, is_compared: false, is_reported: false, since, snapshots };
-        let progress = state.progress.entry(task.at.stream).or_default();
-        progress.newest = task.at.sequence;
-        progress.in_flight.push_back(entry);
+        state.add_in_flight(guard, task, operation);
     }
 
     fn launched(&self, lanes: &[u32], join: Option<StreamPosition>) {
@@ -462,6 +429,52 @@ impl Observer for Checker {
         if let Some(guard) = self.guard.get() {
             guard.stepped();
         }
+    }
+}
+
+impl State {
+    /// Records what a submitted task waits for, and what may wait for it.
+    fn record_order(&mut self, task: &Submitted<'_>) {
+        self.clocks.submit(task.at, task.after);
+        if task.is_external_wait {
+            // A missed finding is better than a false one: any earlier submit may resolve the wait.
+            for (stream, progress) in &self.progress {
+                self.clocks.order(task.at, StreamPosition { stream: *stream, sequence: progress.newest });
+            }
+            if task.after.is_none() {
+                self.external_waits.push(task.at);
+            }
+        }
+        if task.is_host_function {
+            self.host_functions.entry(task.at.stream).or_default().insert(task.at.sequence);
+        }
+        if let Some(event) = task.event {
+            let uses = self.event_uses.entry(event).or_default();
+            uses.retain(|at| !self.clocks.host().includes(*at));
+            uses.push(task.at);
+        }
+    }
+
+    /// Puts a submitted task in flight: enters its accesses, protects pinned memory, and takes snapshots of other
+    /// host sources.
+    fn add_in_flight(&mut self, guard: &Guard, task: &Submitted<'_>, operation: Arc<Operation>) {
+        let mut snapshots = Vec::new();
+        for touch in task.touches {
+            self.ledger.enter(touch, task.at, &operation, self.clocks.host());
+            if guard.contains(touch.address) {
+                guard.add(touch);
+            } else if touch.mode == Mode::Read
+                && self.allocation(touch.address).is_none_or(|(_, allocation)| !allocation.kind.is_device())
+            {
+                snapshots.extend(SourceSnapshot::take(touch.address, touch.len));
+            }
+        }
+        self.snapshot_count += snapshots.len();
+        let since = operation.sequence;
+        let entry = InFlight { at: task.at, operation, is_compared: false, is_reported: false, since, snapshots };
+        let progress = self.progress.entry(task.at.stream).or_default();
+        progress.newest = task.at.sequence;
+        progress.in_flight.push_back(entry);
     }
 }
 

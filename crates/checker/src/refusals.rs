@@ -15,88 +15,97 @@ const MAX_CONTEXTS: usize = 3;
 /// The alignment that the documentation of the asynchronous copy requires.
 const ALIGNMENT: usize = 64;
 
+/// What a failed call means.
+enum Refusal {
+    /// A proven finding: id and fix.
+    Report(&'static str, &'static str),
+    /// An allocation failed.
+    FailedAllocation,
+    /// An error that the program has to handle.
+    Unchecked,
+    /// The use of an address that a failed allocation did not provide.
+    UnusableAllocation,
+    Ignore,
+}
+
 impl State {
     /// Reports a failed call, or records it for `check_error_handled`.
     pub(crate) fn check_refusal(&mut self, function: ApiFunction, error: &Error, operation: &Arc<Operation>) {
-        let is_batch = function.is_batch_copy();
-        let code = error.code();
-        let (id, severity, fix): (_, _, &str) = match error {
-            Error::Handle { what, handle } if self.reset_of(*what, *handle).is_some() => {
-                ("L2", Severity::Proven, "create the stream or event again after the reset, or reset the device last")
-            }
-            Error::NotAllocated { address, .. } | Error::NotAStart { address, .. }
-                if self.reclaiming_reset(*address).is_some() =>
-            {
-                ("L2", Severity::Proven, "allocate again after the reset, which released all memory of the device")
-            }
-            Error::OtherContext { .. } => (
-                "C1",
-                Severity::Proven,
-                "make the context of the stream current in this thread (aclrtSetDevice or aclrtSetCurrentContext)",
-            ),
-            // A query expects the answer that no context is current.
-            Error::NoContext if function.is_getter() => return,
-            Error::NoContext if self.context_resets.contains_key(&operation.thread) => (
-                "L2",
-                Severity::Proven,
-                "make the call before the reset, or set the device again after it (aclrtSetDevice)",
-            ),
-            Error::NoContext => (
-                "C2",
-                Severity::Proven,
-                "call aclrtSetDevice (or aclrtSetCurrentContext) in every thread that uses the device",
-            ),
-            // Portable programs handle this error with another copy.
-            Error::Unsupported { .. } if is_batch => {
-                self.unchecked_errors.insert(operation.thread, UncheckedError::new(function, error, operation));
-                return;
-            }
-            _ if is_batch => (
-                "B1",
-                Severity::Proven,
-                "correct the argument that the message names; softacl explain B1 lists the rules for batches",
-            ),
-            Error::Range(_)
-            | Error::NotAllocated { .. }
-            | Error::PinnedNotAllocated { .. }
-            | Error::NotAStart { .. } => {
-                ("M1", Severity::Proven, "keep the range inside its allocation, and the allocation alive")
-            }
-            Error::Capacity { .. } => {
-                ("M1", Severity::Proven, "copy less, or declare the full size of the destination (destMax)")
-            }
-            Error::NoStream { .. } | Error::NoEvent { .. } => {
-                ("R1", Severity::Proven, "release unused objects, or use fewer: this is the limit of the chip")
-            }
+        let thread = operation.thread;
+        let (id, severity, fix) = match self.classify(function, error, thread) {
+            Refusal::Report(id, fix) => (id, Severity::Proven, fix),
             // Running out of memory is not an error by itself: many programs free memory or use less. Only continuing
             // without the memory is.
-            Error::OutOfMemory { .. } => {
-                self.failed_allocations.insert(operation.thread, Arc::clone(operation));
+            Refusal::FailedAllocation => {
+                self.failed_allocations.insert(thread, Arc::clone(operation));
                 ("R1", Severity::Advice, "release unused memory, or use less")
             }
-            Error::Null(_) if self.failed_allocations.contains_key(&operation.thread) => {
-                return self.find_unchecked_allocation(function, error, operation);
-            }
-            _ => {
-                if function.is_asynchronous() {
-                    self.unchecked_errors.insert(operation.thread, UncheckedError::new(function, error, operation));
-                }
+            Refusal::Unchecked => {
+                self.unchecked_errors.insert(thread, UncheckedError::new(function, error, operation));
                 return;
             }
+            Refusal::UnusableAllocation => return self.find_unchecked_allocation(function, error, operation),
+            Refusal::Ignore => return,
         };
-        let mut message = format!("{function} failed with {code}: {error}");
+        let mut message = format!("{function} failed with {}: {error}", error.code());
         let mut evidence = vec![self.evidence("the call", operation, None)];
-        if id == "L2" {
-            let reset = self.causing_reset(error, operation.thread);
-            evidence.extend(reset.map(|reset| self.evidence("reset here", reset, None)));
-        } else {
-            evidence.extend(self.subjects(error));
+        match self.causing_reset(error, thread) {
+            Some(reset) => evidence.push(self.evidence("reset here", reset, None)),
+            None => evidence.extend(self.subjects(error)),
         }
         if let Some((created_by, role, share)) = self.main_user(error) {
             message += &share;
             evidence.push(self.evidence(role, &created_by, None));
         }
         self.add_finding(PendingFinding { id, severity, message, fix: fix.to_owned(), count: 1, evidence });
+    }
+
+    /// Decides what a failed call of a thread means.
+    fn classify(&self, function: ApiFunction, error: &Error, thread: u32) -> Refusal {
+        match error {
+            Error::Handle { .. } if self.causing_reset(error, thread).is_some() => {
+                Refusal::Report("L2", "create the stream or event again after the reset, or reset the device last")
+            }
+            Error::NotAllocated { .. } | Error::NotAStart { .. } if self.causing_reset(error, thread).is_some() => {
+                Refusal::Report("L2", "allocate again after the reset, which released all memory of the device")
+            }
+            Error::OtherContext { .. } => Refusal::Report(
+                "C1",
+                "make the context of the stream current in this thread (aclrtSetDevice or aclrtSetCurrentContext)",
+            ),
+            // A getter expects the answer that no context is current.
+            Error::NoContext if function.is_getter() => Refusal::Ignore,
+            Error::NoContext if self.causing_reset(error, thread).is_some() => Refusal::Report(
+                "L2",
+                "make the call before the reset, or set the device again after it (aclrtSetDevice)",
+            ),
+            Error::NoContext => Refusal::Report(
+                "C2",
+                "call aclrtSetDevice (or aclrtSetCurrentContext) in every thread that uses the device",
+            ),
+            // Portable programs handle this error with another copy.
+            Error::Unsupported { .. } if function.is_batch_copy() => Refusal::Unchecked,
+            _ if function.is_batch_copy() => Refusal::Report(
+                "B1",
+                "correct the argument that the message names; softacl explain B1 lists the rules for batches",
+            ),
+            Error::Range(_)
+            | Error::NotAllocated { .. }
+            | Error::PinnedNotAllocated { .. }
+            | Error::NotAStart { .. } => {
+                Refusal::Report("M1", "keep the range inside its allocation, and the allocation alive")
+            }
+            Error::Capacity { .. } => {
+                Refusal::Report("M1", "copy less, or declare the full size of the destination (destMax)")
+            }
+            Error::NoStream { .. } | Error::NoEvent { .. } => {
+                Refusal::Report("R1", "release unused objects, or use fewer: this is the limit of the chip")
+            }
+            Error::OutOfMemory { .. } => Refusal::FailedAllocation,
+            Error::Null(_) if self.failed_allocations.contains_key(&thread) => Refusal::UnusableAllocation,
+            _ if function.is_asynchronous() => Refusal::Unchecked,
+            _ => Refusal::Ignore,
+        }
     }
 
     /// R1: an allocation failed, and the program continued with the address that it did not get.

@@ -128,27 +128,17 @@ impl State {
         let is_inside = |source: &Touch| address.wrapping_sub(source.address) < source.len;
         let Some(piece) = sources.iter().position(is_inside) else { return false };
         let source = sources[piece];
-        // An access to other bytes of the page is not the cause, unless it is a store that may have reached the
-        // source.
-        let accesses = || self.accesses_of(copy, address - address % PAGE, since);
-        let reaches = |snapshot: &&PageSnapshot, less: usize| {
-            let touches = &snapshot.access.touches;
-            touches.iter().any(|touch| (touch.address + less).wrapping_sub(source.address) < source.len + less)
-        };
-        let by = accesses()
-            .find(|snapshot| reaches(snapshot, 0))
-            .or_else(|| accesses().find(|snapshot| reaches(snapshot, MAX_STORE)));
-        let by = by.map(|snapshot| Arc::clone(&snapshot.access));
+        let cause = self.cause(copy, &source, *address, since);
+        let is_late = cause.as_ref().is_some_and(|cause| copy.started_before(cause));
         let is_exact = changes.iter().all(|(_, change)| change.is_exact);
         // The guard dropped some accesses, of unknown pages.
         let is_lower_bound = guard.last_dropped() > since && copy.touches.iter().any(|touch| is_pinned(&touch));
-        let late = by.as_ref().is_some_and(|by| copy.started_before(by));
         let message = format!(
             "the source of {} ({}) was changed between submit and {}: {}{} of {} bytes differ, the first is {}byte \
              {}{}{}",
             copy.actor_text(),
             copy.describe(),
-            if late { "a wait that covers it" } else { "execution" },
+            if is_late { "a wait that covers it" } else { "execution" },
             match (is_exact, is_lower_bound) {
                 (true, false) => "",
                 (true, true) => "at least ",
@@ -160,18 +150,31 @@ impl State {
             if first.is_exact { "" } else { "in the page from " },
             address - source.address,
             if sources.len() > 1 { format!(" of piece {} of {}", piece + 1, sources.len()) } else { String::new() },
-            if late {
+            if is_late {
                 "; on this schedule the copy had already run; on another one it copies the new bytes"
             } else {
                 ""
             },
         );
         let mut evidence: Vec<Evidence> = vec![self.evidence("the copy", copy, Some((source.address, source.len)))];
-        evidence.extend(by.as_ref().map(|by| self.evidence("the write", by, None)));
+        evidence.extend(cause.as_ref().map(|cause| self.evidence("the write", cause, None)));
         evidence.extend(self.allocation_evidence(source.address));
         let fix = format!("wait before changing the source: {}", self.narrowest_wait(copy));
         self.add_finding(PendingFinding { id: "H1", severity: Severity::Proven, message, fix, count, evidence });
         true
+    }
+
+    /// The host access that changed a source at an address, if it was recorded. An access to other bytes of the page
+    /// is not the cause, unless it is a store that may have reached the source.
+    fn cause(&self, copy: &Operation, source: &Touch, address: usize, since: u64) -> Option<Arc<Operation>> {
+        let accesses = || self.accesses_of(copy, address - address % PAGE, since);
+        let reaches = |snapshot: &&PageSnapshot, width: usize| {
+            let touches = &snapshot.access.touches;
+            touches.iter().any(|touch| (touch.address + width).wrapping_sub(source.address) < source.len + width)
+        };
+        let direct = accesses().find(|snapshot| reaches(snapshot, 0));
+        let cause = direct.or_else(|| accesses().find(|snapshot| reaches(snapshot, MAX_STORE)))?;
+        Some(Arc::clone(&cause.access))
     }
 
     /// True if one of two tasks happens before the other.
