@@ -121,9 +121,8 @@ fn write_report(is_abnormal_exit: bool) -> bool {
             let mut stderr = std::io::stderr().lock();
             let color = stderr.is_terminal() && std::env::var_os("NO_COLOR").is_none();
             // Ignores write errors: stderr may be closed at exit.
-            let _ = stderr.write_all(
-                text::render(&Outcome::of(report), text::Options { colour: color, verbose: false }).as_bytes(),
-            );
+            let _ = stderr
+                .write_all(text::render(&Outcome::of(report), text::Options { color, verbose: false }).as_bytes());
             is_proven
         }
     }

@@ -1,7 +1,7 @@
-//! Where in the program something was asked for.
+//! Backtraces of the program.
 //!
-//! Capturing is cheap: return addresses, and under Python the frames of the interpreter. Names, files
-//! and lines are looked up when the report is made.
+//! Capturing is cheap: it stores return addresses or, under Python, the frames of the interpreter. Symbolization
+//! happens when the report is built.
 
 use crate::finding::{Backtrace, Frame};
 use crate::python;
@@ -11,42 +11,42 @@ use std::ffi::c_void;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-/// Return addresses that are kept: ours come first, then those of the program.
-const DEPTH: usize = 32;
+/// Maximum number of return addresses. Runtime frames come first, then those of the program.
+const MAX_FRAMES: usize = 32;
 
-/// A place that was captured and not looked up yet.
+/// A captured backtrace that is not symbolized yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct RawBacktrace {
-    /// Shared by all that was asked for at one place.
+    /// Shared by all captures at one call site.
     addresses: Arc<[usize]>,
     python: Box<[python::Line]>,
 }
 
 impl RawBacktrace {
-    /// The place of the calling thread.
+    /// Captures the backtrace of the calling thread inside an API call.
     pub(crate) fn capture() -> RawBacktrace {
         RawBacktrace::with(python::lines())
     }
 
-    /// The place of the calling thread when it is in no call of the interface.
+    /// Captures the backtrace of the calling thread outside of API calls.
     pub(crate) fn capture_outside_call() -> RawBacktrace {
-        RawBacktrace::with(python::lines_outside())
+        RawBacktrace::with(python::lines_outside_call())
     }
 
-    /// Frames of Python, or those of the thread where there are none.
+    /// Uses the Python frames, or the native stack if there are none.
     fn with(python: Box<[python::Line]>) -> RawBacktrace {
-        let addresses = if python.is_empty() { remembered() } else { Arc::default() };
+        let addresses = if python.is_empty() { cached_addresses() } else { Arc::default() };
         RawBacktrace { addresses, python }
     }
 
-    /// The place of interrupted code, in a signal handler.
+    /// Captures the backtrace of interrupted code. Called in a signal handler; allocates.
     pub(crate) fn interrupted(code: usize) -> RawBacktrace {
-        let python = python::lines_outside();
+        let python = python::lines_outside_call();
         if !python.is_empty() {
             return RawBacktrace { addresses: Arc::default(), python };
         }
         let (mut addresses, count) = addresses();
-        // What comes before is the handler. The instruction itself counts, not the one before it.
+        // The frames before it are the handler. `+ 1` because symbolization subtracts 1 from return addresses.
         let from = addresses[..count].iter().position(|address| *address == code);
         if let Some(from) = from {
             addresses[from] += 1;
@@ -58,14 +58,14 @@ impl RawBacktrace {
         !self.python.is_empty()
     }
 
-    /// Equal for the same place.
+    /// Hash of the backtrace.
     pub(crate) fn key(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.hash(&mut hasher);
         hasher.finish()
     }
 
-    /// Looks names, files and lines up. Frames of the runtime itself, down to `function`, are left out.
+    /// Symbolizes the backtrace. Runtime frames, up to and including `function`, are left out.
     pub(crate) fn resolve(&self, function: Option<&str>, names: &mut SymbolCache) -> Backtrace {
         if !self.python.is_empty() {
             let frame = |line: &python::Line| Frame {
@@ -77,18 +77,19 @@ impl RawBacktrace {
             return Backtrace { frames: self.python.iter().map(frame).collect() };
         }
         let mut frames: Vec<Frame> = self.addresses.iter().flat_map(|address| names.at(*address).to_vec()).collect();
-        // The function that the program has called, and what it called in turn.
+        // Drop the API function and everything it called.
         let is_called = |frame: &Frame| function.is_some_and(|name| frame.function.as_deref() == Some(name));
         if let Some(called) = frames.iter().position(is_called) {
             frames.drain(..=called);
         }
         let program = frames.iter().position(|frame| !is_runtime_frame(frame)).unwrap_or(frames.len());
         frames.drain(..program);
-        // Further out is what has called a function of the program.
+        // Drop the runtime frames that called a function of the program, such as a host function.
         if let Some(end) = frames.iter().position(is_runtime_frame) {
             frames.truncate(end);
         }
-        // The safe Rust crate is not the program. Further out it may be again, around a body that it was given.
+        // Drop the innermost frames of the safe Rust crate. Outer ones may surround a closure of the program and
+        // stay.
         let is_safe_crate = |frame: &Frame| {
             frame.function.as_deref().is_some_and(|name| name.trim_start_matches('<').starts_with("ascendcl::"))
         };
@@ -107,8 +108,8 @@ impl RawBacktrace {
     }
 }
 
-/// Whether a frame is in the runtime's library, or in that of the interposer. Where the runtime is part of the program only
-/// the name of the called function tells.
+/// True for frames of the runtime library and of the interposer. If the runtime is linked statically, only the API
+/// function's name identifies its frames.
 fn is_runtime_frame(frame: &Frame) -> bool {
     static RUNTIME: OnceLock<Option<String>> = OnceLock::new();
     let runtime =
@@ -117,73 +118,73 @@ fn is_runtime_frame(frame: &Frame) -> bool {
     frame.module.as_ref().is_some_and(is_runtime)
 }
 
-/// The library of the interposer.
+/// File name of the interposer library.
 const INTERPOSER: &str = "libsoftacl_interposer.so";
 
-/// The return addresses of the calling thread. Allocates nothing: it is called in signal handlers.
-pub(crate) fn addresses() -> ([usize; DEPTH], usize) {
-    let mut walk = CachedUnwind::default();
-    walk.unwind();
-    (walk.addresses, walk.count)
+/// Return addresses of the calling thread. Does not allocate, because signal handlers call it.
+pub(crate) fn addresses() -> ([usize; MAX_FRAMES], usize) {
+    let mut unwind = CachedUnwind::default();
+    unwind.unwind();
+    (unwind.addresses, unwind.count)
 }
 
-/// The same, remembered: a program calls from few places again and again. Not for signal handlers.
-fn remembered() -> Arc<[usize]> {
-    let here = std::hint::black_box(0_u8);
-    let depth = (&raw const here) as usize;
-    WALKS
-        .try_with(|walks| {
-            let mut walks = walks.borrow_mut();
-            if let Some((_, kept)) = walks.iter().find(|(walk, _)| walk.depth == depth && walk.holds()) {
-                return Arc::clone(kept);
+/// Return addresses of the calling thread, from a per-thread cache: a program calls from few call sites. Not for
+/// signal handlers.
+fn cached_addresses() -> Arc<[usize]> {
+    let marker = std::hint::black_box(0_u8);
+    let depth = (&raw const marker) as usize;
+    CACHED
+        .try_with(|cached| {
+            let mut cached = cached.borrow_mut();
+            if let Some((_, shared)) = cached.iter().find(|(unwind, _)| unwind.depth == depth && unwind.is_current()) {
+                return Arc::clone(shared);
             }
-            let mut walk = CachedUnwind { depth, ..CachedUnwind::default() };
-            walk.unwind();
-            let kept: Arc<[usize]> = walk.addresses[..walk.count].into();
-            if walk.holds() {
-                if walks.len() == WALKED {
-                    walks.remove(0);
+            let mut unwind = CachedUnwind { depth, ..CachedUnwind::default() };
+            unwind.unwind();
+            let shared: Arc<[usize]> = unwind.addresses[..unwind.count].into();
+            if unwind.is_current() {
+                if cached.len() == MAX_CACHED {
+                    cached.remove(0);
                 }
-                walks.push((walk, Arc::clone(&kept)));
+                cached.push((unwind, Arc::clone(&shared)));
             }
-            kept
+            shared
         })
-        // A thread that is about to end has no memory of its own any more.
+        // The thread-local cache of an ending thread is already destroyed.
         .unwrap_or_else(|_| {
             let (addresses, count) = addresses();
             addresses[..count].into()
         })
 }
 
-/// Walks that a thread remembers.
-const WALKED: usize = 8;
+/// Number of unwinds in the cache of a thread.
+const MAX_CACHED: usize = 8;
 
 thread_local! {
-    /// Each with its addresses, for whoever asks.
-    static WALKS: RefCell<Vec<(CachedUnwind, Arc<[usize]>)>> = const { RefCell::new(Vec::new()) };
+    /// Each unwind with its shared addresses.
+    static CACHED: RefCell<Vec<(CachedUnwind, Arc<[usize]>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A way up the stack of a thread.
+/// An unwind that can be reused while the stack is unchanged.
 #[derive(Debug)]
 struct CachedUnwind {
-    /// Where the stack was.
+    /// Stack address of the capture.
     depth: usize,
-    addresses: [usize; DEPTH],
-    /// Where on the stack each of them was found.
-    slots: [usize; DEPTH],
+    addresses: [usize; MAX_FRAMES],
+    /// Stack slot of each return address.
+    slots: [usize; MAX_FRAMES],
     count: usize,
 }
 
 impl Default for CachedUnwind {
     fn default() -> Self {
-        CachedUnwind { depth: 0, addresses: [0; DEPTH], slots: [0; DEPTH], count: 0 }
+        CachedUnwind { depth: 0, addresses: [0; MAX_FRAMES], slots: [0; MAX_FRAMES], count: 0 }
     }
 }
 
 impl CachedUnwind {
     fn unwind(&mut self) {
-        // SAFETY: unwinding this very thread while nobody else unwinds it; it may be interrupted code,
-        // whose frames have unwind tables like any others.
+        // SAFETY: only this thread unwinds its own stack. Interrupted code has unwind tables like any other code.
         unsafe {
             backtrace::trace_unsynchronized(|frame| {
                 let address = frame.ip() as usize;
@@ -193,21 +194,21 @@ impl CachedUnwind {
                 self.addresses[self.count] = address;
                 self.slots[self.count] = (frame.sp() as usize).wrapping_sub(size_of::<usize>());
                 self.count += 1;
-                self.count < DEPTH
+                self.count < MAX_FRAMES
             });
         }
     }
 
-    /// Whether the addresses that are above us on the stack are still those: then the way is the same, since
-    /// each of them says how far up the next one is.
-    fn holds(&self) -> bool {
+    /// True if the return addresses above the current frame are unchanged. Then the unwind is unchanged as well,
+    /// because each address determines the size of the next frame.
+    fn is_current(&self) -> bool {
         let mut above = self.depth;
         let frames = self.slots.iter().zip(&self.addresses).take(self.count);
         for (slot, address) in frames.skip_while(|(slot, _)| **slot <= self.depth) {
-            if *slot <= above || *slot - above > FRAME || slot % size_of::<usize>() != 0 {
+            if *slot <= above || *slot - above > MAX_FRAME_BYTES || slot % size_of::<usize>() != 0 {
                 return false;
             }
-            // SAFETY: between here and a frame that was found further up, the stack of a thread is mapped.
+            // SAFETY: the stack is mapped between the current frame and any outer frame.
             if unsafe { std::ptr::read_volatile(*slot as *const usize) } != *address {
                 return false;
             }
@@ -217,15 +218,15 @@ impl CachedUnwind {
     }
 }
 
-/// No frame is larger; beyond that another stack begins.
-const FRAME: usize = 256 << 10;
+/// Upper bound of a frame size. A larger distance means another stack.
+const MAX_FRAME_BYTES: usize = 256 << 10;
 
-/// What was looked up for a report: most of its operations come from a few places.
+/// Cache of symbolized frames for one report. Most operations come from few call sites.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolCache(HashMap<usize, Vec<Frame>>);
 
 impl SymbolCache {
-    /// The frames at a return address: more than one where calls were inlined.
+    /// Frames at a return address: more than one if calls were inlined.
     fn at(&mut self, address: usize) -> &[Frame] {
         self.0.entry(address).or_insert_with(|| symbolize(address))
     }
@@ -234,7 +235,7 @@ impl SymbolCache {
 fn symbolize(address: usize) -> Vec<Frame> {
     let (module, offset) = module(address);
     let mut frames = Vec::new();
-    // The call is before the address it returns to.
+    // The call instruction precedes the return address.
     backtrace::resolve((address - 1) as *mut c_void, |symbol| {
         frames.push(Frame {
             function: symbol.name().map(|name| readable(&name)),
@@ -250,7 +251,7 @@ fn symbolize(address: usize) -> Vec<Frame> {
     frames
 }
 
-/// The name as the source has it. Those of C are not mangled, and some would mean something if they were.
+/// Demangled name. C names are not demangled, because some look like mangled ones.
 fn readable(name: &backtrace::SymbolName<'_>) -> String {
     match name.as_bytes() {
         mangled if mangled.starts_with(b"_Z") || mangled.starts_with(b"_R") => format!("{name:#}"),
@@ -258,15 +259,15 @@ fn readable(name: &backtrace::SymbolName<'_>) -> String {
     }
 }
 
-/// The file that the code at an address comes from, and where in it.
+/// File that contains an address, and the offset in it.
 fn module(address: usize) -> (Option<String>, u64) {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: fills the structure when it finds the address; zeroes are valid for all its fields.
+    // SAFETY: fills the structure when it finds the address; zeroes are valid for all of its fields.
     let (found, info) = unsafe { (libc::dladdr(address as *const c_void, info.as_mut_ptr()), info.assume_init()) };
     if found == 0 || info.dli_fname.is_null() {
         return (None, address as u64);
     }
-    // SAFETY: a C string of the loader, which lives as long as the module.
+    // SAFETY: a C string of the dynamic loader, valid while the module is loaded.
     let name = unsafe { std::ffi::CStr::from_ptr(info.dli_fname) };
     (Some(name.to_string_lossy().into_owned()), (address - info.dli_fbase as usize) as u64)
 }
@@ -276,27 +277,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_knows_its_function_file_and_line() {
+    fn captured_backtrace_contains_the_calling_line() {
         let line = line!() + 1;
-        let spot = RawBacktrace::capture();
-        // This very function has the project's name in it, so it counts as ours: look before that.
-        let frames: Vec<Frame> = spot.addresses.iter().flat_map(|address| symbolize(*address)).collect();
+        let backtrace = RawBacktrace::capture();
+        // `resolve` would drop this function as a runtime frame, so symbolize directly.
+        let frames: Vec<Frame> = backtrace.addresses.iter().flat_map(|address| symbolize(*address)).collect();
         let own = |frame: &&Frame| frame.file.as_deref().is_some_and(|file| file.ends_with("backtrace.rs"));
         assert!(frames.iter().filter(own).any(|frame| frame.line == Some(line)), "{frames:#?}");
-        assert_eq!(spot.key(), spot.clone().key());
+        assert_eq!(backtrace.key(), backtrace.clone().key());
     }
 
-    /// Two ways up to the same function, again and again: what is remembered is what unwinding finds.
+    /// Alternates between two callers: the cached unwind must equal a fresh one.
     #[test]
-    fn a_remembered_place_is_the_right_one() {
+    fn cached_unwind_matches_a_fresh_one() {
         #[inline(never)]
         fn capture_here() -> Vec<usize> {
-            let (known, (fresh, fresh_count)) = (remembered(), addresses());
+            let (cached, (fresh, fresh_count)) = (cached_addresses(), addresses());
             let fresh = &fresh[..fresh_count];
-            let same = known.iter().rev().zip(fresh.iter().rev()).take_while(|(one, other)| one == other).count();
-            // The innermost frames are those of the two ways to ask.
-            assert!(same + 4 >= fresh.len() && same + 4 >= known.len(), "{known:x?} {fresh:x?}");
-            known[known.len() - same..].to_vec()
+            let same = cached.iter().rev().zip(fresh.iter().rev()).take_while(|(one, other)| one == other).count();
+            // The innermost frames differ: they belong to the two capture functions.
+            assert!(same + 4 >= fresh.len() && same + 4 >= cached.len(), "{cached:x?} {fresh:x?}");
+            cached[cached.len() - same..].to_vec()
         }
         #[inline(never)]
         fn one() -> Vec<usize> {

@@ -1,40 +1,45 @@
-//! The observer itself: facts of the engine on one side, the report on the other.
+//! The observer: engine callbacks update the state, and `report` returns the findings.
 
+use crate::api::ApiFunction;
 use crate::backtrace::SymbolCache;
 use crate::finding::{Participant, Report, Severity};
 use crate::guard::{FUNCTION, Guard};
-use crate::operation::Launch;
+use crate::operation::{Launch, Operation};
 use crate::python;
 use crate::snapshot::SourceSnapshot;
-use crate::state::{Findings, InFlight, NewOperation, PendingFinding, State, call, micros, set_call, thread};
+use crate::state::{
+    Findings, InFlight, LiveObject, NewOperation, PendingFinding, State, call, micros, set_call, thread,
+};
 use softacl_engine::observer::{
-    Advisory, FaultAction, Function, Mode, Object, Observer, StreamPosition, Submitted, Touch, Window,
+    AccessKind, Advisory, FaultAction, Function, Mode, Object, Observer, Origin, StreamPosition, Submitted, TaskKind,
+    Touch, Window,
 };
 use softacl_engine::{Error, MemoryKind, lock_with_timeout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+/// Observes one machine and collects findings.
 pub struct Checker {
     start: Instant,
     state: Mutex<State>,
     findings: Arc<Findings>,
     guard: OnceLock<Guard>,
-    /// The books were waited for at the end of the process, and are held for good.
-    is_stuck: AtomicBool,
+    /// The state lock was waited for at the end of the process and is held by a thread that never releases it.
+    is_abandoned: AtomicBool,
 }
 
-/// What a report says about the run.
+/// Properties of the run for the report.
 #[derive(Debug, Clone, Default)]
 pub struct RunInfo {
     pub soc: String,
     pub schedule: String,
     pub seed: Option<u64>,
-    /// Failures of tasks that no wait returned.
+    /// Texts of task failures that no wait returned.
     pub unobserved: Vec<String>,
-    /// What became of fault rules, a line for each.
+    /// Fault-injection summary, one line per rule.
     pub faults: Vec<String>,
-    /// The process ends in the middle of its work: that nobody has freed or asked means nothing.
+    /// The process ends abnormally: unreleased objects and unobserved errors mean nothing.
     pub is_abnormal_exit: bool,
 }
 
@@ -46,13 +51,13 @@ impl Default for Checker {
             findings: Arc::clone(&state.findings),
             state: Mutex::new(state),
             guard: OnceLock::new(),
-            is_stuck: AtomicBool::new(false),
+            is_abandoned: AtomicBool::new(false),
         }
     }
 }
 
 impl Checker {
-    /// Everything that was found, at the end of the program.
+    /// Builds the report at the end of the program.
     pub fn report(&self, run: RunInfo) -> Report {
         let mut names = SymbolCache::default();
         let mut recent = Vec::new();
@@ -63,11 +68,11 @@ impl Checker {
             }
             recent.extend(state.recent.iter().cloned());
         }
-        // Names take long: nobody has to wait for them.
-        let timeline = recent.iter().map(|operation| operation.shown(Vec::new(), &mut names)).collect();
+        // Symbolization is slow, so it runs without the state lock.
+        let timeline = recent.iter().map(|operation| operation.to_reported(Vec::new(), &mut names)).collect();
         let list = self.findings.last();
         let mut findings: Vec<_> =
-            list.iter().flat_map(|list| list.iter()).map(|found| shown(found, &mut names)).collect();
+            list.iter().flat_map(|list| list.iter()).map(|found| resolve(found, &mut names)).collect();
         findings.sort_by_key(|finding| finding.severity);
         Report {
             program: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
@@ -84,24 +89,24 @@ impl Checker {
         }
     }
 
-    /// Called once, when something is proven for the first time.
+    /// Sets the callback for the first proven finding.
     pub fn on_first_proven(&self, call: fn()) {
-        self.state().when_proven = Some(call);
+        self.state().on_first_proven = Some(call);
     }
 
-    /// Whether the process is ended by a signal handler that has interrupted the checker: the thread that holds its
-    /// books never goes on. Allocates nothing, because the allocator may have been interrupted too.
+    /// True if the state lock is abandoned: a signal handler that interrupted the checker is ending the process. Does
+    /// not allocate, because the handler may have interrupted the allocator too.
     pub fn is_lock_abandoned(&self) -> bool {
         self.last_state().is_none()
     }
 
-    /// The books at the end of the process.
+    /// Locks the state at the end of the process. Returns `None` if the lock is abandoned.
     fn last_state(&self) -> Option<MutexGuard<'_, State>> {
-        if self.is_stuck.load(Ordering::Relaxed) {
+        if self.is_abandoned.load(Ordering::Relaxed) {
             return None;
         }
         let state = lock_with_timeout(&self.state);
-        self.is_stuck.store(state.is_none(), Ordering::Relaxed);
+        self.is_abandoned.store(state.is_none(), Ordering::Relaxed);
         state
     }
 
@@ -110,43 +115,44 @@ impl Checker {
         let notes = [
             (
                 is_exhausted,
-                "the system refused to protect more pages (vm.max_map_count): some touches of pinned memory were not seen",
+                "the system refused to protect more pages (vm.max_map_count): some accesses to pinned memory were \
+                 not observed",
             ),
             (
-                self.is_stuck.load(Ordering::Relaxed),
-                "a signal handler has ended the process in the middle of a call: only what was found before is here",
+                self.is_abandoned.load(Ordering::Relaxed),
+                "a signal handler ended the process in the middle of a call: only earlier findings are reported",
             ),
         ];
-        notes.into_iter().filter(|(is_so, _)| *is_so).map(|(_, note)| note.to_owned()).collect()
+        notes.into_iter().filter(|(applies, _)| *applies).map(|(_, note)| note.to_owned()).collect()
     }
 
-    /// A batch failed; what its fail index says.
+    /// Checks the `failIndex` of a failed batch copy (B3).
     pub fn batch_failed(&self, is_untouched: bool) {
         let mut state = self.state();
         let operation = state.operation(NewOperation { name: "call", at: None, touches: &[] }, self.start);
         state.check_fail_index(is_untouched, &operation);
     }
 
-    /// The calling thread is about to give memory to the system, with this function.
+    /// Records that the calling thread is about to pass memory to a system call, through `function`.
     pub fn syscall_access(&self, start: usize, len: usize, is_write: bool, function: &'static str) {
         if let Some(guard) = self.guard.get().filter(|guard| guard.contains(start)) {
             guard.syscall_access(start, len, is_write, thread(), function);
         }
     }
 
-    /// The calling thread is about to use an object on which threads wait.
+    /// Records that the calling thread is about to use an object on which threads block.
     pub fn wait_object_used(&self, start: usize, len: usize) {
-        if let Some(guard) = self.guard.get().filter(|guard| guard.contains(start) && !guard.is_kept_open(start, len)) {
+        if let Some(guard) = self.guard.get().filter(|guard| guard.contains(start) && !guard.is_exempt(start, len)) {
             let _state = self.state();
             guard.exempt(start, len);
         }
     }
 
     fn guard(&self) -> &Guard {
-        self.guard.get().expect("a machine tells where its memory is before anything else")
+        self.guard.get().expect("`attached` is the first callback")
     }
 
-    /// The books, after what the host did since the last call is entered.
+    /// Locks the state and processes the host accesses since the last call.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.with_accesses_processed(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -158,24 +164,19 @@ impl Checker {
         state
     }
 
-    fn host_operation(
-        &self,
-        state: &mut State,
-        name: &'static str,
-        touches: &[Touch],
-    ) -> std::sync::Arc<crate::operation::Operation> {
+    fn host_operation(&self, state: &mut State, name: &'static str, touches: &[Touch]) -> Arc<Operation> {
         state.operation(NewOperation { name, at: None, touches }, self.start)
     }
 
-    /// The host knows of more: flights that it knows to be over are over.
+    /// Retires the tasks that the host clock includes, after it advanced.
     fn retire_completed(&self, state: &mut State) {
         let guard = self.guard();
-        for flight in state.land(guard, micros(self.start)) {
-            if !flight.operation.touches.is_empty() {
-                state.compare_landed(guard, &flight);
+        for task in state.take_retired(guard, micros(self.start)) {
+            if !task.operation.touches.is_empty() {
+                state.compare_retired(guard, &task);
             }
         }
-        state.forget_before(guard);
+        state.drop_unused_snapshots(guard);
     }
 }
 
@@ -185,38 +186,39 @@ impl Observer for Checker {
     }
 
     fn attached(&self, pinned: Window) {
-        // One machine per process; a second one would be told apart by nothing.
+        // There is one machine per process. A second window is ignored.
         let _ = self.guard.set(Guard::new(pinned));
     }
 
-    fn entered(&self, called: &'static Function) {
-        let (function, deprecated) = (called.name, called.deprecated);
+    fn entered(&self, function: &'static Function) {
+        let function = ApiFunction::from(function);
         set_call(function);
         python::enter();
+        let is_deprecated = function.is_deprecated();
         let mut state = self.state();
         state.check_error_handled(function, thread());
-        if matches!(function, "aclrtSetDevice" | "aclrtSetCurrentContext" | "aclrtCreateContext") {
-            state.resets.remove(&thread());
+        if function.selects_context() {
+            state.context_resets.remove(&thread());
         }
-        let late = state.finalized.is_some() && function.starts_with("aclrt") && !function.starts_with("aclrtGet");
-        if deprecated || late {
+        let is_late = state.finalized.is_some() && function.needs_runtime();
+        if is_deprecated || is_late {
             let operation = self.host_operation(&mut state, "call", &[]);
-            if deprecated {
+            if is_deprecated {
                 state.check_deprecated(function, &operation);
             }
-            if late {
+            if is_late {
                 state.check_finalized(function, &operation);
             }
         }
     }
 
-    /// What counts is where a call was made, which is known as long as it lasts and after it.
+    /// Nothing to do: the call site was captured at entry.
     fn exited(&self, _code: i32) {}
 
     fn call_failed(&self, function: &'static Function, error: &Error) {
         let mut state = self.state();
         let operation = self.host_operation(&mut state, "call", &[]);
-        state.check_refusal(function.name, error, &operation);
+        state.check_refusal(function.into(), error, &operation);
     }
 
     fn finalized(&self, is_final: bool) {
@@ -228,27 +230,10 @@ impl Observer for Checker {
         let mut guarded = self.state();
         let state = &mut *guarded;
         let guard = self.guard();
-        let operation =
-            state.operation(NewOperation { name: task.name, at: Some(task.at), touches: task.touches }, self.start);
-        state.clocks.submit(task.at, task.after);
-        if task.is_external_wait {
-            // Better no finding than a wrong one: the sign may come from whatever was submitted before.
-            for (stream, course) in &state.courses {
-                state.clocks.order(task.at, StreamPosition { stream: *stream, sequence: course.newest });
-            }
-            if task.after.is_none() {
-                state.external_waits.push(task.at);
-            }
-        }
-        if task.is_host_function {
-            state.functions.entry(task.at.stream).or_default().insert(task.at.sequence);
-        }
-        if let Some(event) = task.event {
-            let uses = state.event_uses.entry(event).or_default();
-            uses.retain(|at| !state.clocks.host().includes(*at));
-            uses.push(task.at);
-        }
-        if task.is_batch {
+        let operation = state
+            .operation(NewOperation { name: task.kind.name(), at: Some(task.at), touches: task.touches }, self.start);
+        state.record_order(task);
+        if task.kind == TaskKind::BatchCopy {
             state.check_batch(&operation);
         }
         if let Some(start) = task.releases {
@@ -260,26 +245,12 @@ impl Observer for Checker {
             state.check_order(&operation, &clock, &pending);
             state.check_submitters(&operation, &pending);
         }
-        state.check_alignment(&operation);
+        if call().is_some_and(ApiFunction::requires_alignment) {
+            state.check_alignment(&operation);
+        }
         state.check_written(guard, &operation);
         state.record_written(guard, task.touches);
-        let mut prints = Vec::new();
-        for touch in task.touches {
-            state.ledger.enter(touch, task.at, &operation, state.clocks.host());
-            if guard.contains(touch.address) {
-                guard.add(touch);
-            } else if touch.mode == Mode::Read
-                && state.allocation(touch.address).is_none_or(|(_, allocation)| !allocation.place.is_device())
-            {
-                prints.extend(SourceSnapshot::take(touch.address, touch.len));
-            }
-        }
-        state.printed += prints.len();
-        let since = operation.number;
-        let flight = InFlight { at: task.at, operation, is_compared: false, is_reported: false, since, prints };
-        let course = state.courses.entry(task.at.stream).or_default();
-        course.newest = task.at.sequence;
-        course.flights.push_back(flight);
+        state.add_in_flight(guard, task, operation);
     }
 
     fn launched(&self, lanes: &[u32], join: Option<StreamPosition>) {
@@ -289,24 +260,24 @@ impl Observer for Checker {
     fn started(&self, at: StreamPosition) {
         let mut state = self.state();
         let time = micros(self.start);
-        if let Some(flight) = state.flight(at) {
-            flight.operation.start(time);
+        if let Some(task) = state.in_flight_task(at) {
+            task.operation.start(time);
         }
         state.compare_sources_at(self.guard(), at);
     }
 
     fn failed(&self, at: StreamPosition, error: &Error) {
         let mut state = self.state();
-        if let Some(operation) = state.flight(at).map(|flight| std::sync::Arc::clone(&flight.operation)) {
+        if let Some(operation) = state.in_flight_task(at).map(|task| Arc::clone(&task.operation)) {
             state.failures.push((operation, error.to_string()));
         }
     }
 
     fn finished(&self, at: StreamPosition) {
         let mut state = self.state();
-        let operation = state.courses.entry(at.stream).or_default().finish(at);
-        // A callback that nothing waits for is queued no longer, and may not have run.
-        state.function_over(at);
+        let operation = state.progress.entry(at.stream).or_default().finish(at);
+        // A callback task without a waiter has left the queue and may not have run.
+        state.host_function_finished(at);
         state.resolve_on_pass(at);
         if let Some(operation) = operation {
             operation.finish(micros(self.start));
@@ -316,7 +287,7 @@ impl Observer for Checker {
 
     fn function_entered(&self, at: StreamPosition) {
         FUNCTION.set(Some(at));
-        // Whatever the function tells the program, it can tell that what comes before it is done.
+        // The function can report to the program that the tasks before it are finished.
         if at.sequence > 1 {
             let mut state = self.state();
             state.clocks.wait(StreamPosition { stream: at.stream, sequence: at.sequence - 1 });
@@ -327,23 +298,23 @@ impl Observer for Checker {
     fn function_left(&self, at: StreamPosition) {
         FUNCTION.set(None);
         let mut state = self.state();
-        state.function_over(at);
-        // It may have written any source of what comes after it, or let others write it.
+        state.host_function_finished(at);
+        // The function may have written the source of any later task, or allowed a thread to write it.
         state.resnapshot_after(at);
     }
 
     fn dropped(&self, at: StreamPosition) {
         let mut state = self.state();
-        state.external_waits.retain(|sign| sign.stream != at.stream || sign.sequence > at.sequence);
-        if let Some(functions) = state.functions.get_mut(&at.stream) {
+        state.external_waits.retain(|wait| wait.stream != at.stream || wait.sequence > at.sequence);
+        if let Some(functions) = state.host_functions.get_mut(&at.stream) {
             functions.retain(|sequence| *sequence > at.sequence);
         }
-        let done = state.courses.get(&at.stream).map_or(0, |course| course.done);
+        let done = state.progress.get(&at.stream).map_or(0, |progress| progress.done);
         state.clocks.discard_tasks(at, done);
         self.retire_completed(&mut state);
-        // What had started still ends.
-        if let Some(course) = state.courses.get_mut(&at.stream) {
-            course.retired.retain(|(_, operation)| operation.has_started());
+        // Tasks that had started still finish.
+        if let Some(progress) = state.progress.get_mut(&at.stream) {
+            progress.retired.retain(|(_, operation)| operation.has_started());
         }
     }
 
@@ -362,11 +333,11 @@ impl Observer for Checker {
         }
     }
 
-    fn access_started(&self, name: &'static str, touches: &[Touch]) {
+    fn access_started(&self, kind: AccessKind, touches: &[Touch]) {
         let mut state = self.state();
-        let operation = self.host_operation(&mut state, name, touches);
+        let operation = self.host_operation(&mut state, kind.name(), touches);
         let host = state.clocks.host().clone();
-        if touches.len() > 2 && name.contains("batch") {
+        if kind == AccessKind::BatchCopy && touches.len() > 2 {
             state.check_batch(&operation);
         }
         let pending = state.pending(&operation);
@@ -381,41 +352,43 @@ impl Observer for Checker {
         state.refresh(self.guard(), touches);
     }
 
-    fn allocated(&self, place: MemoryKind, start: usize, size: usize) {
+    fn allocated(&self, kind: MemoryKind, start: usize, size: usize) {
         let mut state = self.state();
-        let made = self.host_operation(&mut state, "allocation", &[]);
+        let allocated_by = self.host_operation(&mut state, "allocation", &[]);
         self.guard().isolate(start, size);
         state.ledger.forget(start, size);
         state.written.remove(start, size);
-        state.taken.retain(|taken, gone| taken + gone.size <= start || start + size <= *taken);
-        state.allocations.insert(start, crate::state::Allocation { size, place, made, is_registered: false });
+        state.reclaimed.retain(|first, reclaimed| first + reclaimed.size <= start || start + size <= *first);
+        state.allocations.insert(start, crate::state::Allocation { size, kind, allocated_by, is_registered: false });
     }
 
-    fn freed(&self, _place: MemoryKind, start: usize) {
-        self.give_back(start);
+    fn freed(&self, _kind: MemoryKind, start: usize) {
+        self.release(start);
     }
 
     fn registered(&self, start: usize, size: usize) {
         let mut state = self.state();
-        let made = self.host_operation(&mut state, "registration", &[]);
-        let allocation = crate::state::Allocation { size, place: MemoryKind::Pinned, made, is_registered: true };
+        let allocated_by = self.host_operation(&mut state, "registration", &[]);
+        let allocation = crate::state::Allocation { size, kind: MemoryKind::Pinned, allocated_by, is_registered: true };
         state.allocations.insert(start, allocation);
     }
 
     fn unregistered(&self, start: usize) {
-        self.give_back(start);
+        self.release(start);
     }
 
-    fn created(&self, object: Object) {
+    fn created(&self, object: Object, origin: Origin) {
         let mut state = self.state();
-        let is_default =
-            matches!(object, Object::Stream(_)) && call().is_none_or(|call| !call.starts_with("aclrtCreateStream"));
-        let made = self.host_operation(&mut state, if is_default { "default stream" } else { "creation" }, &[]);
-        state.reset.remove(&object);
+        let name = match (object, origin) {
+            (Object::Stream(_), Origin::Runtime) => "default stream",
+            _ => "creation",
+        };
+        let created_by = self.host_operation(&mut state, name, &[]);
+        state.reset_objects.remove(&object);
         if let Object::Stream(stream) = object {
             state.launches.remove(&stream);
         }
-        state.objects.insert(object, made);
+        state.objects.insert(object, LiveObject { created_by, origin });
         if let Object::Event(event) = object {
             state.event_uses.remove(&event);
         }
@@ -426,16 +399,16 @@ impl Observer for Checker {
         let operation = self.host_operation(&mut state, "destruction", &[]);
         state.check_ending(object, by_force, &operation);
         state.objects.remove(&object);
-        if call().is_some_and(|call| call.starts_with("aclrtResetDevice")) {
-            state.reset.insert(object, operation);
+        if call().is_some_and(ApiFunction::resets_device) {
+            state.reset_objects.insert(object, operation);
         }
     }
 
     fn device_cleared(&self, device: u32) {
         let mut state = self.state();
         let operation = self.host_operation(&mut state, "reset", &[]);
-        state.clear(device, &operation);
-        state.resets.insert(operation.thread, operation);
+        state.reclaim(device, &operation);
+        state.context_resets.insert(operation.thread, operation);
     }
 
     fn advised(&self, note: &Advisory) {
@@ -459,38 +432,86 @@ impl Observer for Checker {
     }
 }
 
-impl Checker {
-    fn give_back(&self, start: usize) {
-        let mut state = self.state();
-        let operation = self.host_operation(&mut state, "release", &[]);
-        state.check_free(start, &operation);
-        if let Some(gone) = state.allocations.remove(&start) {
-            state.ledger.forget(start, gone.size);
-            state.written.remove(start, gone.size);
-            self.guard().clear(start, gone.size);
+impl State {
+    /// Records what a submitted task waits for, and what may wait for it.
+    fn record_order(&mut self, task: &Submitted<'_>) {
+        self.clocks.submit(task.at, task.after);
+        if task.is_external_wait {
+            // A missed finding is better than a false one: any earlier submit may resolve the wait.
+            for (stream, progress) in &self.progress {
+                self.clocks.order(task.at, StreamPosition { stream: *stream, sequence: progress.newest });
+            }
+            if task.after.is_none() {
+                self.external_waits.push(task.at);
+            }
         }
-        state.forget_before(self.guard());
+        if task.is_host_function {
+            self.host_functions.entry(task.at.stream).or_default().insert(task.at.sequence);
+        }
+        if let Some(event) = task.event {
+            let uses = self.event_uses.entry(event).or_default();
+            uses.retain(|at| !self.clocks.host().includes(*at));
+            uses.push(task.at);
+        }
+    }
+
+    /// Puts a submitted task in flight: enters its accesses, protects pinned memory, and takes snapshots of other
+    /// host sources.
+    fn add_in_flight(&mut self, guard: &Guard, task: &Submitted<'_>, operation: Arc<Operation>) {
+        let mut snapshots = Vec::new();
+        for touch in task.touches {
+            self.ledger.enter(touch, task.at, &operation, self.clocks.host());
+            if guard.contains(touch.address) {
+                guard.add(touch);
+            } else if touch.mode == Mode::Read
+                && self.allocation(touch.address).is_none_or(|(_, allocation)| !allocation.kind.is_device())
+            {
+                snapshots.extend(SourceSnapshot::take(touch.address, touch.len));
+            }
+        }
+        self.snapshot_count += snapshots.len();
+        let since = operation.sequence;
+        let entry = InFlight { at: task.at, operation, is_compared: false, is_reported: false, since, snapshots };
+        let progress = self.progress.entry(task.at.stream).or_default();
+        progress.newest = task.at.sequence;
+        progress.in_flight.push_back(entry);
     }
 }
 
-fn shown(found: &PendingFinding, names: &mut SymbolCache) -> crate::finding::Finding {
-    let parts: Vec<Participant> = found
+impl Checker {
+    fn release(&self, start: usize) {
+        let mut state = self.state();
+        let operation = self.host_operation(&mut state, "release", &[]);
+        state.check_free(start, &operation);
+        if let Some(released) = state.allocations.remove(&start) {
+            state.ledger.forget(start, released.size);
+            state.written.remove(start, released.size);
+            self.guard().clear(start, released.size);
+        }
+        state.drop_unused_snapshots(self.guard());
+    }
+}
+
+fn resolve(found: &PendingFinding, names: &mut SymbolCache) -> crate::finding::Finding {
+    let participants: Vec<Participant> = found
         .evidence
         .iter()
         .map(|evidence| Participant {
             role: evidence.role.to_owned(),
-            operation: evidence.operation.shown(evidence.ranges.clone(), names),
+            operation: evidence.operation.to_reported(evidence.ranges.clone(), names),
         })
         .collect();
-    let fingerprint =
-        std::iter::once(found.id.to_owned()).chain(parts.iter().map(Participant::site)).collect::<Vec<_>>().join(" ");
+    let fingerprint = std::iter::once(found.id.to_owned())
+        .chain(participants.iter().map(Participant::site))
+        .collect::<Vec<_>>()
+        .join(" ");
     crate::finding::Finding {
         id: found.id.to_owned(),
         severity: found.severity,
         message: found.message.clone(),
         fix: found.fix.clone(),
         count: found.count,
-        operations: parts,
+        operations: participants,
         fingerprint,
     }
 }

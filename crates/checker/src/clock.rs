@@ -1,15 +1,15 @@
-//! Clocks: which tasks of other streams come before something, for certain.
+//! Vector clocks: which tasks of other streams happen before a task.
 //!
-//! A clock says for each stream up to which task it is known to have come. Streams are the only
-//! parties: all host threads count as one, because what they tell each other (mutexes, joins) cannot
-//! be seen here, and a checker that cries wolf is switched off.
+//! A clock stores, for each stream, the newest task that is known to have finished before. There is one clock per
+//! stream position and one for the host. All host threads share it, because their synchronization (mutexes, joins) is
+//! not visible here, and a checker with false positives is switched off.
 
 use softacl_engine::observer::StreamPosition;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// For each stream, the newest task that comes before, in the order of the streams.
+/// For each stream, the newest task that happens before. Sorted by stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct VectorClock(Arc<[StreamPosition]>);
 
@@ -22,7 +22,7 @@ impl VectorClock {
         self.find(at.stream).is_ok_and(|index| self.0[index].sequence >= at.sequence)
     }
 
-    /// Learns what `other` knows. `false`: there was nothing to learn.
+    /// Merges `other` into this clock. Returns `false` if nothing changed.
     pub(crate) fn join(&mut self, other: &VectorClock) -> bool {
         if Arc::ptr_eq(&self.0, &other.0) || other.0.iter().all(|known| self.includes(*known)) {
             return false;
@@ -44,7 +44,7 @@ impl VectorClock {
     }
 }
 
-/// What two clocks know together.
+/// Element-wise maximum of two clocks.
 #[cold]
 fn merged(one: &[StreamPosition], other: &[StreamPosition]) -> Arc<[StreamPosition]> {
     let mut all: Vec<StreamPosition> = one.iter().chain(other).copied().collect();
@@ -53,17 +53,17 @@ fn merged(one: &[StreamPosition], other: &[StreamPosition]) -> Arc<[StreamPositi
     all.into()
 }
 
-/// What comes before the tasks of one stream.
+/// Clock history of one stream.
 #[derive(Debug, Default)]
 struct StreamClocks {
-    /// The clock from a task on; changes only where the stream learns something.
+    /// Clocks by first task. A new entry is added only where the clock changes.
     history: Vec<(u64, VectorClock)>,
-    /// The version of the host's clock that the stream has learnt last.
-    seen_host: u64,
+    /// Version of the host clock that was merged last.
+    merged_host: u64,
 }
 
 impl StreamClocks {
-    /// Forgets clocks that are older than the one at a task.
+    /// Drops clocks that are older than the one of a task.
     fn forget(&mut self, sequence: u64) {
         let newest = self.history.partition_point(|(from, _)| *from <= sequence).saturating_sub(1);
         self.history.drain(..newest);
@@ -75,11 +75,11 @@ impl StreamClocks {
     }
 }
 
-/// The clocks of the host and of all streams.
+/// Clocks of the host and of all streams.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks {
     host: VectorClock,
-    /// Counts changes of the host's clock.
+    /// Incremented on every change of the host clock.
     version: u64,
     streams: BTreeMap<u32, StreamClocks>,
 }
@@ -89,57 +89,56 @@ impl Clocks {
         &self.host
     }
 
-    /// A task is submitted: it comes after what the host knows, after the tasks before it in its
+    /// Records a submit. The task happens after everything the host has waited for, after the earlier tasks of its
     /// stream, and after what it waits for.
     pub(crate) fn submit(&mut self, at: StreamPosition, after: Option<StreamPosition>) {
         let waited = after.map(|after| self.of(after));
-        let track = self.streams.entry(at.stream).or_default();
-        let mut clock = track.history.last().map(|(_, clock)| clock.clone()).unwrap_or_default();
-        let mut news = false;
-        if track.seen_host != self.version {
-            track.seen_host = self.version;
-            news |= clock.join(&self.host);
+        let clocks = self.streams.entry(at.stream).or_default();
+        let mut clock = clocks.history.last().map(|(_, clock)| clock.clone()).unwrap_or_default();
+        let mut changed = false;
+        if clocks.merged_host != self.version {
+            clocks.merged_host = self.version;
+            changed |= clock.join(&self.host);
         }
         if let Some(waited) = waited {
-            news |= clock.join(&waited);
+            changed |= clock.join(&waited);
         }
-        if news {
-            // What the host knows already is not asked for any more.
+        if changed {
+            // Clocks that the host clock includes are never read again.
             if let Ok(index) = self.host.find(at.stream) {
-                track.forget(self.host.0[index].sequence);
+                clocks.forget(self.host.0[index].sequence);
             }
-            track.history.push((at.sequence, clock));
+            clocks.history.push((at.sequence, clock));
         }
     }
 
-    /// A task and those behind it come after another moment as well.
+    /// Adds a happens-before edge from `after` to a task and everything after it in its stream.
     pub(crate) fn order(&mut self, from: StreamPosition, after: StreamPosition) {
         let earlier = self.of(after);
-        let track = self.streams.entry(from.stream).or_default();
-        let mut clock = track.history.last().map(|(_, clock)| clock.clone()).unwrap_or_default();
+        let clocks = self.streams.entry(from.stream).or_default();
+        let mut clock = clocks.history.last().map(|(_, clock)| clock.clone()).unwrap_or_default();
         if clock.join(&earlier) {
-            track.history.push((from.sequence, clock));
+            clocks.history.push((from.sequence, clock));
         }
     }
 
-    /// It turns out that a task comes after other moments as well: so does everything that comes after it,
-    /// in whatever stream.
+    /// Adds happens-before edges to a task after the fact and propagates them to every later task, across streams.
     pub(crate) fn add_edges_late(&mut self, from: StreamPosition, after: &[StreamPosition]) {
         let mut earlier = VectorClock::default();
         for after in after {
             earlier.join(&self.of(*after));
         }
-        let track = self.streams.entry(from.stream).or_default();
-        let index = track.history.partition_point(|(sequence, _)| *sequence < from.sequence);
-        if track.history.get(index).is_none_or(|(sequence, _)| *sequence != from.sequence) {
-            let clock = index.checked_sub(1).map(|before| track.history[before].1.clone()).unwrap_or_default();
-            track.history.insert(index, (from.sequence, clock));
+        let clocks = self.streams.entry(from.stream).or_default();
+        let index = clocks.history.partition_point(|(sequence, _)| *sequence < from.sequence);
+        if clocks.history.get(index).is_none_or(|(sequence, _)| *sequence != from.sequence) {
+            let clock = index.checked_sub(1).map(|before| clocks.history[before].1.clone()).unwrap_or_default();
+            clocks.history.insert(index, (from.sequence, clock));
         }
-        for (_, clock) in &mut track.history[index..] {
+        for (_, clock) in &mut clocks.history[index..] {
             clock.join(&earlier);
         }
         let others = self.streams.iter_mut().filter(|(stream, _)| **stream != from.stream);
-        for (_, clock) in others.flat_map(|(_, track)| &mut track.history) {
+        for (_, clock) in others.flat_map(|(_, clocks)| &mut clocks.history) {
             if clock.includes(from) {
                 clock.join(&earlier);
             }
@@ -149,15 +148,15 @@ impl Clocks {
         }
     }
 
-    /// The host knows that a stream has come this far. `false`: it knew.
+    /// Records that the host has waited for a position. Returns `false` if an earlier wait covers it.
     pub(crate) fn wait(&mut self, at: StreamPosition) -> bool {
         if self.host.includes(at) {
             return false;
         }
         self.version += 1;
-        if let Some(track) = self.streams.get_mut(&at.stream) {
-            track.forget(at.sequence);
-            if let Some((_, known)) = track.history.first().filter(|(from, _)| *from <= at.sequence) {
+        if let Some(clocks) = self.streams.get_mut(&at.stream) {
+            clocks.forget(at.sequence);
+            if let Some((_, known)) = clocks.history.first().filter(|(from, _)| *from <= at.sequence) {
                 self.host.join(known);
             }
         }
@@ -165,19 +164,19 @@ impl Clocks {
         true
     }
 
-    /// The tasks of a stream behind `done` up to `at` were thrown away: the host knows that they are over, and nothing
-    /// about what they would have waited for.
+    /// Marks the tasks after `done` up to `at` as dropped: they are finished from the host's view but add no
+    /// happens-before edges.
     pub(crate) fn discard_tasks(&mut self, at: StreamPosition, done: u64) {
         self.version += 1;
-        if let Some(track) = self.streams.get_mut(&at.stream) {
-            track.history.retain(|(from, _)| *from <= done);
+        if let Some(clocks) = self.streams.get_mut(&at.stream) {
+            clocks.history.retain(|(from, _)| *from <= done);
         }
         self.host.advance(at);
     }
 
-    /// Everything up to and including a task, and what comes before it.
+    /// Clock of a task: the task itself and everything that happens before it.
     pub(crate) fn of(&self, at: StreamPosition) -> VectorClock {
-        let mut clock = self.streams.get(&at.stream).map(|track| track.at(at.sequence)).unwrap_or_default();
+        let mut clock = self.streams.get(&at.stream).map(|clocks| clocks.at(at.sequence)).unwrap_or_default();
         clock.advance(at);
         clock
     }
@@ -192,7 +191,7 @@ mod tests {
     }
 
     impl Clocks {
-        /// Submits a task and says what comes before it.
+        /// Submits a task and returns its clock.
         fn before(&mut self, at: StreamPosition, after: Option<StreamPosition>) -> VectorClock {
             self.submit(at, after);
             self.of(at)
@@ -205,7 +204,7 @@ mod tests {
         clocks.submit(m(1, 1), None);
         assert!(!clocks.before(m(2, 1), None).includes(m(1, 1)));
         assert!(clocks.before(m(2, 2), Some(m(1, 1))).includes(m(1, 1)));
-        assert!(clocks.before(m(2, 3), None).includes(m(1, 1)), "later tasks inherit it");
+        assert!(clocks.before(m(2, 3), None).includes(m(1, 1)), "later tasks inherit the edge");
         assert!(!clocks.of(m(2, 1)).includes(m(1, 1)), "earlier ones do not");
     }
 
@@ -218,18 +217,18 @@ mod tests {
         assert!(clocks.wait(m(2, 1)));
         assert!(!clocks.wait(m(2, 1)));
         assert!(clocks.host().includes(m(1, 1)) && !clocks.host().includes(m(1, 2)));
-        assert!(clocks.before(m(3, 1), None).includes(m(1, 1)), "what the host knows comes before what it submits");
+        assert!(clocks.before(m(3, 1), None).includes(m(1, 1)), "the host clock happens before later submits");
     }
 
     #[test]
-    fn what_is_learnt_late_holds_for_everything_behind() {
+    fn late_edges_propagate_to_every_later_task() {
         let mut clocks = Clocks::default();
         clocks.submit(m(2, 1), None);
         clocks.submit(m(2, 2), None);
         clocks.submit(m(3, 1), Some(m(2, 2)));
         clocks.submit(m(1, 1), None);
         clocks.add_edges_late(m(2, 2), &[m(1, 1)]);
-        assert!(!clocks.of(m(2, 1)).includes(m(1, 1)), "what comes before the task does not learn it");
+        assert!(!clocks.of(m(2, 1)).includes(m(1, 1)), "tasks before it are unaffected");
         assert!(clocks.of(m(2, 2)).includes(m(1, 1)) && clocks.of(m(3, 1)).includes(m(1, 1)));
         assert!(clocks.before(m(2, 3), None).includes(m(1, 1)));
         clocks.wait(m(3, 1));
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_thrown_away_orders_nothing() {
+    fn dropped_tasks_add_no_edges() {
         let mut clocks = Clocks::default();
         clocks.submit(m(1, 1), None);
         clocks.submit(m(2, 1), None);
@@ -250,18 +249,18 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_nobody_waits_for_remember_little() {
+    fn clock_history_stays_short() {
         let mut clocks = Clocks::default();
         for number in 1..100 {
             clocks.submit(m(2, number), Some(m(1, number)));
             clocks.submit(m(1, number + 1), Some(m(2, number)));
             clocks.wait(m(1, number + 1));
         }
-        assert!(clocks.streams.values().all(|track| track.history.len() < 4), "{:?}", clocks.streams);
+        assert!(clocks.streams.values().all(|clocks| clocks.history.len() < 4), "{:?}", clocks.streams);
     }
 
     #[test]
-    fn clocks_agree_with_maps() {
+    fn clocks_match_a_map_model() {
         let mut random = fastrand::Rng::with_seed(7);
         let (mut clocks, mut maps) = (vec![VectorClock::default(); 4], vec![BTreeMap::new(); 4]);
         for _ in 0..if cfg!(miri) { 500 } else { 20_000 } {
@@ -270,13 +269,13 @@ mod tests {
             match random.u8(..8) {
                 0 => (clocks[one], maps[one]) = (VectorClock::default(), BTreeMap::new()),
                 1 | 2 => {
-                    let (learnt, theirs) = (clocks[other].clone(), maps[other].clone());
+                    let (joined, theirs) = (clocks[other].clone(), maps[other].clone());
                     let before = maps[one].clone();
                     for (stream, sequence) in theirs {
                         let known: &mut u64 = maps[one].entry(stream).or_default();
                         *known = (*known).max(sequence);
                     }
-                    assert_eq!(clocks[one].join(&learnt), maps[one] != before);
+                    assert_eq!(clocks[one].join(&joined), maps[one] != before);
                 }
                 3 | 4 => {
                     clocks[one].advance(at);
@@ -284,15 +283,15 @@ mod tests {
                     *known = (*known).max(at.sequence);
                 }
                 _ => {
-                    let knows = maps[one].get(&at.stream).is_some_and(|known| *known >= at.sequence);
-                    assert_eq!(clocks[one].includes(at), knows);
+                    let includes = maps[one].get(&at.stream).is_some_and(|known| *known >= at.sequence);
+                    assert_eq!(clocks[one].includes(at), includes);
                 }
             }
         }
     }
 
     #[test]
-    fn an_order_without_a_task_holds_for_the_next_one() {
+    fn late_edge_before_submit_applies_to_the_next_task() {
         let mut clocks = Clocks::default();
         clocks.submit(m(1, 1), None);
         clocks.add_edges_late(m(2, 1), &[m(1, 1)]);

@@ -1,9 +1,9 @@
-//! Findings: what the checker says, as data. Rendering is the business of `report`.
+//! Findings as data. Rendering is in `report`.
 
 use crate::report::format;
 use serde::{Deserialize, Serialize};
 
-/// What one process did wrong, and on which schedule.
+/// Findings of one process, and the run they come from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The program and its arguments.
@@ -11,51 +11,51 @@ pub struct Report {
     pub pid: u32,
     pub version: String,
     pub soc: String,
-    /// As `SOFTACL_SCHEDULE` takes it.
+    /// In the syntax of `SOFTACL_SCHEDULE`.
     pub schedule: String,
     /// The seed of a random schedule.
     pub seed: Option<u64>,
     pub findings: Vec<Finding>,
-    /// Findings that a suppression hid.
+    /// Number of findings that suppressions hid.
     pub suppressed: u64,
-    /// What else the reader must know, such as memory that could not be watched.
+    /// Limits of the report, such as memory that could not be protected.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What became of the fault rules, a line for each.
+    /// Fault-injection summary, one line per rule.
     #[serde(default)]
     pub faults: Vec<String>,
-    /// Operations of the streams and threads that findings name, oldest first, for the drawing.
+    /// Operations of the streams and threads that findings name, oldest first, for the timeline.
     pub timeline: Vec<ReportedOperation>,
 }
 
+/// Severity of a finding. Proven findings sort first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Severity {
-    /// It happened in this run, or this run shows that another legal order breaks it.
+    /// It happened in this run, or this run shows that another legal order would break it.
     Proven,
-    /// Performance, deprecation, style.
+    /// Performance, deprecation and style.
     Advice,
 }
 
-/// One mistake, found `count` times at the same places.
+/// One mistake that was found `count` times at the same locations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// `H1` to `R1`.
     pub id: String,
     pub severity: Severity,
-    /// One sentence, with the numbers.
+    /// One sentence with the numbers.
     pub message: String,
-    /// What would fix it.
+    /// How to fix it.
     pub fix: String,
     pub count: u64,
-    /// The operations that the sentence is about, usually two.
+    /// The operations of the message, usually two.
     pub operations: Vec<Participant>,
-    /// The same, as one stable text: id, functions and places with all callers. Equal for findings that are the
-    /// same mistake.
+    /// Stable id of the mistake: finding id, functions, and locations with all callers. Equal for equal mistakes.
     pub fingerprint: String,
 }
 
-/// An operation and what it has to do with the finding.
+/// An operation and its role in the finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Participant {
     /// Such as "the copy", "the write", "allocated here".
@@ -64,30 +64,33 @@ pub struct Participant {
     pub operation: ReportedOperation,
 }
 
-/// Something that a stream or a host thread did.
+/// An operation of a stream or of a host thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportedOperation {
-    /// Unique in its process, in the order of the calls.
+    /// Unique in its process, ascending in call order.
     pub number: u64,
-    /// In words: "copy of 4096 bytes from pinned host memory to device 0".
+    /// Description such as "copy of 4096 bytes".
     pub what: String,
-    /// The function of the interface, if it was a call.
+    /// The API function, if it was a call.
     pub function: Option<String>,
-    /// Who does it: for a task its stream, otherwise the thread.
+    /// The stream of a task, otherwise the thread.
     pub actor: Actor,
-    /// The thread that asked for it.
+    /// The thread that submitted it.
     pub thread: u32,
     pub ranges: Vec<Bytes>,
+    /// Source location with callers.
     pub place: Backtrace,
     /// Microseconds since the start of the program.
     pub submitted: f64,
-    /// When a task ran, if it did.
+    /// Start of the task, if it ran.
     pub started: Option<f64>,
+    /// End of the task, if it finished.
     pub finished: Option<f64>,
-    /// When a wait of the host covered it, if one did.
+    /// Time of the first host wait that covers it, if any.
     pub waited: Option<f64>,
 }
 
+/// The stream or thread that executes an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Actor {
@@ -95,12 +98,13 @@ pub enum Actor {
     Stream { stream: u32, sequence: u64 },
 }
 
+/// A range that an operation reads or writes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bytes {
     pub address: u64,
     pub len: u64,
     pub mode: Mode,
-    /// In words: "bytes 0 to 4095 of the 8192 bytes of pinned host memory at 0x…".
+    /// Description such as "bytes 0 to 4095 of the 8192 bytes at 0x…, pinned host memory".
     pub what: String,
 }
 
@@ -111,32 +115,34 @@ pub enum Mode {
     Write,
 }
 
-/// Where in the program, innermost frame first; empty when unknown.
+/// A source location with its callers, innermost frame first. Empty if unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backtrace {
     pub frames: Vec<Frame>,
 }
 
+/// A frame of a backtrace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     pub function: Option<String>,
     pub file: Option<String>,
     pub line: Option<u32>,
-    /// The executable or library, and the offset in it, for code without debug information.
+    /// The executable or library, for code without debug information.
     pub module: Option<String>,
+    /// Offset in the module.
     pub offset: u64,
 }
 
 impl Report {
-    /// Whether anything was proven.
+    /// True if at least one finding is proven.
     pub fn is_proven(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity == Severity::Proven)
     }
 }
 
 impl Participant {
-    /// What was called, and from where: all callers, since one helper serves many, and the function, since a
-    /// line may call several.
+    /// Stable text of the call site: the function, since a line may call several, and all callers, since one helper
+    /// serves many.
     pub(crate) fn site(&self) -> String {
         let ReportedOperation { function, place, .. } = &self.operation;
         let frames: Vec<String> = place.frames.iter().map(Frame::site).collect();
@@ -146,19 +152,19 @@ impl Participant {
 }
 
 impl Frame {
-    /// The same in every process that runs this code.
+    /// Stable text of the frame, equal in every process that runs this code.
     fn site(&self) -> String {
         match (&self.file, self.line, &self.module) {
             (Some(file), Some(line), _) => format!("{}:{line}", format::tidy(file).display()),
             (_, _, Some(module)) => format!("{module}+{:#x}", self.offset),
-            // Code that was made at run time lies elsewhere in each process.
+            // Code that was generated at run time has a different address in each process.
             (_, _, None) => "?".to_owned(),
         }
     }
 }
 
 impl Backtrace {
-    /// The innermost frame that says a file and a line, or else the innermost.
+    /// The innermost frame with a file and a line, or else the innermost frame.
     pub fn best(&self) -> Option<&Frame> {
         self.frames.iter().find(|frame| frame.line.is_some()).or(self.frames.first())
     }
@@ -169,28 +175,28 @@ mod tests {
     use crate::report::example;
 
     #[test]
-    fn callers_and_functions_tell_mistakes_apart() {
-        let part = &example::report().findings[0].operations[0];
-        let mut other = part.clone();
+    fn site_distinguishes_callers_and_functions() {
+        let participant = &example::report().findings[0].operations[0];
+        let mut other = participant.clone();
         other.operation.place.frames[1].line = Some(91);
-        assert_ne!(part.site(), other.site(), "another caller of the same helper");
-        let mut other = part.clone();
+        assert_ne!(participant.site(), other.site(), "another caller of the same helper");
+        let mut other = participant.clone();
         other.operation.function = Some("aclrtMemsetAsync".into());
-        assert_ne!(part.site(), other.site(), "another call in the same line");
-        let mut other = part.clone();
+        assert_ne!(participant.site(), other.site(), "another call on the same line");
+        let mut other = participant.clone();
         other.operation.number += 1;
         other.operation.place.frames.iter_mut().for_each(|frame| frame.offset += 16);
-        assert_eq!(part.site(), other.site(), "the same lines, compiled again");
+        assert_eq!(participant.site(), other.site(), "equal lines after recompilation");
     }
 
     #[test]
-    fn code_without_lines_goes_by_where_it_lies() {
-        let mut part = example::report().findings[0].operations[0].clone();
-        part.operation.place.frames.truncate(2);
-        part.operation.place.frames.iter_mut().for_each(|frame| frame.line = None);
-        part.operation.place.frames[1].module = None;
-        assert_eq!(part.site(), "aclrtMemcpyAsync@/no/such/app+0x1000<?");
-        part.operation.place.frames.clear();
-        assert_eq!(part.site(), "aclrtMemcpyAsync@?");
+    fn site_without_lines_uses_module_offsets() {
+        let mut participant = example::report().findings[0].operations[0].clone();
+        participant.operation.place.frames.truncate(2);
+        participant.operation.place.frames.iter_mut().for_each(|frame| frame.line = None);
+        participant.operation.place.frames[1].module = None;
+        assert_eq!(participant.site(), "aclrtMemcpyAsync@/no/such/app+0x1000<?");
+        participant.operation.place.frames.clear();
+        assert_eq!(participant.site(), "aclrtMemcpyAsync@?");
     }
 }

@@ -1,20 +1,20 @@
-//! The interposer: a library that `softacl check` puts before all others in the program. It knows how threads
-//! order each other, and it says when memory is given to the system.
+//! Connection to the interposer, the library that `softacl check` preloads (`LD_PRELOAD`). It observes how threads
+//! order each other and which memory is passed to system calls.
 //!
-//! Found by name at run time; without it nothing is known about threads. Here are only the questions: the
-//! answers are in `crates/cli/interposer/interposer.c`.
+//! Its symbols are looked up at run time. Without it nothing is known about the order of threads. The implementation
+//! is in `crates/cli/interposer/interposer.c`.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Told about objects on which threads wait: start and size.
+/// Called before a thread uses an object on which threads block: start and size.
 pub type ObjectHook = unsafe extern "C" fn(*const c_void, usize);
 
-/// Told about memory that is given to the system: start, size, whether it is written, and by which function.
+/// Called before memory is passed to a system call: start, size, whether it is written, and the function.
 pub type TouchHook = unsafe extern "C" fn(*const c_void, usize, c_int, *const c_char);
 
-/// Told that the process ends without its exit handlers, or that the program has installed a handler for faults.
+/// Called when the process ends without its exit handlers, or when the program has installed a fault handler.
 pub type ProcessHook = extern "C" fn();
 
 struct Interposer {
@@ -38,13 +38,13 @@ fn interposer() -> Option<&'static Interposer> {
 }
 
 fn symbol(name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: looks a name up in what is loaded already.
+    // SAFETY: looks up a name in the loaded libraries.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }
 
-/// Lets the interposer tell about memory that is given to the system, about objects on which threads wait, about
-/// handlers, and about the end.
+/// Connects the hooks: system-call buffers, objects on which threads block, fault handlers of the program, and
+/// process exit.
 pub fn attach(touch: TouchHook, object: ObjectHook, handler: ProcessHook, end: ProcessHook) {
     for (name, hook) in [
         (c"softacl_interposer_touch", touch as *mut c_void),
@@ -60,14 +60,15 @@ pub fn attach(touch: TouchHook, object: ObjectHook, handler: ProcessHook, end: P
     }
 }
 
-/// The moment that the calling thread is at; 0 when nobody knows.
+/// Clock value of the calling thread, or 0 without the interposer.
 pub(crate) fn now() -> u64 {
-    // SAFETY: the function has no conditions.
+    // SAFETY: the function has no preconditions.
     interposer().map_or(0, |interposer| unsafe { (interposer.now)() })
 }
 
-/// Whether a moment of a thread comes before what the calling thread does now. `None`: nobody knows.
+/// Returns whether a clock value of another thread happens before the current point of the calling thread. `None` if
+/// unknown.
 pub(crate) fn comes_after(moment: u64) -> Option<bool> {
-    // SAFETY: the function takes any number.
+    // SAFETY: the function accepts any value.
     interposer().filter(|_| moment != 0).map(|interposer| unsafe { (interposer.comes_after)(moment) } != 0)
 }

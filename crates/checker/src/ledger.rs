@@ -1,8 +1,8 @@
-//! The ledger: who last touched which bytes, as far as it can still matter.
+//! The ledger: pending accesses by byte range.
 //!
-//! Byte ranges, not allocations. An entry matters until the host knows that it is over: from then on
-//! everything that is submitted comes after it. Entries that no longer matter are dropped when they
-//! are met, and all of them now and then.
+//! Ranges are bytes, not allocations. An entry is relevant until the host clock includes it: everything that is
+//! submitted afterwards happens after it. Entries that are no longer relevant are dropped when they are met, and all
+//! of them from time to time (`sweep`).
 
 use crate::clock::VectorClock;
 use crate::operation::Operation;
@@ -10,7 +10,7 @@ use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One access that may still be under way.
+/// An access that the host clock may not include yet.
 #[derive(Debug, Clone)]
 struct AccessRecord {
     at: StreamPosition,
@@ -24,31 +24,31 @@ struct Segment {
     reads: Vec<AccessRecord>,
 }
 
-/// Two accesses to the same bytes that nothing orders.
+/// Two accesses to the same bytes without an order between them.
 #[derive(Debug)]
 pub(crate) struct Conflict {
     pub(crate) earlier: Arc<Operation>,
     pub(crate) earlier_mode: Mode,
     pub(crate) later_mode: Mode,
-    /// Bytes that both touch.
+    /// The bytes that both access.
     pub(crate) address: usize,
     pub(crate) len: usize,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// By first byte; segments do not overlap.
+    /// By first byte. Segments do not overlap.
     segments: BTreeMap<usize, Segment>,
-    /// Segments at which everything is looked through for what no longer matters.
+    /// Number of segments at which the next sweep runs.
     sweep_at: usize,
 }
 
 impl Ledger {
-    /// Finds accesses that `touch` meets and that do not come before `clock`. A conflict per earlier
-    /// operation: the first bytes in common, and how many there are.
+    /// Returns the accesses that overlap `touch` and that `clock` does not include: one conflict per earlier
+    /// operation and adjacent range.
     pub(crate) fn conflicts(&self, touch: &Touch, clock: &VectorClock) -> Vec<Conflict> {
         let mut found: Vec<Conflict> = Vec::new();
-        if touch.len == 0 || self.is_over(touch, clock) {
+        if touch.len == 0 || self.is_ordered(touch, clock) {
             return found;
         }
         let end = touch.address + touch.len;
@@ -78,15 +78,16 @@ impl Ledger {
         found
     }
 
-    /// Whether a touch begins where earlier ones began, goes no further, and they are over: the common case.
-    fn is_over(&self, touch: &Touch, clock: &VectorClock) -> bool {
+    /// True if a touch starts where earlier ones start, lies inside their segment, and the clock includes all of
+    /// them. This is the common case.
+    fn is_ordered(&self, touch: &Touch, clock: &VectorClock) -> bool {
         self.segments.get(&touch.address).is_some_and(|segment| {
             let mut accesses = segment.write.iter().chain(&segment.reads);
             segment.end >= touch.address + touch.len && accesses.all(|access| clock.includes(access.at))
         })
     }
 
-    /// Enters an access of a task. `host` is what no longer matters.
+    /// Adds an access of a task. Entries that `host` includes are dropped.
     pub(crate) fn enter(&mut self, touch: &Touch, at: StreamPosition, by: &Arc<Operation>, host: &VectorClock) {
         let end = touch.address + touch.len;
         if touch.len == 0 {
@@ -97,8 +98,8 @@ impl Ledger {
             segment.enter(touch.mode, &access, host);
             return;
         }
-        self.cut(touch.address);
-        self.cut(end);
+        self.split(touch.address);
+        self.split(end);
         let mut next = touch.address;
         let inside: Vec<usize> = self.segments.range(touch.address..end).map(|(start, _)| *start).collect();
         for start in inside {
@@ -118,10 +119,10 @@ impl Ledger {
         }
     }
 
-    /// Forgets everything about a range.
+    /// Removes all entries of a range.
     pub(crate) fn forget(&mut self, start: usize, len: usize) {
-        self.cut(start);
-        self.cut(start + len);
+        self.split(start);
+        self.split(start + len);
         let inside: Vec<usize> = self.segments.range(start..start + len).map(|(start, _)| *start).collect();
         for start in inside {
             self.segments.remove(&start);
@@ -130,14 +131,14 @@ impl Ledger {
 
     fn meeting(&self, start: usize, end: usize) -> impl Iterator<Item = (usize, &Segment)> {
         let first = self.segments.range(..=start).next_back().filter(|(_, segment)| segment.end > start);
-        // Programs use the same buffers again and again: mostly the first one is the only one.
+        // Programs reuse their buffers, so the first segment is usually the only one.
         let is_all = end <= start + 1 || first.is_some_and(|(_, segment)| segment.end >= end);
         let others = (!is_all).then(|| self.segments.range(start + 1..end));
         first.into_iter().chain(others.into_iter().flatten()).map(|(start, segment)| (*start, segment))
     }
 
-    /// Makes sure that no segment reaches across an address.
-    fn cut(&mut self, at: usize) {
+    /// Splits the segment that spans an address.
+    fn split(&mut self, at: usize) {
         let Some((_, segment)) = self.segments.range_mut(..at).next_back() else { return };
         if segment.end > at {
             let rest = segment.clone();
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_bytes_of_unordered_streams_conflict_and_others_do_not() {
+    fn only_overlapping_bytes_of_unordered_streams_conflict() {
         let (mut ledger, mut clocks) = (Ledger::default(), Clocks::default());
         let (a, b) = (StreamPosition { stream: 1, sequence: 1 }, StreamPosition { stream: 2, sequence: 1 });
         let by = Arc::new(Operation::for_test(1));
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_conflict_with_writes_only_and_survive_cutting() {
+    fn reads_conflict_only_with_writes_and_survive_splits() {
         let (mut ledger, mut clocks) = (Ledger::default(), Clocks::default());
         let a = StreamPosition { stream: 1, sequence: 1 };
         let by = Arc::new(Operation::for_test(1));

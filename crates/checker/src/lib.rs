@@ -1,19 +1,21 @@
 //! The checker: an observer of the engine that proves misuse of asynchronous copies.
 //!
-//! | file | what it is |
+//! | module | contents |
 //! | --- | --- |
-//! | `finding` | what is said, as data |
-//! | `report` | how it is said: text, JSON, SARIF, HTML |
-//! | `suppression` | what not to say |
-//! | `clock`, `ledger`, `ranges` | order, accesses, written bytes: pure |
-//! | `guard`, `fingerprint` | how touches of host memory are noticed |
-//! | `races`, `touches`, `life`, `refusals` | the rules, one file per family of findings |
-//! | `operation`, `place`, `python` | what was done and where in the program |
-//! | `interposer` | what another library in the program saw: locks, threads, system calls |
-//! | `state`, `checker` | what is known, and the facts that make it known |
+//! | `finding` | findings as data |
+//! | `report` | rendering of findings as text, JSON, SARIF and HTML; suppressions |
+//! | `clock`, `ledger`, `ranges` | happens-before order, pending accesses, written bytes: pure data structures |
+//! | `guard`, `snapshot` | detection of host accesses to memory in flight: page protection and comparison |
+//! | `races`, `touches`, `life`, `refusals` | the checks, one module per family of findings |
+//! | `operation`, `backtrace`, `python` | records of operations with their source locations |
+//! | `api` | properties of API functions that the checks depend on |
+//! | `interposer` | connection to the `LD_PRELOAD` library: locks, threads, system calls |
+//! | `state`, `checker` | the state, and the observer callbacks that update it |
 //!
-//! It changes nothing in the engine: it is told facts and keeps books.
+//! It does not modify the engine: it receives callbacks and keeps its own state. The one exception is the memory
+//! protection of pinned memory, which [`softacl_engine::observer::Observer::guards`] requests.
 
+mod api;
 mod backtrace;
 mod checker;
 mod clock;

@@ -1,152 +1,171 @@
-//! L1, L2, L4, O1: objects that end too early, too late or never, and failures that nobody looked at.
+//! Findings L1, L2, L4 and O1: objects that are destroyed too early, used too late or never released, and errors that
+//! the program ignored. B2 is here too, because it is an ignored error.
 
+use crate::api::ApiFunction;
 use crate::finding::Severity;
 use crate::operation::Operation;
 use crate::state::{Evidence, PendingFinding, State, UncheckedError};
 use softacl_engine::MemoryKind;
-use softacl_engine::observer::Object;
+use softacl_engine::observer::{Object, Origin};
 use std::sync::Arc;
 
-/// Leaks of one kind that are told one by one.
-const LEAKS: usize = 20;
+/// Maximum number of leaks that are reported individually.
+const MAX_LEAKS: usize = 20;
+
+/// An object or memory that was not released.
+struct Leak {
+    message: String,
+    fix: &'static str,
+    role: &'static str,
+    created_by: Arc<Operation>,
+}
 
 impl State {
-    /// An object is about to end: is anything of it pending?
+    /// L1: an object is destroyed while tasks of it are in flight.
     pub(crate) fn check_ending(&mut self, object: Object, by_force: bool, operation: &Arc<Operation>) {
         let pending: Vec<Arc<Operation>> = match object {
             Object::Stream(stream) => {
-                let flights = self.courses.get(&stream).into_iter().flat_map(|course| &course.flights);
-                flights.map(|flight| Arc::clone(&flight.operation)).collect()
+                let tasks = self.progress.get(&stream).into_iter().flat_map(|progress| &progress.in_flight);
+                tasks.map(|task| Arc::clone(&task.operation)).collect()
             }
             Object::Event(event) => {
                 let uses = self.event_uses.get(&event).cloned().unwrap_or_default();
-                let flights = self.flights().filter(|flight| uses.contains(&flight.at));
-                flights.map(|flight| Arc::clone(&flight.operation)).collect()
+                let tasks = self.in_flight().filter(|task| uses.contains(&task.at));
+                tasks.map(|task| Arc::clone(&task.operation)).collect()
             }
             Object::Context(_) => Vec::new(),
         };
         let Some(last) = pending.last() else { return };
-        let (what, number) = named(object);
+        let (what, id) = named(object);
         let (severity, effect) = match object {
-            Object::Stream(_) if by_force => (Severity::Proven, "what has not started is thrown away"),
-            Object::Stream(_) => {
-                (Severity::Advice, "the call waits for them, on every runtime that follows the documents")
-            }
-            // Frameworks do so on purpose, and it works wherever the event keeps its effect.
+            Object::Stream(_) if by_force => (Severity::Proven, "tasks that have not started are dropped"),
+            Object::Stream(_) => (Severity::Advice, "the call waits for them, as documented"),
+            // Frameworks do this deliberately, and it works wherever the event keeps its effect.
             _ => (Severity::Advice, "a device may still use it"),
         };
         let message = format!(
-            "{what} {number} was destroyed while {} of its tasks were not known to be done, the last is {} ({}); {effect}",
-            pending.len(),
-            last.who(),
-            last.what(),
+            "{what} {id} was destroyed while {} in flight, the last is {} ({}); {effect}",
+            match pending.len() {
+                1 => "1 of its tasks was".to_owned(),
+                count => format!("{count} of its tasks were"),
+            },
+            last.actor_text(),
+            last.describe(),
         );
         let mut evidence =
             vec![self.evidence("the pending task", last, None), self.evidence("destroyed here", operation, None)];
-        evidence.extend(self.objects.get(&object).map(|made| self.evidence("created here", made, None)));
+        let created_by = self.objects.get(&object).map(|live| &live.created_by);
+        evidence.extend(created_by.map(|created_by| self.evidence("created here", created_by, None)));
         let fix = match last.visible_task() {
             Some(at) => {
-                format!("wait for stream {} (aclrtSynchronizeStream) before the {what} is destroyed", at.stream)
+                format!("wait for stream {} (aclrtSynchronizeStream) before destroying the {what}", at.stream)
             }
-            None => format!("let the call that runs the graph return before the {what} is destroyed"),
+            None => format!("let the call that runs the graph return before destroying the {what}"),
         };
         self.add_finding(PendingFinding { id: "L1", severity, message, fix, count: 1, evidence });
     }
 
-    /// A call that comes after the program said it was finished.
-    pub(crate) fn check_finalized(&mut self, function: &'static str, operation: &Arc<Operation>) {
+    /// L2: a call after `aclFinalize`.
+    pub(crate) fn check_finalized(&mut self, function: ApiFunction, operation: &Arc<Operation>) {
         let message = format!("{function} was called after aclFinalize");
         let mut evidence = vec![self.evidence("the call", operation, None)];
-        evidence.extend(self.finalized.as_ref().map(|end| self.evidence("finalised here", end, None)));
-        let fix = "call aclFinalize last, after every stream, event and device is released".to_owned();
+        evidence.extend(self.finalized.as_ref().map(|end| self.evidence("finalized here", end, None)));
+        let fix = "call aclFinalize last, after releasing every stream, event and device".to_owned();
         self.add_finding(PendingFinding { id: "L2", severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 
-    /// A thread whose asynchronous operation was refused calls something: does it know?
-    pub(crate) fn check_error_handled(&mut self, function: &'static str, thread: u32) {
-        // Who frees memory, or asks for less or once more, has looked.
-        if !self.exhausted.is_empty() && (function.contains("Malloc") || function.contains("Free")) {
-            self.exhausted.remove(&thread);
+    /// O1 and B2: a thread with an unhandled error makes another call.
+    pub(crate) fn check_error_handled(&mut self, function: ApiFunction, thread: u32) {
+        // Freeing memory, or allocating again, handles a failed allocation.
+        if !self.failed_allocations.is_empty() && function.manages_memory() {
+            self.failed_allocations.remove(&thread);
         }
-        if self.unanswered.is_empty() {
+        if self.unchecked_errors.is_empty() {
             return;
         }
-        // Trying something else is an answer, and so is asking why, if it can be otherwise; a wait is none.
-        let tries = function.contains("Memcpy") || function.contains("Memset");
-        let asks = function.contains("Err") && self.unanswered.get(&thread).is_some_and(|call| !call.is_batch);
-        if tries || asks {
-            self.unanswered.remove(&thread);
+        // Another copy handles the error, and so does querying it, except for batches. A wait does not.
+        let retries = function.writes_memory();
+        let reads_error =
+            function.reads_error() && self.unchecked_errors.get(&thread).is_some_and(|call| !call.is_batch);
+        if retries || reads_error {
+            self.unchecked_errors.remove(&thread);
         }
-        if !function.contains("Synchronize") {
+        if !function.synchronizes() {
             return;
         }
-        let Some(UncheckedError { operation, why, is_batch }) = self.unanswered.remove(&thread) else { return };
-        let message = format!("{why}; nothing was queued, and the program went on to {function}");
-        let evidence = vec![self.evidence("the refused call", &operation, None)];
+        let Some(UncheckedError { operation, message, is_batch }) = self.unchecked_errors.remove(&thread) else {
+            return;
+        };
+        let message = format!("{message}; nothing was queued, and the program continued with {function}");
+        let evidence = vec![self.evidence("the failed call", &operation, None)];
         let (id, severity, fix) = match is_batch {
             true => ("B2", Severity::Proven, "copy entry by entry with aclrtMemcpyAsync on chips without batch copies"),
-            false => ("O1", Severity::Advice, "look at the code that the call returns"),
+            false => ("O1", Severity::Advice, "check the return code of the call"),
         };
         self.add_finding(PendingFinding { id, severity, message, fix: fix.to_owned(), count: 1, evidence });
     }
 
-    /// What is still there at the end.
+    /// L4: objects that were not released by the end of the program.
     pub(crate) fn check_leaks(&mut self) {
-        let mut leaks: Vec<(String, &'static str, Arc<Operation>)> = Vec::new();
+        let mut leaks: Vec<Leak> = Vec::new();
         for (start, allocation) in &self.allocations {
-            let what = if allocation.is_registered {
+            let message = if allocation.is_registered {
                 format!("{} bytes of host memory at {start:#x} are still registered", allocation.size)
             } else {
-                format!("{} bytes of {} at {start:#x} were never freed", allocation.size, allocation.place.describe())
+                format!("{} bytes of {} at {start:#x} were never freed", allocation.size, allocation.kind.describe())
             };
-            // A reset takes neither host memory nor events with it.
-            let fix = match allocation.place {
+            // A reset releases neither host memory nor events.
+            let fix = match allocation.kind {
                 MemoryKind::Device(_) => {
-                    "free it (aclrtFree), or reset the device as often as it was set (aclrtResetDevice), which releases it too"
+                    "free it (aclrtFree), or reset the device as often as it was set (aclrtResetDevice), which \
+                     releases it too"
                 }
                 _ if allocation.is_registered => "unregister it (aclrtHostUnregister)",
                 _ => "free it (aclrtFreeHost)",
             };
-            leaks.push((what, fix, Arc::clone(&allocation.made)));
+            let role = if allocation.is_registered { "registered here" } else { "allocated here" };
+            leaks.push(Leak { message, fix, role, created_by: Arc::clone(&allocation.allocated_by) });
         }
-        let mut objects: Vec<_> = self.objects.iter().filter(|(_, made)| is_explicit(made)).collect();
-        objects.sort_by_key(|(_, made)| made.number);
-        for (object, made) in objects {
-            let (what, number) = named(*object);
+        let mut objects: Vec<_> = self.objects.iter().filter(|(_, live)| live.origin == Origin::Program).collect();
+        objects.sort_by_key(|(_, live)| live.created_by.sequence);
+        for (object, live) in objects {
+            let (what, id) = named(*object);
             let fix = match object {
-                Object::Stream(_) => "destroy it (aclrtDestroyStream), or end its context, which ends it too",
+                Object::Stream(_) => "destroy it (aclrtDestroyStream), or destroy its context, which destroys it too",
                 Object::Event(_) => "destroy it (aclrtDestroyEvent)",
                 Object::Context(_) => "destroy it (aclrtDestroyContext)",
             };
-            leaks.push((format!("{what} {number} was never destroyed"), fix, Arc::clone(made)));
+            let message = format!("{what} {id} was never destroyed");
+            leaks.push(Leak { message, fix, role: "created here", created_by: Arc::clone(&live.created_by) });
         }
-        let more = leaks.len().saturating_sub(LEAKS);
-        for (index, (message, fix, made)) in leaks.into_iter().take(LEAKS).enumerate() {
-            let message = if index + 1 == LEAKS && more > 0 { format!("{message}, and {more} more") } else { message };
-            let evidence = vec![Evidence { role: "made here", operation: made, ranges: Vec::new() }];
+        let more = leaks.len().saturating_sub(MAX_LEAKS);
+        for (index, leak) in leaks.into_iter().take(MAX_LEAKS).enumerate() {
+            let Leak { message, fix, role, created_by } = leak;
+            let message =
+                if index + 1 == MAX_LEAKS && more > 0 { format!("{message}, and {more} more") } else { message };
+            let evidence = vec![Evidence { role, operation: created_by, ranges: Vec::new() }];
             let fix = fix.to_owned();
             self.add_finding(PendingFinding { id: "L4", severity: Severity::Advice, message, fix, count: 1, evidence });
         }
     }
 
-    /// Failures of tasks that no wait has returned.
+    /// O1: task failures that no wait returned.
     pub(crate) fn check_unobserved(&mut self, unobserved: &[String]) {
         for text in unobserved {
             let task = self.failures.iter().find(|(_, failure)| failure == text).map(|(task, _)| Arc::clone(task));
             let message = match &task {
-                Some(task) => format!("{} ({}) failed and no wait ever returned it: {text}", task.who(), task.what()),
-                None => format!("a task failed and no wait ever returned it: {text}"),
+                Some(task) => format!(
+                    "{} ({}) failed, and no wait returned the error: {text}",
+                    task.actor_text(),
+                    task.describe()
+                ),
+                None => format!("a task failed, and no wait returned the error: {text}"),
             };
             let evidence = task.iter().map(|task| self.evidence("the task that failed", task, None)).collect();
-            let fix = "synchronise the stream (aclrtSynchronizeStream) and look at the code that it returns".to_owned();
+            let fix = "synchronize the stream (aclrtSynchronizeStream) and check the return code".to_owned();
             self.add_finding(PendingFinding { id: "O1", severity: Severity::Proven, message, fix, count: 1, evidence });
         }
     }
-}
-
-/// Whether the program itself made the object: default streams and contexts come with a device.
-fn is_explicit(made: &Operation) -> bool {
-    made.function.is_some_and(|function| function.starts_with("aclrtCreate") && !made.name.starts_with("default"))
 }
 
 pub(crate) fn named(object: Object) -> (&'static str, u32) {
@@ -163,10 +182,10 @@ mod tests {
     use crate::checker::RunInfo;
     use ascendcl_sys::rows;
     use softacl_engine::MemoryKind;
-    use softacl_engine::observer::{Object, Observer, Window};
+    use softacl_engine::observer::{Object, Observer, Origin, Window};
 
     #[test]
-    fn a_leak_is_told_with_what_releases_it() {
+    fn leak_fix_names_the_releasing_call() {
         let checker = Checker::default();
         checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
         checker.entered(rows::aclrtMallocHost);
@@ -174,7 +193,10 @@ mod tests {
         checker.entered(rows::aclrtMalloc);
         checker.allocated(MemoryKind::Device(0), 1 << 41, 64);
         checker.entered(rows::aclrtCreateEvent);
-        checker.created(Object::Event(1));
+        checker.created(Object::Event(1), Origin::Program);
+        checker.created(Object::Context(0), Origin::Runtime);
+        checker.created(Object::Stream(0), Origin::Runtime);
+        checker.created(Object::Event(2), Origin::Imported);
         let findings = checker.report(RunInfo::default()).findings;
         let fixes: Vec<&str> = findings.iter().map(|found| &found.fix[..]).collect();
         assert_eq!(fixes.len(), 3, "{fixes:?}");
@@ -182,7 +204,7 @@ mod tests {
         assert!(fixes[1].starts_with("free it (aclrtFree), or reset the device"), "{}", fixes[1]);
     }
 
-    fn late_call() -> Checker {
+    fn call_after_finalize() -> Checker {
         let checker = Checker::default();
         checker.attached(Window { start: 1 << 40, len: 1 << 16, shift: 0 });
         checker.entered(rows::aclFinalize);
@@ -193,7 +215,7 @@ mod tests {
 
     #[test]
     fn report_is_written_while_state_lock_is_held() {
-        let checker = late_call();
+        let checker = call_after_finalize();
         assert!(!checker.is_lock_abandoned());
         let _held = checker.state();
         assert!(checker.is_lock_abandoned());
@@ -204,9 +226,9 @@ mod tests {
 
     #[test]
     fn call_after_finalize_names_the_finalize_call() {
-        let found = late_call().report(RunInfo::default()).findings.remove(0);
-        let roles: Vec<&str> = found.operations.iter().map(|part| part.role.as_str()).collect();
-        assert_eq!((found.id.as_str(), &roles[..]), ("L2", &["the call", "finalised here"][..]));
+        let found = call_after_finalize().report(RunInfo::default()).findings.remove(0);
+        let roles: Vec<&str> = found.operations.iter().map(|participant| participant.role.as_str()).collect();
+        assert_eq!((found.id.as_str(), &roles[..]), ("L2", &["the call", "finalized here"][..]));
         assert_eq!(found.operations[1].operation.function.as_deref(), Some("aclFinalize"));
     }
 }

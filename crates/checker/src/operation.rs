@@ -1,4 +1,4 @@
-//! An operation: something that a stream or a host thread did, as it is kept until the report.
+//! Operations: what streams and host threads did, recorded for the report.
 
 use crate::backtrace::{RawBacktrace, SymbolCache};
 use crate::finding;
@@ -6,51 +6,53 @@ use crate::interposer;
 use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The next number. Operations that get a larger one were begun later.
+/// Next number in the global order of operations. A larger number means a later start.
 pub(crate) fn next_sequence() -> u64 {
-    static NUMBERS: AtomicU64 = AtomicU64::new(1);
-    NUMBERS.fetch_add(1, Ordering::SeqCst)
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::SeqCst)
 }
 
-/// Names of what host code does to memory by itself.
+/// Names of memory accesses by host code outside of API calls.
 pub(crate) const HOST_READ: &str = "read by the host";
 pub(crate) const HOST_WRITE: &str = "write by the host";
 
-/// The launch of a graph. The program does not see the streams of its tasks, but it knows the launch.
+/// A graph launch. The internal streams of its tasks are invisible to the program; the launch is not.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Launch {
-    /// The task that waits for the end on a stream of the program; without one a call waits.
+    /// The task that waits for the graph on a stream of the program. `None` if the call waits.
     pub(crate) join: Option<StreamPosition>,
 }
 
+/// A recorded operation. Times are filled in as they become known.
 #[derive(Debug)]
 pub(crate) struct Operation {
-    pub(crate) number: u64,
+    /// Position in the global order of operations.
+    pub(crate) sequence: u64,
     pub(crate) name: &'static str,
     pub(crate) function: Option<&'static str>,
     pub(crate) at: Option<StreamPosition>,
-    /// The launch of the graph that the task belongs to.
+    /// The graph launch that the task belongs to.
     pub(crate) launch: Option<Launch>,
     pub(crate) thread: u32,
     pub(crate) touches: Box<[Touch]>,
-    pub(crate) spot: RawBacktrace,
+    pub(crate) backtrace: RawBacktrace,
     pub(crate) submitted: f64,
-    /// The moment of the thread that did it, for the interposer.
+    /// Clock value of the submitting thread, from the interposer.
     pub(crate) moment: u64,
-    /// Drawn when the thread entered the call that did it.
+    /// Sequence number of the entry into the API call.
     pub(crate) entered: u64,
     started: Time,
     finished: Time,
     waited: Time,
 }
 
-/// A moment in microseconds that comes to be known.
+/// A time in microseconds that is set at most once.
 #[derive(Debug, Default)]
 struct Time(AtomicU64);
 
 impl Time {
     fn set(&self, time: f64) {
-        // Zero is "not yet"; nothing happens before the first microsecond is over.
+        // Zero means unset. The first microsecond of the run is rounded up.
         let _ = self.0.compare_exchange(0, time.max(1e-3).to_bits(), Ordering::Relaxed, Ordering::Relaxed);
     }
 
@@ -60,26 +62,26 @@ impl Time {
 }
 
 impl Operation {
-    #[expect(clippy::too_many_arguments, reason = "a record with as many fields")]
+    #[expect(clippy::too_many_arguments, reason = "a record with this many fields")]
     pub(crate) fn new(
-        number: u64,
+        sequence: u64,
         name: &'static str,
         function: Option<&'static str>,
         at: Option<StreamPosition>,
         thread: u32,
         touches: &[Touch],
-        spot: RawBacktrace,
+        backtrace: RawBacktrace,
         submitted: f64,
     ) -> Operation {
         Operation {
-            number,
+            sequence,
             name,
             function,
             at,
             launch: None,
             thread,
             touches: touches.into(),
-            spot,
+            backtrace,
             submitted,
             moment: interposer::now(),
             entered: crate::state::entered(),
@@ -90,8 +92,8 @@ impl Operation {
     }
 
     #[cfg(test)]
-    pub(crate) fn for_test(number: u64) -> Operation {
-        Operation::new(number, "copy", None, None, 0, &[], RawBacktrace::default(), 0.0)
+    pub(crate) fn for_test(sequence: u64) -> Operation {
+        Operation::new(sequence, "copy", None, None, 0, &[], RawBacktrace::default(), 0.0)
     }
 
     pub(crate) fn start(&self, time: f64) {
@@ -102,7 +104,7 @@ impl Operation {
         self.started.get().is_some()
     }
 
-    /// Whether it ran before another operation.
+    /// True if this operation started before another one was submitted.
     pub(crate) fn started_before(&self, other: &Operation) -> bool {
         self.started.get().is_some_and(|started| started < other.submitted)
     }
@@ -119,18 +121,18 @@ impl Operation {
         self.waited.set(time);
     }
 
-    /// The task as the program sees it: one of a graph is part of the task that runs the graph.
+    /// The task from the view of the program: a task of a graph is part of the task that launched the graph.
     pub(crate) fn visible_task(&self) -> Option<StreamPosition> {
         self.launch.map_or(self.at, |launch| launch.join)
     }
 
-    /// Whether one launch of a graph has submitted both.
+    /// True if both operations belong to the same graph launch.
     pub(crate) fn shares_launch(&self, other: &Operation) -> bool {
         self.launch.is_some() && other.launch.is_some() && (self.thread, self.entered) == (other.thread, other.entered)
     }
 
-    /// Who does it, in words.
-    pub(crate) fn who(&self) -> String {
+    /// Describes the stream or thread, for messages.
+    pub(crate) fn actor_text(&self) -> String {
         match (self.visible_task(), self.launch.is_some()) {
             (Some(StreamPosition { stream, sequence }), false) => format!("task {sequence} of stream {stream}"),
             (Some(StreamPosition { stream, sequence }), true) => {
@@ -141,15 +143,16 @@ impl Operation {
         }
     }
 
-    /// Bytes that it moves.
+    /// Number of bytes written, or read if it writes nothing.
     pub(crate) fn bytes(&self) -> usize {
         let written: usize = self.touches.iter().filter(|touch| touch.mode == Mode::Write).map(|touch| touch.len).sum();
         if written > 0 { written } else { self.touches.iter().map(|touch| touch.len).sum() }
     }
 
-    pub(crate) fn what(&self) -> String {
+    /// Describes the operation, for messages.
+    pub(crate) fn describe(&self) -> String {
         let entries = self.touches.iter().filter(|touch| touch.mode == Mode::Write).count();
-        // Of a touch by the host only the first byte is known.
+        // Only the first byte of a host access is known.
         let is_bare = self.touches.is_empty() || [HOST_READ, HOST_WRITE].contains(&self.name);
         match (is_bare, entries) {
             (true, _) => self.name.to_owned(),
@@ -158,11 +161,15 @@ impl Operation {
         }
     }
 
-    /// As the report shows it, with the ranges that matter.
-    pub(crate) fn shown(&self, ranges: Vec<finding::Bytes>, names: &mut SymbolCache) -> finding::ReportedOperation {
+    /// Converts to the form of the report, with symbolized locations.
+    pub(crate) fn to_reported(
+        &self,
+        ranges: Vec<finding::Bytes>,
+        names: &mut SymbolCache,
+    ) -> finding::ReportedOperation {
         finding::ReportedOperation {
-            number: self.number,
-            what: if self.launch.is_some() { format!("{}, in a run of a graph", self.what()) } else { self.what() },
+            number: self.sequence,
+            what: if self.launch.is_some() { format!("{}, in a graph run", self.describe()) } else { self.describe() },
             function: self.function.map(str::to_owned),
             actor: match self.visible_task() {
                 Some(StreamPosition { stream, sequence }) => finding::Actor::Stream { stream, sequence },
@@ -170,7 +177,7 @@ impl Operation {
             },
             thread: self.thread,
             ranges,
-            place: self.spot.resolve(self.function, names),
+            place: self.backtrace.resolve(self.function, names),
             submitted: self.submitted,
             started: self.started.get(),
             finished: self.finished.get(),
@@ -184,18 +191,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_of_a_graph_is_told_as_the_task_that_the_program_launched() {
+    fn graph_task_is_described_as_its_launching_task() {
         let mut task = Operation::for_test(1);
         task.at = Some(StreamPosition { stream: 3, sequence: 2 });
-        assert_eq!(task.who(), "task 2 of stream 3");
+        assert_eq!(task.actor_text(), "task 2 of stream 3");
         task.launch = Some(Launch { join: Some(StreamPosition { stream: 1, sequence: 7 }) });
-        assert_eq!(task.who(), "the graph launched as task 7 of stream 1");
+        assert_eq!(task.actor_text(), "the graph launched as task 7 of stream 1");
         assert_eq!(
-            task.shown(Vec::new(), &mut SymbolCache::default()).actor,
+            task.to_reported(Vec::new(), &mut SymbolCache::default()).actor,
             finding::Actor::Stream { stream: 1, sequence: 7 }
         );
         task.launch = Some(Launch { join: None });
-        assert_eq!(task.who(), "the graph that host thread 0 runs");
-        assert_eq!(task.shown(Vec::new(), &mut SymbolCache::default()).actor, finding::Actor::Thread { thread: 0 });
+        assert_eq!(task.actor_text(), "the graph that host thread 0 runs");
+        assert_eq!(
+            task.to_reported(Vec::new(), &mut SymbolCache::default()).actor,
+            finding::Actor::Thread { thread: 0 }
+        );
     }
 }

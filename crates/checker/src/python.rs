@@ -1,10 +1,10 @@
-//! The frames of a Python program, asked from the interpreter that is in the process, if there is one.
+//! Frames of a Python program, read from the interpreter in the process, if there is one.
 //!
-//! Found by name at run time, so that the library needs no Python. The interpreter may be asked only
-//! by a thread that holds its lock. The module `acl` lets go of it in calls that can block, and
-//! therefore leaves a note before. Other extensions leave none: for a thread of theirs that has let go, a thread
-//! of ours takes the lock and looks, while the first one waits, but not long. It must not take the lock itself:
-//! whoever has it may be waiting for this very thread.
+//! The interpreter's functions are found by name at run time, so the library does not depend on Python. Only a thread
+//! that holds the GIL may call them. The module `acl` releases the GIL in calls that can block, and saves the frames
+//! before it does (`save_frames`). Other extensions do not: for a thread that has released the GIL, a helper thread
+//! takes it and reads the frames while the first thread waits, at most `FRAME_TIMEOUT`. The first thread must not
+//! take the GIL, because its holder may be waiting for this thread.
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -14,11 +14,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Frames that are kept.
-const DEPTH: usize = 6;
-/// How long a thread waits for its frames.
+/// Maximum number of frames.
+const MAX_FRAMES: usize = 6;
+/// Maximum time that a thread waits for its frames.
 const FRAME_TIMEOUT: Duration = Duration::from_millis(100);
 
+/// A Python frame.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Line {
     pub(crate) file: String,
@@ -27,66 +28,66 @@ pub(crate) struct Line {
 }
 
 thread_local! {
-    static NOTE: RefCell<SavedFrames> = RefCell::default();
+    static SAVED: RefCell<SavedFrames> = RefCell::default();
 }
 
-/// Where a thread was before it let go of the lock.
+/// Frames that a thread saved before it released the GIL.
 #[derive(Default)]
 struct SavedFrames {
     frames: Box<[Line]>,
-    /// The call that it was left for has not begun.
+    /// The call that the frames were saved for has not started.
     is_fresh: bool,
 }
 
-/// Keeps the frames of the calling thread for the call that comes next.
+/// Saves the Python frames of the calling thread for its next API call.
 pub fn save_frames() {
-    // A thread that is about to end has no notes any more.
-    let _ = NOTE.try_with(|note| note.replace(SavedFrames { frames: frames(), is_fresh: true }));
+    // The thread-local value of an ending thread is already destroyed.
+    let _ = SAVED.try_with(|saved| saved.replace(SavedFrames { frames: frames(), is_fresh: true }));
 }
 
-/// The calling thread enters a call: a note that was left for another one is of no use.
+/// Records that the calling thread enters a call. Drops frames that were saved for an earlier one.
 pub(crate) fn enter() {
-    let _ = NOTE.try_with(|note| {
-        let mut note = note.borrow_mut();
-        if !std::mem::take(&mut note.is_fresh) && !note.frames.is_empty() {
-            note.frames = Box::default();
+    let _ = SAVED.try_with(|saved| {
+        let mut saved = saved.borrow_mut();
+        if !std::mem::take(&mut saved.is_fresh) && !saved.frames.is_empty() {
+            saved.frames = Box::default();
         }
     });
 }
 
-/// The frames of the calling thread in a call, innermost first; empty without Python.
+/// Frames of the calling thread inside an API call, innermost first. Empty without Python.
 pub(crate) fn lines() -> Box<[Line]> {
     let frames = frames();
     if !frames.is_empty() {
         return frames;
     }
-    let note = NOTE.try_with(|note| note.borrow().frames.clone()).unwrap_or_default();
-    if note.is_empty() { frames_without_lock() } else { note }
+    let saved = SAVED.try_with(|saved| saved.borrow().frames.clone()).unwrap_or_default();
+    if saved.is_empty() { frames_without_gil() } else { saved }
 }
 
-/// The same outside of calls.
-pub(crate) fn lines_outside() -> Box<[Line]> {
+/// Frames of the calling thread outside of API calls. Saved frames are not used.
+pub(crate) fn lines_outside_call() -> Box<[Line]> {
     let frames = frames();
-    if frames.is_empty() { frames_without_lock() } else { frames }
+    if frames.is_empty() { frames_without_gil() } else { frames }
 }
 
 struct Interpreter {
-    holds_lock: unsafe extern "C" fn() -> c_int,
+    holds_gil: unsafe extern "C" fn() -> c_int,
     frame: unsafe extern "C" fn() -> *mut c_void,
     back: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     code: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     line: unsafe extern "C" fn(*mut c_void) -> c_int,
     attribute: unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void,
     text: unsafe extern "C" fn(*mut c_void, *mut isize) -> *const c_char,
-    keep: unsafe extern "C" fn(*mut c_void),
-    release: unsafe extern "C" fn(*mut c_void),
+    incref: unsafe extern "C" fn(*mut c_void),
+    decref: unsafe extern "C" fn(*mut c_void),
     clear: unsafe extern "C" fn(),
-    is_there: unsafe extern "C" fn() -> c_int,
-    is_ending: unsafe extern "C" fn() -> c_int,
-    own_state: unsafe extern "C" fn() -> *mut c_void,
+    is_initialized: unsafe extern "C" fn() -> c_int,
+    is_finalizing: unsafe extern "C" fn() -> c_int,
+    thread_state: unsafe extern "C" fn() -> *mut c_void,
     frame_of: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
-    take_lock: unsafe extern "C" fn() -> c_int,
-    release_lock: unsafe extern "C" fn(c_int),
+    acquire_gil: unsafe extern "C" fn() -> c_int,
+    release_gil: unsafe extern "C" fn(c_int),
     main: unsafe extern "C" fn() -> *mut c_void,
     first_state: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
     next_state: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
@@ -100,7 +101,7 @@ fn interpreter() -> Option<&'static Interpreter> {
 fn find() -> Option<Interpreter> {
     macro_rules! symbol {
         ($name:literal, $type:ty) => {{
-            // SAFETY: looks a name up in what is loaded already.
+            // SAFETY: looks up a name in the loaded libraries.
             let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, $name.as_ptr()) };
             if found.is_null() {
                 return None;
@@ -109,51 +110,52 @@ fn find() -> Option<Interpreter> {
             unsafe { std::mem::transmute::<*mut c_void, $type>(found) }
         }};
     }
-    // It has a public name since 3.13.
+    // Public since 3.13.
     let ending = [c"Py_IsFinalizing", c"_Py_IsFinalizing"].into_iter().find_map(|name| {
-        // SAFETY: looks a name up in what is loaded already.
+        // SAFETY: looks up a name in the loaded libraries.
         let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         // SAFETY: both take nothing and return an int.
         (!found.is_null())
             .then(|| unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(found) })
     });
     Some(Interpreter {
-        holds_lock: symbol!(c"PyGILState_Check", unsafe extern "C" fn() -> c_int),
+        holds_gil: symbol!(c"PyGILState_Check", unsafe extern "C" fn() -> c_int),
         frame: symbol!(c"PyEval_GetFrame", unsafe extern "C" fn() -> *mut c_void),
         back: symbol!(c"PyFrame_GetBack", unsafe extern "C" fn(*mut c_void) -> *mut c_void),
         code: symbol!(c"PyFrame_GetCode", unsafe extern "C" fn(*mut c_void) -> *mut c_void),
         line: symbol!(c"PyFrame_GetLineNumber", unsafe extern "C" fn(*mut c_void) -> c_int),
         attribute: symbol!(c"PyObject_GetAttrString", unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void),
         text: symbol!(c"PyUnicode_AsUTF8AndSize", unsafe extern "C" fn(*mut c_void, *mut isize) -> *const c_char),
-        keep: symbol!(c"Py_IncRef", unsafe extern "C" fn(*mut c_void)),
-        release: symbol!(c"Py_DecRef", unsafe extern "C" fn(*mut c_void)),
+        incref: symbol!(c"Py_IncRef", unsafe extern "C" fn(*mut c_void)),
+        decref: symbol!(c"Py_DecRef", unsafe extern "C" fn(*mut c_void)),
         clear: symbol!(c"PyErr_Clear", unsafe extern "C" fn()),
-        is_there: symbol!(c"Py_IsInitialized", unsafe extern "C" fn() -> c_int),
-        is_ending: ending?,
-        own_state: symbol!(c"PyGILState_GetThisThreadState", unsafe extern "C" fn() -> *mut c_void),
+        is_initialized: symbol!(c"Py_IsInitialized", unsafe extern "C" fn() -> c_int),
+        is_finalizing: ending?,
+        thread_state: symbol!(c"PyGILState_GetThisThreadState", unsafe extern "C" fn() -> *mut c_void),
         frame_of: symbol!(c"PyThreadState_GetFrame", unsafe extern "C" fn(*mut c_void) -> *mut c_void),
-        take_lock: symbol!(c"PyGILState_Ensure", unsafe extern "C" fn() -> c_int),
-        release_lock: symbol!(c"PyGILState_Release", unsafe extern "C" fn(c_int)),
+        acquire_gil: symbol!(c"PyGILState_Ensure", unsafe extern "C" fn() -> c_int),
+        release_gil: symbol!(c"PyGILState_Release", unsafe extern "C" fn(c_int)),
         main: symbol!(c"PyInterpreterState_Main", unsafe extern "C" fn() -> *mut c_void),
         first_state: symbol!(c"PyInterpreterState_ThreadHead", unsafe extern "C" fn(*mut c_void) -> *mut c_void),
         next_state: symbol!(c"PyThreadState_Next", unsafe extern "C" fn(*mut c_void) -> *mut c_void),
     })
 }
 
+/// Frames of the calling thread if it holds the GIL.
 pub(crate) fn frames() -> Box<[Line]> {
     let Some(python) = interpreter() else { return Box::default() };
-    // SAFETY: this thread holds the interpreter's lock, as asked first; the frame is borrowed, and kept.
+    // SAFETY: the GIL is held, as checked first. The frame is borrowed, so a reference is added.
     unsafe {
-        if (python.holds_lock)() == 0 {
+        if (python.holds_gil)() == 0 {
             return Box::default();
         }
         let frame = (python.frame)();
-        (python.keep)(frame);
+        (python.incref)(frame);
         python.lines_from(frame)
     }
 }
 
-/// A question of a thread that has let go of the lock: its state, and whether it still waits.
+/// Request of a thread that has released the GIL.
 struct FrameRequest {
     state: usize,
     answer: Arc<Answer>,
@@ -162,30 +164,30 @@ struct FrameRequest {
 #[derive(Default)]
 struct Answer {
     lines: Mutex<Box<[Line]>>,
-    is_there: AtomicBool,
+    is_ready: AtomicBool,
 }
 
-/// The frames of the calling thread when it has let go of the lock. Also in a signal handler: what it waits for
-/// is another thread, and not for long.
-pub(crate) fn frames_without_lock() -> Box<[Line]> {
+/// Frames of the calling thread if it has released the GIL. Also called in signal handlers: it waits for the helper
+/// thread, at most `FRAME_TIMEOUT`.
+pub(crate) fn frames_without_gil() -> Box<[Line]> {
     let Some(python) = interpreter() else { return Box::default() };
-    if !python.can_be_locked() {
+    if !python.is_running() {
         return Box::default();
     }
-    // SAFETY: can be asked by any thread.
-    let state = unsafe { (python.own_state)() };
-    // SAFETY: as above. A thread that holds the lock was asked already, and has no frames.
-    if state.is_null() || unsafe { (python.holds_lock)() } != 0 {
+    // SAFETY: any thread may call it.
+    let state = unsafe { (python.thread_state)() };
+    // SAFETY: as above. A thread that holds the GIL has no frames, otherwise `frames` had returned them.
+    if state.is_null() || unsafe { (python.holds_gil)() } != 0 {
         return Box::default();
     }
     let answer = Arc::new(Answer::default());
-    let question = FrameRequest { state: state as usize, answer: Arc::clone(&answer) };
-    if gil_helper().is_none_or(|asker| asker.send(question).is_err()) {
+    let request = FrameRequest { state: state as usize, answer: Arc::clone(&answer) };
+    if gil_helper().is_none_or(|helper| helper.send(request).is_err()) {
         return Box::default();
     }
-    let asked = Instant::now();
-    while !answer.is_there.load(Ordering::Acquire) {
-        if asked.elapsed() > FRAME_TIMEOUT {
+    let start = Instant::now();
+    while !answer.is_ready.load(Ordering::Acquire) {
+        if start.elapsed() > FRAME_TIMEOUT {
             return Box::default();
         }
         thread::yield_now();
@@ -193,68 +195,75 @@ pub(crate) fn frames_without_lock() -> Box<[Line]> {
     std::mem::take(&mut *answer.lines.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The thread that takes the lock for others.
+/// Channel to the thread that takes the GIL on behalf of others.
 fn gil_helper() -> Option<Sender<FrameRequest>> {
-    static ASKER: OnceLock<Option<Mutex<Sender<FrameRequest>>>> = OnceLock::new();
-    let asker = ASKER.get_or_init(|| {
-        let (sender, questions) = channel::<FrameRequest>();
-        let answer_all = move || questions.iter().for_each(|question| answer(&question));
-        thread::Builder::new().name("softacl-frames".to_owned()).spawn(answer_all).ok()?;
+    static HELPER: OnceLock<Option<Mutex<Sender<FrameRequest>>>> = OnceLock::new();
+    let helper = HELPER.get_or_init(|| {
+        let (sender, requests) = channel::<FrameRequest>();
+        let serve = move || requests.iter().for_each(|request| serve_request(&request));
+        thread::Builder::new().name("softacl-frames".to_owned()).spawn(serve).ok()?;
         Some(Mutex::new(sender))
     });
-    Some(asker.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    Some(helper.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }
 
-fn answer(question: &FrameRequest) {
-    let Some(python) = interpreter().filter(|python| python.can_be_locked()) else { return };
-    // SAFETY: the lock is taken and given back by this thread alone. While it is held no thread of the interpreter
-    // comes or goes, so a state that is in the list is alive; the frame is ours, and released.
+fn serve_request(request: &FrameRequest) {
+    let Some(python) = interpreter().filter(|python| python.is_running()) else { return };
+    // SAFETY: this thread takes and releases the GIL. While it is held, no interpreter thread starts or ends, so a
+    // state in the list is alive. `frame_of` returns a new reference, which `lines_from` releases.
     let lines = unsafe {
-        let held = (python.take_lock)();
+        let held = (python.acquire_gil)();
         let mut state = (python.first_state)((python.main)());
-        while !state.is_null() && state as usize != question.state {
+        while !state.is_null() && state as usize != request.state {
             state = (python.next_state)(state);
         }
         let lines = if state.is_null() { Box::default() } else { python.lines_from((python.frame_of)(state)) };
-        (python.release_lock)(held);
+        (python.release_gil)(held);
         lines
     };
-    *question.answer.lines.lock().unwrap_or_else(PoisonError::into_inner) = lines;
-    question.answer.is_there.store(true, Ordering::Release);
+    *request.answer.lines.lock().unwrap_or_else(PoisonError::into_inner) = lines;
+    request.answer.is_ready.store(true, Ordering::Release);
 }
 
 impl Interpreter {
-    /// An interpreter that is coming to its end ends threads that ask for its lock.
-    fn can_be_locked(&self) -> bool {
-        // SAFETY: both can be asked by any thread.
-        unsafe { (self.is_there)() != 0 && (self.is_ending)() == 0 }
+    /// Returns `false` if the interpreter is not running. A finalizing interpreter ends threads that request the GIL.
+    fn is_running(&self) -> bool {
+        // SAFETY: any thread may call both.
+        unsafe { (self.is_initialized)() != 0 && (self.is_finalizing)() == 0 }
     }
 
-    /// The lines from a frame outwards. SAFETY: the lock is held, and the frame is NULL or a reference that is
-    /// given away.
+    /// Reads the lines from a frame outwards.
+    ///
+    /// # Safety
+    ///
+    /// The GIL is held, and `frame` is null or an owned reference, which this function releases.
     unsafe fn lines_from(&self, mut frame: *mut c_void) -> Box<[Line]> {
         let mut lines = Vec::new();
-        // SAFETY: as the caller promises; every reference that is returned as new is released.
+        // SAFETY: guaranteed by the caller; every new reference is released.
         unsafe {
-            while !frame.is_null() && lines.len() < DEPTH {
+            while !frame.is_null() && lines.len() < MAX_FRAMES {
                 let code = (self.code)(frame);
                 let line = (self.line)(frame).max(0) as u32;
                 let file = self.text_of(code, c"co_filename");
                 let function = self.text_of(code, c"co_name");
-                (self.release)(code);
+                (self.decref)(code);
                 lines.push(Line { file, function, line });
                 let back = (self.back)(frame);
-                (self.release)(frame);
+                (self.decref)(frame);
                 frame = back;
             }
-            (self.release)(frame);
+            (self.decref)(frame);
         }
         lines.into()
     }
 
-    /// SAFETY: the interpreter's lock is held and `object` is alive.
+    /// Reads an attribute as text.
+    ///
+    /// # Safety
+    ///
+    /// The GIL is held and `object` is alive.
     unsafe fn text_of(&self, object: *mut c_void, name: &CStr) -> String {
-        // SAFETY: as the caller promises; the text lives as long as the value that it belongs to.
+        // SAFETY: guaranteed by the caller; the text is valid while `value` is alive.
         unsafe {
             let value = (self.attribute)(object, name.as_ptr());
             if value.is_null() {
@@ -269,7 +278,7 @@ impl Interpreter {
             } else {
                 String::from_utf8_lossy(std::slice::from_raw_parts(text.cast(), len as usize)).into_owned()
             };
-            (self.release)(value);
+            (self.decref)(value);
             copy
         }
     }

@@ -1,5 +1,5 @@
-//! S1 to S3, B4, U1: operations that touch the same bytes with nothing between them that orders them, and
-//! reads of bytes that nobody has written.
+//! Findings S1 to S3, B4, U1, H2 and L3: unordered operations on the same bytes, reads of bytes that were never
+//! written, and memory that is freed while a task may use it.
 
 use crate::clock::VectorClock;
 use crate::finding::Severity;
@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 impl State {
-    /// Earlier accesses that an operation meets and that the host does not know to be over.
+    /// Earlier accesses that an operation overlaps and that the host clock does not include.
     pub(crate) fn pending(&self, operation: &Operation) -> Vec<Conflict> {
         let mut pending = Vec::new();
         for touch in &operation.touches {
@@ -23,57 +23,59 @@ impl State {
         pending
     }
 
-    /// Looks among them for those that do not come before the operation.
+    /// S1 and S2: reports the pending accesses that do not happen before the operation.
     pub(crate) fn check_order(&mut self, operation: &Arc<Operation>, clock: &VectorClock, pending: &[Conflict]) {
         let mut met = HashSet::new();
         for conflict in pending {
-            // Or it stands behind a sign that this operation, or what follows it, may give.
+            // It may also be queued behind an external wait that this operation, or a later one, resolves.
             if conflict.earlier.at.is_some_and(|at| clock.includes(at) || self.is_behind_external_wait(at)) {
                 continue;
             }
-            if met.insert((conflict.earlier.number, conflict.earlier_mode == Mode::Write)) {
+            if met.insert((conflict.earlier.sequence, conflict.earlier_mode == Mode::Write)) {
                 self.find_race(operation, conflict);
             }
         }
     }
 
-    /// Two threads that submit to one stream: the stream keeps the order of the calls, but what enforces that
-    /// order? A path that the interposer has seen (locks, threads that begin and end) does. Without one it is
-    /// proven only where the two calls were under way at the same time: no program can have ordered
-    /// those. Otherwise something that cannot be seen may order them, and this is advice.
+    /// S3: two threads submit to one stream. The stream keeps the order of the calls, but the program must enforce
+    /// that order.
+    ///
+    /// An order that the interposer observed (locks, thread start and join) enforces it. Otherwise the finding is
+    /// proven only if the two calls overlapped in time, because then nothing can have ordered them. If they did not
+    /// overlap, something invisible may have ordered them, and the finding is advice.
     pub(crate) fn check_submitters(&mut self, operation: &Arc<Operation>, pending: &[Conflict]) {
         let Some(at) = operation.at else { return };
-        // The lock of the interpreter orders all threads of Python, and says nothing.
-        let is_seen = !operation.spot.is_python();
+        // The GIL orders all Python threads and therefore proves nothing.
+        let is_observed = !operation.backtrace.is_python();
         let other = pending.iter().find(|conflict| {
             conflict.earlier.at.is_some_and(|earlier| earlier.stream == at.stream)
                 && conflict.earlier.thread != operation.thread
-                && !(is_seen && interposer::comes_after(conflict.earlier.moment) == Some(true))
+                && !(is_observed && interposer::comes_after(conflict.earlier.moment) == Some(true))
         });
         let Some(conflict) = other else { return };
-        let is_proven = operation.entered < conflict.earlier.number;
-        let why = match (is_proven, is_seen && conflict.earlier.moment != 0) {
-            (true, _) => "the two calls were under way at the same time, so that nothing can have ordered them",
-            (false, true) => "no wait, no join and no semaphore that could be seen lies between them",
-            (false, false) => "no wait lies between them",
+        let is_proven = operation.entered < conflict.earlier.sequence;
+        let why = match (is_proven, is_observed && conflict.earlier.moment != 0) {
+            (true, _) => "the two calls overlapped in time, so nothing can have ordered them",
+            (false, true) => "no wait, join or semaphore was observed between them",
+            (false, false) => "no wait was observed between them",
         };
         let where_to = match (operation.launch, operation.visible_task()) {
             (None, Some(at)) => format!("submit to stream {}", at.stream),
             _ => "launch one graph".to_owned(),
         };
         let message = format!(
-            "threads {} and {} {where_to} and touch {}; the order of the two calls decides the result, and {why}",
+            "threads {} and {} {where_to} and access {}; the order of the two calls decides the result, and {why}",
             conflict.earlier.thread,
             operation.thread,
-            self.describe(conflict.address, conflict.len),
+            self.describe_range(conflict.address, conflict.len),
         );
         let near = Some((conflict.address, conflict.len));
         let evidence =
             vec![self.evidence("the first", &conflict.earlier, near), self.evidence("the second", operation, near)];
         let fix = if is_proven {
-            "order the two calls (a lock, a queue, a join), submit from one thread, or give each thread bytes of its own"
+            "order the two calls (a lock, a queue, a join), submit from one thread, or give each thread separate bytes"
         } else {
-            "if the program does not order the two calls itself, submit from one thread, or give each thread bytes of its own"
+            "if the program does not order the two calls, submit from one thread, or give each thread separate bytes"
         };
         let severity = if is_proven { Severity::Proven } else { Severity::Advice };
         self.add_finding(PendingFinding { id: "S3", severity, message, fix: fix.to_owned(), count: 1, evidence });
@@ -86,19 +88,19 @@ impl State {
             (Mode::Write, Mode::Write) => ("writes", "writes"),
         };
         let near = Some((conflict.address, conflict.len));
-        let bytes = self.describe(conflict.address, conflict.len);
-        // A host function before it may be what keeps the two apart: it may wait for what this thread does next.
-        let may_wait = operation.at.is_none() && conflict.earlier.at.is_some_and(|at| self.awaits_function(at));
+        let bytes = self.describe_range(conflict.address, conflict.len);
+        // A host function before the earlier task may separate the two: it may wait for what this thread does next.
+        let may_wait = operation.at.is_none() && conflict.earlier.at.is_some_and(|at| self.is_behind_host_function(at));
         let severity = if may_wait { Severity::Advice } else { Severity::Proven };
         let (id, message, fix) = match operation.at {
             Some(_) => (
                 "S1",
                 format!(
                     "{} ({}) {verb} {bytes}, which {} ({}) {does}, and no event orders the two {}",
-                    operation.who(),
-                    operation.what(),
-                    conflict.earlier.who(),
-                    conflict.earlier.what(),
+                    operation.actor_text(),
+                    operation.describe(),
+                    conflict.earlier.actor_text(),
+                    conflict.earlier.describe(),
                     if operation.shares_launch(&conflict.earlier) { "branches of the graph" } else { "streams" },
                 ),
                 missing_event(&conflict.earlier, operation),
@@ -106,10 +108,11 @@ impl State {
             None => (
                 "S2",
                 format!(
-                    "{} {verb} {bytes}, which {} ({}) {does} and which no wait covers; a synchronous call is not ordered with any stream{}",
-                    operation.what(),
-                    conflict.earlier.who(),
-                    conflict.earlier.what(),
+                    "{} {verb} {bytes}, which {} ({}) {does} and which no wait covers; a synchronous call is not \
+                     ordered with any stream{}",
+                    operation.describe(),
+                    conflict.earlier.actor_text(),
+                    conflict.earlier.describe(),
                     if may_wait { ", unless the host function before that task waits for this call" } else { "" },
                 ),
                 format!("wait before the synchronous call: {}", self.narrowest_wait(&conflict.earlier)),
@@ -117,23 +120,23 @@ impl State {
         };
         let evidence = vec![
             self.evidence("the pending operation", &conflict.earlier, near),
-            self.evidence("the operation that meets it", operation, near),
+            self.evidence("the conflicting operation", operation, near),
         ];
         self.add_finding(PendingFinding { id, severity, message, fix, count: 1, evidence });
     }
 
-    /// Entries of a batch have no order among them.
+    /// B4: entries of a batch are unordered, so they must not overlap.
     pub(crate) fn check_batch(&mut self, operation: &Arc<Operation>) {
         let mut order: Vec<&Touch> = operation.touches.iter().collect();
         order.sort_by_key(|touch| (touch.address, touch.address + touch.len));
-        // The touch that reaches furthest so far, and the write that does.
+        // The touch with the greatest end so far, and the write with the greatest end.
         let (mut furthest, mut furthest_write): (Option<&Touch>, Option<&Touch>) = (None, None);
         let mut overlap = None;
         for touch in order {
-            let meets = |other: &&Touch| other.address + other.len > touch.address;
+            let overlaps = |other: &&Touch| other.address + other.len > touch.address;
             let other = match touch.mode {
-                Mode::Write => furthest.filter(meets),
-                Mode::Read => furthest_write.filter(meets),
+                Mode::Write => furthest.filter(overlaps),
+                Mode::Read => furthest_write.filter(overlaps),
             };
             if let Some(other) = other {
                 overlap = Some((*other, *touch));
@@ -152,7 +155,7 @@ impl State {
         let index = |touch: &Touch| operation.touches.iter().position(|other| other == touch).unwrap_or(0) / 2;
         let (mut first, mut second) = (index(&one), index(&other));
         if one == other {
-            // Two equal touches: the second is further on.
+            // For two equal touches, the second one is the later entry.
             second = operation.touches.iter().rposition(|touch| *touch == other).unwrap_or(0) / 2;
         }
         if first > second {
@@ -160,110 +163,114 @@ impl State {
         }
         let len = (one.address + one.len).min(other.address + other.len) - other.address;
         let message = format!(
-            "entries {first} and {second} of a batch both touch {}, and a batch has no order: the result depends on chance",
-            self.describe(other.address, len)
+            "entries {first} and {second} of a batch both access {}, and the entries of a batch are unordered: the \
+             result is undefined",
+            self.describe_range(other.address, len)
         );
         let evidence = vec![self.evidence("the batch", operation, Some((other.address, len)))];
-        let fix = "give each entry bytes of its own, or put the second one into a batch of its own".to_owned();
+        let fix = "give each entry separate bytes, or submit the second one in a separate batch".to_owned();
         self.add_finding(PendingFinding { id: "B4", severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 
-    /// Reads of device bytes that nobody has written.
+    /// U1: reads of device bytes that were never written.
     pub(crate) fn check_written(&mut self, guard: &Guard, operation: &Arc<Operation>) {
         let is_read = |touch: &&Touch| touch.mode == Mode::Read && !guard.contains(touch.address);
         let unwritten = operation.touches.iter().filter(is_read).find_map(|touch| {
             let (_, allocation) = self.allocation(touch.address)?;
             let (missing, first) = self.written.missing(touch.address, touch.len);
-            (allocation.place.is_device() && missing > 0).then_some((*touch, missing, first))
+            (allocation.kind.is_device() && missing > 0).then_some((*touch, missing, first))
         });
         let Some((touch, missing, first)) = unwritten else { return };
         let all = missing == touch.len;
         let message = format!(
-            "{} ({}) reads {}, of which {} written; fresh device memory holds 0xa5 here and anything on a device",
-            operation.who(),
-            operation.what(),
-            self.describe(touch.address, touch.len),
+            "{} ({}) reads {}, of which {} written; fresh device memory holds 0xa5 here and unspecified bytes on a \
+             real device",
+            operation.actor_text(),
+            operation.describe(),
+            self.describe_range(touch.address, touch.len),
             if all {
                 "nothing was ever".to_owned()
             } else {
                 format!("{missing}, from byte {} on, were never", first - touch.address)
             },
         );
-        // A block that is filled in part is copied whole by many a correct program.
+        // Many correct programs copy a partly filled block completely.
         let severity = if all { Severity::Proven } else { Severity::Advice };
         let mut evidence = vec![self.evidence("the read", operation, Some((touch.address, touch.len)))];
-        evidence.extend(self.made(touch.address));
+        evidence.extend(self.allocation_evidence(touch.address));
         let fix = "write the memory before it is read (aclrtMemset, a copy to it), or read less".to_owned();
         self.add_finding(PendingFinding { id: "U1", severity, message, fix, count: 1, evidence });
-        // Once is enough.
+        // Report each range once.
         self.written.insert(touch.address, touch.len);
     }
 
-    /// Notes what an operation writes to devices.
+    /// Records the device bytes that an operation writes.
     pub(crate) fn record_written(&mut self, guard: &Guard, touches: &[Touch]) {
         for touch in touches.iter().filter(|touch| touch.mode == Mode::Write && !guard.contains(touch.address)) {
-            if self.allocation(touch.address).is_some_and(|(_, allocation)| allocation.place.is_device()) {
+            if self.allocation(touch.address).is_some_and(|(_, allocation)| allocation.kind.is_device()) {
                 self.written.insert(touch.address, touch.len);
             }
         }
     }
 
-    /// Memory that is given back while something may still touch it: H2 on the host, L3 on a device.
+    /// H2 and L3: host or device memory is freed while a task may use it.
     pub(crate) fn check_free(&mut self, start: usize, operation: &Arc<Operation>) {
         let Some(allocation) = self.allocations.get(&start) else { return };
-        let (size, place, is_registered) = (allocation.size, allocation.place, allocation.is_registered);
+        let (size, kind, is_registered) = (allocation.size, allocation.kind, allocation.is_registered);
         let whole = Touch { address: start, len: size, mode: Mode::Write };
         let mut conflicts = self.ledger.conflicts(&whole, self.clocks.host());
         if let Some(at) = operation.at {
-            // Given back by a stream, which may have waited for them.
+            // Freed in stream order: tasks that happen before the free are finished.
             let clock = self.clocks.of(at);
-            let is_over = |task: StreamPosition| clock.includes(task) || self.is_behind_external_wait(task);
-            conflicts.retain(|conflict| !conflict.earlier.at.is_some_and(is_over));
+            let is_ordered = |task: StreamPosition| clock.includes(task) || self.is_behind_external_wait(task);
+            conflicts.retain(|conflict| !conflict.earlier.at.is_some_and(is_ordered));
         }
-        let Some(conflict) = conflicts.iter().max_by_key(|conflict| conflict.earlier.number) else { return };
-        let tasks: HashSet<u64> = conflicts.iter().map(|conflict| conflict.earlier.number).collect();
-        let (id, what) = match place {
+        let Some(conflict) = conflicts.iter().max_by_key(|conflict| conflict.earlier.sequence) else { return };
+        let tasks: HashSet<u64> = conflicts.iter().map(|conflict| conflict.earlier.sequence).collect();
+        let (id, what) = match kind {
             MemoryKind::Device(_) => ("L3", "device memory was freed"),
             _ if is_registered => ("H2", "host memory was unregistered"),
             _ => ("H2", "host memory was freed"),
         };
         let message = format!(
             "{what} while {} ({}) was in flight: {}{}",
-            conflict.earlier.who(),
-            conflict.earlier.what(),
-            self.describe(conflict.address, conflict.len),
+            conflict.earlier.actor_text(),
+            conflict.earlier.describe(),
+            self.describe_range(conflict.address, conflict.len),
             match tasks.len() - 1 {
                 0 => String::new(),
-                1 => ", and one more task".to_owned(),
+                1 => ", and 1 more task".to_owned(),
                 more => format!(", and {more} more tasks"),
             },
         );
         let near = Some((conflict.address, conflict.len));
         let mut evidence: Vec<Evidence> = vec![
             self.evidence("the task in flight", &conflict.earlier, near),
-            self.evidence("given back here", operation, None),
+            self.evidence(if is_registered { "unregistered here" } else { "freed here" }, operation, None),
         ];
-        evidence.extend(self.made(start));
+        evidence.extend(self.allocation_evidence(start));
         let fix = match operation.at {
             Some(_) => missing_event(&conflict.earlier, operation),
-            None => format!("wait before giving the memory back: {}", self.narrowest_wait(&conflict.earlier)),
+            None => format!("wait before releasing the memory: {}", self.narrowest_wait(&conflict.earlier)),
         };
         self.add_finding(PendingFinding { id, severity: Severity::Proven, message, fix, count: 1, evidence });
     }
 }
 
-/// What would order two tasks of different streams.
+/// Describes the missing event between two tasks of different streams.
 fn missing_event(earlier: &Operation, later: &Operation) -> String {
     let calls = "(aclrtRecordEvent, aclrtStreamWaitEvent)";
     match earlier.visible_task() {
         _ if earlier.shares_launch(later) => format!(
-            "while the graph is captured, record an event on the stream of the first one and let that of the second one wait for it {calls}"
+            "while the graph is captured, record an event on the stream of the first operation and let the stream of \
+             the second one wait for it {calls}"
         ),
         Some(at) => format!(
-            "record an event on stream {} after task {} and let the other stream wait for it {calls} before the second operation",
+            "record an event on stream {} after task {} and let the other stream wait for it {calls} before the \
+             second operation",
             at.stream, at.sequence
         ),
-        None => "submit the second operation when the call that runs the graph has returned".to_owned(),
+        None => "submit the second operation after the call that runs the graph has returned".to_owned(),
     }
 }
 
@@ -273,7 +280,7 @@ mod tests {
     use crate::checker::RunInfo;
     use crate::finding::Severity;
     use ascendcl_sys::{Function, rows};
-    use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, Touch, Window};
+    use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, TaskKind, Touch, Window};
     use std::sync::mpsc::channel;
     use std::thread;
 
@@ -282,7 +289,7 @@ mod tests {
 
     fn checker() -> Checker {
         let checker = Checker::default();
-        // Addresses that nobody has: the touches below are of device memory, elsewhere.
+        // An unused address range: the touches below are in device memory, elsewhere.
         checker.attached(Window { start: 1 << 40, len: PAGES, shift: 0 });
         checker
     }
@@ -291,10 +298,10 @@ mod tests {
         copy(checker, StreamPosition { stream: 1, sequence }, Mode::Write);
     }
 
-    /// Severities of S3 after one thread has submitted, and then another one that entered its call before or after.
+    /// Severities of S3 findings after two threads have submitted. If `overlap`, the second thread enters its call
+    /// before the first one submits.
     fn two_threads(overlap: bool) -> Vec<Severity> {
-        let watched = checker();
-        let checker = &watched;
+        let checker = &checker();
         let (entered, has_entered) = channel();
         let (submitted, has_submitted) = channel();
         thread::scope(|scope| {
@@ -323,12 +330,12 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_overlap_prove_that_nothing_orders_them() {
+    fn overlapping_submits_are_proven_unordered() {
         assert_eq!(two_threads(true), [Severity::Proven]);
     }
 
     #[test]
-    fn calls_one_after_the_other_may_be_ordered_by_something_unseen() {
+    fn consecutive_submits_are_advice() {
         assert_eq!(two_threads(false), [Severity::Advice]);
     }
 
@@ -342,9 +349,8 @@ mod tests {
         checker.submitted(&Submitted {
             at,
             device: 0,
-            name: "copy",
+            kind: TaskKind::Copy,
             touches: &touches,
-            is_batch: false,
             is_host_function: false,
             after: None,
             event: None,
@@ -354,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_of_a_graph_is_told_by_the_stream_that_launched_it() {
+    fn graph_task_is_reported_as_its_launching_task() {
         let checker = checker();
         checker.allocated(softacl_engine::MemoryKind::Device(0), 1 << 41, 64);
         checker.launched(&[7], Some(StreamPosition { stream: 1, sequence: 1 }));
@@ -367,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_of_a_graph_are_ordered_where_it_is_captured() {
+    fn race_between_graph_branches_is_fixed_in_the_capture() {
         let checker = checker();
         checker.entered(rows::aclmdlRIExecuteAsync);
         checker.launched(&[7, 8], Some(StreamPosition { stream: 1, sequence: 1 }));
@@ -379,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_nobody_wrote_is_told_so() {
+    fn read_of_unwritten_memory_is_reported() {
         let checker = checker();
         checker.allocated(softacl_engine::MemoryKind::Device(0), 1 << 41, 128);
         touch(&checker, StreamPosition { stream: 1, sequence: 1 }, Mode::Read);

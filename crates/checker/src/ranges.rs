@@ -1,10 +1,10 @@
-//! A set of byte ranges: which device bytes were ever written.
+//! A set of byte ranges. The checker uses it for the device bytes that were ever written.
 
 use std::collections::BTreeMap;
 
 #[derive(Debug, Default)]
 pub(crate) struct Ranges {
-    /// First byte to the one after the last; ranges neither overlap nor touch.
+    /// Start to end (exclusive). Ranges neither overlap nor adjoin.
     ends: BTreeMap<usize, usize>,
 }
 
@@ -47,7 +47,8 @@ impl Ranges {
         }
     }
 
-    /// Bytes of a range that are not in the set, and the first of them.
+    /// Number of bytes of a range that are not in the set, and the first of them (the end of the range if none is
+    /// missing).
     pub(crate) fn missing(&self, start: usize, len: usize) -> (usize, usize) {
         let end = start + len;
         let (mut at, mut missing, mut first) = (start, 0, end);
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agrees_with_a_byte_map() {
+    fn ranges_match_a_byte_map() {
         let mut state = 12345_u64;
         let mut random = |below: u64| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -1,123 +1,137 @@
-//! Findings that come from calls which fail, and from calls that work and should be known about:
-//! C1 to C3, K1, P1, B1 to B3, B5, A1, M1, M2, D1, R1, and L2 for what a reset took away.
+//! Findings from calls that fail, and from calls that succeed but deserve advice: C1 to C3, K1, P1, B1 to B3, B5, A1,
+//! M1, M2, D1, R1, and L2 for objects and memory that a reset released.
 
+use crate::api::ApiFunction;
 use crate::finding::Severity;
 use crate::operation::Operation;
 use crate::state::{Allocation, Evidence, PendingFinding, ReclaimedMemory, State, UncheckedError};
 use softacl_engine::observer::{Advisory, Object};
-use softacl_engine::{Error, MemoryKind};
+use softacl_engine::{Error, HandleKind, MemoryKind, MemoryPool};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Contexts that a finding shows to a thread that has none.
-const CONTEXTS: usize = 3;
-/// The place that the engine names when pinned memory runs out.
-const PINNED: &str = "the host (pinned)";
-/// The alignment that the documents of the asynchronous copy ask for.
+/// Maximum number of contexts shown to a thread without one.
+const MAX_CONTEXTS: usize = 3;
+/// The alignment that the documentation of the asynchronous copy requires.
 const ALIGNMENT: usize = 64;
 
+/// What a failed call means.
+enum Refusal {
+    /// A proven finding: id and fix.
+    Report(&'static str, &'static str),
+    /// An allocation failed.
+    FailedAllocation,
+    /// An error that the program has to handle.
+    Unchecked,
+    /// The use of an address that a failed allocation did not provide.
+    UnusableAllocation,
+    Ignore,
+}
+
 impl State {
-    /// A call failed.
-    pub(crate) fn check_refusal(&mut self, function: &'static str, error: &Error, operation: &Arc<Operation>) {
-        let is_batch = function.contains("MemcpyBatch");
-        let code = error.code();
-        let (id, severity, fix): (_, _, &str) = match error {
-            Error::Handle { what, handle } if self.reset_of(what, *handle).is_some() => {
-                ("L2", Severity::Proven, "make the stream or event anew after the reset, or reset the device last")
+    /// Reports a failed call, or records it for `check_error_handled`.
+    pub(crate) fn check_refusal(&mut self, function: ApiFunction, error: &Error, operation: &Arc<Operation>) {
+        let thread = operation.thread;
+        let (id, severity, fix) = match self.classify(function, error, thread) {
+            Refusal::Report(id, fix) => (id, Severity::Proven, fix),
+            // Running out of memory is not an error by itself: many programs free memory or use less. Only continuing
+            // without the memory is.
+            Refusal::FailedAllocation => {
+                self.failed_allocations.insert(thread, Arc::clone(operation));
+                ("R1", Severity::Advice, "release unused memory, or use less")
             }
-            Error::NotAllocated { address, .. } | Error::NotAStart { address, .. }
-                if self.reclaiming_reset(*address).is_some() =>
-            {
-                ("L2", Severity::Proven, "allocate anew after the reset: it released all memory of the device")
-            }
-            Error::OtherContext { .. } => (
-                "C1",
-                Severity::Proven,
-                "make the context of the stream current in this thread (aclrtSetDevice or aclrtSetCurrentContext)",
-            ),
-            // Who asks has a use for the answer that there is none.
-            Error::NoContext if function.starts_with("aclrtGet") => return,
-            Error::NoContext if self.resets.contains_key(&operation.thread) => {
-                ("L2", Severity::Proven, "do it before the reset, or set the device again after it (aclrtSetDevice)")
-            }
-            Error::NoContext => (
-                "C2",
-                Severity::Proven,
-                "call aclrtSetDevice (or aclrtSetCurrentContext) in every thread that uses the device",
-            ),
-            // Another copy in its place is the answer that portable programs have.
-            Error::Unsupported { .. } if is_batch => {
-                self.unanswered.insert(operation.thread, UncheckedError::new(function, error, operation));
+            Refusal::Unchecked => {
+                self.unchecked_errors.insert(thread, UncheckedError::new(function, error, operation));
                 return;
             }
-            _ if is_batch => {
-                ("B1", Severity::Proven, "correct what the message names; softacl explain B1 has the rules of batches")
-            }
-            Error::Range(_)
-            | Error::NotAllocated { .. }
-            | Error::PinnedNotAllocated { .. }
-            | Error::NotAStart { .. } => {
-                ("M1", Severity::Proven, "keep the range inside its allocation, and the allocation alive")
-            }
-            Error::Capacity { .. } => {
-                ("M1", Severity::Proven, "copy less, or declare all that the destination holds (destMax)")
-            }
-            Error::NoStream { .. } | Error::NoEvent { .. } => {
-                ("R1", Severity::Proven, "release what is no longer used, or use less: this is the limit of the chip")
-            }
-            // Many a program takes what there is, and then frees or makes do. Only who goes on without is wrong.
-            Error::OutOfMemory { .. } => {
-                self.exhausted.insert(operation.thread, Arc::clone(operation));
-                ("R1", Severity::Advice, "release what is no longer used, or use less: this is all that there is")
-            }
-            Error::Null(_) if self.exhausted.contains_key(&operation.thread) => {
-                return self.find_unnoticed(function, error, operation);
-            }
-            _ => {
-                if function.contains("Async") {
-                    self.unanswered.insert(operation.thread, UncheckedError::new(function, error, operation));
-                }
-                return;
-            }
+            Refusal::UnusableAllocation => return self.find_unchecked_allocation(function, error, operation),
+            Refusal::Ignore => return,
         };
-        let mut message = format!("{function} failed with {code}: {error}");
+        let mut message = format!("{function} failed with {}: {error}", error.code());
         let mut evidence = vec![self.evidence("the call", operation, None)];
-        if id == "L2" {
-            let reset = self.reset_behind(error, operation.thread);
-            evidence.extend(reset.map(|reset| self.evidence("reset here", reset, None)));
-        } else {
-            evidence.extend(self.culprits(error));
+        match self.causing_reset(error, thread) {
+            Some(reset) => evidence.push(self.evidence("reset here", reset, None)),
+            None => evidence.extend(self.subjects(error)),
         }
-        if let Some((made, share)) = self.most_made(error) {
+        if let Some((created_by, role, share)) = self.main_user(error) {
             message += &share;
-            evidence.push(self.evidence("most made here", &made, None));
+            evidence.push(self.evidence(role, &created_by, None));
         }
         self.add_finding(PendingFinding { id, severity, message, fix: fix.to_owned(), count: 1, evidence });
     }
 
-    /// R1: memory was refused, and the program went on with the address that it did not get.
-    fn find_unnoticed(&mut self, function: &'static str, error: &Error, operation: &Arc<Operation>) {
-        let Some(refused) = self.exhausted.remove(&operation.thread) else { return };
+    /// Decides what a failed call of a thread means.
+    fn classify(&self, function: ApiFunction, error: &Error, thread: u32) -> Refusal {
+        match error {
+            Error::Handle { .. } if self.causing_reset(error, thread).is_some() => {
+                Refusal::Report("L2", "create the stream or event again after the reset, or reset the device last")
+            }
+            Error::NotAllocated { .. } | Error::NotAStart { .. } if self.causing_reset(error, thread).is_some() => {
+                Refusal::Report("L2", "allocate again after the reset, which released all memory of the device")
+            }
+            Error::OtherContext { .. } => Refusal::Report(
+                "C1",
+                "make the context of the stream current in this thread (aclrtSetDevice or aclrtSetCurrentContext)",
+            ),
+            // A getter expects the answer that no context is current.
+            Error::NoContext if function.is_getter() => Refusal::Ignore,
+            Error::NoContext if self.causing_reset(error, thread).is_some() => Refusal::Report(
+                "L2",
+                "make the call before the reset, or set the device again after it (aclrtSetDevice)",
+            ),
+            Error::NoContext => Refusal::Report(
+                "C2",
+                "call aclrtSetDevice (or aclrtSetCurrentContext) in every thread that uses the device",
+            ),
+            // Portable programs handle this error with another copy.
+            Error::Unsupported { .. } if function.is_batch_copy() => Refusal::Unchecked,
+            _ if function.is_batch_copy() => Refusal::Report(
+                "B1",
+                "correct the argument that the message names; softacl explain B1 lists the rules for batches",
+            ),
+            Error::Range(_)
+            | Error::NotAllocated { .. }
+            | Error::PinnedNotAllocated { .. }
+            | Error::NotAStart { .. } => {
+                Refusal::Report("M1", "keep the range inside its allocation, and the allocation alive")
+            }
+            Error::Capacity { .. } => {
+                Refusal::Report("M1", "copy less, or declare the full size of the destination (destMax)")
+            }
+            Error::NoStream { .. } | Error::NoEvent { .. } => {
+                Refusal::Report("R1", "release unused objects, or use fewer: this is the limit of the chip")
+            }
+            Error::OutOfMemory { .. } => Refusal::FailedAllocation,
+            Error::Null(_) if self.failed_allocations.contains_key(&thread) => Refusal::UnusableAllocation,
+            _ if function.is_asynchronous() => Refusal::Unchecked,
+            _ => Refusal::Ignore,
+        }
+    }
+
+    /// R1: an allocation failed, and the program continued with the address that it did not get.
+    fn find_unchecked_allocation(&mut self, function: ApiFunction, error: &Error, operation: &Arc<Operation>) {
+        let Some(failed) = self.failed_allocations.remove(&operation.thread) else { return };
         let used = self.evidence("used here", operation, None);
-        let is_it = |found: &&mut PendingFinding| found.id == "R1" && found.evidence[0].operation.spot == refused.spot;
-        // It was told as advice.
+        let is_it =
+            |found: &&mut PendingFinding| found.id == "R1" && found.evidence[0].operation.backtrace == failed.backtrace;
+        // The failed allocation was reported as advice.
         let is_advice = |found: &&mut PendingFinding| found.severity == Severity::Advice;
         let mut list = self.findings.list();
         let Some(found) = list.iter_mut().rev().find(is_it).filter(is_advice) else { return };
         found.severity = Severity::Proven;
         found.message +=
-            &format!("; the program went on without it, and {function} failed with {}: {error}", error.code());
-        "look at the code that the call returns, and do without the memory".clone_into(&mut found.fix);
+            &format!("; the program continued without it, and {function} failed with {}: {error}", error.code());
+        "check the return code of the allocation, and handle the missing memory".clone_into(&mut found.fix);
         found.evidence.insert(1, used);
         drop(list);
         self.prove();
     }
 
-    /// Where the things were made that a refusal is about.
-    fn culprits(&self, error: &Error) -> Vec<Evidence> {
-        let created = |role, object| Some(self.evidence(role, self.objects.get(&object)?, None));
+    /// Evidence for the objects and allocations that an error is about.
+    fn subjects(&self, error: &Error) -> Vec<Evidence> {
+        let created = |role, object| Some(self.evidence(role, &self.objects.get(&object)?.created_by, None));
         match error {
-            Error::Range(range) => self.made(range.start).into_iter().collect(),
+            Error::Range(range) => self.allocation_evidence(range.start).into_iter().collect(),
             Error::OtherContext { stream, theirs, ours, .. } => [
                 stream.and_then(|stream| created("the stream", Object::Stream(stream))),
                 created("its context", Object::Context(theirs.context)),
@@ -129,76 +143,78 @@ impl State {
             Error::NoContext => {
                 let mut contexts: Vec<_> =
                     self.objects.iter().filter(|(object, _)| matches!(object, Object::Context(_))).collect();
-                contexts.sort_by_key(|(_, made)| made.number);
-                contexts.into_iter().map(|(_, made)| self.evidence("a context", made, None)).take(CONTEXTS).collect()
+                contexts.sort_by_key(|(_, live)| live.created_by.sequence);
+                let shown = contexts.into_iter().take(MAX_CONTEXTS);
+                shown.map(|(_, live)| self.evidence("a context", &live.created_by, None)).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    /// Where most of that was made which has reached its limit, and how much it is of all.
-    fn most_made(&self, error: &Error) -> Option<(Arc<Operation>, String)> {
+    /// The call site that created most of the exhausted resource, its role, and a sentence with its share.
+    fn main_user(&self, error: &Error) -> Option<(Arc<Operation>, &'static str, String)> {
         let objects = |is_kind: fn(&Object) -> bool| -> Vec<(&Arc<Operation>, usize)> {
-            self.objects.iter().filter(|(object, _)| is_kind(object)).map(|(_, made)| (made, 1)).collect()
+            self.objects.iter().filter(|(object, _)| is_kind(object)).map(|(_, live)| (&live.created_by, 1)).collect()
         };
-        let (made, what) = match error {
+        let (users, what) = match error {
             Error::NoStream { .. } => (objects(|object| matches!(object, Object::Stream(_))), "streams"),
             Error::NoEvent { .. } => (objects(|object| matches!(object, Object::Event(_))), "events"),
-            Error::OutOfMemory { place, .. } => {
-                let is_there = |allocation: &&Allocation| match allocation.place {
-                    MemoryKind::Device(device) => *place == format!("device {device}"),
-                    _ => place == PINNED && !allocation.is_registered,
+            Error::OutOfMemory { pool, .. } => {
+                let is_in_pool = |allocation: &&Allocation| match allocation.kind {
+                    MemoryKind::Device(device) => *pool == MemoryPool::Device(device),
+                    _ => *pool == MemoryPool::PinnedHost && !allocation.is_registered,
                 };
-                let there = self.allocations.values().filter(is_there);
-                (there.map(|allocation| (&allocation.made, allocation.size)).collect(), "bytes")
+                let allocations = self.allocations.values().filter(is_in_pool);
+                (allocations.map(|allocation| (&allocation.allocated_by, allocation.size)).collect(), "bytes")
             }
             _ => return None,
         };
-        let total: usize = made.iter().map(|(_, share)| share).sum();
-        let mut places: BTreeMap<u64, (usize, &Arc<Operation>)> = BTreeMap::new();
-        for (made, share) in made {
-            places.entry(made.spot.key()).or_insert((0, made)).0 += share;
+        let total: usize = users.iter().map(|(_, share)| share).sum();
+        let mut sites: BTreeMap<u64, (usize, &Arc<Operation>)> = BTreeMap::new();
+        for (operation, share) in users {
+            sites.entry(operation.backtrace.key()).or_insert((0, operation)).0 += share;
         }
-        let (share, made) = places.into_values().max_by_key(|(share, made)| (*share, made.number))?;
-        Some((
-            Arc::clone(made),
-            format!("; {share} of the {total} {what} that the program has there come from one place"),
-        ))
+        let (share, operation) = sites.into_values().max_by_key(|(share, operation)| (*share, operation.sequence))?;
+        let (role, verb) = match error {
+            Error::OutOfMemory { .. } => ("most allocated here", "allocated"),
+            _ => ("most created here", "created"),
+        };
+        let text = format!("; {share} of the {total} {what} that the program holds were {verb} at one call site");
+        Some((Arc::clone(operation), role, text))
     }
 
-    /// A batch failed and its fail index names no entry.
+    /// B3: a batch failed and `failIndex` names no entry.
     pub(crate) fn check_fail_index(&mut self, is_untouched: bool, operation: &Arc<Operation>) {
         let message = format!(
             "a batch copy failed and {}; a program that uses it as an index reads outside its arrays",
-            if is_untouched {
-                "left failIndex as it was"
-            } else {
-                "set failIndex to SIZE_MAX, which means no entry in particular"
-            }
+            if is_untouched { "left failIndex unchanged" } else { "set failIndex to SIZE_MAX, which names no entry" }
         );
         let evidence = vec![self.evidence("the call", operation, None)];
-        let fix = "look at the code first; use failIndex only when it is less than the number of entries".to_owned();
+        let fix = "check the return code first; use failIndex only if it is less than the number of entries".to_owned();
         self.add_finding(PendingFinding { id: "B3", severity: Severity::Advice, message, fix, count: 1, evidence });
     }
 
-    /// Something that works and should be known about.
+    /// Reports an advisory of the engine.
     pub(crate) fn check_note(&mut self, note: &Advisory, operation: &Arc<Operation>) {
         let (id, message, fix) = match note {
             Advisory::Kind { declared, source, target } => (
                 "K1",
                 format!(
-                    "the copy was declared as kind {declared} and goes from {} to {}; it was repaired silently here, a synchronous copy ignores it",
+                    "the copy was declared as kind {declared} but goes from {} to {}; the runtime corrected the kind \
+                     silently (a synchronous copy ignores it)",
                     source.describe(),
                     target.describe()
                 ),
-                "declare the kind that the copy is, or ACL_MEMCPY_DEFAULT".to_owned(),
+                "declare the actual kind, or ACL_MEMCPY_DEFAULT".to_owned(),
             ),
             Advisory::Blocked { drained, waited, source, target } => (
                 "P1",
                 format!(
-                    "an asynchronous copy from {} to {} blocked: it drained {drained} tasks of its stream first, and the call took {:.1} us until the copy itself",
+                    "an asynchronous copy from {} to {} blocked: it waited for {drained} {} of its stream first, and \
+                     the call took {:.1} us until the copy started",
                     source.describe(),
                     target.describe(),
+                    if *drained == 1 { "task" } else { "tasks" },
                     waited.as_secs_f64() * 1e6,
                 ),
                 "use pinned memory (aclrtMallocHost, or aclrtHostRegister) where the copy should be asynchronous"
@@ -207,16 +223,16 @@ impl State {
             Advisory::Capacity { declared, room } => (
                 "M2",
                 format!(
-                    "destMax is {declared}, but the allocation has only {room} bytes left: the argument can never protect"
+                    "destMax is {declared}, but the allocation has only {room} bytes left: the argument cannot protect"
                 ),
-                "pass the bytes that are really there".to_owned(),
+                "pass the number of bytes that are left in the allocation".to_owned(),
             ),
             Advisory::TightCapacities { entries } => (
                 "B5",
                 format!(
-                    "destMaxs equals sizes in all {entries} entries: the only bound check of the call can never fire"
+                    "destMaxs equals sizes in all {entries} entries: the only bounds check of the call can never fail"
                 ),
-                "pass the room at each destination".to_owned(),
+                "pass the number of bytes that are left at each destination".to_owned(),
             ),
             Advisory::DefaultDevice(device) => (
                 "C3",
@@ -229,83 +245,73 @@ impl State {
         self.add_finding(PendingFinding { id, severity: Severity::Advice, message, fix, count: 1, evidence });
     }
 
-    /// A1: the alignment that the documents ask for.
+    /// A1: an address that is not aligned as documented.
     pub(crate) fn check_alignment(&mut self, operation: &Arc<Operation>) {
-        if !operation.function.is_some_and(|function| function.starts_with("aclrtMemcpyAsync")) {
-            return;
-        }
         let Some(touch) = operation.touches.iter().find(|touch| touch.address % ALIGNMENT != 0) else { return };
         let message = format!(
-            "address {:#x} of {} is not aligned to {ALIGNMENT} bytes, which the documents ask for",
+            "address {:#x} of {} is not aligned to {ALIGNMENT} bytes, which the documentation requires",
             touch.address,
-            operation.what()
+            operation.describe()
         );
         let mut evidence = vec![self.evidence("the call", operation, Some((touch.address, touch.len)))];
-        evidence.extend(self.made(touch.address));
+        evidence.extend(self.allocation_evidence(touch.address));
         let fix = format!("align addresses to {ALIGNMENT} bytes; SOFTACL_STRICT=align makes this an error");
         self.add_finding(PendingFinding { id: "A1", severity: Severity::Advice, message, fix, count: 1, evidence });
     }
 
-    /// D1: a call that the documents replace by another one.
-    pub(crate) fn check_deprecated(&mut self, function: &'static str, operation: &Arc<Operation>) {
+    /// D1: a deprecated call.
+    pub(crate) fn check_deprecated(&mut self, function: ApiFunction, operation: &Arc<Operation>) {
         let message = format!("{function} is deprecated");
-        let fix = match replacement(function) {
+        let fix = match function.replacement() {
             Some(replacement) => format!("use {replacement}"),
-            None => "the documents name no replacement".to_owned(),
+            None => "the documentation names no replacement".to_owned(),
         };
         let evidence = vec![self.evidence("the call", operation, None)];
         self.add_finding(PendingFinding { id: "D1", severity: Severity::Advice, message, fix, count: 1, evidence });
     }
 
-    /// The reset that took an object with it.
-    fn reset_of(&self, what: &str, handle: usize) -> Option<&Arc<Operation>> {
+    /// The reset that destroyed an object.
+    fn reset_of(&self, what: HandleKind, handle: usize) -> Option<&Arc<Operation>> {
         let index = (handle & 0xf_ffff) as u32;
-        let object = if what == "event" { Object::Event(index) } else { Object::Stream(index) };
-        self.reset.get(&object)
+        let object = match what {
+            HandleKind::Stream => Object::Stream(index),
+            HandleKind::Event => Object::Event(index),
+            _ => return None,
+        };
+        self.reset_objects.get(&object)
     }
 
-    /// The reset that took the memory at an address with it.
+    /// The reset that released the memory at an address.
     fn reclaiming_reset(&self, address: usize) -> Option<&Arc<Operation>> {
-        let (start, taken) = self.taken.range(..=address).next_back()?;
-        (address - start < taken.size).then_some(&taken.by)
+        let (start, reclaimed) = self.reclaimed.range(..=address).next_back()?;
+        (address - start < reclaimed.size).then_some(&reclaimed.reset)
     }
 
-    fn reset_behind(&self, error: &Error, thread: u32) -> Option<&Arc<Operation>> {
+    /// The reset that caused an error.
+    fn causing_reset(&self, error: &Error, thread: u32) -> Option<&Arc<Operation>> {
         match error {
-            Error::NoContext => self.resets.get(&thread),
-            Error::Handle { what, handle } => self.reset_of(what, *handle),
+            Error::NoContext => self.context_resets.get(&thread),
+            Error::Handle { what, handle } => self.reset_of(*what, *handle),
             Error::NotAllocated { address, .. } | Error::NotAStart { address, .. } => self.reclaiming_reset(*address),
             _ => None,
         }
     }
 
-    /// The memory of a device went away with its last context.
-    pub(crate) fn clear(&mut self, device: u32, by: &Arc<Operation>) {
-        let gone: Vec<(usize, usize)> = self
+    /// Releases the memory of a device whose last context was destroyed.
+    pub(crate) fn reclaim(&mut self, device: u32, reset: &Arc<Operation>) {
+        let released: Vec<(usize, usize)> = self
             .allocations
             .iter()
-            .filter(|(_, allocation)| allocation.place == MemoryKind::Device(device))
+            .filter(|(_, allocation)| allocation.kind == MemoryKind::Device(device))
             .map(|(start, allocation)| (*start, allocation.size))
             .collect();
-        for (start, size) in gone {
+        for (start, size) in released {
             self.allocations.remove(&start);
             self.ledger.forget(start, size);
             self.written.remove(start, size);
-            self.taken.insert(start, ReclaimedMemory { size, by: Arc::clone(by) });
+            self.reclaimed.insert(start, ReclaimedMemory { size, reset: Arc::clone(reset) });
         }
     }
-}
-
-/// What the documents say to use instead.
-fn replacement(function: &str) -> Option<&'static str> {
-    Some(match function {
-        "aclrtMemcpyAsyncWithCondition" => "aclrtMemcpyAsync",
-        "aclrtQueryEvent" => "aclrtQueryEventStatus",
-        "aclrtSetExceptionInfoCallback" => "aclrtExceptionInfoCallbackRegister",
-        "aclrtGetVersion" | "aclsysGetCANNVersion" => "aclsysGetVersionStr or aclsysGetVersionNum",
-        "aclmdlRIDebugPrint" => "aclmdlRIDebugJsonPrint",
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
@@ -316,7 +322,7 @@ mod tests {
     use crate::finding::Finding;
     use ascendcl_sys::rows;
     use softacl_engine::Owner;
-    use softacl_engine::observer::{Observer, Window};
+    use softacl_engine::observer::{Observer, Origin, Window};
 
     const DEVICE: MemoryKind = MemoryKind::Device(0);
 
@@ -328,7 +334,7 @@ mod tests {
 
     fn out_of_memory(checker: &Checker) {
         checker.entered(rows::aclrtMalloc);
-        let error = Error::OutOfMemory { place: "device 0".to_owned(), asked: 64, free: 0, total: 128 };
+        let error = Error::OutOfMemory { pool: MemoryPool::Device(0), asked: 64, free: 0, total: 128 };
         checker.call_failed(rows::aclrtMalloc, &error);
     }
 
@@ -338,11 +344,11 @@ mod tests {
     }
 
     fn roles(finding: &Finding) -> Vec<&str> {
-        finding.operations.iter().map(|part| part.role.as_str()).collect()
+        finding.operations.iter().map(|participant| participant.role.as_str()).collect()
     }
 
     #[test]
-    fn running_out_of_memory_is_advice_and_says_who_has_it() {
+    fn out_of_memory_is_advice_and_names_the_largest_user() {
         let checker = checker();
         checker.entered(rows::aclrtMalloc);
         checker.allocated(DEVICE, 1 << 41, 32);
@@ -356,10 +362,10 @@ mod tests {
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
         assert_eq!(found.severity, Severity::Advice);
         assert!(
-            found.message.ends_with("96 of the 128 bytes that the program has there come from one place"),
+            found.message.ends_with("96 of the 128 bytes that the program holds were allocated at one call site"),
             "{found:?}"
         );
-        assert_eq!(roles(found), ["the call", "most made here"]);
+        assert_eq!(roles(found), ["the call", "most allocated here"]);
     }
 
     #[test]
@@ -370,7 +376,7 @@ mod tests {
         checker.call_failed(rows::aclrtMemset, &Error::Null("devPtr"));
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
         assert_eq!(found.severity, Severity::Proven);
-        assert!(found.message.contains("went on without it, and aclrtMemset failed"), "{}", found.message);
+        assert!(found.message.contains("continued without it, and aclrtMemset failed"), "{}", found.message);
         assert_eq!(roles(found), ["the call", "used here"]);
     }
 
@@ -378,7 +384,7 @@ mod tests {
     fn querying_a_missing_context_is_not_reported() {
         let checker = checker();
         checker.entered(rows::aclrtSetDevice);
-        checker.created(Object::Context(0));
+        checker.created(Object::Context(0), Origin::Runtime);
         checker.call_failed(rows::aclrtGetDevice, &Error::NoContext);
         checker.call_failed(rows::aclrtGetCurrentContext, &Error::NoContext);
         assert_eq!(findings(&checker, "C2"), []);
@@ -388,9 +394,11 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_of_another_context_comes_with_all_places() {
+    fn stream_of_another_context_shows_every_creation() {
         let checker = checker();
-        [Object::Context(0), Object::Context(1), Object::Stream(5)].into_iter().for_each(|made| checker.created(made));
+        [Object::Context(0), Object::Context(1), Object::Stream(5)]
+            .into_iter()
+            .for_each(|object| checker.created(object, Origin::Program));
         let owner = |context| Owner { context, device: 0 };
         let error = Error::OtherContext { what: "stream", stream: Some(5), theirs: owner(1), ours: Some(owner(0)) };
         checker.call_failed(rows::aclrtRecordEvent, &error);
@@ -400,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reset_took_names_the_reset_until_it_is_used_again() {
+    fn freeing_reclaimed_memory_names_the_reset_until_reallocation() {
         let checker = checker();
         let free = |address| {
             checker.entered(rows::aclrtFree);
@@ -419,16 +427,16 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_of_streams_says_where_most_were_made() {
+    fn stream_limit_names_the_largest_creator() {
         let checker = checker();
         checker.entered(rows::aclrtCreateStream);
-        checker.created(Object::Stream(0));
-        // One call in a loop, which the compiler must not know the length of.
+        checker.created(Object::Stream(0), Origin::Program);
+        // One call site: `black_box` prevents unrolling.
         for stream in 1..std::hint::black_box(8) {
-            checker.created(Object::Stream(stream));
+            checker.created(Object::Stream(stream), Origin::Program);
         }
         checker.call_failed(rows::aclrtCreateStream, &Error::NoStream { device: 0, limit: 8, soc: String::new() });
         let [found] = &findings(&checker, "R1")[..] else { panic!("one finding") };
-        assert!(found.message.ends_with("; 7 of the 8 streams that the program has there come from one place"));
+        assert!(found.message.ends_with("; 7 of the 8 streams that the program holds were created at one call site"));
     }
 }

@@ -1,54 +1,56 @@
-//! Fingerprints of sources that cannot be guarded: registered host memory.
+//! Snapshots of sources that cannot be protected: registered host memory.
 //!
-//! Small ones are kept whole, so that differing bytes can be counted. Of large ones a hash per page is
-//! kept: it says which pages differ, and a change is missed with a chance of one in 2^64 per page.
+//! Small sources are stored completely, so that differing bytes can be counted. For large sources a hash per page is
+//! stored: it identifies the pages that differ, and misses a change with a probability of 2^-64 per page.
 
 use softacl_memory::segv;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 const PAGE: usize = 4096;
-/// Sources up to this size are kept whole.
-const WHOLE: usize = 64 << 10;
+/// Sources up to this size are stored completely.
+const MAX_WHOLE_BYTES: usize = 64 << 10;
 
 #[derive(Debug)]
 pub(crate) struct SourceSnapshot {
     pub(crate) address: usize,
     len: usize,
-    kept: Kept,
+    contents: Contents,
 }
 
 #[derive(Debug)]
-enum Kept {
+enum Contents {
     Whole(Box<[u8]>),
     Pages(Box<[u64]>),
 }
 
-/// How a source differs from its fingerprint.
+/// Difference between a source and its snapshot.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// Bytes that differ, or bytes of the pages that do.
+    /// Number of bytes that differ, or number of bytes of the pages that differ.
     pub(crate) bytes: usize,
+    /// Offset of the first difference.
     pub(crate) first: usize,
+    /// False if only pages were compared.
     pub(crate) is_exact: bool,
 }
 
 impl SourceSnapshot {
-    /// `None`: the memory cannot be read.
+    /// Takes a snapshot. Returns `None` if the memory cannot be read.
     pub(crate) fn take(address: usize, len: usize) -> Option<SourceSnapshot> {
-        let kept = if len <= WHOLE {
+        let contents = if len <= MAX_WHOLE_BYTES {
             let mut bytes = vec![0; len];
-            segv::try_read(address, &mut bytes).then(|| Kept::Whole(bytes.into()))?
+            segv::try_read(address, &mut bytes).then(|| Contents::Whole(bytes.into()))?
         } else {
-            Kept::Pages(hashes(address, len)?)
+            Contents::Pages(hashes(address, len)?)
         };
-        Some(SourceSnapshot { address, len, kept })
+        Some(SourceSnapshot { address, len, contents })
     }
 
     pub(crate) fn meets(&self, address: usize, len: usize) -> bool {
         self.address < address + len && address < self.address + self.len
     }
 
-    /// Takes the fingerprint anew, after somebody wrote the source who may.
+    /// Replaces the snapshot after a legal write to the source.
     pub(crate) fn refresh(&mut self) {
         if let Some(now) = SourceSnapshot::take(self.address, self.len) {
             *self = now;
@@ -57,9 +59,9 @@ impl SourceSnapshot {
 
     pub(crate) fn difference(&self) -> Option<Difference> {
         let now = SourceSnapshot::take(self.address, self.len)?;
-        match (&self.kept, &now.kept) {
-            (Kept::Whole(was), Kept::Whole(is)) => difference(was, is),
-            (Kept::Pages(was), Kept::Pages(is)) => {
+        match (&self.contents, &now.contents) {
+            (Contents::Whole(was), Contents::Whole(is)) => difference(was, is),
+            (Contents::Pages(was), Contents::Pages(is)) => {
                 let first = was.iter().zip(is).position(|(was, is)| was != is)?;
                 let pages = was.iter().zip(is).filter(|(was, is)| was != is).count();
                 Some(Difference { bytes: (pages * PAGE).min(self.len), first: first * PAGE, is_exact: false })
@@ -69,7 +71,7 @@ impl SourceSnapshot {
     }
 }
 
-/// Counts the bytes that differ.
+/// Compares two contents of equal length. Returns `None` if they are equal.
 pub(crate) fn difference(was: &[u8], is: &[u8]) -> Option<Difference> {
     let first = was.iter().zip(is).position(|(was, is)| was != is)?;
     let bytes = was.iter().zip(is).filter(|(was, is)| was != is).count();
@@ -92,17 +94,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_are_counted_in_small_sources_and_found_in_large_ones() {
+    fn differences_are_exact_in_small_sources_and_per_page_in_large_ones() {
         let mut small = vec![1_u8; 1000];
-        let print = SourceSnapshot::take(small.as_ptr() as usize, small.len()).unwrap();
-        assert_eq!(print.difference(), None);
+        let snapshot = SourceSnapshot::take(small.as_ptr() as usize, small.len()).unwrap();
+        assert_eq!(snapshot.difference(), None);
         small[10] = 2;
         small[999] = 2;
-        assert_eq!(print.difference(), Some(Difference { bytes: 2, first: 10, is_exact: true }));
+        assert_eq!(snapshot.difference(), Some(Difference { bytes: 2, first: 10, is_exact: true }));
         let mut large = vec![1_u8; 300_000];
-        let print = SourceSnapshot::take(large.as_ptr() as usize, large.len()).unwrap();
-        assert_eq!(print.difference(), None);
+        let snapshot = SourceSnapshot::take(large.as_ptr() as usize, large.len()).unwrap();
+        assert_eq!(snapshot.difference(), None);
         large[2 * PAGE + 5] = 9;
-        assert_eq!(print.difference(), Some(Difference { bytes: PAGE, first: 2 * PAGE, is_exact: false }));
+        assert_eq!(snapshot.difference(), Some(Difference { bytes: PAGE, first: 2 * PAGE, is_exact: false }));
     }
 }

@@ -1,8 +1,9 @@
-//! What the checker knows: clocks, accesses, allocations, and what is in flight.
+//! The state of the checker: clocks, accesses, allocations, and tasks in flight.
 //!
-//! Behind one lock. It is taken inside calls of the program and while tasks run; nothing here calls
-//! back into the engine.
+//! One lock (`Checker::state`) protects all of it. It is taken inside calls of the program and while tasks run.
+//! Nothing here calls back into the engine. The lock of `Findings` is taken after it.
 
+use crate::api::ApiFunction;
 use crate::backtrace::RawBacktrace;
 use crate::clock::Clocks;
 use crate::finding::{self, Severity};
@@ -10,7 +11,7 @@ use crate::guard::Guard;
 use crate::ledger::Ledger;
 use crate::operation::{Launch, Operation, next_sequence};
 use crate::ranges::Ranges;
-use softacl_engine::observer::{Mode, Object, StreamPosition, Touch};
+use softacl_engine::observer::{Mode, Object, Origin, StreamPosition, Touch};
 use softacl_engine::{Error, MemoryKind, lock_with_timeout};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -18,35 +19,35 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Operations that are kept for the drawing.
-const DRAWN: usize = 400;
-/// Ranges that a finding shows of one operation.
-const SHOWN: usize = 4;
+/// Number of recent operations that are kept for the timeline.
+const MAX_TIMELINE: usize = 400;
+/// Maximum number of ranges that a finding shows per operation.
+const MAX_RANGES: usize = 4;
 
 thread_local! {
-    /// The function of the interface that this thread is in.
-    static CALL: Cell<Option<&'static str>> = const { Cell::new(None) };
+    /// The API function that this thread executes.
+    static CALL: Cell<Option<ApiFunction>> = const { Cell::new(None) };
     static THREAD: Cell<u32> = const { Cell::new(u32::MAX) };
-    /// Drawn when this thread entered that function.
+    /// Sequence number of its entry.
     static ENTERED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The function of the interface that the calling thread is in.
-pub(crate) fn call() -> Option<&'static str> {
+/// The API function that the calling thread executes.
+pub(crate) fn call() -> Option<ApiFunction> {
     CALL.get()
 }
 
-pub(crate) fn set_call(function: &'static str) {
+pub(crate) fn set_call(function: ApiFunction) {
     CALL.set(Some(function));
     ENTERED.set(next_sequence());
 }
 
-/// When the calling thread entered the function that it is in.
+/// Sequence number of the entry into the current API function of the calling thread.
 pub(crate) fn entered() -> u64 {
     ENTERED.get()
 }
 
-/// A small number for the calling thread; the first to call is 0.
+/// Small id of the calling thread, starting at 0 in the order of first use.
 pub(crate) fn thread() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     if THREAD.get() == u32::MAX {
@@ -55,83 +56,94 @@ pub(crate) fn thread() -> u32 {
     THREAD.get()
 }
 
-/// A task between its submit and a wait of the host that covers it.
+/// A task between its submit and a host wait that covers it.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     pub(crate) at: StreamPosition,
     pub(crate) operation: Arc<Operation>,
-    /// Its sources were compared with what they were at submit.
+    /// The sources were compared with their contents at submit.
     pub(crate) is_compared: bool,
-    /// A change of its sources was told: once for each copy, however long the change took.
+    /// A change of the sources was reported. Each copy is counted once, even if the change continues.
     pub(crate) is_reported: bool,
-    /// Touches from this number on count for its sources: its own, or that of the sign that let it start.
+    /// Host accesses count for the sources from this sequence number on: that of the task, or of the resolved
+    /// external wait that it was queued behind.
     pub(crate) since: u64,
-    /// What sources in registered memory held at submit.
-    pub(crate) prints: Vec<crate::snapshot::SourceSnapshot>,
+    /// Contents of sources in registered memory at submit.
+    pub(crate) snapshots: Vec<crate::snapshot::SourceSnapshot>,
 }
 
-/// How far a stream has come.
+/// Progress of one stream.
 #[derive(Debug, Default)]
 pub(crate) struct StreamProgress {
-    /// In the order of their numbers.
-    pub(crate) flights: VecDeque<InFlight>,
-    /// Tasks that the host knows to be over by what it has waited for, and that have not told it themselves.
+    /// Tasks in flight, in submission order.
+    pub(crate) in_flight: VecDeque<InFlight>,
+    /// Retired tasks whose `finished` callback has not arrived yet.
     pub(crate) retired: Vec<(StreamPosition, Arc<Operation>)>,
-    /// The number of its newest task, and of the last one that is over.
+    /// Sequence number of the newest submitted task.
     pub(crate) newest: u64,
+    /// Sequence number of the last finished task.
     pub(crate) done: u64,
 }
 
+/// A live allocation or registration.
 #[derive(Debug)]
 pub(crate) struct Allocation {
     pub(crate) size: usize,
-    pub(crate) place: MemoryKind,
-    pub(crate) made: Arc<Operation>,
+    pub(crate) kind: MemoryKind,
+    pub(crate) allocated_by: Arc<Operation>,
     pub(crate) is_registered: bool,
 }
 
-/// Device memory that a reset took away, and the reset.
+/// A live stream, event or context.
+#[derive(Debug)]
+pub(crate) struct LiveObject {
+    pub(crate) created_by: Arc<Operation>,
+    pub(crate) origin: Origin,
+}
+
+/// Device memory that a reset released.
 #[derive(Debug)]
 pub(crate) struct ReclaimedMemory {
     pub(crate) size: usize,
-    pub(crate) by: Arc<Operation>,
+    pub(crate) reset: Arc<Operation>,
 }
 
-/// What a page of a source held before the host touched it, and the touch.
+/// Contents of a source page before a host access.
 #[derive(Debug)]
 pub(crate) struct PageSnapshot {
     pub(crate) bytes: Box<[u8]>,
-    pub(crate) touch: Arc<Operation>,
-    /// The host function that touched it, if one did.
+    pub(crate) access: Arc<Operation>,
+    /// The host function that made the access, if any.
     pub(crate) function: Option<StreamPosition>,
 }
 
-/// A call that was refused, and that the program may not have noticed.
+/// A failed call whose error the program has not handled yet.
 #[derive(Debug)]
 pub(crate) struct UncheckedError {
     pub(crate) operation: Arc<Operation>,
-    pub(crate) why: String,
-    /// A batch on a chip that has none.
+    pub(crate) message: String,
+    /// A batch copy on a chip without batch copies.
     pub(crate) is_batch: bool,
 }
 
 impl UncheckedError {
-    pub(crate) fn new(function: &'static str, error: &Error, operation: &Arc<Operation>) -> UncheckedError {
+    pub(crate) fn new(function: ApiFunction, error: &Error, operation: &Arc<Operation>) -> UncheckedError {
         UncheckedError {
             operation: Arc::clone(operation),
-            why: format!("{function} failed with {}: {error}", error.code()),
-            is_batch: function.contains("MemcpyBatch"),
+            message: format!("{function} failed with {}: {error}", error.code()),
+            is_batch: function.is_batch_copy(),
         }
     }
 }
 
-/// An operation that a finding shows: its part in it, and the ranges that matter.
+/// An operation of a finding with its role and the relevant ranges.
 pub(crate) struct Evidence {
     pub(crate) role: &'static str,
     pub(crate) operation: Arc<Operation>,
     pub(crate) ranges: Vec<finding::Bytes>,
 }
 
+/// A finding whose locations are not symbolized yet.
 pub(crate) struct PendingFinding {
     pub(crate) id: &'static str,
     pub(crate) severity: Severity,
@@ -141,7 +153,7 @@ pub(crate) struct PendingFinding {
     pub(crate) evidence: Vec<Evidence>,
 }
 
-/// What was found, behind a lock of its own: it can be told when the books are held for good.
+/// The findings. They have a separate lock, so that they can be reported if the state lock is abandoned.
 #[derive(Default)]
 pub(crate) struct Findings(Mutex<Vec<PendingFinding>>);
 
@@ -150,7 +162,7 @@ impl Findings {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same at the end of the process. `None`: the list is held for good too.
+    /// Locks the list at the end of the process. Returns `None` if the lock is abandoned.
     pub(crate) fn last(&self) -> Option<MutexGuard<'_, Vec<PendingFinding>>> {
         lock_with_timeout(&self.0)
     }
@@ -162,59 +174,65 @@ pub(crate) struct State {
     pub(crate) ledger: Ledger,
     /// Device bytes that were ever written.
     pub(crate) written: Ranges,
+    /// Live allocations and registrations by start.
     pub(crate) allocations: BTreeMap<usize, Allocation>,
-    pub(crate) courses: BTreeMap<u32, StreamProgress>,
-    /// Sources in registered memory of all that is in flight.
-    pub(crate) printed: usize,
-    /// Waits for a sign that has not been seen: whatever the program does now may come before it.
+    /// Progress by stream.
+    pub(crate) progress: BTreeMap<u32, StreamProgress>,
+    /// Number of source snapshots of all tasks in flight.
+    pub(crate) snapshot_count: usize,
+    /// Unresolved external waits. Anything the program does now may happen before their end.
     pub(crate) external_waits: Vec<StreamPosition>,
-    /// By stream, host functions that are queued or run: each may wait for any thread, and may let any thread go on.
-    pub(crate) functions: BTreeMap<u32, BTreeSet<u64>>,
-    /// By page, oldest first.
-    pub(crate) before: HashMap<usize, Vec<PageSnapshot>>,
-    pub(crate) objects: HashMap<Object, Arc<Operation>>,
-    /// Tasks that record an event or wait for it.
+    /// Queued or running host functions by stream. Each may wait for any thread and may release any thread.
+    pub(crate) host_functions: BTreeMap<u32, BTreeSet<u64>>,
+    /// Page snapshots by page address, oldest first.
+    pub(crate) page_snapshots: HashMap<usize, Vec<PageSnapshot>>,
+    /// Live streams, events and contexts.
+    pub(crate) objects: HashMap<Object, LiveObject>,
+    /// Tasks that record an event or wait for it, by event.
     pub(crate) event_uses: BTreeMap<u32, Vec<StreamPosition>>,
-    /// Streams of runs of graphs, which the program does not see, and the newest launch of each.
+    /// Newest launch on each internal stream of a graph run. Programs do not see these streams.
     pub(crate) launches: HashMap<u32, Launch>,
-    /// Objects that a reset took away, and the reset.
-    pub(crate) reset: HashMap<Object, Arc<Operation>>,
-    /// By thread: the reset that took its context away, since when it has chosen no other.
-    pub(crate) resets: BTreeMap<u32, Arc<Operation>>,
-    /// Memory that a reset took away, by first byte.
-    pub(crate) taken: BTreeMap<usize, ReclaimedMemory>,
+    /// Objects that a reset destroyed, and the reset.
+    pub(crate) reset_objects: HashMap<Object, Arc<Operation>>,
+    /// By thread: the reset that destroyed its context, until the thread selects another one.
+    pub(crate) context_resets: BTreeMap<u32, Arc<Operation>>,
+    /// Memory that a reset released, by first byte.
+    pub(crate) reclaimed: BTreeMap<usize, ReclaimedMemory>,
+    /// Failed tasks with their error texts.
     pub(crate) failures: Vec<(Arc<Operation>, String)>,
-    /// By thread: an asynchronous operation that was refused, and that the thread has not reacted to.
-    pub(crate) unanswered: BTreeMap<u32, UncheckedError>,
-    /// By thread: a request for memory that was refused, since when the thread has not tried again or freed any.
-    pub(crate) exhausted: BTreeMap<u32, Arc<Operation>>,
-    /// Where the program said that it is finished.
+    /// By thread: a failed asynchronous call whose error the thread has not handled yet.
+    pub(crate) unchecked_errors: BTreeMap<u32, UncheckedError>,
+    /// By thread: a failed allocation, until the thread allocates again or frees memory.
+    pub(crate) failed_allocations: BTreeMap<u32, Arc<Operation>>,
+    /// The call that finalized the runtime.
     pub(crate) finalized: Option<Arc<Operation>>,
     pub(crate) findings: Arc<Findings>,
     /// Called when something is proven for the first time.
-    pub(crate) when_proven: Option<fn()>,
-    known: HashMap<(&'static str, Vec<u64>), usize>,
+    pub(crate) on_first_proven: Option<fn()>,
+    /// Index into the findings by id and locations.
+    finding_index: HashMap<(&'static str, Vec<u64>), usize>,
+    /// Recent operations for the timeline, oldest first.
     pub(crate) recent: VecDeque<Arc<Operation>>,
 }
 
 impl StreamProgress {
-    /// A task is over: what it was.
+    /// Records that a task has finished and returns its operation.
     pub(crate) fn finish(&mut self, at: StreamPosition) -> Option<Arc<Operation>> {
         self.done = at.sequence;
-        if let Some(flight) = self.flight(at) {
-            return Some(Arc::clone(&flight.operation));
+        if let Some(task) = self.in_flight_task(at) {
+            return Some(Arc::clone(&task.operation));
         }
-        let index = self.retired.iter().position(|(landed, _)| *landed == at)?;
+        let index = self.retired.iter().position(|(retired, _)| *retired == at)?;
         Some(self.retired.swap_remove(index).1)
     }
 
-    fn flight(&mut self, at: StreamPosition) -> Option<&mut InFlight> {
-        let index = self.flights.partition_point(|flight| flight.at.sequence < at.sequence);
-        self.flights.get_mut(index).filter(|flight| flight.at == at)
+    fn in_flight_task(&mut self, at: StreamPosition) -> Option<&mut InFlight> {
+        let index = self.in_flight.partition_point(|task| task.at.sequence < at.sequence);
+        self.in_flight.get_mut(index).filter(|task| task.at == at)
     }
 }
 
-/// What an operation is made from.
+/// Input of [`State::operation`].
 pub(crate) struct NewOperation<'a> {
     pub(crate) name: &'static str,
     pub(crate) at: Option<StreamPosition>,
@@ -222,41 +240,48 @@ pub(crate) struct NewOperation<'a> {
 }
 
 impl State {
-    /// Notes something that the calling thread does now.
-    pub(crate) fn operation(&mut self, facts: NewOperation<'_>, since: Instant) -> Arc<Operation> {
-        let number = next_sequence();
-        self.operation_at(number, facts, RawBacktrace::capture(), thread(), call(), micros(since))
+    /// Records an operation of the calling thread.
+    pub(crate) fn operation(&mut self, new: NewOperation<'_>, start: Instant) -> Arc<Operation> {
+        let sequence = next_sequence();
+        self.operation_at(
+            sequence,
+            new,
+            RawBacktrace::capture(),
+            thread(),
+            call().map(ApiFunction::name),
+            micros(start),
+        )
     }
 
     pub(crate) fn operation_at(
         &mut self,
-        number: u64,
-        facts: NewOperation<'_>,
-        spot: RawBacktrace,
+        sequence: u64,
+        new: NewOperation<'_>,
+        backtrace: RawBacktrace,
         thread: u32,
         function: Option<&'static str>,
         time: f64,
     ) -> Arc<Operation> {
-        let NewOperation { name, at, touches } = facts;
-        let mut operation = Operation::new(number, name, function, at, thread, touches, spot, time);
+        let NewOperation { name, at, touches } = new;
+        let mut operation = Operation::new(sequence, name, function, at, thread, touches, backtrace, time);
         operation.launch = at.and_then(|at| self.launches.get(&at.stream).copied());
         let operation = Arc::new(operation);
-        if self.recent.len() == DRAWN {
+        if self.recent.len() == MAX_TIMELINE {
             self.recent.pop_front();
         }
         self.recent.push_back(Arc::clone(&operation));
         operation
     }
 
-    /// Adds a finding, or counts it when the same mistake was found at the same places before. A count of 0 is a
-    /// part of something that was counted.
+    /// Adds a finding, or increments the count of an equal one: same id and same locations. A count of 0 belongs to
+    /// an occurrence that was counted before.
     pub(crate) fn add_finding(&mut self, mut found: PendingFinding) {
         if found.severity == Severity::Proven {
             self.prove();
         }
-        let places = found.evidence.iter().map(|evidence| evidence.operation.spot.key()).collect();
+        let locations = found.evidence.iter().map(|evidence| evidence.operation.backtrace.key()).collect();
         let mut list = self.findings.list();
-        match self.known.entry((found.id, places)) {
+        match self.finding_index.entry((found.id, locations)) {
             std::collections::hash_map::Entry::Occupied(known) => list[*known.get()].count += found.count,
             std::collections::hash_map::Entry::Vacant(new) => {
                 new.insert(list.len());
@@ -266,31 +291,31 @@ impl State {
         }
     }
 
-    /// Something is proven: whoever wants to know is told the first time.
+    /// Calls `on_first_proven` once.
     pub(crate) fn prove(&mut self) {
-        if let Some(call) = self.when_proven.take() {
+        if let Some(call) = self.on_first_proven.take() {
             call();
         }
     }
 
-    /// The allocation that contains an address.
+    /// Start and record of the allocation that contains an address.
     pub(crate) fn allocation(&self, address: usize) -> Option<(usize, &Allocation)> {
         let (start, allocation) = self.allocations.range(..=address).next_back()?;
         (address < start + allocation.size).then_some((*start, allocation))
     }
 
-    /// A range in words.
-    pub(crate) fn describe(&self, address: usize, len: usize) -> String {
+    /// Describes a range for a message.
+    pub(crate) fn describe_range(&self, address: usize, len: usize) -> String {
         match self.allocation(address) {
             Some((start, allocation)) => {
                 let first = address - start;
-                let registered = if allocation.is_registered {
+                let kind = if allocation.is_registered {
                     "registered host memory".to_owned()
                 } else {
-                    allocation.place.describe()
+                    allocation.kind.describe()
                 };
                 format!(
-                    "bytes {first} to {} of the {} bytes at {start:#x}, {registered}",
+                    "bytes {first} to {} of the {} bytes at {start:#x}, {kind}",
                     first + len.max(1) - 1,
                     allocation.size
                 )
@@ -301,10 +326,10 @@ impl State {
 
     pub(crate) fn bytes(&self, address: usize, len: usize, mode: Mode) -> finding::Bytes {
         let mode = if mode == Mode::Read { finding::Mode::Read } else { finding::Mode::Write };
-        finding::Bytes { address: address as u64, len: len as u64, mode, what: self.describe(address, len) }
+        finding::Bytes { address: address as u64, len: len as u64, mode, what: self.describe_range(address, len) }
     }
 
-    /// An operation with those of its ranges that meet some bytes.
+    /// Builds evidence from an operation and those of its ranges that overlap `near`.
     pub(crate) fn evidence(
         &self,
         role: &'static str,
@@ -314,128 +339,131 @@ impl State {
         let meets = |touch: &&Touch| {
             near.is_none_or(|(address, len)| touch.address < address + len && address < touch.address + touch.len)
         };
-        let ranges = operation.touches.iter().filter(meets).take(SHOWN);
+        let ranges = operation.touches.iter().filter(meets).take(MAX_RANGES);
         let ranges = ranges.map(|touch| self.bytes(touch.address, touch.len, touch.mode)).collect();
         Evidence { role, operation: Arc::clone(operation), ranges }
     }
 
-    /// Where the memory of an address was allocated, as a part of a finding.
-    pub(crate) fn made(&self, address: usize) -> Option<Evidence> {
+    /// Evidence that shows where the memory of an address was allocated or registered.
+    pub(crate) fn allocation_evidence(&self, address: usize) -> Option<Evidence> {
         let (_, allocation) = self.allocation(address)?;
         let role = if allocation.is_registered { "registered here" } else { "allocated here" };
-        Some(Evidence { role, operation: Arc::clone(&allocation.made), ranges: Vec::new() })
+        Some(Evidence { role, operation: Arc::clone(&allocation.allocated_by), ranges: Vec::new() })
     }
 
-    /// All that are in flight.
-    pub(crate) fn flights(&self) -> impl Iterator<Item = &InFlight> {
-        self.courses.values().flat_map(|course| &course.flights)
+    /// All tasks in flight.
+    pub(crate) fn in_flight(&self) -> impl Iterator<Item = &InFlight> {
+        self.progress.values().flat_map(|progress| &progress.in_flight)
     }
 
-    pub(crate) fn flights_mut(&mut self) -> impl Iterator<Item = &mut InFlight> {
-        self.courses.values_mut().flat_map(|course| &mut course.flights)
+    pub(crate) fn in_flight_mut(&mut self) -> impl Iterator<Item = &mut InFlight> {
+        self.progress.values_mut().flat_map(|progress| &mut progress.in_flight)
     }
 
-    /// A task in flight.
-    pub(crate) fn flight(&mut self, at: StreamPosition) -> Option<&mut InFlight> {
-        self.courses.get_mut(&at.stream)?.flight(at)
+    /// The task at a position, if it is in flight.
+    pub(crate) fn in_flight_task(&mut self, at: StreamPosition) -> Option<&mut InFlight> {
+        self.progress.get_mut(&at.stream)?.in_flight_task(at)
     }
 
-    /// The number of the newest task of a stream that has a task.
+    /// Sequence number of the newest task of the stream of `at`.
     pub(crate) fn newest(&self, at: StreamPosition) -> u64 {
-        self.courses.get(&at.stream).map_or(at.sequence, |course| course.newest)
+        self.progress.get(&at.stream).map_or(at.sequence, |progress| progress.newest)
     }
 
-    /// Whether a task waits for a sign that has not been seen: it may come after what happens now.
+    /// True if a task is queued behind an unresolved external wait: it may happen after anything that happens now.
     pub(crate) fn is_behind_external_wait(&self, at: StreamPosition) -> bool {
         !self.external_waits.is_empty() && {
             let clock = self.clocks.of(at);
-            self.external_waits.iter().any(|sign| clock.includes(*sign))
+            self.external_waits.iter().any(|wait| clock.includes(*wait))
         }
     }
 
-    /// Whether a task comes after a host function that is not over: what any thread does now may come before it.
-    pub(crate) fn awaits_function(&self, at: StreamPosition) -> bool {
-        !self.functions.is_empty() && {
+    /// True if a task is queued behind an unfinished host function: anything that a thread does now may happen before
+    /// it.
+    pub(crate) fn is_behind_host_function(&self, at: StreamPosition) -> bool {
+        !self.host_functions.is_empty() && {
             let clock = self.clocks.of(at);
             let first = |(stream, all): (&u32, &BTreeSet<u64>)| {
                 Some(StreamPosition { stream: *stream, sequence: *all.first()? })
             };
-            self.functions.iter().filter_map(first).any(|function| clock.includes(function))
+            self.host_functions.iter().filter_map(first).any(|function| clock.includes(function))
         }
     }
 
-    pub(crate) fn function_over(&mut self, at: StreamPosition) {
-        if let Some(all) = self.functions.get_mut(&at.stream) {
+    pub(crate) fn host_function_finished(&mut self, at: StreamPosition) {
+        if let Some(all) = self.host_functions.get_mut(&at.stream) {
             all.remove(&at.sequence);
             if all.is_empty() {
-                self.functions.remove(&at.stream);
+                self.host_functions.remove(&at.stream);
             }
         }
     }
 
-    /// A wait for a sign is over. Whoever gave it had come no further than what is over by now.
+    /// Resolves an external wait when the stream passes it: everything that has finished by now happens before the
+    /// wait.
     pub(crate) fn resolve_on_pass(&mut self, at: StreamPosition) {
         if self.external_waits.contains(&at) {
-            let others = self.courses.iter().filter(|(stream, course)| **stream != at.stream && course.done > 0);
+            let others = self.progress.iter().filter(|(stream, progress)| **stream != at.stream && progress.done > 0);
             let done: Vec<StreamPosition> =
-                others.map(|(stream, course)| StreamPosition { stream: *stream, sequence: course.done }).collect();
+                others.map(|(stream, progress)| StreamPosition { stream: *stream, sequence: progress.done }).collect();
             self.resolve_external_wait(at, &done);
         }
     }
 
-    /// It is known who gives a sign. What the program did until now to memory of the tasks behind the wait was
-    /// its right.
+    /// Resolves an external wait whose origin became known. Earlier host accesses to memory of the tasks behind it
+    /// were legal.
     pub(crate) fn resolve_external_wait(&mut self, at: StreamPosition, after: &[StreamPosition]) {
-        self.external_waits.retain(|sign| *sign != at);
+        self.external_waits.retain(|wait| *wait != at);
         self.clocks.add_edges_late(at, after);
         self.resnapshot_after(at);
     }
 
-    /// Whatever has happened to sources of tasks behind this one was right: what they hold now is the measure.
+    /// Takes new snapshots of the sources of all tasks behind `at`. Earlier changes to them were legal.
     pub(crate) fn resnapshot_after(&mut self, at: StreamPosition) {
-        let number = next_sequence();
-        for flight in self.courses.values_mut().flat_map(|course| &mut course.flights) {
-            if self.clocks.of(flight.at).includes(at) {
-                flight.since = number;
-                flight.prints.iter_mut().for_each(crate::snapshot::SourceSnapshot::refresh);
+        let sequence = next_sequence();
+        for task in self.progress.values_mut().flat_map(|progress| &mut progress.in_flight) {
+            if self.clocks.of(task.at).includes(at) {
+                task.since = sequence;
+                task.snapshots.iter_mut().for_each(crate::snapshot::SourceSnapshot::refresh);
             }
         }
     }
 
-    /// Takes out every flight that the host knows to be over.
-    pub(crate) fn land(&mut self, guard: &Guard, time: f64) -> Vec<InFlight> {
+    /// Removes and returns every task in flight that the host clock includes.
+    pub(crate) fn take_retired(&mut self, guard: &Guard, time: f64) -> Vec<InFlight> {
         let host = self.clocks.host();
-        let mut landed = Vec::new();
-        for course in self.courses.values_mut() {
-            while course.flights.front().is_some_and(|flight| host.includes(flight.at)) {
-                landed.extend(course.flights.pop_front());
+        let mut retired = Vec::new();
+        for progress in self.progress.values_mut() {
+            while progress.in_flight.front().is_some_and(|task| host.includes(task.at)) {
+                retired.extend(progress.in_flight.pop_front());
             }
         }
-        for flight in &landed {
-            if !flight.operation.has_finished()
-                && let Some(course) = self.courses.get_mut(&flight.at.stream)
+        for task in &retired {
+            if !task.operation.has_finished()
+                && let Some(progress) = self.progress.get_mut(&task.at.stream)
             {
-                course.retired.push((flight.at, Arc::clone(&flight.operation)));
+                progress.retired.push((task.at, Arc::clone(&task.operation)));
             }
-            self.function_over(flight.at);
-            self.printed -= flight.prints.len();
-            flight.operation.wait(time);
-            for touch in &flight.operation.touches {
+            self.host_function_finished(task.at);
+            self.snapshot_count -= task.snapshots.len();
+            task.operation.wait(time);
+            for touch in &task.operation.touches {
                 guard.remove(touch);
             }
         }
-        landed
+        retired
     }
 }
 
 impl State {
-    /// The narrowest wait that covers a task.
+    /// Describes the narrowest wait that covers a task.
     pub(crate) fn narrowest_wait(&self, task: &Operation) -> String {
         let Some(at) = task.visible_task() else { return "the end of the call that runs the graph".to_owned() };
         match self.newest(at).saturating_sub(at.sequence) {
             0 => format!("aclrtSynchronizeStream on stream {}, or an event recorded right after it", at.stream),
             behind => format!(
-                "aclrtSynchronizeEvent on an event recorded on stream {} right after it ({behind} more {} queued behind it)",
+                "aclrtSynchronizeEvent on an event recorded on stream {} right after it ({behind} more {} queued \
+                 behind it)",
                 at.stream,
                 if behind == 1 { "task is" } else { "tasks are" },
             ),
@@ -443,7 +471,7 @@ impl State {
     }
 }
 
-/// Microseconds since the start.
-pub(crate) fn micros(since: Instant) -> f64 {
-    since.elapsed().as_secs_f64() * 1e6
+/// Microseconds since `start`.
+pub(crate) fn micros(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e6
 }

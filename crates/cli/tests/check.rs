@@ -443,12 +443,12 @@ fn explain_prints_finding_pages() {
         assert!(text(&done.stdout).contains(&id.to_uppercase()), "{}", text(&done.stdout));
     }
     let json: Value = serde_json::from_slice(&run(&["explain", "--json", "S2"]).stdout).unwrap();
-    assert_eq!(json["title"], "synchronous copy overlaps work pending on a stream");
-    assert!(text(&run(&["explain", "--help"]).stdout).contains("S2  synchronous copy overlaps"));
+    assert_eq!(json["title"], "blocking call overlaps work pending on a stream");
+    assert!(text(&run(&["explain", "--help"]).stdout).contains("S2  blocking call overlaps"));
     assert!(!run(&["explain", "H9"]).status.success());
     let all = text(&run(&["explain"]).stdout);
     assert!(
-        all.contains("S2  synchronous copy overlaps") && all.contains("107003  ACL_ERROR_RT_STREAM_CONTEXT"),
+        all.contains("S2  blocking call overlaps") && all.contains("107003  ACL_ERROR_RT_STREAM_CONTEXT"),
         "{all}"
     );
 }

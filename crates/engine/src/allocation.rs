@@ -7,7 +7,7 @@ use crate::caller::Caller;
 use crate::keys::StreamPoint;
 use crate::machine::Machine;
 use crate::observer::Advisory;
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, MemoryPool, Result, fail};
 use softacl_memory::bytes;
 use softacl_memory::heap::Idle;
 use softacl_memory::{Memory, MemoryKind, Usage};
@@ -54,7 +54,7 @@ impl Caller<'_> {
         self.check_may_block()?;
         let heap = self.machine.memory.pinned();
         let allocated = heap.allocate(size);
-        let start = allocated.ok_or_else(|| out_of_memory("the host (pinned)".to_owned(), size, heap.usage()))?;
+        let start = allocated.ok_or_else(|| out_of_memory(MemoryPool::PinnedHost, size, heap.usage()))?;
         if let Some(observer) = self.machine.observer() {
             observer.allocated(MemoryKind::Pinned, start, size);
         }
@@ -168,7 +168,7 @@ impl Machine {
             self.trim_pools_of(device);
             heap.allocate(size)
         });
-        let start = allocated.ok_or_else(|| out_of_memory(format!("device {device}"), size, heap.usage()))?;
+        let start = allocated.ok_or_else(|| out_of_memory(MemoryPool::Device(device), size, heap.usage()))?;
         // Fault rules match successful allocations only.
         let bad = self.check_allocation(device, size).inspect_err(|_| {
             heap.free(start, |_| None);
@@ -229,6 +229,6 @@ impl Machine {
     }
 }
 
-pub(super) fn out_of_memory(place: String, asked: usize, usage: Usage) -> Box<Error> {
-    Box::new(Error::OutOfMemory { place, asked, free: usage.capacity - usage.used, total: usage.capacity })
+pub(super) fn out_of_memory(pool: MemoryPool, asked: usize, usage: Usage) -> Box<Error> {
+    Box::new(Error::OutOfMemory { pool, asked, free: usage.capacity - usage.used, total: usage.capacity })
 }

@@ -8,7 +8,7 @@ use crate::keys::{ContextKey, StreamKey};
 use crate::machine::Machine;
 use crate::observer::Advisory;
 use crate::stream::Stream;
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_sync::facade::lock;
 use softacl_sync::handle::Slot;
 use std::cell::Cell;
@@ -81,7 +81,7 @@ impl<'a> Caller<'a> {
         }
         match StreamKey::from_raw(raw).and_then(|key| Some((key, self.machine.streams.get(key)?))) {
             Some(found) => Ok(Some(found)),
-            None => fail(Error::Handle { what: "stream", handle: raw }),
+            None => fail(Error::Handle { what: HandleKind::Stream, handle: raw }),
         }
     }
 

@@ -72,7 +72,7 @@ pub use {
 };
 
 pub use {
-    softacl_errors::{Code, Error, Layer, OutOfBounds, Owner, Result, fail},
+    softacl_errors::{Code, Error, HandleKind, Layer, MemoryPool, OutOfBounds, Owner, Result, fail},
     softacl_faults as faults,
     softacl_memory::{
         MemoryKind, MemoryLocation, Rights, Usage,

@@ -5,7 +5,7 @@ use crate::allocation::out_of_memory;
 use crate::caller::Caller;
 use crate::machine::Machine;
 use crate::observer::Advisory;
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, MemoryPool, Result, fail};
 use softacl_memory::export::{self, ExportInfo, ExportKey, Purpose};
 use softacl_memory::extent::Extent;
 use softacl_memory::physical::Physical;
@@ -52,9 +52,9 @@ impl Caller<'_> {
         let (heap, place) = match location {
             MemoryLocation::Device(device) => {
                 self.machine.check_not_lost(device.into())?;
-                (memory.device(device), format!("device {device}"))
+                (memory.device(device), MemoryPool::Device(device))
             }
-            MemoryLocation::Host | MemoryLocation::HostNode(_) => (memory.pinned(), "the host".to_owned()),
+            MemoryLocation::Host | MemoryLocation::HostNode(_) => (memory.pinned(), MemoryPool::Host),
         };
         let reservation = heap.reserve_capacity(size).ok_or_else(|| out_of_memory(place, size, heap.usage()))?;
         let none = |error| Error::Feature(format!("physical memory could not be created: {error}"));

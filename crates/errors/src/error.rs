@@ -2,6 +2,7 @@
 //!
 //! A sentence is lower case, one line, without a final period: what failed, with the numbers; why; the remedy.
 
+use crate::kinds::{HandleKind, MemoryPool};
 use std::fmt;
 
 /// An `aclError`, as the C API returns it.
@@ -53,7 +54,7 @@ pub enum Error {
     #[error(
         "{handle:#x} is not a live {what}: it was never created, is already destroyed, or is a handle of another kind"
     )]
-    Handle { what: &'static str, handle: usize },
+    Handle { what: HandleKind, handle: usize },
     #[error("memory attribute {0} does not exist")]
     MemoryAttribute(i32),
     #[error("the tasks of device {0} are being aborted")]
@@ -127,8 +128,8 @@ pub enum Error {
     Feature(String),
 
     // Resources.
-    #[error("out of memory on {place}: {asked} bytes requested, {free} of {total} bytes free")]
-    OutOfMemory { place: String, asked: usize, free: usize, total: usize },
+    #[error("out of memory on {pool}: {asked} bytes requested, {free} of {total} bytes free")]
+    OutOfMemory { pool: MemoryPool, asked: usize, free: usize, total: usize },
     #[error("no stream left on device {device}: {limit} exist, the limit of {soc}")]
     NoStream { device: u32, limit: u32, soc: String },
     #[error("no {0} handle left")]

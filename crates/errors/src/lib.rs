@@ -9,14 +9,17 @@
 //!
 //! - `error`: the causes and their sentences
 //! - `code`: the code of every cause
+//! - `kinds`: kinds of handles, and memory that can run out
 //! - `layer`: which layer of the API rejects the call
 
 mod code;
 mod error;
+mod kinds;
 mod layer;
 
 pub use code::RETURNED_CODES;
 pub use error::{Code, Error, OutOfBounds, Owner};
+pub use kinds::{HandleKind, MemoryPool};
 pub use layer::Layer;
 
 /// Result of a call. The error is boxed so that a result fits into registers, which keeps the path of every copy short.

@@ -6,7 +6,7 @@
 
 use crate::injection::Injection;
 use crate::rule::Resource;
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, MemoryPool, Result, fail};
 use std::io;
 use std::sync::{Arc, OnceLock};
 
@@ -31,19 +31,19 @@ pub fn check_allowed(resource: Resource, size: usize) -> io::Result<()> {
 /// Allocates an empty list with capacity for `count` elements. Fails instead of aborting if memory is short: the
 /// program chooses `count`, which can exceed the memory of the host.
 #[inline]
-pub fn try_vec_with_capacity<T>(count: usize, what: &str) -> Result<Vec<T>> {
+pub fn try_vec_with_capacity<T>(count: usize, what: &'static str) -> Result<Vec<T>> {
     let requested = count.saturating_mul(size_of::<T>());
     let mut list = Vec::new();
     let has_room = check_allowed(Resource::Buffer, requested).is_ok() && list.try_reserve_exact(count).is_ok();
     if has_room {
         return Ok(list);
     }
-    fail(Error::OutOfMemory { place: format!("the host ({what})"), asked: requested, free: 0, total: 0 })
+    fail(Error::OutOfMemory { pool: MemoryPool::HostBuffer(what), asked: requested, free: 0, total: 0 })
 }
 
 /// Collects into a fallibly allocated list. Stops at the first error.
 #[inline]
-pub fn try_collect<T>(items: impl ExactSizeIterator<Item = Result<T>>, what: &str) -> Result<Vec<T>> {
+pub fn try_collect<T>(items: impl ExactSizeIterator<Item = Result<T>>, what: &'static str) -> Result<Vec<T>> {
     let mut list = try_vec_with_capacity(items.len(), what)?;
     for item in items {
         list.push(item?);

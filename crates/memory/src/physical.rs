@@ -7,7 +7,7 @@ use crate::address::{MemoryKind, MemoryLocation};
 use crate::export::ExportRecord;
 use crate::heap::CapacityReservation;
 use crate::region::memory_file;
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_faults::ByteRange;
 use softacl_sync::facade::{Mutex, lock};
 use std::collections::HashMap;
@@ -117,7 +117,7 @@ impl Handles {
 }
 
 fn unknown(handle: usize) -> Error {
-    Error::Handle { what: "physical memory", handle }
+    Error::Handle { what: HandleKind::PhysicalMemory, handle }
 }
 
 #[cfg(test)]

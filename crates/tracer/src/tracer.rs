@@ -6,7 +6,8 @@ use crate::log::{Log, TraceEvent};
 use crate::summary::Summary;
 use crate::timeline::Timeline;
 use softacl_engine::observer::{
-    Advisory, FaultAction, Function, Object, Observer, StreamPosition, Submitted, Touch, Window,
+    AccessKind, Advisory, FaultAction, Function, Object, Observer, Origin, StreamPosition, Submitted, TaskKind, Touch,
+    Window,
 };
 use softacl_engine::{Error, MemoryKind};
 use std::collections::HashSet;
@@ -16,9 +17,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Default limit of stored trace events, about 256 MB.
 pub const DEFAULT_EVENT_LIMIT: u64 = 4_000_000;
-
-/// Display name of plain copy tasks.
-const COPY_TASK: &str = "copy";
 
 /// An engine observer that records trace events and writes them as one trace.
 #[derive(Debug)]
@@ -80,7 +78,7 @@ impl Observer for Tracer {
 
     fn submitted(&self, task: &Submitted<'_>) {
         let is_graph_step = self.graph_streams().contains(&task.at.stream);
-        let submitted = TraceEvent::Submitted { at: task.at, name: task.name, device: task.device, is_graph_step };
+        let submitted = TraceEvent::Submitted { at: task.at, name: task.kind.name(), device: task.device, is_graph_step };
         match (task.touches, task.after, task.is_external_wait) {
             ([], None, false) => self.log.write([submitted]),
             ([], None, true) => self.log.write([submitted, TraceEvent::Waits(task.at)]),
@@ -90,7 +88,7 @@ impl Observer for Tracer {
             (touches, ..) => {
                 let mut transfer = self.allocations().transfer(touches);
                 // A staged copy has no source touch: its source, host memory, was read at submit.
-                if transfer.route.source.is_none() && task.name == COPY_TASK {
+                if transfer.route.source.is_none() && task.kind == TaskKind::Copy {
                     transfer.route.source = Some(Endpoint::Host);
                 }
                 self.log.write([submitted, TraceEvent::Transfer(transfer)]);
@@ -131,9 +129,9 @@ impl Observer for Tracer {
 
     fn waited(&self, _at: StreamPosition) {}
 
-    fn access_started(&self, name: &'static str, touches: &[Touch]) {
+    fn access_started(&self, kind: AccessKind, touches: &[Touch]) {
         let transfer = self.allocations().transfer(touches);
-        self.log.write([TraceEvent::AccessStarted(name, transfer)]);
+        self.log.write([TraceEvent::AccessStarted(kind.name(), transfer)]);
     }
 
     fn access_finished(&self, _touches: &[Touch], is_done: bool) {
@@ -159,7 +157,7 @@ impl Observer for Tracer {
     fn unregistered(&self, _start: usize) {}
 
     /// The id may have belonged to a graph stream before.
-    fn created(&self, object: Object) {
+    fn created(&self, object: Object, _origin: Origin) {
         if let Object::Stream(stream) = object {
             self.graph_streams().remove(&stream);
         }

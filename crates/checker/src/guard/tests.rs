@@ -1,38 +1,38 @@
-//! The guard against a plain model, page by page, and against what the system says.
+//! Compares the guard with a simple model, page by page, and with the protection that the kernel reports.
 
 use super::*;
 
-const PAGES: usize = 5 * BLOCK + 7;
+const PAGES: usize = 5 * BLOCK_PAGES + 7;
 
-/// The rights of each page of a range, as the system knows them.
-fn rights(start: usize) -> Vec<i32> {
-    let mut rights = vec![-1; PAGES];
+/// Protection of each page of a range, as the kernel reports it.
+fn protection(start: usize) -> Vec<i32> {
+    let mut protection = vec![-1; PAGES];
     for line in std::fs::read_to_string("/proc/self/maps").unwrap().lines() {
         let (range, rest) = line.split_once(' ').unwrap();
         let (from, to) = range.split_once('-').unwrap();
         let [from, to] = [from, to].map(|address| usize::from_str_radix(address, 16).unwrap());
-        let given = [('r', libc::PROT_READ), ('w', libc::PROT_WRITE)];
-        let given = given.iter().filter(|(letter, _)| rest[..4].contains(*letter)).map(|(_, right)| right).sum();
-        for (page, right) in rights.iter_mut().enumerate() {
+        let flags = [('r', libc::PROT_READ), ('w', libc::PROT_WRITE)];
+        let flags = flags.iter().filter(|(letter, _)| rest[..4].contains(*letter)).map(|(_, flag)| flag).sum();
+        for (page, protection) in protection.iter_mut().enumerate() {
             if (from..to).contains(&(start + page * PAGE)) {
-                *right = given;
+                *protection = flags;
             }
         }
     }
-    rights
+    protection
 }
 
-/// Copies come, go, and lose their memory; counting pages one by one, and looking at all copies for each of them,
-/// must come to the same.
+/// Adds and removes random copies and frees memory. The counts and subranges must equal those of a model that counts
+/// every page separately and looks at all copies.
 #[test]
-fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
+fn counts_subranges_and_protection_match_the_copies_in_flight() {
     let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: a fresh mapping that only this test uses.
     let start = unsafe { libc::mmap(std::ptr::null_mut(), PAGES * PAGE, access, flags, -1, 0) } as usize;
     let guard = Guard::new(Window { start, len: PAGES * PAGE, shift: 0 });
     let mut model = vec![(0_u64, 0_u64); PAGES];
-    let mut stays_open = vec![false; PAGES];
-    let mut flights: Vec<Touch> = Vec::new();
+    let mut is_exempt = vec![false; PAGES];
+    let mut copies: Vec<Touch> = Vec::new();
     let mut rng = fastrand::Rng::with_seed(7);
     for step in 0..3000 {
         let first = rng.usize(..PAGES);
@@ -40,22 +40,22 @@ fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
         let range = start + first * PAGE..start + (last + 1) * PAGE;
         match rng.u32(..20) {
             0 => {
-                // Nothing in flight reaches across the ends of an allocation.
+                // Copies do not cross the ends of an allocation.
                 let inside = |touch: &Touch| range.contains(&touch.address) && touch.address + touch.len <= range.end;
                 let outside = |touch: &Touch| touch.address + touch.len <= range.start || touch.address >= range.end;
-                if flights.iter().all(|touch| inside(touch) || outside(touch)) {
+                if copies.iter().all(|touch| inside(touch) || outside(touch)) {
                     guard.clear(range.start, range.len());
-                    flights.retain(outside);
+                    copies.retain(outside);
                     model[first..=last].fill((0, 0));
-                    stays_open[first..=last].fill(false);
+                    is_exempt[first..=last].fill(false);
                 }
             }
             1 if rng.u32(..10) == 0 => {
                 guard.exempt(range.start + rng.usize(..PAGE), 1);
-                stays_open[first] = true;
+                is_exempt[first] = true;
             }
-            1..=9 if !flights.is_empty() => {
-                let touch = flights.swap_remove(rng.usize(..flights.len()));
+            1..=9 if !copies.is_empty() => {
+                let touch = copies.swap_remove(rng.usize(..copies.len()));
                 guard.remove(&touch);
                 for (reads, writes) in &mut model[guard.span(touch.address, touch.len)] {
                     *(if touch.mode == Mode::Read { reads } else { writes }) -= 1;
@@ -63,13 +63,13 @@ fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
             }
             _ => {
                 let mode = if rng.bool() { Mode::Read } else { Mode::Write };
-                // Most begin or end inside a page.
+                // Most copies start or end inside a page.
                 let (from, to) = (rng.usize(..PAGE), rng.usize(..PAGE));
                 let inset = [(0, 0), (from, 0), (0, to), (from.min(to), PAGE - from.max(to))][rng.usize(..4)];
                 let address = range.start + inset.0;
                 let touch = Touch { address, len: (range.len() - inset.0 - inset.1).max(1), mode };
                 guard.add(&touch);
-                flights.push(touch);
+                copies.push(touch);
                 for (reads, writes) in &mut model[first..=last] {
                     *(if mode == Mode::Read { reads } else { writes }) += 1;
                 }
@@ -79,23 +79,23 @@ fn pages_and_their_bytes_are_those_of_the_copies_in_flight() {
             (0..PAGES).map(|page| (guard.in_flight(page) % WRITER, guard.in_flight(page) / WRITER)).collect();
         assert_eq!(counted, model, "after step {step}");
         for page in (0..PAGES).filter(|page| guard.in_flight(*page) != 0).map(|page| start + page * PAGE) {
-            let parts = flights.iter().map(|touch| part(touch, page)).filter(|(from, to)| from < to);
-            let parts: Vec<(usize, usize)> = parts.collect();
+            let subranges = copies.iter().map(|touch| covered(touch, page)).filter(|(from, to)| from < to);
+            let subranges: Vec<(usize, usize)> = subranges.collect();
             let random = rng.usize(page..page + PAGE);
-            let edges = parts.iter().flat_map(|(from, to)| [from.max(&(page + 1)) - 1, *from, to - 1, *to]);
+            let edges = subranges.iter().flat_map(|(from, to)| [from.max(&(page + 1)) - 1, *from, to - 1, *to]);
             for start in edges.chain([random]).filter(|start| *start < page + PAGE) {
                 let end = rng.usize(start + 1..=page + PAGE);
-                let meeting = parts.iter().filter(|(from, to)| *from < end && start < *to);
-                let first = meeting.map(|(from, _)| start.max(*from)).min();
+                let overlapping = subranges.iter().filter(|(from, to)| *from < end && start < *to);
+                let first = overlapping.map(|(from, _)| start.max(*from)).min();
                 assert_eq!(guard.first_in_flight(start, end), first, "{start:#x} to {end:#x} after step {step}");
             }
         }
         if step % 100 == 0 {
-            let right = |page: usize| if stays_open[page] { access } else { super::access(guard.in_flight(page)) };
-            let wanted: Vec<i32> = (0..PAGES).map(right).collect();
-            assert_eq!(rights(start), wanted, "after step {step}");
+            let expected = |page: usize| if is_exempt[page] { access } else { super::access(guard.in_flight(page)) };
+            let expected: Vec<i32> = (0..PAGES).map(expected).collect();
+            assert_eq!(protection(start), expected, "after step {step}");
         }
     }
-    // SAFETY: the mapping from above, which nobody uses any more.
+    // SAFETY: the mapping from above, which is no longer used.
     unsafe { libc::munmap(start as *mut _, PAGES * PAGE) };
 }

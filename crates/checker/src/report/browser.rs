@@ -1,6 +1,6 @@
-//! The page in a real browser: what it shows, measured there. Test only.
+//! Tests of the HTML report in a real browser: they measure what it renders.
 //!
-//! Skipped where no browser is installed, unless SOFTACL_BROWSER names one: then it has to work.
+//! Skipped if no browser is installed. `SOFTACL_BROWSER` names one; then a missing browser is a failure.
 
 use super::{Outcome, example, html};
 use crate::finding::{Actor, Finding, Report, ReportedOperation};
@@ -36,7 +36,7 @@ fn start(browser: &Path, home: &Path, size: &str, dark: bool) -> Command {
     command
 }
 
-/// What the probe saw.
+/// Loads the page with `probe.js` and returns its measurements.
 fn measure(browser: &Path, page: &str, size: &str, dark: bool) -> Value {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("page.html");
@@ -51,12 +51,13 @@ fn measure(browser: &Path, page: &str, size: &str, dark: bool) -> Value {
     let tag = "<script type=\"application/json\" id=\"probe\">";
     let found = dom.split_once(tag).and_then(|(_, rest)| rest.split_once("</script>"));
     let Some((json, _)) = found else {
-        panic!("the page was not measured: {}", String::from_utf8_lossy(&output.stderr));
+        panic!("the page has no measurements: {}", String::from_utf8_lossy(&output.stderr));
     };
     serde_json::from_str(json).expect("the probe writes JSON")
 }
 
-/// Findings of several shapes: a host write, two streams, two threads on one stream, a task that never ran.
+/// A report with several shapes of findings: a host write, two streams, two threads on one stream, a task that never
+/// ran.
 fn shapes() -> Report {
     let mut report = example::report();
     let copy = report.findings[0].operations[0].clone();
@@ -91,7 +92,7 @@ fn shapes() -> Report {
 }
 
 #[test]
-fn a_reader_sees_the_operations_and_the_missing_wait() {
+fn page_shows_operations_and_missing_order() {
     let Some(browser) = browser() else { return };
     let page = html::render(&Outcome::of(shapes()));
     let mut backgrounds = Vec::new();
@@ -107,16 +108,16 @@ fn a_reader_sees_the_operations_and_the_missing_wait() {
         for operation in hot {
             assert!(operation["width"].as_f64().unwrap() >= 8.0, "{operation}");
             assert!(operation["hover"].as_str().unwrap().contains("app.c:"), "{operation}");
-            assert_eq!(operation["fill"], first["gap"]["stroke"], "both are in the colour of the finding");
+            assert_eq!(operation["fill"], first["gap"]["stroke"], "both have the color of the finding");
         }
-        // Proven ones come first; the advice is the last and has no gap.
+        // Proven findings come first; the last one is advice and has no arrow.
         for drawing in &drawings[..4] {
             assert!(drawing["gap"]["length"].as_f64().unwrap() > 20.0, "{drawing}");
         }
         assert!(drawings[4]["gap"].is_null());
         backgrounds.push(seen["background"].clone());
     }
-    assert_ne!(backgrounds[0], backgrounds[1], "dark is dark");
+    assert_ne!(backgrounds[0], backgrounds[1], "dark mode changes the background");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! A report as a process writes it, for the tests of the renderings.
+//! Example report for the tests of the renderers.
 
 use crate::finding::{Actor, Backtrace, Bytes, Finding, Frame, Mode, Participant, Report, ReportedOperation, Severity};
 
-/// One H1, seen three times, and one P1, seen twelve times.
+/// A report with one H1 (count 3) and one P1 (count 12).
 pub fn report() -> Report {
     let copy = operation(
         7,
@@ -65,7 +65,7 @@ pub fn report() -> Report {
                         .into(),
                 fix: "call aclrtSynchronizeStream for stream 2 before the write".into(),
                 count: 3,
-                operations: vec![part("the copy", &copy), part("the write", &write)],
+                operations: vec![participant("the copy", &copy), participant("the write", &write)],
                 fingerprint: "H1 app.c:42 app.c:51".into(),
             },
             Finding {
@@ -74,7 +74,7 @@ pub fn report() -> Report {
                 message: "the copy blocked for 39 us, because its source is pageable".into(),
                 fix: "allocate the buffer with aclrtMallocHost".into(),
                 count: 12,
-                operations: vec![part("the copy", &pageable)],
+                operations: vec![participant("the copy", &pageable)],
                 fingerprint: "P1 app.c:60".into(),
             },
         ],
@@ -84,7 +84,7 @@ pub fn report() -> Report {
     }
 }
 
-fn part(role: &str, operation: &ReportedOperation) -> Participant {
+fn participant(role: &str, operation: &ReportedOperation) -> Participant {
     Participant { role: role.into(), operation: operation.clone() }
 }
 

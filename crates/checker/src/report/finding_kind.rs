@@ -1,82 +1,91 @@
-//! The rules: every id there is, with its title. What a rule means at length is in `docs/findings`.
+//! The kinds of findings: id, title and help. The full descriptions are in `docs/findings`.
 
 use crate::finding::Severity;
 
+/// A kind of finding.
 pub struct FindingKind {
     pub id: &'static str,
-    /// What went wrong, as the headline of a finding.
+    /// Headline of a finding. Equal to the title of its page in `docs/findings`.
     pub title: &'static str,
-    /// What it does to a program, and what to do about it.
+    /// Effect on the program, and remedy.
     pub help: &'static str,
-    /// What the rule says by default; a finding carries its own severity.
+    /// Default severity. A finding has its own.
     pub severity: Severity,
 }
 
-/// In the order of the documents.
+/// All kinds, in the order of the documentation.
 pub const RULES: &[FindingKind] = &[
     proven(
         "H1",
         "source changed between submit and execution",
-        "An asynchronous copy reads its source when it runs, not when it is submitted. Wait for the copy before the buffer is written again, or use another buffer.",
+        "An asynchronous copy reads its source when it runs, not when it is submitted. Wait for the copy before you \
+         write the buffer again, or use another buffer.",
     ),
     proven(
         "H2",
-        "host buffer freed or unregistered in flight",
-        "A queued copy still uses the host buffer. Wait for the copy before the buffer is given back.",
+        "host memory freed or unregistered while a copy uses it",
+        "A queued copy still uses the host buffer. Wait for the copy before you free or unregister the buffer.",
     ),
     proven(
         "H3",
-        "host touched a destination before a wait that covers the copy",
-        "The bytes of an asynchronous copy are there after a wait that covers it, not before. Synchronise the stream, or an event recorded behind the copy.",
+        "destination used by the host before a wait for the copy",
+        "The bytes of an asynchronous copy are valid after a wait that covers it, not before. Synchronize the \
+         stream, or an event recorded after the copy.",
     ),
     proven(
         "S1",
-        "two streams touch the same bytes with no event path between them",
-        "Streams run in any order. Record an event behind the first operation and let the other stream wait for it.",
+        "two streams access the same bytes without an event path",
+        "Streams run in any order. Record an event after the first operation and let the other stream wait for it.",
     ),
     proven(
         "S2",
-        "synchronous copy overlaps work pending on a stream",
-        "A synchronous copy is not ordered with streams. Synchronise the stream first.",
+        "blocking call overlaps work pending on a stream",
+        "A blocking copy or memset is not ordered with streams. Synchronize the stream first.",
     ),
     advice(
         "S3",
         "two threads submit to one stream in an order that nothing enforces",
         "The order of two submissions is the order of the threads. Order the threads, or use a stream for each.",
     ),
-    proven("L1", "stream, event or context destroyed with work pending", "Synchronise before the object is destroyed."),
-    proven("L2", "call after finalize or reset", "Make the call before aclFinalize or the reset of the device."),
+    proven("L1", "stream, event or context destroyed with work pending", "Synchronize before you destroy the object."),
+    proven(
+        "L2",
+        "call after aclFinalize or after a device reset",
+        "Make the call before aclFinalize or before the device reset.",
+    ),
     proven(
         "L3",
-        "device buffer freed or reused while a task still uses it",
-        "A free waits for nothing. Synchronise the streams that use the buffer before it is freed.",
+        "device memory freed while a task uses it",
+        "A free does not wait. Synchronize the streams that use the memory before you free it.",
     ),
-    advice("L4", "memory, stream or event never released", "Release what was made, in the opposite order."),
+    advice("L4", "memory, stream or event never released", "Release objects in the reverse order of their creation."),
     proven(
         "C1",
         "stream or event of another context",
-        "A stream belongs to the context in which it was made. Set that context in the thread that uses it.",
+        "A stream belongs to the context in which it was created. Set that context in the thread that uses it.",
     ),
     proven("C2", "thread without a context", "Call aclrtSetDevice or aclrtSetCurrentContext in every thread."),
     advice(
         "C3",
         "thread that silently uses the default device",
-        "A thread that never set a device uses the default device that the configuration of aclInit names. Call aclrtSetDevice in it, so that the choice is visible.",
+        "A thread that never set a device uses the default device that the configuration of aclInit names. Call \
+         aclrtSetDevice in the thread, so that the choice is explicit.",
     ),
     advice(
         "K1",
-        "declared kind differs from where the memory is",
-        "Declare the direction that the addresses have, or ACL_MEMCPY_DEFAULT.",
+        "declared kind differs from the memory",
+        "Declare the actual direction of the copy, or ACL_MEMCPY_DEFAULT.",
     ),
     advice(
         "P1",
         "asynchronous copy that blocked",
-        "Pageable memory makes an asynchronous copy wait for its stream. Allocate with aclrtMallocHost, or register the memory.",
+        "Pageable memory makes an asynchronous copy wait for its stream. Allocate with aclrtMallocHost, or register \
+         the memory.",
     ),
     proven(
         "B1",
-        "batch that is too large or was refused",
-        "The blocking call takes at most 4096 entries; the message says which rule was broken.",
+        "batch too large or refused",
+        "The blocking call takes at most 4096 entries; the message names the violated rule.",
     ),
     proven(
         "B2",
@@ -85,42 +94,42 @@ pub const RULES: &[FindingKind] = &[
     ),
     advice(
         "B3",
-        "failIndex that says nothing",
+        "failIndex without information",
         "Set failIndex to SIZE_MAX before the call; it is an index only if the call wrote one.",
     ),
     proven(
         "B4",
-        "entries of one batch overlap",
-        "The entries of a batch have no order. Put those that touch the same bytes into separate batches.",
+        "overlapping entries in one batch",
+        "The entries of a batch are unordered. Put entries that access the same bytes into separate batches.",
     ),
     advice(
         "B5",
         "destMaxs equal to sizes in every entry",
-        "Pass the room behind each destination: then the only check of bounds can fire.",
+        "Pass the bytes that are left at each destination, so that the only bounds check can fail.",
     ),
     advice(
         "A1",
-        "alignment that the documentation asks for",
-        "Align the address or the size as the message says; other versions and chips refuse it.",
+        "address not aligned as documented",
+        "Align the address as the message states; other versions and chips refuse it.",
     ),
-    proven("M1", "range outside its allocation", "The message says by how many bytes, and of which allocation."),
+    proven("M1", "range outside its allocation", "The message states by how many bytes, and which allocation."),
     advice(
         "M2",
-        "capacity argument that can never protect",
-        "Pass what is left of the allocation behind the destination: then the check can fire.",
+        "capacity argument that cannot protect",
+        "Pass the bytes that are left in the allocation at the destination, so that the check can fail.",
     ),
     proven(
         "U1",
         "device bytes read that were never written",
-        "Fresh device memory has no value. Write it, or clear it with aclrtMemset, before it is read.",
+        "Fresh device memory is uninitialized. Write it, or clear it with aclrtMemset, before you read it.",
     ),
     proven(
         "O1",
         "error ignored or never observed",
-        "Check the code of every call, and synchronise: asynchronous errors are told there.",
+        "Check the return code of every call, and synchronize: waits return asynchronous errors.",
     ),
     advice("D1", "deprecated call", "Use the replacement that the message names."),
-    proven("R1", "limit of the chip reached", "The message says which limit, and how much of it is used."),
+    proven("R1", "limit of the chip reached", "The message states the limit and its use."),
 ];
 
 const fn proven(id: &'static str, title: &'static str, help: &'static str) -> FindingKind {
@@ -131,19 +140,19 @@ const fn advice(id: &'static str, title: &'static str, help: &'static str) -> Fi
     FindingKind { id, title, help, severity: Severity::Advice }
 }
 
-/// The rule with this id, in capitals or not.
+/// Returns the kind with this id, ignoring case.
 pub fn rule(id: &str) -> Option<&'static FindingKind> {
-    RULES.iter().find(|rule| rule.id.eq_ignore_ascii_case(id))
+    RULES.iter().find(|kind| kind.id.eq_ignore_ascii_case(id))
 }
 
-/// The headline of an id; of an id that this version does not know, the id has to do.
+/// Title of an id. An unknown id, from another version, gets a generic one.
 pub fn title(id: &str) -> &'static str {
-    rule(id).map_or("finding", |rule| rule.title)
+    rule(id).map_or("finding", |kind| kind.title)
 }
 
-/// All ids, for messages.
+/// All ids, separated by commas, for messages.
 pub fn ids() -> String {
-    RULES.iter().map(|rule| rule.id).collect::<Vec<_>>().join(", ")
+    RULES.iter().map(|kind| kind.id).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -151,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_of_the_documents_is_there_once() {
+    fn kinds_match_the_documented_ids() {
         let mut expected: Vec<String> = Vec::new();
         for (letter, count) in [
             ("H", 3),
@@ -168,10 +177,10 @@ mod tests {
             ("D", 1),
             ("R", 1),
         ] {
-            expected.extend((1..=count).map(|number| format!("{letter}{number}")));
+            expected.extend((1..=count).map(|index| format!("{letter}{index}")));
         }
         assert_eq!(ids(), expected.join(", "));
-        assert!(RULES.iter().all(|rule| !rule.title.is_empty() && rule.help.ends_with('.')));
-        assert_eq!(rule("h1").map(|rule| rule.id), Some("H1"));
+        assert!(RULES.iter().all(|kind| !kind.title.is_empty() && kind.help.ends_with('.')));
+        assert_eq!(rule("h1").map(|kind| kind.id), Some("H1"));
     }
 }

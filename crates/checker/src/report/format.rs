@@ -1,18 +1,18 @@
-//! Words that all renderings share: places, actors, commands. Nothing here knows about colour or markup.
+//! Formatting shared by all renderers: locations, actors, commands. Independent of color and markup.
 
 use crate::finding::{Actor, Frame, Mode, ReportedOperation};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// `app.c:42 in upload`, or what is known instead.
-pub fn place(frame: &Frame) -> String {
+/// Formats a frame as `app.c:42 in upload`, or as the module and offset if the line is unknown.
+pub fn location(frame: &Frame) -> String {
     let function = frame.function.as_deref().filter(|name| !name.is_empty());
     let site = match (&frame.file, frame.line, &frame.module) {
         (Some(file), Some(line), _) => format!("{}:{line}", short(file)),
         (Some(file), None, _) => short(file),
         (None, _, Some(module)) => format!("{}+{:#x}", short(module), frame.offset),
-        (None, _, None) => return function.map_or("an unknown place".to_owned(), plain),
+        (None, _, None) => return function.map_or("an unknown location".to_owned(), plain),
     };
     plain(&match function {
         Some(function) => format!("{site} in {function}"),
@@ -20,15 +20,15 @@ pub fn place(frame: &Frame) -> String {
     })
 }
 
-/// A path as one says it: relative to the working directory if it is below it.
+/// Path relative to the working directory if it is below it.
 fn short(path: &str) -> String {
     let path = tidy(path);
-    let here = std::env::current_dir().ok();
-    let below = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
+    let directory = std::env::current_dir().ok();
+    let below = directory.as_deref().and_then(|directory| path.strip_prefix(directory).ok());
     below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(&path).display().to_string()
 }
 
-/// A path without `.` and `..`, which compilers leave in the names of headers.
+/// Removes `.` and `..`, which compilers leave in the names of headers.
 pub fn tidy(path: &str) -> PathBuf {
     let mut tidy = PathBuf::new();
     for component in Path::new(path).components() {
@@ -44,7 +44,7 @@ pub fn tidy(path: &str) -> PathBuf {
     tidy
 }
 
-/// `stream 2, task 7` or `thread 1`.
+/// Formats the actor as `stream 2, task 7, submitted by thread 1` or `thread 1`.
 pub fn actor(operation: &ReportedOperation) -> String {
     match operation.actor {
         Actor::Thread { thread } => format!("thread {thread}"),
@@ -61,12 +61,12 @@ pub fn mode(mode: Mode) -> &'static str {
     }
 }
 
-/// Without characters that a terminal would obey: names come from the program.
+/// Replaces control characters, which a terminal would interpret. Names come from the program.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// As the text of a page or the value of an attribute.
+/// Escapes text for HTML content and attribute values.
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -83,7 +83,7 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// `3 times`.
+/// Formats a count as `once`, `twice` or `3 times`.
 pub fn times(count: u64) -> String {
     match count {
         1 => "once".to_owned(),
@@ -92,19 +92,24 @@ pub fn times(count: u64) -> String {
     }
 }
 
-/// A word as a shell takes it. Bytes that are no text, or that a terminal would obey, are written as numbers, which bash
-/// and its relatives read.
+/// Formats a number of omitted items as `1 more range` or `3 more ranges`.
+pub fn more(count: usize, what: &str) -> String {
+    format!("{count} more {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Quotes a word for a shell. Control characters and bytes that are not UTF-8 become numeric escapes in `$'...'`,
+/// which bash, zsh and ksh support.
 pub fn quote(word: impl AsRef<OsStr>) -> String {
     let word = word.as_ref();
-    let harmless = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%^".contains(c);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%^".contains(c);
     match word.to_str() {
-        Some(text) if !text.is_empty() && text.chars().all(harmless) => text.to_owned(),
+        Some(text) if !text.is_empty() && text.chars().all(is_plain) => text.to_owned(),
         Some(text) if !text.contains(char::is_control) => format!("'{}'", text.replace('\'', r"'\''")),
-        _ => format!("$'{}'", numbered(word.as_bytes())),
+        _ => format!("$'{}'", escape_bytes(word.as_bytes())),
     }
 }
 
-fn numbered(bytes: &[u8]) -> String {
+fn escape_bytes(bytes: &[u8]) -> String {
     let mut text = String::new();
     let number = |text: &mut String, bytes: &[u8]| bytes.iter().for_each(|byte| *text += &format!("\\x{byte:02x}"));
     for chunk in bytes.utf8_chunks() {
@@ -127,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_says_what_is_known() {
+    fn location_falls_back_to_module_and_offset() {
         let mut frame = Frame {
             function: Some("upload".into()),
             file: Some("/src/app.c".into()),
@@ -135,22 +140,22 @@ mod tests {
             module: Some("/bin/app".into()),
             offset: 0x11f0,
         };
-        assert_eq!(place(&frame), "/src/app.c:42 in upload");
+        assert_eq!(location(&frame), "/src/app.c:42 in upload");
         frame.function = Some("up\x1b[31mload".into());
         frame.file = None;
-        assert_eq!(place(&frame), "/bin/app+0x11f0 in up [31mload");
+        assert_eq!(location(&frame), "/bin/app+0x11f0 in up [31mload");
         frame.function = None;
-        assert_eq!(place(&frame), "/bin/app+0x11f0");
+        assert_eq!(location(&frame), "/bin/app+0x11f0");
         frame.module = None;
-        assert_eq!(place(&frame), "an unknown place");
+        assert_eq!(location(&frame), "an unknown location");
         let here = std::env::current_dir().unwrap().join("src/lib.rs");
         frame.file = Some(here.display().to_string());
         frame.line = Some(1);
-        assert_eq!(place(&frame), "src/lib.rs:1");
+        assert_eq!(location(&frame), "src/lib.rs:1");
     }
 
     #[test]
-    fn paths_are_told_without_detours() {
+    fn tidy_removes_dot_components() {
         for (path, expected) in [
             ("/src/case/../zoo.h", "/src/zoo.h"),
             ("./app.c", "app.c"),
@@ -162,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn words_survive_a_shell() {
+    fn quoted_words_round_trip_through_a_shell() {
         for hostile in [
             &b"it's $HOME; `x`"[..],
             b"it's\n\t\x1b[31m\\ red",

@@ -1,13 +1,13 @@
-//! The report as one page that needs nothing else: no script, no font, no picture from elsewhere.
+//! The report as a self-contained HTML page: no scripts, fonts or images from elsewhere.
 
 use super::format::{self, escape};
 use super::{MergedFinding, Outcome, finding_kind, source, timeline_svg};
 use crate::finding::{Participant, ReportedOperation, Severity};
 use std::fmt::Write as _;
 
-const CALLERS: usize = 12;
-const RANGES: usize = 8;
-const PARTS: usize = 12;
+const MAX_CALLERS: usize = 12;
+const MAX_RANGES: usize = 8;
+const MAX_PARTICIPANTS: usize = 12;
 
 pub fn render(outcome: &Outcome) -> String {
     let mut page = String::new();
@@ -24,13 +24,13 @@ pub fn render(outcome: &Outcome) -> String {
         article(&mut page, outcome, case, number + 1);
     }
     if outcome.cases.is_empty() {
-        page += "<p class=\"nothing\">Nothing was found.</p>\n";
+        page += "<p class=\"nothing\">No findings.</p>\n";
     }
     writeln!(page, "<footer>softacl {}</footer>\n</main></body></html>", escape(&outcome.version)).expect(TEXT);
     page
 }
 
-const TEXT: &str = "text takes text";
+const TEXT: &str = "writing to a String cannot fail";
 
 fn header(page: &mut String, outcome: &Outcome, name: &str) {
     let proven = outcome.count(Severity::Proven);
@@ -51,13 +51,13 @@ fn header(page: &mut String, outcome: &Outcome, name: &str) {
         write!(page, "<li>chip <b>{}</b></li>", escape(&outcome.soc)).expect(TEXT);
     }
     if let Some(code) = outcome.exit_code {
-        write!(page, "<li>exit code of the program <b>{code}</b></li>").expect(TEXT);
+        write!(page, "<li>program exit code <b>{code}</b></li>").expect(TEXT);
     }
     page.push_str("</ul>\n");
     for note in &outcome.notes {
         writeln!(page, "<p class=\"note\">{}</p>", escape(note)).expect(TEXT);
     }
-    writeln!(page, "<p class=\"repeat\">Repeat it with <code>{}</code></p>", escape(&outcome.repeat())).expect(TEXT);
+    writeln!(page, "<p class=\"repeat\">Repeat with <code>{}</code></p>", escape(&outcome.repeat())).expect(TEXT);
     if outcome.cases.len() > 1 {
         page.push_str("<nav><ol>");
         for (number, case) in outcome.cases.iter().enumerate() {
@@ -69,7 +69,8 @@ fn header(page: &mut String, outcome: &Outcome, name: &str) {
                 class(finding.severity),
                 escape(&finding.id),
                 escape(finding_kind::title(&finding.id)),
-                first_place(&finding.operations).map_or(String::new(), |place| format!(" <i>{}</i>", escape(&place))),
+                first_location(&finding.operations)
+                    .map_or(String::new(), |location| format!(" <i>{}</i>", escape(&location))),
             )
             .expect(TEXT);
         }
@@ -78,8 +79,8 @@ fn header(page: &mut String, outcome: &Outcome, name: &str) {
     page.push_str("</header>\n");
 }
 
-fn first_place(parts: &[Participant]) -> Option<String> {
-    parts.iter().find_map(|part| part.operation.place.best()).map(format::place)
+fn first_location(parts: &[Participant]) -> Option<String> {
+    parts.iter().find_map(|part| part.operation.place.best()).map(format::location)
 }
 
 fn class(severity: Severity) -> &'static str {
@@ -110,12 +111,13 @@ fn article(page: &mut String, outcome: &Outcome, case: &MergedFinding, number: u
     let timeline: &[ReportedOperation] = process.map_or(&[], |process| &process.timeline);
     page.push_str(&timeline_svg::draw(finding, timeline));
     page.push_str("<div class=\"parts\">\n");
-    for part in finding.operations.iter().take(PARTS) {
+    for part in finding.operations.iter().take(MAX_PARTICIPANTS) {
         operation(page, part);
     }
     page.push_str("</div>\n");
-    if finding.operations.len() > PARTS {
-        writeln!(page, "<p>and {} more operations</p>", finding.operations.len() - PARTS).expect(TEXT);
+    if finding.operations.len() > MAX_PARTICIPANTS {
+        let more = format::more(finding.operations.len() - MAX_PARTICIPANTS, "operation");
+        writeln!(page, "<p>and {more}</p>").expect(TEXT);
     }
     if let Some(process) = process.filter(|_| outcome.processes.len() > 1) {
         let program = escape(&process.program.join(" "));
@@ -123,7 +125,7 @@ fn article(page: &mut String, outcome: &Outcome, case: &MergedFinding, number: u
     }
     writeln!(
         page,
-        "<p class=\"more\">More, with a buggy and a fixed program: <code>softacl explain {}</code></p></article>",
+        "<p class=\"more\">Details, with a buggy and a fixed program: <code>softacl explain {}</code></p></article>",
         escape(&finding.id)
     )
     .expect(TEXT);
@@ -139,19 +141,19 @@ fn operation(page: &mut String, part: &Participant) {
         .expect(TEXT);
     if !operation.ranges.is_empty() {
         page.push_str("<ul>");
-        for range in operation.ranges.iter().take(RANGES) {
+        for range in operation.ranges.iter().take(MAX_RANGES) {
             write!(page, "<li><b>{}</b> {}</li>", format::mode(range.mode), escape(&range.what)).expect(TEXT);
         }
-        if operation.ranges.len() > RANGES {
-            write!(page, "<li>and {} more ranges</li>", operation.ranges.len() - RANGES).expect(TEXT);
+        if operation.ranges.len() > MAX_RANGES {
+            write!(page, "<li>and {}</li>", format::more(operation.ranges.len() - MAX_RANGES, "range")).expect(TEXT);
         }
         page.push_str("</ul>");
     }
     let Some(best) = operation.place.best() else {
-        page.push_str("<p class=\"actor\">at an unknown place</p></section>\n");
+        page.push_str("<p class=\"actor\">at an unknown location</p></section>\n");
         return;
     };
-    write!(page, "<p class=\"place\">{}</p>", escape(&format::place(best))).expect(TEXT);
+    write!(page, "<p class=\"place\">{}</p>", escape(&format::location(best))).expect(TEXT);
     if let (Some(line), Some(number)) = (source::line(best), best.line) {
         write!(page, "<pre><i>{number}</i> {}</pre>", escape(&line)).expect(TEXT);
     }
@@ -161,8 +163,8 @@ fn operation(page: &mut String, part: &Participant) {
         .iter()
         .skip_while(|frame| !std::ptr::eq(*frame, best))
         .skip(1)
-        .take(CALLERS)
-        .map(|frame| format!("<li>{}</li>", escape(&format::place(frame))))
+        .take(MAX_CALLERS)
+        .map(|frame| format!("<li>{}</li>", escape(&format::location(frame))))
         .collect();
     if !callers.is_empty() {
         write!(page, "<details><summary>called from</summary><ol>{}</ol></details>", callers.concat()).expect(TEXT);
@@ -179,7 +181,7 @@ mod tests {
     use crate::finding::Report;
 
     #[test]
-    fn the_page_needs_nothing_else() {
+    fn page_is_self_contained() {
         let page = render(&Outcome::of(example::report()));
         assert!(page.starts_with("<!doctype html>"));
         for word in ["http:", "https:", "<script", "<link", "url(", "@import", "src="] {
@@ -196,7 +198,7 @@ mod tests {
         let page = render(&outcome);
         for part in [
             "<b>1</b> proven",
-            "exit code of the program <b>3</b>",
+            "program exit code <b>3</b>",
             "PROVEN H1",
             "1024 of 4096 bytes of the source changed",
             "seen 3 times",
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_program_are_not_markup() {
+    fn program_text_is_escaped() {
         let mut report = example::report();
         let evil = "<img onerror=\"x\">&";
         report.program = vec![evil.into()];
@@ -235,8 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_report_is_a_page_too() {
+    fn empty_report_renders() {
         let page = render(&Outcome::of(Report::default()));
-        assert!(page.contains("Nothing was found.") && page.contains("<b>0</b> proven"));
+        assert!(page.contains("No findings.") && page.contains("<b>0</b> proven"));
     }
 }

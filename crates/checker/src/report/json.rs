@@ -1,4 +1,4 @@
-//! The report as one JSON object, for scripts.
+//! The report as one JSON object, for scripts. `docs/check.md` documents the keys.
 
 use super::{MergedFinding, Outcome};
 use crate::finding::{Finding, ReportedOperation};
@@ -15,15 +15,14 @@ struct Document<'a> {
     findings: Vec<Entry<'a>>,
     suppressed: u64,
     notes: &'a [String],
-    /// What became of fault rules.
+    /// Fault-injection summary.
     faults: &'a [String],
-    /// The command that repeats it.
-    #[serde(rename = "repro_command")]
-    repeat: String,
+    /// The command that repeats the run.
+    repro_command: String,
     timeline: Vec<TimelineEntry<'a>>,
 }
 
-/// A finding; its operations are those of the process `pid`.
+/// A finding. Its operations belong to the process `pid`.
 #[derive(Serialize)]
 struct Entry<'a> {
     #[serde(flatten)]
@@ -31,7 +30,7 @@ struct Entry<'a> {
     pid: Option<u32>,
 }
 
-/// An operation of the timeline: numbers, streams and threads count in their process.
+/// An operation of the timeline. Operation numbers, streams and threads are unique per process only.
 #[derive(Serialize)]
 struct TimelineEntry<'a> {
     pid: u32,
@@ -52,7 +51,7 @@ pub fn render(outcome: &Outcome) -> String {
         suppressed: outcome.suppressed,
         notes: &outcome.notes,
         faults: &outcome.faults,
-        repeat: outcome.repeat(),
+        repro_command: outcome.repeat(),
         timeline: outcome
             .processes
             .iter()
@@ -77,6 +76,7 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&render(&outcome)).unwrap();
         assert_eq!(json["exit_code"], 7);
         assert_eq!(json["schedule"], "late");
+        assert!(json["repro_command"].as_str().is_some_and(|command| command.starts_with("softacl check ")));
         assert!(json["seed"].is_null());
         let first = &json["findings"][0];
         assert_eq!((&first["id"], &first["severity"]), (&"H1".into(), &"PROVEN".into()));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_writes_can_be_read_again() {
+    fn report_round_trips_through_json() {
         let report = example::report();
         let text = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);

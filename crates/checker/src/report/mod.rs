@@ -1,6 +1,6 @@
-//! The report, for people and for machines.
+//! Reports for people and for programs.
 //!
-//! [`Outcome`] is what a command found, folded over its processes and runs. The renderers only read it.
+//! [`Outcome`] is the result of a command, merged over its processes and runs. The renderers only read it.
 
 pub mod finding_kind;
 pub(crate) mod format;

@@ -1,4 +1,4 @@
-//! What a command found: the reports of its processes and runs, folded into one.
+//! The result of a command: the reports of its processes and runs, merged.
 
 use super::format::quote;
 use super::suppression::Suppressions;
@@ -14,24 +14,24 @@ pub struct Outcome {
     pub soc: String,
     pub schedule: String,
     pub seed: Option<u64>,
-    /// How the program ended; unknown in the program itself.
+    /// Exit code of the program. `None` if the report is rendered inside it.
     pub exit_code: Option<i32>,
-    /// Proven ones first, each mistake once.
+    /// Merged findings, proven ones first.
     pub cases: Vec<MergedFinding>,
     pub suppressed: u64,
-    /// Fingerprints of what a suppression hid.
+    /// Fingerprints of the suppressed findings.
     pub hidden: BTreeSet<String>,
-    /// The processes that cases name.
+    /// The processes whose operations the findings show.
     pub processes: Vec<Process>,
-    /// What else the reader must know, such as a process that left no report.
+    /// Limits of the report, such as a process without a report.
     pub notes: Vec<String>,
-    /// What became of fault rules, a line for each rule and process.
+    /// Fault-injection summary, one line per rule and process.
     pub faults: Vec<String>,
-    /// The command that repeats it; empty for the obvious one.
+    /// The command that repeats the run. If empty, it is derived from the program and the schedule.
     pub repeat: String,
 }
 
-/// A finding, and the process whose operations it shows.
+/// A finding and the process whose operations it shows.
 #[derive(Debug, Clone)]
 pub struct MergedFinding {
     pub finding: Finding,
@@ -39,6 +39,7 @@ pub struct MergedFinding {
     pub process: usize,
 }
 
+/// A process with findings.
 #[derive(Debug, Clone)]
 pub struct Process {
     pub pid: u32,
@@ -47,15 +48,15 @@ pub struct Process {
 }
 
 impl Outcome {
-    /// The outcome of one process.
+    /// Outcome of a single process.
     pub fn of(report: Report) -> Self {
         let mut outcome = Self::default();
         outcome.add(report, &Suppressions::default());
         outcome
     }
 
-    /// Adds what another process or run found: the same mistake is counted, not repeated. What the suppressions name
-    /// is hidden before that, so that it takes nothing else with it.
+    /// Merges the report of another process or run. Equal findings are counted, not repeated. Suppressions are
+    /// applied first, so that they hide nothing else.
     pub fn add(&mut self, report: Report, suppressions: &Suppressions) {
         if self.version.is_empty() {
             self.version = report.version;
@@ -73,7 +74,7 @@ impl Outcome {
         self.suppressed += report.suppressed;
         self.notes.extend(report.notes);
         self.faults.extend(report.faults);
-        let mut fresh = false;
+        let mut is_new = false;
         let process = self.processes.len();
         for finding in report.findings {
             if suppressions.hides(&finding) {
@@ -85,24 +86,25 @@ impl Outcome {
             };
             if let Some(case) = self.cases.iter_mut().find(same) {
                 case.finding.count += finding.count;
-                // Another run may prove what this one only suspected.
+                // Another run may prove what this one reported as advice.
                 case.finding.severity = case.finding.severity.min(finding.severity);
             } else {
                 self.cases.push(MergedFinding { finding, process });
-                fresh = true;
+                is_new = true;
             }
         }
-        if fresh {
+        if is_new {
             self.processes.push(Process { pid: report.pid, program: report.program, timeline: report.timeline });
         }
         self.cases.sort_by_key(|case| case.finding.severity);
     }
 
+    /// Number of findings of a severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.cases.iter().filter(|case| case.finding.severity == severity).count()
     }
 
-    /// The command that repeats it.
+    /// The command that repeats the run.
     pub fn repeat(&self) -> String {
         if !self.repeat.is_empty() {
             return self.repeat.clone();
@@ -111,7 +113,7 @@ impl Outcome {
         format!("softacl check --schedule {} -- {}", self.schedule, words.join(" "))
     }
 
-    /// `2 proven, 1 advice, 3 suppressed; schedule late`.
+    /// Summary such as `2 proven, 1 advice, 3 suppressed; schedule late`.
     pub fn summary(&self) -> String {
         let mut text = format!("{} proven, {} advice", self.count(Severity::Proven), self.count(Severity::Advice));
         if self.suppressed > 0 {
@@ -130,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_mistake_in_two_processes_is_one_case() {
+    fn equal_findings_of_two_processes_are_merged() {
         let first = example::report();
         let mut second = example::report();
         second.pid = 4321;
@@ -139,15 +141,15 @@ mod tests {
         second.suppressed = 2;
         let mut outcome = Outcome::of(first);
         outcome.add(second, &Suppressions::default());
-        let told: Vec<(&str, u64, usize)> =
+        let merged: Vec<(&str, u64, usize)> =
             outcome.cases.iter().map(|case| (case.finding.id.as_str(), case.finding.count, case.process)).collect();
-        assert_eq!(told, [("H1", 8, 0), ("P1", 12, 0), ("P1", 12, 1)]);
+        assert_eq!(merged, [("H1", 8, 0), ("P1", 12, 0), ("P1", 12, 1)]);
         assert_eq!(outcome.processes.iter().map(|process| process.pid).collect::<Vec<_>>(), [1234, 4321]);
         assert_eq!(outcome.summary(), "1 proven, 2 advice, 2 suppressed; schedule late");
     }
 
     #[test]
-    fn a_process_that_adds_nothing_new_leaves_no_timeline() {
+    fn process_without_new_findings_adds_no_timeline() {
         let mut outcome = Outcome::of(example::report());
         outcome.add(example::report(), &Suppressions::default());
         outcome.add(Report::default(), &Suppressions::default());
@@ -157,9 +159,9 @@ mod tests {
 
     #[test]
     fn severity_is_upgraded_to_proven_when_merged() {
-        let mut suspected = example::report();
-        suspected.findings[0].severity = Severity::Advice;
-        let mut outcome = Outcome::of(suspected);
+        let mut advice = example::report();
+        advice.findings[0].severity = Severity::Advice;
+        let mut outcome = Outcome::of(advice);
         assert_eq!(outcome.count(Severity::Proven), 0);
         outcome.add(example::report(), &Suppressions::default());
         assert_eq!(outcome.count(Severity::Proven), 1);
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn proven_comes_first_and_the_command_can_be_pasted() {
+    fn proven_findings_sort_first_and_command_is_quoted() {
         let mut report = example::report();
         report.findings.reverse();
         report.schedule = "random:17".into();

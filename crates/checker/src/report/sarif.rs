@@ -1,4 +1,4 @@
-//! The report as SARIF 2.1.0, for code hosts and editors.
+//! The report as SARIF 2.1.0, for code scanning and editors.
 
 use super::format;
 use super::{MergedFinding, Outcome, finding_kind::RULES};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use std::env;
 use std::path::Path;
 
-/// The name that SARIF readers resolve to the top of the sources.
+/// The base that SARIF readers resolve to the source root.
 const ROOT: &str = "%SRCROOT%";
 
 pub fn render(outcome: &Outcome) -> String {
@@ -42,7 +42,7 @@ pub fn render(outcome: &Outcome) -> String {
             },
         }],
     });
-    let mut text = serde_json::to_string_pretty(&document).expect("a value has text keys");
+    let mut text = serde_json::to_string_pretty(&document).expect("all keys are strings");
     text.push('\n');
     text
 }
@@ -54,7 +54,7 @@ fn rules() -> Vec<Value> {
             json!({
                 "id": rule.id,
                 "shortDescription": { "text": rule.title },
-                "fullDescription": { "text": format!("{}. {}", capital(rule.title), rule.help) },
+                "fullDescription": { "text": format!("{}. {}", capitalize(rule.title), rule.help) },
                 "help": {
                     "text": format!("{} Run `softacl explain {}` for a buggy and a fixed program.", rule.help, rule.id),
                 },
@@ -64,7 +64,7 @@ fn rules() -> Vec<Value> {
         .collect()
 }
 
-fn capital(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
@@ -93,9 +93,9 @@ fn result(case: &MergedFinding, outcome: &Outcome, root: &Path) -> Value {
     if let Some(index) = RULES.iter().position(|rule| rule.id == finding.id) {
         result["ruleIndex"] = index.into();
     }
-    // The first operation with a place is where a reader starts; the others are beside it.
-    let mut places = finding.operations.iter().filter_map(|part| Some((part, part.operation.place.best()?)));
-    if let Some((_, frame)) = places.next() {
+    // The first operation with a location is the primary one. All of them are related locations.
+    let mut locations = finding.operations.iter().filter_map(|part| Some((part, part.operation.place.best()?)));
+    if let Some((_, frame)) = locations.next() {
         result["locations"] = json!([location(frame, root)]);
     }
     let related: Vec<Value> = finding
@@ -103,9 +103,9 @@ fn result(case: &MergedFinding, outcome: &Outcome, root: &Path) -> Value {
         .iter()
         .filter_map(|part| Some((part, part.operation.place.best()?)))
         .enumerate()
-        .map(|(number, (part, frame))| {
+        .map(|(index, (part, frame))| {
             let mut location = location(frame, root);
-            location["id"] = number.into();
+            location["id"] = index.into();
             location["message"] = json!({ "text": participant_message(part) });
             location
         })
@@ -137,7 +137,7 @@ fn location(frame: &Frame, root: &Path) -> Value {
     }
     let name = match &frame.function {
         Some(function) => json!({ "name": function, "kind": "function" }),
-        None => json!({ "name": format::place(frame) }),
+        None => json!({ "name": format::location(frame) }),
     };
     location.insert("logicalLocations".into(), json!([name]));
     Value::Object(location)
@@ -168,7 +168,7 @@ mod tests {
         serde_json::from_str(&render(outcome)).unwrap()
     }
 
-    /// The parts of the standard that this document uses: required members, types and closed lists.
+    /// Checks the parts of the standard that this document uses: required members, types and closed lists.
     fn check(document: &Value) {
         assert_eq!(document["version"], "2.1.0");
         only(document, &["$schema", "version", "runs"]);
@@ -238,17 +238,17 @@ mod tests {
     }
 
     #[test]
-    fn the_document_is_as_the_standard_wants_it() {
+    fn document_follows_the_sarif_standard() {
         let mut outcome = Outcome::of(example::report());
         outcome.exit_code = Some(0);
-        outcome.notes.push("process 7 left no report".into());
+        outcome.notes.push("process 7 wrote no report".into());
         let document = parsed(&outcome);
         check(&document);
         let run = &document["runs"][0];
         assert_eq!(run["tool"]["driver"]["rules"].as_array().map(Vec::len), Some(RULES.len()));
         assert_eq!(
             run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"],
-            "process 7 left no report"
+            "process 7 wrote no report"
         );
         let result = &run["results"][0];
         assert_eq!((&result["ruleId"], &result["level"]), (&"H1".into(), &"error".into()));
@@ -259,13 +259,13 @@ mod tests {
     }
 
     #[test]
-    fn places_below_the_working_directory_are_relative() {
+    fn locations_below_the_working_directory_are_relative() {
         let mut report = example::report();
-        let here = env::current_dir().unwrap();
+        let directory = env::current_dir().unwrap();
         let set = |report: &mut Report, index: usize, file: &str| {
             report.findings[0].operations[index].operation.place.frames[0].file = Some(file.into());
         };
-        set(&mut report, 0, &here.join("two words/app.c").display().to_string());
+        set(&mut report, 0, &directory.join("two words/app.c").display().to_string());
         set(&mut report, 1, "src/b.c");
         report.findings[1].operations[0].operation.place = Backtrace::default();
         let document = parsed(&Outcome::of(report));

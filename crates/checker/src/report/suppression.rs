@@ -1,12 +1,13 @@
-//! Suppressions: findings that a project has decided to live with, by id and place, from a file.
+//! Suppressions: findings that a project accepts, by id and location, from a file.
 //!
-//! One per line: an id and a place. The place is `*`, `file.c`, `file.c:42` or a function; it is
-//! compared with every frame of every operation of a finding. `#` begins a comment.
+//! One per line: an id and a location. The location is `*`, `file.c`, `file.c:42` or a function. It is compared with
+//! every frame of every operation of a finding. `#` starts a comment.
 
 use super::finding_kind;
 use crate::finding::{Finding, Frame};
 use std::fmt;
 
+/// The parsed suppressions of one or more files.
 #[derive(Debug, Default)]
 pub struct Suppressions {
     entries: Vec<Entry>,
@@ -15,7 +16,7 @@ pub struct Suppressions {
 #[derive(Debug)]
 struct Entry {
     id: &'static str,
-    place: Pattern,
+    location: Pattern,
 }
 
 #[derive(Debug, PartialEq)]
@@ -23,11 +24,11 @@ enum Pattern {
     Anywhere,
     /// A line of a file.
     Line(String, u32),
-    /// A file or a function: a name alone does not say which.
+    /// A file or a function: the syntax does not distinguish them.
     Name(String),
 }
 
-/// What is wrong with a line of the file.
+/// Syntax error in a suppression file.
 #[derive(Debug, PartialEq)]
 pub struct Error {
     pub line: usize,
@@ -43,66 +44,68 @@ impl fmt::Display for Error {
 }
 
 impl Suppressions {
+    /// Parses a suppression file.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        // Some editors begin every file with a mark.
+        // Some editors write a byte order mark.
         let text = text.trim_start_matches('\u{feff}');
         let mut entries = Vec::new();
         for (index, line) in text.lines().enumerate() {
-            let told = strip_comment(line).trim();
-            if !told.is_empty() {
-                entries.push(entry(told).map_err(|reason| Error { line: index + 1, reason })?);
+            let text = strip_comment(line).trim();
+            if !text.is_empty() {
+                entries.push(entry(text).map_err(|reason| Error { line: index + 1, reason })?);
             }
         }
         Ok(Self { entries })
     }
 
-    /// Adds those of another file.
+    /// Adds the suppressions of another file.
     pub fn extend(&mut self, other: Self) {
         self.entries.extend(other.entries);
     }
 
+    /// True if a suppression matches the finding.
     pub fn hides(&self, finding: &Finding) -> bool {
-        self.entries.iter().any(|entry| entry.id == finding.id && entry.place.matches(finding))
+        self.entries.iter().any(|entry| entry.id == finding.id && entry.location.matches(finding))
     }
 }
 
-/// A `#` inside a word is part of it: some languages name functions so.
+/// Removes a comment. A `#` inside a word does not start one, because some languages use it in function names.
 fn strip_comment(line: &str) -> &str {
     let begins = |&(at, _): &(usize, &str)| at == 0 || line[..at].ends_with(char::is_whitespace);
     line.match_indices('#').find(begins).map_or(line, |(at, _)| &line[..at])
 }
 
 fn entry(text: &str) -> Result<Entry, String> {
-    let (id, place) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let Some(rule) = finding_kind::rule(id) else {
+    let (id, location) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let Some(kind) = finding_kind::rule(id) else {
         return Err(format!("{id:?} is not the id of a finding; known: {}", finding_kind::ids()));
     };
-    let place = place.trim();
-    if place.is_empty() {
-        return Err(format!("{id} has no place; write `{id} *` to silence it everywhere, or `{id} file.c:42`"));
+    let location = location.trim();
+    if location.is_empty() {
+        return Err(format!("{id} has no location; write `{id} *` to suppress it everywhere, or `{id} file.c:42`"));
     }
-    Ok(Entry { id: rule.id, place: pattern(place)? })
+    Ok(Entry { id: kind.id, location: pattern(location)? })
 }
 
-fn pattern(place: &str) -> Result<Pattern, String> {
-    if place == "*" {
+fn pattern(location: &str) -> Result<Pattern, String> {
+    if location == "*" {
         return Ok(Pattern::Anywhere);
     }
-    // In brackets it is a pointer among the arguments of a function.
-    if place.contains('*') && !place.contains('(') {
-        return Err(format!("{place:?}: `*` stands alone; otherwise write file.c, file.c:42 or a function"));
+    // In parentheses it is a pointer type of a C++ signature.
+    if location.contains('*') && !location.contains('(') {
+        return Err(format!("{location:?}: `*` must stand alone; write file.c, file.c:42 or a function"));
     }
-    let is_cpp = place.contains(['(', '<']) || place.contains("operator");
-    if place.contains(char::is_whitespace) && !is_cpp {
-        return Err(format!("{place:?} is more than a place; a comment begins with #"));
+    let is_cpp = location.contains(['(', '<']) || location.contains("operator");
+    if location.contains(char::is_whitespace) && !is_cpp {
+        return Err(format!("{location:?} is not a location; a comment starts with #"));
     }
-    // The names of C++ and Rust have colons too, but in pairs.
-    let Some((file, line)) = place.rsplit_once(':').filter(|(file, _)| !file.ends_with(':')) else {
-        return Ok(Pattern::Name(place.to_owned()));
+    // C++ and Rust names contain colons too, but in pairs.
+    let Some((file, line)) = location.rsplit_once(':').filter(|(file, _)| !file.ends_with(':')) else {
+        return Ok(Pattern::Name(location.to_owned()));
     };
     match line.parse() {
         Ok(number) if number > 0 && !file.is_empty() => Ok(Pattern::Line(file.to_owned(), number)),
-        _ => Err(format!("{place:?}: {line:?} is not the number of a line")),
+        _ => Err(format!("{location:?}: {line:?} is not a line number")),
     }
 }
 
@@ -143,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_files_lines_and_functions() {
+    fn locations_match_files_lines_and_functions() {
         for text in [
             "H1 *",
             "h1  app.c",
@@ -161,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_cpp_go_by_their_short_names() {
+    fn cpp_functions_match_by_trailing_path_segments() {
         let mut finding = example::report().findings.remove(0);
         finding.operations[0].operation.place.frames[0].function = Some("kv::Cache::upload(int, char*)".into());
         for (text, expected) in [
@@ -175,33 +178,33 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
-        let told = |text: &str| Suppressions::parse(text).unwrap_err().to_string();
-        let unknown = told("# header\n\nH1 *\nX9 app.c\n");
+    fn syntax_errors_name_their_line() {
+        let error = |text: &str| Suppressions::parse(text).unwrap_err().to_string();
+        let unknown = error("# header\n\nH1 *\nX9 app.c\n");
         assert!(unknown.starts_with("line 4: \"X9\" is not the id of a finding; known: H1, H2,"), "{unknown}");
         assert!(unknown.ends_with("D1, R1"), "{unknown}");
-        assert!(told("H1").starts_with("line 1: H1 has no place"));
-        assert!(told("S1 # everywhere").starts_with("line 1: S1 has no place"));
-        assert!(told("H1 app.c:x").contains("\"x\" is not the number of a line"));
-        assert!(told("H1 app.c:0").contains("not the number"));
-        assert!(told("H1 src/*").contains("stands alone"));
-        assert!(told("H1 app.c the old one").contains("a comment begins with #"));
+        assert!(error("H1").starts_with("line 1: H1 has no location"));
+        assert!(error("S1 # everywhere").starts_with("line 1: S1 has no location"));
+        assert!(error("H1 app.c:x").contains("\"x\" is not a line number"));
+        assert!(error("H1 app.c:0").contains("not a line number"));
+        assert!(error("H1 src/*").contains("must stand alone"));
+        assert!(error("H1 app.c the old one").contains("a comment starts with #"));
     }
 
     #[test]
-    fn hidden_findings_are_counted() {
+    fn suppressed_findings_are_counted_once() {
         let known = Suppressions::parse("H1 upload").unwrap();
         let mut outcome = Outcome::default();
         outcome.add(example::report(), &known);
         assert_eq!((outcome.count(Severity::Proven), outcome.count(Severity::Advice)), (0, 1));
         assert_eq!(outcome.suppressed, 1);
-        // The same mistake in another process.
+        // An equal finding of another process.
         outcome.add(example::report(), &known);
         assert_eq!(outcome.summary(), "0 proven, 1 advice, 1 suppressed; schedule late");
     }
 
     #[test]
-    fn hiding_one_mistake_does_not_hide_another() {
+    fn suppression_hides_only_matching_findings() {
         let mut report = example::report();
         report.findings.truncate(1);
         let mut other = report.findings[0].clone();

@@ -1,4 +1,4 @@
-//! The report for people who look at a terminal: one finding fits one screen.
+//! The report as text for a terminal. One finding fits on one screen.
 
 use super::format::{self, plain};
 use super::{MergedFinding, Outcome, finding_kind, source};
@@ -6,18 +6,19 @@ use crate::finding::{Finding, Frame, Participant, Severity};
 use std::fmt::Write as _;
 
 const WIDTH: usize = 100;
-/// Callers, ranges and operations beyond these are left to the other formats.
-const CALLERS: usize = 3;
-const RANGES: usize = 3;
-const PARTS: usize = 4;
-/// A longer role has a line of its own, so that the others keep their room.
-const ROLE: usize = 14;
-const ADVICE: usize = 10;
+/// Limits per finding. The other formats show more.
+const MAX_CALLERS: usize = 3;
+const MAX_RANGES: usize = 3;
+const MAX_PARTICIPANTS: usize = 4;
+/// A longer role gets a separate line, so that the columns stay narrow.
+const MAX_ROLE_WIDTH: usize = 14;
+const MAX_ADVICE: usize = 10;
 
+/// Options of [`render`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    pub colour: bool,
-    /// Advice at full length, and all of it.
+    pub color: bool,
+    /// Shows all advice, in full.
     pub verbose: bool,
 }
 
@@ -29,11 +30,12 @@ pub fn render(outcome: &Outcome, options: Options) -> String {
     for case in &full {
         page.finding(&case.finding, &repeat);
     }
-    for case in brief.iter().take(ADVICE) {
+    for case in brief.iter().take(MAX_ADVICE) {
         page.advice(&case.finding);
     }
-    if brief.len() > ADVICE {
-        page.line("", &format!("       and {} more advice: softacl check --verbose", brief.len() - ADVICE));
+    if brief.len() > MAX_ADVICE {
+        let more = format::more(brief.len() - MAX_ADVICE, "finding");
+        page.line("", &format!("       and {more} of severity advice: softacl check --verbose"));
     }
     if !brief.is_empty() {
         page.text.push('\n');
@@ -47,15 +49,15 @@ pub fn render(outcome: &Outcome, options: Options) -> String {
     }
     if let Some(case) = outcome.cases.first() {
         let hint = format!("softacl explain {}", case.finding.id);
-        page.line("", &format!("More about {}, with a buggy and a fixed program: {hint}", case.finding.id));
+        page.line("", &format!("Details of {}, with a buggy and a fixed program: {hint}", case.finding.id));
     }
-    let colour = match (outcome.count(Severity::Proven), outcome.notes.is_empty()) {
+    let color = match (outcome.count(Severity::Proven), outcome.notes.is_empty()) {
         (0, true) => GREEN,
-        // Not all of it was seen: green would promise too much.
+        // The notes state limits of the report, so green would promise too much.
         (0, false) => YELLOW,
         _ => RED,
     };
-    let summary = page.paint(colour, &outcome.summary());
+    let summary = page.paint(color, &outcome.summary());
     page.line("", &format!("softacl check: {summary}"));
     page.text
 }
@@ -73,14 +75,14 @@ struct TextWriter {
 
 impl TextWriter {
     fn paint(&self, code: &str, text: &str) -> String {
-        if self.options.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        if self.options.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
     fn line(&mut self, indent: &str, text: &str) {
-        writeln!(self.text, "{indent}{text}").expect("text takes text");
+        writeln!(self.text, "{indent}{text}").expect("writing to a String cannot fail");
     }
 
-    /// Text behind `before`, with later lines indented by `hang`.
+    /// Writes wrapped text after `before`, with later lines indented by `hang`.
     fn wrapped(&mut self, before: &str, hang: usize, text: &str) {
         let blank = " ".repeat(hang);
         for (number, line) in wrap(text, WIDTH.saturating_sub(hang)).iter().enumerate() {
@@ -89,10 +91,10 @@ impl TextWriter {
     }
 
     fn headline(&self, finding: &Finding) -> String {
-        let (word, colour) = severity(finding.severity);
+        let (word, color) = severity(finding.severity);
         format!(
             "{}  {}",
-            self.paint(colour, &format!("{word} {}", finding.id)),
+            self.paint(color, &format!("{word} {}", finding.id)),
             self.paint(BOLD, finding_kind::title(&finding.id))
         )
     }
@@ -101,15 +103,15 @@ impl TextWriter {
         let headline = self.headline(finding);
         self.line("", &headline);
         self.wrapped("  ", 2, &plain(&finding.message));
-        let shown = finding.operations.len().min(PARTS);
+        let shown = finding.operations.len().min(MAX_PARTICIPANTS);
         let roles = finding.operations[..shown].iter().map(|part| part.role.chars().count());
-        let width = roles.filter(|len| *len <= ROLE).max().unwrap_or(0).max("repeat".len());
+        let width = roles.filter(|len| *len <= MAX_ROLE_WIDTH).max().unwrap_or(0).max("repeat".len());
         for part in &finding.operations[..shown] {
             self.text.push('\n');
             self.part(part, width);
         }
         if finding.operations.len() > shown {
-            let more = format!("  and {} more operations: see --json", finding.operations.len() - shown);
+            let more = format!("  and {}: see --json", format::more(finding.operations.len() - shown, "operation"));
             self.line("", &self.paint(DIM, &more));
         }
         self.text.push('\n');
@@ -117,17 +119,17 @@ impl TextWriter {
         if finding.count > 1 {
             self.labelled("seen", BOLD, width, &format::times(finding.count));
         }
-        // Not wrapped: it is there to be copied.
+        // Not wrapped, so that it can be copied.
         let gap = " ".repeat(width - "repeat".len() + 2);
         self.line("  ", &format!("{}{gap}{repeat}", self.paint(BOLD, "repeat")));
         self.text.push('\n');
     }
 
-    fn labelled(&mut self, label: &str, colour: &str, width: usize, text: &str) {
+    fn labelled(&mut self, label: &str, color: &str, width: usize, text: &str) {
         if text.is_empty() {
             return;
         }
-        let painted = self.paint(colour, label);
+        let painted = self.paint(color, label);
         if label.chars().count() > width {
             self.line("  ", &painted);
             return self.wrapped(&" ".repeat(width + 4), width + 4, text);
@@ -145,32 +147,32 @@ impl TextWriter {
         self.labelled(&plain(&part.role), BOLD, width, &plain(&what));
         let indent = " ".repeat(width + 4);
         self.line(&indent, &format!("on {}", format::actor(operation)));
-        for range in operation.ranges.iter().take(RANGES) {
+        for range in operation.ranges.iter().take(MAX_RANGES) {
             self.wrapped(&indent, width + 4, &plain(&format!("{} {}", format::mode(range.mode), range.what)));
         }
-        if operation.ranges.len() > RANGES {
-            self.line(&indent, &format!("and {} more ranges", operation.ranges.len() - RANGES));
+        if operation.ranges.len() > MAX_RANGES {
+            self.line(&indent, &format!("and {}", format::more(operation.ranges.len() - MAX_RANGES, "range")));
         }
         let Some(best) = operation.place.best() else { return };
-        self.line(&indent, &format!("at {}", self.paint(BOLD, &format::place(best))));
+        self.line(&indent, &format!("at {}", self.paint(BOLD, &format::location(best))));
         if let (Some(source), Some(number)) = (source::line(best), best.line) {
             self.line(&indent, &format!("{number:>5} | {source}"));
         }
         let after = operation.place.frames.iter().skip_while(|frame| !std::ptr::eq(*frame, best)).skip(1);
-        for caller in after.filter(|frame| is_known(frame)).take(CALLERS) {
-            self.line(&indent, &self.paint(DIM, &format!("from {}", format::place(caller))));
+        for caller in after.filter(|frame| is_known(frame)).take(MAX_CALLERS) {
+            self.line(&indent, &self.paint(DIM, &format!("from {}", format::location(caller))));
         }
     }
 
-    /// Two lines: what, and where with the way out.
+    /// Writes advice in two paragraphs: the message, then the location and the fix.
     fn advice(&mut self, finding: &Finding) {
-        let (word, colour) = severity(finding.severity);
+        let (word, color) = severity(finding.severity);
         let label = format!("{word} {}", finding.id);
         let times = if finding.count > 1 { format!(" ({})", format::times(finding.count)) } else { String::new() };
-        let painted = self.paint(colour, &label);
+        let painted = self.paint(color, &label);
         self.wrapped(&format!("{painted}  "), label.len() + 2, &plain(&format!("{}{times}", finding.message)));
         let place = finding.operations.iter().find_map(|part| part.operation.place.best());
-        let site = place.map_or(String::new(), |frame| format!("at {}: ", format::place(frame)));
+        let site = place.map_or(String::new(), |frame| format!("at {}: ", format::location(frame)));
         let indent = " ".repeat(label.len() + 2);
         self.wrapped(&indent, indent.len(), &format!("{site}{}", plain(&finding.fix)));
     }
@@ -183,7 +185,7 @@ fn severity(severity: Severity) -> (&'static str, &'static str) {
     }
 }
 
-/// Frames of the C library and of loaders say nothing to a reader.
+/// False for frames without any name, such as those of loaders.
 fn is_known(frame: &Frame) -> bool {
     frame.line.is_some() || frame.function.is_some()
 }
@@ -243,7 +245,7 @@ PROVEN H1  source changed between submit and execution
 ADVICE P1  the copy blocked for 39 us, because its source is pageable (12 times)
            at /no/such/app.c:60 in offload: allocate the buffer with aclrtMallocHost
 
-More about H1, with a buggy and a fixed program: softacl explain H1
+Details of H1, with a buggy and a fixed program: softacl explain H1
 softacl check: 1 proven, 1 advice; schedule late
 ";
         assert_eq!(text(example::report()), expected);
@@ -252,9 +254,9 @@ softacl check: 1 proven, 1 advice; schedule late
     #[test]
     fn colored_output_differs_only_in_escape_codes() {
         let outcome = Outcome::of(example::report());
-        let coloured = render(&outcome, Options { colour: true, verbose: false });
-        assert!(coloured.contains("\x1b[1;31mPROVEN H1\x1b[0m"));
-        let mut bare = coloured;
+        let colored = render(&outcome, Options { color: true, verbose: false });
+        assert!(colored.contains("\x1b[1;31mPROVEN H1\x1b[0m"));
+        let mut bare = colored;
         while let Some(start) = bare.find("\x1b[") {
             let end = start + bare[start..].find('m').unwrap();
             bare.replace_range(start..=end, "");
@@ -263,27 +265,27 @@ softacl check: 1 proven, 1 advice; schedule late
     }
 
     #[test]
-    fn the_line_of_the_source_is_shown() {
+    fn source_line_is_shown() {
         let mut report = example::report();
         let frame = &mut report.findings[0].operations[0].operation.place.frames[0];
         frame.file = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/src/report/text.rs").into());
         frame.line = Some(1);
         let text = text(report);
-        assert!(text.contains("    1 | //! The report for people who look at a terminal"), "{text}");
+        assert!(text.contains("    1 | //! The report as text for a terminal"), "{text}");
     }
 
     #[test]
-    fn a_long_role_does_not_push_the_rest_aside() {
+    fn long_role_gets_a_separate_line() {
         let mut report = example::report();
-        report.findings[0].operations[0].role = "the operation that meets it".into();
+        report.findings[0].operations[0].role = "the conflicting operation".into();
         let text = text(report);
-        let expected = "\n  the operation that meets it\n             aclrtMemcpyAsync: copy of 4096 bytes";
+        let expected = "\n  the conflicting operation\n             aclrtMemcpyAsync: copy of 4096 bytes";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("\n  the write  write by the program\n"), "{text}");
     }
 
     #[test]
-    fn a_finding_with_much_to_tell_still_fits_a_screen() {
+    fn large_finding_fits_on_a_screen() {
         let mut report = example::report();
         let finding = &mut report.findings[0];
         let mut part = finding.operations[0].clone();
@@ -299,21 +301,21 @@ softacl check: 1 proven, 1 advice; schedule late
     }
 
     #[test]
-    fn advice_is_brief_unless_asked_for() {
+    fn advice_is_brief_unless_verbose() {
         let mut report = example::report();
         let advice = report.findings.remove(1);
         report.findings =
             (0..15).map(|number| Finding { fingerprint: format!("P1 {number}"), ..advice.clone() }).collect();
         let outcome = Outcome::of(report);
         let brief = render(&outcome, Options::default());
-        assert!(brief.contains("and 5 more advice"));
+        assert!(brief.contains("and 5 more findings of severity advice"));
         assert!(!brief.contains("repeat"));
-        let long = render(&outcome, Options { colour: false, verbose: true });
+        let long = render(&outcome, Options { color: false, verbose: true });
         assert_eq!(long.matches("ADVICE P1  asynchronous copy that blocked").count(), 15);
     }
 
     #[test]
-    fn nothing_found_is_one_line() {
+    fn empty_report_is_one_line() {
         let report = Report { schedule: "random:3".into(), seed: Some(3), ..Report::default() };
         assert_eq!(text(report), "softacl check: 0 proven, 0 advice; schedule random:3\n");
     }

@@ -1,28 +1,29 @@
-//! The drawing of a finding: lanes of threads and streams, what ran on them, and the wait that is missing.
+//! The SVG timeline of a finding: rows of threads and streams, what ran on them, and the missing order.
 //!
-//! Time runs to the right in the order of events, not to scale: a copy of 3 us and a pause of a second
-//! must both be seen.
+//! Time runs to the right in the order of events, not to scale, so that a copy of 3 us and a pause of a second are
+//! both visible.
 
 use super::format::{self, escape};
 use crate::finding::{Actor, Finding, ReportedOperation};
 use std::fmt::Write as _;
 
-/// Findings whose two operations lack an order; the others are not drawn with a gap.
+/// Kinds of findings about two unordered operations. Only these get the arrow of the missing order.
 const UNORDERED: [&str; 8] = ["H1", "H2", "H3", "S1", "S2", "S3", "L1", "L3"];
-/// Operations that are drawn beside those of the finding.
-const NEIGHBOURS: usize = 16;
-/// More than these of a finding are not drawn.
-const PARTS: usize = 6;
+/// Maximum number of operations that are drawn besides those of the finding.
+const MAX_NEIGHBORS: usize = 16;
+/// Maximum number of operations of the finding that are drawn.
+const MAX_PARTICIPANTS: usize = 6;
 
 const LEFT: f64 = 104.0;
 const RIGHT: f64 = 40.0;
 const TOP: f64 = 34.0;
-const LANE: f64 = 76.0;
-const BAR: f64 = 20.0;
+const ROW_HEIGHT: f64 = 76.0;
+const BAR_HEIGHT: f64 = 20.0;
 const WIDTH: f64 = 1030.0;
-const LETTER: f64 = 7.0;
-const TEXT: &str = "text takes text";
+const LETTER_WIDTH: f64 = 7.0;
+const TEXT: &str = "writing to a String cannot fail";
 
+/// A row of the timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum DrawnRow {
     Thread(u32),
@@ -32,31 +33,31 @@ enum DrawnRow {
 struct Canvas<'a> {
     finding: &'a Finding,
     operations: Vec<&'a ReportedOperation>,
-    lanes: Vec<DrawnRow>,
-    /// All moments, each once, in order.
-    moments: Vec<f64>,
+    rows: Vec<DrawnRow>,
+    /// All times, sorted and without duplicates.
+    times: Vec<f64>,
     step: f64,
     width: f64,
-    /// Where names are already: left, right, baseline.
+    /// Extents of the labels drawn so far: left, right, baseline.
     names: Vec<(f64, f64, f64)>,
     svg: String,
 }
 
-/// An SVG in a figure.
+/// Renders a `<figure>` with the SVG.
 pub fn draw(finding: &Finding, timeline: &[ReportedOperation]) -> String {
     if finding.operations.is_empty() {
         return String::new();
     }
     let mut canvas = Canvas::new(finding, timeline);
     let height = canvas.bottom() + 26.0;
-    canvas.ground();
-    canvas.flight();
+    canvas.grid();
+    canvas.in_flight();
     for operation in canvas.operations.clone() {
         if canvas.role(operation).is_none() {
             canvas.operation(operation);
         }
     }
-    // Above the others: what it is about.
+    // The operations of the finding come last, on top of the others.
     for operation in canvas.operations.clone() {
         if canvas.role(operation).is_some() {
             canvas.operation(operation);
@@ -67,7 +68,7 @@ pub fn draw(finding: &Finding, timeline: &[ReportedOperation]) -> String {
         "<figure><div><svg viewBox=\"0 0 {w:.0} {height:.0}\" width=\"{w:.0}\" height=\"{height:.0}\" role=\"img\" \
          aria-label=\"timeline: {}\">\n{}</svg></div>\
          <figcaption>Time runs to the right, event by event, not to scale. A dot is a call, a dashed line is work \
-         that is queued, a bar is when it ran. Point at one for its place and bytes.</figcaption></figure>\n",
+         that is queued, a bar is when it ran. Hover over one for its location and bytes.</figcaption></figure>\n",
         escape(&finding.message),
         canvas.svg,
         w = canvas.width,
@@ -77,56 +78,61 @@ pub fn draw(finding: &Finding, timeline: &[ReportedOperation]) -> String {
 impl<'a> Canvas<'a> {
     fn new(finding: &'a Finding, timeline: &'a [ReportedOperation]) -> Self {
         let mut operations: Vec<&ReportedOperation> =
-            finding.operations.iter().take(PARTS).map(|part| &part.operation).collect();
-        let mut lanes: Vec<DrawnRow> = operations.iter().flat_map(|operation| lanes_of(operation)).collect();
-        lanes.sort_unstable();
-        lanes.dedup();
+            finding.operations.iter().take(MAX_PARTICIPANTS).map(|part| &part.operation).collect();
+        let mut rows: Vec<DrawnRow> = operations.iter().flat_map(|operation| rows_of(operation)).collect();
+        rows.sort_unstable();
+        rows.dedup();
         let own: Vec<u64> = operations.iter().map(|operation| operation.number).collect();
         let distance = |operation: &ReportedOperation| own.iter().map(|number| number.abs_diff(operation.number)).min();
         let mut near: Vec<&ReportedOperation> = timeline
             .iter()
             .filter(|operation| !own.contains(&operation.number))
-            .filter(|operation| lanes_of(operation).iter().any(|lane| lanes.contains(lane)))
+            .filter(|operation| rows_of(operation).iter().any(|row| rows.contains(row)))
             .collect();
         near.sort_by_key(|operation| distance(operation));
-        near.truncate(NEIGHBOURS);
-        lanes.extend(near.iter().flat_map(|operation| lanes_of(operation)));
-        lanes.sort_unstable();
-        lanes.dedup();
+        near.truncate(MAX_NEIGHBORS);
+        rows.extend(near.iter().flat_map(|operation| rows_of(operation)));
+        rows.sort_unstable();
+        rows.dedup();
         operations.extend(near);
         operations.sort_by_key(|operation| operation.number);
-        let mut moments: Vec<f64> = operations.iter().flat_map(|operation| moments_of(operation)).collect();
-        moments.sort_by(f64::total_cmp);
-        moments.dedup();
-        let step = ((WIDTH - LEFT - RIGHT) / moments.len() as f64).clamp(30.0, 120.0);
-        let width = (LEFT + RIGHT + step * moments.len() as f64).max(640.0);
-        Self { finding, operations, lanes, moments, step, width, names: Vec::new(), svg: String::new() }
+        let mut times: Vec<f64> = operations.iter().flat_map(|operation| times_of(operation)).collect();
+        times.sort_by(f64::total_cmp);
+        times.dedup();
+        let step = ((WIDTH - LEFT - RIGHT) / times.len() as f64).clamp(30.0, 120.0);
+        let width = (LEFT + RIGHT + step * times.len() as f64).max(640.0);
+        Self { finding, operations, rows, times, step, width, names: Vec::new(), svg: String::new() }
     }
 
     fn bottom(&self) -> f64 {
-        TOP + LANE * self.lanes.len() as f64
+        TOP + ROW_HEIGHT * self.rows.len() as f64
     }
 
-    fn x(&self, moment: f64) -> f64 {
-        let before = self.moments.partition_point(|other| *other < moment);
+    fn x(&self, time: f64) -> f64 {
+        let before = self.times.partition_point(|other| *other < time);
         LEFT + self.step * (before as f64 + 0.5)
     }
 
-    fn y(&self, lane: DrawnRow) -> f64 {
-        let index = self.lanes.iter().position(|other| *other == lane).unwrap_or(0);
-        TOP + LANE * (index as f64 + 0.5)
+    fn y(&self, row: DrawnRow) -> f64 {
+        let index = self.rows.iter().position(|other| *other == row).unwrap_or(0);
+        TOP + ROW_HEIGHT * (index as f64 + 0.5)
     }
 
     fn role(&self, operation: &ReportedOperation) -> Option<&'a str> {
-        let part = self.finding.operations.iter().take(PARTS).find(|part| part.operation.number == operation.number);
+        let part = self
+            .finding
+            .operations
+            .iter()
+            .take(MAX_PARTICIPANTS)
+            .find(|part| part.operation.number == operation.number);
         part.map(|part| part.role.as_str())
     }
 
-    /// Lanes with their names, and the times.
-    fn ground(&mut self) {
-        for (index, lane) in self.lanes.iter().enumerate() {
-            let y = TOP + LANE * (index as f64 + 0.5);
-            let name = match lane {
+    /// Draws the rows with their names, and the time axis.
+    fn grid(&mut self) {
+        for (index, row) in self.rows.iter().enumerate() {
+            let y = TOP + ROW_HEIGHT * (index as f64 + 0.5);
+            let name = match row {
                 DrawnRow::Thread(thread) => format!("thread {thread}"),
                 DrawnRow::Stream(stream) => format!("stream {stream}"),
             };
@@ -141,12 +147,12 @@ impl<'a> Canvas<'a> {
         }
         let bottom = self.bottom();
         let mut free = 0.0;
-        for moment in &self.moments {
-            let x = self.x(*moment);
+        for time in &self.times {
+            let x = self.x(*time);
             writeln!(self.svg, "<line class=\"grid\" x1=\"{x:.1}\" y1=\"{TOP}\" x2=\"{x:.1}\" y2=\"{bottom}\"/>")
                 .expect(TEXT);
-            let text = time(*moment);
-            let half = text.chars().count() as f64 * LETTER / 2.0;
+            let text = format_time(*time);
+            let half = text.chars().count() as f64 * LETTER_WIDTH / 2.0;
             if x - half > free {
                 free = x + half + 10.0;
                 let y = bottom + 16.0;
@@ -156,8 +162,8 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// The time in which the first task of the finding is in flight.
-    fn flight(&mut self) {
+    /// Marks the time in which the first task of the finding is in flight.
+    fn in_flight(&mut self) {
         if !UNORDERED.contains(&self.finding.id.as_str()) {
             return;
         }
@@ -186,7 +192,7 @@ impl<'a> Canvas<'a> {
         let (left, right, y) = self.bar(operation);
         let class = match (role, self.unordered()) {
             (None, _) => "op",
-            // Where a buffer was made and the like: not one of the two that clash.
+            // Context, such as an allocation: not one of the two conflicting operations.
             (_, Some((first, second))) if ![first.number, second.number].contains(&operation.number) => "op side",
             _ => "op hot",
         };
@@ -197,13 +203,14 @@ impl<'a> Canvas<'a> {
             let end = if operation.started.is_some() { left } else { right };
             writeln!(
                 self.svg,
-                "<path class=\"queued\" d=\"M{x:.1} {caller} V{y} H{end:.1}\"/><circle cx=\"{x:.1}\" cy=\"{caller}\" r=\"5\"/>"
+                "<path class=\"queued\" d=\"M{x:.1} {caller} V{y} H{end:.1}\"/><circle cx=\"{x:.1}\" cy=\"{caller}\" \
+                 r=\"5\"/>"
             )
             .expect(TEXT);
             if operation.started.is_some() {
                 self.rectangle(left, right, y);
                 let number = sequence.to_string();
-                if right - left > number.len() as f64 * LETTER + 4.0 {
+                if right - left > number.len() as f64 * LETTER_WIDTH + 4.0 {
                     writeln!(
                         self.svg,
                         "<text class=\"number\" x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{number}</text>",
@@ -222,19 +229,19 @@ impl<'a> Canvas<'a> {
             self.name((left + right) / 2.0, y, self.is_above(operation), role, "role");
         }
         self.svg.push_str("</g>\n");
-        if let Some(moment) = operation.waited.filter(|_| role.is_some()) {
-            self.waited(moment, self.y(DrawnRow::Thread(operation.thread)));
+        if let Some(time) = operation.waited.filter(|_| role.is_some()) {
+            self.waited(time, self.y(DrawnRow::Thread(operation.thread)));
         }
     }
 
-    /// The first wait that covers an operation of the finding.
-    fn waited(&mut self, moment: f64, y: f64) {
-        let x = self.x(moment);
+    /// Marks the first wait that covers an operation of the finding.
+    fn waited(&mut self, time: f64, y: f64) {
+        let x = self.x(time);
         writeln!(
             self.svg,
-            "<g class=\"waited\"><title>a wait of the host covers it, at {}</title>\
+            "<g class=\"waited\"><title>first host wait that covers it, at {}</title>\
              <line x1=\"{x:.1}\" y1=\"{:.0}\" x2=\"{x:.1}\" y2=\"{:.0}\"/>",
-            time(moment),
+            format_time(time),
             y - 12.0,
             y + 12.0,
         )
@@ -243,7 +250,7 @@ impl<'a> Canvas<'a> {
         self.svg.push_str("</g>\n");
     }
 
-    /// Left and right end, and the height of the lane.
+    /// Left and right end of the bar, and the y coordinate of its row.
     fn bar(&self, operation: &ReportedOperation) -> (f64, f64, f64) {
         let (from, to) = match (operation.started, operation.finished) {
             (Some(start), Some(end)) => (self.x(start), self.x(end)),
@@ -253,32 +260,32 @@ impl<'a> Canvas<'a> {
             }
             _ => (self.x(operation.submitted), self.x(operation.submitted)),
         };
-        let lane = match operation.actor {
+        let row = match operation.actor {
             Actor::Thread { thread } => DrawnRow::Thread(thread),
             Actor::Stream { stream, .. } => DrawnRow::Stream(stream),
         };
-        if to - from < 14.0 { (from - 7.0, from + 7.0, self.y(lane)) } else { (from, to, self.y(lane)) }
+        if to - from < 14.0 { (from - 7.0, from + 7.0, self.y(row)) } else { (from, to, self.y(row)) }
     }
 
     fn rectangle(&mut self, left: f64, right: f64, y: f64) {
         writeln!(
             self.svg,
-            "<rect x=\"{left:.1}\" y=\"{:.0}\" width=\"{:.1}\" height=\"{BAR}\" rx=\"4\"/>",
-            y - BAR / 2.0,
+            "<rect x=\"{left:.1}\" y=\"{:.0}\" width=\"{:.1}\" height=\"{BAR_HEIGHT}\" rx=\"4\"/>",
+            y - BAR_HEIGHT / 2.0,
             right - left,
         )
         .expect(TEXT);
     }
 
-    /// A name beside its lane, where no other is; `up` is the better side.
+    /// Draws a label next to its row, where it overlaps no other. `up` is the preferred side.
     fn name(&mut self, middle: f64, y: f64, up: bool, text: &str, class: &str) {
         let text: String = text.chars().take(40).collect();
-        let half = text.chars().count() as f64 * LETTER / 2.0 + 4.0;
+        let half = text.chars().count() as f64 * LETTER_WIDTH / 2.0 + 4.0;
         let middle = middle.clamp(LEFT + half, (self.width - half).max(LEFT + half));
         let (above, below) = ([y - 16.0, y - 29.0], [y + 23.0, y + 36.0]);
-        let places = if up { [above, below] } else { [below, above] }.concat();
+        let baselines = if up { [above, below] } else { [below, above] }.concat();
         let free = |baseline: &&f64| self.is_free(middle, half, **baseline, 13.0);
-        let baseline = *places.iter().find(free).unwrap_or(&places[0]);
+        let baseline = *baselines.iter().find(free).unwrap_or(&baselines[0]);
         self.names.push((middle - half, middle + half, baseline));
         writeln!(
             self.svg,
@@ -293,7 +300,7 @@ impl<'a> Canvas<'a> {
         !self.names.iter().any(|(l, r, b)| *l < right && left < *r && (b - baseline).abs() < height)
     }
 
-    /// The two operations whose order is missing.
+    /// The two unordered operations.
     fn unordered(&self) -> Option<(&'a ReportedOperation, &'a ReportedOperation)> {
         let [first, second, ..] = self.finding.operations.as_slice() else { return None };
         let different = first.operation.number != second.operation.number;
@@ -301,7 +308,7 @@ impl<'a> Canvas<'a> {
         (known && different).then_some((&first.operation, &second.operation))
     }
 
-    /// Whether the name of an operation goes above it: not where the arrow meets it.
+    /// True if the label goes above the operation, away from the arrow.
     fn is_above(&self, operation: &ReportedOperation) -> bool {
         let Some((first, second)) = self.unordered() else { return true };
         let (_, _, y) = self.bar(operation);
@@ -309,18 +316,18 @@ impl<'a> Canvas<'a> {
         self.bar(other).2 >= y
     }
 
-    /// The order that is missing, as an arrow from the one operation to the other.
+    /// Draws the missing order as an arrow between the two operations.
     fn missing_order(&mut self) {
         let Some((first, second)) = self.unordered() else { return };
         let (from, to) = (self.bar(first), self.bar(second));
-        // The end of a bar that looks at the other one.
+        // The end of a bar that faces the other one.
         let facing = |(left, right, _): (f64, f64, f64), other: f64| match other {
             other if other < left => left + 7.0,
             other if other > right => right - 7.0,
             _ => (left + right) / 2.0,
         };
         let (x1, x2) = (facing(from, (to.0 + to.1) / 2.0), facing(to, (from.0 + from.1) / 2.0));
-        // On one lane it goes around below; otherwise straight from lane to lane.
+        // On one row the arrow bends below it; otherwise it connects the rows directly.
         let (leave, arrive) = if from.2 < to.2 {
             (1.0, -1.0)
         } else if from.2 > to.2 {
@@ -328,22 +335,23 @@ impl<'a> Canvas<'a> {
         } else {
             (1.0, 1.0)
         };
-        let (y1, y2) = (from.2 + leave * BAR / 2.0, to.2 + arrive * BAR / 2.0);
+        let (y1, y2) = (from.2 + leave * BAR_HEIGHT / 2.0, to.2 + arrive * BAR_HEIGHT / 2.0);
         let bend = if leave == arrive { y1 + 26.0 } else { (y1 + y2) / 2.0 };
         let text = "no wait orders these two";
-        let half = text.len() as f64 * LETTER / 2.0;
+        let half = text.len() as f64 * LETTER_WIDTH / 2.0;
         let on_curve = |t: f64| {
             let s = 1.0 - t;
             let (a, b, c, d) = (s * s * s, 3.0 * s * s * t, 3.0 * s * t * t, t * t * t);
             (a * x1 + b * x1 + c * x2 + d * x2, a * y1 + (b + c) * bend + d * y2)
         };
         let inside = |(x, y): (f64, f64)| (x.clamp(LEFT + half, self.width - half - 4.0), y);
-        let spots = [0.5, 0.4, 0.6, 0.3, 0.7].map(|t| inside(on_curve(t)));
-        let free = |spot: &&(f64, f64)| self.is_free(spot.0, half, spot.1 + 4.0, 19.0);
-        let (x, y) = *spots.iter().find(free).unwrap_or(&spots[0]);
+        let positions = [0.5, 0.4, 0.6, 0.3, 0.7].map(|t| inside(on_curve(t)));
+        let free = |position: &&(f64, f64)| self.is_free(position.0, half, position.1 + 4.0, 19.0);
+        let (x, y) = *positions.iter().find(free).unwrap_or(&positions[0]);
         writeln!(
             self.svg,
-            "<g class=\"missing\"><path class=\"gap\" d=\"M{x1:.1} {y1:.1} C{x1:.1} {bend:.1} {x2:.1} {bend:.1} {x2:.1} {y2:.1}\"/>\
+            "<g class=\"missing\"><path class=\"gap\" d=\"M{x1:.1} {y1:.1} C{x1:.1} {bend:.1} {x2:.1} {bend:.1} \
+             {x2:.1} {y2:.1}\"/>\
              <path class=\"gap-head\" d=\"M{x2:.1} {y2:.1} l-5 {:.0} h10 z\"/>\
              <rect class=\"plate\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"20\" rx=\"10\"/>\
              <text class=\"gap-name\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text></g>",
@@ -357,14 +365,14 @@ impl<'a> Canvas<'a> {
     }
 }
 
-fn lanes_of(operation: &ReportedOperation) -> Vec<DrawnRow> {
+fn rows_of(operation: &ReportedOperation) -> Vec<DrawnRow> {
     match operation.actor {
         Actor::Thread { thread } => vec![DrawnRow::Thread(thread)],
         Actor::Stream { stream, .. } => vec![DrawnRow::Thread(operation.thread), DrawnRow::Stream(stream)],
     }
 }
 
-fn moments_of(operation: &ReportedOperation) -> Vec<f64> {
+fn times_of(operation: &ReportedOperation) -> Vec<f64> {
     [Some(operation.submitted), operation.started, operation.finished, operation.waited].into_iter().flatten().collect()
 }
 
@@ -381,21 +389,21 @@ fn tooltip(operation: &ReportedOperation, role: Option<&str>) -> String {
         writeln!(text, "{} {}", format::mode(range.mode), range.what).expect(TEXT);
     }
     if let Some(frame) = operation.place.best() {
-        writeln!(text, "at {}", format::place(frame)).expect(TEXT);
+        writeln!(text, "at {}", format::location(frame)).expect(TEXT);
     }
-    let mut when = format!("submitted at {}", time(operation.submitted));
+    let mut when = format!("submitted at {}", format_time(operation.submitted));
     if let Some(start) = operation.started {
-        write!(when, ", started at {}", time(start)).expect(TEXT);
+        write!(when, ", started at {}", format_time(start)).expect(TEXT);
     }
     if let Some(end) = operation.finished {
-        write!(when, ", finished at {}", time(end)).expect(TEXT);
+        write!(when, ", finished at {}", format_time(end)).expect(TEXT);
     }
     text + &when
 }
 
-/// Microseconds, in the unit that reads best.
-fn time(moment: f64) -> String {
-    match moment {
+/// Formats microseconds with a suitable unit.
+fn format_time(micros: f64) -> String {
+    match micros {
         m if m >= 10_000_000.0 => format!("{:.2} s", m / 1e6),
         m if m >= 10_000.0 => format!("{:.2} ms", m / 1e3),
         m if m >= 100.0 || m.fract() == 0.0 => format!("{m:.0} µs"),
@@ -409,16 +417,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_two_operations_and_the_gap_are_drawn() {
+    fn both_operations_and_the_missing_order_are_drawn() {
         let report = example::report();
         let svg = draw(&report.findings[0], &report.timeline);
         assert_eq!(svg.matches("class=\"op hot\"").count(), 2);
-        assert_eq!(svg.matches("class=\"op\"").count(), 2, "neighbours");
+        assert_eq!(svg.matches("class=\"op\"").count(), 2, "neighbors");
         assert_eq!(svg.matches("class=\"lane-name\"").count(), 3);
         for part in [">thread 1<", ">stream 2<", ">the copy<", ">the write<", "no wait orders these two", ">waited<"] {
             assert!(svg.contains(part), "{part}");
         }
-        assert!(svg.contains("reads bytes 0 to 4095 of the 8192 bytes"), "hover");
+        assert!(svg.contains("reads bytes 0 to 4095 of the 8192 bytes"), "tooltip");
     }
 
     #[test]
@@ -435,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_has_no_gap() {
+    fn advice_has_no_missing_order() {
         let report = example::report();
         let svg = draw(&report.findings[1], &report.timeline);
         assert!(!svg.contains("no wait") && !svg.contains("in flight"));
@@ -443,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_never_ran_says_so() {
+    fn task_that_never_ran_is_labeled() {
         let mut report = example::report();
         let operation = &mut report.findings[0].operations[0].operation;
         (operation.started, operation.finished, operation.waited) = (None, None, None);
@@ -453,14 +461,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_timeline_is_cut_around_the_finding() {
+    fn long_timeline_is_cut_around_the_finding() {
         let mut report = example::report();
         let filler = report.timeline[1].clone();
         report.timeline = (100..1100)
             .map(|number| ReportedOperation { number, submitted: number as f64 * 10.0, ..filler.clone() })
             .collect();
         let svg = draw(&report.findings[0], &report.timeline);
-        assert_eq!(svg.matches("class=\"op\"").count(), NEIGHBOURS);
+        assert_eq!(svg.matches("class=\"op\"").count(), MAX_NEIGHBORS);
         assert!(svg.len() < 40_000, "{}", svg.len());
     }
 }

@@ -1,11 +1,11 @@
-//! What a finding about changed sources says, and how often it is told.
+//! Message and count of H1 findings.
 
 use crate::Checker;
 use crate::checker::RunInfo;
 use crate::guard::PAGE;
-use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, Touch, Window};
+use softacl_engine::observer::{Mode, Observer, StreamPosition, Submitted, TaskKind, Touch, Window};
 
-/// Pinned memory, and a checker that watches it.
+/// Pinned memory and a checker that guards it.
 struct Pinned {
     checker: Checker,
     start: usize,
@@ -23,10 +23,10 @@ impl Pinned {
         Pinned { checker, start, size }
     }
 
-    /// Writes a byte as a program does that is interrupted by a fault first.
+    /// Writes a byte like a program whose write faults first.
     fn write(&self, offset: usize, value: u8) {
         self.checker.touched(self.start + offset, true, 0);
-        // SAFETY: inside the mapping, and the touch has opened the page.
+        // SAFETY: inside the mapping, and `touched` has unprotected the page.
         unsafe { ((self.start + offset) as *mut u8).write(value) };
         self.checker.stepped();
     }
@@ -34,7 +34,7 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // SAFETY: the mapping from above, which nobody uses any more.
+        // SAFETY: the mapping from above, which is no longer used.
         unsafe { libc::munmap(self.start as *mut _, self.size) };
     }
 }
@@ -45,9 +45,8 @@ fn submit(checker: &Checker, sequence: u64, sources: &[(usize, usize)]) {
     checker.submitted(&Submitted {
         at: StreamPosition { stream: 1, sequence },
         device: 0,
-        name: "copy",
+        kind: TaskKind::Copy,
         touches: &touches,
-        is_batch: false,
         is_host_function: false,
         after: None,
         event: None,
@@ -56,7 +55,7 @@ fn submit(checker: &Checker, sequence: u64, sources: &[(usize, usize)]) {
     });
 }
 
-/// The task runs, and the host waits for it.
+/// Runs the task and waits for it.
 fn finish(checker: &Checker, sequence: u64) {
     let at = StreamPosition { stream: 1, sequence };
     checker.started(at);
@@ -64,14 +63,14 @@ fn finish(checker: &Checker, sequence: u64) {
     checker.waited(at);
 }
 
-/// What was told of changed sources: the end of each message, and how often.
+/// The end of each H1 message, and its count.
 fn reported(checker: &Checker) -> Vec<(String, u64)> {
     let findings = checker.report(RunInfo::default()).findings.into_iter().filter(|found| found.id == "H1");
     findings.map(|found| (found.message.split_once("execution: ").unwrap().1.to_owned(), found.count)).collect()
 }
 
 #[test]
-fn a_change_is_told_once_and_counted_over_all_sources() {
+fn changes_of_several_sources_are_one_finding_with_a_total() {
     let pinned = Pinned::new(16);
     let sources = [0, 256, 2 * PAGE].map(|offset| (pinned.start + offset, 100));
     submit(&pinned.checker, 1, &sources);
@@ -84,10 +83,10 @@ fn a_change_is_told_once_and_counted_over_all_sources() {
 }
 
 #[test]
-fn a_change_that_goes_on_while_the_copy_runs_is_told_once() {
+fn change_that_continues_during_the_copy_is_counted_once() {
     let pinned = Pinned::new(16);
     submit(&pinned.checker, 1, &[(pinned.start, 2 * PAGE)]);
-    // One place in the code, for certain.
+    // A single call site.
     for offset in std::hint::black_box(vec![0, PAGE]) {
         pinned.write(offset, 9);
         pinned.checker.started(StreamPosition { stream: 1, sequence: 1 });
@@ -98,7 +97,7 @@ fn a_change_that_goes_on_while_the_copy_runs_is_told_once() {
 }
 
 #[test]
-fn registered_sources_are_counted_together() {
+fn differences_of_registered_sources_are_summed() {
     let pinned = Pinned::new(16);
     let mut memory = vec![1_u8; 3000];
     let start = memory.as_mut_ptr() as usize;
@@ -132,12 +131,12 @@ fn access_buffer_overflow_yields_a_lower_bound() {
 }
 
 #[test]
-fn a_store_beside_a_source_may_reach_it() {
+fn wide_store_before_a_source_is_detected() {
     let pinned = Pinned::new(16);
     submit(&pinned.checker, 1, &[(pinned.start + 100, 8)]);
     // A wide store at 90 reaches the source.
     pinned.checker.touched(pinned.start + 90, true, 0);
-    // SAFETY: inside the mapping, and the touch has opened the page.
+    // SAFETY: inside the mapping, and `touched` has unprotected the page.
     unsafe { ((pinned.start + 90) as *mut [u8; 32]).write([3; 32]) };
     pinned.checker.stepped();
     finish(&pinned.checker, 1);

@@ -215,7 +215,7 @@ fn print_report(outcome: &Outcome, verbose: bool) {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     let dumb = set("TERM").is_some_and(|term| term == "dumb");
     let color = io::stderr().is_terminal() && set("NO_COLOR").is_none() && !dumb;
-    let text = text::render(outcome, text::Options { colour: color, verbose });
+    let text = text::render(outcome, text::Options { color, verbose });
     // Ignore write errors; the exit code carries the result.
     let _ = io::stderr().write_all(text.as_bytes());
 }

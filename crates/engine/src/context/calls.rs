@@ -4,7 +4,7 @@ use crate::caller::Caller;
 use crate::context::{Context, Primary};
 use crate::keys::{ContextKey, StreamPoint};
 use crate::machine::{MAX_DEVICES, Machine};
-use crate::observer::Object;
+use crate::observer::{Object, Origin};
 use crate::slow_path::Reason;
 use crate::stream::StreamOptions;
 use crate::stream::calls::check_not_capturing;
@@ -272,11 +272,12 @@ impl Machine {
         let full = || Error::NoHandle("context");
         let key = self.contexts.insert(|context, _| context.open(device, is_primary)).ok_or_else(full)?;
         let context = self.contexts.slot(key);
-        match self.make_stream(key, context, StreamOptions::default()) {
+        match self.make_stream(key, context, StreamOptions::default(), Origin::Runtime) {
             Ok(stream) => {
                 lock(&context.state).default_stream = Some(stream);
                 if let Some(observer) = self.observer() {
-                    observer.created(Object::Context(key.index() as u32));
+                    let origin = if is_primary { Origin::Runtime } else { Origin::Program };
+                    observer.created(Object::Context(key.index() as u32), origin);
                 }
                 Ok(key)
             }

@@ -5,6 +5,7 @@
 
 use crate::caller::Caller;
 use crate::copy::{kinds, not_null};
+use crate::observer::AccessKind;
 use crate::task::descriptor::{DescriptorForm, Indirect};
 use crate::task::moves::Move;
 use softacl_errors::{Error, Result, fail};
@@ -90,7 +91,7 @@ impl Caller<'_> {
         let inaccessible = |AccessFault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
         let touches = || vec![Touch { address: descriptor, len: size, mode: Mode::Write }];
         let run = || Ok(bytes::write(backing, &image[..size]).map_err(inaccessible)?);
-        self.machine.with_access("descriptor write", touches, run)
+        self.machine.with_access(AccessKind::DescriptorWrite, touches, run)
     }
 
     /// Queues a copy by descriptor. The descriptor is read when the task runs.

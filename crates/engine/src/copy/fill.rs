@@ -5,6 +5,7 @@
 
 use crate::caller::Caller;
 use crate::copy::not_null;
+use crate::observer::AccessKind;
 use crate::task::moves::Move;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes;
@@ -135,6 +136,6 @@ impl Caller<'_> {
         let inaccessible =
             |bytes::AccessFault| Error::Inaccessible { side: "destination", address: resolved.address, len };
         let touches = || vec![Touch { address: resolved.address, len, mode: Mode::Write }];
-        self.machine.with_access("synchronous memory set", touches, || Ok(fill(resolved.reach).map_err(inaccessible)?))
+        self.machine.with_access(AccessKind::MemorySet, touches, || Ok(fill(resolved.reach).map_err(inaccessible)?))
     }
 }

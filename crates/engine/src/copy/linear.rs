@@ -5,9 +5,10 @@
 use crate::caller::Caller;
 use crate::copy::direction::{Direction, blocks, direction};
 use crate::copy::{kind_in, kinds, not_null};
+use crate::task::kind::TaskKind;
 use crate::task::moves::Move;
 use crate::task::{Control, DeferredFailure};
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, MemoryPool, Result, fail};
 use softacl_memory::bytes::{self, AccessFault};
 use softacl_memory::{MemoryKind, ResolvedAddress};
 use softacl_profiles::AsyncHostToHost;
@@ -118,7 +119,11 @@ impl Caller<'_> {
                         let error = Error::DeviceCopy(Error::HostToHost.to_string());
                         self.queue(
                             at,
-                            Control::Fail(Box::new(DeferredFailure { error, name: "host to host copy", run: None })),
+                            Control::Fail(Box::new(DeferredFailure {
+                                error,
+                                kind: TaskKind::HostToHostCopy,
+                                run: None,
+                            })),
                         )
                     }
                 };
@@ -165,7 +170,7 @@ impl Caller<'_> {
         let span = self.span(target, source, count)?;
         let _guard = softacl_memory::segv::enter();
         let inaccessible = |AccessFault| Error::Inaccessible { side: "source", address: source.address, len: count };
-        let none = || Error::OutOfMemory { place: "the host (staging)".to_owned(), asked: count, free: 0, total: 0 };
+        let none = || Error::OutOfMemory { pool: MemoryPool::HostBuffer("staging"), asked: count, free: 0, total: 0 };
         let buffer = bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source).map_err(inaccessible)?;
         self.queue(at, Move::Staged { buffer, target: span.target })
     }

@@ -24,6 +24,7 @@ pub use reduce::ReduceRequest;
 
 use crate::caller::Caller;
 use crate::keys::{ContextKey, StreamKey};
+use crate::observer::AccessKind;
 use crate::observer::Advisory;
 use crate::stream::Stream;
 use crate::task::Task;
@@ -96,7 +97,7 @@ impl<'a> Caller<'a> {
         };
         let touches = || self.machine.memory.touches_of(&span).to_vec();
         let run = || self.machine.copy_span(span, CachePolicy::of(span.len));
-        self.machine.with_access("synchronous copy", touches, run).map_err(|error| Box::new(named(*error)))
+        self.machine.with_access(AccessKind::Copy, touches, run).map_err(|error| Box::new(named(*error)))
     }
 
     /// Waits for the whole stream before a copy that pageable memory makes blocking.

@@ -3,6 +3,7 @@
 use crate::caller::Caller;
 use crate::copy::direction::{Direction, blocks, direction};
 use crate::copy::{kind_in, kinds, not_null};
+use crate::observer::AccessKind;
 use crate::task::moves::{Move, Plane};
 use softacl_errors::{Error, Result, fail};
 
@@ -139,6 +140,6 @@ impl Caller<'_> {
     fn copy_rows_now(&self, plane: &Plane) -> Result<()> {
         let _guard = softacl_memory::segv::enter();
         let rows = || (0..plane.height).flat_map(|row| self.machine.memory.touches_of(&plane.row(row))).collect();
-        self.machine.with_access("synchronous 2D copy", rows, || self.machine.copy_plane(*plane, 0))
+        self.machine.with_access(AccessKind::PlaneCopy, rows, || self.machine.copy_plane(*plane, 0))
     }
 }

@@ -9,11 +9,11 @@ use crate::event::{
 };
 use crate::graph::Step;
 use crate::keys::{EventKey, StreamKey, StreamPoint};
-use crate::observer::Object;
+use crate::observer::{Object, Origin};
 use crate::task::external_wait::{ExternalWait, WaitCondition};
 use crate::task::{Control, Waited};
 use crate::timeout::deadline;
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_memory::shared::SharedCounters;
 use softacl_sync::facade::{Ordering, lock};
 use std::sync::{Arc, OnceLock};
@@ -51,7 +51,7 @@ impl Caller<'_> {
             }
             false => None,
         };
-        self.insert_event(kind, number, shared)
+        self.insert_event(kind, number, shared, Origin::Program)
     }
 
     /// Takes a slot for a new event.
@@ -60,6 +60,7 @@ impl Caller<'_> {
         kind: EventKind,
         number: u32,
         shared: Option<Arc<SharedCounters>>,
+        origin: Origin,
     ) -> Result<EventKey> {
         let open = |event: &Event, key| {
             let mut state = lock(&event.state);
@@ -79,7 +80,7 @@ impl Caller<'_> {
         let none = || Error::NoHandle("event");
         let key = self.machine.events.insert(open).ok_or_else(none)?;
         if let Some(observer) = self.machine.observer() {
-            observer.created(Object::Event(key.index() as u32));
+            observer.created(Object::Event(key.index() as u32), origin);
         }
         Ok(key)
     }
@@ -109,7 +110,7 @@ impl Caller<'_> {
         let (key, event) = self.event(raw)?;
         self.machine.emit_ending(Object::Event(key.index() as u32), false);
         if !self.machine.events.retire(key) {
-            return fail(Error::Handle { what: "event", handle: raw });
+            return fail(Error::Handle { what: HandleKind::Event, handle: raw });
         }
         let (kind, device, pending_waits, graph_event) = {
             let mut state = lock(&event.state);
@@ -420,7 +421,7 @@ impl Caller<'_> {
 
     /// Resolves an event handle.
     pub(super) fn event(&self, raw: usize) -> Result<(EventKey, &Event)> {
-        let unknown = || Error::Handle { what: "event", handle: raw };
+        let unknown = || Error::Handle { what: HandleKind::Event, handle: raw };
         let key = EventKey::from_raw(raw).ok_or_else(unknown)?;
         let event = self.machine.events.get(key).ok_or_else(unknown)?;
         Ok((key, event))

@@ -3,6 +3,7 @@
 use crate::caller::Caller;
 use crate::event::{EVENT_IPC, EventKind};
 use crate::keys::EventKey;
+use crate::observer::Origin;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::shared::{SharedCounters, SharedName};
 use softacl_sync::facade::lock;
@@ -33,6 +34,6 @@ impl Caller<'_> {
         let name = SharedName { process: word(0), descriptor: word(4), nonce };
         let not_exported = |error| Error::Parameter(format!("no process exports this event (anymore): {error}"));
         let counters = SharedCounters::open(name).map_err(not_exported)?;
-        self.insert_event(EventKind::Extended(EVENT_IPC), context.device(), Some(Arc::new(counters)))
+        self.insert_event(EventKind::Extended(EVENT_IPC), context.device(), Some(Arc::new(counters)), Origin::Imported)
     }
 }

@@ -82,7 +82,7 @@ impl Machine {
             Control::Fail(failure) => match failure.run {
                 None => self.unless_stopped(stream, || fail(failure.error)),
                 Some(run) => {
-                    self.fail_run(stream, &run, failure.error.of_task(failure.name, sequence));
+                    self.fail_run(stream, &run, failure.error.of_task(failure.kind.name(), sequence));
                     Ok(())
                 }
             },

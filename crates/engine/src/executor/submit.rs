@@ -11,7 +11,7 @@ use crate::slow_path::Reason;
 use crate::stream::Stream;
 use crate::task::moves::{self, Move};
 use crate::task::{Control, DeferredFailure, Task};
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_memory::bytes::{self, AccessFault, Span};
 use softacl_sync::facade::{Ordering, lock};
 use softacl_sync::handle::Slot;
@@ -46,7 +46,7 @@ impl Machine {
         let _guard = self.fault_guard();
         let lane = lock(&stream.tasks.lane);
         if self.streams.get(key).is_none() {
-            return fail(Error::Handle { what: "stream", handle: key.raw() });
+            return fail(Error::Handle { what: HandleKind::Stream, handle: key.raw() });
         }
         Ok(self.accept(key, stream, lane, task))
     }
@@ -65,8 +65,8 @@ impl Machine {
                 task
             }
             InjectionOutcome::Fail(error) => {
-                let (name, run) = (task.name(), task.run().cloned());
-                Control::Fail(Box::new(DeferredFailure { error, name, run })).into()
+                let (kind, run) = (task.kind(), task.run().cloned());
+                Control::Fail(Box::new(DeferredFailure { error, kind, run })).into()
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::caller::Caller;
 use crate::graph::{Graph, GraphDescription};
 use crate::keys::GraphKey;
 use crate::timeout::deadline;
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_sync::facade::lock;
 
 impl Caller<'_> {
@@ -53,7 +53,7 @@ impl Caller<'_> {
 
     /// Resolves a graph handle.
     pub(super) fn graph(&self, raw: usize) -> Result<(GraphKey, &Graph)> {
-        let unknown = || Error::Handle { what: "graph", handle: raw };
+        let unknown = || Error::Handle { what: HandleKind::Graph, handle: raw };
         let key = GraphKey::from_raw(raw).ok_or_else(unknown)?;
         let graph = self.machine.graphs.all.get(key).ok_or_else(unknown)?;
         Ok((key, graph))

@@ -7,7 +7,7 @@ use crate::caller::Caller;
 use crate::graph::{GraphState, Group, GroupState, Redirect};
 use crate::keys::GroupKey;
 use crate::task::{Control, Update};
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_sync::facade::lock;
 
 impl Caller<'_> {
@@ -58,7 +58,7 @@ impl Caller<'_> {
         if stream.context() != Some(context_key) {
             return fail(self.machine.other_context("stream", stream, context_key));
         }
-        let unknown = || Error::Handle { what: "task group", handle: group };
+        let unknown = || Error::Handle { what: HandleKind::TaskGroup, handle: group };
         let key = GroupKey::from_raw(group).ok_or_else(unknown)?;
         let state = lock(&self.machine.graphs.groups.get(key).ok_or_else(unknown)?.state);
         let graph = state.graph.ok_or_else(unknown)?;
@@ -98,11 +98,11 @@ impl Caller<'_> {
                 contents.len()
             )));
         }
-        if let Some(at) = nodes.iter().zip(&contents).position(|(node, content)| node.name() != content.name()) {
+        if let Some(at) = nodes.iter().zip(&contents).position(|(node, content)| node.kind() != content.kind()) {
             return fail(Error::UpdateFailed(format!(
                 "task {at} of the group is a {}, that of the update a {}",
-                nodes[at].name(),
-                contents[at].name()
+                nodes[at].kind().name(),
+                contents[at].kind().name()
             )));
         }
         let update = Control::Update(Box::new(Update { nodes, contents }));

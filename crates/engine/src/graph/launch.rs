@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::observer::StreamPosition;
 use crate::stream::{Stream, StreamOptions};
 use crate::task::{Control, Task, Waited};
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 use std::mem::take;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl Machine {
     /// Refuses a graph that cannot run.
     fn check_launch(&self, key: GraphKey, state: &GraphState, context: ContextKey) -> Result<()> {
         if state.key != Some(key) {
-            return fail(Error::Handle { what: "graph", handle: key.raw() });
+            return fail(Error::Handle { what: HandleKind::Graph, handle: key.raw() });
         }
         if state.capture.is_some() {
             return fail(Error::GraphCapturing);
@@ -162,7 +162,7 @@ impl Machine {
         let (streams, conditions, sub_graphs) = {
             let mut state = lock(&graph.state);
             if state.key != Some(key) {
-                return fail(Error::Handle { what: "graph", handle: key.raw() });
+                return fail(Error::Handle { what: HandleKind::Graph, handle: key.raw() });
             }
             if state.capture.is_some() {
                 return fail(Error::GraphCapturing);

@@ -1,6 +1,7 @@
 //! Nodes: captured tasks that can run again, and that an update can replace.
 
 use crate::task::external_wait::ExternalWait;
+use crate::task::kind::TaskKind;
 use softacl_errors::{Error, Result, fail};
 use softacl_sync::facade::{AtomicBool, Mutex, Ordering, lock};
 use std::sync::Arc;
@@ -12,8 +13,8 @@ pub(crate) trait Repeatable: Sized {
     fn try_clone(&self) -> Result<Self>;
     /// Fails if `try_clone` would fail for a reason other than memory.
     fn check_repeatable(&self) -> Result<()>;
-    /// Display name. Graph updates compare it.
-    fn name(&self) -> &'static str;
+    /// Kind of the work. Work of one kind can replace each other in an update.
+    fn kind(&self) -> TaskKind;
     /// True if the work accesses one of the `len` bytes with the backing address `start`.
     fn touches(&self, start: usize, len: usize) -> bool;
     /// Bytes that a copy moves; 0 for everything else.
@@ -59,8 +60,12 @@ impl<T: Repeatable> Node<T> {
         Arc::clone(&lock(&self.content))
     }
 
+    pub(crate) fn kind(&self) -> TaskKind {
+        self.content().task.kind()
+    }
+
     pub(crate) fn name(&self) -> &'static str {
-        self.content().task.name()
+        self.kind().name()
     }
 
     /// The external wait of this node, if it is one.
@@ -80,7 +85,7 @@ impl<T: Repeatable> Node<T> {
     pub(crate) fn current(&self) -> Result<Arc<Content<T>>> {
         let content = self.content();
         if self.is_updatable && content.is_invalidated() {
-            let text = format!("the {} of an updated task group names memory that was freed", content.task.name());
+            let text = format!("the {} of an updated task group names memory that was freed", content.kind().name());
             return fail(Error::DeviceCopy(text));
         }
         Ok(content)
@@ -113,8 +118,8 @@ impl<T: Repeatable> Content<T> {
         self.task
     }
 
-    pub(crate) fn name(&self) -> &'static str {
-        self.task.name()
+    pub(crate) fn kind(&self) -> TaskKind {
+        self.task.kind()
     }
 
     pub(crate) fn touches(&self, start: usize, len: usize) -> bool {

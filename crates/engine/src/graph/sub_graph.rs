@@ -7,7 +7,7 @@ use crate::keys::{ConditionKey, GraphKey};
 use crate::machine::Machine;
 use crate::task::moves::Move;
 use crate::task::{Condition, Content, Control, Node, SubGraph};
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, HandleKind, MemoryPool, Result, fail};
 use softacl_sync::facade::{lock, thread};
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Caller<'_> {
         }
         let device = context.device();
         let heap = self.machine.memory.device(device);
-        let none = || Error::OutOfMemory { place: format!("device {device}"), asked: CELL_SIZE, free: 0, total: 0 };
+        let none = || Error::OutOfMemory { pool: MemoryPool::Device(device), asked: CELL_SIZE, free: 0, total: 0 };
         let address = heap.allocate(CELL_SIZE).ok_or_else(none)?;
         let backing = self.machine.memory.backing_address(address);
         let buffer = u64::from(default).to_le_bytes();
@@ -55,7 +55,7 @@ impl Caller<'_> {
 
     /// Resolves a condition handle to its graph and the address of its value.
     fn condition(&self, raw: usize) -> Result<(GraphKey, usize)> {
-        let unknown = || Error::Handle { what: "condition", handle: raw };
+        let unknown = || Error::Handle { what: HandleKind::Condition, handle: raw };
         let key = ConditionKey::from_raw(raw).ok_or_else(unknown)?;
         let state = lock(&self.machine.graphs.conditions.get(key).ok_or_else(unknown)?.state);
         Ok((state.graph.ok_or_else(unknown)?, state.address))

@@ -2,6 +2,7 @@
 
 use crate::caller::Caller;
 use crate::host::{Delivery, HostCall};
+use crate::observer::AccessKind;
 use crate::task::Control;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::touch::{Mode, Touch};
@@ -44,9 +45,9 @@ impl Caller<'_> {
         if !self.machine.is_guarded() {
             return Ok(());
         }
-        let name = if touch.mode == Mode::Read { "read from outside" } else { "write from outside" };
+        let kind = if touch.mode == Mode::Read { AccessKind::ExternalRead } else { AccessKind::ExternalWrite };
         if stream == 0 {
-            return self.machine.with_access(name, || vec![touch], || Ok(()));
+            return self.machine.with_access(kind, || vec![touch], || Ok(()));
         }
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;

@@ -6,7 +6,7 @@ use crate::notify::{Compare, Counter, CounterOp, Notify, NotifyState};
 use crate::stream::Stream;
 use crate::task::Control;
 use crate::task::external_wait::{ExternalWait, WaitCondition};
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_memory::shared::{SharedCounters, SharedName};
 use softacl_sync::facade::lock;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Caller<'_> {
     pub fn destroy_notify(&self, raw: usize, is_counting: bool) -> Result<()> {
         let (key, notify) = self.notify(raw, is_counting)?;
         if !self.machine.notifies.retire(key) {
-            return fail(Error::Handle { what: "notify", handle: raw });
+            return fail(Error::Handle { what: HandleKind::Notify, handle: raw });
         }
         // Before the slot is recycled: afterwards it belongs to another notify.
         *lock(&notify.state) = NotifyState::default();
@@ -227,7 +227,8 @@ impl Caller<'_> {
     }
 
     fn notify(&self, raw: usize, is_counting: bool) -> Result<(NotifyKey, &Notify)> {
-        let unknown = || Error::Handle { what: if is_counting { "counting notify" } else { "notify" }, handle: raw };
+        let what = if is_counting { HandleKind::CountingNotify } else { HandleKind::Notify };
+        let unknown = || Error::Handle { what, handle: raw };
         let key = NotifyKey::from_raw(raw).ok_or_else(unknown)?;
         let notify = self.machine.notifies.get(key).ok_or_else(unknown)?;
         if lock(&notify.state).is_counting != is_counting {

@@ -2,7 +2,7 @@
 
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::observer::{Advisory, Object, Observer, StreamPosition, Submitted};
+use crate::observer::{AccessKind, Advisory, Object, Observer, StreamPosition, Submitted};
 use crate::slow_path::Reason;
 use crate::task::{Control, Task, Waited};
 use softacl_errors::Result;
@@ -59,9 +59,8 @@ impl Machine {
         observer.submitted(&Submitted {
             at,
             device,
-            name: task.name(),
+            kind: task.kind(),
             touches: &task.accesses(&self.memory),
-            is_batch: task.is_batch(),
             is_host_function: matches!(control, Some(Control::Host(_))),
             after,
             event: event.map(|event| event.index() as u32),
@@ -82,11 +81,11 @@ impl Machine {
     /// an injected fault has damaged the memory.
     pub(crate) fn with_access(
         &self,
-        name: &'static str,
+        kind: AccessKind,
         touches: impl FnOnce() -> Vec<Touch>,
         run: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let result = if self.has_hooks() { self.with_access_observed(name, &touches(), run) } else { run() };
+        let result = if self.has_hooks() { self.with_access_observed(kind, &touches(), run) } else { run() };
         self.poll_external_waits();
         result
     }
@@ -94,13 +93,13 @@ impl Machine {
     #[cold]
     fn with_access_observed(
         &self,
-        name: &'static str,
+        kind: AccessKind,
         touches: &[Touch],
         run: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         self.check_touches(touches)?;
         let Some(observer) = self.observer() else { return run() };
-        observer.access_started(name, touches);
+        observer.access_started(kind, touches);
         let result = run();
         observer.access_finished(touches, result.is_ok());
         result

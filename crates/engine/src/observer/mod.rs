@@ -10,8 +10,9 @@
 
 mod emit;
 
-pub use ascendcl_sys::manifest::Function;
 use crate::keys::StreamPoint;
+pub use crate::task::kind::TaskKind;
+pub use ascendcl_sys::manifest::Function;
 use softacl_errors::Error;
 pub use softacl_memory::touch::{Mode, Touch};
 pub use softacl_memory::{FaultAction, Window};
@@ -33,11 +34,10 @@ pub struct Submitted<'a> {
     pub at: StreamPosition,
     /// Device of the stream.
     pub device: u32,
-    pub name: &'static str,
+    /// The kind of the task. A step of a graph has the kind of its content.
+    pub kind: TaskKind,
     pub touches: &'a [Touch],
-    /// True for a batch, whose entries have no order among them.
-    pub is_batch: bool,
-    /// True if the task runs code of the program.
+    /// True if the task runs code of the program. False for steps of graphs.
     pub is_host_function: bool,
     /// The point that the stream waits for with this task.
     pub after: Option<StreamPosition>,
@@ -55,6 +55,47 @@ pub enum Object {
     Stream(u32),
     Event(u32),
     Context(u32),
+}
+
+/// Who created an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The program created it and has to destroy it.
+    Program,
+    /// The runtime created it together with a context: default streams and default contexts.
+    Runtime,
+    /// Another process created it, and the program imported it.
+    Imported,
+}
+
+/// Kind of a blocking access to memory by the calling thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccessKind {
+    Copy,
+    BatchCopy,
+    /// 2D copy.
+    PlaneCopy,
+    MemorySet,
+    DescriptorWrite,
+    /// A read by code outside the runtime, declared by the program.
+    ExternalRead,
+    /// A write by code outside the runtime, declared by the program.
+    ExternalWrite,
+}
+
+impl AccessKind {
+    /// Name for messages and timelines.
+    pub fn name(self) -> &'static str {
+        match self {
+            AccessKind::Copy => "synchronous copy",
+            AccessKind::BatchCopy => "synchronous batch copy",
+            AccessKind::PlaneCopy => "synchronous 2D copy",
+            AccessKind::MemorySet => "synchronous memory set",
+            AccessKind::DescriptorWrite => "descriptor write",
+            AccessKind::ExternalRead => "read from outside",
+            AccessKind::ExternalWrite => "write from outside",
+        }
+    }
 }
 
 /// Something that works but deserves advice.
@@ -115,7 +156,7 @@ pub trait Observer: Send + Sync {
     fn waited(&self, at: StreamPosition);
 
     /// The calling thread is about to access memory, ordered with no stream.
-    fn access_started(&self, name: &'static str, touches: &[Touch]);
+    fn access_started(&self, kind: AccessKind, touches: &[Touch]);
     /// The access announced by `access_started` is finished or has failed.
     fn access_finished(&self, touches: &[Touch], is_done: bool);
 
@@ -128,7 +169,7 @@ pub trait Observer: Send + Sync {
     /// Host memory was unregistered.
     fn unregistered(&self, start: usize);
     /// An object was created.
-    fn created(&self, object: Object);
+    fn created(&self, object: Object, origin: Origin);
     /// The object is about to end. `by_force` is true if it ends without waiting for pending tasks.
     fn ending(&self, object: Object, by_force: bool);
     /// The memory of a device was released with its last context.

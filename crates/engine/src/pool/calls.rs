@@ -6,7 +6,7 @@ use crate::machine::Machine;
 use crate::pool::{PendingFree, Pool, PoolAttribute, PoolMemory, Reuse};
 use crate::stream::Stream;
 use crate::task::Control;
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, HandleKind, MemoryPool, Result, fail};
 use softacl_memory::MemoryKind;
 use softacl_memory::extent::PAGE;
 use softacl_sync::facade::lock;
@@ -26,7 +26,7 @@ impl Caller<'_> {
     pub fn destroy_pool(&self, raw: usize) -> Result<()> {
         let (key, pool) = self.pool(raw)?;
         if !self.machine.pools.all.remove(key) {
-            return fail(Error::Handle { what: "memory pool", handle: raw });
+            return fail(Error::Handle { what: HandleKind::MemoryPool, handle: raw });
         }
         lock(&pool.state).is_open = false;
         self.machine.trim_pool(&pool, 0);
@@ -126,7 +126,7 @@ impl Caller<'_> {
 
     /// Resolves a pool handle.
     fn pool(&self, raw: usize) -> Result<(PoolKey, Arc<PoolMemory>)> {
-        let unknown = || Error::Handle { what: "memory pool", handle: raw };
+        let unknown = || Error::Handle { what: HandleKind::MemoryPool, handle: raw };
         let key = PoolKey::from_raw(raw).ok_or_else(unknown)?;
         let slot = self.machine.pools.all.get(key).ok_or_else(unknown)?;
         let pool = lock(&slot.memory).clone().ok_or_else(unknown)?;
@@ -149,8 +149,8 @@ impl Machine {
         }
         let full = || {
             let used = lock(&pool.state).reserved.now;
-            let place = format!("device {} (pool)", pool.device);
-            Error::OutOfMemory { place, asked: size, free: pool.limit.saturating_sub(used), total: pool.limit }
+            let (free, total) = (pool.limit.saturating_sub(used), pool.limit);
+            Error::OutOfMemory { pool: MemoryPool::DevicePool(pool.device), asked: size, free, total }
         };
         let max_reserved = pool.limit.checked_sub(size.next_multiple_of(PAGE)).ok_or_else(full)?;
         self.trim_pool(pool, max_reserved);

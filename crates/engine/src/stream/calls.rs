@@ -5,10 +5,10 @@ use crate::context::Context;
 use crate::executor::budget;
 use crate::keys::{ContextKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::observer::Object;
+use crate::observer::{Object, Origin};
 use crate::stream::{Stream, StreamOptions, StreamSettings};
 use crate::timeout::deadline;
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 
 /// Maximum number of failures of ended streams that are kept.
@@ -28,7 +28,7 @@ impl Caller<'_> {
             let soc = self.machine.config.profile.soc.clone();
             return fail(Error::NoStream { device: context.device(), limit, soc });
         }
-        self.machine.make_stream(key, context, options).inspect_err(|_| {
+        self.machine.make_stream(key, context, options, Origin::Program).inspect_err(|_| {
             device.streams.fetch_sub(1, Ordering::AcqRel);
         })
     }
@@ -46,7 +46,7 @@ impl Caller<'_> {
         let key = self.own_stream(raw)?;
         let stream = self.machine.streams.slot(key);
         if !self.machine.streams.retire(key) {
-            return fail(Error::Handle { what: "stream", handle: raw });
+            return fail(Error::Handle { what: HandleKind::Stream, handle: raw });
         }
         self.machine.emit_ending(Object::Stream(key.index() as u32), true);
         self.machine.drop_pending(key, stream);
@@ -199,7 +199,13 @@ pub(crate) fn check_not_capturing(stream: &Stream, what: &'static str) -> Result
 
 impl Machine {
     /// Creates a stream in a context.
-    pub(crate) fn make_stream(&self, key: ContextKey, context: &Context, options: StreamOptions) -> Result<StreamKey> {
+    pub(crate) fn make_stream(
+        &self,
+        key: ContextKey,
+        context: &Context,
+        options: StreamOptions,
+        origin: Origin,
+    ) -> Result<StreamKey> {
         self.reap_destroyed();
         let mut state = lock(&context.state);
         if state.is_ending {
@@ -209,7 +215,7 @@ impl Machine {
         let stream = self.streams.insert(open).ok_or_else(|| Error::NoHandle("stream"))?;
         state.streams.push(stream);
         if let Some(observer) = self.observer() {
-            observer.created(Object::Stream(stream.index() as u32));
+            observer.created(Object::Stream(stream.index() as u32), origin);
         }
         Ok(stream)
     }

@@ -4,6 +4,7 @@
 use crate::graph::run::GraphRun;
 use crate::keys::StreamPoint;
 use crate::notify::{Compare, Counter};
+use crate::task::kind::TaskKind;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::bytes;
 use softacl_memory::shared::SharedCounters;
@@ -85,14 +86,14 @@ impl ExternalWait {
         ExternalWait { timeout, ..self }
     }
 
-    /// Display name of the task.
-    pub(crate) fn name(&self) -> &'static str {
+    /// Kind of the task.
+    pub(crate) fn kind(&self) -> TaskKind {
         match self.condition {
-            WaitCondition::Record(..) => "event wait",
-            WaitCondition::Value { .. } => "value wait",
-            WaitCondition::Notify { .. } => "notify wait",
-            WaitCondition::Delay => "slow task",
-            WaitCondition::Never(_) => "stuck task",
+            WaitCondition::Record(..) => TaskKind::EventWait,
+            WaitCondition::Value { .. } => TaskKind::ValueWait,
+            WaitCondition::Notify { .. } => TaskKind::NotifyWait,
+            WaitCondition::Delay => TaskKind::Delay,
+            WaitCondition::Never(_) => TaskKind::Stuck,
         }
     }
 
@@ -113,7 +114,7 @@ impl ExternalWait {
             Some(timeout)
                 if self.is_expired.swap(false, Ordering::AcqRel) && !matches!(self.condition, WaitCondition::Delay) =>
             {
-                fail(Error::WaitTimeout(self.name(), timeout.as_secs()))
+                fail(Error::WaitTimeout(self.kind().name(), timeout.as_secs()))
             }
             _ => Ok(()),
         }

@@ -5,6 +5,7 @@
 
 pub(crate) mod descriptor;
 pub(crate) mod external_wait;
+pub(crate) mod kind;
 pub(crate) mod moves;
 
 use crate::graph::condition;
@@ -15,6 +16,7 @@ use crate::keys::{EventKey, GraphEvent, StreamPoint};
 use crate::notify::{Counter, CounterOp};
 use crate::pool::PendingFree;
 use external_wait::ExternalWait;
+use kind::TaskKind;
 use moves::Move;
 use softacl_errors::{Error, Result, fail};
 use softacl_memory::Memory;
@@ -93,8 +95,8 @@ pub(crate) enum Control {
 #[derive(Debug, Clone)]
 pub(crate) struct DeferredFailure {
     pub(crate) error: Error,
-    /// Display name of the task that it replaces.
-    pub(crate) name: &'static str,
+    /// Kind of the task that it replaces.
+    pub(crate) kind: TaskKind,
     /// The run of a graph that the task is a step of. The failure then belongs to the run.
     pub(crate) run: Option<Arc<GraphRun>>,
 }
@@ -126,12 +128,17 @@ impl From<Control> for Task {
 }
 
 impl Task {
-    /// Display name. Observers and graph updates compare it.
-    pub(crate) fn name(&self) -> &'static str {
+    /// Kind of the task. A step of a graph has the kind of its content.
+    pub(crate) fn kind(&self) -> TaskKind {
         match self {
-            Task::Move(work) => work.name(),
-            Task::Control(work) => work.name(),
+            Task::Move(work) => work.kind(),
+            Task::Control(work) => work.kind(),
         }
+    }
+
+    /// Display name.
+    pub(crate) fn name(&self) -> &'static str {
+        self.kind().name()
     }
 
     /// True if the task accesses one of the `len` bytes with the backing address `start`.
@@ -148,17 +155,6 @@ impl Task {
             Task::Move(work) => work.volume(),
             Task::Control(Control::Node { node, .. }) => node.content().volume(),
             Task::Control(_) => 0,
-        }
-    }
-
-    /// True for a batch of copies, including a batch that is a step of a graph.
-    pub(crate) fn is_batch(&self) -> bool {
-        match self {
-            Task::Move(work) => matches!(work, Move::Batch(_)),
-            Task::Control(Control::Node { node, .. }) => {
-                node.current().is_ok_and(|content| content.with_task(Task::is_batch))
-            }
-            Task::Control(_) => false,
         }
     }
 
@@ -213,22 +209,22 @@ impl Control {
         }
     }
 
-    fn name(&self) -> &'static str {
+    fn kind(&self) -> TaskKind {
         match self {
-            Control::Record { .. } | Control::RecordShared { .. } => "event record",
-            Control::Wait { .. } => "event wait",
-            Control::Host(_) => "host function",
-            Control::Await(wait) => wait.name(),
-            Control::Change { .. } => "notify record",
-            Control::Release(_) => "release to a pool",
-            Control::CacheOperation => "cache operation",
-            Control::Annotation(_) => "annotated kernel",
-            Control::Node { node, .. } => node.name(),
-            Control::Join(_) => "run of a graph",
-            Control::Condition(_) | Control::Resumed(_) => "conditional task",
-            Control::Update(_) => "update of a graph",
-            Control::ResetGraphEvent(_) => "event reset",
-            Control::Fail(failure) => failure.name,
+            Control::Record { .. } | Control::RecordShared { .. } => TaskKind::EventRecord,
+            Control::Wait { .. } => TaskKind::EventWait,
+            Control::Host(_) => TaskKind::HostFunction,
+            Control::Await(wait) => wait.kind(),
+            Control::Change { .. } => TaskKind::NotifyRecord,
+            Control::Release(_) => TaskKind::PoolRelease,
+            Control::CacheOperation => TaskKind::CacheOperation,
+            Control::Annotation(_) => TaskKind::AnnotatedKernel,
+            Control::Node { node, .. } => node.kind(),
+            Control::Join(_) => TaskKind::GraphRun,
+            Control::Condition(_) | Control::Resumed(_) => TaskKind::Condition,
+            Control::Update(_) => TaskKind::GraphUpdate,
+            Control::ResetGraphEvent(_) => TaskKind::EventReset,
+            Control::Fail(failure) => failure.kind,
         }
     }
 
@@ -243,7 +239,7 @@ impl Control {
             Control::Change { counter, change } => Control::Change { counter: Arc::clone(counter), change: *change },
             Control::CacheOperation => Control::CacheOperation,
             Control::Fail(failure) => Control::Fail(failure.clone()),
-            _ => return fail(Error::Feature(format!("a {} cannot be captured", self.name()))),
+            _ => return fail(Error::Feature(format!("a {} cannot be captured", self.kind().name()))),
         })
     }
 }
@@ -264,8 +260,8 @@ impl Repeatable for Task {
         }
     }
 
-    fn name(&self) -> &'static str {
-        Task::name(self)
+    fn kind(&self) -> TaskKind {
+        Task::kind(self)
     }
 
     fn touches(&self, start: usize, len: usize) -> bool {

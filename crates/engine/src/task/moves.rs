@@ -5,7 +5,8 @@
 
 use crate::executor::spans::Spans;
 use crate::task::descriptor::{DescriptorForm, Indirect, described};
-use softacl_errors::{Error, Result};
+use crate::task::kind::TaskKind;
+use softacl_errors::{Error, MemoryPool, Result};
 use softacl_memory::Memory;
 use softacl_memory::bytes::rearrange::Rearrangement;
 use softacl_memory::bytes::reduce::{Element, ReduceOp};
@@ -85,17 +86,17 @@ impl Move {
     }
 
     /// Display name. Observers and graph updates compare it.
-    pub(crate) fn name(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> TaskKind {
         match self {
-            Move::Copy(_) | Move::Staged { .. } => "copy",
-            Move::Batch(_) => "batch copy",
-            Move::Plane(_) => "2D copy",
-            Move::Fill { .. } | Move::FillWords { .. } => "memory set",
-            Move::Reduce(_) => "reduction",
-            Move::Rearrange(_) => "tensor copy",
-            Move::Described { .. } => "copy by descriptor",
-            Move::Indirect(_) => "copy by address cells",
-            Move::WriteValue { .. } => "value write",
+            Move::Copy(_) | Move::Staged { .. } => TaskKind::Copy,
+            Move::Batch(_) => TaskKind::BatchCopy,
+            Move::Plane(_) => TaskKind::PlaneCopy,
+            Move::Fill { .. } | Move::FillWords { .. } => TaskKind::MemorySet,
+            Move::Reduce(_) => TaskKind::Reduction,
+            Move::Rearrange(_) => TaskKind::TensorCopy,
+            Move::Described { .. } => TaskKind::DescriptorCopy,
+            Move::Indirect(_) => TaskKind::IndirectCopy,
+            Move::WriteValue { .. } => TaskKind::ValueWrite,
         }
     }
 
@@ -168,7 +169,7 @@ impl Batch {
     /// Copies the list for another run of a graph. Fails if there is no memory for it.
     pub(crate) fn try_clone(&self) -> Result<Batch> {
         let none = || Error::OutOfMemory {
-            place: "the host (batch)".to_owned(),
+            pool: MemoryPool::HostBuffer("batch"),
             asked: self.spans.len() * size_of::<Span>(),
             free: 0,
             total: 0,

@@ -18,7 +18,7 @@ use crate::extent::Extent;
 use crate::heap::Idle;
 use crate::physical::Physical;
 use crate::region::Rights;
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, MemoryPool, Result, fail};
 use softacl_sync::facade::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, lock};
 use std::sync::{Arc, OnceLock, PoisonError};
 
@@ -70,7 +70,7 @@ impl Reservations {
         let area = self.area()?;
         self.finish_unmaps(area, &mut pending);
         let exhausted = || Error::OutOfMemory {
-            place: "the reserved addresses".to_owned(),
+            pool: MemoryPool::ReservedAddresses,
             asked: size,
             free: 0,
             total: area.backing.len(),

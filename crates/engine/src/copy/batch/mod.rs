@@ -11,11 +11,12 @@ pub use entries::{BatchAttribute, Location};
 use crate::caller::Caller;
 use crate::copy::Submission;
 use crate::executor::spans::Spans;
+use crate::observer::AccessKind;
 use crate::observer::Advisory;
 use crate::task::moves::{Batch, Move};
 use entries::Entries;
 use scan::Scan;
-use softacl_errors::{Error, Result, fail};
+use softacl_errors::{Error, MemoryPool, Result, fail};
 use softacl_memory::bytes::{CachePolicy, Span};
 use softacl_memory::{Finder, MemoryKind, ResolvedAddress};
 
@@ -111,7 +112,7 @@ impl Caller<'_> {
     fn list_for(&self, entries: &Entries<'_>) -> BatchResult<Spans> {
         let count = entries.sizes.len();
         let none = || Error::OutOfMemory {
-            place: "the host (batch)".to_owned(),
+            pool: MemoryPool::HostBuffer("batch"),
             asked: count * size_of::<Span>(),
             free: 0,
             total: 0,
@@ -153,7 +154,7 @@ impl Caller<'_> {
             let _guard = softacl_memory::segv::enter();
             let touches = || self.machine.memory.touches_of(&span).to_vec();
             let run = || self.machine.copy_span(span, CachePolicy::of(span.len));
-            self.machine.with_access("synchronous copy", touches, run).map_err(no_entry_failed)?;
+            self.machine.with_access(AccessKind::Copy, touches, run).map_err(no_entry_failed)?;
             finder = self.machine.memory.finder();
         }
         drop(finder);
@@ -192,7 +193,7 @@ impl Caller<'_> {
             false => Vec::new(),
         };
         let run = || self.machine.copy_batch(batch(spans), 0);
-        self.machine.with_access("synchronous batch copy", || touches, run).map_err(no_entry_failed)
+        self.machine.with_access(AccessKind::BatchCopy, || touches, run).map_err(no_entry_failed)
     }
 
     /// Queues the collected spans as one task and leaves an empty list.

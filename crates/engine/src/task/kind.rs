@@ -1,0 +1,68 @@
+//! Kinds of tasks: what a task is, for graph updates, observers and messages.
+
+/// Kind of a task. Tasks of one kind can replace each other in an update of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TaskKind {
+    Copy,
+    BatchCopy,
+    /// 2D copy.
+    PlaneCopy,
+    /// A copy that was accepted although the device cannot execute it.
+    HostToHostCopy,
+    MemorySet,
+    Reduction,
+    TensorCopy,
+    DescriptorCopy,
+    IndirectCopy,
+    EventRecord,
+    EventWait,
+    EventReset,
+    ValueWrite,
+    ValueWait,
+    NotifyRecord,
+    NotifyWait,
+    HostFunction,
+    PoolRelease,
+    CacheOperation,
+    AnnotatedKernel,
+    GraphRun,
+    GraphUpdate,
+    Condition,
+    /// A delay of a fault rule.
+    Delay,
+    /// A task that a fault rule prevents from finishing.
+    Stuck,
+}
+
+impl TaskKind {
+    /// Name for messages and timelines.
+    pub fn name(self) -> &'static str {
+        match self {
+            TaskKind::Copy => "copy",
+            TaskKind::BatchCopy => "batch copy",
+            TaskKind::PlaneCopy => "2D copy",
+            TaskKind::HostToHostCopy => "host to host copy",
+            TaskKind::MemorySet => "memory set",
+            TaskKind::Reduction => "reduction",
+            TaskKind::TensorCopy => "tensor copy",
+            TaskKind::DescriptorCopy => "copy by descriptor",
+            TaskKind::IndirectCopy => "copy by address cells",
+            TaskKind::EventRecord => "event record",
+            TaskKind::EventWait => "event wait",
+            TaskKind::EventReset => "event reset",
+            TaskKind::ValueWrite => "value write",
+            TaskKind::ValueWait => "value wait",
+            TaskKind::NotifyRecord => "notify record",
+            TaskKind::NotifyWait => "notify wait",
+            TaskKind::HostFunction => "host function",
+            TaskKind::PoolRelease => "release to a pool",
+            TaskKind::CacheOperation => "cache operation",
+            TaskKind::AnnotatedKernel => "annotated kernel",
+            TaskKind::GraphRun => "run of a graph",
+            TaskKind::GraphUpdate => "update of a graph",
+            TaskKind::Condition => "conditional task",
+            TaskKind::Delay => "slow task",
+            TaskKind::Stuck => "stuck task",
+        }
+    }
+}
