@@ -4,7 +4,7 @@
 //! Every run is compared with the model, as in a simulation. shuttle knows no time: no deadline comes, so that a
 //! thread that was not woken stays asleep and shuttle says so, where a real run might be saved by a timeout.
 //!
-//! Only with `--cfg shuttle`: `cargo xtask test --only schedules`.
+//! Only with `--cfg shuttle`: `cargo xtask test --filter schedules`.
 #![cfg(shuttle)]
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
