@@ -2,8 +2,8 @@
 //! generates the parts of ARCHITECTURE.md that describe them.
 //!
 //! A module is a source file. Module A depends on module B if A names an item that B defines; re-exports are
-//! followed to the definition. A crate depends on another by its manifest, and may depend only on crates of a lower rank. Tests are
-//! not part of the graphs.
+//! followed to the definition. A crate depends on another by its manifest, and may depend only on crates
+//! of a lower rank. Tests are not part of the graphs.
 
 mod cfg;
 mod crates;
@@ -89,7 +89,12 @@ fn check_graphs(crates: &[Crate]) -> Result<()> {
             cyclic.push(package.name.as_str());
         }
     }
-    ensure!(violations.is_empty(), "{} crate dependencies do not point to a lower rank", violations.len());
-    ensure!(cyclic.is_empty(), "the modules of {} have cycles", cyclic.join(", "));
+    cyclic.dedup();
+    ensure!(
+        violations.is_empty() && cyclic.is_empty(),
+        "{} violations of the crate ranks; crates with cycles of modules: {}",
+        violations.len(),
+        if cyclic.is_empty() { "none".to_owned() } else { cyclic.join(", ") }
+    );
     Ok(())
 }

@@ -106,7 +106,7 @@ struct FailurePoint<'a> {
     number: u64,
 }
 
-/// How a run ended.
+/// Result of a run.
 enum Verdict {
     Fine,
     /// The program waited for the effect of the refused call, and another thread could use the runtime.

@@ -16,7 +16,7 @@ const EDGE_COUNTERS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-cover
 /// Target triple of builds with counters or sanitizers.
 const HOST: &str = "x86_64-unknown-linux-gnu";
 
-/// How a fuzzer or simulation is built.
+/// Build variant of a fuzzer or simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Build {
     /// Debug build, with assertions and overflow checks.

@@ -116,8 +116,8 @@ pub fn check() -> Result<()> {
             "gcc -std=gnu99 -pthread -I$ASCEND_HOME_PATH/include -I{} {} -o {} -L$ASCEND_HOME_PATH/lib64 -lascendcl && \
              {linked} && softacl run --soc Ascend910C -- {linked} && \
              sh -c '. '\"$ASCEND_HOME_PATH\"'/set_env.sh && cd / && test -e $ASCEND_HOME_PATH/lib64/libascendcl.so' && \
-             gcc {} -o {opened} -ldl && {opened} libascendcl.so && {opened} libacl_rt.so && softacl explain 107003 >/dev/null && \
-             python3 -c 'import acl; assert acl.rt.set_device(0) == 0'",
+             gcc {} -o {opened} -ldl && {opened} libascendcl.so && {opened} libacl_rt.so && \
+             softacl explain 107003 >/dev/null && python3 -c 'import acl; assert acl.rt.set_device(0) == 0'",
             expect.display(),
             source.display(),
             linked.display(),

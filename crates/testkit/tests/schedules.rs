@@ -4,7 +4,7 @@
 //! Every run is compared with the model, as in a simulation. shuttle has no clock, so deadlines never expire: a thread
 //! that misses its wake-up blocks, and shuttle reports the deadlock that a timeout would hide in a real run.
 //!
-//! Only with `--cfg shuttle`: `cargo xtask test --only schedules`.
+//! Only with `--cfg shuttle`: `cargo xtask test --filter schedules`.
 #![cfg(shuttle)]
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};

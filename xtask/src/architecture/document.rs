@@ -148,7 +148,5 @@ fn unsafe_lists(crates: &[Crate]) -> String {
 
 /// A list item of a crate, wrapped.
 fn item(name: &str, words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| word.as_str()).map(str::to_owned).collect();
-    let text = wrap(&words, "  ", ", ");
-    format!("- **{name}**:\n{text}")
+    format!("- **{name}**:\n{}", wrap(words, "  ", ", "))
 }

@@ -77,23 +77,13 @@ impl Resolver<'_> {
     }
 
     /// Looks up a name in a module that a path names. An unknown name counts as an item of the module: a macro may
-    /// define it.
+    /// define it, or the module re-exports it from another crate.
     fn member(&mut self, scope: ScopeId, name: &str) -> Vec<Target> {
         if name == "super" {
             return self.parent(scope);
         }
         let found = self.lookup(scope, name);
-        if !found.is_empty() || self.has_external(scope, name) {
-            return found;
-        }
-        vec![Target::Item(self.sources.scopes[scope].module)]
-    }
-
-    /// Returns `true` if a name may come from another crate.
-    fn has_external(&mut self, scope: ScopeId, name: &str) -> bool {
-        let sources = self.sources;
-        sources.scopes[scope].names.contains_key(name)
-            || sources.scopes[scope].globs.iter().any(|glob| self.resolve(scope, glob).is_empty())
+        if found.is_empty() { vec![Target::Item(self.sources.scopes[scope].module)] } else { found }
     }
 
     /// Returns what a name means in a scope: its own names first, then glob imports.

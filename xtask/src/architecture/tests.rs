@@ -165,13 +165,14 @@ fn macros_are_resolved_by_path_and_by_position() {
 }
 
 #[test]
-fn items_of_other_crates_are_no_edges() {
+fn items_of_other_crates_are_no_edges_unless_a_module_reexports_them() {
     let found = edges(&[
-        ("lib.rs", "mod a;\nmod b;"),
+        ("lib.rs", "mod a;\nmod b;\nmod facade;"),
         ("a.rs", "use std::fmt::{self, Debug as _};\npub use other_crate::*;\nfn f() { ::b::g() }"),
-        ("b.rs", "fn g(_: crate::a::Foreign) {}"),
+        ("b.rs", "use crate::facade::Mutex;\nfn g(_: Mutex<u8>) {}"),
+        ("facade.rs", "pub use std::sync::Mutex;"),
     ]);
-    assert!(found.is_empty(), "{found:?}");
+    assert_eq!(found, ["b -> facade"]);
 }
 
 #[test]

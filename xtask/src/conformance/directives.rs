@@ -9,7 +9,7 @@ pub const ALL_SOCS: [&str; 6] = ["Ascend910B", "Ascend910C", "Ascend950", "Ascen
 /// The schedules that `schedules: all` adds to the default one.
 const MORE_SCHEDULES: [&str; 4] = ["early", "late", "random:1", "random:2"];
 
-/// How the chip is attached.
+/// Attachment of the chip: endpoint (EP) or root complex (RC).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Form {
     #[default]

@@ -35,7 +35,7 @@ pub struct ProgramRun<'p> {
     pub schedule: Option<String>,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug)]
 pub enum RunOutcome {
     Passed,
@@ -235,7 +235,7 @@ pub fn clean_environment(command: &mut Command, real_hardware: bool) {
     }
 }
 
-/// How a process ended.
+/// End of a process.
 pub enum End {
     Exited(ExitStatus),
     TimedOut,

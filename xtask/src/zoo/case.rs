@@ -75,7 +75,7 @@ pub enum Expected {
     Counted { id: String, count: u64 },
 }
 
-/// Whether a program found its data correct: `right:` or `wrong:` at the start of the last line that has either.
+/// Verdict of a program on its data: `right:` or `wrong:` at the start of the last line that has either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

@@ -202,17 +202,18 @@ impl CaseRun<'_> {
         }
         let empty = Vec::new();
         let expected = if self.twin == Twin::Buggy { &self.case.findings } else { &empty };
-        let wanted: BTreeSet<&str> = expected.iter().map(Expected::id).collect();
+        let expected_ids: BTreeSet<&str> = expected.iter().map(Expected::id).collect();
         let tolerated = |id: &str| self.twin == Twin::Buggy && self.case.also.contains(id);
-        let found: BTreeSet<&str> = counts.keys().copied().filter(|id| wanted.contains(id) || !tolerated(id)).collect();
-        if found != wanted {
+        let found: BTreeSet<&str> =
+            counts.keys().copied().filter(|id| expected_ids.contains(id) || !tolerated(id)).collect();
+        if found != expected_ids {
             let lines = report.findings.iter().map(|f| format!("\n    {} ({}) {}", f.id, f.severity, f.message));
-            return Err(format!("found {found:?}, expected {wanted:?}{}", lines.collect::<String>()));
+            return Err(format!("found {found:?}, expected {expected_ids:?}{}", lines.collect::<String>()));
         }
         for finding in &report.findings {
             let severity = finding.severity.to_lowercase();
             let matches = self.case.severity == Severity::Either || severity == self.case.severity.name();
-            if wanted.contains(finding.id.as_str()) && !matches {
+            if expected_ids.contains(finding.id.as_str()) && !matches {
                 return Err(format!("{} is {severity}, expected {}", finding.id, self.case.severity.name()));
             }
         }
