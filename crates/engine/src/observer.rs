@@ -113,11 +113,11 @@ pub trait Observer: Send + Sync {
     fn guards(&self) -> bool;
     /// A machine was made.
     fn attached(&self, pinned: Window);
-    /// The calling thread has entered a function of the interface.
+    /// The calling thread entered a function of the API.
     fn entered(&self, function: &'static Function);
     /// The calling thread leaves the function that it entered last, with this code.
     fn exited(&self, code: i32);
-    /// The function that the calling thread is in has failed.
+    /// The function that the calling thread entered last failed.
     fn call_failed(&self, function: &'static Function, error: &Error);
     /// The program said that it is finished with the interface.
     fn finalized(&self, is_final: bool);

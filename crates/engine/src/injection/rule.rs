@@ -102,12 +102,16 @@ pub enum Comparison {
     AtLeast,
 }
 
-/// What is known of a call or task. A filter for what is not known does not hold.
+/// Properties of a call, task or request that filters match. A filter for a property that is `None` does not match.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MatchContext {
+    /// Bytes.
     pub size: Option<u64>,
+    /// Stream id.
     pub stream: Option<u64>,
+    /// Device id, as the program uses it.
     pub device: Option<u64>,
+    /// The other device of a link.
     pub peer: Option<u64>,
 }
 
