@@ -22,8 +22,11 @@ static void batches(void *device, void *host, aclrtStream stream)
     EXPECT_CODE(aclrtMemcpyBatchV2(dsts, fits, srcs, fits, 3, &attr, &index, 1), COPY);
     EXPECT_CODE(aclrtMemcpyBatchAsync(dsts, fits, srcs, fits, 3, &attr, &index, 1, &fail, stream), COPY);
     EXPECT_CODE(aclrtMemcpyBatchAsyncV2(dsts, fits, srcs, fits, 3, &attr, &index, 1, stream), COPY);
-    EXPECT_OK(aclrtMemcpyBatch(dsts, fits, srcs, less, 3, &attr, &index, 1, &fail));
-    EXPECT_OK(aclrtMemcpyBatchAsync(dsts, fits, srcs, less, 3, &attr, &index, 1, &fail, stream));
+    /* One byte less, on chips with and without batch copies. */
+    aclError now = aclrtMemcpyBatch(dsts, fits, srcs, less, 3, &attr, &index, 1, &fail);
+    EXPECT_TRUE(now == ACL_SUCCESS || now == 207000, "batch returned %d", now);
+    aclError later = aclrtMemcpyBatchAsync(dsts, fits, srcs, less, 3, &attr, &index, 1, &fail, stream);
+    EXPECT_TRUE(later == now, "asynchronous batch returned %d", later);
 }
 
 int main(void)

@@ -93,7 +93,7 @@ fn list<T: Copy>(count: i32, values: Option<InPtr<T>>) -> Result<Vec<T>> {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn aclopCreateAttr() -> *mut c_void {
-    let fill = |made: &Attributes, _| made.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    let fill = |created: &Attributes, _| created.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     ATTRIBUTES.insert(fill).map_or(ptr::null_mut(), |key| key.raw() as *mut c_void)
 }
 

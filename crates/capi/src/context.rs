@@ -18,9 +18,9 @@ const OPTIONS: std::ops::RangeInclusive<i32> = 0..=3;
 export! {
     fn aclrtCreateContext(context: OutPtr<aclrtContext>, device: i32) |call| {
         let before = call.current_context().ok();
-        let made = call.create_context(device.into())?;
-        context.set_or(made.raw() as *mut c_void, || {
-            let _ = call.destroy_context(made.raw());
+        let created = call.create_context(device.into())?;
+        context.set_or(created.raw() as *mut c_void, || {
+            let _ = call.destroy_context(created.raw());
             let _ = before.map(|before| call.set_current_context(before.raw()));
         })
     }

@@ -16,9 +16,9 @@ export! {
         }
         // Tests the place for the key before anything is shared.
         key.set(0)?;
-        let made = call.export_range(pointer.address(), size, flags == 0)?;
-        let image: Vec<u8> = made.bytes().chain([0]).collect();
-        key.write(&image).inspect_err(|_| drop(call.close_range(&made)))
+        let exported = call.export_range(pointer.address(), size, flags == 0)?;
+        let image: Vec<u8> = exported.bytes().chain([0]).collect();
+        key.write(&image).inspect_err(|_| drop(call.close_range(&exported)))
     }
 
     fn aclrtIpcMemSetImportPid(key: TextPtr, processes: InMutPtr<i32>, count: usize) |call| {

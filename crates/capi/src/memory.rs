@@ -136,7 +136,7 @@ export! {
         require_bytes(size)?;
         require_registration(call)?;
         if flag == 0 || flag & !REGISTER_FLAGS != 0 {
-            return fail(Error::Parameter(format!("registration flags {flag:#x} are not made of {REGISTER_FLAGS:#x}")));
+            return fail(Error::Parameter(format!("registration flags {flag:#x} are not a combination of {REGISTER_FLAGS:#x}")));
         }
         call.register_host(pointer.address(), size as usize, flag & REGISTER_MAPPED != 0)
     }
@@ -166,7 +166,7 @@ export! {
     /// Only checks the arguments, because mappings need no preparation here.
     fn aclrtMemP2PMap(pointer: NonNullArg, size: usize, device: i32, flags: u64) |call| {
         if size == 0 || flags != 0 {
-            let text = format!("size is {size} and flags are {flags}: size must not be 0, flags must");
+            let text = format!("size is {size} and flags are {flags}: size must be positive and flags 0");
             return fail(Error::Argument(text));
         }
         call.require_supported()?;

@@ -76,10 +76,10 @@ fn observer() -> std::result::Result<Option<Arc<dyn Observer>>, String> {
 #[cold]
 fn make() -> Result<Arc<Machine>> {
     let setup = crate::config::from_environment().and_then(|config| Ok((config, observer()?)));
-    let made = setup
+    let created = setup
         .map_err(|why| Box::new(Error::Setup(why)))
         .and_then(|(config, observer)| Machine::with_observer(config, observer));
-    match &made {
+    match &created {
         Ok(machine) => {
             HOOKS_ACTIVE.store(machine.has_hooks(), Ordering::Relaxed);
             machine.diagnose_faults();
@@ -88,5 +88,5 @@ fn make() -> Result<Arc<Machine>> {
         }
         Err(error) => eprintln!("softacl: {error}"),
     }
-    made
+    created
 }

@@ -127,8 +127,8 @@ pub unsafe extern "C" fn aclCreateTensorDesc(data_type: i32, count: i32, dims: *
     // SAFETY: the argument of this call, which the program permits to read.
     let Ok(dims) = (unsafe { Option::<InPtr<i64>>::from_program(dims, "dims") }) else { return ptr::null_mut() };
     let Ok(dimensions) = dimensions(count, dims) else { return ptr::null_mut() };
-    let made = Description { data_type, dimensions, format, ..Description::default() };
-    let fill = |tensor: &Tensor, _| *tensor.0.lock().unwrap_or_else(PoisonError::into_inner) = made;
+    let description = Description { data_type, dimensions, format, ..Description::default() };
+    let fill = |tensor: &Tensor, _| *tensor.0.lock().unwrap_or_else(PoisonError::into_inner) = description;
     TENSORS.insert(fill).map_or(ptr::null_mut(), |key| key.raw() as *mut c_void)
 }
 

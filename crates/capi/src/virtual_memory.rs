@@ -48,13 +48,13 @@ export! {
     ) |call| {
         let (home, attribute) = check_properties(properties)?;
         if size == 0 || flags != 0 {
-            let text = format!("size is {size} and flags are {flags}: size must not be 0, flags must");
+            let text = format!("size is {size} and flags are {flags}: size must be positive and flags 0");
             return fail(Error::Argument(text));
         }
         call.require_supported()?;
         let granularity = granularity(attribute);
-        let made = call.make_physical(PhysicalRequest { size, location: home, attribute, granularity })?;
-        give(call, handle, made)
+        let created = call.make_physical(PhysicalRequest { size, location: home, attribute, granularity })?;
+        give(call, handle, created)
     }
 
     fn aclrtFreePhysical(handle: NonNullArg) |call| {
@@ -222,7 +222,7 @@ fn give(call: Call<'_>, handle: OutPtr<aclrtDrvMemHandle>, held: usize) -> Resul
 fn check_reservation(size: usize, flags: u64) -> Result<()> {
     if size == 0 || flags > 1 {
         return fail(Error::Argument(format!(
-            "size is {size} and flags are {flags}: size must not be 0, flags 0 or 1"
+            "size is {size} and flags are {flags}: size must be positive and flags 0 or 1"
         )));
     }
     Ok(())
@@ -280,7 +280,9 @@ fn granularity(attribute: i32) -> usize {
 
 fn check_mapping(size: usize, flags: u64) -> Result<()> {
     if size == 0 || flags != 0 {
-        return fail(Error::Argument(format!("size is {size} and flags are {flags}: size must not be 0, flags must")));
+        return fail(Error::Argument(format!(
+            "size is {size} and flags are {flags}: size must be positive and flags 0"
+        )));
     }
     Ok(())
 }

@@ -106,9 +106,13 @@ pub enum Comparison {
 /// The values that filters test. A filter for a value that is `None` does not match.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MatchContext {
+    /// Bytes.
     pub size: Option<u64>,
+    /// Stream id.
     pub stream: Option<u64>,
+    /// Device id, as the program uses it.
     pub device: Option<u64>,
+    /// The other device of a link.
     pub peer: Option<u64>,
 }
 

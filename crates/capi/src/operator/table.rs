@@ -55,7 +55,7 @@ fn cast(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([input], [output]) = tensors(call)?;
     let (from, to) = (input.description.data_type, output.description.data_type);
     match call.attributes.get("dst_type") {
-        Some(Value::Int(asked)) if *asked != i64::from(to) => {
+        Some(Value::Int(requested)) if *requested != i64::from(to) => {
             return refuse(call, &format!("dst_type is not the type of the output, which is {to}"));
         }
         _ => {}
@@ -104,12 +104,12 @@ fn slice(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
         return refuse(call, "offsets, size and the shapes have different ranks");
     }
     for axis in 0..from.len() {
-        let asked = if lengths[axis] == -1 {
+        let requested = if lengths[axis] == -1 {
             from[axis].checked_sub(offsets[axis])
         } else {
             usize::try_from(lengths[axis]).ok()
         };
-        if asked != Some(to[axis]) || offsets[axis].checked_add(to[axis]).is_none_or(|end| end > from[axis]) {
+        if requested != Some(to[axis]) || offsets[axis].checked_add(to[axis]).is_none_or(|end| end > from[axis]) {
             return refuse(call, &format!("offsets {offsets:?} and size {lengths:?} leave the input"));
         }
     }
@@ -222,8 +222,8 @@ fn fill(call: &OperatorCall) -> Result<Vec<RearrangeRequest>> {
     let ([lengths, value], [output]) = tensors(call)?;
     let to = shape(call, &output.description)?;
     // A scalar is described as one element, and requested as a list of one.
-    let asked: usize = sizes(call, lengths, "dims")?.iter().product();
-    if asked != to.iter().product::<usize>() {
+    let requested: usize = sizes(call, lengths, "dims")?.iter().product();
+    if requested != to.iter().product::<usize>() {
         return refuse(call, "dims is not the shape of the output");
     }
     let change = same(call, value, output)?;
