@@ -4,7 +4,12 @@
 //! accessible, the routine returns [`AccessFault`] and the process continues. References or slices to such memory are
 //! never formed: the program and other threads may write it at any time.
 //!
-//! Nothing here depends on streams or allocations. Callers check that a range may be accessed.
+//! Trust boundary: the functions take raw addresses but are not marked `unsafe`. Their soundness rests on the callers,
+//! which pass only addresses that `Finder::find` resolved and `ResolvedAddress::covers` bounded, addresses that the
+//! program passed to a call (by which it allows the runtime to access the memory until the queued work is done), or
+//! buffers of the engine. That an address is mapped is not required.
+//!
+//! Nothing here depends on streams or allocations.
 
 // Miri does not execute assembly.
 #[cfg_attr(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))), path = "portable.rs")]
