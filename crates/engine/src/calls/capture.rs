@@ -30,7 +30,7 @@ impl Caller<'_> {
         if stream.is_redirected() {
             return fail(Error::Capturing("captured once more"));
         }
-        let graph = self.machine.graphs.insert(context).ok_or_else(|| Error::NoHandle("graph"))?;
+        let graph = self.machine.graphs.insert(context).ok_or(Error::NoHandle("graph"))?;
         let thread = thread::current().id();
         lock(&self.machine.graphs.all.slot(graph).state).capture =
             Some(Capture { thread, streams: vec![key], is_invalid: false, group: None });
@@ -282,7 +282,7 @@ impl Caller<'_> {
             };
             let graph = state.key;
             let open = |group: &crate::graph::Group, _| *lock(&group.state) = GroupState { graph, nodes };
-            let key = groups.insert(open).ok_or_else(|| Error::NoHandle("task group"))?;
+            let key = groups.insert(open).ok_or(Error::NoHandle("task group"))?;
             state.groups.push(key);
             Ok(key)
         })

@@ -204,7 +204,7 @@ impl Machine {
             return fail(Error::ContextGone);
         }
         let open = |stream: &Stream, _| stream.open(key, context.device(), traits);
-        let stream = self.streams.insert(open).ok_or_else(|| Error::NoHandle("stream"))?;
+        let stream = self.streams.insert(open).ok_or(Error::NoHandle("stream"))?;
         state.streams.push(stream);
         if let Some(probe) = self.probe() {
             probe.created(Object::Stream(stream.index() as u32));
