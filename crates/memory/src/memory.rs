@@ -325,8 +325,8 @@ impl AddressSpace for Memory {
             return match self.reserved.contains(address) {
                 true => writeln!(
                     line,
-                    "softacl: the host accessed a reserved address, {address:#x}, where nothing is mapped for the host. \
-                     {REMEDY}"
+                    "softacl: the host accessed a reserved address, {address:#x}, \
+                     where nothing is mapped for the host. {REMEDY}"
                 ),
                 false => Ok(()),
             };

@@ -1,15 +1,15 @@
 //! The routines for AArch64, in assembly, with the 16-byte registers that every such processor has.
 //!
-//! They are leaf code between two labels: no stack, no calls, only caller-saved registers, and the
-//! return address stays in its register. So the fault handler may send a fault at any instruction
-//! between the labels to `softacl_bytes_fault`, which returns 1 to the caller.
+//! They are leaf code between two labels: no stack, no calls, only caller-saved registers, and the return address stays
+//! in its register. The fault handler can therefore resume from a fault at any instruction between the labels at
+//! `softacl_bytes_fault`, which returns 1 to the caller.
 //!
-//! Deliberately absent: longer vectors. What bypasses the cache waits for memory, not for registers.
+//! Longer vectors are deliberately not used: copies that bypass the cache are limited by memory, not by registers.
 
 use super::Span;
 use std::arch::{asm, global_asm};
 
-/// The sets of routines.
+/// The available sets of routines.
 #[cfg(test)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kernel {
@@ -20,7 +20,7 @@ pub(super) enum Kernel {
 impl Kernel {
     pub(super) const ALL: [Kernel; 1] = [Kernel::Neon];
 
-    /// Whether this processor has it.
+    /// True if this processor supports it.
     pub(super) fn is_supported(self) -> bool {
         std::arch::is_aarch64_feature_detected!("neon")
     }
@@ -28,33 +28,33 @@ impl Kernel {
     pub(super) fn select(self) {}
 }
 
-/// There is nothing to choose.
+/// Selects the routines for this processor. Does nothing: one set exists.
 pub(super) fn prepare() {}
 
-/// Whether `copy_four` may be used.
+/// True if `copy_four` may be used.
 #[inline]
 pub(super) fn takes_four() -> bool {
     true
 }
 
-/// Orders the stores that went past the cache before whatever comes next.
+/// Orders stores that bypassed the cache before all later accesses.
 #[inline]
 pub(super) fn fence() {
-    // SAFETY: a barrier touches nothing.
+    // SAFETY: a barrier accesses no memory.
     unsafe { asm!("dmb ishst", options(nostack, preserves_flags)) }
 }
 
-/// Fetches the line of an address that will be read. Any address will do.
+/// Prefetches a cache line for reading. Every address is allowed.
 #[inline]
 pub(super) fn prefetch_read(address: usize) {
-    // SAFETY: a prefetch never faults and changes nothing.
+    // SAFETY: a prefetch never faults and has no visible effect.
     unsafe { asm!("prfm pldl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
 }
 
-/// Fetches the line of an address that will be written. Any address will do.
+/// Prefetches a cache line for writing. Every address is allowed.
 #[inline]
 pub(super) fn prefetch_write(address: usize) {
-    // SAFETY: as above.
+    // SAFETY: as for `prefetch_read`.
     unsafe { asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
 }
 
@@ -63,12 +63,12 @@ unsafe extern "C" {
     pub(super) unsafe fn copy(target: *mut u8, source: *const u8, len: usize) -> u32;
     #[link_name = "softacl_bytes_copy_streaming"]
     pub(super) unsafe fn copy_streaming(target: *mut u8, source: *const u8, len: usize) -> u32;
-    /// Copies `len` bytes, a multiple of 128 and at least 512, from each of four sources to each of four
-    /// targets: 128 bytes of each in turn. Fetches what will be read next.
+    /// Copies `len` bytes, a multiple of 128 and at least 512, from each of four sources to each of four targets: 128
+    /// bytes of each in turn. Prefetches the sources of the next call.
     #[link_name = "softacl_bytes_copy_four"]
     pub(super) unsafe fn copy_four(addresses: *const Four, len: usize) -> u32;
-    /// Copies spans from `first` to before `end` while they have 16 to 64 bytes, and leaves in `next`
-    /// the first that is not copied. Fetches ahead.
+    /// Copies the spans from `first` up to `end` while they have 16 to 64 bytes, and writes the first that is not
+    /// copied to `next`. Prefetches later spans.
     #[link_name = "softacl_bytes_copy_short"]
     pub(super) unsafe fn copy_short(first: *const Span, end: *const Span, next: *mut *const Span) -> u32;
     #[link_name = "softacl_bytes_fill"]
@@ -81,7 +81,7 @@ unsafe extern "C" {
     fn softacl_bytes_fault();
 }
 
-/// First and last address of the code that may fault, and where a fault continues.
+/// Start and end of the code that may fault, and the address where execution resumes after a fault.
 pub fn code_range() -> (usize, usize, usize) {
     (
         softacl_bytes_begin as *const () as usize,
@@ -90,7 +90,7 @@ pub fn code_range() -> (usize, usize, usize) {
     )
 }
 
-/// Four targets, their sources, and what will be read after those.
+/// The arguments of `copy_four`: targets, sources, and the sources of the next call.
 #[repr(C)]
 pub(super) struct Four {
     pub(super) targets: [usize; 4],
@@ -104,8 +104,8 @@ global_asm!(
     ".hidden softacl_bytes_begin",
     ".globl softacl_bytes_begin",
     "softacl_bytes_begin:",
-    // copy(x0 target, x1 source, x2 len): short lengths with two overlapping moves. Whatever is shorter than
-    // 16 bytes may be a value that somebody waits for: it is not seen before what was written earlier.
+    // copy(x0 target, x1 source, x2 len): short lengths with two overlapping moves. Copies of less than 16 bytes may be
+    // a value that another thread waits for: they become visible only after all earlier writes.
     ".hidden softacl_bytes_copy",
     ".globl softacl_bytes_copy",
     "softacl_bytes_copy:",
@@ -174,7 +174,7 @@ global_asm!(
     "    stp q6, q7, [x4, #-32]",
     "    mov w0, #0",
     "    ret",
-    // More: 16 bytes up to an aligned target, 128 at a time, and the last 128, which overlap.
+    // Longer: 16 bytes up to an aligned target, then 128 at a time, and the last 128, which overlap.
     "50:",
     "    ldr q24, [x1]",
     "    ldp q16, q17, [x3, #-128]",
@@ -210,7 +210,7 @@ global_asm!(
     "    stp q22, q23, [x4, #96]",
     "    mov w0, #0",
     "    ret",
-    // copy_streaming: whole lines of an aligned target, past the cache. The caller fences.
+    // copy_streaming: whole lines of an aligned target, around the cache. The caller issues the fence.
     ".p2align 6",
     ".hidden softacl_bytes_copy_streaming",
     ".globl softacl_bytes_copy_streaming",
@@ -220,7 +220,7 @@ global_asm!(
     "    neg x3, x0",
     "    ands x3, x3, #63",
     "    b.eq 60f",
-    // What comes before the first whole line; the rest of these 64 bytes is written twice.
+    // The bytes before the first whole line; the rest of these 64 bytes is written twice.
     "    ldp q0, q1, [x1]",
     "    ldp q2, q3, [x1, #32]",
     "    stp q0, q1, [x0]",
@@ -242,8 +242,8 @@ global_asm!(
     "    subs x4, x4, #64",
     "    b.ne 61b",
     "    b softacl_bytes_copy",
-    // copy_four(x0 addresses, x1 len): see above. The last 512 bytes of each come one after the other:
-    // what is fetched there is what the next call reads first.
+    // copy_four(x0 addresses, x1 len): see above. The last 512 bytes of each are copied one after the other and
+    // prefetch the first lines of the next call.
     ".macro softacl_bytes_move target, source, ahead, distance",
     "    prfm pldl1strm, [\\ahead, #\\distance]",
     "    prfm pldl1strm, [\\ahead, #\\distance + 64]",
@@ -290,8 +290,8 @@ global_asm!(
     "    softacl_bytes_end_of x5, x9, x13",
     "    mov w0, #0",
     "    ret",
-    // copy_short(x0 first, x1 end, x2 next): see above. A span is target, source, len. The lines of
-    // the entry 12 ahead are fetched, near the end those of the last.
+    // copy_short(x0 first, x1 end, x2 next): see above. A span is target, source, len. Prefetches the entry 12 ahead,
+    // or the last one near the end.
     ".p2align 6",
     ".hidden softacl_bytes_copy_short",
     ".globl softacl_bytes_copy_short",
@@ -335,7 +335,8 @@ global_asm!(
     "83:",
     "    mov w0, #0",
     "    ret",
-    // fill_words(x0 target, w1 word, x2 count): a length of whole words keeps overlapping stores in step.
+    // fill_words(x0 target, w1 word, x2 count): the length is a multiple of 4, so overlapping stores stay aligned to
+    // words.
     ".p2align 4",
     ".hidden softacl_bytes_fill_words",
     ".globl softacl_bytes_fill_words",
@@ -364,7 +365,7 @@ global_asm!(
     "    add x0, x0, #128",
     "    cmp x0, x5",
     "    b.lo 91b",
-    // Up to 128 bytes from here to the end: whole registers, and the last one overlaps.
+    // The last up to 128 bytes: whole registers, of which the last one overlaps.
     "92:",
     "    sub x5, x4, #16",
     "    cmp x0, x5",

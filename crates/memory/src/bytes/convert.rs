@@ -1,8 +1,8 @@
-//! Conversion of elements from one type to another, block by block, with the results of a C cast on x86.
+//! Conversion of elements between types, block by block, with the results of a C cast on x86.
 //!
-//! Integers wrap. Floats become integers by cutting off; what does not fit becomes the smallest integer of 32 or
-//! 64 bits, cut to the width of the target, as the processor's instruction has it. 16-bit floats are converted
-//! through 32 bits and rounded to nearest even. A NaN stays a NaN; its payload is not kept.
+//! Integers wrap. Floats are truncated to integers; a value that does not fit becomes the smallest integer of 32 or 64
+//! bits, truncated to the width of the target, as the instruction of the processor does. 16-bit floats are converted
+//! through 32 bits and rounded to nearest even. A NaN stays a NaN, without its payload.
 
 use super::reduce::{float_to_half, half_to_float};
 
@@ -33,21 +33,22 @@ impl Scalar {
     }
 }
 
-/// Elements that are converted at a time.
+/// Number of elements that are converted at a time.
 pub const BLOCK: usize = 256;
 
-/// Values on their way, in a type that holds each of them exactly.
+/// A block of values, in a type that represents each of them exactly.
 enum Wide {
     Ints([i64; BLOCK]),
     Singles([f32; BLOCK]),
     Doubles([f64; BLOCK]),
 }
 
-/// Converts the elements that `source` holds; at most `BLOCK` of them.
+/// Converts the elements in `source`, at most `BLOCK` of them.
 pub fn convert(target: &mut [u8], to: Scalar, source: &[u8], from: Scalar) {
     store(target, to, &load(source, from));
 }
 
+/// Reads a block.
 fn load(source: &[u8], from: Scalar) -> Wide {
     fn each<const N: usize, T: Copy>(source: &[u8], zero: T, read: impl Fn([u8; N]) -> T) -> [T; BLOCK] {
         let mut wide = [zero; BLOCK];
@@ -72,6 +73,7 @@ fn load(source: &[u8], from: Scalar) -> Wide {
     }
 }
 
+/// Writes a block.
 fn store(target: &mut [u8], to: Scalar, wide: &Wide) {
     fn each<const N: usize, T: Copy>(target: &mut [u8], wide: &[T; BLOCK], write: impl Fn(T) -> [u8; N]) {
         for (bytes, value) in target.as_chunks_mut::<N>().0.iter_mut().zip(wide) {
@@ -87,14 +89,14 @@ fn store(target: &mut [u8], to: Scalar, wide: &Wide) {
             }
         };
     }
-    // Narrow integers are cut from 32 bits, bytes without sign from 64.
+    // Narrow signed integers are truncated from 32 bits, unsigned bytes from 64.
     match to {
         Scalar::Bool => each!(|v| [u8::from(v != 0)], |v| [u8::from(v != 0.0)], |v| [u8::from(v != 0.0)]),
         Scalar::Int8 => {
             each!(|v| [v as u8], |v| [truncate_to_i32(v.into()) as u8], |v| [truncate_to_i32(v) as u8])
         }
         Scalar::Uint8 => {
-            each!(|v| [v as u8], |v| [cut_to_64(v.into()) as u8], |v| [cut_to_64(v) as u8])
+            each!(|v| [v as u8], |v| [truncate_to_i64(v.into()) as u8], |v| [truncate_to_i64(v) as u8])
         }
         Scalar::Int16 => {
             each!(|v| (v as i16).to_le_bytes(), |v| (truncate_to_i32(v.into()) as i16).to_le_bytes(), |v| {
@@ -106,7 +108,8 @@ fn store(target: &mut [u8], to: Scalar, wide: &Wide) {
                 .to_le_bytes())
         }
         Scalar::Int64 => {
-            each!(|v| v.to_le_bytes(), |v| cut_to_64(v.into()).to_le_bytes(), |v| cut_to_64(v).to_le_bytes())
+            each!(|v| v.to_le_bytes(), |v| truncate_to_i64(v.into()).to_le_bytes(), |v| truncate_to_i64(v)
+                .to_le_bytes())
         }
         Scalar::Float16 => {
             each!(|v| float_to_half(v as f32).to_le_bytes(), |v| float_to_half(v).to_le_bytes(), |v| float_to_half(
@@ -123,18 +126,21 @@ fn store(target: &mut [u8], to: Scalar, wide: &Wide) {
     }
 }
 
+/// Truncates a float. Values that do not fit give `i32::MIN`.
 fn truncate_to_i32(value: f64) -> i32 {
-    let cut = value.trunc();
-    if (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&cut) { cut as i32 } else { i32::MIN }
+    let whole = value.trunc();
+    if (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&whole) { whole as i32 } else { i32::MIN }
 }
 
-fn cut_to_64(value: f64) -> i64 {
-    // 2^63 itself does not fit, and the largest i64 is no f64.
-    /// Exactly; how exact `powi` is depends on the platform.
+/// Truncates a float. Values that do not fit give `i64::MIN`.
+fn truncate_to_i64(value: f64) -> i64 {
+    // 2^63 itself does not fit, and `i64::MAX` is not representable as an f64.
+    /// Exact. The precision of `powi` depends on the platform.
     const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
     if (-TWO_TO_63..TWO_TO_63).contains(&value) { value as i64 } else { i64::MIN }
 }
 
+/// binary32 to bfloat16, rounded to nearest even.
 fn to_bfloat(value: f32) -> u16 {
     let bits = value.to_bits();
     if value.is_nan() {
@@ -154,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_cut_off_and_what_does_not_fit_is_the_smallest() {
+    fn floats_are_truncated_and_overflow_gives_the_smallest_integer() {
         let of = |value: f32, to| one(Scalar::Float32, &value.to_le_bytes(), to);
         assert_eq!(of(-2.9, Scalar::Int32), (-2i32).to_le_bytes());
         assert_eq!(of(3e9, Scalar::Int32), i32::MIN.to_le_bytes());
@@ -176,14 +182,14 @@ mod tests {
         assert_eq!(of(1.0 + 3.0 / 256.0, Scalar::Bfloat16), [0x82, 0x3f]);
         assert_eq!(of(f32::NAN, Scalar::Bfloat16), [0xc0, 0x7f]);
         assert_eq!(of(1e9, Scalar::Float16), [0, 0x7c]);
-        // One rounding, not two: 64 bits on the way would make this the even neighbour, 2^60.
-        let above_the_middle: i64 = (1 << 60) + (1 << 36) + 1;
+        // One rounding, not two: an intermediate f64 would make this the even neighbor, 2^60.
+        let above_the_midpoint: i64 = (1 << 60) + (1 << 36) + 1;
         let expected = ((1i64 << 60) + (1 << 37)) as f32;
-        assert_eq!(one(Scalar::Int64, &above_the_middle.to_le_bytes(), Scalar::Float32), expected.to_le_bytes());
+        assert_eq!(one(Scalar::Int64, &above_the_midpoint.to_le_bytes(), Scalar::Float32), expected.to_le_bytes());
     }
 
     #[test]
-    fn integers_wrap_and_every_pair_of_types_has_its_size() {
+    fn integers_wrap_and_every_pair_of_types_writes_its_size() {
         assert_eq!(one(Scalar::Int64, &(-1i64).to_le_bytes(), Scalar::Uint8), [255]);
         assert_eq!(one(Scalar::Int16, &300i16.to_le_bytes(), Scalar::Int8), [44]);
         assert_eq!(one(Scalar::Bool, &[1], Scalar::Float16), [0, 0x3c]);

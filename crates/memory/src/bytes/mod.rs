@@ -1,20 +1,25 @@
-//! Moving bytes. The only module that reads or writes memory of the program or of a device.
+//! Byte routines: the only module that reads or writes memory of the program or of a device.
 //!
-//! Every access goes through leaf routines that the fault handler knows: when an address turns out
-//! not to be accessible, the routine returns `Fault` instead of killing the process. No references
-//! or slices to such memory are ever formed: the program and other threads may write it at any time.
+//! Every access goes through leaf routines whose addresses the fault handler recognizes: if an address is not
+//! accessible, the routine returns [`AccessFault`] and the process continues. References or slices to such memory are
+//! never formed: the program and other threads may write it at any time.
 //!
-//! Deliberately absent: any knowledge of streams, allocations or who asked.
+//! Trust boundary: the functions take raw addresses but are not marked `unsafe`. Their soundness rests on the callers,
+//! which pass only addresses that `Finder::find` resolved and `ResolvedAddress::covers` bounded, addresses that the
+//! program passed to a call (by which it allows the runtime to access the memory until the queued work is done), or
+//! buffers of the engine. That an address is mapped is not required.
+//!
+//! Nothing here depends on streams or allocations.
 
-// Miri knows no assembly.
+// Miri does not execute assembly.
 #[cfg_attr(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))), path = "portable.rs")]
 #[cfg_attr(all(target_arch = "x86_64", not(miri)), path = "x86_64.rs")]
 #[cfg_attr(all(target_arch = "aarch64", not(miri)), path = "aarch64.rs")]
 mod routines;
 
-/// Tested where they are not used, too.
+/// Tested on every architecture.
 #[cfg(test)]
-#[expect(dead_code, reason = "only what moves bytes is tested")]
+#[expect(dead_code, reason = "only the copy routine is tested")]
 mod portable;
 
 pub mod convert;
@@ -28,21 +33,22 @@ use softacl_faults::system;
 use std::ops::{Range, RangeInclusive};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// From this volume on, copies bypass the cache. Measured on a machine with 32 MiB of shared cache:
-/// between the same buffers again and again, bypassing takes 1.2x the time at 8 MiB and 0.7x at 16 MiB;
-/// through fresh memory it takes 0.7x at every size. `prepare` makes it three eighths of the cache.
+/// Volume in bytes from which on copies bypass the cache. Measured on a host with 32 MiB of shared cache: for repeated
+/// copies between the same buffers, bypassing takes 1.2x the time at 8 MiB and 0.7x at 16 MiB; for fresh memory it
+/// takes 0.7x at every size. `prepare` sets it to three eighths of the cache.
 static STREAMING: AtomicUsize = AtomicUsize::new(12 << 20);
-/// Entries of a list whose first lines are fetched ahead.
+/// Number of entries by which prefetches run ahead in a list.
 const PREFETCH_DISTANCE: usize = 12;
-/// Entries from this length on are copied four at a time when they bypass the cache.
+/// Length from which on entries that bypass the cache are copied four at a time.
 const FOUR_FROM: usize = 1 << 10;
+/// Bytes of a cache line.
 const LINE: usize = 64;
 /// Lengths that `copy_short` copies.
 const SHORT: RangeInclusive<usize> = 16..=64;
-/// A span of this length is copied as four when it bypasses the cache.
+/// Length from which on a span that bypasses the cache is copied as four.
 const SPLIT_IN_FOUR_FROM: usize = 64 << 10;
 
-/// Looks at the processor, once per machine. Everything works without, more slowly.
+/// Selects the routines for this processor. Optional: without it, copies are slower. Called once per machine.
 pub fn prepare() {
     routines::prepare();
     if let Some(cache) = l3_cache_size() {
@@ -50,34 +56,35 @@ pub fn prepare() {
     }
 }
 
-/// Bytes of the third cache. The kernel is asked where the C library does not know, as on AArch64.
+/// Size of the last-level cache in bytes: from the C library, or from the kernel where the library has no value, as on
+/// AArch64.
 fn l3_cache_size() -> Option<usize> {
-    // glibc's number; other libraries say that they do not know.
+    // The value of glibc; other libraries return -1 or 0.
     const LEVEL3_CACHE_SIZE: i32 = 194;
-    // SAFETY: sysconf only reads its argument.
-    let told = unsafe { libc::sysconf(LEVEL3_CACHE_SIZE) };
-    if let Ok(size @ 1..) = usize::try_from(told) {
+    // SAFETY: `sysconf` has no preconditions.
+    let size = unsafe { libc::sysconf(LEVEL3_CACHE_SIZE) };
+    if let Ok(size @ 1..) = usize::try_from(size) {
         return Some(size);
     }
     kibibytes(&std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index3/size").ok()?)
 }
 
-/// A size as the kernel writes it: `32768K`.
+/// Parses a size as the kernel prints it: `32768K`.
 fn kibibytes(text: &str) -> Option<usize> {
     text.trim_end().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1 << 10).filter(|size| *size > 0)
 }
 
-/// How stores reach memory.
+/// Whether stores go through the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CachePolicy {
-    /// Through the cache: what is read again soon.
+    /// Through the cache. For data that is read again soon.
     Cached,
-    /// Past the cache: what would only push other data out.
+    /// Around the cache. For data that would only evict other data.
     Streaming,
 }
 
 impl CachePolicy {
-    /// The manner for work that moves so many bytes before anybody looks at them.
+    /// The policy for work that moves `volume` bytes before they are read.
     #[inline]
     pub fn of(volume: usize) -> CachePolicy {
         if volume >= STREAMING.load(Ordering::Relaxed) { CachePolicy::Streaming } else { CachePolicy::Cached }
@@ -88,7 +95,7 @@ impl CachePolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessFault;
 
-/// One contiguous move, in addresses that the engine can reach. The routines know its layout.
+/// A contiguous copy, in backing addresses. The assembly routines depend on its layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct Span {
@@ -97,11 +104,12 @@ pub struct Span {
     pub len: usize,
 }
 
-/// Copies that belong together, by number.
+/// A sequence of copies.
 pub trait SpanList {
+    /// The copy at `index`.
     fn span(&self, index: usize) -> Span;
 
-    /// The copies themselves, where they lie in memory.
+    /// The copies as a slice, if they are stored as one; otherwise empty.
     #[inline]
     fn spans(&self) -> &[Span] {
         &[]
@@ -120,7 +128,7 @@ impl SpanList for [Span] {
     }
 }
 
-/// Copies one span. Overlapping ranges give bytes in an unspecified order, as on the device.
+/// Copies a span. The order of the bytes is unspecified if the ranges overlap, as on the device.
 #[inline]
 pub fn copy(span: Span) -> Result<(), AccessFault> {
     if CachePolicy::of(span.len) == CachePolicy::Streaming {
@@ -129,9 +137,9 @@ pub fn copy(span: Span) -> Result<(), AccessFault> {
     plain(span)
 }
 
-/// Copies one span in a manner.
-pub fn copy_as(span: Span, manner: CachePolicy) -> Result<(), AccessFault> {
-    match manner {
+/// Copies a span with a cache policy.
+pub fn copy_as(span: Span, policy: CachePolicy) -> Result<(), AccessFault> {
+    match policy {
         CachePolicy::Cached => plain(span),
         CachePolicy::Streaming => {
             let result = if span.len >= SPLIT_IN_FOUR_FROM && routines::takes_four() {
@@ -145,8 +153,8 @@ pub fn copy_as(span: Span, manner: CachePolicy) -> Result<(), AccessFault> {
     }
 }
 
-/// Copies entries of a list, one after the other. The error is the entry that was not accessible;
-/// those behind it were not tried.
+/// Copies the entries of a list in order. The error is the index of the entry that is not accessible; later entries are
+/// not copied.
 pub fn copy_in_order<L: SpanList + ?Sized>(list: &L, range: Range<usize>) -> Result<(), usize> {
     let Range { start, end } = range;
     for index in start..end.min(start + PREFETCH_DISTANCE) {
@@ -172,24 +180,25 @@ pub fn copy_in_order<L: SpanList + ?Sized>(list: &L, range: Range<usize>) -> Res
     Ok(())
 }
 
-/// Copies entries from the first on while they are short, and says how many that were.
+/// Copies entries from the first on while their lengths are in `SHORT`. Returns how many it copied.
 #[inline]
 fn copy_short(spans: &[Span]) -> (usize, Result<(), AccessFault>) {
     let ends = spans.as_ptr_range();
     let mut next = ends.start;
-    // SAFETY: as for `plain`, with the ranges of all the spans; `next` is where the routine says.
+    // SAFETY: as for `plain`, for the ranges of all spans. The routine reads the slice and writes `next`, a pointer
+    // into it.
     let fault = unsafe { routines::copy_short(ends.start, ends.end, &raw mut next) };
     let copied = (next as usize - ends.start as usize) / size_of::<Span>();
     (copied, if fault == 0 { Ok(()) } else { Err(AccessFault) })
 }
 
-/// Copies entries of a list that may be copied in any order.
+/// Copies the entries of a list in any order.
 pub fn copy_unordered<L: SpanList + ?Sized>(
     list: &L,
     range: Range<usize>,
-    manner: CachePolicy,
+    policy: CachePolicy,
 ) -> Result<(), AccessFault> {
-    if manner == CachePolicy::Cached {
+    if policy == CachePolicy::Cached {
         return copy_in_order(list, range).map_err(|_| AccessFault);
     }
     let result = copy_fours(list, range);
@@ -197,6 +206,7 @@ pub fn copy_unordered<L: SpanList + ?Sized>(
     result
 }
 
+/// Copies entries around the cache, four at a time where possible. A fence must follow.
 fn copy_fours<L: SpanList + ?Sized>(list: &L, range: Range<usize>) -> Result<(), AccessFault> {
     let Range { start: mut index, end } = range;
     while index + 4 <= end && routines::takes_four() {
@@ -208,8 +218,8 @@ fn copy_fours<L: SpanList + ?Sized>(list: &L, range: Range<usize>) -> Result<(),
     (index..end).try_for_each(|index| streaming(list.span(index)))
 }
 
-/// Copies four spans at the same time, as far as they are equally long, and fetches the beginning of
-/// what comes next.
+/// Copies four spans in an interleaved way, up to the length that they have in common, and the rest one by one.
+/// Prefetches the start of `next`. A fence must follow.
 fn copy_four(spans: [Span; 4], next: [usize; 4]) -> Result<(), AccessFault> {
     let heads = spans.map(|span| span.target.wrapping_neg() % LINE);
     let common = (0..4).map(|n| spans[n].len.saturating_sub(heads[n])).min().unwrap_or(0) & !127;
@@ -224,7 +234,8 @@ fn copy_four(spans: [Span; 4], next: [usize; 4]) -> Result<(), AccessFault> {
         sources: [0, 1, 2, 3].map(|n| spans[n].source + heads[n]),
         next,
     };
-    // SAFETY: as for `plain`, with four pairs of ranges inside the spans; targets are whole lines.
+    // SAFETY: as for `plain`, for four pairs of ranges inside the spans. The targets start at cache lines and `common`
+    // is a multiple of 128, at least 512.
     if unsafe { routines::copy_four(&four, common) } != 0 {
         return Err(AccessFault);
     }
@@ -235,7 +246,7 @@ fn copy_four(spans: [Span; 4], next: [usize; 4]) -> Result<(), AccessFault> {
     Ok(())
 }
 
-/// Copies the quarters of a span at the same time.
+/// Copies the quarters of a span in an interleaved way. A fence must follow.
 fn copy_in_quarters(span: Span) -> Result<(), AccessFault> {
     let len = (span.len / 4) & !(2 * LINE - 1);
     let part = |n: usize, len| Span { target: span.target + n, source: span.source + n, len };
@@ -243,7 +254,7 @@ fn copy_in_quarters(span: Span) -> Result<(), AccessFault> {
     streaming(part(4 * len, span.len - 4 * len))
 }
 
-/// Fetches the beginning of a span that will be copied soon.
+/// Prefetches the first cache lines of a span.
 #[inline]
 fn prefetch(span: Span) {
     routines::prefetch_read(span.source);
@@ -254,15 +265,16 @@ fn prefetch(span: Span) {
     }
 }
 
+/// Copies a span through the cache.
 #[inline]
 fn plain(span: Span) -> Result<(), AccessFault> {
-    // SAFETY: the routines touch exactly the two ranges and return on a fault; the check of the
-    // request has established that they are the caller's to touch.
+    // SAFETY: the routine accesses exactly the two ranges and returns 1 if they fault. The check of the request
+    // (`Finder::find` and `ResolvedAddress::covers`) has established that the engine may access them.
     let fault = unsafe { routines::copy(span.target as *mut u8, span.source as *const u8, span.len) };
     if fault == 0 { Ok(()) } else { Err(AccessFault) }
 }
 
-/// Past the cache. A fence has to follow.
+/// Copies a span around the cache. A fence must follow.
 #[inline]
 fn streaming(span: Span) -> Result<(), AccessFault> {
     // SAFETY: as for `plain`.
@@ -270,33 +282,33 @@ fn streaming(span: Span) -> Result<(), AccessFault> {
     if fault == 0 { Ok(()) } else { Err(AccessFault) }
 }
 
-/// Fills `len` bytes with one byte.
+/// Fills `len` bytes with `byte`.
 pub fn fill(target: usize, byte: u8, len: usize) -> Result<(), AccessFault> {
-    // SAFETY: as for `copy`, with one range.
+    // SAFETY: as for `plain`, for one range.
     let fault = unsafe { routines::fill(target as *mut u8, byte, len) };
     if fault == 0 { Ok(()) } else { Err(AccessFault) }
 }
 
-/// Fills `count` 32-bit words.
+/// Fills `count` 32-bit words with `word`. `target` is a multiple of 4.
 pub fn fill_words(target: usize, word: u32, count: usize) -> Result<(), AccessFault> {
-    // SAFETY: as for `fill`; the address is aligned to four bytes by the check of the request.
+    // SAFETY: as for `fill`. The check of the request has established that the address is aligned to 4 bytes.
     let fault = unsafe { routines::fill_words(target as *mut u32, word, count) };
     if fault == 0 { Ok(()) } else { Err(AccessFault) }
 }
 
-/// Reads a small value.
+/// Reads `N` bytes.
 pub fn read<const N: usize>(source: usize) -> Result<[u8; N], AccessFault> {
     let mut value = [0; N];
     copy(Span { target: value.as_mut_ptr() as usize, source, len: N })?;
     Ok(value)
 }
 
-/// Writes a small value.
+/// Writes a value.
 pub fn write(target: usize, value: &[u8]) -> Result<(), AccessFault> {
     copy(Span { target, source: value.as_ptr() as usize, len: value.len() })
 }
 
-/// A buffer of the engine, or `None` when the host has not that much memory.
+/// Allocates a zeroed buffer of the engine. `None` if the host has not enough memory.
 pub fn buffer(len: usize) -> Option<Box<[u8]>> {
     system::check_allowed(Resource::Buffer, len).ok()?;
     let mut buffer = Vec::new();
@@ -305,7 +317,7 @@ pub fn buffer(len: usize) -> Option<Box<[u8]>> {
     Some(buffer.into_boxed_slice())
 }
 
-/// Takes bytes into a buffer of the engine.
+/// Fills a buffer of the engine from memory.
 pub fn take(mut buffer: Box<[u8]>, source: usize) -> Result<Box<[u8]>, AccessFault> {
     let len = buffer.len();
     copy(Span { target: buffer.as_mut_ptr() as usize, source, len })?;
@@ -316,13 +328,13 @@ pub fn take(mut buffer: Box<[u8]>, source: usize) -> Result<Box<[u8]>, AccessFau
 mod tests {
     use super::*;
 
-    /// Every length up to where routines change for the last time but the longest, and around those.
+    /// Lengths around every point at which the routines change: all short ones, and those near larger thresholds.
     fn lengths() -> impl Iterator<Item = usize> + Clone {
         (0..700).chain([1024, 4096, 8192, 16_384, 65_536].into_iter().flat_map(|n| n - 2..n + 3))
     }
 
-    /// Compares a routine with a byte loop: lengths around the boundaries of routines with every alignment of the
-    /// target to a line and several of the source, other lengths with a few.
+    /// Compares a routine with a byte loop: lengths around the thresholds with every alignment of the target to a cache
+    /// line and several of the source, other lengths with a few.
     fn agrees(what: &str, copy: impl Fn(*mut u8, *const u8, usize) -> u32) {
         let boundaries = [4, 8, 16, 32, 64, 128, 256, 320, 512, 640, 1024, 8192];
         let few = [(0, 0), (1, 0), (0, 1), (3, 17), (31, 33), (64, 63)];
@@ -355,21 +367,21 @@ mod tests {
             kernel.select();
             // SAFETY: `agrees` passes ranges inside its two buffers.
             agrees(&format!("{kernel:?}"), |t, s, n| unsafe { routines::copy(t, s, n) });
-            // SAFETY: as above.
-            agrees(&format!("{kernel:?} past the cache"), |t, s, n| unsafe { routines::copy_streaming(t, s, n) });
+            // SAFETY: as for the first routine.
+            agrees(&format!("{kernel:?} around the cache"), |t, s, n| unsafe { routines::copy_streaming(t, s, n) });
         }
-        // SAFETY: as above.
+        // SAFETY: as for the first routine.
         agrees("portable", |t, s, n| unsafe { portable::copy(t, s, n) });
         prepare();
     }
 
-    /// The kernels of this processor, and a line for each that it does not have. Other tests may run meanwhile: each
-    /// is right for them too.
+    /// The kernels that this processor supports. Prints a line for each other one. Tests that run concurrently use the
+    /// selected kernel too; every kernel is correct for them.
     fn kernels() -> Vec<routines::Kernel> {
-        let (there, missing): (Vec<_>, Vec<_>) =
+        let (supported, missing): (Vec<_>, Vec<_>) =
             routines::Kernel::ALL.into_iter().partition(|kernel| kernel.is_supported());
         missing.iter().for_each(|kernel| eprintln!("skipped: this CPU has no {kernel:?}"));
-        there
+        supported
     }
 
     #[test]
@@ -387,9 +399,9 @@ mod tests {
         ];
         for kernel in kernels() {
             kernel.select();
-            for (lens, skew, manner) in lengths.iter().flat_map(|lens| {
-                let manners = [CachePolicy::Cached, CachePolicy::Streaming];
-                [0, 1, 31, 63].into_iter().flat_map(move |skew| manners.map(|manner| (*lens, skew, manner)))
+            for (lens, skew, policy) in lengths.iter().flat_map(|lens| {
+                let policies = [CachePolicy::Cached, CachePolicy::Streaming];
+                [0, 1, 31, 63].into_iter().flat_map(move |skew| policies.map(|policy| (*lens, skew, policy)))
             }) {
                 let size = lens.iter().map(|len| len + 160).sum::<usize>() + 256;
                 let source: Vec<u8> = (0..size).map(|i| (i * 7 + i / 251) as u8).collect();
@@ -411,8 +423,8 @@ mod tests {
                     at += len + 97;
                 }
                 assert_eq!(copy_in_order(lists[0].as_slice(), 0..lens.len()), Ok(()));
-                assert_eq!(copy_unordered(lists[1].as_slice(), 0..lens.len(), manner), Ok(()));
-                assert!(target.iter().all(|target| *target == expected), "{lens:?} {skew} {manner:?} {kernel:?}");
+                assert_eq!(copy_unordered(lists[1].as_slice(), 0..lens.len(), policy), Ok(()));
+                assert!(target.iter().all(|target| *target == expected), "{lens:?} {skew} {policy:?} {kernel:?}");
                 target[0].clear();
             }
         }
@@ -421,8 +433,8 @@ mod tests {
 
     #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
     #[test]
-    fn a_list_ends_at_the_entry_that_is_not_accessible() {
-        let _hearing = crate::segv::enter();
+    fn copy_in_order_stops_at_an_inaccessible_entry() {
+        let _guard = crate::segv::enter();
         for lens in [[64; 5], [4096; 5], [20, 64, 100, 33, 64]] {
             let source = vec![7u8; 4096];
             let mut target = vec![0u8; 5 * 4096];
@@ -431,7 +443,7 @@ mod tests {
                 source: source.as_ptr() as usize,
                 len: lens[n],
             });
-            // The first page of a process is never there.
+            // The first page of a process is never mapped.
             spans[3].source = 64;
             assert_eq!(copy_in_order(spans.as_slice(), 0..5), Err(3));
             for n in 0..5 {
@@ -444,16 +456,17 @@ mod tests {
 
     #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
     #[test]
-    fn every_routine_returns_from_a_fault_in_its_middle() {
+    fn every_routine_recovers_from_a_fault_in_its_middle() {
         const LEN: usize = 128 << 10;
-        const GONE: usize = 64 << 10;
-        let _hearing = crate::segv::enter();
+        const PROTECTED: usize = 64 << 10;
+        let _guard = crate::segv::enter();
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        // SAFETY: a fresh mapping, of which the second half is closed again.
+        // SAFETY: a new mapping, of which the last PROTECTED bytes are protected.
         let edge = unsafe {
-            let start = libc::mmap(std::ptr::null_mut(), LEN + GONE, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            let start =
+                libc::mmap(std::ptr::null_mut(), LEN + PROTECTED, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
             assert_ne!(start, libc::MAP_FAILED);
-            assert_eq!(libc::mprotect(start.byte_add(LEN), GONE, libc::PROT_NONE), 0);
+            assert_eq!(libc::mprotect(start.byte_add(LEN), PROTECTED, libc::PROT_NONE), 0);
             start as usize + LEN
         };
         let mut room = vec![0u8; LEN];
@@ -482,8 +495,8 @@ mod tests {
             }
         }
         prepare();
-        // SAFETY: exactly the mapping that was made above, which nobody uses any more.
-        unsafe { libc::munmap((edge - LEN) as *mut _, LEN + GONE) };
+        // SAFETY: exactly the mapping made above, which is not used after this.
+        unsafe { libc::munmap((edge - LEN) as *mut _, LEN + PROTECTED) };
     }
 
     #[test]
@@ -496,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_of_caches_are_read() {
+    fn cache_sizes_of_the_kernel_are_parsed() {
         assert_eq!(kibibytes("32768K\n"), Some(32 << 20));
         for text in ["", "K", "0K", "32M", "99999999999999999999K"] {
             assert_eq!(kibibytes(text), None, "{text}");

@@ -1,34 +1,32 @@
-//! Moving a tensor from one layout to another, converting its elements if that is asked for.
+//! Copies of tensors from one layout to another, with optional conversion of the elements.
 //!
-//! Elements of a row lie at a constant distance on each side. Everything goes through a block of the engine, by
-//! the routines of `bytes`, which alone touch device memory; bytes between the elements of the target are not
-//! written, because they belong to others.
+//! The elements of a row are at a constant distance on each side. All data goes through a block of the engine, by the
+//! routines of `bytes`, which alone access device memory. Bytes between the elements of the target are not written:
+//! they may belong to other data.
 
 use super::convert::{BLOCK, Scalar, convert};
 use super::{AccessFault, Span, copy, write};
 
-/// Where the elements of a tensor are, in bytes.
+/// The addresses of the elements of a tensor.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// Where the first one is.
+    /// The address of the first element.
     pub start: usize,
-    /// The distance of neighbours, for each dimension.
+    /// Distance of neighbors in bytes, per dimension.
     pub strides: Vec<usize>,
 }
 
-/// What becomes of an element.
+/// What happens to an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ElementOp {
-    /// So many bytes as they are; at most 16.
+    /// Copies this number of bytes, at most `MAX_ELEMENT`.
     Keep(usize),
-    Convert {
-        from: Scalar,
-        to: Scalar,
-    },
+    /// Converts the element.
+    Convert { from: Scalar, to: Scalar },
 }
 
 impl ElementOp {
-    /// Bytes of an element in source and target.
+    /// Size of an element in the source and in the target.
     pub fn sizes(self) -> (usize, usize) {
         match self {
             ElementOp::Keep(size) => (size, size),
@@ -37,35 +35,35 @@ impl ElementOp {
     }
 }
 
-/// The largest element.
+/// Size of the largest element.
 pub const MAX_ELEMENT: usize = 16;
-/// Elements of the source this close are read with what lies between them.
+/// Elements of the source that are at most this far apart are read together with the bytes between them.
 const NEAR: usize = 64;
 
-/// A tensor and where its elements go.
+/// A copy of a tensor.
 #[derive(Debug, Clone)]
 pub struct Rearrangement {
     shape: Vec<usize>,
     target: Layout,
     source: Layout,
-    change: ElementOp,
+    op: ElementOp,
 }
 
 impl Rearrangement {
-    /// The same elements in as few dimensions as possible. None of the dimensions may be 0.
-    pub fn new(shape: &[usize], target: Layout, source: Layout, change: ElementOp) -> Rearrangement {
+    /// Plans a copy with as few dimensions as possible. No dimension may be 0.
+    pub fn new(shape: &[usize], target: Layout, source: Layout, op: ElementOp) -> Rearrangement {
         let mut plan = Rearrangement {
             shape: Vec::new(),
             target: Layout { start: target.start, strides: Vec::new() },
             source: Layout { start: source.start, strides: Vec::new() },
-            change,
+            op,
         };
         for (index, size) in shape.iter().enumerate().filter(|(_, size)| **size != 1) {
             let (to, from) = (target.strides[index], source.strides[index]);
-            // A dimension that goes on where the one inside it ends is part of it.
-            let joins = plan.target.strides.last().is_some_and(|step| *step == to * size)
-                && plan.source.strides.last().is_some_and(|step| *step == from * size);
-            match plan.shape.last_mut().filter(|_| joins) {
+            // Merge a dimension that continues where the dimension inside it ends.
+            let is_contiguous = plan.target.strides.last().is_some_and(|stride| *stride == to * size)
+                && plan.source.strides.last().is_some_and(|stride| *stride == from * size);
+            match plan.shape.last_mut().filter(|_| is_contiguous) {
                 Some(outer) => {
                     *outer *= size;
                     let last = plan.shape.len() - 1;
@@ -79,7 +77,7 @@ impl Rearrangement {
             }
         }
         if plan.shape.is_empty() {
-            let (from, to) = change.sizes();
+            let (from, to) = op.sizes();
             plan.shape.push(1);
             plan.target.strides.push(to);
             plan.source.strides.push(from);
@@ -87,26 +85,26 @@ impl Rearrangement {
         plan
     }
 
-    /// The bytes from the first element to the last, of source and target.
+    /// Start and length of the bytes from the first element to the last, of the source and of the target.
     pub fn extents(&self) -> [(usize, usize); 2] {
-        let (from, to) = self.change.sizes();
-        let reach = |layout: &Layout, size: usize| {
-            let far: usize = self.shape.iter().zip(&layout.strides).map(|(count, step)| (count - 1) * step).sum();
-            (layout.start, far + size)
+        let (from, to) = self.op.sizes();
+        let extent = |layout: &Layout, size: usize| {
+            let last: usize = self.shape.iter().zip(&layout.strides).map(|(count, stride)| (count - 1) * stride).sum();
+            (layout.start, last + size)
         };
-        [reach(&self.source, from), reach(&self.target, to)]
+        [extent(&self.source, from), extent(&self.target, to)]
     }
 
-    /// Unbroken ranges of one side; `None` when there are more than `limit`.
+    /// The contiguous ranges of one side. `None` if there are more than `limit`.
     pub fn ranges(&self, is_target: bool, limit: usize) -> Option<Vec<(usize, usize)>> {
-        let (from, to) = self.change.sizes();
+        let (from, to) = self.op.sizes();
         let (layout, size) = if is_target { (&self.target, to) } else { (&self.source, from) };
-        // A source that repeats an element names it once.
-        let dimensions = self.shape.iter().zip(&layout.strides).filter(|(_, step)| **step != 0);
+        // A source element that is repeated counts once.
+        let dimensions = self.shape.iter().zip(&layout.strides).filter(|(_, stride)| **stride != 0);
         let mut ranges = vec![(layout.start, size)];
-        for (count, step) in dimensions.rev() {
+        for (count, stride) in dimensions.rev() {
             if let [(_, len)] = &mut ranges[..]
-                && *len == *step
+                && *len == *stride
             {
                 *len *= count;
                 continue;
@@ -115,109 +113,111 @@ impl Rearrangement {
                 return None;
             }
             let inner = std::mem::take(&mut ranges);
-            ranges = (0..*count).flat_map(|n| inner.iter().map(move |(at, len)| (at + n * step, *len))).collect();
+            ranges = (0..*count).flat_map(|n| inner.iter().map(move |(at, len)| (at + n * stride, *len))).collect();
         }
         Some(ranges)
     }
 
+    /// Performs the copy.
     pub fn run(&self) -> Result<(), AccessFault> {
         let inner = self.shape.len() - 1;
         let mut index = vec![0; inner];
         loop {
             let at = |layout: &Layout| {
-                layout.start + index.iter().zip(&layout.strides).map(|(n, step)| n * step).sum::<usize>()
+                layout.start + index.iter().zip(&layout.strides).map(|(n, stride)| n * stride).sum::<usize>()
             };
             self.row(at(&self.target), at(&self.source))?;
-            // Counts up the outer dimensions, the last one fastest.
-            let Some(turned) = (0..inner).rev().find(|d| index[*d] + 1 < self.shape[*d]) else { return Ok(()) };
-            index[turned] += 1;
-            index[turned + 1..].fill(0);
+            // Advance the index of the outer dimensions, the last one fastest.
+            let Some(advanced) = (0..inner).rev().find(|d| index[*d] + 1 < self.shape[*d]) else { return Ok(()) };
+            index[advanced] += 1;
+            index[advanced + 1..].fill(0);
         }
     }
 
-    /// One row of the innermost dimension.
+    /// Copies one row of the innermost dimension.
     fn row(&self, target: usize, source: usize) -> Result<(), AccessFault> {
         let inner = self.shape.len() - 1;
-        let (count, to_step, from_step) = (self.shape[inner], self.target.strides[inner], self.source.strides[inner]);
-        let (from, to) = self.change.sizes();
-        if let ElementOp::Keep(size) = self.change
-            && to_step == size
-            && from_step == size
+        let (count, to_stride, from_stride) =
+            (self.shape[inner], self.target.strides[inner], self.source.strides[inner]);
+        let (from, to) = self.op.sizes();
+        if let ElementOp::Keep(size) = self.op
+            && to_stride == size
+            && from_stride == size
         {
             return copy(Span { target, source, len: count * size });
         }
         let mut packed = [0; BLOCK * MAX_ELEMENT];
-        let mut changed = [0; BLOCK * MAX_ELEMENT];
+        let mut converted = [0; BLOCK * MAX_ELEMENT];
         let mut done = 0;
         while done < count {
             let part = BLOCK.min(count - done);
-            gather(&mut packed[..part * from], source + done * from_step, from, from_step)?;
-            let result = match self.change {
+            gather(&mut packed[..part * from], source + done * from_stride, from, from_stride)?;
+            let result = match self.op {
                 ElementOp::Keep(_) => &packed[..part * from],
                 ElementOp::Convert { from: kind, to: other } => {
-                    convert(&mut changed[..part * to], other, &packed[..part * from], kind);
-                    &changed[..part * to]
+                    convert(&mut converted[..part * to], other, &packed[..part * from], kind);
+                    &converted[..part * to]
                 }
             };
-            scatter(result, target + done * to_step, to, to_step)?;
+            scatter(result, target + done * to_stride, to, to_stride)?;
             done += part;
         }
         Ok(())
     }
 }
 
-/// Reads elements that are `step` apart into a row without gaps.
-fn gather(packed: &mut [u8], source: usize, size: usize, step: usize) -> Result<(), AccessFault> {
+/// Reads elements that are `stride` apart into a row without gaps.
+fn gather(packed: &mut [u8], source: usize, size: usize, stride: usize) -> Result<(), AccessFault> {
     let into = |bytes: &mut [u8], from: usize| {
         copy(Span { target: bytes.as_mut_ptr() as usize, source: from, len: bytes.len() })
     };
-    if step == size {
+    if stride == size {
         return into(packed, source);
     }
-    if step <= NEAR {
+    if stride <= NEAR {
         let mut with_gaps = [0; BLOCK * NEAR];
         let count = packed.len() / size;
-        let len = (count - 1) * step + size;
+        let len = (count - 1) * stride + size;
         into(&mut with_gaps[..len], source)?;
         for (n, element) in packed.chunks_exact_mut(size).enumerate() {
-            element.copy_from_slice(&with_gaps[n * step..n * step + size]);
+            element.copy_from_slice(&with_gaps[n * stride..n * stride + size]);
         }
         return Ok(());
     }
-    packed.chunks_exact_mut(size).enumerate().try_for_each(|(n, element)| into(element, source + n * step))
+    packed.chunks_exact_mut(size).enumerate().try_for_each(|(n, element)| into(element, source + n * stride))
 }
 
-/// Writes a row without gaps to places that are `step` apart.
-fn scatter(packed: &[u8], target: usize, size: usize, step: usize) -> Result<(), AccessFault> {
-    if step == size {
+/// Writes a row without gaps to places that are `stride` apart.
+fn scatter(packed: &[u8], target: usize, size: usize, stride: usize) -> Result<(), AccessFault> {
+    if stride == size {
         return write(target, packed);
     }
-    packed.chunks_exact(size).enumerate().try_for_each(|(n, element)| write(target + n * step, element))
+    packed.chunks_exact(size).enumerate().try_for_each(|(n, element)| write(target + n * stride, element))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn layout(bytes: &[u8], offset: usize, steps: &[usize]) -> Layout {
-        Layout { start: bytes.as_ptr() as usize + offset, strides: steps.to_vec() }
+    fn layout(bytes: &[u8], offset: usize, strides: &[usize]) -> Layout {
+        Layout { start: bytes.as_ptr() as usize + offset, strides: strides.to_vec() }
     }
 
-    /// The same, of bytes that will be written.
-    fn written(bytes: &mut Vec<u8>, offset: usize, steps: &[usize]) -> Layout {
-        Layout { start: bytes.as_mut_ptr() as usize + offset, strides: steps.to_vec() }
+    /// A layout of bytes that are written.
+    fn layout_mut(bytes: &mut Vec<u8>, offset: usize, strides: &[usize]) -> Layout {
+        Layout { start: bytes.as_mut_ptr() as usize + offset, strides: strides.to_vec() }
     }
 
     #[test]
-    fn rows_become_columns() {
+    fn transposed_layout_swaps_rows_and_columns() {
         let source: Vec<u8> = (0..600u16).flat_map(u16::to_le_bytes).collect();
         let mut target = vec![0u8; 1200];
         let plan =
-            Rearrangement::new(&[600], written(&mut target, 0, &[2]), layout(&source, 0, &[2]), ElementOp::Keep(2));
+            Rearrangement::new(&[600], layout_mut(&mut target, 0, &[2]), layout(&source, 0, &[2]), ElementOp::Keep(2));
         assert_eq!(plan.shape, [600]);
         let plan = Rearrangement::new(
             &[20, 1, 30],
-            written(&mut target, 0, &[60, 7, 2]),
+            layout_mut(&mut target, 0, &[60, 7, 2]),
             layout(&source, 0, &[2, 7, 40]),
             ElementOp::Keep(2),
         );
@@ -230,30 +230,30 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_the_elements_is_left_alone() {
+    fn bytes_between_elements_are_not_written() {
         let source: Vec<u8> = (0..250).collect();
-        for step in [1, 2, 63, 64, 65, 100] {
+        for stride in [1, 2, 63, 64, 65, 100] {
             let mut target = vec![0xeeu8; 4 * 300 + 4];
-            let mut wide = vec![0u8; 300 * step];
-            let from = written(&mut wide, 0, &[step]);
+            let mut wide = vec![0u8; 300 * stride];
+            let from = layout_mut(&mut wide, 0, &[stride]);
             for (n, byte) in source.iter().enumerate() {
-                write(from.start + n * step, &[*byte]).unwrap();
+                write(from.start + n * stride, &[*byte]).unwrap();
             }
-            let plan = Rearrangement::new(&[250], written(&mut target, 1, &[4]), from, ElementOp::Keep(1));
+            let plan = Rearrangement::new(&[250], layout_mut(&mut target, 1, &[4]), from, ElementOp::Keep(1));
             assert_eq!(plan.extents()[1], (target.as_ptr() as usize + 1, 997));
             plan.run().unwrap();
             let expected = |n: usize| if n % 4 == 1 && n / 4 < 250 { source[n / 4] } else { 0xee };
-            assert!(target.iter().enumerate().all(|(n, byte)| *byte == expected(n)), "{step}");
+            assert!(target.iter().enumerate().all(|(n, byte)| *byte == expected(n)), "{stride}");
         }
     }
 
     #[test]
-    fn elements_are_converted_on_the_way_and_repeated_ones_are_read_once() {
+    fn elements_are_converted_and_repeated_ones_are_listed_once() {
         let source = 2.5f32.to_le_bytes();
         let mut target = vec![0u8; 8 * 700];
-        let change = ElementOp::Convert { from: Scalar::Float32, to: Scalar::Int64 };
+        let op = ElementOp::Convert { from: Scalar::Float32, to: Scalar::Int64 };
         let plan =
-            Rearrangement::new(&[7, 100], written(&mut target, 0, &[800, 8]), layout(&source, 0, &[0, 0]), change);
+            Rearrangement::new(&[7, 100], layout_mut(&mut target, 0, &[800, 8]), layout(&source, 0, &[0, 0]), op);
         plan.run().unwrap();
         assert!(target.chunks(8).all(|element| element == 2i64.to_le_bytes()));
         assert_eq!(plan.ranges(false, 10), Some(vec![(source.as_ptr() as usize, 4)]));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_as_long_as_they_can_be() {
+    fn ranges_are_maximal() {
         let bytes = [0u8; 200];
         let start = bytes.as_ptr() as usize;
         let plan =

@@ -1,10 +1,11 @@
-//! Element-wise reduction: target = op(target, source), for every element type of the interface.
+//! Element-wise reduction: target = op(target, source), for every element type of the API.
 //!
 //! Integer sums wrap, as two's-complement hardware does. 16-bit floats are computed in 32 bits and
 //! rounded once, to nearest even. EQUAL gives 1 where the elements are equal and 0 elsewhere.
 
 use super::AccessFault;
 
+/// The op of a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReduceOp {
     Sum,
@@ -13,6 +14,7 @@ pub enum ReduceOp {
     Equal,
 }
 
+/// The element type of a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Element {
     Float32,
@@ -28,7 +30,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Bytes of one element, or of the smallest group of whole bytes.
+    /// Bytes of one element, or of the smallest group of elements that fills whole bytes.
     pub fn bytes(self) -> usize {
         use Element::*;
         match self {
@@ -39,16 +41,9 @@ impl Element {
     }
 }
 
-/// Reduces `len` bytes; a tail shorter than one element is left alone.
-pub fn reduce(
-    target: usize,
-    source: usize,
-    len: usize,
-    element: Element,
-    operation: ReduceOp,
-) -> Result<(), AccessFault> {
-    // Through a buffer of the engine, so that the bytes routines remain the only ones that touch
-    // device memory.
+/// Reduces `len` bytes. A tail that is shorter than one element is not changed.
+pub fn reduce(target: usize, source: usize, len: usize, element: Element, op: ReduceOp) -> Result<(), AccessFault> {
+    // Goes through a buffer of the engine: only the byte routines access device memory.
     const BLOCK: usize = 4096;
     let mut offset = 0;
     let whole = len - len % element.bytes();
@@ -60,19 +55,20 @@ pub fn reduce(
         };
         load(&mut ours, target + offset)?;
         load(&mut theirs, source + offset)?;
-        block(&mut ours[..part], &theirs[..part], element, operation);
+        block(&mut ours[..part], &theirs[..part], element, op);
         super::write(target + offset, &ours[..part])?;
         offset += part;
     }
     Ok(())
 }
 
-fn block(ours: &mut [u8], theirs: &[u8], element: Element, operation: ReduceOp) {
+/// Reduces one block of the engine.
+fn block(ours: &mut [u8], theirs: &[u8], element: Element, op: ReduceOp) {
     macro_rules! integers {
         ($kind:ty) => {
             each(ours, theirs, |a, b| {
                 let (a, b) = (<$kind>::from_le_bytes(a), <$kind>::from_le_bytes(b));
-                match operation {
+                match op {
                     ReduceOp::Sum => a.wrapping_add(b),
                     ReduceOp::Max => a.max(b),
                     ReduceOp::Min => a.min(b),
@@ -82,7 +78,7 @@ fn block(ours: &mut [u8], theirs: &[u8], element: Element, operation: ReduceOp) 
             })
         };
     }
-    let float = |a: f32, b: f32| match operation {
+    let float = |a: f32, b: f32| match op {
         ReduceOp::Sum => a + b,
         ReduceOp::Max => a.max(b),
         ReduceOp::Min => a.min(b),
@@ -110,7 +106,7 @@ fn block(ours: &mut [u8], theirs: &[u8], element: Element, operation: ReduceOp) 
             let nibble = |shift: u32| {
                 let signed = |byte: u8| ((byte >> shift << 4) as i8) >> 4;
                 let (a, b) = (signed(a), signed(b));
-                let value = match operation {
+                let value = match op {
                     ReduceOp::Sum => a.wrapping_add(b),
                     ReduceOp::Max => a.max(b),
                     ReduceOp::Min => a.min(b),
@@ -123,6 +119,7 @@ fn block(ours: &mut [u8], theirs: &[u8], element: Element, operation: ReduceOp) 
     }
 }
 
+/// Combines two blocks element by element.
 fn each<const N: usize>(ours: &mut [u8], theirs: &[u8], combine: impl Fn([u8; N], [u8; N]) -> [u8; N]) {
     let (ours, _) = ours.as_chunks_mut::<N>();
     let (theirs, _) = theirs.as_chunks::<N>();
@@ -169,6 +166,7 @@ pub fn float_to_half(value: f32) -> u16 {
     sign | (base + kept + up) as u16
 }
 
+/// binary32 to bfloat16, rounded to nearest even. A NaN keeps its upper bits.
 fn float_to_bfloat(value: f32) -> u16 {
     let bits = value.to_bits();
     if value.is_nan() {
@@ -182,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_half_survives_a_round_trip() {
+    fn every_half_round_trips_through_float() {
         for half in (0..=u16::MAX).step_by(if cfg!(miri) { 97 } else { 1 }) {
             let value = half_to_float(half);
             if value.is_nan() {
@@ -199,10 +197,10 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_reduced_by_their_type() {
-        let run = |a: &[u8], b: &[u8], element, operation| {
+    fn elements_are_reduced_according_to_their_type() {
+        let run = |a: &[u8], b: &[u8], element, op| {
             let mut ours = a.to_vec();
-            reduce(ours.as_mut_ptr() as usize, b.as_ptr() as usize, a.len(), element, operation).unwrap();
+            reduce(ours.as_mut_ptr() as usize, b.as_ptr() as usize, a.len(), element, op).unwrap();
             ours
         };
         assert_eq!(run(&[0x7f], &[1], Element::Int8, ReduceOp::Sum), [0x80]);

@@ -1,17 +1,17 @@
 //! The routines for x86-64, in assembly.
 //!
-//! They are leaf code between two labels: no stack, no calls, only caller-saved registers. So the
-//! fault handler may send a fault at any instruction between the labels to `softacl_bytes_fault`,
-//! which returns 1 to the caller. That is why they are assembly: a compiler gives no such promise.
+//! They are leaf code between two labels: no stack, no calls, only caller-saved registers. The fault handler can
+//! therefore resume from a fault at any instruction between the labels at `softacl_bytes_fault`, which returns 1 to the
+//! caller. This is why they are written in assembly: a compiler gives no such guarantee.
 //!
-//! Registers of 32 and 64 bytes are used where the processor has them; a byte next to the code says so,
-//! because the way out of a fault has to know it too.
+//! Registers of 32 and 64 bytes are used if the processor has them. A byte next to the code selects them, because the
+//! code after a fault depends on it too.
 
 use super::Span;
 use std::arch::{asm, global_asm};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The sets of routines, by the widest registers they use. The code knows the numbers.
+/// The sets of routines, by the widest registers that they use. The assembly depends on the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kernel {
@@ -24,7 +24,7 @@ impl Kernel {
     #[cfg(test)]
     pub(super) const ALL: [Kernel; 3] = [Kernel::Sse2, Kernel::Avx2, Kernel::Avx512];
 
-    /// Whether this processor has it.
+    /// True if this processor supports it.
     pub(super) fn is_supported(self) -> bool {
         match self {
             Kernel::Sse2 => true,
@@ -33,49 +33,49 @@ impl Kernel {
         }
     }
 
-    /// Whether it is worth using here. The first processors with registers of 64 bytes slow down for
-    /// them; those that came later have this extension too.
+    /// True if it is faster on this processor. The first processors with registers of 64 bytes slow down when they use
+    /// them; later ones, which do not, have this extension too.
     fn is_preferred(self) -> bool {
         self.is_supported() && (self != Kernel::Avx512 || is_x86_feature_detected!("avx512vbmi2"))
     }
 
     pub(super) fn select(self) {
-        // SAFETY: the byte is defined below, and everybody accesses it as one byte.
+        // SAFETY: the byte is defined below and only accessed as a single byte.
         unsafe { &KERNEL }.store(self as u8, Ordering::Relaxed);
     }
 }
 
-/// Looks at the processor. Until then the routines use registers of 16 bytes.
+/// Selects the routines for this processor. Before the first call they use registers of 16 bytes.
 pub(super) fn prepare() {
     let best = [Kernel::Avx512, Kernel::Avx2].into_iter().find(|kernel| kernel.is_preferred());
     best.unwrap_or(Kernel::Sse2).select();
 }
 
-/// Whether `copy_four` may be used.
+/// True if `copy_four` may be used.
 #[inline]
 pub(super) fn takes_four() -> bool {
-    // SAFETY: as above.
+    // SAFETY: as in `select`.
     unsafe { &KERNEL }.load(Ordering::Relaxed) != Kernel::Sse2 as u8
 }
 
-/// Orders the stores that went past the cache before whatever comes next.
+/// Orders stores that bypassed the cache before all later accesses.
 #[inline]
 pub(super) fn fence() {
-    // SAFETY: a fence touches nothing.
+    // SAFETY: a fence accesses no memory.
     unsafe { asm!("sfence", options(nostack, preserves_flags)) }
 }
 
-/// Fetches the line of an address that will be read. Any address will do.
+/// Prefetches a cache line for reading. Every address is allowed.
 #[inline]
 pub(super) fn prefetch_read(address: usize) {
-    // SAFETY: a prefetch never faults and changes nothing.
+    // SAFETY: a prefetch never faults and has no visible effect.
     unsafe { asm!("prefetcht0 [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
 }
 
-/// Fetches the line of an address that will be written. Any address will do.
+/// Prefetches a cache line for writing. Every address is allowed.
 #[inline]
 pub(super) fn prefetch_write(address: usize) {
-    // SAFETY: as above; processors without this instruction take it for nothing.
+    // SAFETY: as for `prefetch_read`; processors without this instruction ignore it.
     unsafe { asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly)) }
 }
 
@@ -87,12 +87,12 @@ unsafe extern "C" {
     pub(super) unsafe fn copy(target: *mut u8, source: *const u8, len: usize) -> u32;
     #[link_name = "softacl_bytes_copy_streaming"]
     pub(super) unsafe fn copy_streaming(target: *mut u8, source: *const u8, len: usize) -> u32;
-    /// Copies `len` bytes, a multiple of 128 and at least 512, from each of four sources to each of four
-    /// targets, which are aligned to 64: 128 bytes of each in turn. Fetches what will be read next.
+    /// Copies `len` bytes, a multiple of 128 and at least 512, from each of four sources to each of four targets, which
+    /// are aligned to 64: 128 bytes of each in turn. Prefetches the sources of the next call.
     #[link_name = "softacl_bytes_copy_four"]
     pub(super) unsafe fn copy_four(addresses: *const Four, len: usize) -> u32;
-    /// Copies spans from `first` to before `end` while they have 16 to 64 bytes, and leaves in `next`
-    /// the first that is not copied. Fetches ahead.
+    /// Copies the spans from `first` up to `end` while they have 16 to 64 bytes, and writes the first that is not
+    /// copied to `next`. Prefetches later spans.
     #[link_name = "softacl_bytes_copy_short"]
     pub(super) unsafe fn copy_short(first: *const Span, end: *const Span, next: *mut *const Span) -> u32;
     #[link_name = "softacl_bytes_fill"]
@@ -105,7 +105,7 @@ unsafe extern "C" {
     fn softacl_bytes_fault();
 }
 
-/// First and last address of the code that may fault, and where a fault continues.
+/// Start and end of the code that may fault, and the address where execution resumes after a fault.
 pub fn code_range() -> (usize, usize, usize) {
     (
         softacl_bytes_begin as *const () as usize,
@@ -114,7 +114,7 @@ pub fn code_range() -> (usize, usize, usize) {
     )
 }
 
-/// Four targets, their sources, and what will be read after those.
+/// The arguments of `copy_four`: targets, sources, and the sources of the next call.
 #[repr(C)]
 pub(super) struct Four {
     pub(super) targets: [usize; 4],
@@ -257,7 +257,7 @@ global_asm!(
     "    vzeroupper",
     "    xor eax, eax",
     "    ret",
-    // The same with registers of 64 bytes. Those above the 16th need no cleaning up.
+    // As above, with registers of 64 bytes. Registers above the 16th need no vzeroupper.
     "47:",
     "    cmp rdx, 8192",
     "    ja 50f",
@@ -282,7 +282,7 @@ global_asm!(
     "    rep movsb",
     "    xor eax, eax",
     "    ret",
-    // copy_streaming: whole lines of an aligned target, past the cache. The caller fences.
+    // copy_streaming: whole lines of an aligned target, around the cache. The caller issues the fence.
     ".p2align 6",
     ".hidden softacl_bytes_copy_streaming",
     ".globl softacl_bytes_copy_streaming",
@@ -293,7 +293,7 @@ global_asm!(
     "    neg rcx",
     "    and ecx, 63",
     "    jz 60f",
-    // What comes before the first whole line; the rest of these 64 bytes is written twice.
+    // The bytes before the first whole line; the rest of these 64 bytes is written twice.
     "    movups xmm0, [rsi]",
     "    movups xmm1, [rsi + 16]",
     "    movups xmm2, [rsi + 32]",
@@ -348,9 +348,9 @@ global_asm!(
     "    sub r8, 64",
     "    jnz 63b",
     "    jmp softacl_bytes_copy",
-    // copy_four(rdi addresses, rsi len): see above. Offsets count up to zero. The last 512 bytes of each
-    // come one after the other: what is fetched there is what the next call reads first. Its addresses
-    // are looked up again, because all registers are taken.
+    // copy_four(rdi addresses, rsi len): see above. Offsets count up to zero. The last 512 bytes of each are copied one
+    // after the other and prefetch the first lines of the next call. Its addresses are loaded again, because all
+    // registers are in use.
     ".macro softacl_bytes_move_32 target, source, ahead",
     "    prefetcht0 [\\ahead]",
     "    prefetcht0 [\\ahead + 64]",
@@ -379,7 +379,7 @@ global_asm!(
     "    \\move \\target-256, \\source-256, rsi+256",
     "    \\move \\target-128, \\source-128, rsi+384",
     ".endm",
-    // The whole of it, with moves of one width. Leaves the labels 70 and 71 behind.
+    // The complete routine, with moves of one width. Defines the labels 70 and 71.
     ".macro softacl_bytes_move_four move",
     "    test rsi, rsi",
     "    jz 71f",
@@ -429,8 +429,8 @@ global_asm!(
     "    softacl_bytes_move_four softacl_bytes_move_64",
     "    xor eax, eax",
     "    ret",
-    // copy_short(rdi first, rsi end, rdx next): see above. A span is target, source, len. The lines of
-    // the entry 12 ahead are fetched, near the end those of the last.
+    // copy_short(rdi first, rsi end, rdx next): see above. A span is target, source, len. Prefetches the entry 12
+    // ahead, or the last one near the end.
     ".p2align 6",
     ".hidden softacl_bytes_copy_short",
     ".globl softacl_bytes_copy_short",

@@ -85,8 +85,8 @@ impl Reservations {
                     start % alignment == 0 && start >= first && start.checked_add(len).is_some_and(|end| end <= last);
                 if !fits {
                     return fail(Error::Parameter(format!(
-                        "{len} bytes cannot be reserved at {start:#x}: reserved addresses are from {first:#x} to {last:#x}, \
-                         in multiples of {alignment}"
+                        "{len} bytes cannot be reserved at {start:#x}: reserved addresses are from {first:#x} \
+                         to {last:#x}, in multiples of {alignment}"
                     )));
                 }
                 if table.ranges.range(..start + len).next_back().is_some_and(|(other, range)| other + range.len > start)

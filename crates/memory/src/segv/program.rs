@@ -1,7 +1,8 @@
 //! Fallible access to memory that the program passed: pointers for results, arrays and texts.
 //!
-//! The functions use the byte routines, whose faults become errors. Except for [`try_write`], the caller holds a
-//! [`FaultGuard`](super::FaultGuard).
+//! The functions use the byte routines, whose faults become errors, and share their trust boundary: the program passed
+//! the address and thereby allows the access; that it is mapped is not required. Except for [`try_write`], the caller
+//! holds a [`FaultGuard`](super::FaultGuard).
 
 use super::guard::enter;
 use crate::bytes::{self, Span};
