@@ -212,7 +212,7 @@ impl Machine {
             return fail(Error::ContextGone);
         }
         let open = |stream: &Stream, _| stream.open(key, context.device(), options);
-        let stream = self.streams.insert(open).ok_or_else(|| Error::NoHandle("stream"))?;
+        let stream = self.streams.insert(open).ok_or(Error::NoHandle("stream"))?;
         state.streams.push(stream);
         if let Some(observer) = self.observer() {
             observer.created(Object::Stream(stream.index() as u32), origin);
