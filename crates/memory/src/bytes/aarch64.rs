@@ -6,7 +6,7 @@
 //!
 //! Longer vectors are deliberately not used: copies that bypass the cache are limited by memory, not by registers.
 
-use super::Span;
+use super::span::Span;
 use std::arch::{asm, global_asm};
 
 /// The available sets of routines.

@@ -25,8 +25,10 @@ mod portable;
 pub mod convert;
 pub mod rearrange;
 pub mod reduce;
+mod span;
 
 pub use routines::code_range;
+pub use span::Span;
 
 use softacl_faults::Resource;
 use softacl_faults::system;
@@ -94,15 +96,6 @@ impl CachePolicy {
 /// An address was not accessible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessFault;
-
-/// A contiguous copy, in backing addresses. The assembly routines depend on its layout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
-pub struct Span {
-    pub target: usize,
-    pub source: usize,
-    pub len: usize,
-}
 
 /// A sequence of copies.
 pub trait SpanList {

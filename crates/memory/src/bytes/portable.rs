@@ -1,6 +1,6 @@
 //! Portable routines, for architectures without assembly routines and for Miri. They cannot recover from faults.
 
-use super::Span;
+use super::span::Span;
 use std::ptr;
 
 /// Start and end of the code that may fault, and where execution resumes. Empty: no fault is recovered.

@@ -7,7 +7,7 @@
 //! Registers of 32 and 64 bytes are used if the processor has them. A byte next to the code selects them, because the
 //! code after a fault depends on it too.
 
-use super::Span;
+use super::span::Span;
 use std::arch::{asm, global_asm};
 use std::sync::atomic::{AtomicU8, Ordering};
 
