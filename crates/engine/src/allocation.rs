@@ -187,7 +187,8 @@ impl Machine {
 
     /// Fills fresh device memory with a recognizable pattern.
     fn poison(&self, start: usize, size: usize) {
-        bytes::fill(self.memory.backing_address(start), POISON, size.min(MAX_POISONED))
+        // SAFETY: the range was just allocated, and no handle to it exists yet.
+        unsafe { bytes::fill(self.memory.backing_address(start), POISON, size.min(MAX_POISONED)) }
             .expect("the backing of live memory is mapped");
     }
 

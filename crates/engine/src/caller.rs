@@ -21,7 +21,14 @@ pub struct Caller<'a> {
 }
 
 impl<'a> Caller<'a> {
-    pub fn new(machine: &'a Machine, current: &'a Cell<Option<ContextKey>>) -> Self {
+    /// Creates the caller of a thread.
+    ///
+    /// # Safety
+    ///
+    /// Every address that is passed to a method of this caller comes from the program on whose behalf it acts. By passing
+    /// it to a call, the program allows the engine to read and write memory there, during the call and until the queued
+    /// work is done. The memory need not be mapped, and other threads may access it.
+    pub unsafe fn new(machine: &'a Machine, current: &'a Cell<Option<ContextKey>>) -> Self {
         Caller { machine, current }
     }
 

@@ -355,7 +355,8 @@ fn copy_into(physical: &Physical, backing: usize, len: usize) -> io::Result<()> 
     for start in (0..len).step_by(block.len()) {
         let part = block.len().min(len - start);
         let span = Span { target: block.as_mut_ptr() as usize, source: backing + start, len: part };
-        bytes::copy(span).map_err(|bytes::AccessFault| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        // SAFETY: the source is a live allocation and the target is `block`.
+        unsafe { bytes::copy(span) }.map_err(|bytes::AccessFault| io::Error::from(io::ErrorKind::OutOfMemory))?;
         if block[..part].iter().any(|byte| *byte != 0) {
             physical.file.write_all_at(&block[..part], start as u64)?;
         }

@@ -90,7 +90,8 @@ impl Caller<'_> {
         image[target_at..target_at + 8].copy_from_slice(&target.to_le_bytes());
         let inaccessible = |AccessFault| Error::Inaccessible { side: "descriptor", address: descriptor, len: size };
         let touches = || vec![Touch { address: descriptor, len: size, mode: Mode::Write }];
-        let run = || Ok(bytes::write(backing, &image[..size]).map_err(inaccessible)?);
+        // SAFETY: the range is of a request of a `Caller`, resolved and bounded above.
+        let run = || Ok(unsafe { bytes::write(backing, &image[..size]) }.map_err(inaccessible)?);
         self.machine.with_access(AccessKind::DescriptorWrite, touches, run)
     }
 

@@ -45,7 +45,8 @@ impl Caller<'_> {
             return fail(Error::Capacity { count, capacity });
         }
         let resolved = self.resolve_target(target, count)?;
-        self.fill_now(resolved, count, |backing| bytes::fill(backing, byte, count))
+        // SAFETY: the range is of a request of a `Caller`, resolved and bounded above.
+        self.fill_now(resolved, count, |backing| unsafe { bytes::fill(backing, byte, count) })
     }
 
     /// Queues a fill with a byte. Host memory is filled immediately.
@@ -65,7 +66,8 @@ impl Caller<'_> {
         }
         let resolved = self.resolve_target(target, count)?;
         if !resolved.place.is_device() {
-            return self.fill_now(resolved, count, |backing| bytes::fill(backing, byte, count));
+            // SAFETY: the range is of a request of a `Caller`, resolved and bounded above.
+            return self.fill_now(resolved, count, |backing| unsafe { bytes::fill(backing, byte, count) });
         }
         self.queue(at, Move::Fill { target: resolved.reach, byte, len: count })
     }
@@ -75,7 +77,8 @@ impl Caller<'_> {
         let Some(resolved) = self.check_words(request)? else { return Ok(()) };
         self.blocking_context()?;
         let WordFillRequest { word, count, .. } = request;
-        self.fill_now(resolved, 4 * count, |backing| bytes::fill_words(backing, word, count))
+        // SAFETY: the range is of a request of a `Caller`, resolved and bounded above.
+        self.fill_now(resolved, 4 * count, |backing| unsafe { bytes::fill_words(backing, word, count) })
     }
 
     /// Queues a fill with a 32-bit word. Host memory is filled immediately.
@@ -88,7 +91,8 @@ impl Caller<'_> {
         }
         let WordFillRequest { word, count, .. } = request;
         if !resolved.place.is_device() {
-            return self.fill_now(resolved, 4 * count, |backing| bytes::fill_words(backing, word, count));
+            // SAFETY: the range is of a request of a `Caller`, resolved and bounded above.
+            return self.fill_now(resolved, 4 * count, |backing| unsafe { bytes::fill_words(backing, word, count) });
         }
         self.queue(at, Move::FillWords { target: resolved.reach, word, count })
     }

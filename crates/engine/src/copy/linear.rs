@@ -171,7 +171,9 @@ impl Caller<'_> {
         let _guard = softacl_memory::segv::enter();
         let inaccessible = |AccessFault| Error::Inaccessible { side: "source", address: source.address, len: count };
         let none = || Error::OutOfMemory { pool: MemoryPool::HostBuffer("staging"), asked: count, free: 0, total: 0 };
-        let buffer = bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source).map_err(inaccessible)?;
+        // SAFETY: the range is of a request of a `Caller`, resolved and bounded above.
+        let buffer =
+            unsafe { bytes::take(bytes::buffer(count).ok_or_else(none)?, span.source) }.map_err(inaccessible)?;
         self.queue(at, Move::Staged { buffer, target: span.target })
     }
 }

@@ -113,7 +113,8 @@ impl Machine {
                 let copied = if is_shared {
                     workers.share(self, Job::many(sorted, cache_policy))
                 } else {
-                    bytes::copy_unordered(sorted.as_slice(), 0..sorted.len(), cache_policy)
+                    // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+                    unsafe { bytes::copy_unordered(sorted.as_slice(), 0..sorted.len(), cache_policy) }
                 };
                 if copied.is_ok() {
                     return;
@@ -130,7 +131,8 @@ impl Machine {
         }
         let mut next = 0;
         while next < group.len() && !self.is_stopped(stream) {
-            let Err(failed) = bytes::copy_in_order(group, next..group.len()) else { return };
+            // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+            let Err(failed) = (unsafe { bytes::copy_in_order(group, next..group.len()) }) else { return };
             let error = moves::inaccessible(group[failed])(AccessFault);
             self.record_failure(key, first + failed as u64, "copy", error);
             next = failed + 1;

@@ -148,22 +148,26 @@ impl Machine {
             }
             Move::Fill { target, byte, len } => {
                 let span = Span { target, source: target, len };
-                Ok(bytes::fill(target, byte, len).map_err(moves::inaccessible(span))?)
+                // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+                Ok(unsafe { bytes::fill(target, byte, len) }.map_err(moves::inaccessible(span))?)
             }
             Move::FillWords { target, word, count } => {
                 let span = Span { target, source: target, len: 4 * count };
-                Ok(bytes::fill_words(target, word, count).map_err(moves::inaccessible(span))?)
+                // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+                Ok(unsafe { bytes::fill_words(target, word, count) }.map_err(moves::inaccessible(span))?)
             }
             Move::WriteValue { target, value } => {
                 let span = Span { target, source: target, len: size_of::<u64>() };
                 // Orders the earlier writes of the stream before the value.
                 fence(Ordering::Release);
-                Ok(bytes::write(target, &value.to_le_bytes()).map_err(moves::inaccessible(span))?)
+                // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+                Ok(unsafe { bytes::write(target, &value.to_le_bytes()) }.map_err(moves::inaccessible(span))?)
             }
             Move::Reduce(reduction) => reduction.run(),
             Move::Rearrange(rearranged) => {
                 let [(source, len), (target, _)] = rearranged.plan.extents();
-                Ok(rearranged.plan.run().map_err(moves::inaccessible(Span { target, source, len }))?)
+                // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+                Ok(unsafe { rearranged.plan.run() }.map_err(moves::inaccessible(Span { target, source, len }))?)
             }
             Move::Described { descriptor, form } => alone(described(&self.memory, descriptor, form)?),
             Move::Indirect(indirect) => alone(indirect.resolve(&self.memory)?),
@@ -176,7 +180,8 @@ impl Machine {
             Executor::Threads(workers) if span.len >= SHARE_MIN_WEIGHT => {
                 workers.share(self, Job::one(span, cache_policy))
             }
-            Executor::Threads(_) => bytes::copy_as(span, cache_policy),
+            // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+            Executor::Threads(_) => unsafe { bytes::copy_as(span, cache_policy) },
             Executor::Stepped(stepper) => stepper.copy(self, span, cache_policy),
         };
         Ok(copied.map_err(moves::inaccessible(span))?)
@@ -191,10 +196,12 @@ impl Machine {
             Executor::Threads(workers) if weight(count, *bytes) >= SHARE_MIN_WEIGHT => {
                 workers.share(self, Job::many(batch.spans, cache_policy))
             }
-            Executor::Threads(_) => bytes::copy_unordered(spans.as_slice(), 0..count, cache_policy),
+            // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+            Executor::Threads(_) => unsafe { bytes::copy_unordered(spans.as_slice(), 0..count, cache_policy) },
             Executor::Stepped(stepper) => {
                 stepper.shuffle(spans);
-                bytes::copy_in_order(spans.as_slice(), 0..count).map_err(|_| AccessFault)
+                // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+                unsafe { bytes::copy_in_order(spans.as_slice(), 0..count) }.map_err(|_| AccessFault)
             }
         };
         Ok(copied.map_err(moves::inaccessible(first))?)
@@ -208,11 +215,13 @@ impl Machine {
             Executor::Threads(workers) if weight(plane.height, bytes) >= SHARE_MIN_WEIGHT => {
                 workers.share(self, Job::rows(plane, cache_policy))
             }
-            Executor::Threads(_) => bytes::copy_unordered(&plane, 0..plane.height, cache_policy),
+            // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+            Executor::Threads(_) => unsafe { bytes::copy_unordered(&plane, 0..plane.height, cache_policy) },
             Executor::Stepped(_) => {
                 // Without memory for the list, the rows are copied in ascending order, which the schedule allows.
                 let Some(mut spans) = self.span_pool.list_of(plane.height) else {
-                    let copied = bytes::copy_unordered(&plane, 0..plane.height, cache_policy);
+                    // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+                    let copied = unsafe { bytes::copy_unordered(&plane, 0..plane.height, cache_policy) };
                     return Ok(copied.map_err(moves::inaccessible(plane.row(0)))?);
                 };
                 spans.extend((0..plane.height).map(|index| plane.row(index)));

@@ -116,17 +116,21 @@ impl Job {
         match &self.work {
             JobWork::One(span) => {
                 let offset = unit * UNIT;
-                bytes::copy_as(part(*span, offset, UNIT.min(span.len - offset)), self.cache_policy)
+                // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+                unsafe { bytes::copy_as(part(*span, offset, UNIT.min(span.len - offset)), self.cache_policy) }
             }
             JobWork::Many { spans, per_unit } => {
-                bytes::copy_unordered(spans.as_slice(), several(spans.len(), *per_unit), self.cache_policy)
+                // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+                unsafe { bytes::copy_unordered(spans.as_slice(), several(spans.len(), *per_unit), self.cache_policy) }
             }
             JobWork::Mixed { spans, ends } => {
                 let start = unit.checked_sub(1).map_or(0, |before| ends[before]);
-                bytes::copy_unordered(spans.as_slice(), start..ends[unit], self.cache_policy)
+                // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+                unsafe { bytes::copy_unordered(spans.as_slice(), start..ends[unit], self.cache_policy) }
             }
             JobWork::Rows { plane, per_unit } => {
-                bytes::copy_unordered(plane, several(plane.height, *per_unit), self.cache_policy)
+                // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+                unsafe { bytes::copy_unordered(plane, several(plane.height, *per_unit), self.cache_policy) }
             }
         }
     }

@@ -54,7 +54,8 @@ impl Stepper {
     /// Copies one range on this thread. Helpers take part if it is very large.
     pub(crate) fn copy(&self, machine: &Machine, span: Span, cache_policy: CachePolicy) -> Result<(), AccessFault> {
         if span.len < SHARE_MIN_LEN {
-            return bytes::copy_as(span, cache_policy);
+            // SAFETY: the ranges come from a request of a `Caller` and were resolved and bounded by `copy`.
+            return unsafe { bytes::copy_as(span, cache_policy) };
         }
         self.helpers.share(machine, Job::one(span, cache_policy))
     }

@@ -90,7 +90,8 @@ impl<T: Repeatable> Condition<T> {
     /// The sub-graph that the current value selects.
     fn choose(&self) -> Result<Option<&Arc<SubGraph<T>>>> {
         let inaccessible = |AccessFault| Error::Inaccessible { side: "condition", address: self.cell, len: CELL_SIZE };
-        let value = u64::from_le_bytes(bytes::read(self.cell).map_err(inaccessible)?);
+        // SAFETY: the cell is in device memory that a `Caller` named, resolved and bounded when the task was made.
+        let value = u64::from_le_bytes(unsafe { bytes::read(self.cell) }.map_err(inaccessible)?);
         let index = match (self.kind, value) {
             (ConditionKind::If, 0) => 1,
             (ConditionKind::If, _) => 0,

@@ -31,7 +31,8 @@ impl Caller<'_> {
         let buffer = u64::from(default).to_le_bytes();
         let _guard = softacl_memory::segv::enter();
         let inaccessible = |_| Error::Inaccessible { side: "condition", address, len: CELL_SIZE };
-        softacl_memory::bytes::write(backing, &buffer).map_err(inaccessible)?;
+        // SAFETY: the cell was just allocated.
+        unsafe { softacl_memory::bytes::write(backing, &buffer) }.map_err(inaccessible)?;
         let open = |cell: &crate::graph::ConditionCell, _| {
             *lock(&cell.state) = CellState { graph: Some(graph_key), address };
         };

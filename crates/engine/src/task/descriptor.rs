@@ -76,7 +76,8 @@ fn read<const N: usize>(memory: &Memory, what: &'static str, address: usize) -> 
     }
     resolved.covers(what, N).map_err(device_copy)?;
     let unmapped = |AccessFault| Error::DeviceCopy(format!("the {what} at {address:#x} is no longer mapped"));
-    Ok(bytes::read(resolved.reach).map_err(unmapped)?)
+    // SAFETY: the range is live device memory, resolved and bounded above.
+    Ok(unsafe { bytes::read(resolved.reach) }.map_err(unmapped)?)
 }
 
 /// Validates a copy that the device found in its memory: both ranges must be allocated, in bounds and on one device.

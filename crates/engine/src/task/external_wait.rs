@@ -147,7 +147,9 @@ impl ExternalWait {
             WaitCondition::Record(counters, record) => counters.has_reached(*record),
             WaitCondition::Value { backing, value, condition } => {
                 // Unmapped memory does not change anymore, so the stream continues.
-                bytes::read(*backing).map_or(true, |found| condition.holds(u64::from_le_bytes(found), *value))
+                // SAFETY: the cell is in device memory that a `Caller` named, resolved and bounded when the task was made.
+                unsafe { bytes::read(*backing) }
+                    .map_or(true, |found| condition.holds(u64::from_le_bytes(found), *value))
             }
             WaitCondition::Notify { counter, compare, .. } => compare.holds(counter.value()),
             WaitCondition::Never(Some(run)) => run.is_canceled.load(Ordering::Acquire),

@@ -91,7 +91,9 @@ impl Machine {
         // Something else may have changed the cell since. Then this write is not what the wait reads.
         let stands = |point: &StreamPoint| {
             let is_over = self.streams.slot(point.stream).tasks.completion.done() >= point.sequence;
-            !is_over || bytes::read(cell).is_ok_and(|found| condition.holds(u64::from_le_bytes(found), value))
+            // SAFETY: the cell is in device memory that a `Caller` named, resolved and bounded when the task was made.
+            !is_over
+                || unsafe { bytes::read(cell) }.is_ok_and(|found| condition.holds(u64::from_le_bytes(found), value))
         };
         let write = write.map(|(point, _)| *point).filter(stands);
         if write.is_none() {

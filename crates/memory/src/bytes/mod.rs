@@ -4,10 +4,9 @@
 //! accessible, the routine returns [`AccessFault`] and the process continues. References or slices to such memory are
 //! never formed: the program and other threads may write it at any time.
 //!
-//! Trust boundary: the functions take raw addresses but are not marked `unsafe`. Their soundness rests on the callers,
-//! which pass only addresses that `Finder::find` resolved and `ResolvedAddress::covers` bounded, addresses that the
-//! program passed to a call (by which it allows the runtime to access the memory until the queued work is done), or
-//! buffers of the engine. That an address is mapped is not required.
+//! The functions are `unsafe`: the caller promises that the access is allowed, by passing the address to a call, or because the
+//! memory belongs to the engine. That an address is mapped is not required. Ranges of the program come from
+//! `Finder::find` and `ResolvedAddress::covers`.
 //!
 //! Nothing here depends on streams or allocations.
 
@@ -122,16 +121,25 @@ impl SpanList for [Span] {
 }
 
 /// Copies a span. The order of the bytes is unspecified if the ranges overlap, as on the device.
+///
+/// # Safety
+///
+/// The program or the engine allows access to the ranges. They need not be mapped.
 #[inline]
-pub fn copy(span: Span) -> Result<(), AccessFault> {
+pub unsafe fn copy(span: Span) -> Result<(), AccessFault> {
     if CachePolicy::of(span.len) == CachePolicy::Streaming {
-        return copy_as(span, CachePolicy::Streaming);
+        // SAFETY: the caller's promise covers the ranges.
+        return unsafe { copy_as(span, CachePolicy::Streaming) };
     }
     plain(span)
 }
 
 /// Copies a span with a cache policy.
-pub fn copy_as(span: Span, policy: CachePolicy) -> Result<(), AccessFault> {
+///
+/// # Safety
+///
+/// The program or the engine allows access to the ranges. They need not be mapped.
+pub unsafe fn copy_as(span: Span, policy: CachePolicy) -> Result<(), AccessFault> {
     match policy {
         CachePolicy::Cached => plain(span),
         CachePolicy::Streaming => {
@@ -148,7 +156,11 @@ pub fn copy_as(span: Span, policy: CachePolicy) -> Result<(), AccessFault> {
 
 /// Copies the entries of a list in order. The error is the index of the entry that is not accessible; later entries are
 /// not copied.
-pub fn copy_in_order<L: SpanList + ?Sized>(list: &L, range: Range<usize>) -> Result<(), usize> {
+///
+/// # Safety
+///
+/// The program or the engine allows access to the ranges. They need not be mapped.
+pub unsafe fn copy_in_order<L: SpanList + ?Sized>(list: &L, range: Range<usize>) -> Result<(), usize> {
     let Range { start, end } = range;
     for index in start..end.min(start + PREFETCH_DISTANCE) {
         prefetch(list.span(index));
@@ -167,7 +179,8 @@ pub fn copy_in_order<L: SpanList + ?Sized>(list: &L, range: Range<usize>) -> Res
         if index + PREFETCH_DISTANCE < end {
             prefetch(list.span(index + PREFETCH_DISTANCE));
         }
-        copy(span).map_err(|AccessFault| index)?;
+        // SAFETY: the caller's promise covers the ranges.
+        unsafe { copy(span) }.map_err(|AccessFault| index)?;
         index += 1;
     }
     Ok(())
@@ -186,13 +199,18 @@ fn copy_short(spans: &[Span]) -> (usize, Result<(), AccessFault>) {
 }
 
 /// Copies the entries of a list in any order.
-pub fn copy_unordered<L: SpanList + ?Sized>(
+///
+/// # Safety
+///
+/// The program or the engine allows access to the ranges. They need not be mapped.
+pub unsafe fn copy_unordered<L: SpanList + ?Sized>(
     list: &L,
     range: Range<usize>,
     policy: CachePolicy,
 ) -> Result<(), AccessFault> {
     if policy == CachePolicy::Cached {
-        return copy_in_order(list, range).map_err(|_| AccessFault);
+        // SAFETY: the caller's promise covers the ranges.
+        return unsafe { copy_in_order(list, range) }.map_err(|_| AccessFault);
     }
     let result = copy_fours(list, range);
     routines::fence();
@@ -276,29 +294,47 @@ fn streaming(span: Span) -> Result<(), AccessFault> {
 }
 
 /// Fills `len` bytes with `byte`.
-pub fn fill(target: usize, byte: u8, len: usize) -> Result<(), AccessFault> {
+///
+/// # Safety
+///
+/// The program or the engine allows access to the ranges. They need not be mapped.
+pub unsafe fn fill(target: usize, byte: u8, len: usize) -> Result<(), AccessFault> {
     // SAFETY: as for `plain`, for one range.
     let fault = unsafe { routines::fill(target as *mut u8, byte, len) };
     if fault == 0 { Ok(()) } else { Err(AccessFault) }
 }
 
 /// Fills `count` 32-bit words with `word`. `target` is a multiple of 4.
-pub fn fill_words(target: usize, word: u32, count: usize) -> Result<(), AccessFault> {
+///
+/// # Safety
+///
+/// The program or the engine allows access to the ranges. They need not be mapped.
+pub unsafe fn fill_words(target: usize, word: u32, count: usize) -> Result<(), AccessFault> {
     // SAFETY: as for `fill`. The check of the request has established that the address is aligned to 4 bytes.
     let fault = unsafe { routines::fill_words(target as *mut u32, word, count) };
     if fault == 0 { Ok(()) } else { Err(AccessFault) }
 }
 
 /// Reads `N` bytes.
-pub fn read<const N: usize>(source: usize) -> Result<[u8; N], AccessFault> {
+///
+/// # Safety
+///
+/// The program or the engine allows access to the ranges. They need not be mapped.
+pub unsafe fn read<const N: usize>(source: usize) -> Result<[u8; N], AccessFault> {
     let mut value = [0; N];
-    copy(Span { target: value.as_mut_ptr() as usize, source, len: N })?;
+    // SAFETY: the caller's promise covers the source; the target is `value`.
+    unsafe { copy(Span { target: value.as_mut_ptr() as usize, source, len: N }) }?;
     Ok(value)
 }
 
 /// Writes a value.
-pub fn write(target: usize, value: &[u8]) -> Result<(), AccessFault> {
-    copy(Span { target, source: value.as_ptr() as usize, len: value.len() })
+///
+/// # Safety
+///
+/// The program or the engine allows access to the ranges. They need not be mapped.
+pub unsafe fn write(target: usize, value: &[u8]) -> Result<(), AccessFault> {
+    // SAFETY: the caller's promise covers the target; the source is `value`.
+    unsafe { copy(Span { target, source: value.as_ptr() as usize, len: value.len() }) }
 }
 
 /// Allocates a zeroed buffer of the engine. `None` if the host has not enough memory.
@@ -311,9 +347,14 @@ pub fn buffer(len: usize) -> Option<Box<[u8]>> {
 }
 
 /// Fills a buffer of the engine from memory.
-pub fn take(mut buffer: Box<[u8]>, source: usize) -> Result<Box<[u8]>, AccessFault> {
+///
+/// # Safety
+///
+/// The program or the engine allows access to the ranges. They need not be mapped.
+pub unsafe fn take(mut buffer: Box<[u8]>, source: usize) -> Result<Box<[u8]>, AccessFault> {
     let len = buffer.len();
-    copy(Span { target: buffer.as_mut_ptr() as usize, source, len })?;
+    // SAFETY: the caller's promise covers the source; the target is `buffer`.
+    unsafe { copy(Span { target: buffer.as_mut_ptr() as usize, source, len }) }?;
     Ok(buffer)
 }
 
@@ -415,8 +456,10 @@ mod tests {
                     expected[at..at + len].copy_from_slice(&source[at + 5..at + len + 5]);
                     at += len + 97;
                 }
-                assert_eq!(copy_in_order(lists[0].as_slice(), 0..lens.len()), Ok(()));
-                assert_eq!(copy_unordered(lists[1].as_slice(), 0..lens.len(), policy), Ok(()));
+                // SAFETY: the ranges are buffers and mappings of the test.
+                assert_eq!(unsafe { copy_in_order(lists[0].as_slice(), 0..lens.len()) }, Ok(()));
+                // SAFETY: the ranges are buffers and mappings of the test.
+                assert_eq!(unsafe { copy_unordered(lists[1].as_slice(), 0..lens.len(), policy) }, Ok(()));
                 assert!(target.iter().all(|target| *target == expected), "{lens:?} {skew} {policy:?} {kernel:?}");
                 target[0].clear();
             }
@@ -438,7 +481,8 @@ mod tests {
             });
             // The first page of a process is never mapped.
             spans[3].source = 64;
-            assert_eq!(copy_in_order(spans.as_slice(), 0..5), Err(3));
+            // SAFETY: the ranges are buffers and mappings of the test.
+            assert_eq!(unsafe { copy_in_order(spans.as_slice(), 0..5) }, Err(3));
             for n in 0..5 {
                 let expected = if n < 3 { 7 } else { 0 };
                 assert!(target[n * 4096..n * 4096 + lens[n]].iter().all(|byte| *byte == expected), "{n} {lens:?}");
@@ -472,19 +516,25 @@ mod tests {
                     Span { target: room, source: near, len: len + 2 },
                     Span { target: near, source: room, len: len + 2 },
                 ] {
-                    assert_eq!(copy_as(span, CachePolicy::Cached), Err(AccessFault), "{kernel:?} {len}");
-                    assert_eq!(copy_as(span, CachePolicy::Streaming), Err(AccessFault), "{kernel:?} {len}");
+                    // SAFETY: the ranges are buffers and mappings of the test.
+                    assert_eq!(unsafe { copy_as(span, CachePolicy::Cached) }, Err(AccessFault), "{kernel:?} {len}");
+                    // SAFETY: the ranges are buffers and mappings of the test.
+                    assert_eq!(unsafe { copy_as(span, CachePolicy::Streaming) }, Err(AccessFault), "{kernel:?} {len}");
                     let whole = Span { target: room + 4096, source: room, len: 1024 };
                     for place in 0..4 {
                         let mut spans = [whole; 4];
                         spans[place] = span;
-                        let failed = copy_unordered(spans.as_slice(), 0..4, CachePolicy::Streaming);
+                        // SAFETY: the ranges are buffers and mappings of the test.
+                        let failed = unsafe { copy_unordered(spans.as_slice(), 0..4, CachePolicy::Streaming) };
                         assert_eq!(failed, Err(AccessFault), "{kernel:?} {len} {place}");
-                        assert_eq!(copy_in_order(spans.as_slice(), 0..4), Err(place), "{kernel:?} {len}");
+                        // SAFETY: the ranges are buffers and mappings of the test.
+                        assert_eq!(unsafe { copy_in_order(spans.as_slice(), 0..4) }, Err(place), "{kernel:?} {len}");
                     }
                 }
-                assert_eq!(fill(near, 1, len + 2), Err(AccessFault));
-                assert_eq!(fill_words(near & !3, 1, len / 4 + 2), Err(AccessFault));
+                // SAFETY: the ranges are buffers and mappings of the test.
+                assert_eq!(unsafe { fill(near, 1, len + 2) }, Err(AccessFault));
+                // SAFETY: the ranges are buffers and mappings of the test.
+                assert_eq!(unsafe { fill_words(near & !3, 1, len / 4 + 2) }, Err(AccessFault));
             }
         }
         prepare();
@@ -496,8 +546,11 @@ mod tests {
     fn large_copies_use_the_streaming_routine_and_agree() {
         let source: Vec<u8> = (0..STREAMING.load(Ordering::Relaxed) + 77).map(|i| (i * 31 + i / 4099) as u8).collect();
         let mut target = vec![0; source.len()];
-        copy(Span { target: target.as_mut_ptr() as usize, source: source.as_ptr() as usize, len: source.len() })
-            .unwrap();
+        // SAFETY: the ranges are buffers and mappings of the test.
+        unsafe {
+            copy(Span { target: target.as_mut_ptr() as usize, source: source.as_ptr() as usize, len: source.len() })
+        }
+        .unwrap();
         assert!(source == target);
     }
 
@@ -513,14 +566,16 @@ mod tests {
     fn fills_stay_inside_their_range() {
         for (len, skew) in (0..300).chain([5000]).flat_map(|len| [0, 1, 7, 8, 15].map(|skew| (len, skew))) {
             let mut bytes = vec![1u8; len + 32];
-            fill(bytes.as_mut_ptr() as usize + 8 + skew, 9, len).unwrap();
+            // SAFETY: the ranges are buffers and mappings of the test.
+            unsafe { fill(bytes.as_mut_ptr() as usize + 8 + skew, 9, len) }.unwrap();
             let end = 8 + skew + len;
             assert!(bytes[..8 + skew].iter().chain(&bytes[end..]).all(|b| *b == 1), "{len} {skew}");
             assert!(bytes[8 + skew..end].iter().all(|b| *b == 9), "{len} {skew}");
         }
         for count in 0..100 {
             let mut words = vec![1u32; count + 4];
-            fill_words(words[2..].as_mut_ptr() as usize, 0xdead_beef, count).unwrap();
+            // SAFETY: the ranges are buffers and mappings of the test.
+            unsafe { fill_words(words[2..].as_mut_ptr() as usize, 0xdead_beef, count) }.unwrap();
             assert!(words[2..count + 2].iter().all(|w| *w == 0xdead_beef), "{count}");
             assert_eq!((words[1], words[count + 2]), (1, 1), "{count}");
         }

@@ -119,7 +119,11 @@ impl Rearrangement {
     }
 
     /// Performs the copy.
-    pub fn run(&self) -> Result<(), AccessFault> {
+    ///
+    /// # Safety
+    ///
+    /// The program allows access to the extents of both layouts. They need not be mapped.
+    pub unsafe fn run(&self) -> Result<(), AccessFault> {
         let inner = self.shape.len() - 1;
         let mut index = vec![0; inner];
         loop {
@@ -144,7 +148,8 @@ impl Rearrangement {
             && to_stride == size
             && from_stride == size
         {
-            return copy(Span { target, source, len: count * size });
+            // SAFETY: the promise of `run` covers the row.
+            return unsafe { copy(Span { target, source, len: count * size }) };
         }
         let mut packed = [0; BLOCK * MAX_ELEMENT];
         let mut converted = [0; BLOCK * MAX_ELEMENT];
@@ -169,7 +174,8 @@ impl Rearrangement {
 /// Reads elements that are `stride` apart into a row without gaps.
 fn gather(packed: &mut [u8], source: usize, size: usize, stride: usize) -> Result<(), AccessFault> {
     let into = |bytes: &mut [u8], from: usize| {
-        copy(Span { target: bytes.as_mut_ptr() as usize, source: from, len: bytes.len() })
+        // SAFETY: the promise of `run` covers the source; the target is `bytes`.
+        unsafe { copy(Span { target: bytes.as_mut_ptr() as usize, source: from, len: bytes.len() }) }
     };
     if stride == size {
         return into(packed, source);
@@ -190,9 +196,12 @@ fn gather(packed: &mut [u8], source: usize, size: usize, stride: usize) -> Resul
 /// Writes a row without gaps to places that are `stride` apart.
 fn scatter(packed: &[u8], target: usize, size: usize, stride: usize) -> Result<(), AccessFault> {
     if stride == size {
-        return write(target, packed);
+        // SAFETY: the promise of `run` covers the target.
+        return unsafe { write(target, packed) };
     }
-    packed.chunks_exact(size).enumerate().try_for_each(|(n, element)| write(target + n * stride, element))
+    // SAFETY: the promise of `run` covers the target.
+    let put = |(n, element): (usize, &[u8])| unsafe { write(target + n * stride, element) };
+    packed.chunks_exact(size).enumerate().try_for_each(put)
 }
 
 #[cfg(test)]
@@ -222,7 +231,8 @@ mod tests {
             ElementOp::Keep(2),
         );
         assert_eq!(plan.shape, [20, 30]);
-        plan.run().unwrap();
+        // SAFETY: both sides are buffers of the test.
+        unsafe { plan.run() }.unwrap();
         for (row, column) in (0..20).flat_map(|row| (0..30).map(move |column| (row, column))) {
             let found = u16::from_le_bytes([target[60 * row + 2 * column], target[60 * row + 2 * column + 1]]);
             assert_eq!(usize::from(found), column * 20 + row);
@@ -237,11 +247,13 @@ mod tests {
             let mut wide = vec![0u8; 300 * stride];
             let from = layout_mut(&mut wide, 0, &[stride]);
             for (n, byte) in source.iter().enumerate() {
-                write(from.start + n * stride, &[*byte]).unwrap();
+                // SAFETY: the target is a buffer of the test.
+                unsafe { write(from.start + n * stride, &[*byte]) }.unwrap();
             }
             let plan = Rearrangement::new(&[250], layout_mut(&mut target, 1, &[4]), from, ElementOp::Keep(1));
             assert_eq!(plan.extents()[1], (target.as_ptr() as usize + 1, 997));
-            plan.run().unwrap();
+            // SAFETY: both sides are buffers of the test.
+            unsafe { plan.run() }.unwrap();
             let expected = |n: usize| if n % 4 == 1 && n / 4 < 250 { source[n / 4] } else { 0xee };
             assert!(target.iter().enumerate().all(|(n, byte)| *byte == expected(n)), "{stride}");
         }
@@ -254,7 +266,8 @@ mod tests {
         let op = ElementOp::Convert { from: Scalar::Float32, to: Scalar::Int64 };
         let plan =
             Rearrangement::new(&[7, 100], layout_mut(&mut target, 0, &[800, 8]), layout(&source, 0, &[0, 0]), op);
-        plan.run().unwrap();
+        // SAFETY: both sides are buffers of the test.
+        unsafe { plan.run() }.unwrap();
         assert!(target.chunks(8).all(|element| element == 2i64.to_le_bytes()));
         assert_eq!(plan.ranges(false, 10), Some(vec![(source.as_ptr() as usize, 4)]));
         assert_eq!(plan.ranges(true, 10), Some(vec![(target.as_ptr() as usize, 5600)]));

@@ -42,7 +42,17 @@ impl Element {
 }
 
 /// Reduces `len` bytes. A tail that is shorter than one element is not changed.
-pub fn reduce(target: usize, source: usize, len: usize, element: Element, op: ReduceOp) -> Result<(), AccessFault> {
+///
+/// # Safety
+///
+/// The program allows access to both ranges. They need not be mapped.
+pub unsafe fn reduce(
+    target: usize,
+    source: usize,
+    len: usize,
+    element: Element,
+    op: ReduceOp,
+) -> Result<(), AccessFault> {
     // Goes through a buffer of the engine: only the byte routines access device memory.
     const BLOCK: usize = 4096;
     let mut offset = 0;
@@ -51,12 +61,14 @@ pub fn reduce(target: usize, source: usize, len: usize, element: Element, op: Re
         let part = BLOCK.min(whole - offset);
         let (mut ours, mut theirs) = ([0; BLOCK], [0; BLOCK]);
         let load = |into: &mut [u8; BLOCK], from| {
-            super::copy(super::Span { target: into.as_mut_ptr() as usize, source: from, len: part })
+            // SAFETY: the caller's promise covers the source; the target is `into`.
+            unsafe { super::copy(super::Span { target: into.as_mut_ptr() as usize, source: from, len: part }) }
         };
         load(&mut ours, target + offset)?;
         load(&mut theirs, source + offset)?;
         block(&mut ours[..part], &theirs[..part], element, op);
-        super::write(target + offset, &ours[..part])?;
+        // SAFETY: the caller's promise covers the target.
+        unsafe { super::write(target + offset, &ours[..part]) }?;
         offset += part;
     }
     Ok(())
@@ -200,7 +212,8 @@ mod tests {
     fn elements_are_reduced_according_to_their_type() {
         let run = |a: &[u8], b: &[u8], element, op| {
             let mut ours = a.to_vec();
-            reduce(ours.as_mut_ptr() as usize, b.as_ptr() as usize, a.len(), element, op).unwrap();
+            // SAFETY: both ranges are buffers of the test.
+            unsafe { reduce(ours.as_mut_ptr() as usize, b.as_ptr() as usize, a.len(), element, op) }.unwrap();
             ours
         };
         assert_eq!(run(&[0x7f], &[1], Element::Int8, ReduceOp::Sum), [0x80]);

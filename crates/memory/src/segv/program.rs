@@ -1,6 +1,6 @@
 //! Fallible access to memory that the program passed: pointers for results, arrays and texts.
 //!
-//! The functions use the byte routines, whose faults become errors, and share their trust boundary: the program passed
+//! The functions use the byte routines, whose faults become errors, and share their contract: the program passed
 //! the address and thereby allows the access; that it is mapped is not required. Except for [`try_write`], the caller
 //! holds a [`FaultGuard`](super::FaultGuard).
 
@@ -13,19 +13,29 @@ const PAGE: usize = 4096;
 const STACK: usize = 64 << 10;
 
 /// Writes a result to an address that the program passed. Returns `false` if the address is not writable.
-pub fn try_write(address: usize, value: &[u8]) -> bool {
+///
+/// # Safety
+///
+/// The program passed the address to the call in progress, and so allows the access. It need not be mapped.
+pub unsafe fn try_write(address: usize, value: &[u8]) -> bool {
     // Most results are variables on the stack, just above our frame. They are mapped and need no guard.
     let is_near = address.wrapping_sub(&raw const value as usize) < STACK;
     let _guard = (!is_near).then(enter);
-    bytes::write(address, value).is_ok()
+    // SAFETY: the caller's promise; see `# Safety`.
+    unsafe { bytes::write(address, value) }.is_ok()
 }
 
 /// Returns `true` if an array that the program passed can be read. Reads one byte of every page.
-pub fn is_readable(address: usize, len: usize) -> bool {
+///
+/// # Safety
+///
+/// The program passed the address to the call in progress, and so allows the access. It need not be mapped.
+pub unsafe fn is_readable(address: usize, len: usize) -> bool {
     let Some(last) = address.checked_add(len.max(1) - 1) else { return false };
     let mut at = address;
     loop {
-        if bytes::read::<1>(at).is_err() {
+        // SAFETY: the caller's promise; see `# Safety`.
+        if unsafe { bytes::read::<1>(at) }.is_err() {
             return false;
         }
         let next = (at | (PAGE - 1)).wrapping_add(1);
@@ -38,10 +48,15 @@ pub fn is_readable(address: usize, len: usize) -> bool {
 
 /// Reads a NUL-terminated string that the program passed, without its NUL. `None` if it is not readable or longer than
 /// `limit` bytes.
-pub fn try_read_c_str(address: usize, limit: usize) -> Option<Vec<u8>> {
+///
+/// # Safety
+///
+/// The program passed the address to the call in progress, and so allows the access. It need not be mapped.
+pub unsafe fn try_read_c_str(address: usize, limit: usize) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     while text.len() <= limit {
-        match bytes::read::<1>(address.checked_add(text.len())?) {
+        // SAFETY: the caller's promise; see `# Safety`.
+        match unsafe { bytes::read::<1>(address.checked_add(text.len())?) } {
             Ok([0]) => return Some(text),
             Ok([byte]) => text.push(byte),
             Err(_) => return None,
@@ -51,6 +66,11 @@ pub fn try_read_c_str(address: usize, limit: usize) -> Option<Vec<u8>> {
 }
 
 /// Fills a buffer from memory of the program. Returns `false` if not all of it is readable.
-pub fn try_read(address: usize, buffer: &mut [u8]) -> bool {
-    bytes::copy(Span { target: buffer.as_mut_ptr() as usize, source: address, len: buffer.len() }).is_ok()
+///
+/// # Safety
+///
+/// The program passed the address to the call in progress, and so allows the access. It need not be mapped.
+pub unsafe fn try_read(address: usize, buffer: &mut [u8]) -> bool {
+    // SAFETY: the caller's promise; see `# Safety`.
+    unsafe { bytes::copy(Span { target: buffer.as_mut_ptr() as usize, source: address, len: buffer.len() }) }.is_ok()
 }
