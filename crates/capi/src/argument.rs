@@ -5,8 +5,8 @@
 //! guarded routines, so that a wild pointer is an error and not a crash. Handles and addresses are not validated here
 //! beyond NULL; the engine does that.
 
-use softacl_memory::segv::{self, FaultGuard};
 use softacl_engine::{Error, Result, fail};
+use softacl_memory::segv::{self, FaultGuard};
 use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;
 
@@ -164,7 +164,8 @@ impl<T: Copy> OutPtr<T> {
 
     /// Writes bytes from the start of the place on, which the API must size accordingly.
     pub(crate) fn write(self, bytes: &[u8]) -> Result<()> {
-        if segv::try_write(self.address(), bytes) {
+        // SAFETY: the value was made by `from_program`, whose contract is this one.
+        if unsafe { segv::try_write(self.address(), bytes) } {
             return Ok(());
         }
         fail(Error::Argument(format!("{} points to {:#x}, which cannot be written", self.name, self.address)))
@@ -223,7 +224,8 @@ impl<T: Copy, P> InPtr<T, P> {
         let InPtr { pointer, name, .. } = self;
         let whole = count.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
         let is_readable =
-            pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || segv::is_readable(pointer as usize, bytes));
+            // SAFETY: the value was made by `from_program`, whose contract is this one.
+            pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || unsafe { segv::is_readable(pointer as usize, bytes) });
         if !is_readable {
             return fail(Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read")));
         }
@@ -324,7 +326,8 @@ impl<P> TextPtr<P> {
     pub(crate) fn read(self) -> Result<String> {
         let _guard = segv::enter();
         let TextPtr { address, name, .. } = self;
-        match segv::try_read_c_str(address, MAX_TEXT).map(String::from_utf8) {
+        // SAFETY: the value was made by `from_program`, whose contract is this one.
+        match unsafe { segv::try_read_c_str(address, MAX_TEXT) }.map(String::from_utf8) {
             Some(Ok(text)) => Ok(text),
             _ => fail(Error::Argument(format!(
                 "{name} at {address:#x} is not a readable text of at most {MAX_TEXT} bytes"

@@ -174,7 +174,8 @@ pub(crate) fn with_call<E: From<Box<Error>>>(
     body: impl FnOnce(Call<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let machine = process::machine()?;
-    CURRENT.with(|current| body(Call { caller: Caller::new(machine, current), function }))
+    // SAFETY: the addresses are arguments of a C call of the program, which allows access by passing them.
+    CURRENT.with(|current| body(Call { caller: unsafe { Caller::new(machine, current) }, function }))
 }
 
 /// Calls the observer's `exited` hook.
@@ -220,7 +221,8 @@ fn run_entry_hooks(function: &'static Function, arguments: &[u64]) -> Option<i32
     }
     // Without a machine there are no hooks. A body that needs one reports why there is none.
     let machine = process::machine().ok()?;
-    let run = || CURRENT.with(|current| entry_hooks(Caller::new(machine, current), function, arguments));
+    // SAFETY: the addresses are arguments of a C call of the program, which allows access by passing them.
+    let run = || CURRENT.with(|current| entry_hooks(unsafe { Caller::new(machine, current) }, function, arguments));
     let error = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => return None,
         Ok(Err(error)) => error,

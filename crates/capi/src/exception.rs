@@ -104,7 +104,8 @@ pub(crate) fn dispatch(machine: &Machine) {
 fn information(pointer: *const c_void) -> Option<ExceptionInfo> {
     let _guard = softacl_memory::segv::enter();
     let is_whole = pointer.cast::<ExceptionInfo>().is_aligned()
-        && softacl_memory::segv::is_readable(pointer as usize, size_of::<ExceptionInfo>());
+        // SAFETY: the program passed the pointer to the function in progress.
+        && unsafe { softacl_memory::segv::is_readable(pointer as usize, size_of::<ExceptionInfo>()) };
     if pointer.is_null() || !is_whole {
         return None;
     }

@@ -50,7 +50,8 @@ pub unsafe extern "C" fn softaclFindings(text: *mut c_char, size: usize) -> usiz
     if !text.is_null() && size > 0 {
         json.truncate(size - 1);
         json.push(0);
-        if !segv::try_write(text as usize, &json) {
+        // SAFETY: the program passed the pointer to the function in progress.
+        if !unsafe { segv::try_write(text as usize, &json) } {
             return 0;
         }
     }
@@ -67,7 +68,8 @@ pub unsafe extern "C" fn softaclUnobservedErrors(text: *mut c_char, size: usize)
         let mut bytes = lines.join("\n").into_bytes();
         bytes.truncate(size - 1);
         bytes.push(0);
-        if !segv::try_write(text as usize, &bytes) {
+        // SAFETY: the program passed the pointer to the function in progress.
+        if !unsafe { segv::try_write(text as usize, &bytes) } {
             return 0;
         }
     }

@@ -5,8 +5,8 @@
 
 use crate::config;
 use ascendcl_sys::{ByteCount, FUNCTIONS, Function, Support};
-use softacl_faults::{Injection, MatchContext, Rule, Vocabulary, closest_match, parse};
 use softacl_engine::{Caller, StreamKey, segv};
+use softacl_faults::{Injection, MatchContext, Rule, Vocabulary, closest_match, parse};
 use std::fs;
 use std::sync::{Arc, OnceLock};
 
@@ -114,7 +114,8 @@ fn sum(address: usize, count: u64) -> Option<u64> {
     for index in 0..usize::try_from(count).ok()? {
         let mut value = [0; size_of::<usize>()];
         let at = address.checked_add(index.checked_mul(value.len())?)?;
-        if address == 0 || !segv::try_read(at, &mut value) {
+        // SAFETY: the program passed the array to the call in progress.
+        if address == 0 || !unsafe { segv::try_read(at, &mut value) } {
             return None;
         }
         total = total.saturating_add(usize::from_ne_bytes(value) as u64);
@@ -229,7 +230,8 @@ mod tests {
     fn rules_with_a_stream_filter_fire_for_every_row_with_the_column() {
         let machine = Machine::with_observer(Config::default(), None).unwrap();
         let current = Cell::new(None);
-        let caller = Caller::new(&machine, &current);
+        // SAFETY: the test passes no address.
+        let caller = unsafe { Caller::new(&machine, &current) };
         caller.set_device(0).unwrap();
         let stream = caller.create_stream(StreamOptions::default()).unwrap();
         for function in FUNCTIONS.iter().chain(OTHER_FUNCTIONS) {

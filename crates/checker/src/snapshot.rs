@@ -39,7 +39,8 @@ impl SourceSnapshot {
     pub(crate) fn take(address: usize, len: usize) -> Option<SourceSnapshot> {
         let contents = if len <= MAX_WHOLE_BYTES {
             let mut bytes = vec![0; len];
-            segv::try_read(address, &mut bytes).then(|| Contents::Whole(bytes.into()))?
+            // SAFETY: the program passed the source to a copy, which is in flight.
+            unsafe { segv::try_read(address, &mut bytes) }.then(|| Contents::Whole(bytes.into()))?
         } else {
             Contents::Pages(hashes(address, len)?)
         };
@@ -83,7 +84,8 @@ fn hashes(address: usize, len: usize) -> Option<Box<[u64]>> {
     (0..len.div_ceil(PAGE))
         .map(|index| {
             let part = &mut page[..PAGE.min(len - index * PAGE)];
-            segv::try_read(address + index * PAGE, part)
+            // SAFETY: the program passed the source to a copy, which is in flight.
+            unsafe { segv::try_read(address + index * PAGE, part) }
                 .then(|| BuildHasherDefault::<DefaultHasher>::default().hash_one(&*part))
         })
         .collect()

@@ -24,7 +24,8 @@ fn calls_do_not_wake_the_progress_thread() {
         let machine = Machine::new(Config { memory: 1 << 30, schedule: Schedule::Early, ..Config::default() })
             .expect("a machine");
         let current = Cell::new(None);
-        let caller = Caller::new(&machine, &current);
+        // SAFETY: every address that is passed on is memory of the machine or of this program.
+        let caller = unsafe { Caller::new(&machine, &current) };
         caller.create_context(0).expect("a context");
         let stream = caller.create_stream(StreamOptions::default()).expect("a stream").raw();
         let host = caller.allocate_host(64).expect("host memory");

@@ -21,7 +21,8 @@ fn machine(rules: Option<&str>) -> Arc<Machine> {
 fn stopped_context_closes_the_fast_path_until_it_is_destroyed() {
     let machine = machine(None);
     let current = Cell::new(None);
-    let caller = Caller::new(&machine, &current);
+    // SAFETY: every address that is passed on is memory of the machine or of this program.
+    let caller = unsafe { Caller::new(&machine, &current) };
     let context = caller.create_context(0).expect("a context").raw();
     let stream = caller.create_stream(StreamOptions::default()).expect("a stream").raw();
     caller.set_stop_on_failure(stream, true).expect("the mode");
@@ -42,7 +43,8 @@ fn stopped_context_closes_the_fast_path_until_it_is_destroyed() {
 fn lost_device_closes_the_fast_path_until_it_is_reset() {
     let machine = machine(Some("copy@1=lost"));
     let current = Cell::new(None);
-    let caller = Caller::new(&machine, &current);
+    // SAFETY: every address that is passed on is memory of the machine or of this program.
+    let caller = unsafe { Caller::new(&machine, &current) };
     caller.set_device(0).expect("the device");
     let stream = caller.create_stream(StreamOptions::default()).expect("a stream").raw();
     let host = caller.allocate_host(64).expect("host memory");
@@ -60,7 +62,8 @@ fn lost_device_closes_the_fast_path_until_it_is_reset() {
 fn second_abort_does_not_end_the_first() {
     let machine = machine(None);
     let current = Cell::new(None);
-    let caller = Caller::new(&machine, &current);
+    // SAFETY: every address that is passed on is memory of the machine or of this program.
+    let caller = unsafe { Caller::new(&machine, &current) };
     caller.create_context(0).expect("a context");
     let stream = caller.create_stream(StreamOptions::default()).expect("a stream").raw();
     let (started, has_started) = channel();
@@ -75,7 +78,8 @@ fn second_abort_does_not_end_the_first() {
     std::thread::scope(|scope| {
         let first = scope.spawn(|| {
             let current = Cell::new(None);
-            Caller::new(&machine, &current).abort_device_tasks(0, -1)
+            // SAFETY: every address that is passed on is memory of the machine or of this program.
+            unsafe { Caller::new(&machine, &current) }.abort_device_tasks(0, -1)
         });
         while machine.slow_path_reasons().is_empty() {
             std::thread::yield_now();

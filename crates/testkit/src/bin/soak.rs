@@ -117,7 +117,8 @@ fn main() -> ExitCode {
 /// Copies to the device and back on a separate stream, verifies the bytes, and records the duration of each round.
 fn measure(machine: &Machine, end: Instant, rounds: &Mutex<Vec<f64>>, failed: &AtomicBool) -> Result<(), String> {
     let current = Cell::new(None);
-    let caller = Caller::new(machine, &current);
+    // SAFETY: every address that is passed on is memory of the machine or of this program.
+    let caller = unsafe { Caller::new(machine, &current) };
     let text = |error: Box<softacl_engine::Error>| error.to_string();
     let context = caller.create_context(0).map_err(text)?;
     let stream = caller.create_stream(StreamOptions::default()).map_err(text)?.raw();

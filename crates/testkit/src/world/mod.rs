@@ -123,7 +123,8 @@ pub fn run(machine: &Machine, device: u32, program: &Program) -> Result<(), Fail
 /// Runs a program with the contexts, peer device and fault rules of a setup, and compares all bytes with the model.
 pub fn run_on(machine: &Machine, setup: &Setup, program: &Program) -> Result<(), Failure> {
     let current = Cell::new(None);
-    let caller = Caller::new(machine, &current);
+    // SAFETY: every address that is passed on is memory of the machine or of this program.
+    let caller = unsafe { Caller::new(machine, &current) };
     let set_up = |error: Box<Error>| format!("set-up: {error}");
     let device = setup.device;
     let peer = setup.peer.filter(|_| machine.config().profile.chip.peer.supported);
