@@ -1,8 +1,8 @@
 // soc: Ascend910B
 // softacl-only
 // expects: L3
-// sanitize: none (they keep memory of their own)
-// valgrind: none (it keeps memory of its own)
+// sanitize: none (the sanitizers hold private memory)
+// valgrind: none (valgrind holds private memory)
 /* Large amounts of freed device memory are returned to the operating system, also if later allocations lie elsewhere or
  * copies were queued when the memory was freed. */
 #include "../expect.h"

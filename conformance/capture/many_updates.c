@@ -1,7 +1,7 @@
 // soc: Ascend910B
 // softacl-only
-// sanitize: none (they keep memory of their own)
-// valgrind: none (it keeps memory of its own)
+// sanitize: none (the sanitizers hold private memory)
+// valgrind: none (valgrind holds private memory)
 /* Updating a graph before every run, as decoders do, does not leak memory. */
 #include "../expect.h"
 #include "graph.h"

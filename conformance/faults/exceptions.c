@@ -1,7 +1,7 @@
 // softacl-only
 // env: SOFTACL_FAULTS=copy@2=507013; copy@3=507899
 // schedules: all
-// valgrind: none (gives addresses away that nobody has)
+// valgrind: none (passes invalid addresses)
 /* Exception callbacks run for every failed task before the wait that reports the failure returns. */
 #include "../expect.h"
 

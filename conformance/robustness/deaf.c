@@ -2,7 +2,7 @@
 // softacl-only
 // schedules: all
 // expects: B1
-// valgrind: none (gives addresses away that nobody has)
+// valgrind: none (passes invalid addresses)
 /* On a thread that blocks every signal, as server workers do, invalid
  * pointers are errors too, and the signal mask does not change. */
 #include "../batch/variants.h"

@@ -1,6 +1,6 @@
 // soc: Ascend910B Ascend950 Ascend310P
 // softacl-only
-// sanitize: none (the child dies of SIGSEGV on purpose, which the sanitizers would catch)
+// sanitize: none (the child ends with SIGSEGV, which the sanitizers would catch)
 // schedules: all
 /* Dereferencing device memory on the host ends the process with SIGSEGV, after a message that explains the cause. */
 #include "../expect.h"

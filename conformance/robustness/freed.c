@@ -2,7 +2,7 @@
 // softacl-only
 // schedules: all
 // expects: H2 L3 M1
-// valgrind: none (gives addresses away that nobody has)
+// valgrind: none (passes invalid addresses)
 /* Use of freed memory, double free, free during a pending copy, and
  * pointers that were never allocated: errors without side effects. */
 #include "../expect.h"

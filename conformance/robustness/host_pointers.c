@@ -2,7 +2,7 @@
 // softacl-only
 // schedules: all
 // expects: B1
-// valgrind: none (gives addresses away that nobody has)
+// valgrind: none (passes invalid addresses)
 /* Copies with inaccessible host addresses fail without ending the process. */
 #include "../batch/variants.h"
 

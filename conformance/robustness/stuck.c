@@ -2,7 +2,7 @@
 // env: SOFTACL_MEMORY=256MiB
 // schedules: all
 // expects: L3 M1
-// valgrind: none (gives addresses away that nobody has)
+// valgrind: none (passes invalid addresses)
 /* A blocked stream does not affect other work: freed memory that its tasks do not use is reused immediately, freed
  * memory that they use is not, and dropped tasks never block later ones. */
 #include "../expect.h"

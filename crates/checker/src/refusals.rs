@@ -34,8 +34,8 @@ impl State {
         let thread = operation.thread;
         let (id, severity, fix) = match self.classify(function, error, thread) {
             Refusal::Report(id, fix) => (id, Severity::Proven, fix),
-            // Running out of memory is not an error by itself: many programs free memory or use less. Only continuing
-            // without the memory is.
+            // Running out of memory alone is not an error: many programs free memory or use less. Continuing without
+            // the memory is.
             Refusal::FailedAllocation => {
                 self.failed_allocations.insert(thread, Arc::clone(operation));
                 ("R1", Severity::Advice, "release unused memory, or use less")

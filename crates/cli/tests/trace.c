@@ -16,8 +16,8 @@ static void *copy_from_a_thread(void *unused)
     return NULL;
 }
 
-/* A stream waits for a notify that is never recorded, and the program gives up. */
-static int give_up(void)
+/* A stream waits for a notify that is never recorded, and the program exits. */
+static int exit_while_waiting(void)
 {
     void *notify = NULL;
     CALL(aclrtCreateNotify, (void **, unsigned long), &notify, 0);
@@ -93,8 +93,8 @@ int main(int argc, char **argv)
         _exit(5);
     } else if (strcmp(mode, "interrupted") == 0) {
         be_interrupted();
-    } else if (strcmp(mode, "gives up") == 0) {
-        return give_up();
+    } else if (strcmp(mode, "exits while waiting") == 0) {
+        return exit_while_waiting();
     } else if (strcmp(mode, "notify") == 0) {
         return record_notify();
     } else if (strcmp(mode, "devices") == 0) {

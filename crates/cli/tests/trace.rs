@@ -176,7 +176,7 @@ fn statistics_match_the_program() {
 fn unfinished_wait_is_shown() {
     let (_directory, program) = built::program("trace");
     for schedule in ["threads", "late"] {
-        let traced = trace(&program, schedule, &["gives up"]);
+        let traced = trace(&program, schedule, &["exits while waiting"]);
         assert_eq!(traced.output.status.code(), Some(6), "{}", traced.stderr);
         let waits = rows(&traced.file, "wait");
         let waits: Vec<&Value> = waits.values().flatten().copied().collect();

@@ -124,7 +124,7 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsync(void *dst, size_t destMax, const v
  * The only difference: if the location of memory cannot be determined from its address, this function
  * returns 207000, while aclrtMemcpyAsync uses `kind`.
  */
-ACL_DEPRECATED_MESSAGE("use aclrtMemcpyAsync, it has the same arguments and the same behaviour")
+ACL_DEPRECATED_MESSAGE("use aclrtMemcpyAsync, it has the same arguments and the same behavior")
 ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax,
                                                            const void *src, size_t count,
                                                            aclrtMemcpyKind kind,

@@ -115,9 +115,9 @@ impl TextWriter {
             self.line("", &self.paint(DIM, &more));
         }
         self.text.push('\n');
-        self.labelled("fix", GREEN, width, &plain(&finding.fix));
+        self.labeled("fix", GREEN, width, &plain(&finding.fix));
         if finding.count > 1 {
-            self.labelled("seen", BOLD, width, &format::times(finding.count));
+            self.labeled("seen", BOLD, width, &format::times(finding.count));
         }
         // Not wrapped, so that it can be copied.
         let gap = " ".repeat(width - "repeat".len() + 2);
@@ -125,7 +125,7 @@ impl TextWriter {
         self.text.push('\n');
     }
 
-    fn labelled(&mut self, label: &str, color: &str, width: usize, text: &str) {
+    fn labeled(&mut self, label: &str, color: &str, width: usize, text: &str) {
         if text.is_empty() {
             return;
         }
@@ -144,7 +144,7 @@ impl TextWriter {
             Some(function) => format!("{function}: {}", operation.what),
             None => operation.what.clone(),
         };
-        self.labelled(&plain(&part.role), BOLD, width, &plain(&what));
+        self.labeled(&plain(&part.role), BOLD, width, &plain(&what));
         let indent = " ".repeat(width + 4);
         self.line(&indent, &format!("on {}", format::actor(operation)));
         for range in operation.ranges.iter().take(MAX_RANGES) {
