@@ -4,7 +4,7 @@
 //! interrupt a thread in here and never return; the allocator would then stay inconsistent, with its lock held.
 //! Readers see every completed record, even if a writer stopped in the middle of another one.
 
-use crate::log::TimedEvent;
+use crate::trace_event::TimedEvent;
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -119,7 +119,7 @@ fn unmap(slots: NonNull<Slot>, len: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::log::TraceEvent;
+    use crate::trace_event::TraceEvent;
 
     fn times(log: &AppendLog) -> Vec<u64> {
         log.read().iter().map(|record| record.ns).collect()

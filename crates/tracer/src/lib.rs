@@ -4,6 +4,7 @@
 //! | module | content |
 //! | --- | --- |
 //! | `tracer` | the observer: converts callbacks to trace events |
+//! | `trace_event` | trace events and their times |
 //! | `log`, `append_log` | one log of timed trace events per thread, readable after an interruption |
 //! | `allocations` | device allocations by address, for the routes of copies |
 //! | `timeline` | calls and tasks, rebuilt from the logs when the program ends |
@@ -20,6 +21,7 @@ mod log;
 mod merge;
 mod summary;
 mod timeline;
+mod trace_event;
 mod tracer;
 
 pub use allocations::{Endpoint, Route};

@@ -2,55 +2,13 @@
 //!
 //! The number of stored events is limited. The first ones stay; events beyond the limit are dropped and counted.
 
-use crate::allocations::TransferSize;
 use crate::append_log::AppendLog;
-use softacl_engine::observer::StreamPosition;
+use crate::trace_event::{TimedEvent, TraceEvent};
 use softacl_sync::timed_lock::lock_with_timeout;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-
-/// Something that happened. "Trace event", because an event is an `aclrtEvent`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TraceEvent {
-    Entered(&'static str),
-    /// The innermost open call returned this code.
-    Exited(i32),
-    Submitted {
-        at: StreamPosition,
-        name: &'static str,
-        device: u32,
-        /// True for a step of a graph, on an internal stream.
-        is_graph_step: bool,
-    },
-    /// Size and route of the task in the preceding `Submitted`.
-    Transfer(TransferSize),
-    /// The task is a wait: for another task, or an external wait.
-    Waits(StreamPosition),
-    /// The first task runs after the second one.
-    After(StreamPosition, StreamPosition),
-    Started(StreamPosition),
-    Finished(StreamPosition),
-    Failed(StreamPosition, i32),
-    /// Every task up to this position that has not started was dropped.
-    Dropped(StreamPosition),
-    AccessStarted(&'static str, TransferSize),
-    /// True if the access succeeded.
-    AccessFinished(bool),
-    /// An asynchronous call waited for its stream, for this time in ns.
-    Blocked(u64),
-    /// Device, and bytes in use on it.
-    Memory(u32, u64),
-}
-
-/// A trace event with its time.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TimedEvent {
-    /// Time since the log was created.
-    pub(crate) ns: u64,
-    pub(crate) event: TraceEvent,
-}
 
 /// Trace events of one thread.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! The timeline of a run: calls, blocking accesses and tasks, rebuilt from the logs of all threads.
 
 use crate::allocations::TransferSize;
-use crate::log::{LogSnapshot, TimedEvent, TraceEvent};
+use crate::log::LogSnapshot;
+use crate::trace_event::{TimedEvent, TraceEvent};
 use softacl_engine::observer::StreamPosition;
 use std::collections::BTreeMap;
 use std::fmt;

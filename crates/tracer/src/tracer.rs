@@ -2,9 +2,10 @@
 
 use crate::allocations::{AllocationMap, Endpoint};
 use crate::chrome;
-use crate::log::{Log, TraceEvent};
+use crate::log::Log;
 use crate::summary::Summary;
 use crate::timeline::Timeline;
+use crate::trace_event::TraceEvent;
 use softacl_engine::observer::{
     AccessKind, Advisory, FaultAction, Function, Object, Observer, Origin, StreamPosition, Submitted, TaskKind, Touch,
     Window,
@@ -78,7 +79,8 @@ impl Observer for Tracer {
 
     fn submitted(&self, task: &Submitted<'_>) {
         let is_graph_step = self.graph_streams().contains(&task.at.stream);
-        let submitted = TraceEvent::Submitted { at: task.at, name: task.kind.name(), device: task.device, is_graph_step };
+        let submitted =
+            TraceEvent::Submitted { at: task.at, name: task.kind.name(), device: task.device, is_graph_step };
         match (task.touches, task.after, task.is_external_wait) {
             ([], None, false) => self.log.write([submitted]),
             ([], None, true) => self.log.write([submitted, TraceEvent::Waits(task.at)]),

@@ -1,0 +1,45 @@
+//! Trace events: what the tracer records, and when it happened.
+
+use crate::allocations::TransferSize;
+use softacl_engine::observer::StreamPosition;
+
+/// Something that happened. "Trace event", because an event is an `aclrtEvent`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TraceEvent {
+    Entered(&'static str),
+    /// The innermost open call returned this code.
+    Exited(i32),
+    Submitted {
+        at: StreamPosition,
+        name: &'static str,
+        device: u32,
+        /// True for a step of a graph, on an internal stream.
+        is_graph_step: bool,
+    },
+    /// Size and route of the task in the preceding `Submitted`.
+    Transfer(TransferSize),
+    /// The task is a wait: for another task, or an external wait.
+    Waits(StreamPosition),
+    /// The first task runs after the second one.
+    After(StreamPosition, StreamPosition),
+    Started(StreamPosition),
+    Finished(StreamPosition),
+    Failed(StreamPosition, i32),
+    /// Every task up to this position that has not started was dropped.
+    Dropped(StreamPosition),
+    AccessStarted(&'static str, TransferSize),
+    /// True if the access succeeded.
+    AccessFinished(bool),
+    /// An asynchronous call waited for its stream, for this time in ns.
+    Blocked(u64),
+    /// Device, and bytes in use on it.
+    Memory(u32, u64),
+}
+
+/// A trace event with its time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TimedEvent {
+    /// Time since the log was created.
+    pub(crate) ns: u64,
+    pub(crate) event: TraceEvent,
+}
