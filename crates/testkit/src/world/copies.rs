@@ -1,6 +1,13 @@
 //! Copies, memsets and reductions, on the machine and on the model.
 
-use super::*;
+use super::outcome::{Failure, expect, ok};
+use super::state::{BufferKind, BufferRange, PendingTask, World};
+use crate::faults::TaskKind;
+use crate::memory;
+use softacl_engine::{
+    BatchAttribute, BatchRequest, Caller, CopyRequest, DescriptorRequest, FillRequest, Location, OffsetRequest,
+    PlaneRequest, ReduceRequest, WordFillRequest, kinds,
+};
 
 impl World<'_> {
     /// Returns the copies that the chip supports.

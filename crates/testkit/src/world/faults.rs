@@ -5,21 +5,14 @@
 //! decides which other tasks would still run. Afterwards the contexts are destroyed and created again, as a program
 //! has to do.
 
-use super::*;
-use crate::faults::{ECC, EVENT_TIMEOUT, Effect, LOST, STREAM_TIMEOUT, TaskKind};
+use super::outcome::{Failure, must_fail, ok};
+use super::state::{BufferKind, BufferRange, ContextState, PendingTask, World};
+use crate::faults::{ECC, EVENT_TIMEOUT, Effect, LOST, STREAM_TIMEOUT};
+use softacl_engine::{Caller, CopyRequest, EventKind, FillRequest, StreamOptions, kinds};
 use softacl_faults::{DeviceHealth, MatchContext};
 
 /// Timeout of waits for a stuck task.
 const STUCK_WAIT_MS: i32 = 2;
-
-/// A task that is about to be submitted.
-pub(super) struct PendingTask<'a> {
-    pub function: &'static str,
-    pub kind: TaskKind,
-    pub size: usize,
-    pub stream: usize,
-    pub parts: &'a [(&'a BufferRange, bool)],
-}
 
 impl World<'_> {
     /// Makes a context of the world the current one.
@@ -321,31 +314,5 @@ impl World<'_> {
         ok(self.caller.machine().repair_device(self.device.into()))?;
         self.oracle.repair();
         self.check_health()
-    }
-}
-
-impl StreamState {
-    /// Expects one of these codes from the next wait, unless an earlier failure is pending.
-    pub(super) fn expect_failure(&mut self, codes: &[i32]) {
-        self.failure.get_or_insert_with(|| codes.to_vec());
-    }
-}
-
-/// Requires that a call failed with this code.
-pub(super) fn must_fail<T>(result: softacl_engine::Result<T>, code: i32, what: &str) -> Result<(), Failure> {
-    match result {
-        Err(error) if error.code() == code => Ok(()),
-        Err(error) => Err(format!("{what} returned {} instead of {code}: {error}", error.code())),
-        Ok(_) => Err(format!("{what} succeeded instead of returning {code}")),
-    }
-}
-
-/// Requires that a wait failed with one of the codes, or succeeded if there are none.
-pub(super) fn expect<T>(result: softacl_engine::Result<T>, codes: Option<Vec<i32>>) -> Result<(), Failure> {
-    match (result, codes) {
-        (result, None) => ok(result).map(|_| ()),
-        (Err(error), Some(codes)) if codes.contains(&error.code()) => Ok(()),
-        (Err(error), Some(codes)) => Err(format!("{} instead of {codes:?}: {error}", error.code())),
-        (Ok(_), Some(codes)) => Err(format!("the wait succeeded, the model has {codes:?}")),
     }
 }

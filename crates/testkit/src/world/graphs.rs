@@ -2,9 +2,12 @@
 //!
 //! Outside the graph, a run is one task of the stream that launches it.
 
-use super::*;
-use crate::faults::Effect;
+use super::outcome::{Failure, ok};
+use super::state::{BufferKind, BufferRange, World};
+use crate::faults::{Effect, Oracle, TaskKind};
+use crate::memory;
 use fastrand::Rng;
+use softacl_engine::{CaptureMode, EventKind, FillRequest, ReduceRequest, kinds};
 use std::sync::Arc;
 
 /// A step of a graph: its effect on the model and the buffer ranges it uses.

@@ -1,6 +1,10 @@
 //! Buffers, streams, events, waits, invalid calls and the comparison with the model.
 
-use super::*;
+use super::outcome::{Failure, expect, ok};
+use super::state::{Buffer, BufferKind, BufferRange, EVENTS, MAX_BUFFERS, MAX_STREAMS, Source, StreamState, World};
+use crate::memory;
+use crate::order::ModelClock;
+use softacl_engine::{CopyRequest, FillRequest, StreamOptions, kinds};
 use std::sync::Arc;
 
 impl World<'_> {

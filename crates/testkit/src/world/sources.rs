@@ -1,7 +1,9 @@
 //! Memory from pools and reservations, and signals between streams other than events.
 
-use super::faults::must_fail;
-use super::*;
+use super::outcome::{Failure, must_fail, ok};
+use super::state::{Buffer, BufferKind, BufferRange, MAX_BUFFERS, PendingTask, Source, World};
+use crate::faults::TaskKind;
+use softacl_engine::{Compare, CounterOp, FillRequest, MemoryLocation, PhysicalRequest, StreamOptions, ValueCondition};
 
 /// Maximum number of signals between two waits for everything.
 const MAX_SIGNALS: usize = 32;
@@ -10,16 +12,6 @@ const GRANULE: usize = 2 << 20;
 
 /// One call of a signal.
 type SignalCall<'a> = Box<dyn Fn() -> softacl_engine::Result<()> + 'a>;
-
-/// Notifies and values used since the last wait for everything. Each is used only once: a second record would be lost.
-#[derive(Default)]
-pub(super) struct Signals {
-    notifies: Vec<(usize, bool)>,
-    /// Device memory for values.
-    cells: Option<usize>,
-    /// Number of used cells.
-    used: usize,
-}
 
 impl World<'_> {
     pub(super) fn signal(&mut self, from: u32, to: u32, kind: u32, first: bool) -> Result<(), Failure> {
