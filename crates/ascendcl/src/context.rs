@@ -5,11 +5,10 @@
 //! runtime then rejects work of streams, and the call is repeated with the right context. Calls that would silently use
 //! another device (allocations) set the context every time.
 
-use crate::device::Device;
+use crate::device::{Device, MemoryInfo};
 use crate::error::{Error, Result};
 use crate::raw;
-use crate::stream::Stream;
-use ascendcl_sys::{ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_RT_STREAM_CONTEXT};
+use ascendcl_sys::{ACL_ERROR_RT_CONTEXT_NULL, ACL_ERROR_RT_STREAM_CONTEXT, ACL_HBM_MEM};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::fmt;
@@ -94,21 +93,6 @@ impl Context {
         self.0.handle as *mut c_void
     }
 
-    /// Creates a stream.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the device is lost or has no resources for another stream.
-    ///
-    /// ```
-    /// # let context = ascendcl::Device::new(0)?.new_context()?;
-    /// let stream = context.new_stream()?;
-    /// # Ok::<(), ascendcl::Error>(())
-    /// ```
-    pub fn new_stream(&self) -> Result<Stream> {
-        Stream::new(self)
-    }
-
     /// Turns strict mode on or off.
     ///
     /// By default, using a buffer on a stream inserts a wait for pending uses on other streams. In strict mode, the
@@ -134,7 +118,28 @@ impl Context {
         self.0.is_strict.load(Ordering::Relaxed)
     }
 
-    /// Returns `true` if the device and `peer` can access each other's memory, which [`Stream::copy_peer`] requires.
+    /// Returns the total and the free memory of the device.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the runtime rejects the query.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// let before = context.memory_info()?;
+    /// let buffer = context.alloc_zeros::<u8>(1 << 20)?;
+    /// assert!(context.memory_info()?.free < before.free);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    pub fn memory_info(&self) -> Result<MemoryInfo> {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both pointers are valid for writes.
+        self.with_current(|| unsafe { raw::aclrtGetMemInfo(ACL_HBM_MEM, &mut free, &mut total) })?;
+        Ok(MemoryInfo { free, total })
+    }
+
+    /// Returns `true` if the device and `peer` can access each other's memory, which
+    /// [`Stream::copy_peer`](crate::Stream::copy_peer) requires.
     ///
     /// # Errors
     ///
@@ -204,6 +209,23 @@ impl Context {
         unsafe { raw::aclrtSetCurrentContext(self.0.handle as *mut c_void) }?;
         CURRENT.set(self.0.handle);
         Ok(())
+    }
+}
+
+impl Device {
+    /// Creates a context on this device. Equivalent to [`Context::new`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if the device is lost or the runtime has no resources for another context.
+    ///
+    /// ```
+    /// let context = ascendcl::Device::new(0)?.new_context()?;
+    /// assert_eq!(context.device().index(), 0);
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    pub fn new_context(self) -> Result<Context> {
+        Context::new(self)
     }
 }
 

@@ -1,13 +1,12 @@
 //! Devices: enumeration, chip name and memory size.
 
-use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::raw;
-use ascendcl_sys::{ACL_ERROR_RT_INVALID_DEVICEID, ACL_HBM_MEM};
+use ascendcl_sys::ACL_ERROR_RT_INVALID_DEVICEID;
 
 /// A device, identified by its index.
 ///
-/// A `Device` is a plain value that owns no resources. Work is done in a [`Context`].
+/// A `Device` is a plain value that owns no resources. Work is done in a [`Context`](crate::Context).
 ///
 /// ```
 /// use ascendcl::Device;
@@ -20,7 +19,7 @@ use ascendcl_sys::{ACL_ERROR_RT_INVALID_DEVICEID, ACL_HBM_MEM};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Device(u32);
 
-/// Memory of a device, in bytes. Returned by [`Context::memory_info`].
+/// Memory of a device, in bytes. Returned by [`Context::memory_info`](crate::Context::memory_info).
 ///
 /// ```
 /// # let context = ascendcl::Device::new(0)?.new_context()?;
@@ -114,42 +113,5 @@ impl Device {
     #[must_use]
     pub fn index(self) -> u32 {
         self.0
-    }
-
-    /// Creates a context on this device. Equivalent to [`Context::new`].
-    ///
-    /// # Errors
-    ///
-    /// Fails if the device is lost or the runtime has no resources for another context.
-    ///
-    /// ```
-    /// let context = ascendcl::Device::new(0)?.new_context()?;
-    /// assert_eq!(context.device().index(), 0);
-    /// # Ok::<(), ascendcl::Error>(())
-    /// ```
-    pub fn new_context(self) -> Result<Context> {
-        Context::new(self)
-    }
-}
-
-impl Context {
-    /// Returns the total and the free memory of the device.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the runtime rejects the query.
-    ///
-    /// ```
-    /// # let context = ascendcl::Device::new(0)?.new_context()?;
-    /// let before = context.memory_info()?;
-    /// let buffer = context.alloc_zeros::<u8>(1 << 20)?;
-    /// assert!(context.memory_info()?.free < before.free);
-    /// # Ok::<(), ascendcl::Error>(())
-    /// ```
-    pub fn memory_info(&self) -> Result<MemoryInfo> {
-        let (mut free, mut total) = (0, 0);
-        // SAFETY: both pointers are valid for writes.
-        self.with_current(|| unsafe { raw::aclrtGetMemInfo(ACL_HBM_MEM, &mut free, &mut total) })?;
-        Ok(MemoryInfo { free, total })
     }
 }

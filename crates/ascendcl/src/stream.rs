@@ -12,7 +12,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::raw;
-use crate::waiters;
+use crate::waiters::{self, Awaited};
 use ascendcl_sys::ACL_STREAM_STATUS_COMPLETE;
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -106,8 +106,25 @@ const KEPT_ALIVE_POLL_INTERVAL: usize = 64;
 /// other threads may concurrently queue more tasks that fail.
 const MAX_WAIT_ATTEMPTS: usize = 4;
 
+impl Context {
+    /// Creates a stream.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the device is lost or has no resources for another stream.
+    ///
+    /// ```
+    /// # let context = ascendcl::Device::new(0)?.new_context()?;
+    /// let stream = context.new_stream()?;
+    /// # Ok::<(), ascendcl::Error>(())
+    /// ```
+    pub fn new_stream(&self) -> Result<Stream> {
+        Stream::new(self)
+    }
+}
+
 impl Stream {
-    pub(crate) fn new(context: &Context) -> Result<Stream> {
+    fn new(context: &Context) -> Result<Stream> {
         // SAFETY: the call has no preconditions; `with_current` sets the context.
         let handle = context.with_current(|| unsafe { raw::aclrtCreateStream() })?;
         Ok(Stream(Arc::new(StreamInner {
@@ -377,19 +394,6 @@ impl StreamInner {
         }
     }
 
-    /// Waits for the last requested ticket. Returns the tasks to wake, and `true` if no request is left.
-    pub(crate) fn wait_for_requests(&self) -> (Vec<Waker>, bool) {
-        let last_requested = self.lock_wakers().last_requested;
-        let is_lost = self.wait_known(last_requested).is_err();
-        let mut wakers = self.lock_wakers();
-        // The results of a lost stream never become known. All tasks are woken, so that none waits forever.
-        let last = if is_lost { wakers.last_requested } else { self.known.load(Ordering::Acquire) };
-        let waiting = wakers.tasks.split_off(&(last + 1));
-        let woken = mem::replace(&mut wakers.tasks, waiting).into_values().collect();
-        wakers.is_served = wakers.last_requested > last;
-        (woken, !wakers.is_served)
-    }
-
     /// Stores a failure that the runtime has reported.
     fn record_failure(&self, error: Error) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -428,6 +432,20 @@ impl StreamInner {
         let first = failures.iter().find(|failure| concerns(failure)).map(|failure| failure.error.clone());
         failures.iter_mut().filter(|failure| concerns(failure)).for_each(|failure| failure.is_reported = true);
         first
+    }
+}
+
+impl Awaited for StreamInner {
+    fn wait_for_requests(&self) -> (Vec<Waker>, bool) {
+        let last_requested = self.lock_wakers().last_requested;
+        let is_lost = self.wait_known(last_requested).is_err();
+        let mut wakers = self.lock_wakers();
+        // The results of a lost stream never become known. All tasks are woken, so that none waits forever.
+        let last = if is_lost { wakers.last_requested } else { self.known.load(Ordering::Acquire) };
+        let waiting = wakers.tasks.split_off(&(last + 1));
+        let woken = mem::replace(&mut wakers.tasks, waiting).into_values().collect();
+        wakers.is_served = wakers.last_requested > last;
+        (woken, !wakers.is_served)
     }
 }
 

@@ -3,17 +3,23 @@
 //! A stream with awaited transfers has at most one waiter thread, for all of its tasks. An idle thread exits after
 //! `IDLE_TIMEOUT`.
 
-use crate::stream::StreamInner;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::thread;
 use std::time::Duration;
 
+/// A queue of requests that a waiter thread serves: a stream with awaited transfers.
+pub(crate) trait Awaited: Send + Sync {
+    /// Waits for the last request. Returns the tasks to wake, and `true` if no request is left.
+    fn wait_for_requests(&self) -> (Vec<Waker>, bool);
+}
+
 struct WaiterPool {
     /// Streams without a waiter thread.
-    streams: VecDeque<Arc<StreamInner>>,
+    streams: VecDeque<Arc<dyn Awaited>>,
     /// Number of threads that wait for a stream to serve.
     idle: usize,
 }
@@ -25,9 +31,9 @@ static WORK_AVAILABLE: Condvar = Condvar::new();
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Assigns a thread to a stream, which waits for it until no task is registered there.
-pub(crate) fn serve(stream: &Arc<StreamInner>) {
+pub(crate) fn serve<S: Awaited + 'static>(stream: &Arc<S>) {
     let mut pool = lock_pool();
-    pool.streams.push_back(Arc::clone(stream));
+    pool.streams.push_back(Arc::<S>::clone(stream));
     if pool.streams.len() <= pool.idle {
         WORK_AVAILABLE.notify_one();
         return;
@@ -37,7 +43,7 @@ pub(crate) fn serve(stream: &Arc<StreamInner>) {
     if spawned.is_err() {
         // The system cannot start another thread. This one waits instead: slow, but correct.
         let mut pool = lock_pool();
-        let index = pool.streams.iter().position(|other| Arc::ptr_eq(other, stream));
+        let index = pool.streams.iter().position(|other| ptr::addr_eq(Arc::as_ptr(other), Arc::as_ptr(stream)));
         let taken = index.and_then(|index| pool.streams.remove(index));
         drop(pool);
         taken.into_iter().for_each(serve_stream);
@@ -52,7 +58,7 @@ fn run_waiter() {
 }
 
 /// Waits for a stream to serve. Returns `None` after `IDLE_TIMEOUT`.
-fn next_stream() -> Option<Arc<StreamInner>> {
+fn next_stream() -> Option<Arc<dyn Awaited>> {
     let mut pool = lock_pool();
     loop {
         if let Some(stream) = pool.streams.pop_front() {
@@ -69,11 +75,11 @@ fn next_stream() -> Option<Arc<StreamInner>> {
 }
 
 /// Waits for a stream and wakes its tasks until no request is left.
-fn serve_stream(stream: Arc<StreamInner>) {
+fn serve_stream(stream: Arc<dyn Awaited>) {
     loop {
         let (wakers, is_last) = stream.wait_for_requests();
         if is_last {
-            // Dropped before the tasks are woken, so that a stream that a woken task drops is destroyed there and then.
+            // Dropped before the tasks are woken, so that a stream that a woken task drops is destroyed immediately.
             drop(stream);
             return wakers.into_iter().for_each(wake);
         }

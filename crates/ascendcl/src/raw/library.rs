@@ -1,6 +1,6 @@
 //! Library selection. The library is searched for and loaded once, at first use, and never unloaded.
 
-use super::Functions;
+use super::table::Functions;
 use crate::error::{Error, Result};
 use ascendcl_sys::{ACL_ERROR_REPEAT_INITIALIZE, ACL_ERROR_UNINITIALIZE};
 use std::ffi::{CStr, CString, c_void};
@@ -170,7 +170,7 @@ fn bundled() -> Option<Library> {
         return None;
     }
     // SAFETY: `ascendcl-capi` exports the functions with their C signatures.
-    let functions = unsafe { Functions::load_with(super::bundled) };
+    let functions = unsafe { Functions::load_with(super::table::bundled) };
     Some(Library { functions, origin: Origin::Bundled })
 }
 
