@@ -2,14 +2,13 @@
 
 use crate::api::ApiFunction;
 use crate::backtrace::SymbolCache;
+use crate::call::{call, set_call, thread};
 use crate::finding::{Participant, Report, Severity};
 use crate::guard::{FUNCTION, Guard};
 use crate::operation::{Launch, Operation};
 use crate::python;
 use crate::snapshot::SourceSnapshot;
-use crate::state::{
-    Findings, InFlight, LiveObject, NewOperation, PendingFinding, State, call, micros, set_call, thread,
-};
+use crate::state::{Findings, InFlight, LiveObject, NewOperation, PendingFinding, State, micros};
 use softacl_engine::observer::{
     AccessKind, Advisory, FaultAction, Function, Mode, Object, Observer, Origin, StreamPosition, Submitted, TaskKind,
     Touch, Window,

@@ -1,6 +1,6 @@
 //! Findings as data. Rendering is in `report`.
 
-use crate::report::format;
+use crate::source_path;
 use serde::{Deserialize, Serialize};
 
 /// Findings of one process, and the run they come from.
@@ -155,7 +155,7 @@ impl Frame {
     /// Stable text of the frame, equal in every process that runs this code.
     fn site(&self) -> String {
         match (&self.file, self.line, &self.module) {
-            (Some(file), Some(line), _) => format!("{}:{line}", format::tidy(file).display()),
+            (Some(file), Some(line), _) => format!("{}:{line}", source_path::tidy(file).display()),
             (_, _, Some(module)) => format!("{module}+{:#x}", self.offset),
             // Code that was generated at run time has a different address in each process.
             (_, _, None) => "?".to_owned(),

@@ -30,7 +30,7 @@
 //! in pinned memory. A program whose allocator does violates this assumption. All asynchronous signals are blocked
 //! during the handler.
 
-use crate::{backtrace, operation};
+use crate::{backtrace, call};
 use softacl_engine::observer::{FaultAction, Mode, StreamPosition, Touch, Window};
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::cell::Cell;
@@ -429,7 +429,7 @@ impl Guard {
         call: Option<&'static str>,
         is_source: bool,
     ) {
-        let sequence = operation::next_sequence();
+        let sequence = call::next_sequence();
         let mut before = Vec::new();
         if is_source {
             before.resize(PAGE, 0);

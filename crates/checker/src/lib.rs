@@ -7,7 +7,8 @@
 //! | `clock`, `ledger`, `ranges` | happens-before order, pending accesses, written bytes: pure data structures |
 //! | `guard`, `snapshot` | detection of host accesses to memory in flight: page protection and comparison |
 //! | `races`, `touches`, `life`, `refusals` | the checks, one module per family of findings |
-//! | `operation`, `backtrace`, `python` | records of operations with their source locations |
+//! | `operation`, `backtrace`, `python`, `source_path` | records of operations with their source locations |
+//! | `call` | the calling thread: its id, its API function, the global order of operations |
 //! | `api` | properties of API functions that the checks depend on |
 //! | `interposer` | connection to the `LD_PRELOAD` library: locks, threads, system calls |
 //! | `state`, `checker` | the state, and the observer callbacks that update it |
@@ -17,6 +18,7 @@
 
 mod api;
 mod backtrace;
+mod call;
 mod checker;
 mod clock;
 pub mod finding;
@@ -31,6 +33,7 @@ mod ranges;
 mod refusals;
 pub mod report;
 mod snapshot;
+mod source_path;
 mod state;
 mod touches;
 

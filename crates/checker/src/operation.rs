@@ -1,16 +1,11 @@
 //! Operations: what streams and host threads did, recorded for the report.
 
 use crate::backtrace::{RawBacktrace, SymbolCache};
+use crate::call;
 use crate::finding;
 use crate::interposer;
 use softacl_engine::observer::{Mode, StreamPosition, Touch};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Next number in the global order of operations. A larger number means a later start.
-pub(crate) fn next_sequence() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::SeqCst)
-}
 
 /// Names of memory accesses by host code outside of API calls.
 pub(crate) const HOST_READ: &str = "read by the host";
@@ -84,7 +79,7 @@ impl Operation {
             backtrace,
             submitted,
             moment: interposer::now(),
-            entered: crate::state::entered(),
+            entered: call::entered(),
             started: Time::default(),
             finished: Time::default(),
             waited: Time::default(),

@@ -5,17 +5,16 @@
 
 use crate::api::ApiFunction;
 use crate::backtrace::RawBacktrace;
+use crate::call::{call, next_sequence, thread};
 use crate::clock::Clocks;
 use crate::finding::{self, Severity};
 use crate::guard::Guard;
 use crate::ledger::Ledger;
-use crate::operation::{Launch, Operation, next_sequence};
+use crate::operation::{Launch, Operation};
 use crate::ranges::Ranges;
 use softacl_engine::observer::{Mode, Object, Origin, StreamPosition, Touch};
 use softacl_engine::{Error, MemoryKind, lock_with_timeout};
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -23,38 +22,6 @@ use std::time::Instant;
 const MAX_TIMELINE: usize = 400;
 /// Maximum number of ranges that a finding shows per operation.
 const MAX_RANGES: usize = 4;
-
-thread_local! {
-    /// The API function that this thread executes.
-    static CALL: Cell<Option<ApiFunction>> = const { Cell::new(None) };
-    static THREAD: Cell<u32> = const { Cell::new(u32::MAX) };
-    /// Sequence number of its entry.
-    static ENTERED: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The API function that the calling thread executes.
-pub(crate) fn call() -> Option<ApiFunction> {
-    CALL.get()
-}
-
-pub(crate) fn set_call(function: ApiFunction) {
-    CALL.set(Some(function));
-    ENTERED.set(next_sequence());
-}
-
-/// Sequence number of the entry into the current API function of the calling thread.
-pub(crate) fn entered() -> u64 {
-    ENTERED.get()
-}
-
-/// Small id of the calling thread, starting at 0 in the order of first use.
-pub(crate) fn thread() -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    if THREAD.get() == u32::MAX {
-        THREAD.set(NEXT.fetch_add(1, Ordering::Relaxed));
-    }
-    THREAD.get()
-}
 
 /// A task between its submit and a host wait that covers it.
 #[derive(Debug)]

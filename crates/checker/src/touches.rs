@@ -1,8 +1,9 @@
 //! Findings H1 and H3: the host accesses memory that a copy in flight uses.
 
+use crate::call::next_sequence;
 use crate::finding::Severity;
 use crate::guard::{Guard, HostAccess, MAX_STORE, PAGE};
-use crate::operation::{HOST_READ, HOST_WRITE, Operation, next_sequence};
+use crate::operation::{HOST_READ, HOST_WRITE, Operation};
 use crate::snapshot::{self, Difference, SourceSnapshot};
 use crate::state::{Evidence, InFlight, NewOperation, PageSnapshot, PendingFinding, State};
 use softacl_engine::observer::{Mode, StreamPosition, Touch};

@@ -1,9 +1,9 @@
 //! Formatting shared by all renderers: locations, actors, commands. Independent of color and markup.
 
 use crate::finding::{Actor, Frame, Mode, ReportedOperation};
+use crate::source_path;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
 
 /// Formats a frame as `app.c:42 in upload`, or as the module and offset if the line is unknown.
 pub fn location(frame: &Frame) -> String {
@@ -22,26 +22,10 @@ pub fn location(frame: &Frame) -> String {
 
 /// Path relative to the working directory if it is below it.
 fn short(path: &str) -> String {
-    let path = tidy(path);
+    let path = source_path::tidy(path);
     let directory = std::env::current_dir().ok();
     let below = directory.as_deref().and_then(|directory| path.strip_prefix(directory).ok());
     below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(&path).display().to_string()
-}
-
-/// Removes `.` and `..`, which compilers leave in the names of headers.
-pub fn tidy(path: &str) -> PathBuf {
-    let mut tidy = PathBuf::new();
-    for component in Path::new(path).components() {
-        let is_named = matches!(tidy.components().next_back(), Some(Component::Normal(_)));
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir if is_named => {
-                tidy.pop();
-            }
-            component => tidy.push(component),
-        }
-    }
-    tidy
 }
 
 /// Formats the actor as `stream 2, task 7, submitted by thread 1` or `thread 1`.
@@ -152,18 +136,6 @@ mod tests {
         frame.file = Some(here.display().to_string());
         frame.line = Some(1);
         assert_eq!(location(&frame), "src/lib.rs:1");
-    }
-
-    #[test]
-    fn tidy_removes_dot_components() {
-        for (path, expected) in [
-            ("/src/case/../zoo.h", "/src/zoo.h"),
-            ("./app.c", "app.c"),
-            ("../app.c", "../app.c"),
-            ("a/../../b.c", "../b.c"),
-        ] {
-            assert_eq!(tidy(path), Path::new(expected), "{path}");
-        }
     }
 
     #[test]

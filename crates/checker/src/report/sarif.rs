@@ -3,6 +3,7 @@
 use super::format;
 use super::{MergedFinding, Outcome, finding_kind::RULES};
 use crate::finding::{Frame, Participant, Severity};
+use crate::source_path;
 use serde_json::{Map, Value, json};
 use std::env;
 use std::path::Path;
@@ -123,7 +124,7 @@ fn participant_message(part: &Participant) -> String {
 fn location(frame: &Frame, root: &Path) -> Value {
     let mut location = Map::new();
     if let Some(file) = &frame.file {
-        let file = format::tidy(file);
+        let file = source_path::tidy(file);
         let artifact = match file.strip_prefix(root) {
             Ok(below) => json!({ "uri": encode(&below.display().to_string()), "uriBaseId": ROOT }),
             Err(_) if file.is_absolute() => json!({ "uri": file_uri(&file.display().to_string()) }),
