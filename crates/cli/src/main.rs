@@ -10,6 +10,7 @@ mod library;
 mod machine;
 mod npu_smi;
 mod output;
+mod permutation;
 mod run;
 mod signals;
 mod trace;

@@ -447,8 +447,5 @@ fn explain_prints_finding_pages() {
     assert!(text(&run(&["explain", "--help"]).stdout).contains("S2  blocking call overlaps"));
     assert!(!run(&["explain", "H9"]).status.success());
     let all = text(&run(&["explain"]).stdout);
-    assert!(
-        all.contains("S2  blocking call overlaps") && all.contains("107003  ACL_ERROR_RT_STREAM_CONTEXT"),
-        "{all}"
-    );
+    assert!(all.contains("S2  blocking call overlaps") && all.contains("107003  ACL_ERROR_RT_STREAM_CONTEXT"), "{all}");
 }

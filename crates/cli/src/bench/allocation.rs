@@ -2,9 +2,9 @@
 
 use super::c_api;
 use super::call::pair;
-use super::case::CaseOutcome;
 use super::interleave::{OURS, Runner, run_interleaved, time, timed};
 use super::memory::{self, HostMemory};
+use super::outcome::CaseOutcome;
 use super::session::Session;
 use anyhow::Result;
 use ascendcl::{Context, Device};

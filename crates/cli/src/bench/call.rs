@@ -1,10 +1,10 @@
 //! Cases with single small calls on hot memory: the overhead of the API when the bytes cost almost nothing.
 
 use super::c_api;
-use super::case::CaseOutcome;
 use super::fixture::Fixture;
 use super::interleave::{MEMCPY, OURS, PAIR, POCL, Runner, run_interleaved, time, timed};
 use super::memory;
+use super::outcome::CaseOutcome;
 use super::session::Session;
 use anyhow::Result;
 use ascendcl::Stream;

@@ -1,6 +1,7 @@
 //! A benchmark case as data: its key, its requirements, its targets, and its body.
 
 use super::interleave::{MEMCPY, OURS, PAIR, POCL, Series};
+use super::outcome::CaseOutcome;
 use super::session::Session;
 use super::statistics::Summary;
 use super::transfer::Transfer;
@@ -130,17 +131,6 @@ impl Measure {
         };
         (!values.is_empty()).then(|| Summary::of(&values))
     }
-}
-
-/// Result of a case.
-pub struct CaseOutcome {
-    pub series: Vec<Series>,
-    /// Bytes that one unit of work copies; 0 if it copies none.
-    pub unit_bytes: usize,
-    /// Bytes that were verified afterwards.
-    pub verified_bytes: usize,
-    /// Remarks, for example why a reference was not measured.
-    pub notes: Vec<String>,
 }
 
 impl Need {

@@ -4,11 +4,11 @@
 //! child. The work uses one buffer, which stays in the caches, or the blocks of a pool, as a KV cache does.
 
 use super::c_api;
-use super::case::CaseOutcome;
 use super::fixture::Fixture;
-use super::instructions::{arguments, child};
 use super::interleave::{MEMCPY, Series, time, timed};
 use super::memory;
+use super::outcome::CaseOutcome;
+use super::probe::{arguments, this_program};
 use super::session::Session;
 use anyhow::{Context as _, Result, ensure};
 use ascendcl::Context;
@@ -37,7 +37,7 @@ pub fn copy_16m(session: &Session) -> Result<CaseOutcome> {
 
 fn copies(session: &Session, probe: &str, len: usize, total: usize) -> Result<CaseOutcome> {
     let run = |checked| -> Result<(Vec<f64>, Vec<f64>)> {
-        let mut command = child(None)?;
+        let mut command = Command::new(this_program()?);
         arguments(&mut command, probe, len);
         let text = finish(command, checked)?;
         session.tick();
@@ -99,7 +99,7 @@ pub fn demo(session: &Session) -> Result<CaseOutcome> {
     let mut series = [UNCHECKED, CHECKED].map(|name| Series { name, samples: Vec::new() });
     for round in 0..=DEMOS {
         for (checked, series) in series.iter_mut().enumerate() {
-            let mut command = child(None)?;
+            let mut command = Command::new(this_program()?);
             command.arg("demo");
             let duration = timed(|| finish(command, checked == 1).map(drop))?;
             if round > 0 {

@@ -3,14 +3,13 @@
 
 use super::fixture::Fixture;
 use super::instructions::Path;
-use super::{c_api, checked, memory};
+use super::{c_api, checked, memory, probe};
 use crate::library;
 use anyhow::{Result, bail};
 use ascendcl::{Context, Stream};
 use std::str::FromStr;
 use std::time::Duration;
 
-pub const IDLE: &str = "idle";
 const LEN: usize = 64;
 /// Entries of a batch. Large enough to make the cost of the call itself negligible.
 pub const ENTRIES: usize = 1000;
@@ -18,7 +17,7 @@ const IDLE_STREAMS: usize = 100;
 
 pub fn main(name: &str, calls: usize) -> Result<()> {
     let context = library::bundled_device()?;
-    if name == IDLE {
+    if name == probe::IDLE {
         return idle(&context, Duration::from_millis(calls as u64));
     }
     if name == checked::PROBE {

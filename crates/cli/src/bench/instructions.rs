@@ -3,9 +3,9 @@
 //! One child process runs a path N times and another one 2N times. The difference divided by N is the cost of one call;
 //! the cost of startup cancels out. Only the calling thread is counted.
 
-use super::case::CaseOutcome;
-use super::child;
 use super::interleave::{OURS, Series};
+use super::outcome::CaseOutcome;
+use super::probe;
 use super::session::Session;
 use anyhow::{Context, Result, bail, ensure};
 use std::path::PathBuf;
@@ -68,25 +68,15 @@ pub fn available() -> bool {
     version.is_ok_and(|status| status.success())
 }
 
-/// Returns a command that starts this program again, under `program` if given.
-pub fn child(program: Option<&str>) -> Result<Command> {
-    let this = env::current_exe().context("could not find the path of this program")?;
-    Ok(match program {
-        None => Command::new(this),
-        Some(program) => {
-            let mut command = Command::new(program);
-            command.arg("--tool=callgrind").arg("--separate-threads=yes");
-            // The address space under valgrind is too small for large devices.
-            command.env("SOFTACL_MEMORY", "1GiB").env("SOFTACL_DEVICES", "1");
-            command.env_remove("ASCEND_RT_VISIBLE_DEVICES");
-            command.arg(format!("--callgrind-out-file={}", output_prefix().display())).arg(this);
-            command
-        }
-    })
-}
-
-pub fn arguments(command: &mut Command, name: &str, calls: usize) {
-    command.args(["bench", "--probe", name, "--calls", &calls.to_string()]);
+/// Returns a command that starts this program again under callgrind.
+fn under_callgrind() -> Result<Command> {
+    let mut command = Command::new("valgrind");
+    command.arg("--tool=callgrind").arg("--separate-threads=yes");
+    // The address space under valgrind is too small for large devices.
+    command.env("SOFTACL_MEMORY", "1GiB").env("SOFTACL_DEVICES", "1");
+    command.env_remove("ASCEND_RT_VISIBLE_DEVICES");
+    command.arg(format!("--callgrind-out-file={}", output_prefix().display())).arg(probe::this_program()?);
+    Ok(command)
 }
 
 fn output_prefix() -> PathBuf {
@@ -95,8 +85,8 @@ fn output_prefix() -> PathBuf {
 
 /// Instructions of the main thread for a whole run.
 fn count(path: Path, calls: usize) -> Result<u64> {
-    let mut command = child(Some("valgrind"))?;
-    arguments(&mut command, path.name(), calls);
+    let mut command = under_callgrind()?;
+    probe::arguments(&mut command, path.name(), calls);
     let output = command.output().context("could not start valgrind")?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let found = read_and_remove();
@@ -132,8 +122,8 @@ fn last_lines(text: &str) -> String {
 /// Measures the processor time of 100 idle streams, in percent of a core.
 pub fn idle(session: &Session) -> Result<CaseOutcome> {
     let period_ms = if session.quick { 2000 } else { 10_000 };
-    let mut command = child(None)?;
-    arguments(&mut command, child::IDLE, period_ms);
+    let mut command = Command::new(probe::this_program()?);
+    probe::arguments(&mut command, probe::IDLE, period_ms);
     let output = command.stderr(Stdio::inherit()).output().context("could not start a child process")?;
     ensure!(output.status.success(), "the child process ended with {}", output.status);
     let spent: f64 =

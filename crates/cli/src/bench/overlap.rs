@@ -1,10 +1,10 @@
 //! Large copies: two directions at once, a copy that overlaps with host work, and a copy within the device.
 
 use super::c_api;
-use super::case::CaseOutcome;
 use super::fixture::{Addressed, Fixture};
 use super::interleave::{MEMCPY, OURS, POCL, Runner, run_interleaved, time, timed};
 use super::memory;
+use super::outcome::CaseOutcome;
 use super::session::Session;
 use anyhow::{Result, ensure};
 use std::hint::black_box;

@@ -1,6 +1,7 @@
 //! Report of the benchmark: a table for people, JSON for scripts and for `--compare`.
 
-use super::case::{Case, CaseOutcome, Target};
+use super::case::{Case, Target};
+use super::outcome::CaseOutcome;
 use super::statistics::Summary;
 use super::sweep::Sweep;
 use crate::units::{digits, duration, size};

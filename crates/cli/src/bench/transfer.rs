@@ -2,13 +2,13 @@
 //! memcpy loop over the same pieces, and with PoCL if it is installed.
 
 use super::c_api;
-use super::case::CaseOutcome;
 use super::fixture::Fixture;
 use super::interleave::{ALL_CORES, MEMCPY, OURS, POCL, Runner, Series, run_interleaved, time, timed};
 use super::memory;
+use super::outcome::CaseOutcome;
 use super::pocl::{Buffer, Pocl, Queue};
 use super::session::Session;
-use crate::demo;
+use crate::permutation::scattered;
 use anyhow::{Result, ensure};
 use ascendcl::Stream;
 use std::cell::RefCell;
@@ -119,7 +119,7 @@ impl Prepared {
             let order = match work.order {
                 Order::Sequential => (0..positions).collect(),
                 // The rotation gives the targets another order than the sources.
-                _ => demo::scattered(positions).into_iter().map(|at| (at + skip) % positions).collect::<Vec<_>>(),
+                _ => scattered(positions).into_iter().map(|at| (at + skip) % positions).collect::<Vec<_>>(),
             };
             order.into_iter().take(pieces).map(|position| position * work.stride()).collect()
         };

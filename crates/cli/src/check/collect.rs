@@ -1,6 +1,7 @@
 //! Runs the program once and collects the reports of its processes.
 
-use super::{Arguments, PREFIX, interposer};
+use super::arguments::Arguments;
+use super::interposer;
 use crate::{output, signals};
 use anyhow::{Context, Result};
 use softacl_checker::finding::Report;
@@ -11,6 +12,9 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
+
+/// Prefix of temporary report directories.
+pub const PREFIX: &str = "softacl-check-";
 
 /// Runs the program with a schedule and adds its reports to the outcome. `prepare` may redirect its output.
 pub fn run(

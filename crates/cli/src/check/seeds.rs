@@ -1,12 +1,15 @@
 //! `--seeds`: repeats the run with random schedules until one fails.
 
-use super::{Arguments, PREFIX, collect, fails, new_outcome, repro_command, show};
+use super::arguments::{Arguments, repro_command};
+use super::collect::{self, PREFIX};
+use super::outcome::{fails, new_outcome};
 use crate::{output, signals};
 use anyhow::{Context, Result};
 use softacl_checker::report::Outcome;
 use softacl_checker::report::suppression::Suppressions;
 use std::fs::File;
-use std::io::{self, IsTerminal, Write as _};
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::Stdio;
 
 pub fn run(arguments: &Arguments, count: u64, suppressions: &Suppressions) -> Result<Outcome> {
@@ -68,4 +71,12 @@ fn progress(text: &str) {
     if io::stderr().is_terminal() {
         let _ = write!(io::stderr(), "\r\x1b[K{text}");
     }
+}
+
+/// Copies a file to a stream.
+fn show(path: &Path, to: &mut impl Write) -> Result<()> {
+    let mut file = File::open(path)?;
+    io::copy(&mut file, to)?;
+    to.flush()?;
+    Ok(())
 }

@@ -1,5 +1,6 @@
 //! The reference that the steps of the demo are compared with: the C library's memcpy.
 
+use crate::permutation::scattered;
 use anyhow::Result;
 use ascendcl::{Context, PinnedBuffer};
 
@@ -16,7 +17,7 @@ impl Reference {
         let [mut target, mut source] = [context.alloc_pinned(bytes)?, context.alloc_pinned(bytes)?];
         target.fill(1);
         source.fill(2);
-        Ok(Reference { target, source, order: super::scattered(pieces), piece: bytes / pieces })
+        Ok(Reference { target, source, order: scattered(pieces), piece: bytes / pieces })
     }
 
     pub fn run(&mut self) {
