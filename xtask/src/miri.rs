@@ -6,24 +6,13 @@ use anyhow::{Result, ensure};
 use std::process::{Command, Stdio};
 
 /// Package, test targets, and test name filters. No filter runs all tests.
-const SUITES: [(&str, &[&str], &[&str]); 5] = [
+const SUITES: [(&str, &[&str], &[&str]); 8] = [
     ("ascendcl", &["--test", "fake"], &[]),
     ("softacl-profiles", &["--lib"], &[]),
-    (
-        "softacl-engine",
-        &["--lib"],
-        &[
-            "handle::",
-            "stream::",
-            "injection::",
-            "executor::budget",
-            "executor::spans",
-            "copy::",
-            "bytes::convert",
-            "bytes::reduce",
-            "bytes::rearrange",
-        ],
-    ),
+    ("softacl-sync", &["--lib"], &[]),
+    ("softacl-faults", &["--lib"], &[]),
+    ("softacl-memory", &["--lib"], &["bytes::convert", "bytes::reduce", "bytes::rearrange"]),
+    ("softacl-engine", &["--lib"], &["executor::budget", "executor::spans", "copy::", "slow_path::"]),
     ("softacl-checker", &["--lib"], &["clock::", "ledger::", "ranges::", "snapshot::"]),
     ("softacl-tracer", &["--lib"], &["append_log::", "summary::"]),
 ];
