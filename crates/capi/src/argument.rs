@@ -223,9 +223,9 @@ impl<T: Copy, P> InPtr<T, P> {
     pub(crate) fn array(self, count: usize, _guard: &FaultGuard) -> Result<&[T]> {
         let InPtr { pointer, name, .. } = self;
         let whole = count.checked_mul(size_of::<T>()).filter(|bytes| isize::try_from(*bytes).is_ok());
-        let is_readable =
-            // SAFETY: the value was made by `from_program`, whose contract is this one.
-            pointer.is_aligned() && whole.is_some_and(|bytes| bytes == 0 || unsafe { segv::is_readable(pointer as usize, bytes) });
+        // SAFETY: the value was made by `from_program`, whose contract is this one.
+        let can_read = |bytes| bytes == 0 || unsafe { segv::is_readable(pointer as usize, bytes) };
+        let is_readable = pointer.is_aligned() && whole.is_some_and(can_read);
         if !is_readable {
             return fail(Error::Argument(format!("{name}: {count} elements at {pointer:?} cannot be read")));
         }

@@ -136,7 +136,8 @@ export! {
         require_bytes(size)?;
         require_registration(call)?;
         if flag == 0 || flag & !REGISTER_FLAGS != 0 {
-            return fail(Error::Parameter(format!("registration flags {flag:#x} are not a combination of {REGISTER_FLAGS:#x}")));
+            let why = format!("registration flags {flag:#x} are not a combination of {REGISTER_FLAGS:#x}");
+            return fail(Error::Parameter(why));
         }
         call.register_host(pointer.address(), size as usize, flag & REGISTER_MAPPED != 0)
     }
