@@ -3,19 +3,17 @@
 //! With SOFTACL_CHECK_DIR the report goes there as `PID.json`, for `softacl check` to read. Without
 //! it the report is printed, and a process with proven findings ends with code 2.
 
-use crate::{config, crash_report};
+use crate::{config, crash_report, faults, machine_cell};
 use softacl_checker::finding::Report;
 use softacl_checker::report::{Outcome, text};
 use softacl_checker::{Checker, RunInfo};
-use softacl_engine::Schedule;
+use softacl_engine::{Config, Machine, Schedule};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-static CHECKER: OnceLock<Arc<Checker>> = OnceLock::new();
-static IS_REPORTED: AtomicBool = AtomicBool::new(false);
+static INSTALLED: OnceLock<Installed> = OnceLock::new();
 
 const INTERRUPTED: &str = "a signal handler has ended the process in the middle of a call, before anything was proven; \
                            there is no report";
@@ -23,9 +21,29 @@ const INTERRUPTED: &str = "a signal handler has ended the process in the middle 
 /// Exit code of a process with proven findings.
 const PROVEN: i32 = 2;
 
-/// Creates the checker if the environment enables it.
-pub(crate) fn install() -> Option<Arc<Checker>> {
-    let checker = config::is_checker_enabled().then(|| Arc::clone(CHECKER.get_or_init(Arc::default)))?;
+/// The checker and the run that it observes.
+struct Installed {
+    checker: Arc<Checker>,
+    /// What the configuration determines. The rest is added to the report.
+    run: RunInfo,
+}
+
+impl Installed {
+    fn new(config: &Config) -> Installed {
+        let seed = match config.schedule {
+            Schedule::Random(seed) => Some(seed),
+            _ => None,
+        };
+        let soc = config.profile.soc.clone();
+        let run = RunInfo { soc, schedule: config.schedule.to_string(), seed, ..RunInfo::default() };
+        Installed { checker: Arc::default(), run }
+    }
+}
+
+/// Creates the checker of a machine with this configuration, if the environment enables it.
+pub(crate) fn install(config: &Config) -> Option<Arc<Checker>> {
+    let installed = config::is_checker_enabled().then(|| INSTALLED.get_or_init(|| Installed::new(config)))?;
+    let checker = Arc::clone(&installed.checker);
     // An empty file marks the process as checked. If it stays empty, the process ended abnormally.
     if let Some(directory) = config::check_directory()
         && let Err(error) = std::fs::write(directory.join(format!("{}.json", std::process::id())), "")
@@ -33,7 +51,7 @@ pub(crate) fn install() -> Option<Arc<Checker>> {
         eprintln!("softacl: {} cannot be written, so there will be no report: {error}", directory.display());
     }
     softacl_checker::interposer::attach(on_syscall_buffer, on_wait_object, on_handler_installed, crash_report::flush);
-    checker.on_first_proven(crash_report::arm);
+    checker.on_first_proven(|| crash_report::arm(report_abnormal_exit));
     Some(checker)
 }
 
@@ -48,7 +66,7 @@ unsafe extern "C" fn on_syscall_buffer(start: *const c_void, size: usize, is_wri
 /// Called by the interposer before a thread uses an object on which threads wait.
 unsafe extern "C" fn on_wait_object(start: *const c_void, size: usize) {
     // A forked process may have inherited a locked mutex of the checker.
-    if let Some(checker) = checker().filter(|_| !crate::process::is_forked()) {
+    if let Some(checker) = checker().filter(|_| !machine_cell::is_forked()) {
         checker.wait_object_used(start as usize, size);
     }
 }
@@ -56,13 +74,13 @@ unsafe extern "C" fn on_wait_object(start: *const c_void, size: usize) {
 /// Called by the interposer after the program installed a handler for faults.
 extern "C" fn on_handler_installed() {
     // A forked process has nothing in flight.
-    if !crate::process::is_forked() {
+    if !machine_cell::is_forked() {
         softacl_memory::segv::reinstall_handlers();
     }
 }
 
 pub(crate) fn checker() -> Option<&'static Checker> {
-    CHECKER.get().map(Arc::as_ref)
+    INSTALLED.get().map(|installed| installed.checker.as_ref())
 }
 
 /// Returns the findings so far.
@@ -72,25 +90,15 @@ pub(crate) fn report() -> Option<Report> {
 
 /// Builds the report. In a process that is being terminated, leaks and unobserved errors are omitted.
 fn report_on(is_abnormal_exit: bool) -> Option<Report> {
-    let checker = checker()?;
-    let machine = crate::process::machine().ok()?;
-    let config = machine.config();
+    let Installed { checker, run } = INSTALLED.get()?;
+    // No task has failed on a machine that is being created.
+    let unobserved = machine_cell::get().transpose().ok()?.map(Machine::unobserved_failures).unwrap_or_default();
     Some(checker.report(RunInfo {
-        soc: config.profile.soc.clone(),
-        schedule: config.schedule.to_string(),
-        seed: match config.schedule {
-            Schedule::Random(seed) => Some(seed),
-            _ => None,
-        },
-        faults: crate::faults::summary(),
-        unobserved: machine.unobserved_failures().iter().map(ToString::to_string).collect(),
+        faults: faults::summary(),
+        unobserved: unobserved.iter().map(ToString::to_string).collect(),
         is_abnormal_exit,
+        ..run.clone()
     }))
-}
-
-/// Returns `true` if the report was written.
-pub(crate) fn is_reported() -> bool {
-    IS_REPORTED.load(Ordering::Relaxed)
 }
 
 /// Writes the report, once. Returns `true` if anything was proven and printed.
@@ -99,13 +107,13 @@ pub(crate) fn report_once() -> bool {
 }
 
 /// Writes the report of a process that ends abnormally. Returns `true` if anything was proven and printed.
-pub(crate) fn report_abnormal_exit() -> bool {
+fn report_abnormal_exit() -> bool {
     // A panic cannot be reported any more.
     std::panic::catch_unwind(|| write_report(true)).unwrap_or(false)
 }
 
 fn write_report(is_abnormal_exit: bool) -> bool {
-    if IS_REPORTED.swap(true, Ordering::Relaxed) {
+    if !crash_report::claim() {
         return false;
     }
     let Some(report) = report_on(is_abnormal_exit) else { return false };
@@ -139,7 +147,7 @@ fn write(report: &Report, directory: PathBuf) -> std::io::Result<()> {
 /// Runs when the process ends, after the exit handlers and destructors of the program.
 extern "C" fn at_exit() {
     // A forked process that made no call has no report.
-    if crate::process::is_forked() {
+    if machine_cell::is_forked() {
         return;
     }
     if checker().is_some_and(Checker::is_lock_abandoned) {
@@ -154,7 +162,7 @@ extern "C" fn at_exit() {
     }
     if config::check_directory().is_none() || checker().is_none() {
         // A panic cannot be reported any more.
-        let _ = std::panic::catch_unwind(crate::faults::print_summary);
+        let _ = std::panic::catch_unwind(faults::print_summary);
     }
     if checker().is_none() {
         return;

@@ -1,6 +1,7 @@
 //! The configuration of the process, from its environment. It is read once, on first use, so that a program can set
 //! the variables itself after it has loaded the library.
 
+use crate::faults;
 use softacl_engine::{Config, Schedule};
 use softacl_profiles::{cann, profile};
 use std::env;
@@ -131,7 +132,7 @@ pub fn from_environment() -> Result<Config, String> {
         schedule,
         progress_timeout: progress_timeout()?,
         strict_alignment,
-        injection: crate::faults::from_environment(devices.len())?,
+        injection: faults::install(var("SOFTACL_FAULTS").as_deref(), devices.len())?,
         devices,
         ..Config::default()
     })
@@ -190,11 +191,6 @@ pub(crate) fn trace_limit() -> Result<u64, String> {
     let wrong = |text: &str| format!("SOFTACL_TRACE_LIMIT: {text:?} is not a number from 1 to 1000000000");
     let Some(text) = var("SOFTACL_TRACE_LIMIT") else { return Ok(softacl_tracer::DEFAULT_EVENT_LIMIT) };
     text.parse().ok().filter(|limit| (1..=1_000_000_000).contains(limit)).ok_or_else(|| wrong(&text))
-}
-
-/// Returns the fault rules, as given.
-pub(crate) fn fault_rules() -> Option<String> {
-    var("SOFTACL_FAULTS")
 }
 
 /// Returns `true` if failing calls are logged to stderr.

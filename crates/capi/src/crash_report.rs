@@ -5,12 +5,13 @@
 //! terminating thread waits with a timeout. The report thread is started after the first proven finding; a process
 //! without findings has none. A process killed by SIGKILL writes no report.
 
-use crate::check;
 use softacl_engine::{segv, start_thread};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
+/// Set when the report is claimed: it is written, or being written.
+static IS_CLAIMED: AtomicBool = AtomicBool::new(false);
 /// The process that has the report thread. A forked child has none.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 /// State of the report thread. Waited for with a futex, which is async-signal-safe.
@@ -26,13 +27,19 @@ const WRITE_TIMEOUT: libc::timespec = libc::timespec { tv_sec: 3, tv_nsec: 0 };
 const FATAL: [libc::c_int; 7] =
     [libc::SIGABRT, libc::SIGFPE, libc::SIGILL, libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// Starts the report thread and installs signal handlers. Called after the first proven finding.
-pub(crate) fn arm() {
-    let run = || {
+/// Claims the report, which is written once. Returns `false` if it was claimed before.
+pub(crate) fn claim() -> bool {
+    !IS_CLAIMED.swap(true, Ordering::Relaxed)
+}
+
+/// Starts the report thread and installs signal handlers. Called after the first proven finding. `write` writes the
+/// report, and returns `true` if it printed proven findings.
+pub(crate) fn arm(write: fn() -> bool) {
+    let run = move || {
         while STAGE.load(Ordering::Acquire) == IDLE {
             wait(IDLE, None);
         }
-        IS_PROVEN.store(check::report_abnormal_exit(), Ordering::Relaxed);
+        IS_PROVEN.store(write(), Ordering::Relaxed);
         STAGE.store(DONE, Ordering::Release);
         wake();
     };
@@ -70,7 +77,7 @@ extern "C" fn on_fatal_signal(signal: libc::c_int) {
 /// that shares the memory of this process.
 pub(crate) extern "C" fn flush() {
     // SAFETY: getpid has no preconditions.
-    if OWNER.load(Ordering::Acquire) != unsafe { libc::getpid() } || check::is_reported() {
+    if OWNER.load(Ordering::Acquire) != unsafe { libc::getpid() } || IS_CLAIMED.load(Ordering::Relaxed) {
         return;
     }
     if STAGE.compare_exchange(IDLE, REQUESTED, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
@@ -85,7 +92,7 @@ pub(crate) extern "C" fn flush() {
     }
 }
 
-/// Returns the result of `check::report_abnormal_exit`. `None` if the report is not written.
+/// Returns `true` if the report thread printed proven findings. `None` if it has not written the report.
 pub(crate) fn outcome() -> Option<bool> {
     (STAGE.load(Ordering::Acquire) == DONE).then(|| IS_PROVEN.load(Ordering::Relaxed))
 }

@@ -4,7 +4,7 @@
 //! thread to the body, catches panics, and turns an error into its code, message and last-error cell. What a call
 //! means is decided by the engine.
 
-use crate::{config, exception, faults, message, process};
+use crate::{config, exception_callbacks, faults, message, process};
 use ascendcl_sys::Function;
 use softacl_engine::{Caller, ContextKey, Error, Layer, fail};
 use std::cell::Cell;
@@ -259,7 +259,7 @@ fn emit_error(function: &'static Function, error: &Error) {
     if let Some(observer) = machine.observer() {
         observer.call_failed(function, error);
     }
-    exception::dispatch(machine);
+    exception_callbacks::dispatch(machine);
 }
 
 /// Stores the message and the last-error code of an error of the engine. Returns its code.

@@ -1,9 +1,8 @@
-//! Fault rules of this process: read from SOFTACL_FAULTS, applied at the entry, summarized at exit.
+//! Fault rules of this process: given in SOFTACL_FAULTS, applied at the entry, summarized at exit.
 //!
 //! The engine implements the rules (`injection`). Here are the function names and codes that they may use, rule files,
 //! the arguments that filters match, and the summary.
 
-use crate::config;
 use ascendcl_sys::{ByteCount, FUNCTIONS, Function, Support};
 use softacl_engine::{Caller, StreamKey, segv};
 use softacl_faults::{Injection, MatchContext, Rule, Vocabulary, closest_match, parse};
@@ -15,11 +14,11 @@ static INJECTION: OnceLock<Option<Arc<Injection>>> = OnceLock::new();
 /// Maximum size of a rule file.
 const MAX_RULE_FILE_BYTES: u64 = 1 << 20;
 
-/// Reads the rules in the environment, for a machine with `devices` devices. The error names the variable.
-pub(crate) fn from_environment(devices: usize) -> Result<Option<Arc<Injection>>, String> {
-    let rules = match config::fault_rules() {
+/// Installs the rules in SOFTACL_FAULTS, for a machine with `devices` devices. The error names the variable.
+pub(crate) fn install(text: Option<&str>, devices: usize) -> Result<Option<Arc<Injection>>, String> {
+    let rules = match text {
         None => Vec::new(),
-        Some(text) => rules(&text).map_err(|why| format!("SOFTACL_FAULTS: {why}"))?,
+        Some(text) => rules(text).map_err(|why| format!("SOFTACL_FAULTS: {why}"))?,
     };
     let injection = (!rules.is_empty()).then(|| Arc::new(Injection::new(rules, devices)));
     Ok(INJECTION.get_or_init(|| injection).clone())

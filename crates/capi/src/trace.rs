@@ -2,7 +2,7 @@
 //!
 //! Recording and file format are in `softacl_tracer`; this module decides when and where the trace is written.
 
-use crate::config;
+use crate::{config, machine_cell};
 use softacl_tracer::Tracer;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -41,7 +41,7 @@ fn warn(what: std::fmt::Arguments<'_>) {
 /// Runs when the process ends, after the exit handlers and destructors of the program.
 extern "C" fn at_exit() {
     // A forked process that made no call has no trace.
-    let Some((tracer, path)) = TRACE.get().filter(|_| !crate::process::is_forked()) else { return };
+    let Some((tracer, path)) = TRACE.get().filter(|_| !machine_cell::is_forked()) else { return };
     // A file size limit then shows as a write error and does not end the process.
     // SAFETY: changes the action of a signal; the program has ended.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };

@@ -1,49 +1,18 @@
 //! Single operators by name. The engine executes those that only move or convert memory, in stream order (`table`).
 //! Every other operator is an error whose message describes the call.
 
+mod call;
 mod table;
 
 use crate::argument::{InPtr, TextPtr};
-use crate::attribute::{self, Values};
+use crate::attribute;
 use crate::entry::{Call, export};
-use crate::tensor::{self, Description};
+use crate::tensor;
 use ascendcl_sys::*;
-use softacl_faults::system::try_collect;
+use call::{OperatorCall, Tensor};
 use softacl_engine::{Error, Result, fail, segv};
+use softacl_faults::system::try_collect;
 use std::ffi::{c_char, c_void};
-use std::fmt::Write as _;
-
-/// A tensor of a call: its description and its data.
-#[derive(Debug)]
-pub(crate) struct Tensor {
-    pub(crate) description: Description,
-    pub(crate) address: usize,
-    pub(crate) size: usize,
-}
-
-/// An operator with its tensors and attributes.
-#[derive(Debug)]
-pub(crate) struct OperatorCall {
-    pub(crate) operator: String,
-    pub(crate) inputs: Vec<Tensor>,
-    pub(crate) outputs: Vec<Tensor>,
-    pub(crate) attributes: Values,
-}
-
-impl OperatorCall {
-    /// Describes the call for messages.
-    pub(crate) fn describe(&self) -> String {
-        let list = |tensors: &[Tensor]| {
-            let each: Vec<String> = tensors.iter().map(|tensor| tensor.description.to_string()).collect();
-            each.join(", ")
-        };
-        let mut text = format!("{}({}) -> ({})", self.operator, list(&self.inputs), list(&self.outputs));
-        for (name, value) in &self.attributes {
-            write!(text, " {name}={value}").expect("writing to a string cannot fail");
-        }
-        text
-    }
-}
 
 /// Pointers to objects, as an array.
 type Handles = Option<InPtr<*const c_void>>;

@@ -4,14 +4,14 @@
 //! read here are small inputs on the host, such as the order of a transposition. Tiled matrix formats are not
 //! supported.
 
-use super::{OperatorCall, Tensor};
+use super::call::{OperatorCall, Tensor};
 use crate::argument::{Argument as _, InPtr};
 use crate::attribute::Value;
 use crate::buffer::aclDataTypeSize;
 use crate::tensor::{Description, type_name};
 use ascendcl_sys::*;
-use softacl_faults::system::try_collect;
 use softacl_engine::{ElementChange, Error, RearrangeRequest, Result, Scalar, TensorSource, TensorView, fail, segv};
+use softacl_faults::system::try_collect;
 
 type Row = (&'static str, fn(&OperatorCall) -> Result<Vec<RearrangeRequest>>);
 
