@@ -2,10 +2,10 @@
 
 use crate::argument::{Argument as _, InPtr, TextPtr};
 use crate::entry::export;
-use softacl_sync::handle::{HandleKind, Key, Slots};
-use softacl_memory::segv;
-use softacl_faults::system::try_collect;
 use softacl_engine::{Error, Result, fail};
+use softacl_faults::system::try_collect;
+use softacl_memory::segv;
+use softacl_sync::handle::{HandleKind, Key, Slots};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::fmt;

@@ -2,8 +2,8 @@
 
 use crate::entry::export;
 use ascendcl_sys::*;
-use softacl_sync::handle::{HandleKind, Key, Slots};
 use softacl_engine::{Error, Result, fail};
+use softacl_sync::handle::{HandleKind, Key, Slots};
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{LazyLock, Mutex, PoisonError};

@@ -3,8 +3,8 @@
 use crate::argument::OutPtr;
 use crate::entry::{Call, export, timeout};
 use ascendcl_sys::*;
-use softacl_faults::DeviceHealth;
 use softacl_engine::{Error, Result, fail};
+use softacl_faults::DeviceHealth;
 use softacl_profiles::Form;
 use std::ffi::{CString, c_char};
 use std::ptr;

@@ -4,9 +4,9 @@ use crate::argument::{InMutPtr, InPtr, OutPtr};
 use crate::entry::export;
 use crate::message;
 use ascendcl_sys::*;
-use softacl_faults::{BadRange, DeviceHealth};
 use softacl_engine::observer::Observer as _;
 use softacl_engine::{Error, fail, segv};
+use softacl_faults::{BadRange, DeviceHealth};
 use std::ffi::{c_char, c_void};
 
 #[unsafe(no_mangle)]

@@ -5,9 +5,9 @@
 use crate::argument::{Argument as _, InPtr, OutPtr, TextPtr, UntypedPtr};
 use crate::entry::export;
 use ascendcl_sys::*;
-use softacl_sync::handle::{HandleKind, Key, Slots};
-use softacl_faults::system::try_collect;
 use softacl_engine::{Error, Result, fail, segv};
+use softacl_faults::system::try_collect;
+use softacl_sync::handle::{HandleKind, Key, Slots};
 use std::ffi::{c_char, c_void};
 use std::fmt;
 use std::ptr;

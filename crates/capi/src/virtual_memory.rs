@@ -3,8 +3,8 @@
 use crate::argument::{InMutPtr, InPtr, NonNullArg, OutPtr, UntypedPtr};
 use crate::entry::{Call, export};
 use ascendcl_sys::*;
-use softacl_faults::system::try_collect;
 use softacl_engine::{Error, MemoryLocation, PhysicalRequest, Result, Rights, fail, segv};
+use softacl_faults::system::try_collect;
 use std::ffi::c_void;
 
 /// `aclrtMemAttr` values of DDR memory, which devices do not have here.

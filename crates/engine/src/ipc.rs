@@ -72,8 +72,8 @@ impl Caller<'_> {
         let MemoryLocation::Device(theirs) = found.offer.home else {
             return fail(Error::Internal("a key of a range names no device".to_owned()));
         };
-        let is_distant = self.machine.config.devices[ours as usize] != theirs;
-        if is_distant {
+        let is_remote = self.machine.config.devices[ours as usize] != theirs;
+        if is_remote {
             self.check_peer_access(ours, theirs, enables_peer)?;
         }
         let seen = self.machine.user_device(theirs.into()).unwrap_or(ours);
@@ -83,7 +83,7 @@ impl Caller<'_> {
         let physical = Arc::new(physical.imported());
         let start = memory.reserved.reserve(lead + len, None)?;
         let extent = Extent { start: start + lead, size: len };
-        let request = MapRequest { physical: &physical, offset, extent, has_access: true, is_remote: is_distant };
+        let request = MapRequest { physical: &physical, offset, extent, has_access: true, is_remote };
         self.machine.map_physical(&request).inspect_err(|_| {
             // Cannot fail: nothing is mapped in the reservation.
             let _ = memory.reserved.release(start);

@@ -11,7 +11,7 @@ use crate::graph::Step;
 use crate::keys::{EventKey, StreamKey, StreamPoint};
 use crate::observer::{Object, Origin};
 use crate::task::external_wait::{ExternalWait, WaitCondition};
-use crate::task::{Control, Waited};
+use crate::task::{Control, Wait, Waited};
 use crate::timeout::deadline;
 use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_memory::shared::SharedCounters;
@@ -216,7 +216,12 @@ impl Caller<'_> {
         let Some(after) = after else { return Ok(()) };
         event.waits.fetch_add(1, Ordering::Relaxed);
         let next = if let Waited::Next(cell) = &after { Some(Arc::clone(cell)) } else { None };
-        let submitted = self.machine.submit(stream_key, stream, context_key, Control::Wait { after, event: Some(key) });
+        let submitted = self.machine.submit(
+            stream_key,
+            stream,
+            context_key,
+            Control::Wait(Box::new(Wait { after, event: Some(key) })),
+        );
         submitted.map(|_| ()).inspect_err(|_| {
             event.waits.fetch_sub(1, Ordering::Relaxed);
             if let Some(cell) = next {

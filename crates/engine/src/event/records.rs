@@ -3,7 +3,7 @@
 use crate::event::Event;
 use crate::keys::{ContextKey, EventKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
-use crate::task::{Control, Waited};
+use crate::task::{Control, Wait, Waited};
 use softacl_errors::Result;
 use softacl_sync::facade::{Ordering, lock};
 use std::sync::{Arc, OnceLock};
@@ -78,11 +78,11 @@ impl Machine {
     }
 
     /// Releases what a wait holds of its event, after it was passed or dropped.
-    pub(crate) fn finish_wait(&self, stream: StreamKey, after: &Waited, event: Option<EventKey>) {
-        if let Waited::GraphEvent(graph_event) = after {
+    pub(crate) fn finish_wait(&self, stream: StreamKey, wait: &Wait) {
+        if let Waited::GraphEvent(graph_event) = &wait.after {
             graph_event.forget(stream);
         }
-        if let Some(event) = event.and_then(|key| self.events.get(key)) {
+        if let Some(event) = wait.event.and_then(|key| self.events.get(key)) {
             event.waits.fetch_sub(1, Ordering::Release);
         }
     }

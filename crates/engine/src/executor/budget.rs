@@ -36,7 +36,7 @@ thread_local! {
 static WAITS: AtomicUsize = AtomicUsize::new(0);
 
 /// Adds to the volume of this thread and returns the sum.
-#[inline]
+#[inline(always)]
 pub(super) fn add_volume(bytes: usize) -> usize {
     let waits = WAITS.load(Ordering::Relaxed);
     VOLUME.with(|cell| {
@@ -48,7 +48,7 @@ pub(super) fn add_volume(bytes: usize) -> usize {
 }
 
 /// Charges a copy to the budget of this thread. Returns `false` if too little is left.
-#[inline]
+#[inline(always)]
 pub(super) fn try_spend(span: Span) -> bool {
     SPENT.with(|cell| {
         let (spent, last) = cell.get();

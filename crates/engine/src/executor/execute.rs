@@ -50,8 +50,8 @@ impl Machine {
                 counters.mark_reached(record);
                 Ok(())
             }
-            Control::Wait { after, event } => {
-                self.finish_wait(key, &after, event);
+            Control::Wait(wait) => {
+                self.finish_wait(key, &wait);
                 Ok(())
             }
             Control::Node { node, run } if run.is_canceled.load(Ordering::Acquire) => {

@@ -170,7 +170,7 @@ impl Machine {
     pub(super) fn discard(&self, key: StreamKey, task: Task) -> Option<Arc<GraphRun>> {
         let Task::Control(task) = task else { return None };
         match task {
-            Control::Wait { after, event } => self.finish_wait(key, &after, event),
+            Control::Wait(wait) => self.finish_wait(key, &wait),
             Control::Join(run) => {
                 run.is_canceled.store(true, Ordering::Release);
                 return Some(run);
@@ -228,7 +228,7 @@ impl Machine {
     fn readiness(&self, key: StreamKey, task: &Task) -> Readiness<StreamKey> {
         let Task::Control(task) = task else { return Readiness::Ready };
         let after = match task {
-            Control::Wait { after, .. } => after,
+            Control::Wait(wait) => &wait.after,
             Control::Await(wait) => return self.check_external_wait(key, wait),
             Control::Node { node, run } if !run.is_canceled.load(Ordering::Acquire) => {
                 return node.external_wait().map_or(Readiness::Ready, |wait| self.check_external_wait(key, &wait));

@@ -1,6 +1,7 @@
 //! Submitting: a validated task gets its number, and is queued or runs inline.
 //!
-//! `submit_fast` and `accept_copy` are the fast path. They contain only what the common copy needs.
+//! `submit_fast` and `accept_copy` are the fast path. They contain only what the common copy needs, and are always inlined:
+//! as calls they cost a fifth more instructions per submit.
 
 use crate::executor::run::LaneGuard;
 use crate::executor::{Executor, budget};
@@ -73,7 +74,7 @@ impl Machine {
 
     /// Queues a copy on a stream of the current context, without further checks. Returns `false`, having done nothing,
     /// if the stream has ended; the full check then returns the error.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn submit_fast(&self, key: StreamKey, slot: &Slot<Stream>, span: Span) -> bool {
         let lane = lock(&slot.value.tasks.lane);
         // A context ends its streams before it ends, so a live stream has a live context.
@@ -102,7 +103,7 @@ impl Machine {
     }
 
     /// Numbers a copy. A small one on an idle stream runs inline.
-    #[inline]
+    #[inline(always)]
     fn accept_copy(
         &self,
         key: StreamKey,
@@ -166,7 +167,7 @@ impl Machine {
     }
 
     /// Marks the stream ready after a task was queued.
-    #[inline]
+    #[inline(always)]
     fn after_enqueue(&self, key: StreamKey, stream: &Stream, mut lane: LaneGuard<'_>, sequence: u64) {
         stream.set_newest(sequence);
         if !stream.is_in_busy_list.load(Ordering::Relaxed) {

@@ -26,7 +26,7 @@ impl Caller<'_> {
         if stream.is_redirected() {
             return fail(Error::Capturing("captured again"));
         }
-        let graph = self.machine.graphs.insert(context).ok_or_else(|| Error::NoHandle("graph"))?;
+        let graph = self.machine.graphs.insert(context).ok_or(Error::NoHandle("graph"))?;
         let thread = thread::current().id();
         lock(&self.machine.graphs.all.slot(graph).state).capture =
             Some(Capture { thread, streams: vec![key], is_invalid: false, group: None });

@@ -33,7 +33,7 @@ impl Caller<'_> {
             };
             let graph = state.key;
             let open = |group: &Group, _| *lock(&group.state) = GroupState { graph, nodes };
-            let key = groups.insert(open).ok_or_else(|| Error::NoHandle("task group"))?;
+            let key = groups.insert(open).ok_or(Error::NoHandle("task group"))?;
             state.groups.push(key);
             Ok(key)
         })

@@ -12,7 +12,7 @@ use crate::keys::{ContextKey, GraphKey, StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::StreamPosition;
 use crate::stream::{Stream, StreamOptions};
-use crate::task::{Control, Task, Waited};
+use crate::task::{Control, Task, Wait, Waited};
 use softacl_errors::{Error, HandleKind, Result, fail};
 use softacl_sync::facade::{Ordering, lock};
 use std::mem::take;
@@ -104,7 +104,7 @@ impl Machine {
             let sequence = self.submit(stream, self.streams.slot(stream), context, task)?;
             Ok(StreamPoint { stream, sequence })
         };
-        let wait = |point| Control::Wait { after: Waited::Point(point), event: None };
+        let wait = |point| Control::Wait(Box::new(Wait { after: Waited::Point(point), event: None }));
         *newest = push(0, wait(start).into())?;
         for node in &state.resets {
             *newest = push(0, Control::Node { node: Arc::clone(node), run: Arc::clone(run) }.into())?;
@@ -128,7 +128,7 @@ impl Machine {
                 }
                 Step::AwaitEvent(graph_event) => {
                     graph_event.watch(run.streams()[branch]);
-                    Control::Wait { after: Waited::GraphEvent(Arc::clone(graph_event)), event: None }
+                    Control::Wait(Box::new(Wait { after: Waited::GraphEvent(Arc::clone(graph_event)), event: None }))
                 }
                 Step::AwaitRecord(event) => match self.newest_record(*event) {
                     Some(point) => wait(point),

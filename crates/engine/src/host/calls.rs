@@ -51,7 +51,7 @@ impl Caller<'_> {
         }
         let (key, stream) = self.stream(stream)?;
         let (context, _) = self.context()?;
-        self.machine.submit(key, stream, context, Control::Annotation(touch)).map(|_| ())
+        self.machine.submit(key, stream, context, Control::Annotation(Box::new(touch))).map(|_| ())
     }
 
     /// Subscribes a thread to the callbacks of a stream.

@@ -46,8 +46,10 @@ impl Machine {
     pub(crate) fn emit_submitted(&self, observer: &dyn Observer, at: StreamPosition, device: u32, task: &Task) {
         let control = if let Task::Control(control) = task { Some(control) } else { None };
         let (after, event) = match control {
-            Some(Control::Wait { after: Waited::Point(point), event }) => (Some(StreamPosition::from(*point)), *event),
-            Some(Control::Wait { event, .. }) => (None, *event),
+            Some(Control::Wait(wait)) => match wait.after {
+                Waited::Point(point) => (Some(StreamPosition::from(point)), wait.event),
+                _ => (None, wait.event),
+            },
             Some(Control::Await(wait)) => (wait.after.map(StreamPosition::from), None),
             Some(Control::Record { event, .. }) => (None, Some(*event)),
             _ => (None, None),
@@ -66,7 +68,7 @@ impl Machine {
             event: event.map(|event| event.index() as u32),
             is_external_wait: match control {
                 Some(Control::Await(_)) => true,
-                Some(Control::Wait { after, .. }) => !matches!(after, Waited::Point(_)),
+                Some(Control::Wait(wait)) => !matches!(wait.after, Waited::Point(_)),
                 Some(Control::Node { node, .. }) => node.external_wait().is_some(),
                 _ => false,
             },

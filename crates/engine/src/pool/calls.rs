@@ -97,7 +97,7 @@ impl Caller<'_> {
         let Some(pending) = self.machine.pools.begin_free(address, key) else {
             return fail(Error::NotAStart { address, whose: "in a memory pool".to_owned() });
         };
-        let task = Control::Release(pending.clone());
+        let task = Control::Release(Box::new(pending.clone()));
         self.machine
             .submit(key, stream, context, task)
             .map(|_| ())

@@ -39,7 +39,7 @@ pub(crate) enum Task {
 }
 
 // A lane stores tasks by value, and every submit writes one, so a larger task makes every submit slower.
-const _: () = assert!(size_of::<Task>() == 40);
+const _: () = assert!(size_of::<Task>() == 32);
 
 /// A task that moves no bytes.
 #[derive(Debug)]
@@ -53,11 +53,7 @@ pub(crate) enum Control {
         counters: Arc<SharedCounters>,
         record: u64,
     },
-    Wait {
-        after: Waited,
-        /// The event, if the program queued the wait.
-        event: Option<EventKey>,
-    },
+    Wait(Box<Wait>),
     /// One step of a run of a graph.
     Node {
         node: Arc<Node>,
@@ -82,11 +78,11 @@ pub(crate) enum Control {
         change: CounterOp,
     },
     /// Releases memory to its pool.
-    Release(PendingFree),
+    Release(Box<PendingFree>),
     /// Cache maintenance. A no-op: softacl models no device caches.
     CacheOperation,
     /// Annotation for observers: declares what a kernel accesses at this point of the stream.
-    Annotation(Touch),
+    Annotation(Box<Touch>),
     /// Fails when it runs.
     Fail(Box<DeferredFailure>),
 }
@@ -99,6 +95,14 @@ pub(crate) struct DeferredFailure {
     pub(crate) kind: TaskKind,
     /// The run of a graph that the task is a step of. The failure then belongs to the run.
     pub(crate) run: Option<Arc<GraphRun>>,
+}
+
+/// A wait of a stream. Boxed in its task, so that it does not make every task larger.
+#[derive(Debug)]
+pub(crate) struct Wait {
+    pub(crate) after: Waited,
+    /// The event, if the program made the wait.
+    pub(crate) event: Option<EventKey>,
 }
 
 /// What an event wait waits for.
@@ -163,7 +167,7 @@ impl Task {
     pub(crate) fn accesses(&self, memory: &Memory) -> Vec<Touch> {
         match self {
             Task::Move(work) => work.accesses(memory),
-            Task::Control(Control::Annotation(touch)) => vec![*touch],
+            Task::Control(Control::Annotation(touch)) => vec![**touch],
             Task::Control(Control::Node { node, .. }) => {
                 node.current().map_or_else(|_| Vec::new(), |content| content.with_task(|task| task.accesses(memory)))
             }
@@ -212,7 +216,7 @@ impl Control {
     fn kind(&self) -> TaskKind {
         match self {
             Control::Record { .. } | Control::RecordShared { .. } => TaskKind::EventRecord,
-            Control::Wait { .. } => TaskKind::EventWait,
+            Control::Wait(_) => TaskKind::EventWait,
             Control::Host(_) => TaskKind::HostFunction,
             Control::Await(wait) => wait.kind(),
             Control::Change { .. } => TaskKind::NotifyRecord,

@@ -125,7 +125,7 @@ impl SpanList for [Span] {
 /// # Safety
 ///
 /// The program or the engine allows access to the ranges. They need not be mapped.
-#[inline]
+#[inline(always)]
 pub unsafe fn copy(span: Span) -> Result<(), AccessFault> {
     if CachePolicy::of(span.len) == CachePolicy::Streaming {
         // SAFETY: the caller's promise covers the ranges.
