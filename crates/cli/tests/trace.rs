@@ -322,5 +322,5 @@ fn invalid_arguments_are_reported_before_the_program_runs() {
         .output()
         .unwrap();
     let stderr = String::from_utf8_lossy(&both.stderr);
-    assert!(stderr.contains("a run is checked or traced"), "{stderr}");
+    assert!(stderr.contains("a process is either checked or traced"), "{stderr}");
 }
