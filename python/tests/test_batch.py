@@ -200,9 +200,9 @@ def test_lists_of_different_lengths_raise(copy: Batch) -> None:
     for position in range(4):
         arguments: list[Any] = [[1, 1], [1, 1], [1, 1], [1, 1], [TO_DEVICE], [0]]
         arguments[position] = [1]
-        with pytest.raises(ValueError, match="one length"):
+        with pytest.raises(ValueError, match="the same length"):
             copy(*arguments)
-    with pytest.raises(ValueError, match="one length"):
+    with pytest.raises(ValueError, match="the same length"):
         copy([1], [1], [1], [1], [TO_DEVICE], [0, 1])
 
 
