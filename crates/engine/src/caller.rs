@@ -20,6 +20,14 @@ pub struct Caller<'a> {
     pub(crate) current: &'a Cell<Option<ContextKey>>,
 }
 
+/// The stream of an asynchronous call, and the context that submits to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Submission<'a> {
+    pub(crate) key: StreamKey,
+    pub(crate) stream: &'a Stream,
+    pub(crate) context: ContextKey,
+}
+
 impl<'a> Caller<'a> {
     /// Creates the caller of a thread.
     ///
@@ -90,6 +98,23 @@ impl<'a> Caller<'a> {
             Some(found) => Ok(Some(found)),
             None => fail(Error::Handle { what: HandleKind::Stream, handle: raw }),
         }
+    }
+
+    /// Resolves the stream of a call, in the order of the specification: the handle was resolved before, then a current
+    /// context must exist, then `None` becomes its default stream.
+    pub(crate) fn submission(&self, explicit: Option<(StreamKey, &'a Stream)>) -> Result<Submission<'a>> {
+        let (context, _) = self.context()?;
+        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        Ok(Submission { key, stream, context })
+    }
+
+    /// Resolves the stream of a call like `submission`. The stream must belong to the current context.
+    pub(crate) fn own_submission(&self, explicit: Option<(StreamKey, &'a Stream)>) -> Result<Submission<'a>> {
+        let at = self.submission(explicit)?;
+        if at.stream.context() != Some(at.context) {
+            return fail(self.machine.other_context("stream", at.stream, at.context));
+        }
+        Ok(at)
     }
 
     /// The default stream of the current context.

@@ -22,11 +22,9 @@ pub use plane::PlaneRequest;
 pub use rearrange::{ElementChange, RearrangeRequest, TensorSource, TensorView};
 pub use reduce::ReduceRequest;
 
-use crate::caller::Caller;
-use crate::keys::{ContextKey, StreamKey};
+use crate::caller::{Caller, Submission};
 use crate::observer::AccessKind;
 use crate::observer::Advisory;
-use crate::stream::Stream;
 use crate::task::Task;
 use direction::Direction;
 use softacl_errors::{Error, Result, fail};
@@ -34,23 +32,7 @@ use softacl_memory::bytes::{CachePolicy, Span};
 use softacl_memory::{MemoryKind, ResolvedAddress};
 use std::time::Instant;
 
-/// The stream of an asynchronous copy and the context that submits it.
-#[derive(Clone, Copy)]
-struct Submission<'a> {
-    key: StreamKey,
-    stream: &'a Stream,
-    context: ContextKey,
-}
-
 impl<'a> Caller<'a> {
-    /// Resolves the stream of an asynchronous call, in the order of the specification: invalid handles were refused
-    /// before, then the context must exist.
-    fn submission(&self, explicit: Option<(StreamKey, &'a Stream)>) -> Result<Submission<'a>> {
-        let (context, _) = self.context()?;
-        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
-        Ok(Submission { key, stream, context })
-    }
-
     /// Submits a validated task.
     fn queue(&self, at: Submission<'_>, task: impl Into<Task>) -> Result<()> {
         self.machine.submit(at.key, at.stream, at.context, task).map(|_| ())

@@ -2,7 +2,7 @@
 //!
 //! Sharing with other processes is in `ipc`; what happens when a record is reached is in `records`.
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Submission};
 use crate::event::{
     EVENT_CAPTURE_STREAM_PROGRESS, EVENT_DEVICE_USE_ONLY, EVENT_EXTERNAL, EVENT_IPC, EVENT_SYNC, EVENT_TIME_LINE,
     Event, EventKind,
@@ -134,12 +134,9 @@ impl Caller<'_> {
     /// Records an event at the end of a stream.
     pub fn record_event(&self, raw: usize, stream: usize) -> Result<()> {
         let (key, event) = self.event(raw)?;
-        let explicit = self.explicit_stream(stream)?;
-        let (context_key, context) = self.context()?;
-        let (stream_key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
-        if stream.context() != Some(context_key) {
-            return fail(self.machine.other_context("stream", stream, context_key));
-        }
+        let Submission { key: stream_key, stream, context: context_key } =
+            self.own_submission(self.explicit_stream(stream)?)?;
+        let context = self.machine.contexts.slot(context_key);
         context.check()?;
         if stream.is_redirected() {
             return self.capture_record(key, event, stream);
@@ -197,11 +194,7 @@ impl Caller<'_> {
     pub fn stream_wait_event(&self, stream: usize, raw: usize) -> Result<()> {
         let explicit = self.explicit_stream(stream)?;
         let (key, event) = self.event(raw)?;
-        let (context_key, _) = self.context()?;
-        let (stream_key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
-        if stream.context() != Some(context_key) {
-            return fail(self.machine.other_context("stream", stream, context_key));
-        }
+        let Submission { key: stream_key, stream, context: context_key } = self.own_submission(explicit)?;
         if self.capture_wait(stream_key, stream, event)? {
             return Ok(());
         }

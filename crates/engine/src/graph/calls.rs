@@ -13,10 +13,8 @@ impl Caller<'_> {
     /// Queues a run of a graph on a stream, as one task.
     pub fn launch_graph(&self, raw: usize, stream: usize) -> Result<()> {
         let (key, graph) = self.graph(raw)?;
-        let explicit = self.explicit_stream(stream)?;
-        let (context, _) = self.context()?;
-        let stream = explicit.map_or_else(|| self.stream(0), Ok)?;
-        self.machine.launch(key, graph, context, Some(stream)).map(|_| ())
+        let at = self.submission(self.explicit_stream(stream)?)?;
+        self.machine.launch(key, graph, at.context, Some((at.key, at.stream))).map(|_| ())
     }
 
     /// Runs a graph and waits for it.

@@ -3,7 +3,7 @@
 //! A refused call changes nothing, with one exception: a dependency that the graph would lack invalidates the capture,
 //! because the graph would run in a wrong order. Aborting the device has the same effect.
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Submission};
 use crate::graph::{Capture, CaptureMode, CaptureStatus, CapturedRecord, Entry, Redirect, Step};
 use crate::keys::{ContextKey, GraphKey, StreamKey};
 use crate::machine::Machine;
@@ -37,12 +37,8 @@ impl Caller<'_> {
 
     /// Resolves a stream of the current context that is not its default stream.
     pub(crate) fn capturable(&self, raw: usize) -> Result<(StreamKey, &Stream, ContextKey)> {
-        let explicit = self.explicit_stream(raw)?;
-        let (context_key, context) = self.context()?;
-        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
-        if stream.context() != Some(context_key) {
-            return fail(self.machine.other_context("stream", stream, context_key));
-        }
+        let Submission { key, stream, context: context_key } = self.own_submission(self.explicit_stream(raw)?)?;
+        let context = self.machine.contexts.slot(context_key);
         if lock(&context.state).default_stream == Some(key) {
             return fail(Error::CaptureDefault);
         }

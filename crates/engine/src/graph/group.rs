@@ -3,7 +3,7 @@
 //! The tasks of one stream between `begin_group` and `end_group`, during a capture, form a group. An update collects as
 //! many tasks, of the same kinds, and replaces the captured ones in stream order.
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Submission};
 use crate::graph::{GraphState, Group, GroupState, Redirect};
 use crate::keys::GroupKey;
 use crate::task::{Control, Update};
@@ -52,12 +52,7 @@ impl Caller<'_> {
 
     /// Starts an update: later tasks of the stream become new contents of the group.
     pub fn begin_update(&self, raw: usize, group: usize) -> Result<()> {
-        let explicit = self.explicit_stream(raw)?;
-        let (context_key, _) = self.context()?;
-        let (_, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
-        if stream.context() != Some(context_key) {
-            return fail(self.machine.other_context("stream", stream, context_key));
-        }
+        let Submission { stream, .. } = self.own_submission(self.explicit_stream(raw)?)?;
         let unknown = || Error::Handle { what: HandleKind::TaskGroup, handle: group };
         let key = GroupKey::from_raw(group).ok_or_else(unknown)?;
         let state = lock(&self.machine.graphs.groups.get(key).ok_or_else(unknown)?.state);

@@ -1,6 +1,6 @@
 //! Notifies: creating, recording, waiting, sharing with other processes.
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Submission};
 use crate::keys::{ContextKey, NotifyKey, StreamKey, StreamPoint};
 use crate::notify::{Compare, Counter, CounterOp, Notify, NotifyState};
 use crate::stream::Stream;
@@ -217,12 +217,7 @@ impl Caller<'_> {
     }
 
     fn notify_stream(&self, raw: usize) -> Result<(StreamKey, &Stream, ContextKey)> {
-        let explicit = self.explicit_stream(raw)?;
-        let (context, _) = self.context()?;
-        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
-        if stream.context() != Some(context) {
-            return fail(self.machine.other_context("stream", stream, context));
-        }
+        let Submission { key, stream, context } = self.own_submission(self.explicit_stream(raw)?)?;
         Ok((key, stream, context))
     }
 

@@ -1,6 +1,6 @@
 //! Streams: creating, waiting, querying, aborting, ending.
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Submission};
 use crate::context::Context;
 use crate::executor::budget;
 use crate::keys::{ContextKey, StreamKey, StreamPoint};
@@ -85,9 +85,7 @@ impl Caller<'_> {
     /// Waits for a stream after the full checks.
     #[inline(never)]
     fn synchronize_stream_checked(&self, raw: usize, timeout_ms: i32) -> Result<()> {
-        let explicit = self.explicit_stream(raw)?;
-        self.context()?;
-        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        let Submission { key, stream, .. } = self.submission(self.explicit_stream(raw)?)?;
         check_not_capturing(stream, "waited for")?;
         if !stream.is_waited_for() {
             return Ok(());
@@ -113,9 +111,7 @@ impl Caller<'_> {
 
     /// Returns `true` if everything submitted so far is finished.
     pub fn is_stream_finished(&self, raw: usize) -> Result<bool> {
-        let explicit = self.explicit_stream(raw)?;
-        self.context()?;
-        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        let Submission { key, stream, .. } = self.submission(self.explicit_stream(raw)?)?;
         check_not_capturing(stream, "queried")?;
         let point = StreamPoint { stream: key, sequence: stream.newest() };
         Ok(!stream.is_waited_for() || self.machine.reached(point))

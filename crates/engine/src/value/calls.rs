@@ -1,6 +1,6 @@
 //! Values: queueing writes and waits, and cache maintenance.
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Submission};
 use crate::keys::{StreamKey, StreamPoint};
 use crate::machine::Machine;
 use crate::observer::Advisory;
@@ -47,9 +47,7 @@ impl Caller<'_> {
 
     /// Queues a cache maintenance operation, a no-op here.
     pub fn queue_cache_op(&self, stream: usize) -> Result<()> {
-        let explicit = self.explicit_stream(stream)?;
-        let (context, _) = self.context()?;
-        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        let Submission { key, stream, context } = self.submission(self.explicit_stream(stream)?)?;
         self.machine.submit(key, stream, context, Control::CacheOperation).map(|_| ())
     }
 
@@ -61,8 +59,7 @@ impl Caller<'_> {
             return fail(Error::NotDeviceMemory { address, kind: resolved.place.describe() });
         };
         resolved.covers("value", size_of::<u64>())?;
-        self.context()?;
-        let (key, stream) = explicit.map_or_else(|| self.stream(0), Ok)?;
+        let Submission { key, stream, .. } = self.submission(explicit)?;
         self.machine.check_peers(stream.device(), device)?;
         Ok((key, stream, resolved))
     }

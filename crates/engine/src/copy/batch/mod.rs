@@ -9,7 +9,7 @@ mod scan;
 pub use entries::{BatchAttribute, Location};
 
 use crate::caller::Caller;
-use crate::copy::Submission;
+use crate::caller::Submission;
 use crate::executor::spans::Spans;
 use crate::observer::AccessKind;
 use crate::observer::Advisory;
