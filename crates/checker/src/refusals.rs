@@ -85,6 +85,8 @@ impl State {
             ),
             // Portable programs handle this error with another copy.
             Error::Unsupported { .. } if function.is_batch_copy() => Refusal::Unchecked,
+            // A fault rule made the call fail: its arguments may be correct.
+            Error::Injected { .. } if function.is_batch_copy() => Refusal::Unchecked,
             _ if function.is_batch_copy() => Refusal::Report(
                 "B1",
                 "correct the argument that the message names; softacl explain B1 lists the rules for batches",
