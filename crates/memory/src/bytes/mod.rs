@@ -4,9 +4,9 @@
 //! accessible, the routine returns [`AccessFault`] and the process continues. References or slices to such memory are
 //! never formed: the program and other threads may write it at any time.
 //!
-//! The functions are `unsafe`: the caller promises that the access is allowed, by passing the address to a call, or because the
-//! memory belongs to the engine. That an address is mapped is not required. Ranges of the program come from
-//! `Finder::find` and `ResolvedAddress::covers`.
+//! The functions are `unsafe`: the caller promises that the access is allowed. A program allows it by passing the address
+//! to a call; other memory belongs to the engine. The address need not be mapped. Ranges of the program are resolved by
+//! `Finder::find` and bounded by `ResolvedAddress::covers`.
 //!
 //! Nothing here depends on streams or allocations.
 
