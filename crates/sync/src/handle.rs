@@ -4,10 +4,9 @@
 //! count: the value remains valid memory. Code that modifies a value checks the generation again under the lock of the
 //! value.
 //!
-//! `generation` is written only under the lock of `vacant`. It is odd while the slot is live. `value` is shared as soon
-//! as its chunk exists.
+//! `occupant` is written only under the lock of `vacant`. `value` is shared as soon as its chunk exists.
 
-use crate::facade::{AtomicU32, Mutex, Ordering, lock};
+use crate::facade::{AtomicU64, Mutex, Ordering, lock};
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,6 +20,8 @@ const CHUNK: usize = if cfg!(loom) { 2 } else { 256 };
 const CHUNKS: usize = if cfg!(loom) { 2 } else { (1 << INDEX_BITS) / CHUNK };
 /// Upper bits that make every handle a non-canonical address, so that dereferencing one faults immediately.
 const MARK: u64 = 0x5ac1 << 48;
+/// A bit of the mark. A slot that is not live stores its last key without this bit, which equals no key.
+const LIVE: u64 = 1 << 48;
 
 /// A type that lives in a handle table. The number distinguishes handles of different kinds.
 pub trait HandleKind {
@@ -79,29 +80,36 @@ impl<T: HandleKind> Key<T> {
     pub fn first() -> Self {
         Key::new(0, 1)
     }
-
-    fn generation(self) -> u32 {
-        (self.0.get() >> INDEX_BITS) as u32 & GENERATION_MASK
-    }
 }
 
 /// A slot of a table.
 pub struct Slot<T> {
-    generation: AtomicU32,
+    /// The key of the value; without `LIVE` after the value has ended; 0 before the first one.
+    occupant: AtomicU64,
     pub value: T,
 }
 
-impl<T> Slot<T> {
-    /// True if the slot is live and has the generation of the key.
-    #[inline]
-    pub fn holds<K: HandleKind>(&self, key: Key<K>) -> bool {
-        let generation = self.generation.load(Ordering::Acquire);
-        generation & GENERATION_MASK == key.generation() && generation & 1 == 1
+impl<T: Default> Slot<T> {
+    fn vacant() -> Self {
+        Slot { occupant: AtomicU64::new(0), value: T::default() }
     }
 }
 
-/// Slots that are allocated together and never freed.
-type Chunk<T> = OnceLock<Box<[Slot<T>]>>;
+impl<T> Slot<T> {
+    /// True if the key is live and this is its slot.
+    #[inline]
+    pub fn holds<K: HandleKind>(&self, key: Key<K>) -> bool {
+        self.occupant.load(Ordering::Acquire) == key.0.get()
+    }
+
+    /// The generation of the current value, or of the last one.
+    fn generation(&self) -> u32 {
+        (self.occupant.load(Ordering::Acquire) >> INDEX_BITS) as u32 & GENERATION_MASK
+    }
+}
+
+/// Slots that are allocated together and never freed. The length is part of the type, so that a look-up tests no bound.
+type Chunk<T> = OnceLock<Box<[Slot<T>; CHUNK]>>;
 
 struct Vacant {
     /// Oldest first, so that a handle is reused as late as possible.
@@ -112,7 +120,7 @@ struct Vacant {
 /// A table of values that are looked up by key. `K` is the kind of its keys: the type of the values, or a tag type for
 /// modules that name keys but do not depend on the values.
 pub struct Slots<T, K = T> {
-    chunks: Box<[Chunk<T>]>,
+    chunks: Box<[Chunk<T>; CHUNKS]>,
     vacant: Mutex<Vacant>,
     kind: PhantomData<fn() -> K>,
 }
@@ -120,7 +128,7 @@ pub struct Slots<T, K = T> {
 impl<T: Default, K: HandleKind> Default for Slots<T, K> {
     fn default() -> Self {
         Slots {
-            chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect(),
+            chunks: boxed_array(OnceLock::new),
             vacant: Mutex::new(Vacant { slots: VecDeque::new(), next: 0 }),
             kind: PhantomData,
         }
@@ -140,10 +148,9 @@ impl<T: Default, K: HandleKind> Slots<T, K> {
             None => return None,
         };
         let slot = self.slot_or_create(index);
-        let generation = slot.generation.load(Ordering::Relaxed).wrapping_add(1);
-        let key = Key::new(index, generation);
+        let key = Key::new(index, slot.generation().wrapping_add(1));
         prepare(&slot.value, key);
-        slot.generation.store(generation, Ordering::Release);
+        slot.occupant.store(key.0.get(), Ordering::Release);
         Some(key)
     }
 
@@ -183,9 +190,7 @@ impl<T: Default, K: HandleKind> Slots<T, K> {
         if self.get(key).is_none() {
             return false;
         }
-        let slot = self.slot_or_create(key.index());
-        let generation = slot.generation.load(Ordering::Relaxed);
-        slot.generation.store(generation.wrapping_add(1), Ordering::Release);
+        self.slot_or_create(key.index()).occupant.store(key.0.get() & !LIVE, Ordering::Release);
         true
     }
 
@@ -194,25 +199,26 @@ impl<T: Default, K: HandleKind> Slots<T, K> {
         lock(&self.vacant).slots.push_back(key.index() as u32);
     }
 
-    /// Every slot that was ever used, live or not.
-    pub fn all(&self) -> impl Iterator<Item = (Key<K>, &T)> {
+    /// All live values. Values that are inserted or removed during the iteration may be missing or present.
+    pub fn live(&self) -> impl Iterator<Item = (Key<K>, &T)> {
         let top = lock(&self.vacant).next;
-        (0..top).filter_map(move |index| {
+        (0..top).filter_map(|index| {
             let slot = &self.chunks[index / CHUNK].get()?[index % CHUNK];
-            Some((Key::new(index, slot.generation.load(Ordering::Acquire)), &slot.value))
+            let key = Key::from_raw(slot.occupant.load(Ordering::Acquire) as usize)?;
+            Some((key, &slot.value))
         })
     }
 
-    /// All live values. Values that are inserted or removed during the iteration may be missing or present.
-    pub fn live(&self) -> impl Iterator<Item = (Key<K>, &T)> {
-        self.all().filter(|(key, _)| key.generation() & 1 == 1)
-    }
-
     fn slot_or_create(&self, index: usize) -> &Slot<T> {
-        let chunk = self.chunks[index / CHUNK]
-            .get_or_init(|| (0..CHUNK).map(|_| Slot { generation: AtomicU32::new(0), value: T::default() }).collect());
+        let chunk = self.chunks[index / CHUNK].get_or_init(|| boxed_array(Slot::vacant));
         &chunk[index % CHUNK]
     }
+}
+
+/// An array that is constructed on the heap, because it may be too large for a stack.
+fn boxed_array<T, const N: usize>(make: impl Fn() -> T) -> Box<[T; N]> {
+    let items: Box<[T]> = (0..N).map(|_| make()).collect();
+    items.try_into().unwrap_or_else(|_| unreachable!("N items were made"))
 }
 
 #[cfg(all(test, not(loom)))]

@@ -47,7 +47,8 @@ fn run(context: &Context, path: Path, calls: usize) -> Result<()> {
             let gate = c_api::block(&stream)?;
             submit(super::instructions::MAX_CALLS)?;
             drop(gate);
-            c_api::synchronize(&stream)?;
+            // A thread that waits also executes. The one that is counted must not.
+            std::thread::scope(|scope| scope.spawn(|| stream.synchronize()).join()).expect("it does not panic")?;
             let gate = c_api::block(&stream)?;
             submit(calls)?;
             std::mem::forget(gate);

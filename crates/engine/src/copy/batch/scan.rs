@@ -80,13 +80,14 @@ impl<'a> Scan<'a> {
                 break;
             }
             index += 1;
-            let remaining = remaining.min(max_len);
+            let mut room = remaining.min(max_len).saturating_sub(len);
             while index < end
                 && targets[index] == target + len
                 && sources[index] == source + len
-                && sizes[index].wrapping_sub(1) < remaining.saturating_sub(len)
+                && sizes[index].wrapping_sub(1) < room
             {
                 len += sizes[index];
+                room -= sizes[index];
                 index += 1;
             }
             let (target, source) = (target.wrapping_add(to.shift), source.wrapping_add(from.shift));
