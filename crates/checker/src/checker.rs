@@ -500,12 +500,12 @@ fn resolve(found: &PendingFinding, names: &mut SymbolCache) -> crate::finding::F
             operation: evidence.operation.to_reported(evidence.ranges.clone(), names),
         })
         .collect();
-    let fingerprint = std::iter::once(found.id.to_owned())
+    let fingerprint = std::iter::once(found.id.to_string())
         .chain(participants.iter().map(Participant::site))
         .collect::<Vec<_>>()
         .join(" ");
     crate::finding::Finding {
-        id: found.id.to_owned(),
+        id: found.id.to_string(),
         severity: found.severity,
         message: found.message.clone(),
         fix: found.fix.clone(),

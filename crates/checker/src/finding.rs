@@ -2,6 +2,7 @@
 
 use crate::source_path;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Findings of one process, and the run they come from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,44 @@ pub struct Report {
     pub timeline: Vec<ReportedOperation>,
 }
 
+/// Id of a kind of finding. `report::finding_kind` says what each one means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FindingId {
+    H1,
+    H2,
+    H3,
+    S1,
+    S2,
+    S3,
+    L1,
+    L2,
+    L3,
+    L4,
+    C1,
+    C2,
+    C3,
+    K1,
+    P1,
+    B1,
+    B2,
+    B3,
+    B4,
+    B5,
+    A1,
+    M1,
+    M2,
+    U1,
+    O1,
+    D1,
+    R1,
+}
+
+impl fmt::Display for FindingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
 /// Severity of a finding. Proven findings sort first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -41,7 +80,7 @@ pub enum Severity {
 /// One mistake that was found `count` times at the same locations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// `H1` to `R1`.
+    /// A [`FindingId`] as text, because a report may come from another version.
     pub id: String,
     pub severity: Severity,
     /// One sentence with the numbers.

@@ -2,7 +2,7 @@
 //! the program ignored. B2 is here too, because it is an ignored error.
 
 use crate::api::ApiFunction;
-use crate::finding::Severity;
+use crate::finding::{FindingId, Severity};
 use crate::operation::Operation;
 use crate::state::{Evidence, PendingFinding, State, UncheckedError};
 use softacl_engine::MemoryKind;
@@ -62,7 +62,7 @@ impl State {
             }
             None => format!("let the call that runs the graph return before destroying the {what}"),
         };
-        self.add_finding(PendingFinding { id: "L1", severity, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id: FindingId::L1, severity, message, fix, count: 1, evidence });
     }
 
     /// L2: a call after `aclFinalize`.
@@ -71,7 +71,14 @@ impl State {
         let mut evidence = vec![self.evidence("the call", operation, None)];
         evidence.extend(self.finalized.as_ref().map(|end| self.evidence("finalized here", end, None)));
         let fix = "call aclFinalize last, after releasing every stream, event and device".to_owned();
-        self.add_finding(PendingFinding { id: "L2", severity: Severity::Proven, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding {
+            id: FindingId::L2,
+            severity: Severity::Proven,
+            message,
+            fix,
+            count: 1,
+            evidence,
+        });
     }
 
     /// O1 and B2: a thread with an unhandled error makes another call.
@@ -99,8 +106,12 @@ impl State {
         let message = format!("{message}; nothing was queued, and the program continued with {function}");
         let evidence = vec![self.evidence("the failed call", &operation, None)];
         let (id, severity, fix) = match is_batch {
-            true => ("B2", Severity::Proven, "copy entry by entry with aclrtMemcpyAsync on chips without batch copies"),
-            false => ("O1", Severity::Advice, "check the return code of the call"),
+            true => (
+                FindingId::B2,
+                Severity::Proven,
+                "copy entry by entry with aclrtMemcpyAsync on chips without batch copies",
+            ),
+            false => (FindingId::O1, Severity::Advice, "check the return code of the call"),
         };
         self.add_finding(PendingFinding { id, severity, message, fix: fix.to_owned(), count: 1, evidence });
     }
@@ -145,7 +156,14 @@ impl State {
                 if index + 1 == MAX_LEAKS && more > 0 { format!("{message}, and {more} more") } else { message };
             let evidence = vec![Evidence { role, operation: created_by, ranges: Vec::new() }];
             let fix = fix.to_owned();
-            self.add_finding(PendingFinding { id: "L4", severity: Severity::Advice, message, fix, count: 1, evidence });
+            self.add_finding(PendingFinding {
+                id: FindingId::L4,
+                severity: Severity::Advice,
+                message,
+                fix,
+                count: 1,
+                evidence,
+            });
         }
     }
 
@@ -163,7 +181,14 @@ impl State {
             };
             let evidence = task.iter().map(|task| self.evidence("the task that failed", task, None)).collect();
             let fix = "synchronize the stream (aclrtSynchronizeStream) and check the return code".to_owned();
-            self.add_finding(PendingFinding { id: "O1", severity: Severity::Proven, message, fix, count: 1, evidence });
+            self.add_finding(PendingFinding {
+                id: FindingId::O1,
+                severity: Severity::Proven,
+                message,
+                fix,
+                count: 1,
+                evidence,
+            });
         }
     }
 }

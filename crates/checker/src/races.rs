@@ -2,7 +2,7 @@
 //! written, and memory that is freed while a task may use it.
 
 use crate::clock::VectorClock;
-use crate::finding::Severity;
+use crate::finding::{FindingId, Severity};
 use crate::guard::Guard;
 use crate::interposer;
 use crate::ledger::Conflict;
@@ -78,7 +78,14 @@ impl State {
             "if the program does not order the two calls, submit from one thread, or give each thread separate bytes"
         };
         let severity = if is_proven { Severity::Proven } else { Severity::Advice };
-        self.add_finding(PendingFinding { id: "S3", severity, message, fix: fix.to_owned(), count: 1, evidence });
+        self.add_finding(PendingFinding {
+            id: FindingId::S3,
+            severity,
+            message,
+            fix: fix.to_owned(),
+            count: 1,
+            evidence,
+        });
     }
 
     fn find_race(&mut self, operation: &Arc<Operation>, conflict: &Conflict) {
@@ -94,7 +101,7 @@ impl State {
         let severity = if may_wait { Severity::Advice } else { Severity::Proven };
         let (id, message, fix) = match operation.at {
             Some(_) => (
-                "S1",
+                FindingId::S1,
                 format!(
                     "{} ({}) {verb} {bytes}, which {} ({}) {does}, and no event orders the two {}",
                     operation.actor_text(),
@@ -106,7 +113,7 @@ impl State {
                 missing_event(&conflict.earlier, operation),
             ),
             None => (
-                "S2",
+                FindingId::S2,
                 format!(
                     "{} {verb} {bytes}, which {} ({}) {does} and which no wait covers; a synchronous call is not \
                      ordered with any stream{}",
@@ -169,7 +176,14 @@ impl State {
         );
         let evidence = vec![self.evidence("the batch", operation, Some((other.address, len)))];
         let fix = "give each entry separate bytes, or submit the second one in a separate batch".to_owned();
-        self.add_finding(PendingFinding { id: "B4", severity: Severity::Proven, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding {
+            id: FindingId::B4,
+            severity: Severity::Proven,
+            message,
+            fix,
+            count: 1,
+            evidence,
+        });
     }
 
     /// U1: reads of device bytes that were never written.
@@ -199,7 +213,7 @@ impl State {
         let mut evidence = vec![self.evidence("the read", operation, Some((touch.address, touch.len)))];
         evidence.extend(self.allocation_evidence(touch.address));
         let fix = "write the memory before it is read (aclrtMemset, a copy to it), or read less".to_owned();
-        self.add_finding(PendingFinding { id: "U1", severity, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding { id: FindingId::U1, severity, message, fix, count: 1, evidence });
         // Report each range once.
         self.written.insert(touch.address, touch.len);
     }
@@ -228,9 +242,9 @@ impl State {
         let Some(conflict) = conflicts.iter().max_by_key(|conflict| conflict.earlier.sequence) else { return };
         let tasks: HashSet<u64> = conflicts.iter().map(|conflict| conflict.earlier.sequence).collect();
         let (id, what) = match kind {
-            MemoryKind::Device(_) => ("L3", "device memory was freed"),
-            _ if is_registered => ("H2", "host memory was unregistered"),
-            _ => ("H2", "host memory was freed"),
+            MemoryKind::Device(_) => (FindingId::L3, "device memory was freed"),
+            _ if is_registered => (FindingId::H2, "host memory was unregistered"),
+            _ => (FindingId::H2, "host memory was freed"),
         };
         let message = format!(
             "{what} while {} ({}) was in flight: {}{}",

@@ -2,7 +2,7 @@
 //! M1, M2, D1, R1, and L2 for objects and memory that a reset released.
 
 use crate::api::ApiFunction;
-use crate::finding::Severity;
+use crate::finding::{FindingId, Severity};
 use crate::operation::Operation;
 use crate::state::{Allocation, Evidence, PendingFinding, ReclaimedMemory, State, UncheckedError};
 use softacl_engine::observer::{Advisory, Object};
@@ -18,7 +18,7 @@ const ALIGNMENT: usize = 64;
 /// What a failed call means.
 enum Refusal {
     /// A proven finding: id and fix.
-    Report(&'static str, &'static str),
+    Report(FindingId, &'static str),
     /// An allocation failed.
     FailedAllocation,
     /// An error that the program has to handle.
@@ -38,7 +38,7 @@ impl State {
             // the memory is.
             Refusal::FailedAllocation => {
                 self.failed_allocations.insert(thread, Arc::clone(operation));
-                ("R1", Severity::Advice, "release unused memory, or use less")
+                (FindingId::R1, Severity::Advice, "release unused memory, or use less")
             }
             Refusal::Unchecked => {
                 self.unchecked_errors.insert(thread, UncheckedError::new(function, error, operation));
@@ -63,24 +63,28 @@ impl State {
     /// Decides what a failed call of a thread means.
     fn classify(&self, function: ApiFunction, error: &Error, thread: u32) -> Refusal {
         match error {
-            Error::Handle { .. } if self.causing_reset(error, thread).is_some() => {
-                Refusal::Report("L2", "create the stream or event again after the reset, or reset the device last")
-            }
+            Error::Handle { .. } if self.causing_reset(error, thread).is_some() => Refusal::Report(
+                FindingId::L2,
+                "create the stream or event again after the reset, or reset the device last",
+            ),
             Error::NotAllocated { .. } | Error::NotAStart { .. } if self.causing_reset(error, thread).is_some() => {
-                Refusal::Report("L2", "allocate again after the reset, which released all memory of the device")
+                Refusal::Report(
+                    FindingId::L2,
+                    "allocate again after the reset, which released all memory of the device",
+                )
             }
             Error::OtherContext { .. } => Refusal::Report(
-                "C1",
+                FindingId::C1,
                 "make the context of the stream current in this thread (aclrtSetDevice or aclrtSetCurrentContext)",
             ),
             // A getter expects the answer that no context is current.
             Error::NoContext if function.is_getter() => Refusal::Ignore,
             Error::NoContext if self.causing_reset(error, thread).is_some() => Refusal::Report(
-                "L2",
+                FindingId::L2,
                 "make the call before the reset, or set the device again after it (aclrtSetDevice)",
             ),
             Error::NoContext => Refusal::Report(
-                "C2",
+                FindingId::C2,
                 "call aclrtSetDevice (or aclrtSetCurrentContext) in every thread that uses the device",
             ),
             // Portable programs handle this error with another copy.
@@ -88,20 +92,20 @@ impl State {
             // A fault rule made the call fail: its arguments may be correct.
             Error::Injected { .. } if function.is_batch_copy() => Refusal::Unchecked,
             _ if function.is_batch_copy() => Refusal::Report(
-                "B1",
+                FindingId::B1,
                 "correct the argument that the message names; softacl explain B1 lists the rules for batches",
             ),
             Error::Range(_)
             | Error::NotAllocated { .. }
             | Error::PinnedNotAllocated { .. }
             | Error::NotAStart { .. } => {
-                Refusal::Report("M1", "keep the range inside its allocation, and the allocation alive")
+                Refusal::Report(FindingId::M1, "keep the range inside its allocation, and the allocation alive")
             }
             Error::Capacity { .. } => {
-                Refusal::Report("M1", "copy less, or declare the full size of the destination (destMax)")
+                Refusal::Report(FindingId::M1, "copy less, or declare the full size of the destination (destMax)")
             }
             Error::NoStream { .. } | Error::NoEvent { .. } => {
-                Refusal::Report("R1", "release unused objects, or use fewer: this is the limit of the chip")
+                Refusal::Report(FindingId::R1, "release unused objects, or use fewer: this is the limit of the chip")
             }
             Error::OutOfMemory { .. } => Refusal::FailedAllocation,
             Error::Null(_) if self.failed_allocations.contains_key(&thread) => Refusal::UnusableAllocation,
@@ -114,8 +118,9 @@ impl State {
     fn find_unchecked_allocation(&mut self, function: ApiFunction, error: &Error, operation: &Arc<Operation>) {
         let Some(failed) = self.failed_allocations.remove(&operation.thread) else { return };
         let used = self.evidence("used here", operation, None);
-        let is_it =
-            |found: &&mut PendingFinding| found.id == "R1" && found.evidence[0].operation.backtrace == failed.backtrace;
+        let is_it = |found: &&mut PendingFinding| {
+            found.id == FindingId::R1 && found.evidence[0].operation.backtrace == failed.backtrace
+        };
         // The failed allocation was reported as advice.
         let is_advice = |found: &&mut PendingFinding| found.severity == Severity::Advice;
         let mut list = self.findings.list();
@@ -193,14 +198,21 @@ impl State {
         );
         let evidence = vec![self.evidence("the call", operation, None)];
         let fix = "check the return code first; use failIndex only if it is less than the number of entries".to_owned();
-        self.add_finding(PendingFinding { id: "B3", severity: Severity::Advice, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding {
+            id: FindingId::B3,
+            severity: Severity::Advice,
+            message,
+            fix,
+            count: 1,
+            evidence,
+        });
     }
 
     /// Reports an advisory of the engine.
     pub(crate) fn check_note(&mut self, note: &Advisory, operation: &Arc<Operation>) {
         let (id, message, fix) = match note {
             Advisory::Kind { declared, source, target } => (
-                "K1",
+                FindingId::K1,
                 format!(
                     "the copy was declared as kind {declared} but goes from {} to {}; the runtime corrected the kind \
                      silently (a synchronous copy ignores it)",
@@ -210,7 +222,7 @@ impl State {
                 "declare the actual kind, or ACL_MEMCPY_DEFAULT".to_owned(),
             ),
             Advisory::Blocked { drained, waited, source, target } => (
-                "P1",
+                FindingId::P1,
                 format!(
                     "an asynchronous copy from {} to {} blocked: it waited for {drained} {} of its stream first, and \
                      the call took {:.1} us until the copy started",
@@ -223,21 +235,21 @@ impl State {
                     .to_owned(),
             ),
             Advisory::Capacity { declared, room } => (
-                "M2",
+                FindingId::M2,
                 format!(
                     "destMax is {declared}, but the allocation has only {room} bytes left: the argument cannot protect"
                 ),
                 "pass the number of bytes that are left in the allocation".to_owned(),
             ),
             Advisory::TightCapacities { entries } => (
-                "B5",
+                FindingId::B5,
                 format!(
                     "destMaxs equals sizes in all {entries} entries: the only bounds check of the call can never fail"
                 ),
                 "pass the number of bytes that are left at each destination".to_owned(),
             ),
             Advisory::DefaultDevice(device) => (
-                "C3",
+                FindingId::C3,
                 format!("a thread that never set a device used the configured default device {device}"),
                 "call aclrtSetDevice in every thread that uses a device".to_owned(),
             ),
@@ -258,7 +270,14 @@ impl State {
         let mut evidence = vec![self.evidence("the call", operation, Some((touch.address, touch.len)))];
         evidence.extend(self.allocation_evidence(touch.address));
         let fix = format!("align addresses to {ALIGNMENT} bytes; SOFTACL_STRICT=align makes this an error");
-        self.add_finding(PendingFinding { id: "A1", severity: Severity::Advice, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding {
+            id: FindingId::A1,
+            severity: Severity::Advice,
+            message,
+            fix,
+            count: 1,
+            evidence,
+        });
     }
 
     /// D1: a deprecated call.
@@ -269,7 +288,14 @@ impl State {
             None => "the documentation names no replacement".to_owned(),
         };
         let evidence = vec![self.evidence("the call", operation, None)];
-        self.add_finding(PendingFinding { id: "D1", severity: Severity::Advice, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding {
+            id: FindingId::D1,
+            severity: Severity::Advice,
+            message,
+            fix,
+            count: 1,
+            evidence,
+        });
     }
 
     /// The reset that destroyed an object.

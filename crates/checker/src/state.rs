@@ -7,7 +7,7 @@ use crate::api::ApiFunction;
 use crate::backtrace::RawBacktrace;
 use crate::call::{call, next_sequence, thread};
 use crate::clock::Clocks;
-use crate::finding::{self, Severity};
+use crate::finding::{self, FindingId, Severity};
 use crate::guard::Guard;
 use crate::ledger::Ledger;
 use crate::operation::{Launch, Operation};
@@ -112,7 +112,7 @@ pub(crate) struct Evidence {
 
 /// A finding whose locations are not symbolized yet.
 pub(crate) struct PendingFinding {
-    pub(crate) id: &'static str,
+    pub(crate) id: FindingId,
     pub(crate) severity: Severity,
     pub(crate) message: String,
     pub(crate) fix: String,
@@ -177,7 +177,7 @@ pub(crate) struct State {
     /// Called when something is proven for the first time.
     pub(crate) on_first_proven: Option<fn()>,
     /// Index into the findings by id and locations.
-    finding_index: HashMap<(&'static str, Vec<u64>), usize>,
+    finding_index: HashMap<(FindingId, Vec<u64>), usize>,
     /// Recent operations for the timeline, oldest first.
     pub(crate) recent: VecDeque<Arc<Operation>>,
 }

@@ -1,7 +1,7 @@
 //! Findings H1 and H3: the host accesses memory that a copy in flight uses.
 
 use crate::call::next_sequence;
-use crate::finding::Severity;
+use crate::finding::{FindingId, Severity};
 use crate::guard::{Guard, HostAccess, MAX_STORE, PAGE};
 use crate::operation::{HOST_READ, HOST_WRITE, Operation};
 use crate::snapshot::{self, Difference, SourceSnapshot};
@@ -80,7 +80,14 @@ impl State {
         let mut evidence = vec![self.evidence("the copy", copy, near), self.evidence("the access", access, None)];
         evidence.extend(self.allocation_evidence(hit.address));
         let fix = format!("wait before accessing the destination: {}", self.narrowest_wait(copy));
-        self.add_finding(PendingFinding { id: "H3", severity: Severity::Proven, message, fix, count: 1, evidence });
+        self.add_finding(PendingFinding {
+            id: FindingId::H3,
+            severity: Severity::Proven,
+            message,
+            fix,
+            count: 1,
+            evidence,
+        });
     }
 
     /// H1: compares the sources of a task that starts with their contents at submit.
@@ -161,7 +168,14 @@ impl State {
         evidence.extend(cause.as_ref().map(|cause| self.evidence("the write", cause, None)));
         evidence.extend(self.allocation_evidence(source.address));
         let fix = format!("wait before changing the source: {}", self.narrowest_wait(copy));
-        self.add_finding(PendingFinding { id: "H1", severity: Severity::Proven, message, fix, count, evidence });
+        self.add_finding(PendingFinding {
+            id: FindingId::H1,
+            severity: Severity::Proven,
+            message,
+            fix,
+            count,
+            evidence,
+        });
         true
     }
 

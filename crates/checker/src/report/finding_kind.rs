@@ -1,10 +1,10 @@
 //! The kinds of findings: id, title and help. The full descriptions are in `docs/findings`.
 
-use crate::finding::Severity;
+use crate::finding::{FindingId, Severity};
 
 /// A kind of finding.
 pub struct FindingKind {
-    pub id: &'static str,
+    pub id: FindingId,
     /// Headline of a finding. Equal to the title of its page in `docs/findings`.
     pub title: &'static str,
     /// Effect on the program, and remedy.
@@ -16,133 +16,145 @@ pub struct FindingKind {
 /// All kinds, in the order of the documentation.
 pub const RULES: &[FindingKind] = &[
     proven(
-        "H1",
+        FindingId::H1,
         "source changed between submit and execution",
         "An asynchronous copy reads its source when it runs, not when it is submitted. Wait for the copy before you \
          write the buffer again, or use another buffer.",
     ),
     proven(
-        "H2",
+        FindingId::H2,
         "host memory freed or unregistered while a copy uses it",
         "A queued copy still uses the host buffer. Wait for the copy before you free or unregister the buffer.",
     ),
     proven(
-        "H3",
+        FindingId::H3,
         "destination used by the host before a wait for the copy",
         "The bytes of an asynchronous copy are valid after a wait that covers it, not before. Synchronize the \
          stream, or an event recorded after the copy.",
     ),
     proven(
-        "S1",
+        FindingId::S1,
         "two streams access the same bytes without an event path",
         "Streams run in any order. Record an event after the first operation and let the other stream wait for it.",
     ),
     proven(
-        "S2",
+        FindingId::S2,
         "blocking call overlaps work pending on a stream",
         "A blocking copy or memset is not ordered with streams. Synchronize the stream first.",
     ),
     advice(
-        "S3",
+        FindingId::S3,
         "two threads submit to one stream in an order that nothing enforces",
         "The order of two submissions is the order of the threads. Order the threads, or use a stream for each.",
     ),
-    proven("L1", "stream, event or context destroyed with work pending", "Synchronize before you destroy the object."),
     proven(
-        "L2",
+        FindingId::L1,
+        "stream, event or context destroyed with work pending",
+        "Synchronize before you destroy the object.",
+    ),
+    proven(
+        FindingId::L2,
         "call after aclFinalize or after a device reset",
         "Make the call before aclFinalize or before the device reset.",
     ),
     proven(
-        "L3",
+        FindingId::L3,
         "device memory freed while a task uses it",
         "A free does not wait. Synchronize the streams that use the memory before you free it.",
     ),
-    advice("L4", "memory, stream or event never released", "Release objects in the reverse order of their creation."),
+    advice(
+        FindingId::L4,
+        "memory, stream or event never released",
+        "Release objects in the reverse order of their creation.",
+    ),
     proven(
-        "C1",
+        FindingId::C1,
         "stream or event of another context",
         "A stream belongs to the context in which it was created. Set that context in the thread that uses it.",
     ),
-    proven("C2", "thread without a context", "Call aclrtSetDevice or aclrtSetCurrentContext in every thread."),
+    proven(FindingId::C2, "thread without a context", "Call aclrtSetDevice or aclrtSetCurrentContext in every thread."),
     advice(
-        "C3",
+        FindingId::C3,
         "thread that silently uses the default device",
         "A thread that never set a device uses the default device that the configuration of aclInit names. Call \
          aclrtSetDevice in the thread, so that the choice is explicit.",
     ),
     advice(
-        "K1",
+        FindingId::K1,
         "declared kind differs from the memory",
         "Declare the actual direction of the copy, or ACL_MEMCPY_DEFAULT.",
     ),
     advice(
-        "P1",
+        FindingId::P1,
         "asynchronous copy that blocked",
         "Pageable memory makes an asynchronous copy wait for its stream. Allocate with aclrtMallocHost, or register \
          the memory.",
     ),
     proven(
-        "B1",
+        FindingId::B1,
         "batch too large or refused",
         "The blocking call takes at most 4096 entries; the message names the violated rule.",
     ),
     proven(
-        "B2",
+        FindingId::B2,
         "chip without batch copies",
         "The call returned 207000 and copied nothing. Copy entry by entry on chips without batch copies.",
     ),
     advice(
-        "B3",
+        FindingId::B3,
         "failIndex without information",
         "Set failIndex to SIZE_MAX before the call; it is an index only if the call wrote one.",
     ),
     proven(
-        "B4",
+        FindingId::B4,
         "overlapping entries in one batch",
         "The entries of a batch are unordered. Put entries that access the same bytes into separate batches.",
     ),
     advice(
-        "B5",
+        FindingId::B5,
         "destMaxs equal to sizes in every entry",
         "Pass the bytes that are left at each destination, so that the only bounds check can fail.",
     ),
     advice(
-        "A1",
+        FindingId::A1,
         "address not aligned as documented",
         "Align the address as the message states; other versions and chips refuse it.",
     ),
-    proven("M1", "range outside its allocation", "The message states by how many bytes, and which allocation."),
+    proven(
+        FindingId::M1,
+        "range outside its allocation",
+        "The message states by how many bytes, and which allocation.",
+    ),
     advice(
-        "M2",
+        FindingId::M2,
         "capacity argument that cannot protect",
         "Pass the bytes that are left in the allocation at the destination, so that the check can fail.",
     ),
     proven(
-        "U1",
+        FindingId::U1,
         "device bytes read that were never written",
         "Fresh device memory is uninitialized. Write it, or clear it with aclrtMemset, before you read it.",
     ),
     proven(
-        "O1",
+        FindingId::O1,
         "error ignored or never observed",
         "Check the return code of every call, and synchronize: waits return asynchronous errors.",
     ),
-    advice("D1", "deprecated call", "Use the replacement that the message names."),
-    proven("R1", "limit of the chip reached", "The message states the limit and its use."),
+    advice(FindingId::D1, "deprecated call", "Use the replacement that the message names."),
+    proven(FindingId::R1, "limit of the chip reached", "The message states the limit and its use."),
 ];
 
-const fn proven(id: &'static str, title: &'static str, help: &'static str) -> FindingKind {
+const fn proven(id: FindingId, title: &'static str, help: &'static str) -> FindingKind {
     FindingKind { id, title, help, severity: Severity::Proven }
 }
 
-const fn advice(id: &'static str, title: &'static str, help: &'static str) -> FindingKind {
+const fn advice(id: FindingId, title: &'static str, help: &'static str) -> FindingKind {
     FindingKind { id, title, help, severity: Severity::Advice }
 }
 
 /// Returns the kind with this id, ignoring case.
 pub fn rule(id: &str) -> Option<&'static FindingKind> {
-    RULES.iter().find(|kind| kind.id.eq_ignore_ascii_case(id))
+    RULES.iter().find(|kind| kind.id.to_string().eq_ignore_ascii_case(id))
 }
 
 /// Title of an id. An unknown id, from another version, gets a generic one.
@@ -152,7 +164,7 @@ pub fn title(id: &str) -> &'static str {
 
 /// All ids, separated by commas, for messages.
 pub fn ids() -> String {
-    RULES.iter().map(|kind| kind.id).collect::<Vec<_>>().join(", ")
+    RULES.iter().map(|kind| kind.id.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -181,6 +193,6 @@ mod tests {
         }
         assert_eq!(ids(), expected.join(", "));
         assert!(RULES.iter().all(|kind| !kind.title.is_empty() && kind.help.ends_with('.')));
-        assert_eq!(rule("h1").map(|kind| kind.id), Some("H1"));
+        assert_eq!(rule("h1").map(|kind| kind.id), Some(FindingId::H1));
     }
 }

@@ -53,7 +53,7 @@ fn rules() -> Vec<Value> {
         .iter()
         .map(|rule| {
             json!({
-                "id": rule.id,
+                "id": rule.id.to_string(),
                 "shortDescription": { "text": rule.title },
                 "fullDescription": { "text": format!("{}. {}", capitalize(rule.title), rule.help) },
                 "help": {
@@ -91,7 +91,7 @@ fn result(case: &MergedFinding, outcome: &Outcome, root: &Path) -> Value {
         "partialFingerprints": { "softaclFinding/v2": finding.fingerprint },
         "properties": { "repeat": outcome.repeat() },
     });
-    if let Some(index) = RULES.iter().position(|rule| rule.id == finding.id) {
+    if let Some(index) = RULES.iter().position(|rule| rule.id.to_string() == finding.id) {
         result["ruleIndex"] = index.into();
     }
     // The first operation with a location is the primary one. All of them are related locations.

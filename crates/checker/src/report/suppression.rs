@@ -4,7 +4,7 @@
 //! every frame of every operation of a finding. `#` starts a comment.
 
 use super::finding_kind;
-use crate::finding::{Finding, Frame};
+use crate::finding::{Finding, FindingId, Frame};
 use std::fmt;
 
 /// The parsed suppressions of one or more files.
@@ -15,7 +15,7 @@ pub struct Suppressions {
 
 #[derive(Debug)]
 struct Entry {
-    id: &'static str,
+    id: FindingId,
     location: Pattern,
 }
 
@@ -65,7 +65,7 @@ impl Suppressions {
 
     /// True if a suppression matches the finding.
     pub fn hides(&self, finding: &Finding) -> bool {
-        self.entries.iter().any(|entry| entry.id == finding.id && entry.location.matches(finding))
+        self.entries.iter().any(|entry| entry.id.to_string() == finding.id && entry.location.matches(finding))
     }
 }
 

@@ -4,11 +4,9 @@
 //! both visible.
 
 use super::format::{self, escape};
-use crate::finding::{Actor, Finding, ReportedOperation};
+use crate::finding::{Actor, Finding, FindingId, ReportedOperation};
 use std::fmt::Write as _;
 
-/// Kinds of findings about two unordered operations. Only these get the arrow of the missing order.
-const UNORDERED: [&str; 8] = ["H1", "H2", "H3", "S1", "S2", "S3", "L1", "L3"];
 /// Maximum number of operations that are drawn besides those of the finding.
 const MAX_NEIGHBORS: usize = 16;
 /// Maximum number of operations of the finding that are drawn.
@@ -164,7 +162,7 @@ impl<'a> Canvas<'a> {
 
     /// Marks the time in which the first task of the finding is in flight.
     fn in_flight(&mut self) {
-        if !UNORDERED.contains(&self.finding.id.as_str()) {
+        if !is_unordered(self.finding) {
             return;
         }
         let task = self.finding.operations.iter().find(|part| matches!(part.operation.actor, Actor::Stream { .. }));
@@ -304,7 +302,7 @@ impl<'a> Canvas<'a> {
     fn unordered(&self) -> Option<(&'a ReportedOperation, &'a ReportedOperation)> {
         let [first, second, ..] = self.finding.operations.as_slice() else { return None };
         let different = first.operation.number != second.operation.number;
-        let known = UNORDERED.contains(&self.finding.id.as_str());
+        let known = is_unordered(self.finding);
         (known && different).then_some((&first.operation, &second.operation))
     }
 
@@ -409,6 +407,12 @@ fn format_time(micros: f64) -> String {
         m if m >= 100.0 || m.fract() == 0.0 => format!("{m:.0} µs"),
         m => format!("{m:.1} µs"),
     }
+}
+
+/// True if the finding is about two unordered operations. Only such findings get the arrow of the missing order.
+fn is_unordered(finding: &Finding) -> bool {
+    use FindingId::{H1, H2, H3, L1, L3, S1, S2, S3};
+    [H1, H2, H3, S1, S2, S3, L1, L3].iter().any(|id| id.to_string() == finding.id)
 }
 
 #[cfg(test)]
